@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# operator_list(target folder prefix type): one .cpp per operator in `folder`, each defining `type prefix_<file>()`;
+# generates the table of all of them, so that adding an operator is adding its file and nothing else.
+function(operator_list target folder prefix type header namespace)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+  set(declarations "")
+  set(entries "")
+  foreach(file ${files})
+    get_filename_component(stem ${file} NAME_WE)
+    string(APPEND declarations "${type} ${prefix}_${stem}();\n")
+    string(APPEND entries "    {\"${stem}\", &${prefix}_${stem}},\n")
+  endforeach()
+  set(out ${CMAKE_BINARY_DIR}/generated/${prefix}_list.cpp)
+  file(CONFIGURE OUTPUT ${out} @ONLY CONTENT
+"// Generated from the files of src/ops/${folder}. Do not edit.
+#include \"ops/operator_list.h\"
+#include \"${header}\"
+namespace ${namespace} {
+${declarations}
+std::span<const tosaic::OperatorEntry<${type}>> ${prefix}_list() {
+  static const tosaic::OperatorEntry<${type}> entries[] = {
+${entries}    {\"\", nullptr}};
+  return {entries, std::size(entries) - 1};
+}
+}  // namespace ${namespace}
+")
+  target_sources(${target} PRIVATE ${files} ${out})
+endfunction()

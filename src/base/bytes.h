@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes: an immutable view that keeps what it looks at alive (a mapped file, a buffer). Copying a Bytes
+// copies a pointer; weights stay in the mapped archive until something changes them.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tosaic {
+
+class Bytes {
+ public:
+  Bytes() = default;
+  Bytes(std::shared_ptr<const void> owner, const void* data, std::size_t size)
+      : owner_(std::move(owner)), data_(static_cast<const std::byte*>(data)), size_(size) {}
+
+  // Takes over a vector of trivially copyable elements.
+  template <class T>
+  static Bytes of(std::vector<T> values) {
+    auto owner = std::make_shared<const std::vector<T>>(std::move(values));
+    const void* data = owner->data();
+    std::size_t size = owner->size() * sizeof(T);
+    return Bytes(std::move(owner), data, size);
+  }
+  static Bytes copy(const void* data, std::size_t size);
+
+  const std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  bool null() const { return data_ == nullptr; }
+  // [offset, offset + size) must lie inside.
+  Bytes slice(std::size_t offset, std::size_t size) const { return Bytes(owner_, data_ + offset, size); }
+  std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
+  // The bytes as elements of T; the caller knows that they are aligned for it.
+  template <class T>
+  std::span<const T> as() const {
+    return {reinterpret_cast<const T*>(data_), size_ / sizeof(T)};
+  }
+  bool operator==(const Bytes& other) const {
+    return size_ == other.size_ && (size_ == 0 || data_ == other.data_ || std::memcmp(data_, other.data_, size_) == 0);
+  }
+
+ private:
+  std::shared_ptr<const void> owner_;
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// 64-bit hash (XXH3), stable across runs and machines.
+std::uint64_t hash_of(const void* data, std::size_t size, std::uint64_t seed = 0);
+inline std::uint64_t hash_of(const Bytes& bytes) { return hash_of(bytes.data(), bytes.size()); }
+inline std::uint64_t hash_of(std::string_view text) { return hash_of(text.data(), text.size()); }
+
+// Maps a file read-only. Errors: file.missing, file.unreadable.
+Result<Bytes> map_file(const std::string& path);
+// Writes to a temporary name beside `path`, then renames: readers see the old file or the whole new one.
+Status write_file(const std::string& path, const void* data, std::size_t size);
+inline Status write_file(const std::string& path, std::string_view text) {
+  return write_file(path, text.data(), text.size());
+}
+
+}  // namespace tosaic

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/graph.h"
+
+#include <algorithm>
+
+namespace tosaic {
+
+void Attrs::set(std::string name, Attr value) {
+  for (auto& [n, a] : list_)
+    if (n == name) {
+      a = std::move(value);
+      return;
+    }
+  list_.emplace_back(std::move(name), std::move(value));
+}
+
+Diagnostic located(Diagnostic d, const LocRef& loc) {
+  if (!loc) return d;
+  if (d.place.file.empty()) d.place = loc->place;
+  if (d.context.empty() && !loc->module_path.empty()) {
+    auto dot = loc->module_type.rfind('.');
+    std::string type = dot == std::string::npos ? loc->module_type : loc->module_type.substr(dot + 1);
+    d.context = "in module " + loc->module_path + (type.empty() ? "" : " (" + type + ")");
+  }
+  return d;
+}
+
+std::vector<std::int32_t> producers(const Graph& graph) {
+  std::vector<std::int32_t> result(graph.values.size(), -1);
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n)
+    for (ValueId v : graph.nodes[n].outputs)
+      if (v != no_value) result[v] = static_cast<std::int32_t>(n);
+  return result;
+}
+
+std::vector<std::vector<std::uint32_t>> consumers(const Graph& graph) {
+  std::vector<std::vector<std::uint32_t>> result(graph.values.size());
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n)
+    for (ValueId v : graph.nodes[n].inputs)
+      if (v != no_value && (result[v].empty() || result[v].back() != n)) result[v].push_back(static_cast<std::uint32_t>(n));
+  return result;
+}
+
+void drop_dead(Graph& graph) {
+  std::vector<char> needed(graph.values.size(), 0);
+  for (ValueId v : graph.outputs) needed[v] = 1;
+  for (ValueId v : graph.inputs) needed[v] = 1;
+  for (const State& s : graph.states) {
+    if (s.input != no_value) needed[s.input] = 1;
+    if (s.output != no_value) needed[s.output] = 1;
+  }
+  std::vector<char> alive(graph.nodes.size(), 0);
+  for (std::size_t n = graph.nodes.size(); n-- > 0;) {
+    const Node& node = graph.nodes[n];
+    // A node without outputs acts only by its effect (an in-place write, an assertion): keep it.
+    alive[n] = node.outputs.empty() ||
+               std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return v != no_value && needed[v]; });
+    if (!alive[n]) continue;
+    for (ValueId v : node.inputs)
+      if (v != no_value) needed[v] = 1;
+    for (ValueId v : node.outputs)
+      if (v != no_value) needed[v] = 1;
+  }
+  std::vector<ValueId> renumbered(graph.values.size(), no_value);
+  ValueId next = 0;
+  for (ValueId v = 0; v < graph.values.size(); ++v)
+    if (needed[v]) {
+      renumbered[v] = next;
+      if (next != v) graph.values[next] = std::move(graph.values[v]);
+      ++next;
+    }
+  graph.values.resize(next);
+  auto renumber = [&](std::vector<ValueId>& ids) {
+    for (ValueId& v : ids)
+      if (v != no_value) v = renumbered[v];
+  };
+  std::size_t kept = 0;
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n)
+    if (alive[n]) {
+      if (kept != n) graph.nodes[kept] = std::move(graph.nodes[n]);
+      renumber(graph.nodes[kept].inputs);
+      renumber(graph.nodes[kept].outputs);
+      ++kept;
+    }
+  graph.nodes.resize(kept);
+  renumber(graph.inputs);
+  renumber(graph.outputs);
+  for (State& s : graph.states) {
+    if (s.input != no_value) s.input = renumbered[s.input];
+    if (s.output != no_value) s.output = renumbered[s.output];
+  }
+}
+
+}  // namespace tosaic

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a node comes from in the user's own program. Shared by all nodes of one call, kept through lowering.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "base/diagnostic.h"
+
+namespace tosaic {
+
+struct Loc {
+  Place place;                 // innermost stack frame outside torch
+  std::string module_path;     // "features.3.conv"
+  std::string module_type;     // "torch.nn.modules.conv.Conv2d"
+  std::string torch_function;  // "conv2d_4"
+  std::string op;              // the ATen operator that this became a node from: "aten.conv2d.default"
+  std::string name;            // the node's name in the exported graph
+};
+using LocRef = std::shared_ptr<const Loc>;
+
+// Fills place and "in module features.3.conv (Conv2d)" into the diagnostic; a null loc changes nothing.
+Diagnostic located(Diagnostic diagnostic, const LocRef& loc);
+
+}  // namespace tosaic

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a TOSA operator is. One file per operator under ops/tosa/ fills one row; the verifier, the interpreter,
+// the flatbuffer reader and writer and every target are computed from these rows.
+#pragma once
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/tensor.h"
+
+namespace tosaic::tosa {
+
+// Profiles and extensions of TOSA 1.0 (spec chapter 1, "Profiles", "Profile extensions").
+enum class Feature : std::uint8_t {
+  pro_int, pro_fp, int4, int16, bf16, fp8e4m3, fp8e5m2, fft, variable, controlflow, doubleround, inexactround, dynamic,
+};
+std::string_view name_of(Feature feature);  // "PRO-INT", "EXT-INT16"
+
+// Upper limits of a level (spec table "Level maximums"). Level none: only what the formats can hold.
+struct Level {
+  std::int64_t max_rank, max_kernel, max_stride, max_scale, max_log2_size, max_nesting, max_tensor_list;
+};
+inline constexpr Level level_none{32, 2147483647, 2147483647, 2048, 63, 256, 256};
+inline constexpr Level level_8k{6, 8192, 8192, 256, 31, 6, 64};
+
+// What a TOSA graph may use: "TOSA-1.0+INT+int16+int4", "TOSA-1.0+FP", with "+8k" for the level.
+class Spec {
+ public:
+  Spec() = default;
+  Spec(std::initializer_list<Feature> features, Level level = level_none);
+  static Result<Spec> parse(std::string_view text);
+  bool has(Feature feature) const { return (bits_ >> static_cast<unsigned>(feature)) & 1u; }
+  void add(Feature feature) { bits_ |= 1u << static_cast<unsigned>(feature); }
+  static Spec everything();  // all profiles and extensions, level none: what the interpreter takes
+  Level level = level_none;
+  std::string text() const;  // parses back
+ private:
+  std::uint32_t bits_ = 0;
+};
+
+// One operand. `type` is a type variable bound by the operator's type rows ("in", "weight", "in_out", ...), or
+// the name of a fixed dtype ("bool", "i8", "i32", "shape"), or "" for a list of any tensors.
+struct Operand {
+  std::string_view name;
+  std::string_view type;
+  int min_rank = 0;
+  int max_rank = 64;      // 64: the level's MAX_RANK
+  bool list = false;      // a tensor_list: takes all remaining operands
+  bool constant = false;  // CTC: must be a compile-time constant unless EXT-DYNAMIC
+};
+
+// nan_mode is "propagate" or "ignore"; rounding_mode "single_round", "inexact_round" or "double_round";
+// resize_mode "nearest" or "bilinear"; all three are strings in the IR. acc_type is a DType. `number` is one
+// element of the type variable in_out (CLAMP's bounds): std::int64_t for integers, double for floats.
+enum class AttrKind : std::uint8_t { i32, boolean, i32_list, nan_mode, rounding_mode, resize_mode, dtype, number, string };
+struct AttrDef {
+  std::string_view name;
+  AttrKind kind;
+};
+
+// One line of the operator's table of supported types: any one of `needs` admits it.
+struct TypeRow {
+  std::vector<Feature> needs;
+  std::vector<std::pair<std::string_view, DType>> types;  // type variable -> dtype; also "acc", "resize"
+};
+
+// A broken rule: the label names the rule (tests are named after it), the message the values that disagree.
+struct Violation {
+  std::string label;    // "conv2d.output-size", "mul.shift-range"
+  std::string message;  // "stride 0 must be at least 1"
+};
+using Check = std::optional<Violation>;
+
+// A node with its types and constants at hand, as the row's functions see it.
+class View {
+ public:
+  View(const Graph& graph, const Node& node) : graph_(graph), node_(node) {}
+  const Graph& graph() const { return graph_; }
+  const Node& node() const { return node_; }
+  std::size_t inputs() const { return node_.inputs.size(); }
+  const TensorType& in(std::size_t i) const { return graph_[node_.inputs[i]].type; }
+  const TensorType& out(std::size_t i = 0) const { return graph_[node_.outputs[i]].type; }
+  // The constant behind operand i; null Bytes when it is not a constant.
+  const Bytes& constant(std::size_t i) const { return graph_[node_.inputs[i]].constant; }
+  // The elements of a constant integer or shape operand; empty optional when not constant.
+  std::optional<std::vector<std::int64_t>> constant_integers(std::size_t i) const;
+  const std::vector<std::int64_t>& ints(std::string_view name) const { return node_.attrs.get<std::vector<std::int64_t>>(name); }
+  std::int64_t integer(std::string_view name) const { return node_.attrs.get<std::int64_t>(name); }
+  bool flag(std::string_view name) const { return node_.attrs.get<bool>(name); }
+  const std::string& text(std::string_view name) const { return node_.attrs.get<std::string>(name); }
+  DType dtype(std::string_view name) const { return node_.attrs.get<DType>(name); }
+
+ private:
+  const Graph& graph_;
+  const Node& node_;
+};
+
+// Evaluates one region graph (control flow bodies): given by the interpreter.
+using RunRegion = std::function<Result<std::vector<Tensor>>(const Graph&, std::vector<Tensor>)>;
+
+// Operands at run time. The dtypes to compute with are those of the views, not of the graph: in precise mode
+// every float tensor is f64. The outputs' memory is allocated, its content undefined.
+struct Run {
+  const View& view;
+  std::span<const TensorView> in;
+  std::span<const MutableTensorView> out;
+  const RunRegion* region = nullptr;
+};
+
+struct Op {
+  std::string_view name;          // lower case: "conv2d"
+  std::uint16_t schema_number;    // enum Op of the flatbuffer schema, and tag of its attribute table
+  std::uint16_t spirv_number;     // instruction of the extended set TOSA.001000.1; 0xffff: has none
+  std::string_view summary;       // one sentence
+  std::vector<Operand> inputs;
+  std::vector<AttrDef> attrs;     // in the order of the SPIR-V instruction's attribute operands
+  std::vector<Operand> outputs;
+  std::vector<TypeRow> types;     // empty: any types (CUSTOM, control flow)
+  // The output types that the operands imply (ERROR_IFs about inputs are `check`'s; this may assume they hold).
+  std::vector<TensorType> (*infer)(const View&) = nullptr;
+  // ERROR_IF conditions beyond number, rank and type of operands, including "output shape is what infer says".
+  Check (*check)(const View&) = nullptr;
+  // Limits of a level beyond rank, tensor size and list length.
+  Check (*level)(const View&, const Level&) = nullptr;
+  // Reference evaluation: plain, exact (floats accumulate in double), the oracle. A Diagnostic with code
+  // "tosa.unpredictable" where a REQUIRE fails.
+  Status (*eval)(const Run&) = nullptr;
+  bool shape_only_transparent = false;  // moves elements without looking at them: any dtype's scales pass through
+};
+
+std::span<const Op> all();                    // sorted by name
+const Op* find(std::string_view name);        // "conv2d" or "tosa.conv2d"; nullptr: no such operator
+const Op* by_schema_number(std::uint16_t n);
+
+// Does this node hold to the standard within `spec`? The first rule that fails, in this order: number of
+// operands, attributes, ranks, types (with the feature that would admit them), constants, ERROR_IF, level.
+Check verify_node(const View& view, const Spec& spec);
+Status verify_graph(const Graph& graph, const Spec& spec);
+
+}  // namespace tosaic::tosa
