@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fast CPU executor of TOSA graphs: kernels chosen and weights packed once, memory planned once, then runs
+// that allocate nothing. Integer results equal the interpreter's bit for bit; floats lie within TOSA's bound.
+#pragma once
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/tensor.h"
+
+namespace tosaic::cpu {
+
+// Called during a run, right after `value` has been computed and while its memory is valid.
+using Observer = std::function<void(ValueId value, const TensorView& content)>;
+
+struct Options {
+  int threads = 0;                 // 0: all cores
+  std::vector<ValueId> observed;   // values that must exist as such (not fused away), reported to the observer
+};
+
+class Program {
+ public:
+  // The graph holds only tosa.* nodes and has passed tosa::verify_graph.
+  static Result<Program> compile(const Graph& graph, const Options& options = {});
+  Program(Program&&) noexcept;
+  Program& operator=(Program&&) noexcept;
+  ~Program();
+
+  // Pointers to dense tensors of the graph's input and output types, in its order. Not thread safe: one
+  // Program per thread of use.
+  Status run(std::span<const void* const> inputs, std::span<void* const> outputs, const Observer* observer = nullptr);
+  // The same with owned tensors, checked: run.input-count, run.input-type.
+  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs, const Observer* observer = nullptr);
+
+  const std::vector<TensorType>& input_types() const;
+  const std::vector<TensorType>& output_types() const;
+  std::size_t arena_bytes() const;
+
+ private:
+  struct Impl;
+  explicit Program(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tosaic::cpu

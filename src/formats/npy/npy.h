@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// NumPy's .npy arrays and .npz archives (stored or deflated entries), C or Fortran order in, C order out.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/tensor.h"
+
+namespace tosaic::npy {
+
+// `name` is for messages. bfloat16 and fp8 arrays, as ml_dtypes writes them, are recognised.
+Result<Tensor> read(const Bytes& file, const std::string& name);
+Result<std::vector<std::pair<std::string, Tensor>>> read_npz(const Bytes& file, const std::string& name);
+Bytes write(const Tensor& tensor);  // i4 as int8, i48 as int64
+
+}  // namespace tosaic::npy

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reference interpreter of TOSA graphs: node by node, exact, readable; the oracle that everything else is
+// compared with. Slow on purpose.
+#pragma once
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/tensor.h"
+
+namespace tosaic::interp {
+
+struct Options {
+  bool precise = false;  // every float tensor is computed and returned as f64 (tables, bounds)
+};
+
+// Inputs and outputs are in the order of graph.inputs and graph.outputs. The graph holds only tosa.* nodes.
+// Errors: run.input-count, run.input-type; tosa.unpredictable where a REQUIRE of the specification fails.
+Result<std::vector<Tensor>> run(const Graph& graph, std::vector<Tensor> inputs, const Options& options = {});
+
+}  // namespace tosaic::interp

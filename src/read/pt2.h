@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads what torch.export.save writes (torch 2.9 to 2.13): the program, its weights in place, its sample inputs.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/tensor.h"
+
+namespace tosaic {
+
+using Sink = std::function<void(Diagnostic)>;
+
+struct Method {
+  std::string name;                              // "forward" for the usual single model
+  Graph graph;                                   // aten.* nodes (and unknown ones, marked by their own names)
+  std::vector<std::vector<Tensor>> sample_inputs;  // zero or more complete sets, in graph.inputs' order
+};
+
+struct ExportedProgram {
+  std::string torch_version;
+  std::int64_t schema_major = 0, schema_minor = 0;
+  std::string input_spec, output_spec;  // tree specs, as PyTorch wrote them (for .pte container metadata)
+  std::vector<Method> methods;
+};
+
+// Weights point into the mapped file where they lie there dense; strided and sliced ones are copied dense.
+// Warnings (unread parts, NaN weights, newer minor schema) go to `sink`.
+Result<ExportedProgram> read_pt2(const std::string& path, const Sink& sink);
+// The same from memory; `name` stands for the file in messages.
+Result<ExportedProgram> read_pt2(const Bytes& archive, const std::string& name, const Sink& sink);
+
+}  // namespace tosaic
