@@ -7,6 +7,7 @@
 // the integer arithmetic. `conv2d` on i8 makes the int32 accumulator and the rescale to `wanted()`; `clamp`
 // quantises its bounds; `scaled` only changes the type.
 #pragma once
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -46,7 +47,9 @@ struct Refusal {
 
 class Builder {
  public:
-  explicit Builder(Graph& graph) : graph_(graph) {}
+  // `spec`: what the target takes, for operators with several lowerings; nullptr: anything.
+  explicit Builder(Graph& graph, const tosa::Spec* spec = nullptr)
+      : graph_(graph), spec_(spec), counter_(graph.values.size()) {}
 
   Graph& graph() { return graph_; }
   const LocRef& loc() const { return loc_; }
@@ -82,6 +85,12 @@ class Builder {
   }
   std::vector<Val> aten_all(const std::string& op, std::vector<std::optional<Val>> operands, Attrs attrs = {});
   void keep_aten(bool keep) { keep_aten_ = keep; }
+  // Whether operators on constants are evaluated at once (the default) or left as nodes (trial lowering).
+  void fold(bool on) { fold_ = on; }
+  const tosa::Spec* spec() const { return spec_; }
+  // Do the nodes appended since index `first_node` hold to the spec? And if not, why.
+  bool accepts_from(std::size_t first_node) const;
+  Diagnostic why_not_from(std::size_t first_node) const;
 
   // ---- shapes
   Val reshape(Val x, Shape shape);                        // no node when nothing changes
@@ -149,15 +158,19 @@ class Builder {
 
  private:
   friend class Val;
-  Val append(Node node, std::vector<TensorType> types);
   Val zero_point(Val x);  // a [1] constant of x's dtype with its zero point
   Val accumulated(Val accumulator, const TensorType& x, const TensorType& weight);
   std::string fresh_name(std::string_view stem);
 
+  Val retyped(Val x, TensorType type);  // the same value under another type, without a node
+  bool folded(const tosa::Op& op, Node& node, const TensorType& type, Bytes& result) const;
+
   Graph& graph_;
+  const tosa::Spec* spec_ = nullptr;
   LocRef loc_;
   std::optional<TensorType> wanted_;
   bool keep_aten_ = false;
+  bool fold_ = true;
   std::uint64_t counter_ = 0;
 };
 

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of ATen operators, the arguments of a call, and lowering one call.
+#include "ops/op.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <unordered_map>
+
+#include "ops/operator_list.h"
+
+namespace tosaic {
+
+std::span<const OperatorEntry<AtenOp>> aten_list();
+
+namespace {
+
+struct Table {
+  std::vector<NamedAtenOp> ops;
+  std::vector<std::vector<Schema>> schemas;
+  std::unordered_map<std::string, FoundOp> by_name;
+
+  Table() {
+    for (const auto& entry : aten_list()) ops.push_back({entry.file, entry.make()});
+    schemas.resize(ops.size());
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      for (auto text : ops[i].op.schemas) {
+        auto schema = parse_schema(text);
+        if (!schema.ok()) continue;  // test/ops asserts that every schema parses
+        schemas[i].push_back(*std::move(schema));
+      }
+      for (const Schema& s : schemas[i]) by_name.emplace(s.full_name(), FoundOp{&ops[i].op, &s});
+    }
+  }
+};
+
+const Table& table() {
+  static const Table t;
+  return t;
+}
+
+std::string quoted(std::string_view name) { return fmt::format("argument '{}'", name); }
+
+}  // namespace
+
+std::string_view name_of(Rule rule) {
+  switch (rule) {
+    case Rule::pointwise: return "pointwise";
+    case Rule::transparent: return "transparent";
+    case Rule::sum: return "sum";
+    case Rule::product: return "product";
+    case Rule::accumulate: return "accumulate";
+    case Rule::joined: return "joined";
+    case Rule::inside: return "inside";
+    case Rule::index: return "index";
+    case Rule::float_only: return "float_only";
+  }
+  return "?";
+}
+
+FoundOp find_aten(std::string_view name) {
+  const auto& t = table();
+  auto it = t.by_name.find(std::string(name));
+  return it == t.by_name.end() ? FoundOp{} : it->second;
+}
+
+const std::vector<NamedAtenOp>& all_aten() { return table().ops; }
+
+std::optional<Val> Call::optional_tensor(std::string_view name) const {
+  auto groups = tensors(name);
+  return groups.empty() ? std::nullopt : groups.front();
+}
+
+Val Call::tensor(std::string_view name) const {
+  auto v = optional_tensor(name);
+  if (!v) builder_.refuse("aten.missing-tensor", fmt::format("{} of {} is missing", quoted(name), schema_.full_name()));
+  return *v;
+}
+
+std::vector<std::optional<Val>> Call::tensors(std::string_view name) const {
+  std::size_t singles = 0;
+  for (const auto& a : schema_.arguments)
+    if (a.is_tensor() && !a.is_tensor_list()) ++singles;
+  std::size_t next = 0;
+  for (const auto& a : schema_.arguments) {
+    if (!a.is_tensor()) continue;
+    std::size_t count = a.is_tensor_list() ? operands_.size() - std::min(singles, operands_.size()) : 1;
+    if (a.name == name) {
+      auto first = std::min(next, operands_.size()), last = std::min(next + count, operands_.size());
+      return {operands_.begin() + static_cast<std::ptrdiff_t>(first), operands_.begin() + static_cast<std::ptrdiff_t>(last)};
+    }
+    next += count;
+  }
+  return {};
+}
+
+const Attr& Call::attr(std::string_view name) const {
+  static const Attr none;
+  if (const Attr* a = attrs_.find(name)) {
+    if (const auto* s = std::get_if<SymbolicArgument>(a))
+      builder_.refuse("aten.symbolic-argument",
+                      fmt::format("{} of {} is the symbolic size {}, known only at run time", quoted(name),
+                                  schema_.full_name(), s->name));
+    return *a;
+  }
+  const SchemaArgument* argument = schema_.argument(name);
+  if (argument && argument->has_default) return argument->default_value;
+  if (argument && argument->is_optional()) return none;
+  builder_.refuse("aten.missing-argument", fmt::format("{} of {} is missing", quoted(name), schema_.full_name()));
+}
+
+bool Call::has(std::string_view name) const {
+  const SchemaArgument* argument = schema_.argument(name);
+  if (!argument) return false;
+  if (argument->is_tensor()) return optional_tensor(name).has_value();
+  const Attr* a = attrs_.find(name);
+  if (!a) a = &argument->default_value;
+  return !std::holds_alternative<std::monostate>(*a);
+}
+
+std::int64_t Call::integer(std::string_view name) const {
+  const Attr& a = attr(name);
+  if (const auto* i = std::get_if<std::int64_t>(&a)) return *i;
+  if (const auto* b = std::get_if<bool>(&a)) return *b;
+  if (const auto* d = std::get_if<double>(&a); d && *d == static_cast<double>(static_cast<std::int64_t>(*d)))
+    return static_cast<std::int64_t>(*d);
+  builder_.refuse("aten.argument-type", fmt::format("{} of {} must be an integer", quoted(name), schema_.full_name()));
+}
+
+double Call::number(std::string_view name) const {
+  const Attr& a = attr(name);
+  if (const auto* d = std::get_if<double>(&a)) return *d;
+  if (const auto* i = std::get_if<std::int64_t>(&a)) return static_cast<double>(*i);
+  if (const auto* b = std::get_if<bool>(&a)) return *b;
+  builder_.refuse("aten.argument-type", fmt::format("{} of {} must be a number", quoted(name), schema_.full_name()));
+}
+
+bool Call::is_float_scalar(std::string_view name) const { return std::holds_alternative<double>(attr(name)); }
+
+bool Call::flag(std::string_view name) const {
+  const Attr& a = attr(name);
+  if (const auto* b = std::get_if<bool>(&a)) return *b;
+  if (const auto* i = std::get_if<std::int64_t>(&a)) return *i != 0;
+  builder_.refuse("aten.argument-type", fmt::format("{} of {} must be True or False", quoted(name), schema_.full_name()));
+}
+
+std::vector<std::int64_t> Call::ints(std::string_view name) const {
+  const Attr& a = attr(name);
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&a)) return *list;
+  if (const auto* i = std::get_if<std::int64_t>(&a)) return {*i};
+  if (std::holds_alternative<std::monostate>(a)) return {};
+  if (const auto* list = std::get_if<std::vector<std::string>>(&a)) {
+    std::string symbols;
+    for (const auto& s : *list) symbols += (symbols.empty() ? "" : ", ") + s;
+    builder_.refuse("aten.symbolic-argument",
+                    fmt::format("{} of {} is [{}], known only at run time", quoted(name), schema_.full_name(), symbols));
+  }
+  builder_.refuse("aten.argument-type", fmt::format("{} of {} must be a list of integers", quoted(name), schema_.full_name()));
+}
+
+std::vector<double> Call::numbers(std::string_view name) const {
+  const Attr& a = attr(name);
+  if (const auto* list = std::get_if<std::vector<double>>(&a)) return *list;
+  auto whole = ints(name);
+  return {whole.begin(), whole.end()};
+}
+
+std::string Call::text(std::string_view name) const {
+  const Attr& a = attr(name);
+  if (const auto* s = std::get_if<std::string>(&a)) return *s;
+  builder_.refuse("aten.argument-type", fmt::format("{} of {} must be a string", quoted(name), schema_.full_name()));
+}
+
+std::optional<DType> Call::dtype(std::string_view name) const {
+  if (!has(name)) return std::nullopt;
+  const Attr& a = attr(name);
+  if (const auto* t = std::get_if<DType>(&a)) return *t;
+  builder_.refuse("aten.argument-type", fmt::format("{} of {} must be a dtype", quoted(name), schema_.full_name()));
+}
+
+int Call::axis(std::string_view name, int rank) const {
+  std::int64_t i = integer(name), limit = std::max(rank, 1);
+  if (i < -limit || i >= limit)
+    builder_.refuse("aten.dim-range", fmt::format("{} of {} is {}, outside a tensor of rank {}", quoted(name),
+                                                  schema_.full_name(), i, rank));
+  return static_cast<int>(i < 0 ? i + limit : i);
+}
+
+std::vector<int> Call::axes(std::string_view name, int rank) const {
+  std::vector<int> result;
+  auto dims = ints(name);
+  if (!has(name) || dims.empty()) {
+    for (int i = 0; i < rank; ++i) result.push_back(i);
+    return result;
+  }
+  for (auto d : dims) {
+    if (d < -rank || d >= std::max(rank, 1))
+      builder_.refuse("aten.dim-range", fmt::format("{} of {} holds {}, outside a tensor of rank {}", quoted(name),
+                                                    schema_.full_name(), d, rank));
+    if (rank > 0) result.push_back(static_cast<int>(d < 0 ? d + rank : d));
+  }
+  std::sort(result.begin(), result.end());
+  result.erase(std::unique(result.begin(), result.end()), result.end());
+  return result;
+}
+
+std::vector<std::int64_t> Call::spread(std::string_view name, int count) const {
+  auto list = ints(name);
+  if (list.size() == 1) list.resize(static_cast<std::size_t>(count), list[0]);
+  if (list.size() != static_cast<std::size_t>(count) && !list.empty())
+    builder_.refuse("aten.argument-length", fmt::format("{} of {} has {} numbers instead of {}", quoted(name),
+                                                        schema_.full_name(), list.size(), count));
+  return list;
+}
+
+Vals lower_call(Builder& builder, const std::string& op, std::vector<std::optional<Val>> operands, const Attrs& attrs,
+                const std::vector<TensorType>& declared) {
+  FoundOp found = find_aten(op);
+  if (!found.op) builder.refuse("aten.unknown-operator", fmt::format("operator {} is not known to tosaic", op));
+  Call call(builder, *found.schema, std::move(operands), attrs, declared);
+  std::optional<Refusal> first;
+  for (Lowering lowering : found.op->lower) {
+    const auto nodes = builder.graph().nodes.size(), values = builder.graph().values.size();
+    try {
+      Vals results = lowering(builder, call);
+      if (found.op->lower.size() == 1 || builder.accepts_from(nodes)) return results;
+      if (!first) first = Refusal{builder.why_not_from(nodes)};
+    } catch (Refusal& refusal) {
+      if (!first) first = std::move(refusal);
+    }
+    builder.graph().nodes.resize(nodes);
+    builder.graph().values.resize(values);
+  }
+  if (first) throw *first;
+  builder.refuse("aten.no-lowering", fmt::format("operator {} has no lowering", op));
+}
+
+}  // namespace tosaic
