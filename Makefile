@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door. `make help` lists the targets; each needs only a Debian 12 machine and installs what it misses.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+JOBS   ?= $(shell nproc)
+PYTHON ?= .venv/bin/python
+STAMPS := build/.stamps
+TOSAIC := build/release/bin/tosaic
+
+# The quick check is a stamp that depends on this file: nothing is asked again until the lists below change.
+BUILD_PACKAGES := g++ cmake ninja-build ccache python3 libflatbuffers-dev flatbuffers-compiler libsimdjson-dev \
+                  libcli11-dev libfmt-dev libgtest-dev libbenchmark-dev libhwy-dev libxxhash-dev zlib1g-dev
+LINT_PACKAGES  := clang-format-14 clang-tidy-14
+FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
+VENV_PACKAGES  := python3-venv
+
+.PHONY: help demo build dev test test-cpp test-asan test-py test-peers conformance fuzz bench models venv format lint clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
+
+# ---- set-up ---------------------------------------------------------------------------------------------------
+
+$(STAMPS)/packages-%: .ci/install-packages Makefile
+	@.ci/install-packages $($*_PACKAGES)
+	@mkdir -p $(@D) && touch $@
+
+.venv/bin/python: | $(STAMPS)/packages-VENV
+	@echo "== creating .venv"
+	@/usr/bin/python3 -m venv .venv
+
+$(STAMPS)/venv: test/requirements.txt | .venv/bin/python
+	@echo "== installing the Python peers (torch, executorch, tosa-tools) into .venv; once, a few minutes"
+	@.venv/bin/python -m pip install -qq --disable-pip-version-check "$$(grep '^torch==' test/requirements.txt)"
+	@.venv/bin/python -m pip install -qq --disable-pip-version-check -r test/requirements.txt
+	@mkdir -p $(@D) && touch $@
+
+# PYTHON=/path/to/python uses an environment that already holds test/requirements.txt.
+ifeq ($(PYTHON),.venv/bin/python)
+venv: $(STAMPS)/venv  ## the pinned Python environment of the peer tests
+else
+venv:
+endif
+
+# ---- build ----------------------------------------------------------------------------------------------------
+
+# /usr/bin first: a pip-installed cmake or ninja elsewhere on PATH may need a Python that is not there.
+CMAKE := PATH=/usr/bin:$$PATH cmake
+
+build: $(STAMPS)/packages-BUILD  ## the command line tool, at build/release/bin/tosaic
+	@[ -f build/release/build.ninja ] || $(CMAKE) --preset release >/dev/null
+	@$(CMAKE) --build --preset release -j $(JOBS) --target tosaic
+
+build-tests: $(STAMPS)/packages-BUILD
+	@[ -f build/release/build.ninja ] || $(CMAKE) --preset release >/dev/null
+	@$(CMAKE) --build --preset release -j $(JOBS)
+
+dev: $(STAMPS)/packages-BUILD  ## debug build with address and undefined-behaviour sanitizers, in build/dev
+	@[ -f build/dev/build.ninja ] || $(CMAKE) --preset dev >/dev/null
+	@$(CMAKE) --build --preset dev -j $(JOBS)
+
+# ---- tests ----------------------------------------------------------------------------------------------------
+
+# Everything that must hold before a change goes in. The last line reads "N passed, M failed".
+test:  ## all tests; the last line counts them
+	@rm -rf build/test-results && mkdir -p build/test-results
+	@$(MAKE) build-tests
+	-@$(MAKE) test-cpp
+	-@$(MAKE) test-asan
+	-@$(MAKE) test-py
+	@python3 test/count_results.py build/test-results
+
+test-cpp: build-tests  ## C++ tests, release build
+	@rm -rf build/test-results/cpp && mkdir -p build/test-results/cpp
+	@GTEST_OUTPUT=xml:$(CURDIR)/build/test-results/cpp/ ctest --test-dir build/release -j $(JOBS) \
+	  --output-on-failure --no-tests=ignore --output-junit $(CURDIR)/build/test-results/cpp/ctest.xml
+
+# Bad input is where sanitizers earn their time: the readers and writers, and what feeds them.
+ASAN_TESTS ?= base ir formats read fuzz_replay
+test-asan: $(STAMPS)/packages-BUILD  ## reader and format tests with sanitizers
+	@rm -rf build/test-results/asan && mkdir -p build/test-results/asan
+	@[ -f build/dev/build.ninja ] || $(CMAKE) --preset dev >/dev/null
+	@targets=""; for t in $(ASAN_TESTS); do ls test/$$t/*.cpp >/dev/null 2>&1 && targets="$$targets test_$$t" || true; done; \
+	 [ -z "$$targets" ] || $(CMAKE) --build --preset dev -j $(JOBS) --target $$targets
+	@GTEST_OUTPUT=xml:$(CURDIR)/build/test-results/asan/ ctest --test-dir build/dev -j $(JOBS) --no-tests=ignore \
+	  -R "^($$(echo $(ASAN_TESTS) | tr ' ' '|'))$$" --output-on-failure \
+	  --output-junit $(CURDIR)/build/test-results/asan/ctest.xml
+
+test-py: build venv  ## golden text, demo, peers (fast subset), conformance slice
+	@mkdir -p build/test-results
+	@$(PYTHON) -m pytest -q test --junitxml=build/test-results/pytest.xml
+
+test-peers: build venv  ## every model against PyTorch, tosa_reference_model and ExecuTorch
+	@$(PYTHON) -m pytest -q test/peers --all-models
+
+conformance: build venv  ## the TOSA 1.0.1 conformance sample, on both executors
+	@$(PYTHON) test/conformance/conformance.py all --jobs $(JOBS)
+
+FUZZ_SECONDS ?= 60
+fuzz: $(STAMPS)/packages-BUILD $(STAMPS)/packages-FUZZ  ## every fuzzer for FUZZ_SECONDS (60)
+	@[ -f build/fuzz/build.ninja ] || $(CMAKE) --preset fuzz >/dev/null
+	@$(CMAKE) --build --preset fuzz -j $(JOBS)
+	@.ci/run-fuzzers build/fuzz/bin $(FUZZ_SECONDS)
+
+models: venv  ## the test models, into build/models
+	@$(PYTHON) test/models/make_models.py --output build/models
+
+# ---- use ------------------------------------------------------------------------------------------------------
+
+demo: build  ## compile, explain and run the handwritten digits; no PyTorch needed
+	@examples/digits/demo.sh $(TOSAIC)
+
+bench: build venv  ## tosaic beside its peers, one table
+	@$(PYTHON) bench/bench.py --tosaic $(TOSAIC) --output build/bench.md
+
+# ---- hygiene --------------------------------------------------------------------------------------------------
+
+CXX_FILES = $(shell git ls-files '*.cpp' '*.h' '*.hpp')
+
+format: $(STAMPS)/packages-LINT  ## rewrite the sources in the house format
+	@clang-format-14 -i $(CXX_FILES)
+
+lint: $(STAMPS)/packages-BUILD $(STAMPS)/packages-LINT  ## format, clang-tidy, SPDX lines, file sizes
+	@clang-format-14 --dry-run -Werror $(CXX_FILES)
+	@python3 .ci/check-files
+	@[ -f build/release/build.ninja ] || $(CMAKE) --preset release >/dev/null
+	@$(CMAKE) --build --preset release -j $(JOBS)
+	@git ls-files 'src/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy-14 -p build/release --quiet --warnings-as-errors='*'
+
+clean:  ## remove the builds (keeps .venv and cached models)
+	@rm -rf build/release build/dev build/fuzz build/coverage build/tsan build/test-results

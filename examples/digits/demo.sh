@@ -1,0 +1,22 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# demo.sh TOSAIC: the handwritten digits, from PyTorch's export to an int8 program that runs, with its accuracy.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+tosaic=$(realpath "${1:?usage: demo.sh PATH/TO/tosaic}")
+out=${2:-build/demo}
+mkdir -p "$out"
+cd "$out"
+
+show() { echo; echo "\$ tosaic $*"; "$tosaic" "$@"; }
+
+cp "$here"/digits.pt2 "$here"/digits_samples.npz "$here"/digit.npy .
+show compile digits.pt2 --target tosa-fp -o digits_fp.pte
+show compile digits.pt2 --target tosa-int --calibrate digits_samples.npz -o digits.pte
+show explain digits.pt2 --target tosa-int
+show inspect digits.pte
+mkdir -p one
+show run digits.pte --input digit.npy --output-dir one
+
+echo
+python3 "$here/accuracy.py" "$tosaic" "$here" .
