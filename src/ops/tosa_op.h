@@ -3,6 +3,7 @@
 // the flatbuffer reader and writer and every target are computed from these rows.
 #pragma once
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -62,10 +63,12 @@ struct AttrDef {
   AttrKind kind;
 };
 
-// One line of the operator's table of supported types: any one of `needs` admits it.
+// One line of the operator's table of supported types: any one of `needs` admits it, together with `and_needs`
+// where two extensions meet (CAST between bf16 and fp8).
 struct TypeRow {
   std::vector<Feature> needs;
   std::vector<std::pair<std::string_view, DType>> types;  // type variable -> dtype; also "acc", "resize"
+  std::optional<Feature> and_needs = std::nullopt;
 };
 
 // A broken rule: the label names the rule (tests are named after it), the message the values that disagree.
@@ -101,6 +104,8 @@ class View {
 
 // Evaluates one region graph (control flow bodies): given by the interpreter.
 using RunRegion = std::function<Result<std::vector<Tensor>>(const Graph&, std::vector<Tensor>)>;
+// The contents of VARIABLEs by name; one map per run, shared with its regions.
+using Variables = std::map<std::string, Tensor, std::less<>>;
 
 // Operands at run time. The dtypes to compute with are those of the views, not of the graph: in precise mode
 // every float tensor is f64. The outputs' memory is allocated, its content undefined.
@@ -109,6 +114,7 @@ struct Run {
   std::span<const TensorView> in;
   std::span<const MutableTensorView> out;
   const RunRegion* region = nullptr;
+  Variables* variables = nullptr;
 };
 
 struct Op {
@@ -121,8 +127,11 @@ struct Op {
   std::vector<Operand> outputs;
   std::vector<TypeRow> types;     // empty: any types (CUSTOM, control flow)
   // The output types that the operands imply (ERROR_IFs about inputs are `check`'s; this may assume they hold).
+  // Where operands leave the dtype open (CAST, MATMUL of f16) the declared output's is taken: give the node its
+  // output before asking. Empty: not known before the program runs (EXT-DYNAMIC), or anything goes (CUSTOM).
   std::vector<TensorType> (*infer)(const View&) = nullptr;
-  // ERROR_IF conditions beyond number, rank and type of operands, including "output shape is what infer says".
+  // ERROR_IF conditions beyond number, rank and type of operands. That the outputs are what infer says is compared
+  // by verify_node for every operator, after this.
   Check (*check)(const View&) = nullptr;
   // Limits of a level beyond rank, tensor size and list length.
   Check (*level)(const View&, const Level&) = nullptr;
