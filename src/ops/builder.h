@@ -75,8 +75,9 @@ class Builder {
   Val tosa(std::string_view op, std::vector<Val> operands, Attrs attrs = {}) {
     return tosa_all(op, std::move(operands), std::move(attrs)).front();
   }
+  // `result`: the output's dtype where the operands do not imply it (cast, rescale, resize).
   std::vector<Val> tosa_all(std::string_view op, std::vector<Val> operands, Attrs attrs = {},
-                            std::vector<Graph> regions = {});
+                            std::optional<DType> result = std::nullopt);
 
   // ---- another ATen operator, by full name, e.g. aten("aten.sum.dim_IntList", {x}, {{"dim", ints}, {"keepdim", true}})
   // In an ATen graph (the quantiser's expansion) this stays a node; otherwise it is lowered at once.
@@ -153,15 +154,26 @@ class Builder {
   Val rescale(Val x, const TensorType& to);
   // The integers of x as i32 with zero point 0 and the same scale (for `product`, comparisons, reductions).
   Val as_i32(Val x);
-  // real = f(real), as one TABLE from x's codes to `to`'s. f is evaluated in double.
-  Val table(Val x, const TensorType& to, const std::function<double(double)>& f);
+  // real = f(real), as one TABLE from x's codes to `to`'s. f maps a list of reals element by element.
+  using Function = std::function<std::vector<double>(const std::vector<double>&)>;
+  Val table(Val x, const TensorType& to, const Function& f);
 
  private:
   friend class Val;
+  Val clamp_codes(Val x, IntegerRange codes);
   Val zero_point(Val x);  // a [1] constant of x's dtype with its zero point
+  Val convolution(std::string_view op, Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> pad,
+                  std::vector<std::int64_t> stride, std::vector<std::int64_t> dilation,
+                  const std::vector<std::int64_t>& kernel, std::int64_t channels);
+  Val bias_for(std::optional<Val> bias, const TensorType& x, const TensorType& weight, std::int64_t channels);
   Val accumulated(Val accumulator, const TensorType& x, const TensorType& weight);
   std::string fresh_name(std::string_view stem);
 
+  Val typed(std::string_view op, std::vector<Val> operands, Attrs attrs, DType result) {
+    return tosa_all(op, std::move(operands), std::move(attrs), result).front();
+  }
+  Val unify(std::string_view op, Val a, Val b);    // operands share one scale, so does the result
+  Val extreme(std::string_view op, Val a, Val b);  // maximum, minimum
   Val retyped(Val x, TensorType type);  // the same value under another type, without a node
   bool folded(const tosa::Op& op, Node& node, const TensorType& type, Bytes& result) const;
 

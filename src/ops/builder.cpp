@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+// The core of the Builder: appending and folding nodes, constants, shapes, element-wise arithmetic.
+// builder_integer.cpp has the quantised forms, builder_tensor.cpp convolution, pooling, matmul and resize.
+#include "ops/builder.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "ops/op.h"
+
+namespace tosaic {
+
+void Builder::refuse(std::string code, std::string message) const {
+  throw Refusal{located(error(std::move(code), std::move(message)), loc_)};
+}
+
+std::string Builder::fresh_name(std::string_view stem) { return fmt::format("{}.{}", stem, counter_++); }
+
+// ---- nodes
+
+bool Builder::folded(const tosa::Op& op, Node& node, const TensorType& type, Bytes& result) const {
+  if (!fold_ || !op.eval || node.inputs.empty() || node.outputs.size() != 1 || !node.regions.empty()) return false;
+  std::vector<TensorView> in;
+  for (ValueId v : node.inputs) {
+    if (!graph_[v].is_constant()) return false;
+    in.push_back({graph_[v].type, graph_[v].constant.data()});
+  }
+  std::vector<std::byte> memory(std::max<std::size_t>(type.storage_bytes(), 1));
+  MutableTensorView out{type, memory.data()};
+  tosa::View view(graph_, node);
+  if (!op.eval({view, in, {&out, 1}, nullptr}).ok()) return false;
+  memory.resize(type.storage_bytes());
+  result = Bytes::of(std::move(memory));
+  return true;
+}
+
+std::vector<Val> Builder::tosa_all(std::string_view name, std::vector<Val> operands, Attrs attrs,
+                                   std::optional<DType> result) {
+  const tosa::Op* op = tosa::find(name);
+  if (!op) refuse("internal", fmt::format("there is no TOSA operator '{}'", name));
+  Node node;
+  node.op = fmt::format("tosa.{}", name);
+  node.attrs = std::move(attrs);
+  node.loc = loc_;
+  for (Val v : operands) node.inputs.push_back(v.id());
+  // The output exists before its type is inferred, so that rules may look at the dtype asked for.
+  node.outputs.push_back(graph_.add_value(fresh_name(name), {result.value_or(DType::f32), {}, {}}));
+  auto types = op->infer(tosa::View(graph_, node));
+  for (std::size_t i = 1; i < types.size(); ++i) node.outputs.push_back(graph_.add_value(fresh_name(name), types[i]));
+  if (result) types[0].dtype = *result;
+  graph_[node.outputs[0]].type = types[0];
+  std::vector<Val> results;
+  for (ValueId v : node.outputs) results.emplace_back(this, v);
+  // ERROR_IFs are the partitioner's to see, but a node that breaks one has no meaning: refuse it here.
+  if (op->check)
+    if (auto broken = op->check(tosa::View(graph_, node)))
+      refuse("tosa." + broken->label, fmt::format("tosa.{}: {}", name, broken->message));
+  if (Bytes data; types.size() == 1 && folded(*op, node, types[0], data))
+    graph_[node.outputs[0]].constant = std::move(data);
+  else
+    graph_.nodes.push_back(std::move(node));
+  return results;
+}
+
+std::vector<Val> Builder::aten_all(const std::string& op, std::vector<std::optional<Val>> operands, Attrs attrs) {
+  if (!keep_aten_) return lower_call(*this, op, std::move(operands), attrs, {});
+  // The result types are those that the lowering gives, tried out in a scratch graph.
+  Graph scratch;
+  Builder trial(scratch);
+  trial.set_loc(loc_);
+  std::vector<std::optional<Val>> inside;
+  Node node;
+  for (const auto& v : operands) {
+    node.inputs.push_back(v ? v->id() : no_value);
+    if (!v) {
+      inside.push_back(std::nullopt);
+      continue;
+    }
+    ValueId id = scratch.add_value(fmt::format("operand.{}", inside.size()), v->type(), graph_[v->id()].constant);
+    inside.emplace_back(Val(&trial, id));
+  }
+  Vals results = lower_call(trial, op, std::move(inside), attrs, {});
+  node.op = op;
+  node.attrs = std::move(attrs);
+  node.loc = loc_;
+  std::vector<Val> outputs;
+  auto dot = op.find('.');
+  for (Val r : results) {
+    ValueId id = graph_.add_value(fresh_name(op.substr(dot + 1, op.rfind('.') - dot - 1)), r.type());
+    node.outputs.push_back(id);
+    outputs.emplace_back(this, id);
+  }
+  graph_.nodes.push_back(std::move(node));
+  return outputs;
+}
+
+bool Builder::accepts_from(std::size_t first_node) const {
+  if (!spec_) return true;
+  for (std::size_t n = first_node; n < graph_.nodes.size(); ++n)
+    if (tosa::verify_node(tosa::View(graph_, graph_.nodes[n]), *spec_)) return false;
+  return true;
+}
+
+Diagnostic Builder::why_not_from(std::size_t first_node) const {
+  for (std::size_t n = first_node; n < graph_.nodes.size(); ++n)
+    if (auto broken = tosa::verify_node(tosa::View(graph_, graph_.nodes[n]), *spec_))
+      return located(error("target.unsupported", broken->message).note("rule " + broken->label), graph_.nodes[n].loc);
+  return internal_error("no reason for a refusal");
+}
+
+Val Builder::retyped(Val x, TensorType type) {
+  graph_[x.id()].type = std::move(type);
+  return x;
+}
+
+// ---- constants
+
+Val Builder::constant(TensorType type, Bytes data, std::string name) {
+  return Val(this, graph_.add_value(fresh_name(name.empty() ? "const" : name), std::move(type), std::move(data)));
+}
+
+Val Builder::scalar(double value, DType type) { return filled(value, type, Shape{}); }
+
+Val Builder::filled(double value, DType type, const Shape& shape) {
+  std::vector<double> values(static_cast<std::size_t>(shape.elements()), value);
+  return constant({type, shape, std::nullopt}, constant_bytes(type, values));
+}
+
+Val Builder::integers(std::span<const std::int64_t> values, DType type, const Shape& shape) {
+  return constant({type, shape, std::nullopt}, constant_bytes(type, values));
+}
+
+Val Builder::shape_constant(std::vector<std::int64_t> values) {
+  Shape shape{static_cast<std::int64_t>(values.size())};
+  return constant({DType::shape, shape, std::nullopt}, Bytes::of(std::move(values)), "shape");
+}
+
+Val Builder::like(Val x, double value) {
+  if (!x.type().quantised()) return scalar(value, x.dtype());
+  const Scales& s = *x.type().scales;
+  auto range = codes_of(x.type());
+  double code = std::nearbyint(value / s.scale[0]) + static_cast<double>(s.zero_point[0]);
+  code = std::clamp(code, static_cast<double>(range.lowest), static_cast<double>(range.highest));
+  Val v = scalar(code, x.dtype());
+  return retyped(v, v.type().with(x.type().scales));
+}
+
+// ---- shapes
+
+namespace {
+// Where a per-channel axis goes in a reshape: to the dim (or pair of dims, split in two) of the same extent
+// that has the same number of elements before it.
+std::optional<Scales> reshaped_scales(const TensorType& from, const Shape& to) {
+  if (!from.scales || from.scales->per_tensor()) return from.scales;
+  std::int64_t before = 1, n = from.shape[from.scales->axis];
+  for (int i = 0; i < from.scales->axis; ++i) before *= from.shape[i];
+  std::int64_t passed = 1;
+  for (int i = 0; i < to.rank(); ++i) {
+    bool whole = to[i] == n, split = i + 1 < to.rank() && to[i] * to[i + 1] == n;
+    if (passed == before && (whole || split)) {
+      Scales s = *from.scales;
+      s.axis = i;
+      return s;
+    }
+    passed *= to[i];
+  }
+  return std::nullopt;
+}
+}  // namespace
+
+Val Builder::reshape(Val x, Shape shape) {
+  if (x.shape() == shape) return x;
+  if (!x.shape().is_static()) refuse("aten.symbolic-shape", "a tensor of symbolic shape " + to_string(x.shape()) + " cannot be reshaped");
+  if (shape.elements() != x.shape().elements())
+    refuse("aten.reshape-size", fmt::format("shape {} cannot become {}", to_string(x.shape()), to_string(shape)));
+  TensorType type = x.type().with(shape).with(reshaped_scales(x.type(), shape));
+  if (x.is_constant() && fold_) return constant(type, graph_[x.id()].constant);
+  return retyped(tosa("reshape", {x, shape_constant(shape.dims())}), type);
+}
+
+Val Builder::transpose(Val x, std::vector<int> permutation) {
+  if (static_cast<int>(permutation.size()) != x.rank())
+    refuse("aten.permute-rank", fmt::format("{} dims cannot permute a tensor of rank {}", permutation.size(), x.rank()));
+  bool identity = true;
+  for (int i = 0; i < x.rank(); ++i) identity &= permutation[static_cast<std::size_t>(i)] == i;
+  if (identity) return x;
+  TensorType type = x.type();
+  std::vector<std::int64_t> dims;
+  for (int p : permutation) dims.push_back(x.dim(p));
+  type.shape = Shape(dims);
+  if (type.scales && !type.scales->per_tensor())
+    type.scales->axis = static_cast<int>(std::find(permutation.begin(), permutation.end(), type.scales->axis) - permutation.begin());
+  std::vector<std::int64_t> perms(permutation.begin(), permutation.end());
+  return retyped(tosa("transpose", {x}, {{"perms", perms}}), type);
+}
+
+Val Builder::slice(Val x, std::vector<std::int64_t> start, std::vector<std::int64_t> size) {
+  if (Shape(size) == x.shape()) return x;
+  TensorType type = x.type().with(Shape(size));
+  if (type.scales && !type.scales->per_tensor() && type.shape[type.scales->axis] != x.dim(type.scales->axis)) {
+    Scales& s = *type.scales;
+    auto first = start[static_cast<std::size_t>(s.axis)], count = type.shape[s.axis];
+    s.scale = {s.scale.begin() + first, s.scale.begin() + first + count};
+    s.zero_point = {s.zero_point.begin() + first, s.zero_point.begin() + first + count};
+  }
+  return retyped(tosa("slice", {x, shape_constant(std::move(start)), shape_constant(std::move(size))}), type);
+}
+
+Val Builder::slice_axis(Val x, int axis, std::int64_t start, std::int64_t size) {
+  std::vector<std::int64_t> starts(static_cast<std::size_t>(x.rank()), 0), sizes = x.shape().dims();
+  starts[static_cast<std::size_t>(axis)] = start;
+  sizes[static_cast<std::size_t>(axis)] = size;
+  return slice(x, std::move(starts), std::move(sizes));
+}
+
+Val Builder::concat(std::vector<Val> parts, int axis) {
+  if (parts.size() == 1) return parts[0];
+  TensorType first = parts.at(0).type();
+  for (Val p : parts)
+    if (p.dtype() != first.dtype)
+      refuse("aten.mixed-dtypes", fmt::format("concatenation of {} and {}", name_of(first.dtype), name_of(p.dtype())));
+  Val result = tosa("concat", std::move(parts), {{"axis", std::int64_t{axis}}});
+  return retyped(result, result.type().with(first.scales));
+}
+
+Val Builder::pad(Val x, std::vector<std::int64_t> before, std::vector<std::int64_t> after, double value) {
+  std::vector<std::int64_t> padding;
+  bool nothing = true;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    padding.push_back(before[i]);
+    padding.push_back(after[i]);
+    nothing &= before[i] == 0 && after[i] == 0;
+  }
+  if (nothing) return x;
+  Val fill = reshape(like(x, value), Shape{1});
+  Val result = tosa("pad", {x, shape_constant(std::move(padding)), fill});
+  return retyped(result, result.type().with(x.type().scales));
+}
+
+Val Builder::tile(Val x, std::vector<std::int64_t> multiples) {
+  if (std::all_of(multiples.begin(), multiples.end(), [](auto m) { return m == 1; })) return x;
+  Val result = tosa("tile", {x, shape_constant(std::move(multiples))});
+  return retyped(result, result.type().with(x.type().scales));
+}
+
+Val Builder::broadcast_to(Val x, const Shape& shape) {
+  if (x.rank() > shape.rank())
+    refuse("aten.expand-rank", fmt::format("shape {} cannot expand to {}", to_string(x.shape()), to_string(shape)));
+  std::vector<std::int64_t> dims(static_cast<std::size_t>(shape.rank() - x.rank()), 1);
+  dims.insert(dims.end(), x.shape().begin(), x.shape().end());
+  std::vector<std::int64_t> multiples;
+  for (int i = 0; i < shape.rank(); ++i) {
+    auto have = dims[static_cast<std::size_t>(i)];
+    if (have != 1 && have != shape[i])
+      refuse("aten.expand-size", fmt::format("shape {} cannot expand to {}", to_string(x.shape()), to_string(shape)));
+    multiples.push_back(have == shape[i] ? 1 : shape[i]);
+  }
+  return tile(reshape(x, Shape(dims)), std::move(multiples));
+}
+
+Val Builder::squeeze(Val x, const std::vector<int>& axes) {
+  std::vector<std::int64_t> dims;
+  for (int i = 0; i < x.rank(); ++i)
+    if (x.dim(i) != 1 || std::find(axes.begin(), axes.end(), i) == axes.end()) dims.push_back(x.dim(i));
+  return reshape(x, Shape(dims));
+}
+
+Val Builder::unsqueeze(Val x, int axis) {
+  auto dims = x.shape().dims();
+  dims.insert(dims.begin() + axis, 1);
+  return reshape(x, Shape(dims));
+}
+
+// ---- arithmetic
+
+Val Builder::binary(std::string_view op, Val a, Val b, Attrs attrs) {
+  if (a.dtype() != b.dtype())
+    refuse("aten.mixed-dtypes", fmt::format("{} of {} and {}", op, name_of(a.dtype()), name_of(b.dtype())));
+  auto ranked = [&](Val v, int rank) {
+    if (v.rank() == rank) return v;
+    std::vector<std::int64_t> dims(static_cast<std::size_t>(rank - v.rank()), 1);
+    dims.insert(dims.end(), v.shape().begin(), v.shape().end());
+    return reshape(v, Shape(dims));
+  };
+  const int rank = std::max(a.rank(), b.rank());
+  a = ranked(a, rank);
+  b = ranked(b, rank);
+  for (int i = 0; i < rank; ++i)
+    if (a.dim(i) != b.dim(i) && a.dim(i) != 1 && b.dim(i) != 1)
+      refuse("aten.broadcast", fmt::format("shapes {} and {} do not broadcast", to_string(a.shape()), to_string(b.shape())));
+  if (op == "mul") return tosa(op, {a, b, integers(std::vector<std::int64_t>{0}, DType::i8, Shape{1})}, std::move(attrs));
+  if (op == "maximum" || op == "minimum")
+    if (!attrs.find("nan_mode")) attrs.set("nan_mode", std::string("propagate"));
+  return tosa(op, {a, b}, std::move(attrs));
+}
+
+Val Builder::unify(std::string_view op, Val a, Val b) {
+  if (!a.type().quantised() && !b.type().quantised()) return binary(op, a, b);
+  if (a.type().scales != b.type().scales)
+    refuse("quantise.scale-mismatch", fmt::format("{} of {} and {}", op, to_string(a.type()), to_string(b.type())));
+  Val result = binary(op, a, b);
+  return retyped(result, result.type().with(a.type().scales));
+}
+
+Val Builder::add(Val a, Val b) { return unify("add", a, b); }
+Val Builder::sub(Val a, Val b) { return unify("sub", a, b); }
+
+Val Builder::mul(Val a, Val b) {
+  if (!a.type().quantised() || !b.type().quantised()) return binary("mul", a, b);
+  const Scales &s = *a.type().scales, &t = *b.type().scales;
+  if (!s.per_tensor() || !t.per_tensor() || s.zero_point[0] != 0 || t.zero_point[0] != 0)
+    refuse("quantise.product-form", fmt::format("mul of {} and {}", to_string(a.type()), to_string(b.type())));
+  Val result = binary("mul", a, b);
+  return retyped(result, result.type().with(Scales{{s.scale[0] * t.scale[0]}, {0}}));
+}
+
+Val Builder::scaled(Val x, double factor) {
+  if (!x.type().quantised()) return factor == 1.0 ? x : binary("mul", x, scalar(factor, x.dtype()));
+  if (!(factor > 0)) refuse("quantise.negative-factor", fmt::format("a quantised tensor times {}", factor));
+  if (factor == 1.0) return x;
+  TensorType type = x.type();
+  for (double& s : type.scales->scale) s *= factor;
+  // The same integers under another scale: an identity that the tidy stage removes.
+  return retyped(tosa("identity", {x}), type);
+}
+
+Val Builder::maximum(Val a, Val b) { return extreme("maximum", a, b); }
+Val Builder::minimum(Val a, Val b) { return extreme("minimum", a, b); }
+
+Val Builder::extreme(std::string_view op, Val a, Val b) {
+  if (!a.type().quantised() || a.dtype() == DType::i32) return unify(op, a, b);
+  // MAXIMUM and MINIMUM take i32 only; the operands share scale and zero point, so codes compare as they are.
+  TensorType type = a.type();
+  if (b.type().scales != type.scales)
+    refuse("quantise.scale-mismatch", fmt::format("{} of {} and {}", op, to_string(a.type()), to_string(b.type())));
+  Val result = unify(op, as_i32(a), as_i32(b));
+  return rescale(result, type.with(result.shape()));
+}
+
+Val Builder::select(Val condition, Val a, Val b) {
+  const int rank = std::max({condition.rank(), a.rank(), b.rank()});
+  auto ranked = [&](Val v) {
+    std::vector<std::int64_t> dims(static_cast<std::size_t>(rank - v.rank()), 1);
+    dims.insert(dims.end(), v.shape().begin(), v.shape().end());
+    return reshape(v, Shape(dims));
+  };
+  if (a.dtype() != b.dtype() || a.type().scales != b.type().scales)
+    refuse("aten.mixed-dtypes", fmt::format("select of {} and {}", to_string(a.type()), to_string(b.type())));
+  Val result = tosa("select", {ranked(condition), ranked(a), ranked(b)});
+  return retyped(result, result.type().with(a.type().scales));
+}
+
+Val Builder::negate(Val x) {
+  Val zero = zero_point(x);
+  Val result = tosa("negate", {x, zero, zero});
+  return retyped(result, result.type().with(x.type().scales));
+}
+
+Val Builder::cast(Val x, DType to) {
+  const DType from = x.dtype();
+  if (from == to) return x;
+  if (to == DType::boolean) {
+    if (!is_float(from)) return typed("cast", {x}, {}, to);
+    return tosa("logical_not", {binary("equal", x, scalar(0, from))});
+  }
+  if (from == DType::boolean && is_float(to)) return cast(typed("cast", {x}, {}, DType::i8), to);
+  if (is_float(from) && is_integer(to)) {  // PyTorch truncates toward zero, TOSA rounds to nearest
+    Val positive = binary("greater_equal", x, scalar(0, from));
+    x = select(positive, unary("floor", x), unary("ceil", x));
+  }
+  return typed("cast", {x}, {}, to);
+}
+
+Val Builder::reduce(std::string_view op, Val x, const std::vector<int>& axes, bool keep) {
+  TensorType type = x.type();
+  for (int axis : axes) {
+    Attrs attrs{{"axis", std::int64_t{axis}}};
+    if (op == "reduce_max" || op == "reduce_min") attrs.set("nan_mode", std::string("propagate"));
+    x = tosa(op, {x}, attrs);
+    x = retyped(x, x.type().with(type.scales));
+  }
+  return keep ? x : squeeze(x, axes);
+}
+
+}  // namespace tosaic

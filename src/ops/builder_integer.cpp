@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// The quantised forms: RESCALE, clamping in codes, and tables.
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+
+#include "ops/builder.h"
+#include "ops/fixed_point.h"
+
+namespace tosaic {
+namespace {
+double code_of(double real, const Scales& s) { return std::nearbyint(real / s.scale[0]) + static_cast<double>(s.zero_point[0]); }
+}  // namespace
+
+Val Builder::zero_point(Val x) {
+  double zero = 0;
+  if (const auto& s = x.type().scales; s && is_integer(x.dtype())) zero = static_cast<double>(s->zero_point[0]);
+  return filled(zero, x.dtype(), Shape{1});
+}
+
+Val Builder::rescale(Val x, const TensorType& to) {
+  const TensorType from = x.type();
+  if (from.dtype == to.dtype && from.scales == to.scales) return x;
+  if (!from.quantised() || !to.quantised() || !to.scales->per_tensor())
+    refuse("quantise.rescale-types", fmt::format("{} cannot be rescaled to {}", to_string(from), to_string(to)));
+  const Scales &s = *from.scales, &t = *to.scales;
+  if (!s.per_tensor() && s.axis != from.rank() - 1)
+    refuse("quantise.rescale-axis", fmt::format("scales along axis {} of {}", s.axis, to_string(from.shape)));
+  const bool scale32 = from.dtype != DType::i48;
+  std::vector<std::int64_t> multipliers, shifts;
+  for (double scale : s.scale) {
+    auto factor = fixed_point(scale / t.scale[0], scale32);
+    if (!factor)
+      refuse("quantise.scale-range", fmt::format("the factor {} / {} is outside what RESCALE can express", scale, t.scale[0]));
+    multipliers.push_back(factor->multiplier);
+    shifts.push_back(factor->shift);
+  }
+  const Shape count{static_cast<std::int64_t>(multipliers.size())};
+  Val multiplier = integers(multipliers, scale32 ? DType::i32 : DType::i16, count);
+  Val shift = integers(shifts, DType::i8, count);
+  Val out_zero = filled(static_cast<double>(t.zero_point[0]), to.dtype, Shape{1});
+  Val result = typed("rescale", {x, multiplier, shift, zero_point(x), out_zero},
+                     {{"scale32", scale32},
+                      {"rounding_mode", std::string("single_round")},
+                      {"per_channel", multipliers.size() > 1},
+                      {"input_unsigned", false},
+                      {"output_unsigned", false}},
+                     to.dtype);
+  result = retyped(result, result.type().with(to.scales));
+  // Codes in use narrower than the dtype (symmetric -127..127) are enforced by a clamp.
+  auto codes = codes_of(to), whole = range_of(to.dtype);
+  if (to.dtype == DType::i8 || to.dtype == DType::i16)
+    if (codes.lowest > whole.lowest || codes.highest < whole.highest) return clamp_codes(result, codes);
+  return result;
+}
+
+Val Builder::clamp_codes(Val x, IntegerRange codes) {
+  auto whole = range_of(x.dtype());
+  codes.lowest = std::max(codes.lowest, whole.lowest);
+  codes.highest = std::min(codes.highest, whole.highest);
+  if (codes.lowest == whole.lowest && codes.highest == whole.highest) return x;
+  TensorType type = x.type();
+  Val result;
+  if (x.dtype() == DType::i32) {
+    result = x;
+    if (codes.lowest > whole.lowest) result = binary("maximum", result, scalar(static_cast<double>(codes.lowest), DType::i32));
+    if (codes.highest < whole.highest) result = binary("minimum", result, scalar(static_cast<double>(codes.highest), DType::i32));
+  } else {
+    result = tosa("clamp", {x}, {{"min_val", codes.lowest}, {"max_val", codes.highest}, {"nan_mode", std::string("propagate")}});
+  }
+  return retyped(result, type);
+}
+
+Val Builder::clamp(Val x, double lowest, double highest) {
+  if (x.type().quantised() || is_integer(x.dtype())) {
+    auto codes = range_of(x.dtype());
+    Scales identity;
+    const Scales& s = x.type().scales ? *x.type().scales : identity;
+    auto bound = [&](double real, double otherwise) {
+      if (std::isinf(real) || std::isnan(real)) return otherwise;
+      return std::clamp(code_of(real, s), static_cast<double>(codes.lowest), static_cast<double>(codes.highest));
+    };
+    IntegerRange wanted{static_cast<std::int64_t>(bound(lowest, static_cast<double>(codes.lowest))),
+                        static_cast<std::int64_t>(bound(highest, static_cast<double>(codes.highest)))};
+    return clamp_codes(x, wanted);
+  }
+  const double largest = std::numeric_limits<double>::infinity();
+  return tosa("clamp", {x}, {{"min_val", std::max(lowest, -largest)}, {"max_val", std::min(highest, largest)},
+                             {"nan_mode", std::string("propagate")}});
+}
+
+Val Builder::as_i32(Val x) {
+  if (!x.type().quantised()) return x.dtype() == DType::i32 ? x : typed("cast", {x}, {}, DType::i32);
+  const Scales& s = *x.type().scales;
+  if (x.dtype() == DType::i32 && s.zero_point[0] == 0) return x;
+  return rescale(x, {DType::i32, x.shape(), Scales{{s.scale[0]}, {0}}});
+}
+
+Val Builder::table(Val x, const TensorType& to, const Function& f) {
+  if (!x.type().quantised() || !to.quantised())
+    refuse("quantise.table-types", fmt::format("a table from {} to {}", to_string(x.type()), to_string(to)));
+  const Scales t = *to.scales;
+  const auto codes = codes_of(to);
+  const auto low = static_cast<double>(codes.lowest), high = static_cast<double>(codes.highest);
+  const auto zero = static_cast<double>(t.zero_point[0]);
+  // The function at a list of codes of s, saturated to what `to` can hold: NaN as 0, infinities as the ends.
+  auto values_at = [&](std::vector<double> inputs, const Scales& s) {
+    for (double& c : inputs) c = (c - static_cast<double>(s.zero_point[0])) * s.scale[0];
+    auto values = f(inputs);
+    for (double& y : values) y = std::clamp(std::isnan(y) ? 0.0 : y, (low - zero) * t.scale[0], (high - zero) * t.scale[0]);
+    return values;
+  };
+
+  if (x.dtype() == DType::i8 && to.dtype == DType::i8) {
+    std::vector<double> inputs(256);
+    for (int i = 0; i < 256; ++i) inputs[static_cast<std::size_t>(i)] = i - 128;
+    std::vector<std::int64_t> entries;
+    for (double y : values_at(std::move(inputs), *x.type().scales))
+      entries.push_back(static_cast<std::int64_t>(std::clamp(code_of(y, t), low, high)));
+    Val result = tosa("table", {x, integers(entries, DType::i8, Shape{256})});
+    return retyped(result, result.type().with(to.scales));
+  }
+  // 16-bit codes: 513 knots 128 codes apart, interpolated linearly with 7 more fraction bits (spec TABLE).
+  if (x.dtype() == DType::i8) {
+    const double scale = x.type().scales->scale[0];
+    x = rescale(x, {DType::i16, x.shape(), Scales{{scale / 128}, {0}}});
+  }
+  if (x.dtype() != DType::i16) refuse("quantise.table-types", fmt::format("a table from {}", to_string(x.type())));
+  std::vector<double> inputs(513);
+  for (int k = 0; k <= 512; ++k) inputs[static_cast<std::size_t>(k)] = 128.0 * (k - 256);
+  auto knots = values_at(std::move(inputs), *x.type().scales);
+  double largest = 0;
+  for (double y : knots) largest = std::max(largest, std::fabs(y));
+  const double unit = largest > 0 ? largest / 32767 : 1.0;  // of a table entry
+  std::vector<std::int64_t> entries;
+  for (double y : knots) entries.push_back(static_cast<std::int64_t>(std::nearbyint(y / unit)));
+  Val result = tosa("table", {x, integers(entries, DType::i16, Shape{513})});
+  result = retyped(result, {DType::i32, result.shape(), Scales{{unit / 128}, {0}}});
+  return rescale(result, to.with(result.shape()));
+}
+
+}  // namespace tosaic
