@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of TOSA operators, made from the files of ops/tosa/.
+#include "ops/tosa_op.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "ops/operator_list.h"
+
+namespace tosaic::tosa {
+
+std::span<const OperatorEntry<Op>> tosa_list();  // generated
+
+std::span<const Op> all() {
+  static const std::vector<Op> ops = [] {
+    std::vector<Op> list;
+    for (const auto& entry : tosa_list()) list.push_back(entry.make());
+    std::sort(list.begin(), list.end(), [](const Op& a, const Op& b) { return a.name < b.name; });
+    return list;
+  }();
+  return ops;
+}
+
+const Op* find(std::string_view name) {
+  static const auto by_name = [] {
+    std::unordered_map<std::string_view, const Op*> map;
+    for (const Op& op : all()) map.emplace(op.name, &op);
+    return map;
+  }();
+  if (name.starts_with("tosa.")) name.remove_prefix(5);
+  auto found = by_name.find(name);
+  return found == by_name.end() ? nullptr : found->second;
+}
+
+const Op* by_schema_number(std::uint16_t n) {
+  static const auto by_number = [] {
+    std::unordered_map<std::uint16_t, const Op*> map;
+    for (const Op& op : all()) map.emplace(op.schema_number, &op);
+    return map;
+  }();
+  auto found = by_number.find(n);
+  return found == by_number.end() ? nullptr : found->second;
+}
+
+std::optional<std::vector<std::int64_t>> View::constant_integers(std::size_t i) const {
+  const Value& value = graph_[node_.inputs[i]];
+  if (!value.is_constant() || value.constant.size() != value.type.storage_bytes()) return std::nullopt;
+  std::vector<std::int64_t> result(static_cast<std::size_t>(value.type.shape.elements()));
+  for (std::size_t k = 0; k < result.size(); ++k)
+    result[k] = element_as_integer(value.type.dtype, value.constant.data(), k);
+  return result;
+}
+
+}  // namespace tosaic::tosa

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_row.h"
+
+namespace tosaic::tosa {
+
+TypeRows rows(std::vector<Feature> needs, std::string_view variable, std::initializer_list<DType> dtypes) {
+  TypeRows result;
+  for (DType dtype : dtypes) result.push_back({.needs = needs, .types = {{variable, dtype}}});
+  return result;
+}
+TypeRows integers(std::string_view variable, std::initializer_list<DType> dtypes) {
+  return rows({Feature::pro_int}, variable, dtypes);
+}
+TypeRows either(std::string_view variable, std::initializer_list<DType> dtypes) {
+  return rows({Feature::pro_int, Feature::pro_fp}, variable, dtypes);
+}
+TypeRows floats(std::string_view variable) {
+  return rows({Feature::pro_fp}, variable, {DType::f16, DType::f32}) + rows({Feature::bf16}, variable, {DType::bf16});
+}
+TypeRows fp8s(std::string_view variable) {
+  return rows({Feature::fp8e4m3}, variable, {DType::f8e4m3}) + rows({Feature::fp8e5m2}, variable, {DType::f8e5m2});
+}
+TypeRows any_data(std::string_view variable) {
+  return either(variable, {DType::boolean}) + integers(variable, {DType::i8, DType::i16, DType::i32}) + floats(variable) +
+         fp8s(variable);
+}
+
+TypeRows operator+(TypeRows a, const TypeRows& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+TypeRows with(TypeRows rows, std::string_view variable, DType dtype) {
+  for (TypeRow& row : rows) row.types.emplace_back(variable, dtype);
+  return rows;
+}
+TypeRows with_same(TypeRows rows, std::string_view like, std::string_view variable) {
+  for (TypeRow& row : rows)
+    for (std::size_t i = 0, n = row.types.size(); i < n; ++i)
+      if (row.types[i].first == like) row.types.emplace_back(variable, row.types[i].second);
+  return rows;
+}
+
+std::string_view bare_name(const Node& node) {
+  std::string_view name = node.op;
+  if (name.starts_with("tosa.")) name.remove_prefix(5);
+  return name;
+}
+
+Status unpredictable(const Run& run, const std::string& why) {
+  return error("tosa.unpredictable", fmt::format("{}: {}", bare_name(run.view.node()), why));
+}
+
+std::vector<std::int64_t> integers_of(const TensorView& tensor) {
+  std::vector<std::int64_t> values(static_cast<std::size_t>(tensor.type.shape.elements()));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = element_as_integer(tensor.type.dtype, tensor.data, i);
+  return values;
+}
+
+void set_dim(Shape& shape, int i, std::int64_t size) {
+  if (shape.symbol(i)) shape.set_symbol(i, {});
+  shape[i] = size;
+}
+void copy_dim(Shape& to, int i, const Shape& from, int j) {
+  set_dim(to, i, from[j]);
+  if (const SymbolicDim* symbol = from.symbol(j)) to.set_symbol(i, *symbol);
+}
+std::vector<TensorType> same_as_input(const View& view) { return {view.in(0).with(std::nullopt)}; }
+
+}  // namespace tosaic::tosa
