@@ -5,7 +5,7 @@ function(flatbuffers_header target schema)
   get_filename_component(stem ${schema} NAME_WE)
   set(out ${CMAKE_BINARY_DIR}/generated/${stem}_generated.h)
   add_custom_command(OUTPUT ${out}
-    COMMAND ${FLATC} --cpp --scoped-enums --no-prefix -o ${CMAKE_BINARY_DIR}/generated ${CMAKE_CURRENT_SOURCE_DIR}/${schema}
+    COMMAND ${FLATC} --cpp --scoped-enums --no-prefix --reflect-names -o ${CMAKE_BINARY_DIR}/generated ${CMAKE_CURRENT_SOURCE_DIR}/${schema}
     DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${schema} VERBATIM)
   target_sources(${target} PRIVATE ${out})
   target_include_directories(${target} SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/generated)

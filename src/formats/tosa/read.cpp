@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading a .tosa file: first the flatbuffers verifier (every offset inside the file), then the version, then names,
+// types and sizes, so that nothing after this trusts the file.
+#include <fmt/format.h>
+#include <flatbuffers/flatbuffers.h>
+#include <unordered_map>
+
+#include "formats/tosa/attributes.h"
+#include "formats/tosa/elements.h"
+#include "formats/tosa/location.h"
+#include "formats/tosa/tosa_file.h"
+
+namespace tosaic::tosa_file {
+namespace {
+
+using tosa_schema::TosaBasicBlock;
+using tosa_schema::TosaOperator;
+using tosa_schema::TosaShape;
+using tosa_schema::TosaTensor;
+using Strings = flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>;
+
+constexpr int max_nesting = 16;                                        // control flow within control flow
+constexpr std::int64_t max_elements = std::int64_t{1} << 58;          // as ir verify
+const char* const version_help = "export it again for TOSA 1.0";
+
+template <class T>
+std::uint32_t size_of(const T* list) { return list ? list->size() : 0; }
+std::string text_of(const flatbuffers::String* text) { return text ? text->str() : std::string(); }
+
+class Reader {
+ public:
+  Reader(const Bytes& file, const std::string& name) : file_(file), name_(name), budget_(file.size() / 4 + 64) {}
+
+  Result<Graph> read() {
+    auto graph = checked();
+    if (!graph.ok() && graph.error().place.file.empty()) graph.error().place.file = name_;
+    return graph;
+  }
+
+ private:
+  Result<Graph> checked() {
+    TOSAIC_TRY(root_, root());
+    if (size_of(root_->regions()) == 0) return error("tosa-file.empty", "the file holds no region");
+    const auto* main = root_->regions()->Get(0);
+    for (const auto* region : *root_->regions())
+      if (text_of(region->name()) == "main") main = region;
+    if (size_of(main->blocks()) == 0) return error("tosa-file.empty", "the main region holds no block");
+    TOSAIC_TRY(Graph graph, block(*main->blocks()->Get(0), main, 0));
+    TOSAIC_CHECK(verify(graph));
+    return graph;
+  }
+
+  Result<const tosa_schema::TosaGraph*> root() {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(file_.data());
+    // Files above 2 GB keep their constants behind the flatbuffer, whose own offsets have 31 usable bits.
+    const std::size_t buffer_size = std::min<std::size_t>(file_.size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
+    if (file_.size() < 8 || !flatbuffers::BufferHasIdentifier(bytes, tosa_schema::TosaGraphIdentifier()))
+      return error("tosa-file.not-tosa", "this is not a TOSA flatbuffer (bytes 4 to 7 must be 'TOSA')");
+    if (reinterpret_cast<std::uintptr_t>(bytes) % 8 != 0) {  // the verifier checks alignment in memory
+      file_ = Bytes::copy(bytes, file_.size());
+      bytes = reinterpret_cast<const std::uint8_t*>(file_.data());
+    }
+    auto broken = [] { return error("tosa-file.corrupt", "an offset or a length points outside the file"); };
+    // A table takes at least four bytes, so a file with more tables than that repeats the same ones to waste time.
+    const auto max_tables = static_cast<flatbuffers::uoffset_t>(buffer_size / 4 + 16);
+    flatbuffers::Verifier verifier(bytes, buffer_size, 64, max_tables);
+    // The version comes first: in other versions the same slots mean other things.
+    if (!verifier.VerifyOffset(0)) return broken();
+    const auto* table = flatbuffers::GetRoot<flatbuffers::Table>(bytes);
+    constexpr auto version_slot = tosa_schema::TosaGraph::VT_VERSION;
+    if (!table->VerifyTableStart(verifier) || !table->VerifyOffset(verifier, version_slot)) return broken();
+    const auto* version = table->GetPointer<const tosa_schema::Version*>(version_slot);
+    if (!version) return error("tosa-file.version", "the file states no TOSA version").hint(version_help);
+    if (!version->Verify(verifier)) return broken();
+    TOSAIC_CHECK(check_version(*version));
+    flatbuffers::Verifier whole(bytes, buffer_size, 64, max_tables);
+    if (!tosa_schema::VerifyTosaGraphBuffer(whole)) return broken();
+    return tosa_schema::GetTosaGraph(bytes);
+  }
+
+  // 1.0 as released; and the 1.1 draft, whose numbers agree with 1.0's wherever it holds nothing newer.
+  static Status check_version(const tosa_schema::Version& version) {
+    const int major = version._major(), minor = version._minor();
+    if (major == 1 && ((minor == 0 && !version._draft()) || minor == 1)) return {};
+    return error("tosa-file.version", fmt::format("the file is TOSA {}.{}.{}{}, which cannot be read", major, minor,
+                                                  version._patch(), version._draft() ? " (draft)" : ""))
+        .hint(version_help);
+  }
+
+  Result<Graph> block(const TosaBasicBlock& block, const tosa_schema::TosaRegion* region, int depth) {
+    if (depth > max_nesting)
+      return error("tosa-file.nesting", fmt::format("control flow is nested more than {} deep", max_nesting));
+    Scope scope{text_of(block.name()), region, depth};
+    scope.graph.name = scope.name;
+    for (std::uint32_t i = 0; i < size_of(block.tensors()); ++i) {
+      const auto* tensor = block.tensors()->Get(i);
+      if (!scope.tensors.emplace(text_of(tensor->name()), tensor).second) return twice(text_of(tensor->name()));
+    }
+    for (std::uint32_t i = 0; i < size_of(block.shapes()); ++i) {
+      const auto* shape = block.shapes()->Get(i);
+      const std::string name = text_of(shape->name());
+      if (scope.tensors.contains(name) || !scope.shapes.emplace(name, shape).second) return twice(name);
+    }
+    for (std::uint32_t i = 0; i < size_of(block.inputs()); ++i) {
+      TOSAIC_TRY(ValueId v, define(scope, block.inputs()->Get(i)->str(), false));
+      scope.graph.inputs.push_back(v);
+    }
+    for (std::uint32_t i = 0; i < size_of(block.operators()); ++i) {
+      Status status = operation(scope, *block.operators()->Get(i));
+      if (!status.ok()) {
+        status.error().notes.push_back(fmt::format("in operator {} of block '{}'", i, scope.name));
+        return std::move(status.error());
+      }
+    }
+    for (std::uint32_t i = 0; i < size_of(block.outputs()); ++i) {
+      TOSAIC_TRY(ValueId v, use(scope, block.outputs()->Get(i)->str(), "an output of the graph"));
+      scope.graph.outputs.push_back(v);
+    }
+    return std::move(scope.graph);
+  }
+
+  struct Scope {
+    std::string name;
+    const tosa_schema::TosaRegion* region;
+    int depth;
+    Graph graph;
+    std::unordered_map<std::string, const TosaTensor*> tensors;
+    std::unordered_map<std::string, const TosaShape*> shapes;
+    std::unordered_map<std::string, ValueId> defined;
+  };
+
+  Status operation(Scope& scope, const TosaOperator& op) {
+    if (budget_-- == 0) return error("tosa-file.nesting", "control flow repeats its bodies without end");
+    const auto number = static_cast<std::uint32_t>(op.op());
+    if (op.op() == tosa_schema::Op::CONST || op.op() == tosa_schema::Op::CONST_SHAPE) {
+      if (size_of(op.inputs()) != 0 || size_of(op.outputs()) != 1)
+        return error("tosa-file.operator", fmt::format("{} has {} operands and {} results, not 0 and 1", op_name(number),
+                                                       size_of(op.inputs()), size_of(op.outputs())));
+      auto value = define(scope, op.outputs()->Get(0)->str(), true);
+      return value.ok() ? Status() : Status(std::move(value.error()));
+    }
+    Node node;
+    node.op = op_name(number);
+    if (node.op.empty())
+      return error("tosa-file.operator", fmt::format("operator number {} is not in TOSA 1.0", number)).hint(version_help);
+    node.loc = op.location() ? parse_location(text_of(op.location()->text())) : nullptr;
+    for (std::uint32_t i = 0; i < size_of(op.inputs()); ++i) {
+      TOSAIC_TRY(ValueId v, use(scope, op.inputs()->Get(i)->str(), "an operand of " + node.op));
+      node.inputs.push_back(v);
+    }
+    TOSAIC_TRY(auto bodies, attributes(scope, op, node));
+    for (const std::string& name : bodies) {
+      TOSAIC_TRY(Graph body, body_named(scope, name));
+      node.regions.push_back(std::move(body));
+    }
+    for (std::uint32_t i = 0; i < size_of(op.outputs()); ++i) {
+      TOSAIC_TRY(ValueId v, define(scope, op.outputs()->Get(i)->str(), false));
+      node.outputs.push_back(v);
+    }
+    scope.graph.nodes.push_back(std::move(node));
+    return {};
+  }
+
+  static Result<std::vector<std::string>> attributes(const Scope& scope, const TosaOperator& op, Node& node) {
+    const auto number = static_cast<std::uint16_t>(op.op());
+    const auto tag = static_cast<std::uint16_t>(op.attribute_type());
+    std::vector<std::string> bodies;
+    const bool none = tag == 0 || op.attribute() == nullptr;
+    if (none && fields_of(number).empty()) return bodies;
+    if (none || tag != number)
+      return error("tosa-file.attribute", fmt::format("{} has the attribute table of {}", node.op,
+                                                      none || op_name(tag).empty() ? "no operator" : op_name(tag)));
+    const DType element = node.inputs.empty() ? DType::i8 : scope.graph[node.inputs[0]].type.dtype;
+    TOSAIC_CHECK(read_attributes(*static_cast<const flatbuffers::Table*>(op.attribute()), number, element, node.attrs, bodies));
+    return bodies;
+  }
+
+  // A body is a region of its own, or (older writers) a further block of the same region.
+  Result<Graph> body_named(const Scope& scope, const std::string& name) {
+    for (const auto* region : *root_->regions())
+      if (text_of(region->name()) == name && size_of(region->blocks()) > 0)
+        return block(*region->blocks()->Get(0), region, scope.depth + 1);
+    for (const auto* candidate : *scope.region->blocks())
+      if (text_of(candidate->name()) == name) return block(*candidate, scope.region, scope.depth + 1);
+    return error("tosa-file.region", fmt::format("there is no region named '{}'", name));
+  }
+
+  static Result<ValueId> use(const Scope& scope, const std::string& name, const std::string& as) {
+    const auto found = scope.defined.find(name);
+    if (found != scope.defined.end()) return found->second;
+    const bool exists = scope.tensors.contains(name) || scope.shapes.contains(name);
+    return error("tosa-file.name", fmt::format("'{}' is used as {} but {}", name, as,
+                                               exists ? "nothing before it defines it" : "there is no such tensor or shape"));
+  }
+
+  Result<ValueId> define(Scope& scope, const std::string& name, bool constant) {
+    if (scope.defined.contains(name)) return twice(name);
+    TensorType type;
+    const flatbuffers::Vector<std::uint8_t>* data = nullptr;
+    std::uint64_t offset = 0, size = 0;
+    if (const auto tensor = scope.tensors.find(name); tensor != scope.tensors.end()) {
+      TOSAIC_TRY(type, tensor_type(*tensor->second));
+      data = tensor->second->data();
+      offset = tensor->second->offset();
+      size = tensor->second->size();
+    } else if (const auto shape = scope.shapes.find(name); shape != scope.shapes.end()) {
+      type = TensorType{DType::shape, {std::int64_t{shape->second->rank()}}};
+      data = shape->second->data();
+    } else {
+      return error("tosa-file.name", fmt::format("there is no tensor or shape named '{}'", name));
+    }
+    Bytes content;
+    if (constant) {
+      TOSAIC_TRY(content, constant_data(name, type, data, offset, size));
+    }
+    const ValueId v = scope.graph.add_value(name, std::move(type), std::move(content));
+    scope.defined.emplace(name, v);
+    return v;
+  }
+
+  static Result<TensorType> tensor_type(const TosaTensor& tensor) {
+    const std::string name = text_of(tensor.name());
+    const auto dtype = dtype_of(tensor.type());
+    if (!dtype || *dtype == DType::shape)
+      return error("tosa-file.dtype", fmt::format("tensor '{}' has type number {}, which TOSA 1.0 does not have for tensors",
+                                                  name, static_cast<std::uint32_t>(tensor.type())));
+    if (tensor.is_unranked()) return error("tosa-file.dynamic", fmt::format("tensor '{}' has no known rank", name));
+    if (tensor.variable())
+      return error("tosa-file.variable", fmt::format("tensor '{}' is a variable, which cannot be read yet", name));
+    std::vector<std::int64_t> dims;
+    std::int64_t elements = 1;
+    for (std::uint32_t i = 0; i < size_of(tensor.shape()); ++i) {
+      const std::int64_t dim = tensor.shape()->Get(i);
+      if (dim < 1)
+        return error("tosa-file.dynamic", fmt::format("dimension {} of tensor '{}' is {}: only fixed sizes can be read", i,
+                                                      name, dim))
+            .hint("export the model with fixed input sizes");
+      if (elements > max_elements / dim)
+        return error("tosa-file.size", fmt::format("the number of elements of tensor '{}' overflows", name));
+      elements *= dim;
+      dims.push_back(dim);
+    }
+    return TensorType{*dtype, Shape(std::move(dims))};
+  }
+
+  Result<Bytes> constant_data(const std::string& name, const TensorType& type, const flatbuffers::Vector<std::uint8_t>* data,
+                              std::uint64_t offset, std::uint64_t size) const {
+    const std::int64_t elements = type.shape.elements();
+    Bytes packed;
+    if (size_of(data) > 0) {
+      const auto* first = reinterpret_cast<const std::byte*>(data->data());
+      packed = file_.slice(static_cast<std::size_t>(first - file_.data()), data->size());
+    } else if (size > 0) {  // behind the flatbuffer, in files above 2 GB
+      if (offset > file_.size() || size > file_.size() - offset)
+        return error("tosa-file.corrupt", fmt::format("the data of constant '{}' lies outside the file", name));
+      packed = file_.slice(offset, size);
+    }
+    if (packed.size() != packed_size(type.dtype, elements))
+      return error("tosa-file.constant-size", fmt::format("constant '{}' of type {} needs {} bytes and has {}", name,
+                                                          to_string(type), packed_size(type.dtype, elements), packed.size()));
+    if (type.dtype == DType::boolean)
+      for (std::byte b : std::span(packed.data(), packed.size()))
+        if (std::to_integer<int>(b) > 1)
+          return error("tosa-file.constant", fmt::format("boolean constant '{}' holds a byte that is neither 0 nor 1", name));
+    return unpack(type.dtype, elements, packed);
+  }
+
+  static Diagnostic twice(const std::string& name) {
+    return error("tosa-file.name", fmt::format("'{}' is defined twice", name));
+  }
+
+  Bytes file_;
+  std::string name_;
+  std::uint64_t budget_;  // operators left to read: an honest file has fewer than one per four bytes
+  const tosa_schema::TosaGraph* root_ = nullptr;
+};
+
+}  // namespace
+
+Result<Graph> read(const Bytes& file, const std::string& name) { return Reader(file, name).read(); }
+
+}  // namespace tosaic::tosa_file
