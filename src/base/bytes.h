@@ -25,7 +25,7 @@ class Bytes {
   template <class T>
   static Bytes of(std::vector<T> values) {
     auto owner = std::make_shared<const std::vector<T>>(std::move(values));
-    const void* data = owner->data();
+    const void* data = owner->empty() ? static_cast<const void*>(owner.get()) : owner->data();  // empty is not null
     std::size_t size = owner->size() * sizeof(T);
     return Bytes(std::move(owner), data, size);
   }

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graph -> text; text.h shows the form, parse.cpp reads it back.
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "ir/base64.h"
+#include "ir/graph.h"
+#include "ir/tensor.h"
+#include "ir/text.h"
+
+namespace tosaic {
+namespace text {
+
+bool is_plain_name(std::string_view name) { return !name.empty() && std::all_of(name.begin(), name.end(), is_name_char); }
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\')
+      (out += '\\') += c;
+    else if (c == '\n')
+      out += "\\n";
+    else if (c == '\r')
+      out += "\\r";
+    else if (c == '\t')
+      out += "\\t";
+    else if (code < 0x20 || code == 0x7f)
+      out += fmt::format("\\x{:02x}", code);
+    else
+      out += c;
+  }
+  return out + '"';
+}
+
+std::string number(double value) {
+  if (std::isnan(value)) return "nan";
+  std::string out = to_string(value);
+  if (out.find_first_of(".ei") == std::string::npos) out += ".0";
+  return out;
+}
+
+}  // namespace text
+
+namespace {
+
+std::string name_text(std::string_view name) { return text::is_plain_name(name) ? std::string(name) : text::quoted(name); }
+
+struct AttrText {
+  std::string operator()(std::monostate) const { return "none"; }
+  std::string operator()(bool v) const { return v ? "true" : "false"; }
+  std::string operator()(std::int64_t v) const { return std::to_string(v); }
+  std::string operator()(double v) const { return text::number(v); }
+  std::string operator()(const std::string& v) const { return text::quoted(v); }
+  std::string operator()(DType v) const { return std::string(name_of(v)); }
+  std::string operator()(const SymbolicArgument& v) const { return "$" + name_text(v.name); }
+  std::string operator()(const std::vector<std::int64_t>& v) const { return fmt::format("[{}]", fmt::join(v, ", ")); }
+  std::string operator()(const std::vector<double>& v) const {
+    if (v.empty()) return "[floats]";
+    std::string out;
+    for (double d : v) out += (out.empty() ? "" : ", ") + text::number(d);
+    return "[" + out + "]";
+  }
+  std::string operator()(const std::vector<std::string>& v) const {
+    if (v.empty()) return "[strings]";
+    std::string out;
+    for (const std::string& s : v) out += (out.empty() ? "" : ", ") + text::quoted(s);
+    return "[" + out + "]";
+  }
+};
+
+// The elements as numbers, and whether they read back as the same bytes (a NaN's payload would not).
+struct ElementList {
+  std::string text;
+  bool exact;
+};
+ElementList element_list(const Value& value) {
+  const DType type = value.type.dtype;
+  const auto count = static_cast<std::size_t>(value.type.shape.elements());
+  std::string out;
+  std::vector<double> reals;
+  std::vector<std::int64_t> integers;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i) out += ", ";
+    if (is_float(type)) {
+      const double real = element_as_double(type, value.constant.data(), i);
+      // f32 has shorter texts than the double that it converts to.
+      std::string digits = type == DType::f32 ? fmt::format("{}", static_cast<float>(real)) : to_string(real);
+      reals.push_back(std::strtod(digits.c_str(), nullptr));
+      if (std::isnan(real)) digits = "nan";
+      if (digits.find_first_of(".ein") == std::string::npos) digits += ".0";
+      out += digits;
+    } else {
+      integers.push_back(element_as_integer(type, value.constant.data(), i));
+      out += std::to_string(integers.back());
+    }
+  }
+  const Bytes back = is_float(type) ? constant_bytes(type, reals) : constant_bytes(type, integers);
+  bool exact = back == value.constant;
+  for (std::int64_t v : integers) exact = exact && v >= range_of(type).lowest && v <= range_of(type).highest;
+  for (double v : reals) exact = exact && !std::isnan(v);
+  return {"[" + out + "]", exact};
+}
+
+class Printer {
+ public:
+  Printer(ConstantText constants, bool with_locations) : constants_(constants), with_locations_(with_locations) {}
+
+  void graph(const Graph& g, int indent) {
+    const std::string margin(static_cast<std::size_t>(indent), ' ');
+    out_ += margin + "graph @" + name_text(g.name) + "(";
+    for (std::size_t i = 0; i < g.inputs.size(); ++i) (out_ += i ? ", " : "") += typed(g, g.inputs[i]);
+    out_ += ") -> (";
+    for (std::size_t i = 0; i < g.outputs.size(); ++i) (out_ += i ? ", " : "") += operand(g, g.outputs[i]);
+    out_ += ") {\n";
+    const std::string inner(static_cast<std::size_t>(indent) + 2, ' ');
+    std::vector<char> seen(g.values.size(), 0);
+    for (ValueId v : g.inputs)
+      if (v < seen.size()) seen[v] = 1;
+    const auto made = producers_of(g);
+    for (const State& s : g.states)
+      if (s.input < seen.size() && !seen[s.input] && !made[s.input] && !g[s.input].is_constant()) {
+        seen[s.input] = 1;
+        out_ += fmt::format("{}{} = state {}\n", inner, typed(g, s.input), text::quoted(s.name));
+      }
+    // A constant stands just before its first reader.
+    auto declare = [&](ValueId v) {
+      if (v >= seen.size() || seen[v] || !g[v].is_constant()) return;
+      seen[v] = 1;
+      out_ += fmt::format("{}{} = constant {}\n", inner, typed(g, v), constant(g[v]));
+    };
+    for (const Node& n : g.nodes) {
+      for (ValueId v : n.inputs) declare(v);
+      node(g, n, indent + 2);
+    }
+    for (ValueId v = 0; v < g.values.size(); ++v) declare(v);
+    for (const State& s : g.states)
+      out_ += fmt::format("{}state {} {} -> {}\n", inner, text::quoted(s.name), operand(g, s.input), operand(g, s.output));
+    out_ += margin + "}\n";
+  }
+
+  std::string take() { return std::move(out_); }
+
+ private:
+  static std::vector<char> producers_of(const Graph& g) {
+    std::vector<char> made(g.values.size(), 0);
+    for (const Node& n : g.nodes)
+      for (ValueId v : n.outputs)
+        if (v < made.size()) made[v] = 1;
+    return made;
+  }
+  // Graphs that do not verify are printed as well: that is when a person needs to see them.
+  static std::string operand(const Graph& g, ValueId v) {
+    if (v == no_value) return "none";
+    return v < g.values.size() ? "%" + name_text(g[v].name) : fmt::format("%\"?{}\"", v);
+  }
+  static std::string typed(const Graph& g, ValueId v) {
+    return v < g.values.size() ? operand(g, v) + ": " + to_string(g[v].type) : operand(g, v);
+  }
+
+  std::string constant(const Value& value) const {
+    const bool whole = !text::type_problem(value.type) && value.constant.size() == value.type.storage_bytes();
+    if (whole && value.type.shape.elements() <= text::max_listed_elements) {
+      ElementList list = element_list(value);
+      if (list.exact || constants_ == ConstantText::brief) return list.text;
+    }
+    if (constants_ == ConstantText::brief)
+      return fmt::format("<{} bytes, xxh3 {:016x}>", value.constant.size(), hash_of(value.constant));
+    return '"' + base64_encode(value.constant.data(), value.constant.size()) + '"';
+  }
+
+  void node(const Graph& g, const Node& n, int indent) {
+    const std::string margin(static_cast<std::size_t>(indent), ' ');
+    out_ += margin;
+    for (std::size_t i = 0; i < n.outputs.size(); ++i) (out_ += i ? ", " : "") += typed(g, n.outputs[i]);
+    if (!n.outputs.empty()) out_ += " = ";
+    // A name without a dot could be taken for a word of the text form.
+    out_ += n.op.find('.') != std::string::npos ? name_text(n.op) : text::quoted(n.op);
+    out_ += "(";
+    for (std::size_t i = 0; i < n.inputs.size(); ++i) (out_ += i ? ", " : "") += operand(g, n.inputs[i]);
+    out_ += ")";
+    if (n.attrs.size() > 0) {
+      out_ += " {";
+      bool first = true;
+      for (const auto& [name, attr] : n.attrs) {
+        out_ += (first ? "" : ", ") + name_text(name) + "=" + std::visit(AttrText{}, attr);
+        first = false;
+      }
+      out_ += "}";
+    }
+    if (with_locations_ && n.loc) location(*n.loc);
+    if (!n.regions.empty()) {
+      out_ += " (\n";
+      for (const Graph& region : n.regions) graph(region, indent + 2);
+      out_ += margin + ")";
+    }
+    out_ += "\n";
+  }
+
+  void location(const Loc& loc) {
+    std::string parts;
+    if (!loc.place.file.empty() || loc.place.line != 0 || !loc.place.text.empty()) {
+      parts += fmt::format(" {}:{}", text::quoted(loc.place.file), loc.place.line);
+      if (!loc.place.text.empty()) parts += " " + text::quoted(loc.place.text);
+    }
+    if (!loc.module_path.empty() || !loc.module_type.empty())
+      parts += fmt::format(" in {} {}", text::quoted(loc.module_path), text::quoted(loc.module_type));
+    if (!loc.torch_function.empty()) parts += " fn " + text::quoted(loc.torch_function);
+    if (!loc.op.empty()) parts += " from " + text::quoted(loc.op);
+    if (!loc.name.empty()) parts += " as " + text::quoted(loc.name);
+    out_ += " loc(" + (parts.empty() ? parts : parts.substr(1)) + ")";
+  }
+
+  ConstantText constants_;
+  bool with_locations_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string print(const Graph& graph, ConstantText constants, bool with_locations) {
+  Printer printer(constants, with_locations);
+  printer.graph(graph, 0);
+  return printer.take();
+}
+
+}  // namespace tosaic

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What print, parse and verify agree on: the spelling of names, and which types can exist. Private to ir/.
+//
+//   graph @main(%x: 1x3x8x8xf32, %y: 4xi8<0.02:3>) -> (%out) {
+//     %w: 3xf32 = constant [1.0, 2.0, 3.0]
+//     %0: 1x8x8x8xf32 = tosa.conv2d(%x, %w, none) {pad=[0, 0, 0, 0], round=true} loc("model.py":6 "y = self.conv(x)")
+//     %c: f32 = tosa.cond_if(%p) (
+//       graph @then() -> (...) {...}
+//     )
+//     state "k" %buf -> %new
+//   }
+//
+// Names that are not plain (letters, digits, '_', '.') are quoted: %"a b". An absent operand or result is `none`.
+// Attribute values: none, true, 3, 1.0, "text", [1, 2], [1.0], ["a"], [floats] and [strings] for empty lists
+// ([] is an empty list of integers), f32 (a dtype), $s77 (an argument known at run time).
+// A state whose input is neither a graph input nor a constant is declared by  %buf: 4xf32 = state "k".
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ir/type.h"
+
+namespace tosaic::text {
+
+// Graphs nest (control flow bodies); more than this is refused, so that recursion stays bounded.
+inline constexpr int max_nesting = 64;
+// Constants with at most this many elements are written as numbers.
+inline constexpr std::int64_t max_listed_elements = 8;
+
+inline bool is_name_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+}
+bool is_plain_name(std::string_view name);
+std::string quoted(std::string_view text);  // with \" \\ \n \r \t \xNN
+std::string number(double value);           // always with a '.', an exponent, inf or nan in it
+
+// Why no tensor can have this type; empty: one can.
+std::optional<std::string> type_problem(const TensorType& type);
+
+}  // namespace tosaic::text
