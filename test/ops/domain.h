@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The small language of an operator's `domain` (README.md): parsed once here, for the test and, as JSON, for
+// make_values.py.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ops/op.h"
+
+namespace tosaic::domain {
+
+// A tensor to be made: generator, its bounds, and the shape.
+struct Generator {
+  std::string kind;               // "x", "u", "s", "e", "f", "i", "l", "i8", "u8", "b"
+  double lowest = 0, highest = 0;  // of u, s, i, l, i8, u8
+  std::vector<std::int64_t> shape;
+  bool constant = false;
+};
+
+struct Argument {
+  std::string name;  // the schema's
+  Attr literal;      // when there are no tensors
+  bool is_tensor = false, is_list = false;
+  std::vector<std::optional<Generator>> tensors;  // one, or a list's; nullopt: None
+};
+
+struct Case {
+  std::string text;
+  const Schema* schema = nullptr;
+  std::vector<Argument> arguments;
+  double rtol = 1e-5, atol = 1e-6;
+  bool half = true;
+};
+
+// `op` is an entry of all_aten().
+Result<Case> parse(const NamedAtenOp& op, std::string_view text);
+// The case as one line of JSON for make_values.py.
+std::string json(const NamedAtenOp& op, std::size_t index, const Case& parsed);
+
+}  // namespace tosaic::domain

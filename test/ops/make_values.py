@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the calls of every operator's domain in PyTorch and stores inputs and results beside the tests.
+
+    build/release/bin/test_ops --list-domains | python test/ops/make_values.py [OPERATOR...]
+
+Deterministic: each tensor's seed is a hash of operator, call and position.
+"""
+import collections
+import json
+import pathlib
+import sys
+import warnings
+import zlib
+
+import numpy as np
+import torch
+
+VALUES = pathlib.Path(__file__).resolve().parent / "values"
+DTYPES = {
+    "f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8,
+    "u8": torch.uint8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64, "bool": torch.bool,
+}
+INTEGERS = {"i": np.int32, "l": np.int64, "i8": np.int8, "u8": np.uint8}
+EDGES = np.array(
+    [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 1e-40, -1e-40, 1.1754944e-38,
+     3.4028235e38, -3.4028235e38, 8388609.0, 0.49999997, -0.49999997, 1e-8, -1e-8, 88.0, -88.0, 3.0, -3.0, 100.5],
+    dtype=np.float32)
+FINITE = np.array(
+    [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3.5, -3.5, 2.0**-10, -(2.0**-10), 2.0**-20, -(2.0**-20),
+     0.25, -0.25, 3.0, -3.0, 6.0, -6.0, 10.0, -10.0, 0.75, -0.75, 20.0, -20.0],
+    dtype=np.float32)
+
+
+def tensor(generator, seed):
+    """The tensor that a generator of the domain language stands for (README.md)."""
+    kind, low, high, shape = (generator[k] for k in ("kind", "lowest", "highest", "shape"))
+    random = np.random.default_rng(seed)
+    if kind == "x":
+        values = random.standard_normal(shape, dtype=np.float32)
+    elif kind == "u":
+        values = random.uniform(low, high, shape).astype(np.float32)
+    elif kind == "s":
+        values = np.linspace(low, high, int(np.prod(shape)), dtype=np.float32).reshape(shape)
+    elif kind in ("e", "f"):
+        values = np.resize(EDGES if kind == "e" else FINITE, shape)
+    elif kind == "b":
+        values = random.integers(0, 2, shape) != 0
+    else:
+        values = random.integers(int(low), int(high), shape, dtype=INTEGERS[kind])
+    return torch.from_numpy(np.asarray(values))
+
+
+def argument(value, make):
+    """A Python argument from the JSON of test_ops --list-domains; `make` makes a tensor and notes it."""
+    if "tensor" in value:
+        return make(value["tensor"][0])
+    if "tensors" in value:
+        return [make(g) if g else None for g in value["tensors"]]
+    if "dtype" in value:
+        return DTYPES[value["dtype"]]
+    if "real" in value:
+        return float(value["real"])
+    if "reals" in value:
+        return [float(v) for v in value["reals"]]
+    return value["literal"]
+
+
+def stored(result):
+    """NumPy has no bfloat16: such results are stored widened, which is exact."""
+    result = result.detach().contiguous()
+    return (result.float() if result.dtype == torch.bfloat16 else result).numpy()
+
+
+def run(case):
+    """Inputs and outputs of one call, as named arrays."""
+    arrays, inputs = {}, []
+
+    def make(generator):
+        seed = zlib.crc32(f"{case['operator']}|{case['text']}|{len(inputs)}".encode())
+        inputs.append(tensor(generator, seed))
+        arrays[f"{case['case']}.in.{len(inputs) - 1}"] = inputs[-1].numpy()
+        return inputs[-1].clone()
+
+    positional, named = [], {}
+    formals = [a.name for a in overload(case)._schema.arguments]
+    for entry in case["arguments"]:
+        value = argument(entry["value"], make)
+        in_order = len(positional) < len(formals) and formals[len(positional)] == entry["name"] and not named
+        if in_order and not entry["keyword"]:
+            positional.append(value)
+        else:
+            named[entry["name"]] = value
+    with torch.no_grad():
+        results = overload(case)(*positional, **named)
+    results = results if isinstance(results, (tuple, list)) else [results]
+    for k, result in enumerate(results):
+        arrays[f"{case['case']}.out.{k}"] = stored(result)
+    return arrays
+
+
+def overload(case):
+    packet = getattr(getattr(torch.ops, case["namespace"]), case["name"])
+    return getattr(packet, case["overload"])
+
+
+def main():
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    import torch.ao.quantization.fx._decomposed  # noqa: F401  (registers quantized_decomposed)
+
+    wanted = set(sys.argv[1:])
+    operators = collections.defaultdict(list)
+    for line in sys.stdin:
+        case = json.loads(line)
+        operators[case["operator"]].append(case)
+    VALUES.mkdir(exist_ok=True)
+    failures = 0
+    for name, cases in operators.items():
+        if wanted and name not in wanted:
+            continue
+        arrays = {}
+        try:
+            for case in cases:
+                arrays.update(run(case))
+        except Exception as failure:  # report all of them, not only the first
+            print(f"{name}: {case['text']}: {failure}", file=sys.stderr)
+            failures += 1
+            continue
+        np.savez_compressed(VALUES / f"{name}.npz", **arrays)
+        (VALUES / f"{name}.txt").write_text("".join(case["text"] + "\n" for case in cases))
+    if not wanted:
+        for path in VALUES.iterdir():
+            if path.stem not in operators:
+                path.unlink()
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

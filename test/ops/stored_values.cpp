@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stored_values.h"
+
+#include <fmt/format.h>
+#include <cmath>
+#include <sstream>
+
+#include "formats/npy/npy.h"
+#include "ops/tosa_op.h"
+
+namespace tosaic::domain {
+
+std::vector<Tensor> Stored::of(std::size_t index, const char* which) const {
+  std::vector<Tensor> result;
+  for (std::size_t k = 0;; ++k) {
+    auto it = arrays.find(fmt::format("{}.{}.{}", index, which, k));
+    if (it == arrays.end()) return result;
+    result.push_back(it->second);
+  }
+}
+
+Result<Stored> load_values(std::string_view op) {
+  const std::string stem = fmt::format("{}/ops/values/{}", TOSAIC_TEST_DATA, op);
+  TOSAIC_TRY(Bytes archive, map_file(stem + ".npz"));
+  TOSAIC_TRY(Bytes text, map_file(stem + ".txt"));
+  TOSAIC_TRY(auto arrays, npy::read_npz(archive, stem + ".npz"));
+  Stored stored;
+  for (auto& [name, tensor] : arrays) stored.arrays.emplace(name, std::move(tensor));
+  std::istringstream lines{std::string(text.text())};
+  for (std::string line; std::getline(lines, line);) stored.calls.push_back(line);
+  return stored;
+}
+
+Tensor converted_to(const Tensor& tensor, DType dtype) {
+  if (tensor.type.dtype == dtype) return tensor;
+  return {tensor.type.with(dtype), converted({tensor.type, tensor.data.data()}, dtype)};
+}
+
+Tensor narrowed(const Tensor& tensor) {
+  if (tensor.type.dtype == DType::i64) return converted_to(tensor, DType::i32);
+  if (tensor.type.dtype == DType::f64) return converted_to(tensor, DType::f32);
+  return tensor;
+}
+
+Result<Lowered> lower_case(const Case& parsed, const std::string& op, const std::vector<Tensor>& inputs,
+                           const std::vector<Tensor>& outputs, DType real) {
+  Lowered result;
+  Graph& graph = result.graph;
+  Builder builder(graph);
+  std::map<std::string, std::vector<std::optional<Val>>> given;
+  Attrs attrs;
+  std::size_t next = 0;
+  for (const Argument& a : parsed.arguments) {
+    if (!a.is_tensor) {
+      if (!std::holds_alternative<std::monostate>(a.literal)) attrs.set(a.name, a.literal);
+      continue;
+    }
+    for (const auto& g : a.tensors) {
+      if (!g) {
+        given[a.name].push_back(std::nullopt);
+        continue;
+      }
+      if (next >= inputs.size()) return error("domain.stale-values", "fewer stored inputs than tensors in the call");
+      Tensor tensor = narrowed(inputs[next]);
+      if (tensor.type.dtype == DType::f32) tensor = converted_to(tensor, real);
+      ValueId id = graph.add_value(fmt::format("in.{}", next++), tensor.type, g->constant ? tensor.data : Bytes{});
+      given[a.name].push_back(Val(&builder, id));
+      if (g->constant) continue;
+      graph.inputs.push_back(id);
+      result.inputs.push_back(std::move(tensor));
+    }
+  }
+  std::vector<std::optional<Val>> operands;
+  for (const SchemaArgument& formal : parsed.schema->arguments) {
+    if (!formal.is_tensor()) continue;
+    auto it = given.find(formal.name);
+    if (it != given.end()) operands.insert(operands.end(), it->second.begin(), it->second.end());
+    else if (!formal.is_tensor_list()) operands.push_back(std::nullopt);
+  }
+  std::vector<TensorType> declared;
+  for (const Tensor& t : outputs) {
+    declared.push_back(narrowed(t).type);
+    if (declared.back().dtype == DType::f32) declared.back().dtype = real;
+  }
+  try {
+    for (Val v : lower_call(builder, op, std::move(operands), attrs, declared)) graph.outputs.push_back(v.id());
+  } catch (Refusal& refusal) {
+    return std::move(refusal.why);
+  }
+  drop_dead(graph);
+  TOSAIC_CHECK(verify(graph));
+  TOSAIC_CHECK(tosa::verify_graph(graph, tosa::Spec::everything()));
+  return result;
+}
+
+std::string difference(const Tensor& want, const Tensor& got, double rtol, double atol) {
+  const DType dtype = got.type.dtype;
+  if (want.type.shape != got.type.shape)
+    return fmt::format("shape {} instead of {}", to_string(got.type.shape), to_string(want.type.shape));
+  if (is_float(want.type.dtype) != is_float(dtype) || (!is_float(dtype) && want.type.dtype != dtype))
+    return fmt::format("dtype {} instead of {}", name_of(dtype), name_of(want.type.dtype));
+  const Tensor same = converted_to(want, dtype);
+  for (std::int64_t i = 0; i < got.type.shape.elements(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const double w = element_as_double(dtype, same.data.data(), at), g = element_as_double(dtype, got.data.data(), at);
+    if ((std::isnan(w) && std::isnan(g)) || w == g) continue;
+    if (is_float(dtype) && std::isfinite(w) && std::fabs(w - g) <= atol + rtol * std::fabs(w)) continue;
+    return fmt::format("element {} is {} instead of {}", i, g, w);
+  }
+  return {};
+}
+
+}  // namespace tosaic::domain

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What PyTorch computed for an operator's domain (values/*.npz), and the calls as TOSA graphs.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "domain.h"
+#include "ir/tensor.h"
+
+namespace tosaic::domain {
+
+struct Stored {
+  std::vector<std::string> calls;           // the domain's texts when the values were made
+  std::map<std::string, Tensor> arrays;     // "C.in.K", "C.out.K"
+  std::vector<Tensor> of(std::size_t index, const char* which) const;
+};
+Result<Stored> load_values(std::string_view op);
+
+// PyTorch's i64 and f64 as the i32 and f32 that lowerings see.
+Tensor narrowed(const Tensor& tensor);
+Tensor converted_to(const Tensor& tensor, DType dtype);
+
+// A call lowered to TOSA: f32 tensors become `real` ones. `inputs` are the tensors for the graph's inputs.
+struct Lowered {
+  Graph graph;
+  std::vector<Tensor> inputs;
+};
+// `op` is a full name ("aten.relu.default"), whose schema has the arguments of the case's.
+Result<Lowered> lower_case(const Case& parsed, const std::string& op, const std::vector<Tensor>& inputs,
+                           const std::vector<Tensor>& outputs, DType real);
+
+// The first element that differs; empty: none does. Two NaNs are equal. `want` and `got` may differ in dtype
+// among floats: both are compared as `got`'s dtype rounds them.
+std::string difference(const Tensor& want, const Tensor& got, double rtol, double atol);
+
+}  // namespace tosaic::domain

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every operator's domain, in every mode, against what PyTorch computed (README.md). The loop is here; what an
+// operator is tested with, and its exceptions with their reasons, stand in the operator's own file.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "interp/interp.h"
+#include "stored_values.h"
+
+namespace tosaic::domain {
+namespace {
+
+class Values : public testing::TestWithParam<const NamedAtenOp*> {
+ protected:
+  // Calls `check(case, inputs, outputs)` for each call of the operator.
+  template <class F>
+  void each_case(F check) {
+    const NamedAtenOp& op = *GetParam();
+    auto stored = load_values(op.file);
+    ASSERT_TRUE(stored.ok()) << stored.error().message << "\nrun test/ops/make_values.py";
+    ASSERT_EQ(stored->calls.size(), op.op.domain.size()) << "run test/ops/make_values.py";
+    for (std::size_t i = 0; i < op.op.domain.size(); ++i) {
+      ASSERT_EQ(stored->calls[i], op.op.domain[i]) << "run test/ops/make_values.py";
+      auto parsed = parse(op, op.op.domain[i]);
+      ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+      SCOPED_TRACE(fmt::format("{}: {}", op.file, op.op.domain[i]));
+      check(*parsed, stored->of(i, "in"), stored->of(i, "out"));
+    }
+  }
+
+  static std::string full_name(const Case& c) { return c.schema->full_name(); }
+};
+
+std::string why(const Diagnostic& d) {
+  std::string text = d.code + ": " + d.message;
+  for (const auto& note : d.notes) text += "; " + note;
+  return text;
+}
+
+std::vector<Tensor> run(const Lowered& lowered, bool precise) {
+  interp::Options options;
+  options.precise = precise;
+  auto results = interp::run(lowered.graph, lowered.inputs, options);
+  if (results.ok()) return *results;
+  ADD_FAILURE() << why(results.error()) << "\n" << print(lowered.graph);
+  return {};
+}
+
+void expect_equal(const std::vector<Tensor>& want, const std::vector<Tensor>& got, double rtol, double atol,
+                  const Graph& graph) {
+  ASSERT_EQ(want.size(), got.size());
+  for (std::size_t k = 0; k < want.size(); ++k)
+    EXPECT_EQ(difference(narrowed(want[k]), narrowed(got[k]), rtol, atol), "") << "output " << k << " of\n" << print(graph);
+}
+
+TEST_P(Values, f32) {
+  each_case([](const Case& c, const auto& inputs, const auto& outputs) {
+    auto lowered = lower_case(c, full_name(c), inputs, outputs, DType::f32);
+    ASSERT_TRUE(lowered.ok()) << why(lowered.error());
+    for (std::size_t k = 0; k < std::min(outputs.size(), lowered->graph.outputs.size()); ++k)
+      EXPECT_EQ(to_string(lowered->graph[lowered->graph.outputs[k]].type), to_string(narrowed(outputs[k]).type));
+    expect_equal(outputs, run(*lowered, false), c.rtol, c.atol, lowered->graph);
+  });
+}
+
+// The double-precision run that tables are made from: it must be as good, rounded to f32.
+TEST_P(Values, f64) {
+  each_case([](const Case& c, const auto& inputs, const auto& outputs) {
+    auto lowered = lower_case(c, full_name(c), inputs, outputs, DType::f32);
+    ASSERT_TRUE(lowered.ok()) << why(lowered.error());
+    expect_equal(outputs, run(*lowered, true), c.rtol, c.atol, lowered->graph);
+  });
+}
+
+// Half precision against the double-precision run of the same call on the same rounded inputs. The bound is a
+// few units in the last place, relative to the result or to 1, since intermediate values are of that size.
+void check_half(const Case& c, std::vector<Tensor> inputs, const std::vector<Tensor>& outputs, DType half, double ulp) {
+  if (!c.half) return;
+  for (Tensor& t : inputs)
+    if (t.type.dtype == DType::f32) t = converted_to(converted_to(t, half), DType::f32);
+  auto exact = lower_case(c, c.schema->full_name(), inputs, outputs, DType::f32);
+  ASSERT_TRUE(exact.ok()) << why(exact.error());
+  auto lowered = lower_case(c, c.schema->full_name(), inputs, outputs, half);
+  ASSERT_TRUE(lowered.ok()) << why(lowered.error());
+  expect_equal(run(*exact, true), run(*lowered, false), 8 * ulp, 4 * ulp, lowered->graph);
+}
+
+TEST_P(Values, f16) {
+  each_case([](const Case& c, const auto& inputs, const auto& outputs) {
+    check_half(c, inputs, outputs, DType::f16, std::ldexp(1.0, -10));
+  });
+}
+
+TEST_P(Values, bf16) {
+  each_case([](const Case& c, const auto& inputs, const auto& outputs) {
+    check_half(c, inputs, outputs, DType::bf16, std::ldexp(1.0, -7));
+  });
+}
+
+// relu_ means what relu means: an in-place overload of the same name lowers to the same graph.
+TEST_P(Values, in_place) {
+  each_case([](const Case& c, const auto& inputs, const auto& outputs) {
+    const std::string twin = fmt::format("{}.{}_.{}", c.schema->ns, c.schema->name, c.schema->overload);
+    FoundOp found = find_aten(twin);
+    if (!found.op || found.schema->arguments.size() != c.schema->arguments.size()) return;
+    auto plain = lower_case(c, full_name(c), inputs, outputs, DType::f32);
+    auto changed = lower_case(c, twin, inputs, outputs, DType::f32);
+    ASSERT_TRUE(plain.ok() && changed.ok());
+    EXPECT_EQ(print(plain->graph), print(changed->graph));
+  });
+}
+
+std::vector<const NamedAtenOp*> operators() {
+  std::vector<const NamedAtenOp*> result;
+  for (const auto& op : all_aten()) result.push_back(&op);
+  return result;
+}
+
+INSTANTIATE_TEST_SUITE_P(Aten, Values, testing::ValuesIn(operators()), [](const auto& info) {
+  std::string name(info.param->file);
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+});
+
+TEST(AtenTable, every_schema_parses_and_every_overload_has_a_value) {
+  for (const auto& op : all_aten()) {
+    EXPECT_FALSE(op.op.summary.empty()) << op.file;
+    EXPECT_FALSE(op.op.lower.empty()) << op.file;
+    EXPECT_FALSE(op.op.domain.empty()) << op.file;
+    std::vector<std::string> used;
+    for (auto text : op.op.domain)
+      if (auto parsed = parse(op, text); parsed.ok()) used.push_back(parsed->schema->full_name());
+    for (auto text : op.op.schemas) {
+      auto schema = parse_schema(text);
+      ASSERT_TRUE(schema.ok()) << op.file << ": " << text;
+      EXPECT_EQ(find_aten(schema->full_name()).op, &op.op) << schema->full_name() << " stands in two files";
+      if (!schema->in_place)
+        EXPECT_NE(std::find(used.begin(), used.end(), schema->full_name()), used.end())
+            << op.file << ": no call of " << schema->full_name() << " in the domain";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tosaic::domain
