@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv (or linear) followed by an inference batch norm is one conv:
+//   y = (conv(x) - mean) * g + beta,  g = gamma / sqrt(var + eps)
+//     = conv(x; w * g) + (bias - mean) * g + beta
+#include <cmath>
+
+#include "ir/tensor.h"
+#include "normalise/normalise.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+
+bool is_batch_norm(const std::string& op) {
+  return op == "aten.batch_norm.default" || op == "aten._native_batch_norm_legit_no_training.default";
+}
+
+std::vector<double> reals(const Value& value) {
+  std::vector<double> out(static_cast<std::size_t>(value.type.shape.elements()));
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = element_as_double(value.type.dtype, value.constant.data(), i);
+  return out;
+}
+
+// The weight's axis that runs over output channels, -1 when this call's weight cannot be scaled by channel.
+int output_channel_axis(const Graph& graph, const Node& node) {
+  if (node.op == "aten.linear.default") return graph[node.outputs[0]].type.rank() == 2 ? 0 : -1;
+  bool transposed = node.op.find("transpose") != std::string::npos || node.attrs.get_or("transposed", false);
+  if (!transposed) return 0;
+  return node.attrs.get_or<std::int64_t>("groups", 1) == 1 ? 1 : -1;
+}
+
+// Four per-channel constants of the batch norm; empty when one is computed or missing.
+struct Affine { std::vector<double> gain, offset; };
+std::optional<Affine> affine_of(const Graph& graph, const Node& node) {
+  if (node.inputs.size() < 5 || node.attrs.get_or("training", false)) return std::nullopt;
+  for (std::size_t i = 3; i < 5; ++i)
+    if (node.inputs[i] == no_value || !graph[node.inputs[i]].is_constant()) return std::nullopt;
+  auto mean = reals(graph[node.inputs[3]]), variance = reals(graph[node.inputs[4]]);
+  const double eps = node.attrs.get_or("eps", 1e-5);
+  Affine a{std::vector<double>(mean.size(), 1.0), std::vector<double>(mean.size(), 0.0)};
+  for (int which = 1; which <= 2; ++which) {
+    ValueId v = node.inputs[static_cast<std::size_t>(which)];
+    if (v == no_value) continue;
+    if (!graph[v].is_constant()) return std::nullopt;
+    (which == 1 ? a.gain : a.offset) = reals(graph[v]);
+  }
+  if (a.gain.size() != mean.size() || a.offset.size() != mean.size() || variance.size() != mean.size()) return std::nullopt;
+  for (std::size_t c = 0; c < mean.size(); ++c) {
+    a.gain[c] /= std::sqrt(variance[c] + eps);
+    a.offset[c] -= mean[c] * a.gain[c];
+  }
+  return a;
+}
+
+}  // namespace
+
+void fold_batch_norm(Graph& graph) {
+  auto made_by = producers(graph);
+  auto read_by = consumers(graph);
+  std::vector<char> is_output(graph.values.size(), 0);
+  for (ValueId v : graph.outputs) is_output[v] = 1;
+  for (Node& norm : graph.nodes) {
+    if (!is_batch_norm(norm.op) || norm.inputs[0] == no_value || made_by[norm.inputs[0]] < 0) continue;
+    ValueId x = norm.inputs[0];
+    Node& conv = graph.nodes[static_cast<std::size_t>(made_by[x])];
+    FoundOp found = find_aten(conv.op);
+    if (!found.op || found.op->rule != Rule::accumulate || conv.inputs.size() < 2 || read_by[x].size() != 1 || is_output[x] ||
+        !graph[conv.inputs[1]].is_constant() || graph[conv.inputs[1]].type.dtype != DType::f32)
+      continue;
+    bool has_bias = conv.inputs.size() > 2 && conv.inputs[2] != no_value;
+    if (has_bias && !graph[conv.inputs[2]].is_constant()) continue;
+    int axis = output_channel_axis(graph, conv);
+    auto affine = affine_of(graph, norm);
+    const Value weight = graph[conv.inputs[1]];
+    if (axis < 0 || !affine || static_cast<std::int64_t>(affine->gain.size()) != weight.type.shape[axis]) continue;
+
+    std::int64_t inner = 1, channels = weight.type.shape[axis];
+    for (int i = axis + 1; i < weight.type.rank(); ++i) inner *= weight.type.shape[i];
+    auto old = weight.constant.as<float>();
+    std::vector<float> scaled(old.size());
+    for (std::size_t i = 0; i < old.size(); ++i) {
+      auto c = static_cast<std::size_t>(static_cast<std::int64_t>(i) / inner % channels);
+      scaled[i] = static_cast<float>(old[i] * affine->gain[c]);
+    }
+    std::vector<float> bias(static_cast<std::size_t>(channels));
+    auto old_bias = has_bias ? reals(graph[conv.inputs[2]]) : std::vector<double>(bias.size(), 0.0);
+    for (std::size_t c = 0; c < bias.size(); ++c) bias[c] = static_cast<float>(old_bias[c] * affine->gain[c] + affine->offset[c]);
+
+    conv.inputs.resize(std::max<std::size_t>(conv.inputs.size(), 3), no_value);
+    conv.inputs[1] = graph.add_value(weight.name + ".folded", weight.type, Bytes::of(std::move(scaled)));
+    conv.inputs[2] = graph.add_value(weight.name + ".bias", {DType::f32, Shape{channels}, {}}, Bytes::of(std::move(bias)));
+    conv.outputs[0] = norm.outputs[0];
+    norm.op.clear();
+  }
+  std::erase_if(graph.nodes, [](const Node& n) { return n.op.empty(); });
+  drop_dead(graph);
+}
+
+}  // namespace tosaic

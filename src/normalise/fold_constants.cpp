@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls on constants only (arange, masks, position tables) are evaluated now, by their own lowering.
+#include <algorithm>
+
+#include "normalise/normalise.h"
+#include "normalise/trial.h"
+
+namespace tosaic {
+
+void fold_constants(Graph& graph) {
+  for (Node& node : graph.nodes) {
+    bool constant = !node.outputs.empty() && find_aten(node.op).op &&
+                    std::all_of(node.inputs.begin(), node.inputs.end(),
+                                [&](ValueId v) { return v == no_value || graph[v].is_constant(); });
+    // Dequantised weights stay as they are: fold_quantisation turns them into scales.
+    if (!constant || node.op.starts_with("quantized_decomposed.")) continue;
+    auto trial = try_node(graph, node, true);
+    if (!trial.ok()) continue;
+    bool all = std::all_of(trial->results.begin(), trial->results.end(), [&](ValueId v) { return trial->graph[v].is_constant(); });
+    if (!all || trial->results.size() != node.outputs.size()) continue;
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] == no_value) continue;
+      Value& value = graph[node.outputs[i]];
+      value.type = trial->graph[trial->results[i]].type;
+      value.constant = trial->graph[trial->results[i]].constant;
+    }
+    node.inputs.clear();
+    node.outputs.clear();
+    node.op.clear();
+  }
+  std::erase_if(graph.nodes, [](const Node& n) { return n.op.empty(); });
+  drop_dead(graph);
+}
+
+}  // namespace tosaic

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// PT2E leaves quantise -> dequantise pairs around float calls. Folding them moves the scales onto the tensor types:
+//   dequantise(y): readers take y itself, which knows its scales;
+//   quantise(x):   the call that computes x is said to give the quantised tensor.
+// Nodes stay at the graph's own inputs and outputs, where real conversions happen.
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+
+#include "ir/tensor.h"
+#include "normalise/normalise.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+
+constexpr std::string_view ns = "quantized_decomposed.";
+bool is_quantise(const Node& n) { return n.op.starts_with(ns) && n.op.find(".quantize_per_tensor") != std::string::npos; }
+bool is_dequantise(const Node& n) { return n.op.starts_with(ns) && n.op.find(".dequantize_per_") != std::string::npos; }
+
+std::optional<Scales> scales_of(const Graph& graph, const Node& node) {
+  Scales s;
+  s.lowest = node.attrs.get_or<std::int64_t>("quant_min", 0);
+  s.highest = node.attrs.get_or<std::int64_t>("quant_max", 0);
+  if (node.op.ends_with("per_channel.default")) {
+    if (node.inputs.size() < 2 || !graph[node.inputs[1]].is_constant()) return std::nullopt;
+    const Value& scales = graph[node.inputs[1]];
+    const auto n = static_cast<std::size_t>(scales.type.shape.elements());
+    s.scale.resize(n);
+    s.zero_point.assign(n, 0);
+    for (std::size_t i = 0; i < n; ++i) s.scale[i] = element_as_double(scales.type.dtype, scales.constant.data(), i);
+    if (node.inputs.size() > 2 && node.inputs[2] != no_value) {
+      const Value& zeros = graph[node.inputs[2]];
+      if (!zeros.is_constant()) return std::nullopt;
+      for (std::size_t i = 0; i < n; ++i) s.zero_point[i] = element_as_integer(zeros.type.dtype, zeros.constant.data(), i);
+    }
+    s.axis = static_cast<int>(node.attrs.get_or<std::int64_t>("axis", 0));
+    return s;
+  }
+  const Attr* scale = node.attrs.find("scale");
+  const double* number = scale ? std::get_if<double>(scale) : nullptr;
+  if (!number) return std::nullopt;
+  s.scale = {*number};
+  s.zero_point = {node.attrs.get_or<std::int64_t>("zero_point", 0)};
+  return s;
+}
+
+// The bounds are dropped where they are the dtype's own.
+Scales trimmed(Scales s, DType type) {
+  auto whole = range_of(type);
+  if (s.lowest <= whole.lowest && s.highest >= whole.highest) s.lowest = s.highest = 0;
+  return s;
+}
+
+bool foldable(DType type) { return type == DType::i8 || type == DType::i16 || type == DType::i32; }
+
+// Scales flow through calls that hand on their input's codes, in both directions.
+void spread_scales(Graph& graph) {
+  auto made_by = producers(graph);
+  auto read_by = consumers(graph);
+  std::vector<char> is_output(graph.values.size(), 0);
+  for (ValueId v : graph.outputs) is_output[v] = 1;
+  auto transparent = [](const Node& n) {
+    FoundOp found = find_aten(n.op);
+    return found.op && found.op->rule == Rule::transparent;
+  };
+  auto adopt = [&](ValueId to, ValueId from) {
+    if (to == no_value || from == no_value) return;
+    TensorType& type = graph[to].type;
+    const TensorType& source = graph[from].type;
+    if (type.quantised() || type.dtype != DType::f32 || !source.quantised() || !source.scales->per_tensor()) return;
+    type.dtype = source.dtype;
+    type.scales = source.scales;
+  };
+  for (Node& node : graph.nodes)
+    if (transparent(node) && !node.inputs.empty())
+      for (ValueId out : node.outputs) adopt(out, node.inputs[0]);
+  for (std::size_t n = graph.nodes.size(); n-- > 0;) {
+    Node& node = graph.nodes[n];
+    if (!transparent(node) || node.inputs.empty() || node.outputs.empty()) continue;
+    ValueId in = node.inputs[0];
+    if (in != no_value && made_by[in] >= 0 && read_by[in].size() == 1 && !is_output[in]) adopt(in, node.outputs[0]);
+  }
+}
+
+}  // namespace
+
+Status fold_quantisation(Graph& graph) {
+  bool any = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& n) { return n.op.starts_with(ns); });
+  if (!any) return {};
+  std::vector<ValueId> same_as(graph.values.size());
+  for (ValueId v = 0; v < same_as.size(); ++v) same_as[v] = v;
+
+  // Dequantise: the readers take the codes.
+  for (Node& node : graph.nodes) {
+    for (ValueId& v : node.inputs)
+      if (v != no_value) v = same_as[v];
+    if (!is_dequantise(node)) continue;
+    auto scales = scales_of(graph, node);
+    ValueId codes = node.inputs[0];
+    if (!scales || !foldable(graph[codes].type.dtype)) continue;
+    TensorType type = graph[codes].type.with(trimmed(*scales, graph[codes].type.dtype));
+    if (!graph[codes].type.quantised() && (graph[codes].is_constant() || std::count(graph.inputs.begin(), graph.inputs.end(), codes))) {
+      graph[codes].type = type;
+    } else if (graph[codes].is_constant() && graph[codes].type != type) {  // one constant read under two scales
+      codes = graph.add_value(graph[node.outputs[0]].name + ".codes", type, graph[codes].constant);
+      same_as.push_back(codes);
+    }
+    same_as[node.outputs[0]] = codes;
+  }
+
+  // Quantise: the producer gives the codes.
+  auto made_by = producers(graph);
+  auto read_by = consumers(graph);
+  std::vector<char> is_output(graph.values.size(), 0);
+  for (ValueId v : graph.outputs) is_output[v] = 1;
+  std::vector<ValueId> given(graph.values.size());
+  for (ValueId v = 0; v < given.size(); ++v) given[v] = v;
+  for (Node& node : graph.nodes) {
+    for (ValueId& v : node.inputs)
+      if (v != no_value) v = given[v];
+    if (!is_quantise(node)) continue;
+    auto scales = scales_of(graph, node);
+    ValueId codes = node.outputs[0], x = node.inputs[0];
+    if (!scales || !foldable(graph[codes].type.dtype)) continue;
+    TensorType type = graph[codes].type.with(trimmed(*scales, graph[codes].type.dtype));
+    graph[codes].type = type;
+    if (graph[x].type.quantised()) {  // codes to codes: a change of scale, which an identity with two types expresses
+      if (graph[x].type == type) given[codes] = x;
+      else { node.op = "aten.alias.default"; node.attrs = {}; node.inputs.resize(1); }
+      continue;
+    }
+    bool computed = made_by[x] >= 0 && !is_dequantise(graph.nodes[static_cast<std::size_t>(made_by[x])]) && !is_output[x];
+    if (!computed) continue;
+    bool alone = std::all_of(read_by[x].begin(), read_by[x].end(), [&](std::uint32_t r) {
+      const Node& reader = graph.nodes[r];
+      auto other = scales_of(graph, reader);
+      return is_quantise(reader) && other && trimmed(*other, type.dtype) == *type.scales;
+    });
+    if (!alone) continue;
+    graph[x].type = type;
+    given[codes] = x;
+  }
+  for (ValueId& v : graph.outputs) v = given[v];
+  // Readers that came before their quantise in the list (none in a topological order) need no second look.
+  drop_dead(graph);
+  spread_scales(graph);
+  return {};
+}
+
+}  // namespace tosaic

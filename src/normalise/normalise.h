@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stage 2, normalise: ATen -> ATen. Afterwards the graph is pure (no in-place calls, no assertions, no identities),
+// int64 is narrowed to int32 where that is safe, what is constant is a constant, PT2E's quantise/dequantise
+// nodes have become scales on types, and batch norms are folded into the convolutions before them.
+#pragma once
+#include <functional>
+
+#include "ir/graph.h"
+
+namespace tosaic {
+
+using Sink = std::function<void(Diagnostic)>;
+
+// The whole stage, in this order: functionalise, drop_identities, narrow_integers, fold_constants, fold_batch_norm,
+// fold_quantisation.
+Result<Graph> normalise(Graph graph, const Sink& sink);
+
+// Its steps, each small and by itself:
+Status functionalise(Graph& graph);
+void drop_identities(Graph& graph);
+Status narrow_integers(Graph& graph, const Sink& sink);
+void fold_constants(Graph& graph);
+void fold_batch_norm(Graph& graph);
+Status fold_quantisation(Graph& graph);
+
+}  // namespace tosaic
