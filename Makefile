@@ -97,7 +97,7 @@ test-peers: build venv  ## every model against PyTorch, tosa_reference_model and
 	@$(PYTHON) -m pytest -q test/peers --all-models
 
 conformance: build venv  ## the TOSA 1.0.1 conformance sample, on both executors
-	@$(PYTHON) test/conformance/conformance.py all --jobs $(JOBS)
+	@$(PYTHON) test/conformance/run_sample.py all --jobs $(JOBS)
 
 FUZZ_SECONDS ?= 60
 fuzz: $(STAMPS)/packages-BUILD $(STAMPS)/packages-FUZZ  ## every fuzzer for FUZZ_SECONDS (60)

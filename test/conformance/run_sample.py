@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs TOSA conformance tests on tosaic's executors and judges the results as the TOSA framework does.
+
+    python run_sample.py {all,slice} [--tosaic build/release/bin/tosaic] [--executors interp cpu] [--only OPERATOR ...]
+
+A positive test passes when tosa_verify finds every output compliant; a negative one when tosaic refuses the file
+with a diagnostic that names a rule of the specification (crashes and "not supported" do not count).
+"""
+import argparse
+import collections
+import concurrent.futures
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import sample as generation
+
+# all: at least 5 of each operator, as the acceptance rule of the project asks, and every type and ERROR_IF condition.
+SAMPLES = {"all": {"positive": 8, "negative": 5, "every_kind": True},
+           "slice": {"positive": 2, "negative": 1, "every_kind": False}}
+TIMEOUT_SECONDS = 60
+DIAGNOSTIC = re.compile(r"\b(?:error|internal error)\[([a-z0-9._-]+)\]")
+NOT_A_VERDICT = ("tosa.unsupported", "tosa.not-implemented", "run.", "cli.", "internal")
+
+
+def prepare(sample, root="build/conformance", jobs=2):
+    return generation.generate(pathlib.Path(root, sample), **SAMPLES[sample], jobs=jobs,
+                             log=lambda text: print(text, flush=True))
+
+
+def judge_refusal(done):
+    codes = DIAGNOSTIC.findall(done.stderr)
+    if done.returncode == 0:
+        return "accepted, although it breaks a rule"
+    if done.returncode != 1:
+        return f"exit code {done.returncode}: {done.stderr[-200:]}"
+    if not codes or codes[0].startswith(NOT_A_VERDICT):
+        return f"refused for another reason: {done.stderr[:200]}"
+    return None
+
+
+def judge_outputs(test, description, outputs):
+    for number, (name, file) in enumerate(zip(description["ofm_name"], description["ofm_file"])):
+        found, expected = outputs / f"output_{number}.npy", test / "reference" / file
+        if not found.exists():
+            return f"no output {number}"
+        if found.read_bytes() == expected.read_bytes():
+            continue
+        command = [generation.VERIFY, "--test_desc", test / "desc.json", "--imp_result_file", found,
+                   "--ref_result_file", expected, "--ofm_name", name]
+        if description.get("test_requirements", {}).get("bounds_file_required", False):
+            command += ["--bnd_result_file", test / "reference" / f"bounds_{file}"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+            return f"{name}: " + (" ".join(said[-2:]) if said else f"tosa_verify exits {done.returncode}")
+    return None
+
+
+def run(tosaic, executor, test):
+    """None when the test passes, else one line that says why not."""
+    description = json.loads((test / "desc.json").read_text())
+    with tempfile.TemporaryDirectory() as outputs:
+        command = [tosaic, "run", test / description["tosa_file"], "--executor", executor, "--output-dir", outputs]
+        for file in description["ifm_file"]:
+            command += ["--input", test / file]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            return f"no answer in {TIMEOUT_SECONDS} s"
+        if description["expected_failure"]:
+            return judge_refusal(done)
+        if done.returncode != 0:
+            return f"exit code {done.returncode}: {done.stderr[:300].strip()}"
+        return judge_outputs(test, description, pathlib.Path(outputs))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("sample", choices=SAMPLES)
+    parser.add_argument("--tosaic", default="build/release/bin/tosaic")
+    parser.add_argument("--executors", nargs="+", default=["interp", "cpu"])
+    parser.add_argument("--only", nargs="+", help="operators, e.g. conv2d add")
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    tests = [t for t in prepare(arguments.sample, jobs=arguments.jobs)
+             if not arguments.only or t["operator"] in arguments.only]
+    root = pathlib.Path("build/conformance", arguments.sample)
+    passed = collections.Counter()
+    failures = []
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for executor in arguments.executors:
+            results = pool.map(lambda t: run(arguments.tosaic, executor, root / t["folder"]), tests)
+            for test, why in zip(tests, results):
+                passed[executor, test["operator"]] += why is None
+                if why:
+                    failures.append(f"{executor}: {test['folder']}: {why}")
+    print("\n".join(failures))
+    count = collections.Counter(t["operator"] for t in tests)
+    print(f"\n{'operator':24s}{'tests':>7s}" + "".join(f"{e:>9s}" for e in arguments.executors))
+    for operator in sorted(count):
+        print(f"{operator:24s}{count[operator]:7d}" + "".join(f"{passed[e, operator]:9d}" for e in arguments.executors))
+    total = len(tests) * len(arguments.executors)
+    print(f"{total - len(failures)} passed, {len(failures)} failed")
+    return bool(failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A seeded sample of the TOSA 1.0.1 conformance tests, made by the generator of the tosa-tools package.
+
+The generator lists every test in seconds and writes one in milliseconds; only whole suites take hours. So: list
+all, choose per operator, write the chosen ones, and let tosa_reference_model (in its precise mode) say once what
+comes out. A test is a folder <operator>/<name>/ of
+
+    desc.json, test.tosa, the inputs as .npy, and reference/ with the expected outputs and error bounds
+"""
+import concurrent.futures
+import contextlib
+import io
+import itertools
+import json
+import logging
+import pathlib
+import random
+import subprocess
+
+import generator
+from conformance import tosa_cts_versions
+from generator import tosa_test_select, tosa_verif_build_tests
+from generator.datagenerator import GenerateLibrary
+from generator.tosa_test_gen import TosaTestGen
+
+VERSION = "1.0.1"
+PROFILES = ["tosa-pro-int", "tosa-pro-fp"]
+EXTENSIONS = ["int16", "int4", "bf16", "fp8e4m3", "fp8e5m2", "fft", "variable", "controlflow", "doubleround", "inexactround"]
+
+PACKAGES = pathlib.Path(generator.__file__).resolve().parent.parent
+REFERENCE_MODEL = PACKAGES / "bin/tosa_reference_model"
+VERIFY = PACKAGES / "bin/tosa_verify"
+SCHEMA = PACKAGES / "bin/tosa.fbs"
+GENERATE_LIBRARY = PACKAGES / "tosa_reference_model/libtosa_reference_generate_lib.so"
+
+
+def operators_of_version():
+    """Operators of the generator's own configuration that exist in VERSION: name -> can its data be made later?"""
+    config = json.loads((PACKAGES / "conformance/cts-config_v1.0.json").read_text())
+    return {name: "lazy_data_gen" in entry.get("support_for", [])
+            for name, entry in config.items() if isinstance(entry, dict) and "from_version" not in entry}
+
+
+def make_generator(folder, seed, test_type, lazy):
+    arguments = tosa_verif_build_tests.parseArgs([
+        "-o", str(folder), "--seed", str(seed), "--tosa-version", VERSION, "--test-type", test_type,
+        "--profile", *PROFILES, "--extension", *[f"tosa-ext-{e}" for e in EXTENSIONS],
+        "--tensor-dim-range", "1,12", "--max-resize-output-dim", "64", *(["--lazy-data-generation"] if lazy else []),
+        "--generate-lib-path", str(GENERATE_LIBRARY)])
+    version = tosa_cts_versions.get_matching_schema_version(VERSION, logging.getLogger()).version
+    return TosaTestGen(arguments, version)
+
+
+def list_tests(made, test_type, lazy):
+    """operator -> its tests, of those that are (not) lazy; conv2d_3x3 and conv2d_1x1 are one operator."""
+    wanted = operators_of_version()
+    tests = {}
+    for key in made.TOSA_OP_LIST:
+        name = made.getOperatorNameStr(key)
+        operator = max((w for w in wanted if name == w or name.startswith(w + "_")), key=len, default=None)
+        if operator is None or wanted[operator] != lazy or name.endswith("_block_scaled") or name.endswith("_adaptive"):
+            continue
+        chosen = tosa_test_select.TestList(made.TOSA_OP_LIST)
+        for op, text, dtype, error, shapes, arguments in made.genOpTestList(
+                key, shapeFilter=made.args.target_shapes, rankFilter=made.args.target_ranks,
+                dtypeFilter=made.args.target_dtypes, testType=test_type):
+            chosen.add(tosa_test_select.Test(made.getOperatorNameStr(op), text, dtype, error, shapes, arguments, op))
+        listed = chosen.all(profiles_chosen=PROFILES, extensions_chosen=[f"tosa-ext-{e}" for e in EXTENSIONS])
+        tests.setdefault(operator, []).extend(listed)
+    return {operator: sorted(found, key=str) for operator, found in sorted(tests.items()) if found}
+
+
+def choose(tests, count, kind, rng, every_kind):
+    """`count` tests (all if there are fewer), one of each kind, then round again; more if there are more kinds and
+    every_kind is asked for."""
+    kinds = {}
+    for test in tests:
+        kinds.setdefault(kind(test), []).append(test)
+    for group in kinds.values():
+        rng.shuffle(group)
+    chosen = []
+    while kinds and len(chosen) < count:
+        names = sorted(kinds)
+        rng.shuffle(names)
+        for name in names if every_kind else names[:count - len(chosen)]:
+            chosen.append(kinds[name].pop())
+        kinds = {name: group for name, group in kinds.items() if group}
+    return chosen
+
+
+def refer(folder):
+    """Input files, and the reference model's outputs. False when the test is one that the model itself cannot run."""
+    description = json.loads((folder / "desc.json").read_text())
+    for leftover in folder.glob("*.cpp"):
+        leftover.unlink()
+    if any(not (folder / name).is_file() for name in description["ifm_file"]):
+        library = GenerateLibrary(GENERATE_LIBRARY)
+        library.set_config(description)
+        library.write_numpy_files(folder)
+    if description["expected_failure"]:
+        return True
+    (folder / "reference").mkdir(exist_ok=True)
+    done = subprocess.run([REFERENCE_MODEL, "--tosa_level", "EIGHTK", "--operator_fbs", SCHEMA, "--precise_mode=1",
+                           "--test_desc", folder / "desc.json", "--output_dir", folder / "reference",
+                           "--flatbuffer_dir", folder], capture_output=True)
+    return done.returncode == 0
+
+
+def dtype_of(test):
+    return str(test.dtype)
+
+
+def error_of(test):
+    return str(test.error)
+
+
+def generate(folder, positive, negative, every_kind=True, seed=1, jobs=2, log=print):
+    """Per operator: `positive` positive tests spread over its types, and `negative` negative ones spread over its
+    ERROR_IF conditions (and of every type and condition at least one). Writes folder/manifest.json last; does nothing when that says the same already."""
+    folder = pathlib.Path(folder)
+    asked = {"version": VERSION, "positive": positive, "negative": negative, "every_kind": every_kind,
+             "seed": seed}
+    manifest = folder / "manifest.json"
+    if manifest.exists() and json.loads(manifest.read_text())["asked"] == asked:
+        return json.loads(manifest.read_text())["tests"]
+    written = []
+    kinds = (("positive", positive, dtype_of), ("negative", negative, error_of))
+    for (test_type, count, kind), lazy in itertools.product(kinds, (True, False)):
+        made = make_generator(folder, seed, test_type, lazy)
+        for operator, tests in list_tests(made, test_type, lazy).items():
+            rng = random.Random(f"{seed}/{test_type}/{operator}")
+            for test in choose(tests, count, kind, rng, every_kind):
+                with contextlib.redirect_stdout(io.StringIO()):
+                    if made.serializeTest(test.testOpName, str(test), test.dtype, test.error, test.shapeList, test.argsDict):
+                        written.append((operator, folder / test.testOpName / str(test)))
+    log(f"{len(written)} conformance tests written, running the reference model on them")
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        good = list(pool.map(lambda entry: refer(entry[1]), written))
+    tests = [{"operator": operator, "folder": str(path.relative_to(folder))}
+             for (operator, path), ok in zip(written, good) if ok]
+    dropped = [str(path.relative_to(folder)) for (_, path), ok in zip(written, good) if not ok]
+    if dropped:
+        log(f"{len(dropped)} left out, the reference model itself does not run them: {', '.join(dropped[:5])} ...")
+    manifest.write_text(json.dumps({"asked": asked, "tests": tests, "left_out": dropped}, indent=1))
+    return tests

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every Python-side test needs: the tool under test, and whether to take all models or the quick ones."""
+import pathlib
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def pytest_addoption(parser):
+    parser.addoption("--tosaic", default=str(ROOT / "build/release/bin/tosaic"), help="the tool under test")
+    parser.addoption("--all-models", action="store_true", help="every model, not only the quick ones")
+    parser.addoption("--bless", action="store_true", help="rewrite the expected outputs of test/cli")
+
+
+@pytest.fixture(scope="session")
+def tosaic(request):
+    path = request.config.getoption("--tosaic")
+    assert pathlib.Path(path).exists(), f"{path} is missing; run make build"
+    return path
