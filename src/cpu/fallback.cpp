@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/fallback.h"
+
+#include <fmt/format.h>
+
+namespace tosaic::cpu {
+
+bool take_view(Planning& planning, std::uint32_t n) {
+  const Node& node = planning.node(n);
+  if (node.op != "tosa.reshape" && node.op != "tosa.identity") return false;
+  planning.aliases.push_back({node.outputs[0], node.inputs[0], 0});
+  planning.add({.kernel = "view", .nodes = {n}, .reads = {node.inputs[0]}, .writes = {node.outputs[0]}});
+  return true;
+}
+
+namespace {
+
+// Runs the region graphs of cond_if and while_loop, each compiled once.
+struct Regions {
+  std::vector<std::pair<const Graph*, Program>> programs;
+  Result<std::vector<Tensor>> run(const Graph& graph, std::vector<Tensor> inputs) {
+    for (auto& [g, program] : programs)
+      if (g == &graph) return program.run(inputs);
+    TOSAIC_TRY(Program program, Program::compile(graph, {.threads = 1}));
+    programs.emplace_back(&graph, std::move(program));
+    return programs.back().second.run(inputs);
+  }
+};
+
+// What one reference evaluation needs, made once so that a run only fills in pointers.
+struct Reference {
+  const tosa::Op* op;
+  tosa::View view;
+  std::vector<TensorView> in;
+  std::vector<MutableTensorView> out;
+  Regions regions;
+  tosa::RunRegion region;
+
+  Reference(const tosa::Op* o, const Graph& graph, const Node& node) : op(o), view(graph, node) {
+    for (ValueId v : node.inputs) in.push_back({v == no_value ? TensorType{} : graph[v].type, nullptr});
+    for (ValueId v : node.outputs) out.push_back({graph[v].type, nullptr});
+    region = [this](const Graph& g, std::vector<Tensor> inputs) { return regions.run(g, std::move(inputs)); };
+  }
+  Status run(const Frame& frame) {
+    const Node& node = view.node();
+    for (std::size_t i = 0; i < in.size(); ++i)
+      in[i].data = node.inputs[i] == no_value ? nullptr : frame.read(node.inputs[i]);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i].data = frame.write(node.outputs[i]);
+    return op->eval({view, in, out, &region});
+  }
+};
+
+}  // namespace
+
+bool take_reference(Planning& planning, std::uint32_t n) {
+  const Node& node = planning.node(n);
+  const tosa::Op* op = tosa::find(node.op);
+  if (!op || !op->eval) return false;
+  auto reference = std::make_shared<Reference>(op, planning.graph, node);
+  Step step{.kernel = "reference", .nodes = {n}, .writes = node.outputs};
+  for (ValueId v : node.inputs)
+    if (v != no_value) step.reads.push_back(v);
+  step.run = [reference](const Frame& frame) { return reference->run(frame); };
+  planning.add(std::move(step));
+  return true;
+}
+
+}  // namespace tosaic::cpu

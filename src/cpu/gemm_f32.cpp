@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/gemm_f32.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cpu/dispatch.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/gemm_f32.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tosaic::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+namespace {
+
+using Floats = hn::ScalableTag<float>;
+
+// Rows x vectors accumulators stay in registers: 24 of 32 with AVX-512, 12 of 16 elsewhere.
+#if HWY_TARGET <= HWY_AVX3
+constexpr int max_rows = 12;
+#else
+constexpr int max_rows = 6;
+#endif
+
+template <int rows, int vectors>
+HWY_NOINLINE void tile(const GemmF32Call& call) {
+  const Floats d;
+  const std::size_t lanes = hn::Lanes(d);
+  using V = hn::Vec<Floats>;
+  V acc[rows][vectors];
+#pragma GCC unroll 2
+  for (int v = 0; v < vectors; ++v) {
+    const V bias = hn::LoadU(d, call.bias + static_cast<std::size_t>(v) * lanes);
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; ++r) acc[r][v] = bias;
+  }
+  const float* b = call.b;
+  // Four rows per base register: x86 addresses base, base+s, base+2s, base+3s without further registers.
+  const std::int64_t s = call.a_stride;
+  const float* a0 = call.a;
+  const float* a4 = a0 + 4 * s;
+  const float* a8 = a0 + 8 * s;
+  for (std::int64_t k = call.k; k > 0; --k) {
+    V bv[vectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) bv[v] = hn::LoadU(d, b + static_cast<std::size_t>(v) * lanes);
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; ++r) {
+      const float* base = r < 4 ? a0 : r < 8 ? a4 : a8;
+      const V a = hn::Set(d, base[(r % 4) * s]);
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) acc[r][v] = hn::MulAdd(a, bv[v], acc[r][v]);
+    }
+    b += static_cast<std::size_t>(vectors) * lanes;
+    ++a0;
+    ++a4;
+    ++a8;
+  }
+  const V lowest = hn::Set(d, call.lowest), highest = hn::Set(d, call.highest);
+  const bool whole = call.columns == vectors * static_cast<int>(lanes);
+#pragma GCC unroll 12
+  for (int r = 0; r < rows; ++r) {
+    float* c = call.c + r * call.c_stride;
+    HWY_ALIGN float edge[vectors * HWY_MAX_BYTES / sizeof(float)];
+    float* to = whole ? c : edge;
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) {
+      // x86's max and min give the second operand when one is NaN: a NaN passes.
+      const V x = hn::Min(highest, hn::Max(lowest, acc[r][v]));
+      hn::StoreU(x, d, to + static_cast<std::size_t>(v) * lanes);
+    }
+    if (!whole) std::memcpy(c, edge, static_cast<std::size_t>(call.columns) * sizeof(float));
+  }
+}
+
+template <int vectors>
+void by_rows(const GemmF32Call& call) {
+  switch (call.rows) {
+    case 1: return tile<1, vectors>(call);
+    case 2: return tile<2, vectors>(call);
+    case 3: return tile<3, vectors>(call);
+    case 4: return tile<4, vectors>(call);
+    case 5: return tile<5, vectors>(call);
+    case 6: return tile<6, vectors>(call);
+#if HWY_TARGET <= HWY_AVX3
+    case 7: return tile<7, vectors>(call);
+    case 8: return tile<8, vectors>(call);
+    case 9: return tile<9, vectors>(call);
+    case 10: return tile<10, vectors>(call);
+    case 11: return tile<11, vectors>(call);
+    case 12: return tile<12, vectors>(call);
+#endif
+  }
+}
+
+void panel(const GemmF32Call& call) { call.vectors == 2 ? by_rows<2>(call) : by_rows<1>(call); }
+
+}  // namespace
+
+const GemmF32& gemm_f32_here() {
+  static const GemmF32 here{static_cast<int>(hn::Lanes(Floats())), max_rows, &panel};
+  return here;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tosaic::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tosaic::cpu {
+
+HWY_EXPORT(gemm_f32_here);
+const GemmF32& gemm_f32() { return HWY_DYNAMIC_DISPATCH(gemm_f32_here)(); }
+
+PackedF32 pack_rows(const float* weight, std::int64_t n, std::int64_t k, const float* bias, std::int64_t bias_count) {
+  PackedF32 packed{.k = k, .n = n, .lanes = gemm_f32().lanes};
+  packed.data.resize(static_cast<std::size_t>(packed.padded() * k));
+  packed.bias.resize(static_cast<std::size_t>(packed.padded()));
+  for (std::int64_t j = 0; j < n; ++j) packed.bias[static_cast<std::size_t>(j)] = bias[bias_count == 1 ? 0 : j];
+  for (std::int64_t p = 0; p < packed.panels(); ++p) {
+    const std::int64_t width = packed.vectors(p) * packed.lanes, first = p * packed.panel_width();
+    float* to = packed.data.data() + first * k;
+    const std::int64_t columns = std::min(width, n - first);
+    // In blocks of k, so that the lines being written stay in the first-level cache.
+    for (std::int64_t k0 = 0; k0 < k; k0 += 64) {
+      const std::int64_t k1 = std::min(k, k0 + 64);
+      for (std::int64_t j = 0; j < columns; ++j) {
+        const float* from = weight + (first + j) * k;
+        for (std::int64_t i = k0; i < k1; ++i) to[i * width + j] = from[i];
+      }
+    }
+  }
+  return packed;
+}
+
+void pack_columns(const float* b, std::int64_t k, std::int64_t n, int lanes, float* into) {
+  const std::int64_t padded = (n + lanes - 1) / lanes * lanes;
+  for (std::int64_t first = 0; first < padded; first += 2 * lanes) {
+    const std::int64_t width = std::min<std::int64_t>(2 * lanes, padded - first);
+    const std::int64_t columns = std::min(width, n - first);
+    for (std::int64_t i = 0; i < k; ++i) {
+      std::memcpy(into, b + i * n + first, static_cast<std::size_t>(columns) * sizeof(float));
+      std::fill(into + columns, into + width, 0.0f);
+      into += width;
+    }
+  }
+}
+
+}  // namespace tosaic::cpu
+#endif

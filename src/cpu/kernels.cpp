@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of kernels: which row may take which node is decided in this order.
+#include "cpu/fallback.h"
+#include "cpu/step.h"
+
+namespace tosaic::cpu {
+
+std::span<const KernelRow> kernel_rows() {
+  static constexpr KernelRow rows[] = {
+      {.name = "view", .take = take_view},
+      {.name = "reference", .take = take_reference},
+  };
+  return rows;
+}
+
+}  // namespace tosaic::cpu

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A compiled program is a list of steps. A kernel row looks at the graph and takes one node, or several that it
+// computes together, and leaves a step that does them. Private to src/cpu.
+#pragma once
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "cpu/cpu.h"
+#include "cpu/thread_pool.h"
+#include "ops/tosa_op.h"
+
+namespace tosaic::cpu {
+
+// What a step sees at run time.
+struct Frame {
+  std::byte* const* address;  // by ValueId
+  ThreadPool& pool;
+  std::byte* scratch;         // scratch_per_thread bytes for each thread, 64-byte aligned
+  const void* read(ValueId value) const { return address[value]; }
+  void* write(ValueId value) const { return address[value]; }
+};
+
+struct Step {
+  std::string_view kernel;             // the row that made it
+  std::vector<std::uint32_t> nodes;    // ascending; the step runs where its last node stands
+  std::vector<ValueId> reads, writes;  // values that must have memory; constants may be among the reads
+  std::size_t scratch_per_thread = 0;  // a multiple of 64
+  std::function<Status(const Frame&)> run;  // empty: nothing to do, the output lies where the input lies
+};
+
+// Value `alias` lies inside value `of`, `offset` bytes from its start.
+struct Alias {
+  ValueId alias, of;
+  std::size_t offset;
+};
+
+// The graph being compiled, and what is already decided.
+struct Planning {
+  const Graph& graph;
+  int threads;
+  std::vector<std::int32_t> producer;              // node of each value, -1: input or constant
+  std::vector<std::vector<std::uint32_t>> users;   // nodes that read each value
+  std::vector<bool> visible;                       // graph outputs and observed values
+  std::vector<bool> taken;                         // nodes that belong to a step
+  std::vector<Step> steps;
+  std::vector<Alias> aliases;
+
+  const Node& node(std::uint32_t n) const { return graph.nodes[n]; }
+  const TensorType& type(ValueId v) const { return graph[v].type; }
+  bool constant(ValueId v) const { return v != no_value && graph[v].is_constant(); }
+  // The only node that reads `value`, when nobody else may see it: then the two may become one step.
+  std::optional<std::uint32_t> only_user(ValueId value) const {
+    if (visible[value] || users[value].size() != 1) return std::nullopt;
+    return users[value].front();
+  }
+  void add(Step step) {
+    for (std::uint32_t n : step.nodes) taken[n] = true;
+    steps.push_back(std::move(step));
+  }
+};
+
+// One kernel: `take` looks at an untaken node and either makes a step of it (and of others with it) and returns
+// true, or leaves it to the rows further down.
+struct KernelRow {
+  std::string_view name;
+  bool backward = false;  // visit the nodes from last to first
+  bool (*take)(Planning&, std::uint32_t node) = nullptr;
+};
+std::span<const KernelRow> kernel_rows();  // in order of preference; the last takes anything
+
+constexpr std::size_t align_up(std::size_t n, std::size_t to = 64) { return (n + to - 1) / to * to; }
+
+}  // namespace tosaic::cpu
