@@ -114,6 +114,7 @@ Val Builder::transpose_conv2d(Val x, Val weight, std::optional<Val> bias, std::v
 }
 
 Val Builder::matmul(Val a, Val b) {
+  if (keep_aten_) return aten("aten.bmm.default", {a, b});
   TensorType a_type = a.type(), b_type = b.type();
   DType result = is_integer(a.dtype()) ? accumulator_of(a.dtype()) : a.dtype();
   if (a.dtype() == DType::bf16) result = DType::f32;

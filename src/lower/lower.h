@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stage 5, lower: an ATen graph (a region, or a whole program) becomes a TOSA graph, node by node, through the
+// operators' own lowerings and, where types are quantised, the rules of rules.h.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ops/tosa_op.h"
+
+namespace tosaic {
+
+struct LowerOptions {
+  const tosa::Spec* spec = nullptr;  // what the target takes; nullptr: anything (CPU executor, calibration)
+  bool fold = true;                  // evaluate what is constant
+};
+
+struct Lowered {
+  Graph graph;                // tosa.* nodes; inputs and outputs as the ATen graph's
+  std::vector<ValueId> of;    // for each ATen value its TOSA value, no_value where there is none
+};
+
+Result<Lowered> lower(const Graph& aten, const LowerOptions& options = {});
+
+// Lowers one node by itself, memory-free, and checks every TOSA node that it becomes against the spec: the
+// answer to "can the target take this node", and if not the first reason.
+Status can_lower(const Graph& aten, const Node& node, const tosa::Spec& spec);
+
+}  // namespace tosaic

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/rules.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+
+#include "interp/interp.h"
+
+namespace tosaic {
+namespace {
+
+using Operands = std::vector<std::optional<Val>>;
+
+bool is_real(const TensorType& t) { return is_float(t.dtype) && !t.quantised(); }
+
+// What the rules share: one node being lowered.
+struct Lowering {
+  Builder& b;
+  const Node& node;
+  const FoundOp found;
+  const std::vector<TensorType>& declared;
+
+  Vals plain(Operands operands) const { return lower_call(b, node.op, std::move(operands), node.attrs, declared); }
+
+  // Results under the types that the graph declares for them.
+  Vals declared_types(Vals results) const {
+    for (std::size_t i = 0; i < results.size() && i < declared.size(); ++i)
+      if (declared[i].quantised()) results[i] = b.rescale(results[i], declared[i].with(results[i].shape()));
+    return results;
+  }
+
+  // A float constant as integers of the given scale.
+  Val quantised_constant(Val x, DType dtype, double scale, std::int64_t zero, std::string_view why) const {
+    if (!x.is_constant())
+      b.refuse("quantise.float-operand", fmt::format("operand {} of {} is float among quantised ones ({})", to_string(x.type()), node.op, why));
+    const auto range = range_of(dtype);
+    const auto n = static_cast<std::size_t>(x.shape().elements());
+    std::vector<std::int64_t> codes(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      double real = element_as_double(x.dtype(), b.graph()[x.id()].constant.data(), i);
+      double code = std::nearbyint(real / scale) + static_cast<double>(zero);
+      if (std::isnan(code)) code = static_cast<double>(zero);
+      codes[i] = static_cast<std::int64_t>(std::clamp(code, static_cast<double>(range.lowest), static_cast<double>(range.highest)));
+    }
+    return b.constant({dtype, x.shape(), Scales{{scale}, {zero}}}, constant_bytes(dtype, codes));
+  }
+
+  // y = f(x): one table, f being this operator's float lowering run on the representable inputs.
+  Vals pointwise(const Operands& operands) const {
+    Val x = operands.at(0).value();
+    auto f = [&](const std::vector<double>& inputs) {
+      Graph scratch;
+      Builder inner(scratch);
+      inner.set_loc(node.loc);
+      ValueId in = scratch.add_value("x", {DType::f32, Shape{static_cast<std::int64_t>(inputs.size())}, {}});
+      scratch.inputs = {in};
+      Operands scalar_operands = operands;
+      scalar_operands[0] = Val(&inner, in);
+      for (std::size_t i = 1; i < operands.size(); ++i)
+        if (operands[i]) {
+          if (!operands[i]->is_constant()) b.refuse("quantise.pointwise-operand", fmt::format("{} takes a computed tensor beside x", node.op));
+          scalar_operands[i] = inner.constant(operands[i]->type(), b.graph()[operands[i]->id()].constant);
+        }
+      Vals results = lower_call(inner, node.op, scalar_operands, node.attrs, {});
+      scratch.outputs = {results.at(0).id()};
+      auto run = interp::run(scratch, {{scratch[in].type, constant_bytes(DType::f32, inputs)}}, {.precise = true});
+      if (!run.ok()) throw Refusal{run.error()};
+      const Tensor& y = run->at(0);
+      std::vector<double> values(inputs.size());
+      const auto size = static_cast<std::size_t>(y.type.shape.elements());
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = element_as_double(y.type.dtype, y.data.data(), size == 1 ? 0 : i);
+      return values;
+    };
+    Val y = b.table(x, declared.at(0).with(x.shape()), f);
+    return {b.reshape(y, declared[0].shape)};
+  }
+
+  // Linear in its inputs: everything on one int32 scale, fine enough that rounding the inputs does not show.
+  Vals sum(Operands operands) const {
+    double largest = 0;
+    int tensors = 0;
+    bool narrow = true;
+    for (auto& v : operands)
+      if (v && v->type().quantised()) {
+        largest = std::max(largest, v->type().scales->scale[0]);
+        ++tensors;
+        narrow &= v->dtype() == DType::i8;
+      }
+    bool joins_constant = std::any_of(found.schema->arguments.begin(), found.schema->arguments.end(), [](const SchemaArgument& a) {
+      return a.type.starts_with("Scalar") && a.name != "alpha";
+    });
+    bool mixed = std::any_of(operands.begin(), operands.end(), [](const auto& v) { return v && is_real(v->type()); });
+    if (tensors == 1 && !joins_constant && !mixed) {  // a reduction: plain codes leave the most room to add up
+      for (auto& v : operands)
+        if (v && v->type().quantised()) v = b.as_i32(*v);
+    } else {
+      // Codes of at most 9 (17) bits move up by 19 (11): sums of a few terms stay below 2^31.
+      const double unit = 2 * largest / (narrow ? 1 << 20 : 1 << 12);
+      const TensorType common{DType::i32, {}, Scales{{unit}, {0}}};
+      for (auto& v : operands) {
+        if (!v) continue;
+        if (v->type().quantised()) v = b.rescale(*v, common.with(v->shape()));
+        else if (is_real(v->type())) v = quantised_constant(*v, DType::i32, unit, 0, "sum");
+      }
+    }
+    return declared_types(plain(std::move(operands)));
+  }
+
+  Vals product(Operands operands) const {
+    for (auto& v : operands) {
+      if (!v) continue;
+      if (v->type().quantised()) {
+        v = b.as_i32(*v);
+      } else if (is_real(v->type())) {
+        double largest = 0;
+        if (v->is_constant())
+          for (std::int64_t i = 0; i < v->shape().elements(); ++i)
+            largest = std::max(largest, std::fabs(element_as_double(v->dtype(), b.graph()[v->id()].constant.data(), static_cast<std::size_t>(i))));
+        Val codes = quantised_constant(*v, DType::i16, largest > 0 ? largest / 32767 : 1.0, 0, "product");
+        v = b.as_i32(codes);
+      }
+    }
+    return declared_types(plain(std::move(operands)));
+  }
+
+  Vals accumulate(Operands operands) const {
+    for (std::size_t i = 0; i < operands.size() && i < 2; ++i)
+      if (operands[i] && is_real(operands[i]->type()))
+        b.refuse("quantise.float-operand", fmt::format("operand {} of {} is float, the other is quantised", i, node.op));
+    b.set_wanted(declared.at(0).quantised() ? std::optional(declared[0]) : std::nullopt);
+    Vals results;
+    try {
+      results = plain(std::move(operands));
+    } catch (...) {
+      b.set_wanted(std::nullopt);
+      throw;
+    }
+    b.set_wanted(std::nullopt);
+    return declared_types(std::move(results));
+  }
+
+  Vals joined(Operands operands) const {
+    const TensorType& to = declared.at(0);
+    for (auto& v : operands) {
+      if (!v) continue;
+      if (v->type().quantised()) v = b.rescale(*v, to.with(v->shape()));
+      else if (is_real(v->type())) v = quantised_constant(*v, to.dtype, to.scales->scale[0], to.scales->zero_point[0], "joined");
+    }
+    return declared_types(plain(std::move(operands)));
+  }
+};
+
+}  // namespace
+
+Vals lower_node(Builder& b, const Node& node, std::vector<std::optional<Val>> operands, const std::vector<TensorType>& declared) {
+  FoundOp found = find_aten(node.op);
+  if (!found.op) b.refuse("aten.unknown-operator", fmt::format("operator {} is not known to tosaic", node.op));
+  Lowering lowering{b, node, found, declared};
+  bool in = std::any_of(operands.begin(), operands.end(), [](const auto& v) { return v && v->type().quantised(); });
+  bool out = std::any_of(declared.begin(), declared.end(), [](const TensorType& t) { return t.quantised(); });
+  if (node.op.starts_with("quantized_decomposed.")) {  // real conversions: their operand's codes are plain integers
+    for (auto& v : operands)
+      if (v && v->type().quantised() && !v->is_constant()) {
+        TensorType type = v->type().with(std::optional<Scales>{});
+        v = b.relabelled(*v, type);
+      }
+    return lowering.plain(std::move(operands));
+  }
+  if (!in && !out) return lowering.plain(std::move(operands));
+  switch (found.op->rule) {
+    case Rule::pointwise: return lowering.pointwise(operands);
+    case Rule::transparent: return lowering.declared_types(lowering.plain(std::move(operands)));
+    case Rule::sum: return lowering.sum(std::move(operands));
+    case Rule::product: return lowering.product(std::move(operands));
+    case Rule::accumulate: return lowering.accumulate(std::move(operands));
+    case Rule::joined: return lowering.joined(std::move(operands));
+    case Rule::index: return lowering.plain(std::move(operands));
+    case Rule::inside:
+      b.refuse("quantise.composite", fmt::format("{} is a composite whose inner tensors have no scales", node.op));
+    case Rule::float_only: b.refuse("quantise.float-only", fmt::format("{} has no integer form", node.op));
+  }
+  return {};
+}
+
+}  // namespace tosaic
