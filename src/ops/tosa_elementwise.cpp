@@ -21,12 +21,13 @@ Check check_broadcast(const View& view, std::size_t count) {
   for (std::size_t k = 1; k < count; ++k) {
     const Shape& other = view.in(k).shape;
     if (other.rank() != shape.rank())
-      return broken(fmt::format("{}.rank-mismatch", op), "operands of {} have ranks {} and {}, TOSA wants equal ranks", op,
-                    view.in(0).rank(), other.rank());
+      return broken(fmt::format("{}.rank-mismatch", op), "operands of {} have ranks {} and {}, TOSA wants equal ranks",
+                    op, view.in(0).rank(), other.rank());
     for (int i = 0; i < shape.rank(); ++i)
       if (shape[i] != other[i] && shape[i] != 1 && other[i] != 1)
-        return broken(fmt::format("{}.broadcast", op), "shapes [{}] and [{}] of {} do not broadcast: dim {} is {} and {}",
-                      to_string(shape), to_string(other), op, i, shape[i], other[i]);
+        return broken(fmt::format("{}.broadcast", op),
+                      "shapes [{}] and [{}] of {} do not broadcast: dim {} is {} and {}", to_string(shape),
+                      to_string(other), op, i, shape[i], other[i]);
     shape = broadcast_shape(shape, other);
   }
   return std::nullopt;

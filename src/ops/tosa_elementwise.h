@@ -13,8 +13,8 @@ namespace tosaic::tosa {
 
 // The shape that shapes of equal rank broadcast to (spec "Broadcast Helpers"); a dim that is not 1 wins.
 Shape broadcast_shape(const Shape& a, const Shape& b);
-std::vector<TensorType> infer_broadcast(const View& view);             // the type of input 0 in the common shape
-std::vector<TensorType> infer_comparison(const View& view);            // bool in the common shape
+std::vector<TensorType> infer_broadcast(const View& view);   // the type of input 0 in the common shape
+std::vector<TensorType> infer_comparison(const View& view);  // bool in the common shape
 // "<op>.rank-mismatch", "<op>.broadcast" for operands [0, count).
 Check check_broadcast(const View& view, std::size_t count);
 inline Check check_binary(const View& view) { return check_broadcast(view, 2); }
@@ -66,20 +66,27 @@ Status map_unary(const Run& run) {
     const auto out = run.out[0].as<T>();
     for (std::size_t i = 0; i < out.size(); ++i) {
       const Wide<T> value = f(static_cast<Wide<T>>(in[i]));
-      if (!fits<T>(value) && !bad) [[unlikely]] bad = i;
+      if (!fits<T>(value) && !bad) [[unlikely]]
+        bad = i;
       out[i] = T(value);
     }
   });
   if (!bad) return {};
-  return unpredictable(run, fmt::format("the result for {} does not fit {}",
-                                        element_as_integer(run.in[0].type.dtype, run.in[0].data, *bad),
-                                        name_of(run.out[0].type.dtype)));
+  return unpredictable(
+      run, fmt::format("the result for {} does not fit {}",
+                       element_as_integer(run.in[0].type.dtype, run.in[0].data, *bad), name_of(run.out[0].type.dtype)));
 }
 
 // For `require`: any pair of operands will do.
 inline constexpr auto no_requirement = [](auto, auto, int) { return true; };
 
-// out = f(a, b) in the common shape. REQUIREs: require(a, b, bits of the dtype), and integer results fit.
+// The low `bits` bits, sign extended.
+inline std::int64_t wrapped(std::int64_t value, int bits) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << (64 - bits)) >> (64 - bits);
+}
+
+// out = f(a, b) or f(a, b, bits of the dtype) in the common shape. REQUIREs: require(a, b, bits of the dtype), and
+// integer results fit.
 template <auto f, Domain domain = Domain::both, auto require = no_requirement>
 Status map_binary(const Run& run) {
   const Shape& shape = run.out[0].type.shape;
@@ -94,11 +101,18 @@ Status map_binary(const Run& run) {
         [&](const auto& at) {
           const auto x = static_cast<Wide<T>>(a[at[0]]);
           const auto y = static_cast<Wide<T>>(b[at[1]]);
-          const bool allowed = require(x, y, static_cast<int>(8 * sizeof(T)));
-          const Wide<T> value = allowed ? f(x, y) : Wide<T>{};
+          constexpr int bits = 8 * sizeof(T);
+          const bool allowed = require(x, y, bits);
+          Wide<T> value{};
+          if constexpr (std::is_invocable_v<decltype(f), Wide<T>, Wide<T>, int>) {
+            if (allowed) value = f(x, y, bits);
+          } else {
+            if (allowed) value = f(x, y);
+          }
           if ((!allowed || !fits<T>(value)) && bad.empty()) [[unlikely]]
-            bad = allowed ? fmt::format("the result for {} and {} does not fit {}", x, y, name_of(run.out[0].type.dtype))
-                          : fmt::format("the operands {} and {} are not allowed", x, y);
+            bad = allowed
+                      ? fmt::format("the result for {} and {} does not fit {}", x, y, name_of(run.out[0].type.dtype))
+                      : fmt::format("the operands {} and {} are not allowed", x, y);
           *out++ = T(value);
         },
         a_walk, b_walk);
@@ -127,13 +141,15 @@ Status map_comparison(const Run& run) {
 template <class T>
 T larger(T a, T b, bool ignore_nan) {
   if constexpr (std::is_floating_point_v<T>)
-    if (std::isnan(a) || std::isnan(b)) return !ignore_nan ? std::numeric_limits<T>::quiet_NaN() : std::isnan(a) ? b : a;
+    if (std::isnan(a) || std::isnan(b))
+      return !ignore_nan ? std::numeric_limits<T>::quiet_NaN() : std::isnan(a) ? b : a;
   return a >= b ? a : b;
 }
 template <class T>
 T smaller(T a, T b, bool ignore_nan) {
   if constexpr (std::is_floating_point_v<T>)
-    if (std::isnan(a) || std::isnan(b)) return !ignore_nan ? std::numeric_limits<T>::quiet_NaN() : std::isnan(a) ? b : a;
+    if (std::isnan(a) || std::isnan(b))
+      return !ignore_nan ? std::numeric_limits<T>::quiet_NaN() : std::isnan(a) ? b : a;
   return a < b ? a : b;
 }
 

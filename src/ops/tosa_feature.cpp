@@ -34,7 +34,8 @@ constexpr std::array<FeatureRow, 13> features{{
 
 std::string lower(std::string_view text) {
   std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return out;
 }
 // "INT" of PRO-INT, "int16" of EXT-INT16.

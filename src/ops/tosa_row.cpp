@@ -21,8 +21,8 @@ TypeRows fp8s(std::string_view variable) {
   return rows({Feature::fp8e4m3}, variable, {DType::f8e4m3}) + rows({Feature::fp8e5m2}, variable, {DType::f8e5m2});
 }
 TypeRows any_data(std::string_view variable) {
-  return either(variable, {DType::boolean}) + integers(variable, {DType::i8, DType::i16, DType::i32}) + floats(variable) +
-         fp8s(variable);
+  return either(variable, {DType::boolean}) + integers(variable, {DType::i8, DType::i16, DType::i32}) +
+         floats(variable) + fp8s(variable);
 }
 
 TypeRows operator+(TypeRows a, const TypeRows& b) {
@@ -46,6 +46,27 @@ std::string_view bare_name(const Node& node) {
   return name;
 }
 
+Check check_length(const View& view, std::size_t i, std::int64_t length) {
+  const Op& op = *find(view.node().op);
+  const std::string_view operand = op.inputs[i].name;
+  if (view.in(i).rank() == 1 && view.in(i).shape[0] == length) return std::nullopt;
+  return broken(fmt::format("{}.{}-length", op.name, operand), "{} of {} has shape [{}], TOSA wants [{}]", operand,
+                op.name, to_string(view.in(i).shape), length);
+}
+
+Check check_axis(const View& view) {
+  const std::int64_t axis = view.integer("axis");
+  if (axis >= 0 && axis < view.in(0).rank()) return std::nullopt;
+  return broken(fmt::format("{}.axis", bare_name(view.node())), "axis {} is not a dim of a tensor of rank {}", axis,
+                view.in(0).rank());
+}
+
+std::optional<double> constant_number(const View& view, std::size_t i) {
+  const Bytes& data = view.constant(i);
+  if (data.null() || data.size() < storage_size(view.in(i).dtype)) return std::nullopt;
+  return element_as_double(view.in(i).dtype, data.data(), 0);
+}
+
 Status unpredictable(const Run& run, const std::string& why) {
   return error("tosa.unpredictable", fmt::format("{}: {}", bare_name(run.view.node()), why));
 }
@@ -63,6 +84,16 @@ void set_dim(Shape& shape, int i, std::int64_t size) {
 void copy_dim(Shape& to, int i, const Shape& from, int j) {
   set_dim(to, i, from[j]);
   if (const SymbolicDim* symbol = from.symbol(j)) to.set_symbol(i, *symbol);
+}
+void add_to_dim(Shape& to, int i, std::int64_t size, const SymbolicDim* symbol) {
+  const SymbolicDim* old = to.symbol(i);
+  if (old || symbol) {
+    const auto text = [](const SymbolicDim* s, std::int64_t n) { return s ? s->expression : fmt::format("{}", n); };
+    const auto lowest = [](const SymbolicDim* s, std::int64_t n) { return s ? s->lowest : n; };
+    to.set_symbol(
+        i, {text(old, to[i]) + " + " + text(symbol, size), lowest(old, to[i]) + lowest(symbol, size), to[i] + size});
+  }
+  to[i] += size;
 }
 std::vector<TensorType> same_as_input(const View& view) { return {view.in(0).with(std::nullopt)}; }
 

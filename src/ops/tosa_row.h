@@ -30,6 +30,13 @@ Check broken(std::string label, fmt::format_string<Args...> format, Args&&... ar
 // The operator's bare name: "mul" of "tosa.mul".
 std::string_view bare_name(const Node& node);
 
+// "<op>.<operand>-length": operand i must be a list of `length` elements.
+Check check_length(const View& view, std::size_t i, std::int64_t length);
+// "<op>.axis": the attribute axis must name a dim of operand 0.
+Check check_axis(const View& view);
+// The first element of a constant operand; nullopt: not a constant, or empty.
+std::optional<double> constant_number(const View& view, std::size_t i);
+
 // ---- evaluation
 // The Diagnostic of a REQUIRE that does not hold; `why` follows the operator's name.
 Status unpredictable(const Run& run, const std::string& why);
@@ -40,9 +47,10 @@ inline bool ignores_nan(const View& view) { return view.text("nan_mode") == "ign
 // ---- shapes
 // shape[i] = size, a plain number from now on.
 void set_dim(Shape& shape, int i, std::int64_t size);
-// The shape without or with the dim of index i of another: `to` gets from's dim j as its dim i, symbol included.
+// to[i] = from[j] and to[i] += size, symbols included.
 void copy_dim(Shape& to, int i, const Shape& from, int j);
-// Output: same type as the first operand, without scales / with them.
+void add_to_dim(Shape& to, int i, std::int64_t size, const SymbolicDim* symbol = nullptr);
+// Output: the type of the first operand, without scales.
 std::vector<TensorType> same_as_input(const View& view);
 
 }  // namespace tosaic::tosa

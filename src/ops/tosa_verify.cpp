@@ -24,8 +24,8 @@ std::vector<Bound> bind(const std::vector<Operand>& operands, const std::vector<
 }
 
 // ---- number of operands
-Check check_count(const Op& op, const View& view, const std::vector<Operand>& operands, const std::vector<ValueId>& values,
-                  std::string_view what) {
+Check check_count(const Op& op, const View& view, const std::vector<Operand>& operands,
+                  const std::vector<ValueId>& values, std::string_view what) {
   const bool list = !operands.empty() && operands.back().list;
   const std::size_t least = operands.size() - (list ? 1 : 0);
   if (list ? values.size() < least : values.size() != operands.size())
@@ -90,9 +90,11 @@ Check check_ranks(const Op& op, const View& view, const std::vector<Bound>& boun
     const TensorType& type = view.graph()[id].type;
     if (type.rank() < operand->min_rank || type.rank() > operand->max_rank) {
       const std::string wanted = operand->max_rank == operand->min_rank ? fmt::format("{}", operand->min_rank)
-                                 : operand->max_rank >= 64 ? fmt::format("at least {}", operand->min_rank)
-                                                           : fmt::format("{}..{}", operand->min_rank, operand->max_rank);
-      return broken(label(op, "rank"), "{} of {} has rank {}, TOSA wants {}", operand->name, op.name, type.rank(), wanted);
+                                 : operand->max_rank >= 64
+                                     ? fmt::format("at least {}", operand->min_rank)
+                                     : fmt::format("{}..{}", operand->min_rank, operand->max_rank);
+      return broken(label(op, "rank"), "{} of {} has rank {}, TOSA wants {}", operand->name, op.name, type.rank(),
+                    wanted);
     }
     if (type.dtype == DType::shape) continue;  // the shape of a rank-0 tensor has no element
     std::int64_t bytes = static_cast<std::int64_t>(storage_size(type.dtype));
@@ -121,13 +123,15 @@ struct Typed {
   DType dtype;
 };
 // Everything about the node that has a dtype which its row may constrain.
-std::vector<Typed> typed_things(const Op& op, const View& view, const std::vector<Bound>& in, const std::vector<Bound>& out) {
+std::vector<Typed> typed_things(const Op& op, const View& view, const std::vector<Bound>& in,
+                                const std::vector<Bound>& out) {
   std::vector<Typed> things;
   for (const auto* side : {&in, &out})
     for (const auto& [operand, id] : *side)
       if (!operand->type.empty()) things.push_back({operand->name, operand->type, view.graph()[id].type.dtype});
   for (const AttrDef& def : op.attrs)
-    if (def.kind == AttrKind::dtype && def.name == "acc_type") things.push_back({def.name, "acc", view.dtype(def.name)});
+    if (def.kind == AttrKind::dtype && def.name == "acc_type")
+      things.push_back({def.name, "acc", view.dtype(def.name)});
   return things;
 }
 
@@ -143,7 +147,8 @@ std::string needs_text(const TypeRow& row) {
 }
 std::string listed(const std::vector<std::string>& words) {
   std::string out;
-  for (std::size_t i = 0; i < words.size(); ++i) out += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+  for (std::size_t i = 0; i < words.size(); ++i)
+    out += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
   return out;
 }
 
@@ -186,8 +191,8 @@ Check check_constants(const Op& op, const View& view, const Spec& spec, const st
   for (const auto& [operand, id] : in) {
     const Value& value = view.graph()[id];
     if (operand->constant && !value.is_constant() && !spec.has(Feature::dynamic))
-      return broken(label(op, "constant"), "{} of {} must be a compile-time constant without EXT-DYNAMIC", operand->name,
-                    op.name);
+      return broken(label(op, "constant"), "{} of {} must be a compile-time constant without EXT-DYNAMIC",
+                    operand->name, op.name);
     if (value.is_constant() && value.constant.size() != value.type.storage_bytes())
       return broken(label(op, "constant"), "{} of {} holds {} bytes, its type {} needs {}", operand->name, op.name,
                     value.constant.size(), to_string(value.type), value.type.storage_bytes());
@@ -241,9 +246,10 @@ Status verify_nested(const Graph& graph, const Spec& spec, std::int64_t depth) {
     if (Check failed = verify_node(View(graph, node), spec))
       return located(error("tosa." + failed->label, failed->message), node.loc);
     if (!node.regions.empty() && depth >= spec.level.max_nesting)
-      return located(error(fmt::format("tosa.{}.level-nesting", bare_name(node)),
-                           fmt::format("control flow is nested deeper than {}, the limit of the level", spec.level.max_nesting)),
-                     node.loc);
+      return located(
+          error(fmt::format("tosa.{}.level-nesting", bare_name(node)),
+                fmt::format("control flow is nested deeper than {}, the limit of the level", spec.level.max_nesting)),
+          node.loc);
     for (const Graph& region : node.regions) TOSAIC_CHECK(verify_nested(region, spec, depth + 1));
   }
   return {};

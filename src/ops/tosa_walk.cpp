@@ -28,8 +28,8 @@ void copy_elements(const Shape& shape, std::size_t element_bytes, const void* fr
   auto copy = [&]<class T>(T) {
     const T* source = static_cast<const T*>(from);
     T* target = static_cast<T*>(to);
-    for_each_position(shape, [&](const auto& at) { std::memcpy(target + at[1], source + at[0], sizeof(T)); }, from_walk,
-                      to_walk);
+    for_each_position(
+        shape, [&](const auto& at) { std::memcpy(target + at[1], source + at[0], sizeof(T)); }, from_walk, to_walk);
   };
   switch (element_bytes) {
     case 1: return copy(std::uint8_t{});

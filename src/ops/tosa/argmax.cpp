@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_reduce.h"
+
+namespace tosaic::tosa {
+namespace {
+std::vector<TensorType> infer(const View& view) {
+  const Shape& in = view.in(0).shape;
+  const int axis = static_cast<int>(view.integer("axis"));
+  Shape shape(std::vector<std::int64_t>(static_cast<std::size_t>(in.rank() - 1)));
+  for (int i = 0; i < shape.rank(); ++i) copy_dim(shape, i, in, i < axis ? i : i + 1);
+  return {TensorType{DType::i32, std::move(shape), std::nullopt}};
+}
+
+// The first of equal maxima wins; the first NaN, unless NaN is ignored.
+template <class T>
+std::int32_t index_of_largest(const T* x, const AxisView& view, bool ignore) {
+  Wide<T> best = static_cast<Wide<T>>(x[0]);
+  std::int64_t index = 0;
+  for (std::int64_t i = 1; i < view.size; ++i) {
+    const Wide<T> value = static_cast<Wide<T>>(x[i * view.inner]);
+    const Wide<T> largest = larger(best, value, ignore);
+    // NaN differs from itself: it takes over from a number once, and is then replaced by a number only if ignored.
+    const bool same = largest == best || (largest != largest && best != best);
+    if (!same) best = largest, index = i;
+  }
+  return static_cast<std::int32_t>(index);
+}
+
+Status eval(const Run& run) {
+  const AxisView view = along(run.in[0].type.shape, run.view.integer("axis"));
+  if (view.size > INT32_MAX) return unpredictable(run, fmt::format("an index below {} need not fit i32", view.size));
+  const bool ignore = ignores_nan(run.view);
+  auto* out = static_cast<std::int32_t*>(run.out[0].data);
+  with_storage(run.in[0].type.dtype, [&]<class T>() {
+    const T* in = static_cast<const T*>(run.in[0].data);
+    for (std::int64_t l = 0; l < view.outer; ++l)
+      for (std::int64_t r = 0; r < view.inner; ++r)
+        *out++ = index_of_largest(in + l * view.size * view.inner + r, view, ignore);
+  });
+  return {};
+}
+}  // namespace
+
+Op tosa_argmax() {
+  return {.name = "argmax",
+          .schema_number = 1,
+          .spirv_number = 0,
+          .summary = "the index of the largest element along an axis",
+          .inputs = {{"input", "in", 1}},
+          .attrs = {{"axis", AttrKind::i32}, {"nan_mode", AttrKind::nan_mode}},
+          .outputs = {{"output", "out"}},
+          .types =
+              with(integers("in", {DType::i8}) + rows({Feature::int16}, "in", {DType::i16}) + floats("in") + fp8s("in"),
+                   "out", DType::i32),
+          .infer = infer,
+          .check = check_axis,
+          .eval = eval};
+}
+}  // namespace tosaic::tosa

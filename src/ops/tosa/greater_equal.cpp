@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_elementwise.h"
+
+namespace tosaic::tosa {
+Op tosa_greater_equal() {
+  Op op = binary_row("greater_equal", 48, "true where a is at least b, with broadcasting; false for NaN",
+                     with(integers("in", {DType::i32}) + floats("in"), "out", DType::boolean),
+                     map_comparison<[](auto a, auto b) { return (a >= b); }>);
+  op.inputs = {{"input1", "in"}, {"input2", "in"}};
+  op.outputs = {{"output", "out"}};
+  op.infer = infer_comparison;
+  return op;
+}
+}  // namespace tosaic::tosa

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_elementwise.h"
+
+namespace tosaic::tosa {
+Op tosa_intdiv() {
+  return binary_row("intdiv", 20, "a / b truncated towards zero, with broadcasting", either("in_out", {DType::i32}),
+                    map_binary<[](std::int64_t a, std::int64_t b) { return a / b; }, Domain::integers,
+                               [](auto, auto b, int) { return b != 0; }>);
+}
+}  // namespace tosaic::tosa

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_reduce.h"
+
+namespace tosaic::tosa {
+namespace {
+Status eval(const Run& run) {
+  if (ignores_nan(run.view)) return fold<[](auto a, auto b) { return smaller(a, b, true); }>(run, std::nullopt);
+  return fold<[](auto a, auto b) { return smaller(a, b, false); }>(run, std::nullopt);
+}
+}  // namespace
+
+Op tosa_reduce_min() {
+  Op op = reduction_row("reduce_min", 52, "the smallest of the elements along an axis",
+                        integers("in_out", {DType::i8, DType::i16, DType::i32}) + floats("in_out"), eval);
+  op.attrs.push_back({"nan_mode", AttrKind::nan_mode});
+  return op;
+}
+}  // namespace tosaic::tosa

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <numeric>
+
+#include "ops/tosa_layout.h"
+
+namespace tosaic::tosa {
+namespace {
+Check check(const View& view) {
+  const Shape& shape = view.in(0).shape;
+  for (std::size_t i : {1u, 2u})
+    if (Check c = check_length(view, i, shape.rank())) return c;
+  const auto start = view.constant_integers(1), size = view.constant_integers(2);
+  for (int i = 0; i < shape.rank(); ++i) {
+    const auto k = static_cast<std::size_t>(i);
+    if (start && (*start)[k] < 0) return broken("slice.start", "start {} of dim {} is negative", (*start)[k], i);
+    if (size && (*size)[k] <= 0) return broken("slice.size", "size {} of dim {} must be at least 1", (*size)[k], i);
+    if (start && size && (*start)[k] > shape[i] - (*size)[k])
+      return broken("slice.bounds", "start {} and size {} go beyond dim {}, which is {}", (*start)[k], (*size)[k], i,
+                    shape[i]);
+  }
+  return std::nullopt;
+}
+
+std::vector<TensorType> infer(const View& view) {
+  const auto start = view.constant_integers(1), size = view.constant_integers(2);
+  if (!size) return {};
+  TensorType type = view.in(0);
+  for (int i = 0; i < type.rank(); ++i) {
+    const std::int64_t length = (*size)[static_cast<std::size_t>(i)];
+    if (length != type.shape[i]) set_dim(type.shape, i, length);
+  }
+  if (type.scales && !type.scales->per_tensor()) {
+    const auto axis = static_cast<std::size_t>(type.scales->axis);
+    if (!start) return {type.with(std::nullopt)};
+    std::vector<std::int64_t> channels(static_cast<std::size_t>((*size)[axis]));
+    std::iota(channels.begin(), channels.end(), (*start)[axis]);
+    type.scales = channels_taken(*type.scales, channels);
+  }
+  return {std::move(type)};
+}
+
+Status eval(const Run& run) {
+  const Shape &in = run.in[0].type.shape, &out = run.out[0].type.shape;
+  const auto start = integers_of(run.in[1]);
+  Walk from = row_major(in);
+  for (int i = 0; i < in.rank(); ++i) {
+    const auto k = static_cast<std::size_t>(i);
+    if (start[k] < 0 || start[k] > in[i] - out[i])
+      return unpredictable(
+          run, fmt::format("start {} and size {} go beyond dim {}, which is {}", start[k], out[i], i, in[i]));
+    from.offset += start[k] * from.strides[k];
+  }
+  return copy_along(run, from);
+}
+}  // namespace
+
+Op tosa_slice() {
+  Op op = layout_row("slice", 59, "a box cut out of a tensor");
+  op.inputs.push_back({"start", "shape", 1, 1, false, true});
+  op.inputs.push_back({"size", "shape", 1, 1, false, true});
+  op.infer = infer;
+  op.check = check;
+  op.eval = eval;
+  return op;
+}
+}  // namespace tosaic::tosa
