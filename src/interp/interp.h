@@ -14,7 +14,8 @@ struct Options {
 };
 
 // Inputs and outputs are in the order of graph.inputs and graph.outputs. The graph holds only tosa.* nodes.
-// Errors: run.input-count, run.input-type; tosa.unpredictable where a REQUIRE of the specification fails.
+// In precise mode a float input may be given as f64. Errors: run.input-count, run.input-type, run.unknown-operator,
+// run.out-of-memory; tosa.unpredictable where a REQUIRE of the specification fails.
 Result<std::vector<Tensor>> run(const Graph& graph, std::vector<Tensor> inputs, const Options& options = {});
 
 }  // namespace tosaic::interp
