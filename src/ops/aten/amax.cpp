@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_reduce.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder&, const Call& call) {
+  Val x = call.tensor("self");
+  return extreme_along(x, call.axes("dim", x.rank()), call.flag("keepdim"), true);
+}
+}  // namespace
+
+AtenOp aten_amax() {
+  return {.schemas = {"amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"},
+          .summary = "the largest element, over some dims or all",
+          .rule = Rule::transparent,
+          .lower = {lower},
+          .domain = {"x(2,3,4), [1]",
+                     "x(2,3,4), [0,-1], True",
+                     "x(2,3)",
+                     "i(-99,99,3,4), [-1]"}};
+}
+}  // namespace tosaic

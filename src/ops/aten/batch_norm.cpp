@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_batch_norm.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+bool flag_or(const Call& call, std::string_view name, bool otherwise) {
+  return call.schema().argument(name) ? call.flag(name) : otherwise;
+}
+// The inference forms give only the first result: the saved statistics that follow it are empty tensors.
+Vals lower(Builder& b, const Call& call) {
+  Val x = call.tensor("input");
+  const auto& name = call.schema().name;
+  const bool training = flag_or(call, "training", name == "_batch_norm_with_update");
+  auto weight = call.optional_tensor("weight"), bias = call.optional_tensor("bias");
+  std::optional<Val> mean, variance;
+  if (call.schema().argument("running_mean")) {
+    mean = call.optional_tensor("running_mean");
+    variance = call.optional_tensor("running_var");
+  }
+  if (!training && mean && variance) return batch_normalised(x, weight, bias, *mean, *variance, call.number("eps"));
+  if (mean || variance)
+    b.refuse("aten.batch_norm.training", name + " in training mode updates its running statistics: export the model after eval()");
+  if (x.rank() < 2) b.refuse("aten.batch_norm.shape", "an input of shape " + to_string(x.shape()) + " has no channels");
+  std::vector<int> axes{0};
+  for (int i = 2; i < x.rank(); ++i) axes.push_back(i);
+  Normalised n = normalised(x, axes, call.number("eps"));
+  Val y = affine(n.y, weight, bias, channel_shape(x));
+  if (call.schema().returns.size() == 1) return y;
+  return {y, calls::view(n.mean, {x.dim(1)}), calls::view(n.rstd, {x.dim(1)})};
+}
+}  // namespace
+
+AtenOp aten_batch_norm() {
+  return {.schemas = {"batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+              "_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+              "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+              "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+              "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+              "_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)"},
+          .summary = "normalises each channel with given statistics, then a weight and a bias",
+          .rule = Rule::inside,
+          .lower = {lower},
+          .domain = {"x(2,3,4,4), x(3), x(3), x(3), u(0.5,2,3), False, 0.1, 1e-5, True",
+                     "x(2,3,4), None, None, x(3), u(0.5,2,3), False, 0.1, 1e-3, True",
+                     "x(4,3), x(3), None, x(3), u(0.5,2,3), False, 0.1, 1e-5, True",
+                     "x(2,3,4), x(3), x(3), None, None, True, 0.1, 1e-5, True"}};
+}
+}  // namespace tosaic

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_reduce.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder& b, const Call& call) {
+  Val x = b.cast(call.tensor("self"), DType::boolean);
+  return summed(x, call.axes("dim", x.rank()), false);
+}
+}  // namespace
+
+AtenOp aten_count_nonzero() {
+  return {.schemas = {"count_nonzero(Tensor self, int? dim=None) -> Tensor",
+              "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor"},
+          .summary = "how many elements are not zero",
+          .rule = Rule::index,
+          .lower = {lower},
+          .domain = {"default: i(-1,1,3,4)",
+                     "default: i(-1,1,3,4), 1",
+                     "dim_IntList: i(-1,1,3,4), [0,1]"}};
+}
+}  // namespace tosaic

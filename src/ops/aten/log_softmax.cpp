@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_calls.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+// With d = x - max(x): d - log(sum(exp(d))).
+Vals lower(Builder& b, const Call& call) {
+  Val x = call.tensor("self");
+  const bool decomposed = call.schema().name == "_log_softmax";
+  auto dtype = decomposed ? (call.flag("half_to_float") ? std::optional(DType::f32) : std::nullopt) : call.dtype("dtype");
+  if (dtype && *dtype != x.dtype() && !x.type().quantised()) x = b.aten("aten.to.dtype", {x}, {{"dtype", *dtype}});
+  if (x.rank() == 0) return calls::mul(x, 0.0);
+  const int axis = call.axis("dim", x.rank());
+  Val d = calls::sub(x, calls::amax(x, {axis}, true));
+  return calls::sub(d, calls::log(calls::sum(calls::exp(d), {axis}, true)));
+}
+}  // namespace
+
+AtenOp aten_log_softmax() {
+  return {.schemas = {"log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+              "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"},
+          .summary = "the logarithm of softmax, computed without leaving the logarithm",
+          .rule = Rule::inside,
+          .lower = {lower},
+          .domain = {"int: x(2,5), 1",
+                     "int: u(80,120,2,3), -1",
+                     "_log_softmax: x(3,4), 0, False"}};
+}
+}  // namespace tosaic

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+// TOSA has products of floats only; integers are multiplied pairwise, halving the length.
+Val product(Builder& b, Val x, int axis) {
+  if (is_float(x.dtype())) {
+    const DType dtype = x.dtype();
+    return b.cast(b.reduce("reduce_product", b.cast(x, dtype == DType::f16 ? DType::f32 : dtype), {axis}, true), dtype);
+  }
+  x = b.cast(x, DType::i32);
+  while (x.dim(axis) > 1) {
+    const std::int64_t half = x.dim(axis) / 2, odd = x.dim(axis) % 2;
+    Val paired = b.mul(b.slice_axis(x, axis, 0, half), b.slice_axis(x, axis, half, half));
+    x = odd ? b.concat({paired, b.slice_axis(x, axis, 2 * half, 1)}, axis) : paired;
+  }
+  return x;
+}
+Vals lower(Builder& b, const Call& call) {
+  Val x = call.tensor("self");
+  if (auto dtype = call.dtype("dtype")) x = b.cast(x, *dtype == DType::i64 ? DType::i32 : *dtype);
+  if (call.overload() == "default") {
+    if (x.rank() == 0) return x;
+    return b.reshape(product(b, b.reshape(x, {x.shape().elements()}), 0), {});
+  }
+  if (x.rank() == 0) return x;
+  const int axis = call.axis("dim", x.rank());
+  Val y = product(b, x, axis);
+  return call.flag("keepdim") ? y : b.squeeze(y, {axis});
+}
+}  // namespace
+
+AtenOp aten_prod() {
+  return {.schemas = {"prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+              "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"},
+          .summary = "the product of the elements, along one dim or of all",
+          .rule = Rule::float_only,
+          .lower = {lower},
+          .domain = {"default: x(2,3)",
+                     "dim_int: x(2,3,4), 1",
+                     "dim_int: x(2,3), -1, True",
+                     "dim_int: i(-4,4,2,5), 1"}};
+}
+}  // namespace tosaic

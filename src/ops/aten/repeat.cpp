@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder& b, const Call& call) {
+  Val x = call.tensor("self");
+  const bool tile = call.schema().name == "tile";
+  auto multiples = call.ints(tile ? "dims" : "repeats");
+  while (tile && static_cast<int>(multiples.size()) < x.rank()) multiples.insert(multiples.begin(), 1);
+  const int added = static_cast<int>(multiples.size()) - x.rank();
+  if (added < 0)
+    b.refuse("aten.repeat.rank", std::to_string(multiples.size()) + " repeats for a tensor of shape " + to_string(x.shape()));
+  for (auto m : multiples)
+    if (m < 1) b.refuse("aten.repeat.empty", std::to_string(m) + " repeats give an empty tensor");
+  std::vector<std::int64_t> dims(static_cast<std::size_t>(added), 1);
+  dims.insert(dims.end(), x.shape().begin(), x.shape().end());
+  return b.tile(b.reshape(x, Shape(dims)), multiples);
+}
+}  // namespace
+
+AtenOp aten_repeat() {
+  return {.schemas = {"repeat(Tensor self, SymInt[] repeats) -> Tensor",
+              "tile(Tensor self, SymInt[] dims) -> Tensor"},
+          .summary = "lays copies of the tensor side by side along each dim",
+          .rule = Rule::transparent,
+          .lower = {lower},
+          .domain = {"x(2,3), [2,1]",
+                     "x(2,3), [4,1,2]",
+                     "tile: x(2,3), [2]"}};
+}
+}  // namespace tosaic

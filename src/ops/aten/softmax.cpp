@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_calls.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+// exp(x - max(x)) / sum(exp(x - max(x))): no exponent is positive, so nothing overflows.
+Vals lower(Builder& b, const Call& call) {
+  Val x = call.tensor("self");
+  const bool decomposed = call.schema().name == "_softmax";
+  auto dtype = decomposed ? (call.flag("half_to_float") ? std::optional(DType::f32) : std::nullopt) : call.dtype("dtype");
+  if (dtype && *dtype != x.dtype() && !x.type().quantised()) x = b.aten("aten.to.dtype", {x}, {{"dtype", *dtype}});
+  if (x.rank() == 0) return calls::add(calls::mul(x, 0.0), 1.0);
+  const int axis = call.axis("dim", x.rank());
+  Val e = calls::exp(calls::sub(x, calls::amax(x, {axis}, true)));
+  return calls::mul(e, calls::reciprocal(calls::sum(e, {axis}, true)));
+}
+}  // namespace
+
+AtenOp aten_softmax() {
+  return {.schemas = {"softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+              "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+              "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"},
+          .summary = "positive weights along a dim that add up to 1: exp(x) / sum(exp(x))",
+          .rule = Rule::inside,
+          .lower = {lower},
+          .domain = {"int: x(2,5), 1",
+                     "int: x(2,3,4), 0",
+                     "int: u(80,120,2,3), -1",
+                     "_softmax: x(3,4), -1, False"}};
+}
+}  // namespace tosaic

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_slicing.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder& b, const Call& call) {
+  Val x = call.tensor("self");
+  const int axis = call.axis("dim", x.rank());
+  Shape inner = inferred_shape(b, call.ints("sizes"), x.dim(axis));
+  auto dims = x.shape().dims();
+  dims.erase(dims.begin() + axis);
+  dims.insert(dims.begin() + axis, inner.begin(), inner.end());
+  return b.reshape(x, Shape(dims));
+}
+}  // namespace
+
+AtenOp aten_unflatten() {
+  return {.schemas = {"unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)"},
+          .summary = "splits one dim into several",
+          .rule = Rule::transparent,
+          .lower = {lower},
+          .domain = {"x(2,12,3), 1, [3,-1]",
+                     "x(2,8), -1, [2,2,2]"}};
+}
+}  // namespace tosaic

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// For operators that make a tensor from nothing but arguments: zeros, full_like, arange, ...
+#pragma once
+#include <span>
+
+#include "ops/op.h"
+
+namespace tosaic::creation {
+
+// The `dtype` argument, otherwise what the program declares, otherwise `otherwise`; i64 as i32, f64 as f32.
+DType dtype_of(const Call& call, DType otherwise);
+// What a Python number becomes by default.
+DType dtype_of_number(const Call& call, std::string_view name);
+// The dtype of x as PyTorch sees it: a quantised tensor stands for floats.
+DType dtype_of_tensor(Val x);
+Val filled(const Call& call, double value, DType otherwise, const Shape& shape);
+Val vector(const Call& call, std::span<const double> values, DType dtype);  // rank 1
+
+}  // namespace tosaic::creation

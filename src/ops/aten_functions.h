@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Float functions that TOSA does not have and several ATen operators need. Each is good to a few units in the
+// last place of f32 over its whole domain, NaN and infinities included, and to about 1e-9 when run in double
+// (where int8 and int16 tables come from), so none of them may rely on the rounding of one particular format.
+#pragma once
+#include <initializer_list>
+
+#include "ops/builder.h"
+
+namespace tosaic::functions {
+
+// c0 + c1 z + c2 z^2 + ..., by Horner's rule.
+Val polynomial(Val z, std::initializer_list<double> coefficients);
+
+Val square_root(Val x);   // negative: NaN
+Val exp_minus_one(Val x);
+Val log_one_plus(Val x);
+Val inverse_tanh(Val x);
+Val hyperbolic_sine(Val x);
+Val hyperbolic_cosine(Val x);
+
+Val arctangent_of_unit(Val t);      // t in [0, 1]
+Val arcsine(Val x);
+Val arccosine(Val x);
+Val arctangent(Val x);
+
+// x where `sign` is not negative, otherwise -x.
+Val with_sign_of(Val sign, Val x);
+Val round_half_even(Val x);
+Val truncated(Val x);
+// base^exponent for a whole exponent, by repeated squaring; negative exponents take the reciprocal first.
+Val whole_power(Val base, std::int64_t exponent);
+
+// Predicates, bool tensors.
+Val greater(Val a, Val b);
+Val greater(Val a, double b);
+Val less(Val a, double b);
+Val at_least(Val a, Val b);
+Val equal(Val a, Val b);
+Val both(Val p, Val q);
+Val either(Val p, Val q);
+Val negation(Val p);
+
+// Floor division of floats or i32 and its remainder, which has the divisor's sign: a = quotient * d + remainder.
+// Exact for quotients up to 2^12 or so, where products with the divisor's two halves do not round.
+struct Division {
+  Val quotient, remainder;
+};
+Division floor_division(Val a, Val d);
+Division truncating_division(Val a, Val d);  // the remainder has the dividend's sign
+
+}  // namespace tosaic::functions

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions as PyTorch does them, for the operator files under aten/.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ops/op.h"
+
+namespace tosaic {
+
+// `dtype` of a call, applied to its input. Quantised tensors stay as they are: their dtype is the quantiser's business.
+inline Val with_dtype(Builder& b, const Call& call, Val x) {
+  if (x.type().quantised()) return x;
+  const auto wanted = call.schema().argument("dtype") ? call.dtype("dtype") : std::nullopt;
+  if (!wanted) return x;
+  return b.cast(x, *wanted == DType::i64 ? DType::i32 : *wanted);
+}
+
+// Integers and booleans are added up in i32 (PyTorch's i64, narrowed); f16 in f32, where a long sum does not overflow.
+inline DType sum_dtype(DType t) {
+  if (t == DType::f16) return DType::f32;
+  return is_float(t) ? t : DType::i32;
+}
+
+// The sum over `axes` times `factor`.
+inline Val summed(Val x, const std::vector<int>& axes, bool keep, double factor = 1.0) {
+  Builder& b = x.builder();
+  if (x.type().quantised()) return b.scaled(b.reduce("reduce_sum", x, axes, keep), factor);
+  const DType result = is_float(x.dtype()) ? x.dtype() : DType::i32;
+  Val wide = b.cast(x, sum_dtype(x.dtype()));
+  return b.cast(b.scaled(b.reduce("reduce_sum", wide, axes, keep), factor), result);
+}
+
+inline std::int64_t elements_along(Val x, const std::vector<int>& axes) {
+  std::int64_t n = 1;
+  for (int axis : axes) n *= x.dim(axis);
+  return n;
+}
+
+// The largest or smallest element along `axes`.
+inline Val extreme_along(Val x, const std::vector<int>& axes, bool keep, bool largest) {
+  Builder& b = x.builder();
+  if (x.dtype() == DType::boolean) return b.reduce(largest ? "reduce_any" : "reduce_all", x, axes, keep);
+  return b.reduce(largest ? "reduce_max" : "reduce_min", x, axes, keep);
+}
+
+// Where the largest or smallest element along `axis` stands, the first one of equals, as i32.
+inline Val index_of_extreme(Val x, int axis, bool keep, bool largest) {
+  Builder& b = x.builder();
+  const DType t = x.dtype();
+  if (is_float(t) || (largest && (t == DType::i8 || t == DType::i16))) {
+    Val index = b.tosa("argmax", {largest ? x : b.negate(x)}, {{"axis", std::int64_t{axis}}, {"nan_mode", std::string("propagate")}});
+    return keep ? b.unsqueeze(index, axis) : index;
+  }
+  // ARGMAX has neither i32 nor argmin of codes: the least index whose element equals the extreme.
+  Val wide = x.type().quantised() ? b.as_i32(x) : b.cast(x, DType::i32);
+  Val best = b.reduce(largest ? "reduce_max" : "reduce_min", wide, {axis}, true);
+  std::vector<std::int64_t> positions, dims(static_cast<std::size_t>(x.rank()), 1);
+  for (std::int64_t i = 0; i < x.dim(axis); ++i) positions.push_back(i);
+  dims[static_cast<std::size_t>(axis)] = x.dim(axis);
+  Val index = b.select(b.binary("equal", wide, best), b.integers(positions, DType::i32, Shape(dims)),
+                       b.scalar(static_cast<double>(x.dim(axis)), DType::i32));
+  return b.reduce("reduce_min", index, {axis}, keep);
+}
+
+}  // namespace tosaic
