@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every model, compiled whole to TOSA, against PyTorch and against tosa_reference_model."""
+import numpy as np
+import reference_model
+
+QUICK_FOR_INTERPRETER = 2_000_000  # bytes of .tosa: the interpreter is exact, not fast
+
+
+def decibels(signal, noise):
+    """Signal to noise ratio; the higher the closer."""
+    return 10 * np.log10(np.square(signal.astype(np.float64)).sum() / max(np.square(noise.astype(np.float64)).sum(), 1e-30))
+
+
+def feed(model, tosa):
+    """The first example as the file's inputs want it: float as it is, integers over their whole range."""
+    taken, _ = reference_model.interface(tosa)
+    arrays = model.arrays("input")[0]
+    assert len(taken) == len(arrays)
+    inputs = []
+    for (name, dtype, shape), array in zip(taken, arrays):
+        assert dtype is not None and list(array.shape) == shape, name
+        if np.issubdtype(dtype, np.integer):
+            array = np.round(array / np.abs(array).max() * np.iinfo(dtype).max)
+        inputs.append(array.astype(dtype))
+    return inputs
+
+
+def test_reference_model_agrees(model, variant, compiled, tool, tmp_path):
+    """Integer files bit for bit, on both executors; float files as closely as float32 sums can be told apart."""
+    _, tosa = compiled(model, *variant)
+    inputs = feed(model, tosa)
+    expected = reference_model.run(tosa, inputs, tmp_path)
+    executors = ["cpu", "interp"] if tosa.stat().st_size < QUICK_FOR_INTERPRETER else ["cpu"]
+    for executor in executors:
+        found = tool.run(tosa, inputs, tmp_path, "--executor", executor)
+        assert len(found) == len(expected)
+        for f, e in zip(found, expected):
+            assert f.dtype == e.dtype and f.shape == e.shape
+            if np.issubdtype(e.dtype, np.integer):
+                np.testing.assert_array_equal(f, e, err_msg=executor)
+            else:
+                assert decibels(e, f - e) > 90, executor
+
+
+def test_integer_program_is_integer(model, compiled):
+    for kind in ("raw", "pt2e"):
+        taken, given = reference_model.interface(compiled(model, kind, "tosa-int")[1])
+        assert all(np.issubdtype(dtype, np.integer) for _, dtype, _ in taken + given)
+
+
+def test_float_equals_eager(model, compiled, tool, tmp_path):
+    for kind in ("raw", "decomposed"):
+        pte, _ = compiled(model, kind, "tosa-fp")
+        for inputs, outputs in zip(model.arrays("input"), model.arrays("float")):
+            for found, expected in zip(tool.run(pte, inputs, tmp_path), outputs, strict=True):
+                assert found.shape == expected.shape
+                assert decibels(expected, found - expected) > 90, kind
+
+
+def noise_of_peer(model):
+    return [decibels(np.concatenate([f.ravel() for f in floats]),
+                     np.concatenate([(q - f).ravel() for q, f in zip(quantised, floats)]))
+            for floats, quantised in zip(model.arrays("float"), model.arrays("pt2e"))]
+
+
+def test_int8_is_as_good_as_pt2e(model, compiled, tool, tmp_path):
+    """Our own quantisation, same samples: on average at most 1 dB below the peer's, over the examples."""
+    peer = np.mean(noise_of_peer(model))
+    for kind in ("raw", "decomposed"):
+        pte, _ = compiled(model, kind, "tosa-int")
+        ours = []
+        for inputs, outputs in zip(model.arrays("input"), model.arrays("float")):
+            found = tool.run(pte, inputs, tmp_path)
+            ours.append(decibels(np.concatenate([o.ravel() for o in outputs]),
+                                 np.concatenate([(f - o).ravel() for f, o in zip(found, outputs, strict=True)])))
+        assert np.mean(ours) > peer - 1, f"{kind}: {np.mean(ours):.1f} dB, PT2E {peer:.1f} dB"
+
+
+def test_pt2e_is_kept(model, compiled, tool, tmp_path):
+    """A program quantised by PT2E keeps its scales: the result lies clearly nearer to PyTorch's own execution of it
+    than that lies to the float model (rounding differs by a step here and there, no more)."""
+    pte, _ = compiled(model, "pt2e", "tosa-int")
+    distance = []
+    for inputs, outputs in zip(model.arrays("input"), model.arrays("pt2e")):
+        found = tool.run(pte, inputs, tmp_path)
+        distance.append(decibels(np.concatenate([o.ravel() for o in outputs]),
+                                 np.concatenate([(f - o).ravel() for f, o in zip(found, outputs, strict=True)])))
+    peer = np.mean(noise_of_peer(model))
+    assert np.mean(distance) > peer + 3, f"{np.mean(distance):.1f} dB from PyTorch's, which is {peer:.1f} dB from float"
+
+
+def test_same_bytes_every_time(model, variant, compiled, tool, tmp_path):
+    kind, target = variant
+    pte, _ = compiled(model, kind, target)
+    calibration = ["--calibrate", model.samples] if target == "tosa-int" and kind != "pt2e" else []
+    for threads in (1, 3):
+        again = tmp_path / f"{threads}.pte"
+        tool("compile", model.program(kind), "--target", target, "-o", again, "--threads", threads, *calibration)
+        assert again.read_bytes() == pte.read_bytes(), f"{threads} threads"
