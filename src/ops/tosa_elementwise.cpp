@@ -44,7 +44,8 @@ Op unary_row(std::string_view name, std::uint16_t schema_number, std::string_vie
           .outputs = {{"output", "in_out"}},
           .types = std::move(types),
           .infer = same_as_input,
-          .eval = eval};
+          .eval = eval,
+          .elementwise = true};
 }
 Op binary_row(std::string_view name, std::uint16_t schema_number, std::string_view summary, std::vector<TypeRow> types,
               Status (*eval)(const Run&)) {
@@ -57,7 +58,8 @@ Op binary_row(std::string_view name, std::uint16_t schema_number, std::string_vi
           .types = std::move(types),
           .infer = infer_broadcast,
           .check = check_binary,
-          .eval = eval};
+          .eval = eval,
+          .elementwise = true};
 }
 
 }  // namespace tosaic::tosa

@@ -139,6 +139,9 @@ struct Op {
   // "tosa.unpredictable" where a REQUIRE fails.
   Status (*eval)(const Run&) = nullptr;
   bool shape_only_transparent = false;  // moves elements without looking at them: any dtype's scales pass through
+  // Each output element depends only on the operands' elements at its own (broadcast) place, so permuting the
+  // dims of all operands that are not declared constant permutes the result.
+  bool elementwise = false;
 };
 
 std::span<const Op> all();                    // sorted by name

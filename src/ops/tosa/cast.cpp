@@ -74,6 +74,7 @@ Op tosa_cast() {
           .outputs = {{"output", "out"}},
           .types = types(),
           .infer = infer,
-          .eval = eval};
+          .eval = eval,
+          .elementwise = true};
 }
 }  // namespace tosaic::tosa

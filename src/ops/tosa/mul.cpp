@@ -65,6 +65,7 @@ Op tosa_mul() {
                    with_same(floats("in"), "in", "out"),
           .infer = infer,
           .check = check,
-          .eval = eval};
+          .eval = eval,
+          .elementwise = true};
 }
 }  // namespace tosaic::tosa

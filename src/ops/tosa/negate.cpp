@@ -44,6 +44,7 @@ Op tosa_negate() {
           .types = integers("in_out", {DType::i8, DType::i16, DType::i32}) + floats("in_out"),
           .infer = same_as_input,
           .check = check,
-          .eval = eval};
+          .eval = eval,
+          .elementwise = true};
 }
 }  // namespace tosaic::tosa

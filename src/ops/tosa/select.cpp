@@ -35,6 +35,7 @@ Op tosa_select() {
                    floats("in_out"),
           .infer = infer,
           .check = [](const View& view) { return check_broadcast(view, 3); },
-          .eval = eval};
+          .eval = eval,
+          .elementwise = true};
 }
 }  // namespace tosaic::tosa
