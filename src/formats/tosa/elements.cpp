@@ -17,14 +17,6 @@ constexpr std::array<std::pair<DType, Stored>, 12> dtypes{{
 
 constexpr int int48_bytes = 6;
 
-// A vector with room for at least one element has a data pointer, so that its Bytes are not null.
-template <class T>
-std::vector<T> never_null() {
-  std::vector<T> v;
-  v.reserve(1);
-  return v;
-}
-
 }  // namespace
 
 std::optional<Stored> schema_dtype(DType type) {
@@ -67,8 +59,7 @@ Bytes pack(DType type, const Bytes& elements) {
 Bytes unpack(DType type, std::int64_t elements, const Bytes& packed) {
   const auto count = static_cast<std::size_t>(elements);
   if (type == DType::i4) {
-    auto out = never_null<std::int8_t>();
-    out.resize(count);
+    std::vector<std::int8_t> out(count);
     for (std::size_t i = 0; i < count; ++i) {
       const int nibble = (std::to_integer<int>(packed.data()[i / 2]) >> (i % 2 ? 4 : 0)) & 0xf;
       out[i] = static_cast<std::int8_t>(nibble - (nibble & 8) * 2);
@@ -76,8 +67,7 @@ Bytes unpack(DType type, std::int64_t elements, const Bytes& packed) {
     return Bytes::of(std::move(out));
   }
   if (type == DType::i48) {
-    auto out = never_null<std::int64_t>();
-    out.resize(count);
+    std::vector<std::int64_t> out(count);
     for (std::size_t i = 0; i < count; ++i) {
       std::uint64_t bits = 0;
       std::memcpy(&bits, packed.data() + i * int48_bytes, int48_bytes);
@@ -86,10 +76,7 @@ Bytes unpack(DType type, std::int64_t elements, const Bytes& packed) {
     return Bytes::of(std::move(out));
   }
   if (!packed.null() && reinterpret_cast<std::uintptr_t>(packed.data()) % storage_size(type) == 0) return packed;
-  auto out = never_null<std::byte>();
-  out.resize(packed.size());
-  if (!packed.empty()) std::memcpy(out.data(), packed.data(), packed.size());
-  return Bytes::of(std::move(out));
+  return Bytes::copy(packed.data(), packed.size());
 }
 
 }  // namespace tosaic::tosa_file

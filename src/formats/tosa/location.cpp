@@ -42,6 +42,7 @@ std::string location_text(const Loc& loc) {
   part("function ", loc.torch_function);
   part("op ", loc.op);
   part("name ", loc.name);
+  part("source ", loc.place.text);  // last: it may hold anything
   return text;
 }
 
@@ -50,7 +51,7 @@ LocRef parse_location(std::string_view text) {
   auto loc = std::make_shared<Loc>();
   std::string_view rest = text;
   for (bool first = true; !rest.empty(); first = false) {
-    const auto end = rest.find(separator);
+    const auto end = rest.starts_with("source ") ? std::string_view::npos : rest.find(separator);
     std::string_view part = rest.substr(0, end);
     rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + separator.size());
     if (take(part, "module ") && part.ends_with(")") && part.rfind(" (") != std::string_view::npos) {
@@ -63,6 +64,8 @@ LocRef parse_location(std::string_view text) {
       loc->op = std::string(part);
     } else if (take(part, "name ")) {
       loc->name = std::string(part);
+    } else if (take(part, "source ")) {
+      loc->place.text = std::string(part);
     } else if (!first || !parse_place(part, loc->place)) {
       auto foreign = std::make_shared<Loc>();
       foreign->name = std::string(text);

@@ -9,6 +9,7 @@
 #include "formats/tosa/elements.h"
 #include "formats/tosa/location.h"
 #include "formats/tosa/tosa_file.h"
+#include "ops/tosa_op.h"
 
 namespace tosaic::tosa_file {
 namespace {
@@ -41,9 +42,8 @@ class Reader {
   Result<Graph> checked() {
     TOSAIC_TRY(root_, root());
     if (size_of(root_->regions()) == 0) return error("tosa-file.empty", "the file holds no region");
-    const auto* main = root_->regions()->Get(0);
-    for (const auto* region : *root_->regions())
-      if (text_of(region->name()) == "main") main = region;
+    const auto* main = region_named("main");
+    if (!main) main = root_->regions()->Get(0);
     if (size_of(main->blocks()) == 0) return error("tosa-file.empty", "the main region holds no block");
     TOSAIC_TRY(Graph graph, block(*main->blocks()->Get(0), main, 0));
     TOSAIC_CHECK(verify(graph));
@@ -172,17 +172,32 @@ class Reader {
                                                       none || op_name(tag).empty() ? "no operator" : op_name(tag)));
     const DType element = node.inputs.empty() ? DType::i8 : scope.graph[node.inputs[0]].type.dtype;
     TOSAIC_CHECK(read_attributes(*static_cast<const flatbuffers::Table*>(op.attribute()), number, element, node.attrs, bodies));
+    if (const tosa::Op* row = tosa::find(node.op)) node.attrs = in_row_order(*row, node.attrs);
     return bodies;
+  }
+
+  // The order that every other graph has its attributes in.
+  static Attrs in_row_order(const tosa::Op& row, const Attrs& attrs) {
+    Attrs ordered;
+    for (const tosa::AttrDef& def : row.attrs)
+      if (const Attr* attr = attrs.find(def.name)) ordered.set(std::string(def.name), *attr);
+    for (const auto& [name, attr] : attrs) ordered.set(name, attr);
+    return ordered;
   }
 
   // A body is a region of its own, or (older writers) a further block of the same region.
   Result<Graph> body_named(const Scope& scope, const std::string& name) {
-    for (const auto* region : *root_->regions())
-      if (text_of(region->name()) == name && size_of(region->blocks()) > 0)
-        return block(*region->blocks()->Get(0), region, scope.depth + 1);
+    if (const auto* region = region_named(name); region && size_of(region->blocks()) > 0)
+      return block(*region->blocks()->Get(0), region, scope.depth + 1);
     for (const auto* candidate : *scope.region->blocks())
       if (text_of(candidate->name()) == name) return block(*candidate, scope.region, scope.depth + 1);
     return error("tosa-file.region", fmt::format("there is no region named '{}'", name));
+  }
+
+  const tosa_schema::TosaRegion* region_named(std::string_view name) const {
+    for (const auto* region : *root_->regions())
+      if (text_of(region->name()) == name) return region;
+    return nullptr;
   }
 
   static Result<ValueId> use(const Scope& scope, const std::string& name, const std::string& as) {

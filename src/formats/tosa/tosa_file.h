@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The TOSA 1.0 flatbuffer (.tosa): one Graph per region, constants inside. Attribute tables are filled from the
-// operator rows of ops/tosa.
+// The TOSA 1.0 flatbuffer (.tosa): one Graph per region, constants inside. Attribute tables are filled by
+// the schema's own reflection, which a test holds against the operator rows of ops/tosa.
 #pragma once
 #include <string>
 
@@ -9,8 +9,8 @@
 
 namespace tosaic::tosa_file {
 
-// Graph inputs and outputs keep their names; node locations are written as OpLocation text. Control-flow
-// bodies become further regions. Deterministic.
+// Values keep their names; the graph itself becomes "main", and bodies of equal names get numbers. Node locations
+// are written as OpLocation text, control-flow bodies as further regions. Deterministic.
 Result<Bytes> write(const Graph& graph);
 // Checked reading: every name, size, enum and union; other versions are refused by name. `name` is for messages.
 // The result passes ir verify, not necessarily tosa::verify_graph.

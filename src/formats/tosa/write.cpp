@@ -25,7 +25,7 @@ class Writer {
  public:
   Result<Bytes> write(const Graph& graph) {
     TOSAIC_CHECK(claim(graph, 0));
-    names_[&graph] = "main";
+    names_[&graph] = "main";  // Arm's reference model finds the entry by this name, as region and as block
     taken_.insert("main");
     name_bodies(graph);
     TOSAIC_CHECK(region(graph));
@@ -95,8 +95,7 @@ class Writer {
     }
     auto name = builder_.CreateString(names_[&graph]);
     auto inputs = strings(graph, graph.inputs), outputs = strings(graph, graph.outputs);
-    auto block_name = builder_.CreateString(graph.name);
-    auto block = tosa_schema::CreateTosaBasicBlock(builder_, block_name, builder_.CreateVector(operators),
+    auto block = tosa_schema::CreateTosaBasicBlock(builder_, name, builder_.CreateVector(operators),
                                                    builder_.CreateVector(tensors), inputs, outputs,
                                                    builder_.CreateVector(shapes));
     regions_.push_back(tosa_schema::CreateTosaRegion(builder_, name, builder_.CreateVector(&block, 1)));

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// .tosa files: read(write(g)) == g, the file's own form, and files that are not what they seem.
+#include <gtest/gtest.h>
+#include <algorithm>
+#include <random>
+
+#include "formats/tosa/attributes.h"
+#include "formats/tosa/elements.h"
+#include "formats/tosa/location.h"
+#include "formats/tosa/tosa_file.h"
+#include "ops/tosa_op.h"
+
+namespace tosaic {
+namespace {
+
+Graph graph_of(std::string_view text) {
+  auto graph = parse(text);
+  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : render(graph.error(), false));
+  return graph.ok() ? *graph : Graph();
+}
+
+// One graph with every kind of attribute, of element and of body.
+const char* const varied = R"(graph @main(%x: 1x8x8x4xf32, %q: 4x6xi8, %p: bool) -> (%tall, %narrow, %flag, %picked) {
+  %w: 2x3x3x4xf32 = constant [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0, 8.5, 9.0,
+    9.5, 10.0, 10.5, 11.0, 11.5, 12.0, 12.5, 13.0, 13.5, 14.0, 14.5, 15.0, 15.5, 16.0, 16.5, 17.0, 17.5, 18.0,
+    0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0, 8.5, 9.0,
+    9.5, 10.0, 10.5, 11.0, 11.5, 12.0, 12.5, 13.0, 13.5, 14.0, 14.5, 15.0, 15.5, 16.0, 16.5, 17.0, 17.5, 18.0]
+  %b: 2xf32 = constant [0.25, -0.25]
+  %z: 1xf32 = constant [0.0]
+  %conv: 1x8x8x2xf32 = tosa.conv2d(%x, %w, %b, %z, %z) {pad=[1, 1, 1, 1], stride=[1, 1], dilation=[1, 1], acc_type=f32, local_bound=false} loc("model.py":6 "y = a | b" in "net.conv" "torch.nn.modules.conv.Conv2d" fn "conv2d_1" from "aten.conv2d.default" as "conv2d")
+  %clamped: 1x8x8x2xf32 = tosa.clamp(%conv) {min_val=0.0, max_val=6.5, nan_mode="propagate"}
+  %to: 2xshape = constant [64, 2]
+  %tall: 64x2xf32 = tosa.reshape(%clamped, %to)
+  %low: 4x6xi8 = tosa.clamp(%q) {min_val=-3, max_val=100, nan_mode="ignore"}
+  %multiplier: 1xi32 = constant [1073741824]
+  %shift: 1xi8 = constant [30]
+  %in_zp: 1xi8 = constant [-1]
+  %out_zp: 1xi16 = constant [0]
+  %narrow: 4x6xi16 = tosa.rescale(%low, %multiplier, %shift, %in_zp, %out_zp) {scale32=true, rounding_mode="single_round", per_channel=false, input_unsigned=false, output_unsigned=false}
+  %flag: 4xi32 = tosa.argmax(%q) {axis=1, nan_mode="propagate"}
+  %picked: 64x2xf32 = tosa.cond_if(%p, %tall) (
+    graph @then(%a: 64x2xf32) -> (%r) {
+      %one: 1x1xf32 = constant [1.0]
+      %r: 64x2xf32 = tosa.add(%a, %one)
+    }
+    graph @else(%a: 64x2xf32) -> (%r) {
+      %r: 64x2xf32 = tosa.reverse(%a) {axis=0}
+    }
+  )
+})";
+
+Bytes written(const Graph& graph) {
+  auto file = tosa_file::write(graph);
+  EXPECT_TRUE(file.ok()) << (file.ok() ? "" : render(file.error(), false));
+  return file.ok() ? *file : Bytes();
+}
+
+std::string code_of_read(const Bytes& file) {
+  auto graph = tosa_file::read(file, "test.tosa");
+  return graph.ok() ? "" : graph.error().code;
+}
+
+TEST(TosaFile, ReadsWhatItWrote) {
+  const Graph graph = graph_of(varied);
+  auto again = tosa_file::read(written(graph), "test.tosa");
+  ASSERT_TRUE(again.ok()) << render(again.error(), false);
+  EXPECT_EQ(print(graph, ConstantText::all, true), print(*again, ConstantText::all, true));
+}
+
+TEST(TosaFile, BodiesOfOneNameStayApart) {
+  Graph graph = graph_of(varied);
+  graph.nodes.back().regions[1].name = "then";
+  auto again = tosa_file::read(written(graph), "test.tosa");
+  ASSERT_TRUE(again.ok()) << render(again.error(), false);
+  graph.nodes.back().regions[1].name = "then_1";
+  EXPECT_EQ(print(graph, ConstantText::all), print(*again, ConstantText::all));
+}
+
+TEST(TosaFile, SameGraphSameBytes) {
+  const Graph graph = graph_of(varied);
+  EXPECT_TRUE(written(graph) == written(graph));
+}
+
+TEST(TosaFile, EveryDtypeOfConstants) {
+  for (DType type : {DType::boolean, DType::i4, DType::i8, DType::i16, DType::i32, DType::i48, DType::f16, DType::bf16,
+                     DType::f32, DType::f8e4m3, DType::f8e5m2, DType::shape}) {
+    Graph graph;
+    const std::vector<std::int64_t> numbers = type == DType::boolean ? std::vector<std::int64_t>{1, 0, 1}
+                                              : type == DType::i48   ? std::vector<std::int64_t>{-(1ll << 47), (1ll << 47) - 1, -1}
+                                                                     : std::vector<std::int64_t>{-7, 3, 5};
+    Bytes data = is_float(type) ? constant_bytes(type, std::vector<double>{-0.5, 2, 1.5}) : constant_bytes(type, numbers);
+    ValueId c = graph.add_value("c", TensorType{type, {3}, {}}, data);
+    ValueId y = graph.add_value("y", TensorType{type, {3}, {}});
+    graph.nodes.push_back({"tosa.identity", {c}, {}, {y}, nullptr, {}});
+    graph.outputs = {y};
+    auto again = tosa_file::read(written(graph), "test.tosa");
+    ASSERT_TRUE(again.ok()) << name_of(type) << render(again.error(), false);
+    EXPECT_EQ(print(graph, ConstantText::all), print(*again, ConstantText::all));
+  }
+}
+
+TEST(TosaFile, ElementsAreStoredAsTosaStoresThem) {
+  const Bytes nibbles = tosa_file::pack(DType::i4, constant_bytes(DType::i4, std::vector<std::int64_t>{1, -1, 7}));
+  ASSERT_EQ(nibbles.size(), 2u);
+  EXPECT_EQ(nibbles.as<std::uint8_t>()[0], 0xf1);
+  EXPECT_EQ(nibbles.as<std::uint8_t>()[1], 0x07);
+  EXPECT_EQ(tosa_file::pack(DType::i48, constant_bytes(DType::i48, std::vector<std::int64_t>{-2, 1})).size(), 12u);
+}
+
+TEST(TosaFile, ConstantsAreNotCopiedFromTheFile) {
+  const Graph graph = graph_of(varied);
+  const Bytes file = written(graph);
+  auto again = tosa_file::read(file, "test.tosa");
+  ASSERT_TRUE(again.ok());
+  const auto w = std::find_if(again->values.begin(), again->values.end(), [](const Value& v) { return v.name == "w"; });
+  ASSERT_NE(w, again->values.end());
+  EXPECT_GE(w->constant.data(), file.data());
+  EXPECT_LT(w->constant.data(), file.data() + file.size());
+}
+
+TEST(TosaFile, ScalarShapeOfRankZero) {
+  Graph graph;
+  ValueId x = graph.add_value("x", TensorType{DType::f32, {1}, {}});
+  ValueId s = graph.add_value("s", TensorType{DType::shape, {0}, {}}, Bytes::of(std::vector<std::int64_t>()));
+  ValueId y = graph.add_value("y", TensorType{DType::f32, {}, {}});
+  graph.inputs = {x};
+  graph.outputs = {y};
+  graph.nodes.push_back({"tosa.reshape", {x, s}, {}, {y}, nullptr, {}});
+  auto again = tosa_file::read(written(graph), "test.tosa");
+  ASSERT_TRUE(again.ok()) << render(again.error(), false);
+  EXPECT_EQ(print(graph, ConstantText::all), print(*again, ConstantText::all));
+}
+
+TEST(TosaFile, LocationsReadBack) {
+  Loc loc{{"a dir/model.py", 6, "y = a | b(c)"}, "net.act", "torch.nn.GELU", "gelu_1", "aten.gelu.default", "gelu"};
+  auto again = tosa_file::parse_location(tosa_file::location_text(loc));
+  EXPECT_EQ(again->place.file, loc.place.file);
+  EXPECT_EQ(again->place.line, 6);
+  EXPECT_EQ(again->place.text, loc.place.text);
+  EXPECT_EQ(again->module_type, loc.module_type);
+  EXPECT_EQ(again->name, "gelu");
+  EXPECT_EQ(tosa_file::parse_location("loc(\"v.mlir\":4:10)")->name, "loc(\"v.mlir\":4:10)");
+  EXPECT_EQ(tosa_file::parse_location(""), nullptr);
+}
+
+// The schema's fields and the operators' rows are two statements of the same facts.
+TEST(TosaFile, SchemaAndRowsAgree) {
+  std::size_t rows = 0;
+  for (const tosa::Op& row : tosa::all()) {
+    const std::string op = "tosa." + std::string(row.name);
+    EXPECT_EQ(tosa_file::schema_number(op), row.schema_number) << op;
+    ++rows;
+    std::vector<std::string> fields, attrs;
+    for (const tosa_file::Field& f : tosa_file::fields_of(row.schema_number))
+      if (f.kind != tosa_file::FieldKind::body) fields.emplace_back(f.name);
+    for (const tosa::AttrDef& a : row.attrs) attrs.emplace_back(a.name);
+    if (op.starts_with("tosa.variable") || op.starts_with("tosa.const")) continue;  // these live in the tensors
+    std::sort(fields.begin(), fields.end());
+    std::sort(attrs.begin(), attrs.end());
+    EXPECT_EQ(fields, attrs) << op;
+  }
+  EXPECT_GE(rows, 65u);
+}
+
+TEST(TosaFile, WhatTosaCannotHoldIsRefused) {
+  auto code = [](std::string_view text) {
+    auto file = tosa_file::write(graph_of(text));
+    return file.ok() ? "" : file.error().code;
+  };
+  EXPECT_EQ(code("graph @g(%x: 2xi64) -> (%y) {\n %y: 2xi64 = tosa.abs(%x)\n}"), "tosa-file.dtype");
+  EXPECT_EQ(code("graph @g(%x: 2xf32) -> (%y) {\n %y: 2xf32 = aten.abs.default(%x)\n}"), "tosa-file.not-tosa");
+  EXPECT_EQ(code("graph @g(%x: 2xf32) -> (%y) {\n %y: f32 = tosa.reduce_sum(%x)\n}"), "tosa-file.attribute");
+  EXPECT_EQ(code("graph @g(%x: 2x0xf32) -> (%y) {\n %y: 2x0xf32 = tosa.abs(%x)\n}"), "tosa-file.size");
+}
+
+// ---- files that are not what they seem
+
+// A graph of one identity, with the parts that a test wants to be wrong.
+struct Odd {
+  std::int32_t major = 1, minor = 0;
+  bool draft = false;
+  std::uint32_t op = 68, tag = 68, dtype = 7;
+  std::vector<std::int32_t> shape{2};
+  std::string operand = "x", result = "y", output = "y";
+  std::vector<std::uint8_t> constant;  // of a CONST 'c'
+  Bytes bytes() const {
+    namespace s = tosa_schema;
+    flatbuffers::FlatBufferBuilder b;
+    auto names = [&](std::vector<std::string> list) { return b.CreateVectorOfStrings(list); };
+    auto empty = [&] { auto start = b.StartTable(); return flatbuffers::Offset<void>(b.EndTable(start)); };
+    std::vector<flatbuffers::Offset<s::TosaTensor>> tensors;
+    for (const char* name : {"x", "y"})
+      tensors.push_back(s::CreateTosaTensorDirect(b, name, &shape, static_cast<s::DType>(dtype)));
+    std::vector<flatbuffers::Offset<s::TosaOperator>> ops;
+    if (!constant.empty()) {
+      tensors.push_back(s::CreateTosaTensorDirect(b, "c", &shape, static_cast<s::DType>(dtype), &constant));
+      ops.push_back(s::CreateTosaOperator(b, s::Op::CONST, s::Attribute::ConstAttribute, empty(), names({}), names({"c"})));
+    }
+    ops.push_back(s::CreateTosaOperator(b, static_cast<s::Op>(op), static_cast<s::Attribute>(tag), empty(),
+                                        names({operand}), names({result})));
+    std::vector<flatbuffers::Offset<s::TosaBasicBlock>> blocks{s::CreateTosaBasicBlock(
+        b, b.CreateString("main"), b.CreateVector(ops), b.CreateVector(tensors), names({"x"}), names({output}))};
+    std::vector<flatbuffers::Offset<s::TosaRegion>> regions{s::CreateTosaRegionDirect(b, "main", &blocks)};
+    auto version = s::CreateVersion(b, major, minor, 0, draft);
+    b.Finish(s::CreateTosaGraph(b, version, b.CreateVector(regions)), s::TosaGraphIdentifier());
+    return Bytes::copy(b.GetBufferPointer(), b.GetSize());
+  }
+};
+
+TEST(TosaFile, OtherVersionsAreRefusedByName) {
+  EXPECT_EQ(code_of_read(Odd{}.bytes()), "");
+  EXPECT_EQ(code_of_read(Odd{.minor = 1, .draft = true}.bytes()), "");
+  auto old = tosa_file::read(Odd{.major = 0, .minor = 80}.bytes(), "old.tosa");
+  ASSERT_FALSE(old.ok());
+  EXPECT_EQ(old.error().code, "tosa-file.version");
+  EXPECT_NE(old.error().message.find("0.80.0"), std::string::npos);
+  EXPECT_EQ(old.error().place.file, "old.tosa");
+  EXPECT_FALSE(old.error().help.empty());
+  EXPECT_EQ(code_of_read(Odd{.draft = true}.bytes()), "tosa-file.version");
+  EXPECT_EQ(code_of_read(Odd{.major = 2}.bytes()), "tosa-file.version");
+}
+TEST(TosaFile, OperatorsNewerThan10) { EXPECT_EQ(code_of_read(Odd{.op = 79, .tag = 79}.bytes()), "tosa-file.operator"); }
+TEST(TosaFile, OperatorNumberZero) { EXPECT_EQ(code_of_read(Odd{.op = 0, .tag = 0}.bytes()), "tosa-file.operator"); }
+TEST(TosaFile, AnotherOperatorsAttributes) { EXPECT_EQ(code_of_read(Odd{.tag = 12}.bytes()), "tosa-file.attribute"); }
+TEST(TosaFile, MissingAttributes) { EXPECT_EQ(code_of_read(Odd{.op = 61, .tag = 61}.bytes()), "tosa-file.attribute"); }
+TEST(TosaFile, UnknownEnumerator) { EXPECT_EQ(code_of_read(Odd{.op = 64, .tag = 64}.bytes()), "tosa-file.attribute"); }
+TEST(TosaFile, UnknownDtype) {
+  EXPECT_EQ(code_of_read(Odd{.dtype = 0}.bytes()), "tosa-file.dtype");
+  EXPECT_EQ(code_of_read(Odd{.dtype = 10}.bytes()), "tosa-file.dtype");
+  EXPECT_EQ(code_of_read(Odd{.dtype = 17}.bytes()), "tosa-file.dtype");
+}
+TEST(TosaFile, DynamicAndHugeShapes) {
+  EXPECT_EQ(code_of_read(Odd{.shape = {-1}}.bytes()), "tosa-file.dynamic");
+  EXPECT_EQ(code_of_read(Odd{.shape = {0}}.bytes()), "tosa-file.dynamic");
+  EXPECT_EQ(code_of_read(Odd{.shape = {2147483647, 2147483647, 2147483647}}.bytes()), "tosa-file.size");
+}
+TEST(TosaFile, NamesThatAreNotThere) {
+  EXPECT_EQ(code_of_read(Odd{.operand = "nobody"}.bytes()), "tosa-file.name");
+  EXPECT_EQ(code_of_read(Odd{.operand = "y"}.bytes()), "tosa-file.name");
+  EXPECT_EQ(code_of_read(Odd{.result = "x"}.bytes()), "tosa-file.name");
+  EXPECT_EQ(code_of_read(Odd{.output = "nobody"}.bytes()), "tosa-file.name");
+}
+TEST(TosaFile, ConstantsOfTheWrongSize) {
+  EXPECT_EQ(code_of_read(Odd{.constant = {1, 2, 3}}.bytes()), "tosa-file.constant-size");
+  EXPECT_EQ(code_of_read(Odd{.constant = std::vector<std::uint8_t>(8)}.bytes()), "");
+  EXPECT_EQ(code_of_read(Odd{.dtype = 1, .constant = {1, 2}}.bytes()), "tosa-file.constant");
+}
+TEST(TosaFile, NotATosaFile) {
+  EXPECT_EQ(code_of_read(Bytes()), "tosa-file.not-tosa");
+  EXPECT_EQ(code_of_read(Bytes::copy("PK\3\4aaaaaaaa", 12)), "tosa-file.not-tosa");
+  EXPECT_EQ(code_of_read(Bytes::copy("\0\0\0\0TOSA", 8)), "tosa-file.corrupt");
+}
+
+TEST(TosaFile, BodiesThatContainThemselves) {
+  Graph graph = graph_of(varied);
+  const Bytes good = written(graph);
+  std::string text(good.text());
+  // The body "else" is renamed to "main" in place: it becomes its own grandparent.
+  const std::size_t at = text.find("else");
+  ASSERT_NE(at, std::string::npos);
+  for (std::size_t p = at; p != std::string::npos; p = text.find("else", p + 1)) text.replace(p, 4, "main");
+  EXPECT_EQ(code_of_read(Bytes::copy(text.data(), text.size())), "tosa-file.nesting");
+}
+
+TEST(TosaFile, TruncatedAnywhere) {
+  const Bytes good = written(graph_of(varied));
+  for (std::size_t size = 0; size + 8 < good.size(); ++size)  // the last bytes are padding
+    EXPECT_NE(code_of_read(Bytes::copy(good.data(), size)), "") << "cut to " << size << " of " << good.size();
+}
+
+// Whatever the bytes, reading ends with a graph that verifies or with a diagnostic.
+TEST(TosaFile, MutatedFiles) {
+  const Bytes good = written(graph_of(varied));
+  std::mt19937 random(20260);
+  int accepted = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::vector<std::byte> bytes(good.data(), good.data() + good.size());
+    for (unsigned flips = 1 + random() % 4; flips > 0; --flips) {
+      const std::size_t at = random() % bytes.size();
+      if (random() % 2) bytes[at] = static_cast<std::byte>(random());
+      else bytes[at] ^= static_cast<std::byte>(1u << (random() % 8));
+    }
+    auto graph = tosa_file::read(Bytes::of(std::move(bytes)), "mutated.tosa");
+    if (graph.ok()) {
+      ++accepted;
+      EXPECT_TRUE(verify(*graph).ok());
+    } else {
+      EXPECT_FALSE(graph.error().internal) << render(graph.error(), false);
+    }
+  }
+  EXPECT_GT(accepted, 100);  // weights changed, not structure: the mutations do reach behind the verifier
+}
+
+}  // namespace
+}  // namespace tosaic
