@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// identity, and layout operators that hand back their operand as it is.
+#include "ops/tosa_op.h"
+#include "tidy/forward.h"
+#include "tidy/tidy.h"
+
+namespace tosaic {
+namespace {
+
+bool is_identity(const Graph& graph, const Node& node) {
+  if (node.op == "tosa.identity") return true;
+  const tosa::Op* op = tosa::find(node.op);
+  if (!op || node.outputs.size() != 1) return false;
+  const TensorType &in = graph[node.inputs[0]].type, &out = graph[node.outputs[0]].type;
+  if (in.shape != out.shape || in.dtype != out.dtype) return false;
+  if (node.op == "tosa.concat") return node.inputs.size() == 1;
+  if (node.op == "tosa.transpose") {
+    const auto& perms = node.attrs.get<std::vector<std::int64_t>>("perms");
+    for (std::size_t i = 0; i < perms.size(); ++i)
+      if (perms[i] != static_cast<std::int64_t>(i)) return false;
+    return true;
+  }
+  // A reshape, slice, tile or pad that keeps the shape moves nothing; reverse does.
+  return node.op == "tosa.reshape" || node.op == "tosa.slice" || node.op == "tosa.tile" || node.op == "tosa.pad" || node.op == "tosa.cast";
+}
+
+}  // namespace
+
+bool drop_identity(Graph& graph) {
+  Forward forward(graph);
+  std::vector<char> is_input(graph.values.size(), 0), is_output(graph.values.size(), 0);
+  for (ValueId v : graph.inputs) is_input[v] = 1;
+  for (ValueId v : graph.outputs) is_output[v] = 1;
+  for (Node& node : graph.nodes) {
+    forward.operands(node);
+    if (node.inputs.empty() || !is_identity(graph, node)) continue;
+    ValueId from = node.outputs[0], to = node.inputs[0];
+    // An output that is an input or a constant keeps its node: artifacts want it computed.
+    if (is_output[from] && (is_input[to] || is_output[to] || graph[to].is_constant())) continue;
+    if (is_output[from]) {
+      graph[to].name = graph[from].name;
+      graph[from].name += ".identity";
+      is_output[to] = 1;
+    }
+    forward.set(from, to);
+  }
+  forward.outputs(graph);
+  if (forward.changed()) drop_dead(graph);
+  return forward.changed();
+}
+
+}  // namespace tosaic

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "ops/tosa_op.h"
+#include "tidy/tidy.h"
+
+namespace tosaic {
+
+bool fold_constant_nodes(Graph& graph) {
+  bool changed = false;
+  std::vector<char> is_output(graph.values.size(), 0);
+  for (ValueId v : graph.outputs) is_output[v] = 1;
+  for (Node& node : graph.nodes) {
+    const tosa::Op* op = tosa::find(node.op);
+    if (!op || !op->eval || node.inputs.empty() || node.outputs.size() != 1 || !node.regions.empty() || is_output[node.outputs[0]] ||
+        node.op == "tosa.custom" || node.op.starts_with("tosa.variable"))
+      continue;
+    if (!std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return graph[v].is_constant(); })) continue;
+    std::vector<TensorView> in;
+    for (ValueId v : node.inputs) in.push_back({graph[v].type, graph[v].constant.data()});
+    Value& result = graph[node.outputs[0]];
+    std::vector<std::byte> memory(std::max<std::size_t>(result.type.storage_bytes(), 1));
+    MutableTensorView out{result.type, memory.data()};
+    tosa::View view(graph, node);
+    if (!op->eval({view, in, {&out, 1}, nullptr}).ok()) continue;
+    memory.resize(result.type.storage_bytes());
+    result.constant = Bytes::of(std::move(memory));
+    node.op.clear();
+    changed = true;
+  }
+  if (changed) {
+    std::erase_if(graph.nodes, [](const Node& n) { return n.op.empty(); });
+    drop_dead(graph);
+  }
+  return changed;
+}
+
+}  // namespace tosaic

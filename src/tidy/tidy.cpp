@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidy/tidy.h"
+
+namespace tosaic {
+
+void tidy(Graph& graph) {
+  drop_dead(graph);
+  bool changed = true;
+  for (int round = 0; changed && round < 8; ++round) {
+    changed = drop_identity(graph);
+    changed |= sink_transposes(graph);
+    changed |= merge_reshapes(graph);
+    changed |= merge_rescales(graph);
+    changed |= merge_clamps(graph);
+    changed |= fold_constant_nodes(graph);
+    changed |= share_equal(graph);
+    drop_dead(graph);
+  }
+}
+
+}  // namespace tosaic

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stage 6, tidy: TOSA -> TOSA, the same results bit for bit (floats too), fewer nodes. Each rewrite is one
+// file and one walk; they repeat until none changes anything, and none may make the graph larger.
+#pragma once
+#include "ir/graph.h"
+
+namespace tosaic {
+
+void tidy(Graph& graph);
+
+// The rewrites. Each returns whether it changed something.
+bool drop_identity(Graph& graph);        // tosa.identity; no-op slices, tiles, pads, concats of one
+bool sink_transposes(Graph& graph);      // towards the outputs, where most cancel; constants are transposed now
+bool merge_reshapes(Graph& graph);       // reshape of reshape; transposes that only move dims of size 1
+bool merge_rescales(Graph& graph);       // an exact widening before a rescale
+bool merge_clamps(Graph& graph);         // clamp of clamp; a clamp that saturation already did
+bool share_equal(Graph& graph);          // equal constants, then equal nodes on equal operands
+bool fold_constant_nodes(Graph& graph);  // nodes whose operands are all constants
+
+}  // namespace tosaic
