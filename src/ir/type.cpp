@@ -2,6 +2,7 @@
 #include "ir/type.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -41,7 +42,9 @@ const SymbolicDim* Shape::symbol(int i) const {
 void Shape::set_symbol(int i, SymbolicDim symbol) {
   auto all = symbols_ ? *symbols_ : std::vector<SymbolicDim>(dims_.size());
   all[static_cast<std::size_t>(i)] = std::move(symbol);
-  symbols_ = std::make_shared<const std::vector<SymbolicDim>>(std::move(all));
+  // No symbol left: the shape is static again, and equal to one that never had any.
+  const bool any = std::any_of(all.begin(), all.end(), [](const SymbolicDim& s) { return !s.expression.empty(); });
+  symbols_ = any ? std::make_shared<const std::vector<SymbolicDim>>(std::move(all)) : nullptr;
 }
 
 bool Shape::operator==(const Shape& other) const {

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
+#include "ops/tosa_row.h"
+
+namespace tosaic::tosa {
+namespace {
+
+// values [N, K, C], indices [N, W] -> [N, W, C]
+std::vector<TensorType> infer(const View& view) {
+  const Shape &values = view.in(0).shape, &indices = view.in(1).shape;
+  Shape shape{values[0], indices[1], values[2]};
+  copy_dim(shape, 0, values, 0);
+  copy_dim(shape, 1, indices, 1);
+  copy_dim(shape, 2, values, 2);
+  return {{view.in(0).dtype, std::move(shape), std::nullopt}};
+}
+
+Check check(const View& view) {
+  if (view.in(0).shape[0] != view.in(1).shape[0])
+    return broken("gather.batch", "values has {} batches, indices has {}", view.in(0).shape[0], view.in(1).shape[0]);
+  return std::nullopt;
+}
+
+Status eval(const Run& run) {
+  const Shape& values = run.in[0].type.shape;
+  const auto indices = run.in[1].as<std::int32_t>();
+  const std::int64_t rows = values[1], width = run.in[1].type.shape[1];
+  const std::size_t bytes = static_cast<std::size_t>(values[2]) * storage_size(run.in[0].type.dtype);
+  const auto* from = static_cast<const std::byte*>(run.in[0].data);
+  auto* to = static_cast<std::byte*>(run.out[0].data);
+  for (std::int64_t i = 0; i < values[0] * width; ++i, to += bytes) {
+    const std::int64_t row = indices[static_cast<std::size_t>(i)];
+    if (row < 0 || row >= rows) return unpredictable(run, fmt::format("index {} is outside 0..{}", row, rows - 1));
+    std::memcpy(to, from + static_cast<std::size_t>(i / width * rows + row) * bytes, bytes);
+  }
+  return {};
+}
+
+}  // namespace
+
+Op tosa_gather() {
+  using enum DType;
+  return {
+      .name = "gather",
+      .schema_number = 62,
+      .spirv_number = 61,
+      .summary = "picks rows of each batch by index",
+      .inputs = {{"values", "in_out", 3, 3}, {"indices", "i32", 2, 2}},
+      .attrs = {},
+      .outputs = {{"output", "in_out", 3, 3}},
+      .types = integers("in_out", {i8, i16, i32}) + fp8s("in_out") + floats("in_out"),
+      .infer = infer,
+      .check = check,
+      .eval = eval,
+  };
+}
+}  // namespace tosaic::tosa

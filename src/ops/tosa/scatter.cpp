@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
+#include "ops/tosa_row.h"
+
+namespace tosaic::tosa {
+namespace {
+
+// values_in [N, K, C], indices [N, W], input [N, W, C] -> values_in with the rows of input put at the indices
+std::vector<TensorType> infer(const View& view) { return same_as_input(view); }
+
+Check check(const View& view) {
+  const Shape &values = view.in(0).shape, &indices = view.in(1).shape, &input = view.in(2).shape;
+  if (values[0] != indices[0] || values[0] != input[0])
+    return broken("scatter.batch", "values_in has {} batches, indices {}, input {}", values[0], indices[0], input[0]);
+  if (indices[1] != input[1]) return broken("scatter.rows", "{} indices for {} rows of input", indices[1], input[1]);
+  if (values[2] != input[2]) return broken("scatter.channels", "values_in has {} channels, input has {}", values[2], input[2]);
+  return std::nullopt;
+}
+
+Status eval(const Run& run) {
+  const Shape& values = run.in[0].type.shape;
+  const auto indices = run.in[1].as<std::int32_t>();
+  const std::int64_t rows = values[1], width = run.in[1].type.shape[1];
+  const std::size_t bytes = static_cast<std::size_t>(values[2]) * storage_size(run.in[0].type.dtype);
+  auto* to = static_cast<std::byte*>(run.out[0].data);
+  std::memcpy(to, run.in[0].data, static_cast<std::size_t>(values[0] * rows) * bytes);
+  const auto* from = static_cast<const std::byte*>(run.in[2].data);
+  std::vector<char> written(static_cast<std::size_t>(values[0] * rows), 0);
+  for (std::int64_t i = 0; i < values[0] * width; ++i, from += bytes) {
+    const std::int64_t row = indices[static_cast<std::size_t>(i)];
+    if (row < 0 || row >= rows) return unpredictable(run, fmt::format("index {} is outside 0..{}", row, rows - 1));
+    const auto target = static_cast<std::size_t>(i / width * rows + row);
+    if (written[target]) return unpredictable(run, fmt::format("index {} is written twice", row));
+    written[target] = 1;
+    std::memcpy(to + target * bytes, from, bytes);
+  }
+  return {};
+}
+
+}  // namespace
+
+Op tosa_scatter() {
+  using enum DType;
+  return {
+      .name = "scatter",
+      .schema_number = 63,
+      .spirv_number = 62,
+      .summary = "puts rows into each batch by index, each index at most once",
+      .inputs = {{"values_in", "in_out", 3, 3}, {"indices", "i32", 2, 2}, {"input", "in_out", 3, 3}},
+      .attrs = {},
+      .outputs = {{"values_out", "in_out", 3, 3}},
+      .types = integers("in_out", {i8, i16, i32}) + fp8s("in_out") + floats("in_out"),
+      .infer = infer,
+      .check = check,
+      .eval = eval,
+  };
+}
+}  // namespace tosaic::tosa
