@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tosaic is measured beside, one measurement per process; prints one JSON object of seconds and files.
+
+    python peers.py flow MODEL.pt2 {tosa-int,tosa-fp} OUT.pte [SAMPLES.npz]     ExecuTorch's own Arm flow
+    python peers.py eager MODEL.pt2 INPUT.npy THREADS                           PyTorch
+    python peers.py xnnpack MODEL.pt2 INPUT.npy {float,int8} [SAMPLES.npz]      ExecuTorch's runtime with XNNPACK
+    python peers.py reference MODEL.tosa INPUT.npy                              tosa_reference_model, whole process
+    python peers.py chain N OUT.pt2                                             a program of N pointwise nodes
+    python peers.py three OUT.pt2                                               a model of three operators
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import time
+import warnings
+
+warnings.filterwarnings("ignore")
+import numpy as np
+
+
+def least(count, call):
+    """The least seconds of `count` calls, after one that does not count."""
+    call()
+    best = float("inf")
+    for _ in range(count):
+        start = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def batches_of(samples):
+    import torch
+    arrays = list(np.load(samples).values())
+    return [tuple(torch.from_numpy(a[i]) for a in arrays) for i in range(len(arrays[0]))]
+
+
+def quantised(program, quantizer, samples):
+    import torch
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+    prepared = prepare_pt2e(program.module(check_guards=False), quantizer)
+    for batch in batches_of(samples)[:1]:
+        prepared(*batch)
+    return torch.export.export(convert_pt2e(prepared), batches_of(samples)[0])
+
+
+def flow(path, target, out, samples=None):
+    import torch
+    from executorch.backends.arm.quantizer import TOSAQuantizer, get_symmetric_quantization_config
+    from executorch.backends.arm.tosa.compile_spec import TosaCompileSpec
+    from executorch.backends.arm.tosa.partitioner import TOSAPartitioner
+    from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
+    start = time.perf_counter()
+    program = torch.export.load(path)
+    spec = TosaCompileSpec("TOSA-1.0+INT" if target == "tosa-int" else "TOSA-1.0+FP")
+    if target == "tosa-int":
+        quantizer = TOSAQuantizer(spec)
+        quantizer.set_global(get_symmetric_quantization_config(is_per_channel=True))
+        program = quantised(program, quantizer, samples)
+    edge = to_edge_transform_and_lower(program, partitioner=[TOSAPartitioner(spec)],
+                                       compile_config=EdgeCompileConfig(_check_ir_validity=False))
+    pathlib.Path(out).write_bytes(edge.to_executorch().buffer)
+    return {"seconds": time.perf_counter() - start}
+
+
+def eager(path, input_file, threads):
+    import torch
+    torch.set_num_threads(int(threads))
+    module, x = torch.export.load(path).module(check_guards=False), torch.from_numpy(np.load(input_file))
+    with torch.no_grad():
+        return {"seconds": least(30, lambda: module(x))}
+
+
+def xnnpack(path, input_file, kind, samples=None):
+    import torch
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+    from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+    from executorch.exir import to_edge_transform_and_lower
+    from executorch.runtime import Runtime
+    program = torch.export.load(path)
+    if kind == "int8":
+        program = quantised(program, XNNPACKQuantizer().set_global(get_symmetric_quantization_config(is_per_channel=True)),
+                            samples)
+    buffer = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()]).to_executorch().buffer
+    method = Runtime.get().load_program(buffer).load_method("forward")
+    x = torch.from_numpy(np.load(input_file))
+    return {"seconds": least(50, lambda: method.execute([x]))}
+
+
+def reference(path, input_file):
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "test/peers"))
+    import reference_model
+    taken, _ = reference_model.interface(path)
+    x = np.load(input_file)
+    if np.issubdtype(taken[0][1], np.integer):
+        x = np.round(x / np.abs(x).max() * np.iinfo(taken[0][1]).max)
+    folder = pathlib.Path(path).parent
+    x = x.astype(taken[0][1])
+    np.save(folder / "reference_input.npy", x)
+    return {"seconds": least(3, lambda: reference_model.run(path, [x], folder)),
+            "input": str(folder / "reference_input.npy")}
+
+
+def chain(count, out):
+    """x = relu(x + 1) and so on: `count` nodes, exported like any model."""
+    import torch
+
+    class Chain(torch.nn.Module):
+        def forward(self, x):
+            for i in range(int(count)):
+                x = torch.relu(x) if i % 2 else x + 0.5
+            return x
+
+    torch.export.save(torch.export.export(Chain(), (torch.randn(1, 16),)), out)
+    return {}
+
+
+def three(out):
+    import torch
+    from torch import nn
+    torch.manual_seed(1)
+    net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.MaxPool2d(2)).eval()
+    torch.export.save(torch.export.export(net, (torch.randn(1, 3, 16, 16),)), out)
+    return {}
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    called = {f.__name__: f for f in (flow, eager, xnnpack, reference, chain, three)}[sys.argv[1]]
+    print(json.dumps(called(*sys.argv[2:])))
