@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "ops/op.h"
+#include "quantise/quantise.h"
+
+namespace tosaic {
+namespace {
+
+bool is_composite(const Node& node) {
+  FoundOp found = find_aten(node.op);
+  return found.op && found.op->rule == Rule::inside;
+}
+
+// Appends the pieces of `node` to `out`, whose values include all of the old graph's. False: not expressible in
+// other ATen operators; the node then stays as it is (and stays float).
+bool expand(Graph& out, const Node& node, std::vector<char>& inner) {
+  const auto nodes = out.nodes.size(), values = out.values.size();
+  Builder builder(out);
+  builder.keep_aten(true);
+  builder.set_loc(node.loc);
+  std::vector<std::optional<Val>> operands;
+  for (ValueId v : node.inputs) operands.push_back(v == no_value ? std::nullopt : std::optional(Val(&builder, v)));
+  std::vector<TensorType> declared;
+  for (ValueId v : node.outputs) declared.push_back(v == no_value ? TensorType{} : out[v].type);
+  try {
+    Vals results = lower_call(builder, node.op, std::move(operands), node.attrs, declared);
+    for (Val r : results)
+      if (r.id() < values || r.is_constant()) throw Refusal{internal_error("a composite handed back its operand")};
+    inner.resize(out.values.size(), 1);
+    // The pieces' last results take the place of the composite's.
+    for (std::size_t i = 0; i < node.outputs.size() && i < results.size(); ++i)
+      if (node.outputs[i] != no_value)
+        for (std::size_t n = nodes; n < out.nodes.size(); ++n) {
+          for (ValueId& v : out.nodes[n].inputs)
+            if (v == results[i].id()) v = node.outputs[i];
+          for (ValueId& v : out.nodes[n].outputs)
+            if (v == results[i].id()) v = node.outputs[i];
+        }
+    return true;
+  } catch (const Refusal&) {
+    out.nodes.resize(nodes);
+    out.values.resize(values);
+    return false;
+  }
+}
+
+}  // namespace
+
+Status expand_composites(Graph& graph, std::vector<char>& inner) {
+  inner.assign(graph.values.size(), 0);
+  for (int round = 0; round < 8; ++round) {
+    bool any = false;
+    std::vector<Node> old = std::move(graph.nodes);
+    graph.nodes.clear();
+    for (Node& node : old) {
+      if (is_composite(node) && expand(graph, node, inner)) any = true;
+      else graph.nodes.push_back(std::move(node));
+    }
+    if (!any) return {};
+  }
+  return internal_error("composites expand into each other without end");
+}
+
+}  // namespace tosaic

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The range of a tensor over the calibration samples, and the scales that follow.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "ir/tensor.h"
+#include "ir/type.h"
+
+namespace tosaic {
+
+struct Range {
+  double lowest = 0, highest = 0;  // zero is always inside: it must be exact (padding, relu)
+  void include(double value) {
+    if (value < lowest) lowest = value;
+    if (value > highest) highest = value;
+  }
+  void include(const Range& other) {
+    include(other.lowest);
+    include(other.highest);
+  }
+};
+
+// Finite elements only. The range found does not depend on the order of elements or threads.
+Range range_of_elements(const TensorView& tensor);
+
+class Histogram {
+ public:
+  Histogram() = default;
+  explicit Histogram(Range range) : range_(range), counts_(bins, 0) {}
+  void add(const TensorView& tensor);
+  void add(const Histogram& other);  // of the same range
+  // The sub-range whose quantisation to `levels` steps has the least expected squared error.
+  Range best_range(int levels) const;
+  static constexpr int bins = 2048;
+
+ private:
+  Range range_;
+  std::vector<std::uint64_t> counts_;
+};
+
+Scales affine_scales(const Range& range, DType dtype);                       // zero point anywhere
+Scales symmetric_scales(double largest, DType dtype);                        // zero point 0
+// A float weight as int8 codes, symmetric in [-127, 127]; axis -1: one scale.
+Tensor quantised_weight(const Tensor& weight, int axis);
+
+}  // namespace tosaic

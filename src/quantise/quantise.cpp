@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantise/quantise.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "cpu/cpu.h"
+#include "lower/lower.h"
+#include "ops/op.h"
+#include "quantise/observe.h"
+#include "tidy/tidy.h"
+
+namespace tosaic {
+namespace {
+
+// Values that share one scale: a union-find over value ids.
+class Groups {
+ public:
+  explicit Groups(std::size_t n) : parent_(n) { std::iota(parent_.begin(), parent_.end(), 0); }
+  ValueId find(ValueId v) {
+    while (parent_[v] != v) v = parent_[v] = parent_[parent_[v]];
+    return v;
+  }
+  void join(ValueId a, ValueId b) { parent_[find(a)] = find(b); }
+
+ private:
+  std::vector<ValueId> parent_;
+};
+
+bool real(const Value& v) { return v.type.dtype == DType::f32 && !v.type.quantised(); }
+
+struct Plan {
+  std::vector<char> coded;   // this value becomes integers
+  std::vector<char> hidden;  // its own range does not count: a single reader clamps it anyway
+  Groups groups;
+};
+
+// Does the node hold its input between bounds and nothing else?
+bool clamps(const Node& node) {
+  FoundOp found = find_aten(node.op);
+  if (!found.op || found.op->rule != Rule::transparent) return false;
+  Graph scratch;
+  Builder builder(scratch);
+  ValueId x = scratch.add_value("x", {DType::f32, Shape{4}, {}});
+  std::vector<std::optional<Val>> operands(node.inputs.size());
+  operands[0] = Val(&builder, x);
+  try {
+    lower_call(builder, node.op, std::move(operands), node.attrs, {});
+  } catch (const Refusal&) {
+    return false;
+  }
+  return scratch.nodes.size() == 1 && scratch.nodes[0].op == "tosa.clamp";
+}
+
+// Weights are operand 1 of accumulating calls; what runs along output channels is the lowering's knowledge, kept
+// to the two layouts that PyTorch has.
+int weight_axis(const Node& node) {
+  bool transposed = node.op.find("conv_transpose") != std::string::npos || node.attrs.get_or("transposed", false);
+  if (!transposed) return 0;
+  return node.attrs.get_or<std::int64_t>("groups", 1) == 1 ? 1 : -1;
+}
+
+Plan plan_groups(const Graph& graph) {
+  Plan plan{std::vector<char>(graph.values.size(), 0), std::vector<char>(graph.values.size(), 0), Groups(graph.values.size())};
+  auto read_by = consumers(graph);
+  std::vector<char> is_output(graph.values.size(), 0);
+  for (ValueId v : graph.outputs) is_output[v] = 1;
+  for (const Node& node : graph.nodes) {
+    FoundOp found = find_aten(node.op);
+    if (!found.op || found.op->rule == Rule::float_only || found.op->rule == Rule::inside) continue;
+    bool any_real = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v != no_value && real(graph[v]); });
+    if (!any_real) continue;
+    // Codes can be computed only where every computed float operand has codes.
+    for (ValueId v : node.inputs)
+      if (v != no_value && real(graph[v]) && !graph[v].is_constant()) plan.coded[v] = 1;
+    for (ValueId v : node.outputs)
+      if (v != no_value && real(graph[v])) plan.coded[v] = 1;
+    if (node.outputs.empty() || node.outputs[0] == no_value || !real(graph[node.outputs[0]])) continue;
+    if (found.op->rule == Rule::transparent) {
+      ValueId x = node.inputs[0];
+      if (x == no_value || graph[x].is_constant()) continue;
+      bool alone = read_by[x].size() == 1 && !is_output[x];
+      bool clamping = clamps(node);
+      if (clamping && !alone) continue;  // x keeps its full range, the clamped tensor gets a finer one
+      if (clamping) plan.hidden[x] = 1;
+      for (ValueId v : node.outputs)
+        if (v != no_value && real(graph[v])) plan.groups.join(x, v);
+    } else if (found.op->rule == Rule::joined) {
+      for (ValueId v : node.inputs)
+        if (v != no_value && real(graph[v]) && !graph[v].is_constant()) plan.groups.join(v, node.outputs[0]);
+    }
+  }
+  return plan;
+}
+
+Status check_samples(const Graph& graph, const std::vector<std::vector<Tensor>>& samples) {
+  if (samples.empty())
+    return error("calibrate.no-samples", "an integer target needs sample inputs to choose its scales from")
+        .hint("give --calibrate FILE.npz with one array per input, samples stacked along a new first axis");
+  for (std::size_t s = 0; s < samples.size(); ++s) {
+    if (samples[s].size() != graph.inputs.size())
+      return error("calibrate.sample-count", fmt::format("sample {} has {} tensors, the model has {} inputs", s, samples[s].size(), graph.inputs.size()));
+    for (std::size_t i = 0; i < samples[s].size(); ++i) {
+      const TensorType &given = samples[s][i].type, &wanted = graph[graph.inputs[i]].type;
+      if (given.dtype != wanted.dtype || given.shape.dims() != wanted.shape.dims())
+        return error("calibrate.sample-type", fmt::format("sample {} for input '{}' is {}, the model takes {}", s, graph[graph.inputs[i]].name,
+                                                          to_string(given), to_string(wanted)));
+    }
+  }
+  return {};
+}
+
+// The float program, compiled for the CPU, with a way back from its tensors to the ATen values.
+struct Observed {
+  cpu::Program program;
+  std::map<ValueId, std::vector<ValueId>> watchers;  // TOSA value -> ATen values with the same elements
+};
+
+Result<Observed> compile_observed(const Graph& graph, const std::vector<char>& wanted, int threads) {
+  TOSAIC_TRY(Lowered lowered, lower(graph));
+  Graph& tosa = lowered.graph;
+  const std::size_t real_outputs = tosa.outputs.size();
+  std::vector<ValueId> values;
+  for (ValueId v = 0; v < graph.values.size(); ++v)
+    if (wanted[v] && lowered.of[v] != no_value) {
+      values.push_back(v);
+      tosa.outputs.push_back(lowered.of[v]);
+    }
+  tidy(tosa);
+  // A permutation or reshape has the same elements as what it moves: look at that and let the move go.
+  auto made_by = producers(tosa);
+  std::map<ValueId, std::vector<ValueId>> watchers;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    ValueId v = tosa.outputs[real_outputs + i];
+    while (made_by[v] >= 0) {
+      const Node& node = tosa.nodes[static_cast<std::size_t>(made_by[v])];
+      if (node.op != "tosa.transpose" && node.op != "tosa.reshape") break;
+      v = node.inputs[0];
+    }
+    tosa.outputs[real_outputs + i] = v;
+    watchers[v].push_back(values[i]);
+  }
+  // Drop the moves that only the observer needed, keeping ids stable by naming them in `outputs` meanwhile.
+  std::vector<ValueId> watched(tosa.outputs.begin() + static_cast<std::ptrdiff_t>(real_outputs), tosa.outputs.end());
+  drop_dead(tosa);
+  std::map<ValueId, std::vector<ValueId>> renumbered;
+  cpu::Options options{.threads = threads};
+  for (std::size_t i = 0; i < watched.size(); ++i) {
+    ValueId now = tosa.outputs[real_outputs + i];
+    renumbered[now] = watchers[watched[i]];
+  }
+  tosa.outputs.resize(real_outputs);
+  for (const auto& [v, who] : renumbered) options.observed.push_back(v);
+  TOSAIC_TRY(cpu::Program program, cpu::Program::compile(tosa, options));
+  return Observed{std::move(program), std::move(renumbered)};
+}
+
+Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::vector<std::vector<Tensor>>& samples,
+                                     const std::vector<char>& wide, const QuantiseOptions& options) {
+  TOSAIC_TRY(Observed observed, compile_observed(graph, plan.coded, options.threads));
+  std::vector<Range> ranges(graph.values.size());
+  const bool histogram = options.observer == Observer::histogram;
+  const std::size_t total = samples.size() * (histogram ? 2 : 1);
+  std::size_t done = 0;
+  auto each_sample = [&](const cpu::Observer& observer) -> Status {
+    for (const auto& sample : samples) {
+      auto run = observed.program.run(sample, &observer);
+      if (!run.ok()) return run.error();
+      if (options.progress) options.progress(++done, total);
+    }
+    return {};
+  };
+  TOSAIC_CHECK(each_sample([&](ValueId v, const TensorView& content) {
+    auto it = observed.watchers.find(v);
+    if (it == observed.watchers.end()) return;
+    Range range = range_of_elements(content);
+    for (ValueId who : it->second) ranges[who].include(range);
+  }));
+  // One range per group, from the members whose range counts.
+  std::map<ValueId, Range> group_ranges;
+  for (ValueId v = 0; v < graph.values.size(); ++v)
+    if (plan.coded[v] && !plan.hidden[v]) group_ranges[plan.groups.find(v)].include(ranges[v]);
+  if (histogram) {
+    std::map<ValueId, Histogram> histograms;
+    for (const auto& [g, range] : group_ranges) histograms.emplace(g, Histogram(range));
+    TOSAIC_CHECK(each_sample([&](ValueId v, const TensorView& content) {
+      auto it = observed.watchers.find(v);
+      if (it == observed.watchers.end()) return;
+      std::vector<ValueId> fed;  // a group sees each tensor once, however many of its members it stands for
+      for (ValueId who : it->second) {
+        ValueId g = plan.groups.find(who);
+        if (plan.hidden[who] || std::count(fed.begin(), fed.end(), g)) continue;
+        fed.push_back(g);
+        histograms[g].add(content);
+      }
+    }));
+    for (auto& [g, range] : group_ranges) range = histograms[g].best_range(wide[g] ? 65535 : 255);
+  }
+  for (ValueId v = 0; v < graph.values.size(); ++v)
+    if (plan.coded[v]) ranges[v] = group_ranges[plan.groups.find(v)];
+  return ranges;
+}
+
+// Weights of accumulating calls become codes; bias stays float, the lowering knows its scale.
+void quantise_weights(Graph& graph, const Plan& plan, bool per_channel) {
+  std::map<std::pair<ValueId, int>, ValueId> made;
+  for (Node& node : graph.nodes) {
+    FoundOp found = find_aten(node.op);
+    if (!found.op || found.op->rule != Rule::accumulate || node.inputs.size() < 2) continue;
+    ValueId x = node.inputs[0], w = node.inputs[1];
+    if (w == no_value || !graph[w].is_constant() || !real(graph[w]) || x == no_value || !plan.coded[x]) continue;
+    int axis = per_channel && found.schema->argument("weight") ? weight_axis(node) : -1;
+    auto [it, fresh] = made.try_emplace({w, axis}, no_value);
+    if (fresh) {
+      Tensor codes = quantised_weight({graph[w].type, graph[w].constant}, axis);
+      it->second = graph.add_value(graph[w].name + ".codes" + (axis > 0 ? "1" : ""), codes.type, codes.data);
+    }
+    node.inputs[1] = it->second;
+  }
+}
+
+}  // namespace
+
+Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samples, const QuantiseOptions& options, const Sink&) {
+  TOSAIC_CHECK(check_samples(graph, samples));
+  std::vector<char> inner;
+  TOSAIC_CHECK(expand_composites(graph, inner));
+  Plan plan = plan_groups(graph);
+
+  // int16 inside composites, except where an accumulating call reads it (its fast form takes int8).
+  const bool all_wide = options.scheme == Scheme::int16x8;
+  std::vector<char> wide(graph.values.size(), 1);
+  if (!all_wide) {
+    std::vector<char> narrow_group(graph.values.size(), 0);
+    for (ValueId v = 0; v < graph.values.size(); ++v)
+      if (!inner[v] || !options.wide_inside) narrow_group[plan.groups.find(v)] = 1;
+    for (const Node& node : graph.nodes) {
+      FoundOp found = find_aten(node.op);
+      if (found.op && found.op->rule == Rule::accumulate)
+        for (ValueId v : node.inputs)
+          if (v != no_value) narrow_group[plan.groups.find(v)] = 1;
+    }
+    for (ValueId v = 0; v < graph.values.size(); ++v) wide[v] = !narrow_group[plan.groups.find(v)];
+  }
+
+  TOSAIC_TRY(std::vector<Range> ranges, calibrate(graph, plan, samples, wide, options));
+  for (ValueId v = 0; v < graph.values.size(); ++v) {
+    if (!plan.coded[v] || graph[v].is_constant()) continue;
+    TensorType& type = graph[v].type;
+    type.dtype = wide[v] ? DType::i16 : DType::i8;
+    type.scales = wide[v] ? symmetric_scales(std::max(-ranges[v].lowest, ranges[v].highest), DType::i16)
+                          : affine_scales(ranges[v], DType::i8);
+  }
+  quantise_weights(graph, plan, options.per_channel);
+  drop_dead(graph);
+  return graph;
+}
+
+}  // namespace tosaic

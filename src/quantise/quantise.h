@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stage 3, quantise: ATen -> ATen with scales on types. Post-training: the float program runs on sample inputs,
+// its tensors are observed, and each gets the integers that its operator's Rule asks for. Programs that PT2E
+// quantised already carry their scales and only pass through `insert_boundaries`.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/tensor.h"
+#include "ops/tosa_op.h"
+
+namespace tosaic {
+
+using Sink = std::function<void(Diagnostic)>;
+
+enum class Scheme : std::uint8_t { int8, int16x8 };        // dtype of activations; weights are int8 in both
+enum class Observer : std::uint8_t { histogram, minmax };  // histogram: the range with the least squared error
+
+struct QuantiseOptions {
+  Scheme scheme = Scheme::int8;
+  Observer observer = Observer::histogram;
+  bool per_channel = true;        // weights: one scale per output channel
+  bool wide_inside = true;        // inner tensors of composites (softmax, layer norm) in int16
+  int threads = 0;
+  std::function<void(std::size_t done, std::size_t total)> progress;  // samples calibrated
+};
+
+// Each sample holds one tensor per graph input. Errors: calibrate.no-samples, calibrate.sample-type.
+Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samples, const QuantiseOptions& options, const Sink& sink);
+
+// Is there a scale on any of the graph's types?
+bool is_quantised(const Graph& graph);
+
+// Its steps:
+// Composites (Rule::inside) become the operators that their lowering calls, until none is left. `inner[v]` is set
+// for values that did not exist before.
+Status expand_composites(Graph& graph, std::vector<char>& inner);
+// What the program takes and gives: what it says itself; floats around a quantised body; the body's codes.
+enum class Io : std::uint8_t { as_written, floats, codes };
+// Where a float node meets quantised ones, and at the graph's own ends as `io` says, explicit
+// quantise/dequantise nodes go between.
+void insert_boundaries(Graph& graph, Io io);
+
+}  // namespace tosaic
