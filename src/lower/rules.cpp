@@ -15,7 +15,7 @@ using Operands = std::vector<std::optional<Val>>;
 bool is_real(const TensorType& t) { return is_float(t.dtype) && !t.quantised(); }
 
 // What the rules share: one node being lowered.
-struct Lowering {
+struct IntegerForm {
   Builder& b;
   const Node& node;
   const FoundOp found;
@@ -157,7 +157,7 @@ struct Lowering {
 Vals lower_node(Builder& b, const Node& node, std::vector<std::optional<Val>> operands, const std::vector<TensorType>& declared) {
   FoundOp found = find_aten(node.op);
   if (!found.op) b.refuse("aten.unknown-operator", fmt::format("operator {} is not known to tosaic", node.op));
-  Lowering lowering{b, node, found, declared};
+  IntegerForm form{b, node, found, declared};
   bool in = std::any_of(operands.begin(), operands.end(), [](const auto& v) { return v && v->type().quantised(); });
   bool out = std::any_of(declared.begin(), declared.end(), [](const TensorType& t) { return t.quantised(); });
   if (node.op.starts_with("quantized_decomposed.")) {  // real conversions: their operand's codes are plain integers
@@ -166,17 +166,17 @@ Vals lower_node(Builder& b, const Node& node, std::vector<std::optional<Val>> op
         TensorType type = v->type().with(std::optional<Scales>{});
         v = b.relabelled(*v, type);
       }
-    return lowering.plain(std::move(operands));
+    return form.plain(std::move(operands));
   }
-  if (!in && !out) return lowering.plain(std::move(operands));
+  if (!in && !out) return form.plain(std::move(operands));
   switch (found.op->rule) {
-    case Rule::pointwise: return lowering.pointwise(operands);
-    case Rule::transparent: return lowering.declared_types(lowering.plain(std::move(operands)));
-    case Rule::sum: return lowering.sum(std::move(operands));
-    case Rule::product: return lowering.product(std::move(operands));
-    case Rule::accumulate: return lowering.accumulate(std::move(operands));
-    case Rule::joined: return lowering.joined(std::move(operands));
-    case Rule::index: return lowering.plain(std::move(operands));
+    case Rule::pointwise: return form.pointwise(operands);
+    case Rule::transparent: return form.declared_types(form.plain(std::move(operands)));
+    case Rule::sum: return form.sum(std::move(operands));
+    case Rule::product: return form.product(std::move(operands));
+    case Rule::accumulate: return form.accumulate(std::move(operands));
+    case Rule::joined: return form.joined(std::move(operands));
+    case Rule::index: return form.plain(std::move(operands));
     case Rule::inside:
       b.refuse("quantise.composite", fmt::format("{} is a composite whose inner tensors have no scales", node.op));
     case Rule::float_only: b.refuse("quantise.float-only", fmt::format("{} has no integer form", node.op));
