@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stage 4, partition: which nodes the target takes (proved by lowering each by itself), grouped into convex
+// regions. Whatever stays behind keeps the reason.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ops/tosa_op.h"
+
+namespace tosaic {
+
+struct Placement {
+  int region = -1;      // -1: stays behind
+  Diagnostic reason;    // why, when it stays behind
+};
+
+struct Partition {
+  Graph outer;                        // the nodes that stay, and one "delegate" node per region, attr region=k
+  std::vector<Graph> regions;         // ATen graphs; inputs and outputs as their delegate node's
+  std::vector<Placement> placements;  // one per node of the graph that was partitioned
+};
+
+Partition partition(const Graph& graph, const tosa::Spec& spec);
+
+}  // namespace tosaic

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// TOSA itself: the payload is the TOSA flatbuffer, which tosaic, tosa_reference_model and Arm's tools run.
+#include "formats/tosa/tosa_file.h"
+#include "targets/target.h"
+
+namespace tosaic {
+namespace {
+
+Result<Bytes> emit(const Graph& graph, const Target&) { return tosa_file::write(graph); }
+
+Target tosa_target(std::string name, std::string summary, const char* spec) {
+  return {std::move(name), std::move(summary), *tosa::Spec::parse(spec), "TOSABackend", emit};
+}
+
+}  // namespace
+
+std::vector<Target> target_tosa() {
+  return {tosa_target("tosa-int", "TOSA 1.0, integer profile with int16 activations and int4 weights", "TOSA-1.0+INT+int16+int4"),
+          tosa_target("tosa-fp", "TOSA 1.0, floating-point profile", "TOSA-1.0+FP")};
+}
+
+}  // namespace tosaic

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A target: what it accepts (a TOSA specification) and what it emits. One file per target defines one function
+// `std::vector<Target> target_<file>()`; CMake lists them.
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "ir/graph.h"
+#include "ops/tosa_op.h"
+
+namespace tosaic {
+
+struct Target {
+  std::string name;         // as the user writes it: "tosa-int"
+  std::string summary;
+  tosa::Spec spec;
+  std::string delegate_id;  // who runs the payload: "TOSABackend"
+  // The payload of one lowered and tidied region.
+  Result<Bytes> (*emit)(const Graph& tosa, const Target& target) = nullptr;
+  bool integer() const { return spec.has(tosa::Feature::pro_int) && !spec.has(tosa::Feature::pro_fp); }
+};
+
+const std::vector<Target>& all_targets();
+// By name, with the specification replaced when `spec` is not empty. An unknown name lists the nearest ones.
+Result<Target> find_target(const std::string& name, const std::string& spec);
+
+}  // namespace tosaic
