@@ -28,6 +28,7 @@ Op tosa_identity() {
       .infer = infer,
       .eval = eval,
       .shape_only_transparent = true,
+      .elementwise = true,
   };
 }
 }  // namespace tosaic::tosa

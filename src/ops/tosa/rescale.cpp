@@ -151,6 +151,7 @@ Op tosa_rescale() {
       .infer = infer,
       .check = check,
       .eval = eval,
+      .elementwise = true,
   };
 }
 }  // namespace tosaic::tosa

@@ -50,6 +50,7 @@ Op tosa_table() {
       .infer = infer,
       .check = check,
       .eval = eval,
+      .elementwise = true,
   };
 }
 }  // namespace tosaic::tosa
