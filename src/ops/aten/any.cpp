@@ -28,7 +28,8 @@ AtenOp aten_any() {
                      "dim: b(2,3,4), -1",
                      "dims: b(2,3,4), [0,2], True",
                      "default: i(0,1,3)",
-                     "all: b(2,2)",
-                     "all.dim: b(3,2), 1, True"}};
+                     "all.default: b(2,2)",
+                     "all.dim: b(3,2), 1, True",
+                     "all.dims: b(2,3,2), [0,-1]"}};
 }
 }  // namespace tosaic

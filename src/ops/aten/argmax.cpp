@@ -23,7 +23,7 @@ AtenOp aten_argmax() {
                      "x(3,7), 0, True",
                      "x(2,3,4)",
                      "i(-20,20,4,5), -1",
-                     "argmin: x(3,7), 1",
-                     "argmin: i(-20,20,4,5), -1"}};
+                     "argmin.default: x(3,7), 1",
+                     "argmin.default: i(-20,20,4,5), -1"}};
 }
 }  // namespace tosaic

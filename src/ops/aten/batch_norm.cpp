@@ -44,6 +44,11 @@ AtenOp aten_batch_norm() {
           .domain = {"x(2,3,4,4), x(3), x(3), x(3), u(0.5,2,3), False, 0.1, 1e-5, True",
                      "x(2,3,4), None, None, x(3), u(0.5,2,3), False, 0.1, 1e-3, True",
                      "x(4,3), x(3), None, x(3), u(0.5,2,3), False, 0.1, 1e-5, True",
-                     "x(2,3,4), x(3), x(3), None, None, True, 0.1, 1e-5, True"}};
+                     "x(2,3,4), x(3), x(3), None, None, True, 0.1, 1e-5, True",
+                     "_native_batch_norm_legit_no_training.default: x(2,3,4,4), const(x(3)), const(x(3)), const(x(3)), const(u(0.5,2,3)), 0.1, 1e-5 # results=1: the saved statistics are empty in inference",
+                     "_native_batch_norm_legit.no_stats: x(2,3,4), x(3), x(3), True, 0.1, 1e-5",
+                     "native_batch_norm.default: x(2,3,4), x(3), x(3), x(3), u(0.5,2,3), False, 0.1, 1e-5 # results=1: the saved statistics are empty in inference",
+                     "_native_batch_norm_legit.default: x(2,3,4), x(3), x(3), x(3), u(0.5,2,3), False, 0.1, 1e-5 # results=1: the saved statistics are empty in inference",
+                     "_batch_norm_no_update.default: x(2,3,4), x(3), x(3), x(3), u(0.5,2,3), 0.1, 1e-5 # results=1: the saved statistics are empty in inference"}};
 }
 }  // namespace tosaic

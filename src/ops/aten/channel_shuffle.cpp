@@ -21,6 +21,7 @@ AtenOp aten_channel_shuffle() {
           .rule = Rule::transparent,
           .lower = {lower},
           .domain = {"x(1,6,2,2), 2",
-                     "x(2,6,3), 3"}};
+                     "x(2,6,3), 3",
+                     "native_channel_shuffle.default: x(1,4,2,2), 2"}};
 }
 }  // namespace tosaic

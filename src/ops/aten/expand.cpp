@@ -26,6 +26,8 @@ AtenOp aten_expand() {
           .domain = {"x(3,1), [3,4]",
                      "x(3,1), [2,-1,4]",
                      "x(1), [5]",
-                     "b(1,2), [3,2]"}};
+                     "b(1,2), [3,2]",
+                     "expand_copy.default: x(3,1), [3,2]",
+                     "broadcast_to.default: x(3), [2,3]"}};
 }
 }  // namespace tosaic

@@ -26,6 +26,6 @@ AtenOp aten_flatten() {
           .domain = {"x(2,3,4), 1",
                      "x(2,3,4)",
                      "x(2,3,4,5), 1, -2",
-                     "ravel: x(2,3)"}};
+                     "ravel.default: x(2,3)"}};
 }
 }  // namespace tosaic

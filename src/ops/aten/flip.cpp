@@ -29,6 +29,7 @@ AtenOp aten_flip() {
           .lower = {lower},
           .domain = {"x(3,4), [0]",
                      "x(2,3,4), [-1,0]",
-                     "fliplr: x(2,3)"}};
+                     "fliplr.default: x(2,3)",
+                     "flipud.default: x(3,2)"}};
 }
 }  // namespace tosaic

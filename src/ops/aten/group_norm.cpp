@@ -31,6 +31,6 @@ AtenOp aten_group_norm() {
           .domain = {"x(2,6,3,3), 3, x(6), x(6)",
                      "x(1,4,5), 1",
                      "x(2,4), 2, x(4), None",
-                     "native_group_norm: x(1,4,2,3), x(4), x(4), 1, 4, 6, 2, 1e-5"}};
+                     "native_group_norm.default: x(1,4,2,3), x(4), x(4), 1, 4, 6, 2, 1e-5"}};
 }
 }  // namespace tosaic

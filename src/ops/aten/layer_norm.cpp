@@ -23,6 +23,6 @@ AtenOp aten_layer_norm() {
                      "x(2,3,4), [3,4], x(3,4), None",
                      "x(2,6), [6]",
                      "u(100,101,2,16), [16]",
-                     "native_layer_norm: x(2,3,8), [8], x(8), x(8), 1e-5"}};
+                     "native_layer_norm.default: x(2,3,8), [8], x(8), x(8), 1e-5"}};
 }
 }  // namespace tosaic

@@ -25,6 +25,6 @@ AtenOp aten_log_softmax() {
           .lower = {lower},
           .domain = {"int: x(2,5), 1",
                      "int: u(80,120,2,3), -1",
-                     "_log_softmax: x(3,4), 0, False"}};
+                     "_log_softmax.default: x(3,4), 0, False"}};
 }
 }  // namespace tosaic

@@ -42,6 +42,8 @@ AtenOp aten_movedim() {
           .lower = {lower},
           .domain = {"int: x(2,3,4), 0, -1",
                      "intlist: x(2,3,4,5), [0,1], [3,0]",
-                     "intlist: x(2,3,4), [-1], [0]"}};
+                     "intlist: x(2,3,4), [-1], [0]",
+                     "moveaxis.int: x(2,3,4), 2, 0",
+                     "moveaxis.intlist: x(2,3,4), [0,1], [1,2]"}};
 }
 }  // namespace tosaic

@@ -21,6 +21,7 @@ AtenOp aten_narrow() {
           .rule = Rule::transparent,
           .lower = {lower},
           .domain = {"x(5,3), 0, 1, 3",
-                     "x(2,5), -1, -2, 2"}};
+                     "x(2,5), -1, -2, 2",
+                     "narrow_copy.default: x(4,3), 1, 1, 2"}};
 }
 }  // namespace tosaic

@@ -27,6 +27,6 @@ AtenOp aten_permute() {
           .domain = {"x(2,3,4), [2,0,1]",
                      "x(2,3,4,5), [0,-1,1,2]",
                      "x(3), [0]",
-                     "permute_copy: x(2,3), [1,0]"}};
+                     "permute_copy.default: x(2,3), [1,0]"}};
 }
 }  // namespace tosaic

@@ -36,6 +36,6 @@ AtenOp aten_pixel_shuffle() {
           .lower = {lower},
           .domain = {"x(1,8,2,3), 2",
                      "x(9,2,2), 3",
-                     "pixel_unshuffle: x(1,2,4,6), 2"}};
+                     "pixel_unshuffle.default: x(1,2,4,6), 2"}};
 }
 }  // namespace tosaic

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {
@@ -19,7 +20,7 @@ Val product(Builder& b, Val x, int axis) {
 }
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
-  if (auto dtype = call.dtype("dtype")) x = b.cast(x, *dtype == DType::i64 ? DType::i32 : *dtype);
+  if (auto dtype = call.dtype("dtype")) x = b.cast(x, promotion::narrowed(*dtype));
   if (call.overload() == "default") {
     if (x.rank() == 0) return x;
     return b.reshape(product(b, b.reshape(x, {x.shape().elements()}), 0), {});

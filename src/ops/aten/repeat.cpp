@@ -27,6 +27,6 @@ AtenOp aten_repeat() {
           .lower = {lower},
           .domain = {"x(2,3), [2,1]",
                      "x(2,3), [4,1,2]",
-                     "tile: x(2,3), [2]"}};
+                     "tile.default: x(2,3), [2]"}};
 }
 }  // namespace tosaic

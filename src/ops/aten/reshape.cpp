@@ -19,6 +19,7 @@ AtenOp aten_reshape() {
           .domain = {"x(2,3,4), [4,6]",
                      "x(2,3,4), [-1]",
                      "x(5), [1,5,1]",
-                     "i(-9,9,2,3), [3,-1]"}};
+                     "i(-9,9,2,3), [3,-1]",
+                     "_reshape_copy.default: x(2,6), [3,4]"}};
 }
 }  // namespace tosaic

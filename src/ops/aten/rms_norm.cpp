@@ -32,6 +32,7 @@ AtenOp aten_rms_norm() {
           .lower = {lower},
           .domain = {"x(2,3,8), [8], x(8)",
                      "x(2,6), [6], None, 1e-6",
-                     "x(2,3,4), [3,4], x(3,4), 1e-5"}};
+                     "x(2,3,4), [3,4], x(3,4), 1e-5",
+                     "_fused_rms_norm.default: x(2,3,8), [8], x(8), 1e-6"}};
 }
 }  // namespace tosaic

@@ -19,6 +19,7 @@ AtenOp aten_select() {
           .lower = {lower},
           .domain = {"x(3,4), 0, 1",
                      "x(2,3,4), -1, -1",
-                     "x(5), 0, 2"}};
+                     "x(5), 0, 2",
+                     "select_copy.int: x(3,4), 1, -2"}};
 }
 }  // namespace tosaic

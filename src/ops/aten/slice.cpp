@@ -24,6 +24,7 @@ AtenOp aten_slice() {
                      "x(2,7), -1, 1, 7, 3",
                      "x(2,10), 1, 1, 10, 4",
                      "x(7), 0, 0, 7, 4",
-                     "b(2,5), 1, None, 3"}};
+                     "b(2,5), 1, None, 3",
+                     "slice_copy.Tensor: x(2,7), 1, 2, 6"}};
 }
 }  // namespace tosaic

@@ -27,6 +27,7 @@ AtenOp aten_softmax() {
           .domain = {"int: x(2,5), 1",
                      "int: x(2,3,4), 0",
                      "int: u(80,120,2,3), -1",
-                     "_softmax: x(3,4), -1, False"}};
+                     "_softmax.default: x(3,4), -1, False",
+                     "_safe_softmax.default: x(2,3), -1"}};
 }
 }  // namespace tosaic

@@ -28,6 +28,8 @@ AtenOp aten_split() {
           .domain = {"Tensor: x(5,3), 2",
                      "Tensor: x(2,6), 3, -1",
                      "sizes: x(5,3), [1,4]",
-                     "split_with_sizes: x(2,6), [1,2,3], 1"}};
+                     "split_with_sizes.default: x(2,6), [1,2,3], 1",
+                     "split_copy.Tensor: x(5,3), 2",
+                     "split_with_sizes_copy.default: x(5,3), [3,2]"}};
 }
 }  // namespace tosaic

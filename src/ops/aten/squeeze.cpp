@@ -27,6 +27,10 @@ AtenOp aten_squeeze() {
           .domain = {"default: x(1,3,1,2)",
                      "dim: x(1,3,1,2), -2",
                      "dim: x(1,3,1,2), 1",
-                     "dims: x(1,3,1,2), [0,2]"}};
+                     "dims: x(1,3,1,2), [0,2]",
+                     "squeeze_copy.default: x(1,3,1)",
+                     "squeeze_copy.dim: x(1,3,1), 0",
+                     "squeeze_copy.dims: x(1,3,1), [0,-1]",
+                     "dims: x(1,3), []"}};
 }
 }  // namespace tosaic

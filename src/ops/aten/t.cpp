@@ -24,6 +24,7 @@ AtenOp aten_t() {
           .lower = {lower},
           .domain = {"x(2,3)",
                      "x(4)",
-                     "numpy_T: x(2,3,4)"}};
+                     "numpy_T.default: x(2,3,4)",
+                     "t_copy.default: x(2,3)"}};
 }
 }  // namespace tosaic

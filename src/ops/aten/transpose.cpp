@@ -27,6 +27,8 @@ AtenOp aten_transpose() {
           .domain = {"x(2,3,4), 0, 2",
                      "x(2,3,4), -1, -2",
                      "b(3,2), 0, 1",
-                     "swapaxes: x(2,3), 0, 1"}};
+                     "swapaxes.default: x(2,3), 0, 1",
+                     "transpose_copy.int: x(2,3), 0, 1",
+                     "swapdims.default: x(2,3,4), 1, -1"}};
 }
 }  // namespace tosaic

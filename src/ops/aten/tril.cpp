@@ -25,7 +25,7 @@ AtenOp aten_tril() {
           .lower = {lower},
           .domain = {"x(4,4)",
                      "x(2,3,5), 1",
-                     "triu: x(4,3), -1",
-                     "triu: i(-9,9,3,3), 2"}};
+                     "triu.default: x(4,3), -1",
+                     "triu.default: i(-9,9,3,3), 2"}};
 }
 }  // namespace tosaic

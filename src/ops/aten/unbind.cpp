@@ -19,6 +19,7 @@ AtenOp aten_unbind() {
           .rule = Rule::transparent,
           .lower = {lower},
           .domain = {"x(3,2)",
-                     "x(2,3,2), -2"}};
+                     "x(2,3,2), -2",
+                     "unbind_copy.int: x(2,3), 1"}};
 }
 }  // namespace tosaic

@@ -17,6 +17,7 @@ AtenOp aten_unsqueeze() {
           .lower = {lower},
           .domain = {"x(2,3), 0",
                      "x(2,3), -1",
-                     "x(2,3), -2"}};
+                     "x(2,3), -2",
+                     "unsqueeze_copy.default: x(2,3), 1"}};
 }
 }  // namespace tosaic

@@ -25,6 +25,8 @@ AtenOp aten_var_mean() {
           .domain = {"default: x(2,3,4)",
                      "dim: x(2,3,4), [1]",
                      "correction: x(2,3,4), [-1], correction=0, keepdim=True",
-                     "std_mean: x(4,3)"}};
+                     "std_mean.default: x(4,3)",
+                     "std_mean.dim: x(2,5), [1], False",
+                     "std_mean.correction: x(2,5), [0], correction=0"}};
 }
 }  // namespace tosaic

@@ -20,7 +20,7 @@ AtenOp aten_view() {
           .domain = {"x(2,3,4), [6,4]",
                      "x(2,3,4), [-1,2]",
                      "x(1,1), []",
-                     "view_copy: x(8), [2,2,2]",
-                     "_unsafe_view: x(2,6), [3,-1]"}};
+                     "view_copy.default: x(8), [2,2,2]",
+                     "_unsafe_view.default: x(2,6), [3,-1]"}};
 }
 }  // namespace tosaic

@@ -12,6 +12,7 @@ AtenOp aten_view_as() {
           .summary = "the same elements in row-major order under the shape of another tensor",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(2,6), x(3,4)"}};
+          .domain = {"x(2,6), x(3,4)",
+                     "reshape_as.default: x(2,6), x(4,3)"}};
 }
 }  // namespace tosaic

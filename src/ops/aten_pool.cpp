@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_pool.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <limits>
+
+#include "ops/aten_slicing.h"
+
+namespace tosaic {
+namespace {
+using Ints = std::vector<std::int64_t>;
+
+// Windows must end where the input does (spec MAX_POOL2D: the output size divides exactly): more padding where
+// the last one hangs over, less padding or input where some elements are never reached.
+Val fitted(Builder& b, Val x, int axis, std::int64_t overhang, std::int64_t& pad_after) {
+  if (overhang >= 0 || pad_after + overhang >= 0) {
+    pad_after += overhang;
+    return x;
+  }
+  const std::int64_t cut = -overhang - pad_after;
+  pad_after = 0;
+  return b.slice_axis(x, axis, 0, x.dim(axis) - cut);
+}
+
+struct Fitted {
+  Val x;
+  Ints pads;  // top, bottom, left, right
+};
+Fitted fit(Builder& b, const std::string& op, Val x, const Pooling& p) {
+  Fitted f{x, {p.padding[0], p.padding[0], p.padding[1], p.padding[1]}};
+  for (int i = 0; i < 2; ++i) {
+    const auto k = static_cast<std::size_t>(i);
+    const Coverage c = coverage(b, op, x.dim(1 + i), p.kernel[k], p.stride[k], p.padding[k], p.dilation[k], p.ceil_mode);
+    f.x = fitted(b, f.x, 1 + i, c.overhang, f.pads[2 * k + 1]);
+  }
+  return f;
+}
+
+// A dilated maximum: each of the dilation's phases is a tensor of its own, pooled without dilation and stride; the
+// phases are then laid together again and every stride-th result is kept.
+Val dilated_max(Builder& b, Val x, const Ints& pads, const Pooling& p) {
+  const double lowest = -std::numeric_limits<double>::infinity();
+  const std::int64_t dy = p.dilation[0], dx = p.dilation[1];
+  const std::int64_t h = x.dim(1) + pads[0] + pads[1], w = x.dim(2) + pads[2] + pads[3];
+  const std::int64_t extra_h = (dy - h % dy) % dy, extra_w = (dx - w % dx) % dx;
+  x = b.pad(x, {0, pads[0], pads[2], 0}, {0, pads[1] + extra_h, pads[3] + extra_w, 0}, lowest);
+  const std::int64_t n = x.dim(0), rows = (h + extra_h) / dy, columns = (w + extra_w) / dx, c = x.dim(3);
+  Val phases = b.reshape(b.transpose(b.reshape(x, {n, rows, dy, columns, dx, c}), {0, 2, 4, 1, 3, 5}), {n * dy * dx, rows, columns, c});
+  Val pooled = b.max_pool2d(phases, p.kernel, {1, 1}, {0, 0, 0, 0});
+  const std::int64_t oh = pooled.dim(1), ow = pooled.dim(2);
+  Val y = b.reshape(b.transpose(b.reshape(pooled, {n, dy, dx, oh, ow, c}), {0, 3, 1, 4, 2, 5}), {n, oh * dy, ow * dx, c});
+  const std::int64_t reach_h = h - (p.kernel[0] - 1) * dy, reach_w = w - (p.kernel[1] - 1) * dx;
+  y = strided_slice(y, 1, 0, (reach_h - 1) / p.stride[0] + 1, p.stride[0]);
+  return strided_slice(y, 2, 0, (reach_w - 1) / p.stride[1] + 1, p.stride[1]);
+}
+
+}  // namespace
+
+Pooling pooling_of(Builder& b, const Call& call, int spatial) {
+  Pooling p;
+  p.kernel = call.spread("kernel_size", spatial);
+  p.stride = call.spread("stride", spatial);
+  if (p.stride.empty()) p.stride = p.kernel;
+  p.padding = call.spread("padding", spatial);
+  p.dilation = call.schema().argument("dilation") ? call.spread("dilation", spatial) : Ints(static_cast<std::size_t>(spatial), 1);
+  p.ceil_mode = call.flag("ceil_mode");
+  const std::string& op = call.schema().name;
+  for (std::size_t i = 0; i < p.kernel.size(); ++i)
+    if (p.kernel[i] < 1 || p.stride[i] < 1 || p.dilation[i] < 1 || p.padding[i] < 0 || 2 * p.padding[i] > p.kernel[i])
+      b.refuse("aten." + op + ".arguments", fmt::format("kernel {}, stride {}, dilation {}, padding {} (at most half the kernel)",
+                                                        p.kernel[i], p.stride[i], p.dilation[i], p.padding[i]));
+  if (spatial == 1) {
+    p.kernel.insert(p.kernel.begin(), 1);
+    p.stride.insert(p.stride.begin(), 1);
+    p.padding.insert(p.padding.begin(), 0);
+    p.dilation.insert(p.dilation.begin(), 1);
+  }
+  return p;
+}
+
+Coverage coverage(Builder& b, const std::string& op, std::int64_t size, std::int64_t kernel, std::int64_t stride,
+                  std::int64_t padding, std::int64_t dilation, bool ceil_mode) {
+  const std::int64_t span = (kernel - 1) * dilation + 1, room = size + 2 * padding - span;
+  if (room < 0)
+    b.refuse("aten." + op + ".kernel-size", fmt::format("a window of {} does not fit the padded input of {}", span, size + 2 * padding));
+  std::int64_t outputs = room / stride + 1;
+  if (ceil_mode && room % stride != 0) {
+    ++outputs;
+    if ((outputs - 1) * stride >= size + padding) --outputs;  // a window must start inside the input or its left padding
+  }
+  return {outputs, (outputs - 1) * stride + span - size - 2 * padding};
+}
+
+Val max_pooled(Builder& b, const std::string& op, Val x, const Pooling& p) {
+  Fitted f = fit(b, op, x, p);
+  if (p.dilation[0] != 1 || p.dilation[1] != 1) return dilated_max(b, f.x, f.pads, p);
+  return b.max_pool2d(f.x, p.kernel, p.stride, f.pads);
+}
+
+// AVG_POOL2D divides by the number of elements inside the input. PyTorch also counts the padding when
+// count_include_pad, but never what ceil_mode hangs over; divisor_override replaces the count.
+Val avg_pooled(Builder& b, const std::string& op, Val x, const Pooling& p) {
+  Fitted f = fit(b, op, x, p);
+  const bool padded = p.padding[0] != 0 || p.padding[1] != 0;
+  if (p.divisor) {
+    if (*p.divisor == 0) b.refuse("aten." + op + ".divisor", "divisor_override is 0");
+    x = b.pad(f.x, {0, f.pads[0], f.pads[2], 0}, {0, f.pads[1], f.pads[3], 0}, 0.0);
+    const double factor = static_cast<double>(p.kernel[0] * p.kernel[1]) / static_cast<double>(*p.divisor);
+    return b.scaled(b.avg_pool2d(x, p.kernel, p.stride, {0, 0, 0, 0}), factor);
+  }
+  if (p.count_include_pad && padded) {
+    const std::int64_t bottom = std::min(f.pads[1], p.padding[0]), right = std::min(f.pads[3], p.padding[1]);
+    x = b.pad(f.x, {0, f.pads[0], f.pads[2], 0}, {0, bottom, right, 0}, 0.0);
+    return b.avg_pool2d(x, p.kernel, p.stride, {0, f.pads[1] - bottom, 0, f.pads[3] - right});
+  }
+  return b.avg_pool2d(f.x, p.kernel, p.stride, f.pads);
+}
+
+namespace {
+// Consecutive outputs whose bins have one length and one distance: a plain pool over a slice.
+struct Run {
+  std::int64_t start, length, stride, count;
+};
+std::vector<Run> runs_of(std::int64_t in, std::int64_t out) {
+  std::vector<Run> runs;
+  for (std::int64_t i = 0; i < out; ++i) {
+    const std::int64_t start = i * in / out, length = ((i + 1) * in + out - 1) / out - start;
+    if (!runs.empty()) {
+      Run& last = runs.back();
+      const std::int64_t distance = start - (last.start + (last.count - 1) * last.stride);
+      if (last.length == length && distance > 0 && (last.count == 1 || distance == last.stride)) {
+        last.stride = distance;
+        ++last.count;
+        continue;
+      }
+    }
+    runs.push_back({start, length, 1, 1});
+  }
+  return runs;
+}
+}  // namespace
+
+Val adaptive_pooled(Builder& b, const std::string& op, Val x, Ints outputs, Pool kind) {
+  for (auto n : outputs)
+    if (n < 1) b.refuse("aten." + op + ".output-size", fmt::format("output size {}", n));
+  std::vector<Val> rows;
+  for (const Run& y : runs_of(x.dim(1), outputs[0])) {
+    Val band = b.slice_axis(x, 1, y.start, (y.count - 1) * y.stride + y.length);
+    std::vector<Val> parts;
+    for (const Run& r : runs_of(x.dim(2), outputs[1])) {
+      Val part = b.slice_axis(band, 2, r.start, (r.count - 1) * r.stride + r.length);
+      parts.push_back(kind == Pool::average ? b.avg_pool2d(part, {y.length, r.length}, {y.stride, r.stride}, {0, 0, 0, 0})
+                                            : b.max_pool2d(part, {y.length, r.length}, {y.stride, r.stride}, {0, 0, 0, 0}));
+    }
+    rows.push_back(b.concat(parts, 2));
+  }
+  return b.concat(rows, 1);
+}
+
+}  // namespace tosaic
