@@ -135,6 +135,7 @@ Result<Schema> parse_schema(std::string_view text) {
     schema.arguments.push_back(std::move(a));
   }
   std::string_view returns = trimmed(text.substr(arrow + 2));
+  schema.view = returns.find("(a)") != std::string_view::npos;
   if (!returns.empty() && returns.front() == '(') returns = returns.substr(1, returns.size() - 2);
   for (auto part : split_arguments(returns)) {
     bool written = false;

@@ -28,6 +28,7 @@ struct Schema {
   std::vector<SchemaArgument> arguments;
   std::vector<std::string> returns;  // types: "Tensor", "Tensor[]"
   bool in_place = false;  // name ends in '_' and self is written
+  bool view = false;      // the result looks at self's memory: it returns Tensor(a)
   std::string full_name() const { return ns + "." + name + "." + overload; }
   const SchemaArgument* argument(std::string_view name) const;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A zip archive over a mapped file: the central directory, entries as views (stored) or inflated (deflate, via
-// zlib). Zip64 is read. Local headers' sizes are never trusted.
+// zlib). Zip64 is read. Local headers' sizes are never trusted. Checksums are not compared: PyTorch can be told
+// to write none (torch.serialization.set_crc32_options), and hashing the weights costs more than reading them.
 #pragma once
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ class Archive {
   Bytes file_;
   std::string name_;
   std::vector<Entry> entries_;
+  std::vector<std::uint32_t> by_name_;  // indices of entries_, sorted by name
 };
 
 }  // namespace tosaic::zip

@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "read/program_graph.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <unordered_map>
+
+#include "ir/tensor.h"
+#include "ops/op.h"
+#include "read/node_location.h"
+#include "read/program_arguments.h"
+#include "read/read_error.h"
+
+namespace tosaic {
+namespace {
+
+constexpr int max_nesting = 32;  // graphs inside graphs
+
+// "torch.ops.aten.add.Tensor" -> "aten.add.Tensor"; "_operator.mul" stays.
+std::string op_name(std::string_view target) {
+  constexpr std::string_view prefix = "torch.ops.";
+  return std::string(target.starts_with(prefix) ? target.substr(prefix.size()) : target);
+}
+
+// Operators that we have no schema of: PyTorch's naming says which ones write to their first tensor.
+bool name_says_in_place(std::string_view op) {
+  const auto name = op.substr(0, op.rfind('.'));
+  return name.size() > 1 && name.ends_with('_') && !name.ends_with("__");
+}
+
+[[noreturn]] void unsupported(const std::string& construct, const std::string& hint, const LocRef& loc = {}) {
+  fail(located(error("pt2.unsupported-construct", construct + ", which is not supported yet").hint(hint), loc));
+}
+
+class GraphReader {
+ public:
+  GraphReader(const Json& graph, std::string name, const ProgramSource& source, int depth)
+      : json_(graph), source_(source), depth_(depth) {
+    if (depth > max_nesting) fail("pt2.nesting", fmt::format("graphs are nested more than {} deep", max_nesting));
+    graph_.name = std::move(name);
+    for (const auto& [value, meta] : graph.at("tensor_values").members()) types_.emplace(value, meta);
+    if (auto symbols = graph.find("sym_int_values"))
+      for (const auto& [value, content] : symbols->members())
+        if (auto [tag, number] = content.tagged(); tag == "as_int") known_integers_.emplace(value, number.integer());
+  }
+
+  // The whole program: its signature says what inputs and outputs are.
+  Graph read(const Json& signature) {
+    const auto input_specs = signature.at("input_specs").items();
+    const auto inputs = json_.at("inputs").items(), outputs = json_.at("outputs").items();
+    const auto output_specs = signature.at("output_specs").items();
+    if (inputs.size() != input_specs.size())
+      fail("pt2.bad-json", fmt::format("the graph has {} inputs, its signature {}", inputs.size(), input_specs.size()));
+    if (outputs.size() != output_specs.size())
+      fail("pt2.bad-json", fmt::format("the graph has {} outputs, its signature {}", outputs.size(), output_specs.size()));
+    for (const Json& spec : input_specs) read_input_spec(spec);
+    read_nodes();
+    for (const Json& spec : output_specs) read_output_spec(spec);
+    finish_states();
+    return std::move(graph_);
+  }
+
+  // The body of a control flow operator: all inputs and outputs are its operands and results.
+  Graph read_region() {
+    for (const Json& input : json_.at("inputs").items()) {
+      auto [tag, value] = input.tagged();
+      add_input(tag, value);
+    }
+    read_nodes();
+    for (const Json& output : json_.at("outputs").items()) {
+      auto [tag, value] = output.tagged();
+      add_output(tag, value);
+    }
+    return std::move(graph_);
+  }
+
+ private:
+  // What a name stands for: a value, or weights not yet looked at.
+  struct Entry {
+    ValueId id = no_value;
+    std::string_view kind;    // "parameter", "buffer", "constant", "custom object": not yet loaded
+    std::string weight;       // fully qualified name, empty for none
+  };
+
+  void define(std::string_view name, Entry entry) {
+    if (!scope_.emplace(name, std::move(entry)).second)
+      fail("pt2.duplicate-name", fmt::format("two values of graph '{}' are named '{}'", graph_.name, name));
+  }
+  ValueId define_value(std::string_view name, TensorType type) {
+    const ValueId id = graph_.add_value(std::string(name), std::move(type));
+    define(name, {id, "", ""});
+    return id;
+  }
+  TensorType type_of(std::string_view name) {
+    auto meta = types_.find(name);
+    if (meta == types_.end()) fail("pt2.bad-json", fmt::format("tensor_values does not tell the type of '{}'", name));
+    return source_.types.tensor_type(meta->second, fmt::format("tensor '{}'", name));
+  }
+  ValueId define_tensor(std::string_view name) { return define_value(name, type_of(name)); }
+
+  // The value that a name stands for; weights are loaded here, when first used.
+  ValueId use(std::string_view name) {
+    auto found = scope_.find(name);
+    if (found == scope_.end()) fail_undefined(name);
+    Entry& entry = found->second;
+    if (entry.id != no_value) return entry.id;
+    if (entry.kind == "custom object")
+      unsupported(fmt::format("'{}' is a custom class object", name), "export a model of plain tensors");
+    Tensor tensor = source_.weights.load(entry.weight, entry.kind);
+    const TensorType declared = type_of(name);
+    if (declared.dtype != tensor.type.dtype || declared.shape != tensor.type.shape)
+      fail(error("pt2.weight-mismatch", fmt::format("the program takes {} '{}' as {}, but {} is stored", entry.kind, entry.weight,
+                                                    to_string(declared), to_string(tensor.type)))
+               .hint("the file is damaged: save the program again"));
+    entry.id = graph_.add_value(std::string(name), declared, std::move(tensor.data));
+    return entry.id;
+  }
+
+  [[noreturn]] void fail_undefined(std::string_view name) {
+    for (const Json& node : json_.at("nodes").items())
+      for (const Json& output : node.at("outputs").items()) {
+        auto [tag, value] = output.tagged();
+        auto names = tensor_names(tag, value);
+        if (names && std::find(names->begin(), names->end(), name) != names->end())
+          fail("pt2.use-before-definition",
+               fmt::format("value '{}' is used before the node that makes it: the nodes form a cycle or are out of order", name));
+      }
+    fail("pt2.undefined-value", fmt::format("value '{}' is used, but nothing defines it", name));
+  }
+
+  void add_input(std::string_view tag, const Json& value) {
+    if (tag == "as_tensor") graph_.inputs.push_back(define_tensor(value.at("name").text()));
+    else if (auto symbol = symbol_output(tag, value)) graph_.inputs.push_back(define_symbol(tag, *symbol));
+    else if (tag == "as_custom_obj") unsupported("an input is a custom class object", "export a model of plain tensors");
+    // Anything else is a Python number or None that the exported graph already holds as a literal.
+  }
+
+  void add_output(std::string_view tag, const Json& value) {
+    if (auto names = tensor_names(tag, value)) {
+      for (std::string_view name : *names)
+        if (!name.empty()) graph_.outputs.push_back(use(name));
+    } else if (auto symbol = symbol_output(tag, value)) {
+      graph_.outputs.push_back(use(*symbol));
+    } else if (tag != "as_none") {
+      source_.sink(warning("pt2.literal-output", fmt::format("an output of graph '{}' is a Python number, not a tensor; it is left out", graph_.name))
+                       .hint("return torch.tensor(value) to keep it"));
+    }
+  }
+
+  void read_input_spec(const Json& spec) {
+    auto [kind, content] = spec.tagged();
+    if (kind == "user_input") {
+      auto [tag, value] = content.at("arg").tagged();
+      add_input(tag, value);
+    } else if (kind == "parameter") {
+      define_weight(content, "parameter", "parameter_name");
+    } else if (kind == "buffer") {
+      define_weight(content, "buffer", "buffer_name");
+    } else if (kind == "tensor_constant") {
+      define_weight(content, "constant", "tensor_constant_name");
+    } else if (kind == "custom_obj") {
+      define(content.at("arg").at("name").text(), {no_value, "custom object", ""});
+    } else if (kind == "token") {
+      unsupported("the program orders side effects by tokens", "remove operators with side effects before exporting");
+    } else if (kind != "constant_input") {
+      fail("pt2.bad-json", fmt::format("an input of the signature has the unknown kind '{}'", kind));
+    }
+  }
+  void define_weight(const Json& content, std::string_view kind, std::string_view key) {
+    const std::string_view name = content.at("arg").at("name").text();
+    std::string weight(content.at(key).text());
+    if (kind == "buffer") buffers_.emplace(weight, name);
+    define(name, {no_value, kind, std::move(weight)});
+  }
+
+  void read_output_spec(const Json& spec) {
+    auto [kind, content] = spec.tagged();
+    if (kind == "user_output") {
+      auto [tag, value] = content.at("arg").tagged();
+      return add_output(tag, value);
+    }
+    if (kind == "buffer_mutation") {
+      const std::string buffer(content.at("buffer_name").text());
+      auto placeholder = buffers_.find(buffer);
+      if (placeholder == buffers_.end()) fail("pt2.bad-json", fmt::format("the mutated buffer '{}' is no input of the graph", buffer));
+      return set_state(use(placeholder->second), buffer, use(content.at("arg").at("name").text()));
+    }
+    LocRef loc;
+    if (auto argument = content.find("arg"))
+      if (auto name = argument->find("name")) loc = locations_[std::string(name->text())];
+    if (kind == "user_input_mutation")
+      unsupported(fmt::format("the program writes to its own input '{}'", content.at("user_input_name").text()),
+                  "work on a copy in forward(): x = x.clone()", loc);
+    if (kind == "parameter_mutation") unsupported("the program writes to a parameter", "register it as a buffer", loc);
+    if (kind == "loss_output" || kind.starts_with("gradient_"))
+      unsupported("the program is one for training: it returns gradients", "export the model in eval mode", loc);
+    if (kind == "token") unsupported("the program orders side effects by tokens", "remove operators with side effects before exporting", loc);
+    fail("pt2.bad-json", fmt::format("an output of the signature has the unknown kind '{}'", kind));
+  }
+
+  // `buffer` will hold `output` after a run; the same as its input when it is written through a view.
+  void set_state(ValueId input, const std::string& buffer, ValueId output) {
+    for (State& state : graph_.states)
+      if (state.input == input) {
+        state.output = output;
+        return;
+      }
+    graph_.states.push_back({buffer, input, output});
+  }
+  void finish_states() {
+    for (State& state : graph_.states)
+      if (!(graph_[state.output].type == graph_[state.input].type))
+        fail("pt2.bad-json", fmt::format("buffer '{}' of type {} is overwritten by '{}' of type {}", state.name,
+                                         to_string(graph_[state.input].type), graph_[state.output].name, to_string(graph_[state.output].type)));
+  }
+
+  void read_nodes() {
+    const auto nodes = json_.at("nodes").items();
+    graph_.nodes.reserve(nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      Node node;
+      try {
+        node.op = op_name(nodes[i].at("target").text());
+        node.loc = read_location(nodes[i].find("metadata"), node.op, node_name(nodes[i]));
+        read_node(nodes[i], node);
+      } catch (ReadError& e) {
+        // The innermost node is the place; the text tells which one it was even without a source line.
+        Diagnostic why = located(std::move(e.why), node.loc);
+        if (why.notes.empty() || !why.notes.back().starts_with("in node "))
+          why.notes.push_back(fmt::format("in node {} of graph '{}', {}{}", i, graph_.name, node.op.empty() ? "without target" : node.op,
+                                          node.loc && !node.loc->name.empty() ? fmt::format(" ('{}')", node.loc->name) : ""));
+        throw ReadError{std::move(why)};
+      }
+      graph_.nodes.push_back(std::move(node));
+    }
+  }
+
+  // Newer torch names nodes; otherwise the first output's name is as good.
+  static std::string node_name(const Json& node) {
+    if (auto name = node.find("name")) return std::string(name->text());
+    for (const Json& output : node.at("outputs").items()) {
+      auto [tag, value] = output.tagged();
+      if (auto names = tensor_names(tag, value); names && !names->empty()) return std::string(names->front());
+    }
+    return "";
+  }
+
+  struct Argument {
+    std::string_view name, tag;
+    Json value;
+    bool keyword = false;
+  };
+
+  void read_node(const Json& json, Node& node) {
+    std::vector<Argument> arguments;
+    for (const Json& item : json.at("inputs").items()) {
+      auto [tag, value] = item.at("arg").tagged();
+      auto name = item.find("name");
+      auto kind = item.find("kind");
+      arguments.push_back({name ? name->text() : std::string_view(), tag, value, kind && kind->integer() == 2});
+    }
+    const FoundOp found = find_aten(node.op);
+    if (found.schema) read_known(*found.schema, arguments, node);
+    else read_unknown(arguments, node);
+    for (const Json& output : json.at("outputs").items()) read_output(output, node);
+    note_writes(found.schema, node);
+  }
+
+  void read_known(const Schema& schema, const std::vector<Argument>& arguments, Node& node) {
+    std::vector<const Argument*> given(schema.arguments.size(), nullptr);
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      std::size_t index = i;
+      if (!arguments[i].name.empty()) {
+        const SchemaArgument* a = schema.argument(arguments[i].name);
+        index = a ? static_cast<std::size_t>(a - schema.arguments.data()) : given.size();
+      }
+      if (index >= given.size()) {
+        // A newer torch may have given the operator one more argument. A tensor there cannot be ignored.
+        if (tensor_names(arguments[i].tag, arguments[i].value))
+          fail("pt2.unknown-argument", fmt::format("{} has no argument '{}' that tosaic knows of", node.op, arguments[i].name));
+        node.attrs.set(std::string(arguments[i].name), attribute(arguments[i]));
+        continue;
+      }
+      if (given[index]) fail("pt2.duplicate-name", fmt::format("{} is given its argument '{}' twice", node.op, schema.arguments[index].name));
+      given[index] = &arguments[i];
+    }
+    std::vector<std::pair<std::size_t, const Argument*>> numbers;  // operands that are Python numbers
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      const SchemaArgument& a = schema.arguments[i];
+      if (!a.is_tensor()) {
+        if (given[i]) node.attrs.set(a.name, attribute(*given[i]));
+      } else if (!given[i] || given[i]->tag == "as_none") {
+        if (!a.is_tensor_list()) node.inputs.push_back(no_value);
+      } else if (auto names = tensor_names(given[i]->tag, given[i]->value)) {
+        add_operands(*names, node);
+      } else if (auto symbol = symbol_output(given[i]->tag, given[i]->value)) {
+        node.inputs.push_back(use(*symbol));
+      } else if (a.is_tensor_list()) {
+        // PyTorch writes an empty list with the tag of some other type.
+        if (!given[i]->value.items().empty()) fail("pt2.bad-json", fmt::format("argument '{}' must be tensors", a.name));
+      } else {
+        numbers.emplace_back(node.inputs.size(), given[i]);
+        node.inputs.push_back(no_value);
+      }
+    }
+    for (auto [operand, argument] : numbers) node.inputs[operand] = number_operand(*argument, node);
+  }
+
+  void read_unknown(const std::vector<Argument>& arguments, Node& node) {
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      const Argument& a = arguments[i];
+      if (a.tag == "as_graph") {
+        GraphReader body(a.value.at("graph"), std::string(a.value.at("name").text()), source_, depth_ + 1);
+        node.regions.push_back(body.read_region());
+      } else if (auto names = tensor_names(a.tag, a.value)) {
+        add_operands(*names, node);
+      } else {
+        node.attrs.set(a.name.empty() ? fmt::format("arg{}", i) : std::string(a.name), attribute(a));
+      }
+    }
+  }
+
+  void add_operands(const std::vector<std::string_view>& names, Node& node) {
+    for (std::string_view name : names) node.inputs.push_back(name.empty() ? no_value : use(name));
+  }
+
+  // x * 2 arrives as mul.Tensor(x, 2): the number takes x's dtype if that can hold its kind, as in PyTorch's
+  // promotion of numbers, where only the kind (bool, integer, float) counts.
+  ValueId number_operand(const Argument& argument, const Node& node) {
+    const Attr attr = attribute(argument);
+    std::optional<DType> other;
+    for (ValueId v : node.inputs)
+      if (v != no_value && !other) other = graph_[v].type.dtype;
+    TensorType type;
+    Bytes content;
+    if (const auto* real = std::get_if<double>(&attr)) {
+      type.dtype = other && is_float(*other) ? *other : DType::f32;
+      content = constant_bytes(type.dtype, std::span(real, 1));
+    } else if (const auto* integer = std::get_if<std::int64_t>(&attr)) {
+      type.dtype = other && *other != DType::boolean ? *other : DType::i64;
+      content = is_float(type.dtype) ? constant_bytes(type.dtype, std::array{static_cast<double>(*integer)})
+                                     : constant_bytes(type.dtype, std::span(integer, 1));
+    } else if (const auto* flag = std::get_if<bool>(&attr)) {
+      type.dtype = DType::boolean;
+      content = constant_bytes(type.dtype, std::array{static_cast<std::int64_t>(*flag)});
+    } else {
+      fail("pt2.bad-json", fmt::format("argument '{}' must be a tensor or a number, but is '{}'", argument.name, argument.tag));
+    }
+    std::string name = fmt::format("{}_{}", node.loc->name, argument.name);
+    while (types_.contains(name) || scope_.contains(name)) name += "_";
+    return graph_.add_value(own_name(std::move(name)), std::move(type), std::move(content));
+  }
+  // Keeps a made-up name from being made up again.
+  const std::string& own_name(std::string name) {
+    made_names_.push_back(std::make_unique<std::string>(std::move(name)));
+    define(*made_names_.back(), {static_cast<ValueId>(graph_.values.size()), "", ""});
+    return *made_names_.back();
+  }
+
+  Attr attribute(const Argument& argument) {
+    return read_attribute(argument.tag, argument.value, [this](std::string_view name) -> std::optional<std::int64_t> {
+      if (auto known = known_integers_.find(name); known != known_integers_.end()) return known->second;
+      if (!scope_.contains(name)) fail_undefined(name);
+      return std::nullopt;
+    });
+  }
+
+  // The name in as_sym_int{as_name}, as_sym_bool{..}, as_sym_float{..}.
+  static std::optional<std::string_view> symbol_output(std::string_view tag, const Json& value) {
+    if (tag != "as_sym_int" && tag != "as_sym_bool" && tag != "as_sym_float") return std::nullopt;
+    auto [kind, content] = value.tagged();
+    return kind == "as_name" ? std::optional(content.text()) : std::nullopt;
+  }
+  ValueId define_symbol(std::string_view tag, std::string_view name) {
+    return define_value(name, {tag == "as_sym_int" ? DType::i64 : tag == "as_sym_bool" ? DType::boolean : DType::f64, Shape(), std::nullopt});
+  }
+
+  void read_output(const Json& output, Node& node) {
+    auto [tag, value] = output.tagged();
+    if (auto names = tensor_names(tag, value)) {
+      for (std::string_view name : *names) {
+        node.outputs.push_back(name.empty() ? no_value : define_tensor(name));
+        if (!name.empty()) locations_[std::string(name)] = node.loc;
+      }
+    } else if (auto symbol = symbol_output(tag, value)) {
+      node.outputs.push_back(define_symbol(tag, *symbol));
+    } else if (tag == "as_none" || tag == "as_int" || tag == "as_bool" || tag == "as_float" || tag.starts_with("as_sym_")) {
+      node.outputs.push_back(no_value);  // a literal: whoever needs it holds it itself
+    } else {
+      unsupported(fmt::format("{} returns an object that is not a tensor ('{}')", node.op, tag), "export a model of plain tensors", node.loc);
+    }
+  }
+
+  // Remembers which buffers the node changes, directly or through views.
+  void note_writes(const Schema* schema, const Node& node) {
+    if (node.inputs.empty() || node.inputs[0] == no_value) return;
+    const bool writes = schema ? schema->in_place : name_says_in_place(node.op);
+    if (!writes && !(schema && schema->view)) return;
+    auto seen = looks_at_.find(node.inputs[0]);
+    Looks at = seen == looks_at_.end() ? Looks{node.inputs[0], true} : seen->second;
+    at.whole = at.whole && writes;
+    for (ValueId v : node.outputs)
+      if (v != no_value) looks_at_[v] = at;
+    const ValueId root = at.root;
+    // detach_ is no write: it cuts the gradient.
+    if (!writes || !graph_[root].is_constant() || node.op == "aten.detach_.default") return;
+    const Entry& entry = scope_.at(graph_[root].name);
+    if (entry.kind != "buffer") return;
+    set_state(root, entry.weight, at.whole && !node.outputs.empty() && node.outputs[0] != no_value ? node.outputs[0] : root);
+  }
+
+  const Json json_;
+  const ProgramSource& source_;
+  const int depth_;
+  Graph graph_;
+  std::unordered_map<std::string_view, Json> types_;
+  std::unordered_map<std::string_view, std::int64_t> known_integers_;
+  std::unordered_map<std::string_view, Entry> scope_;
+  std::unordered_map<std::string, std::string_view> buffers_;  // buffer name -> placeholder
+  struct Looks {
+    ValueId root;  // the value whose memory it shares
+    bool whole;    // it is that value, element by element: only in-place calls lie between
+  };
+  std::unordered_map<ValueId, Looks> looks_at_;
+  std::unordered_map<std::string, LocRef> locations_;
+  std::vector<std::unique_ptr<std::string>> made_names_;
+};
+
+}  // namespace
+
+Graph read_program_graph(const Json& graph_module, const std::string& name, const ProgramSource& source) {
+  return GraphReader(graph_module.at("graph"), name, source, 1).read(graph_module.at("signature"));
+}
+
+}  // namespace tosaic

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph of an exported program, JSON -> IR. Private to read/.
+#pragma once
+#include <string>
+
+#include "ir/graph.h"
+#include "read/json.h"
+#include "read/program_types.h"
+#include "read/program_weights.h"
+#include "read/pt2.h"
+
+namespace tosaic {
+
+struct ProgramSource {
+  ProgramTypes& types;
+  ProgramWeights& weights;
+  const Sink& sink;
+};
+
+// `graph_module` is the program's: its graph and its signature, which says what each input and output is.
+// Parameters and buffers that no node uses are left out. Throws ReadError.
+//
+// A node's arguments by their schema's names: tensors become operands; a number in a tensor's place becomes a
+// constant of rank 0; sizes known only at run time become SymbolicArguments, and a list that holds some becomes
+// a list of strings; nested lists become their JSON text.
+Graph read_program_graph(const Json& graph_module, const std::string& name, const ProgramSource& source);
+
+}  // namespace tosaic

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// The archive: where each torch version keeps the program, its weights and its sample inputs.
+#include "read/pt2.h"
+
+#include <fmt/format.h>
+
+#include "formats/zip/zip.h"
+#include "read/json.h"
+#include "read/program_graph.h"
+#include "read/read_error.h"
+#include "read/sample_inputs.h"
+
+namespace tosaic {
+namespace {
+
+constexpr std::int64_t schema_major = 8, newest_minor = 20;  // torch._export.serde.schema, torch 2.13
+
+// The records that hold one program.
+struct Records {
+  std::string name;  // of the method
+  std::string program, samples;
+  std::vector<std::pair<std::string, std::string>> configs;  // JSON record, folder of the raw storages
+  std::vector<std::string> pickles;
+};
+
+// Everything lies under one folder, named after the file; torch 2.7 and earlier had none.
+std::string root_of(const zip::Archive& archive) {
+  if (archive.entries().empty() || archive.find("serialized_exported_program.json")) return "";
+  const std::string& first = archive.entries().front().name;
+  const auto slash = first.find('/');
+  return slash == std::string::npos ? "" : first.substr(0, slash + 1);
+}
+
+std::vector<Records> find_programs(const zip::Archive& archive, const std::string& root) {
+  std::vector<Records> found;
+  const std::string folder = root + "models/";
+  for (const zip::Entry& entry : archive.entries()) {
+    if (!entry.name.starts_with(folder) || !entry.name.ends_with(".json")) continue;
+    const std::string model = entry.name.substr(folder.size(), entry.name.size() - folder.size() - 5);
+    Records r;
+    r.name = model == "model" ? "forward" : model;
+    r.program = entry.name;
+    r.samples = root + "data/sample_inputs/" + model + ".pt";
+    for (const char* kind : {"weights", "constants"}) {
+      const std::string data = root + "data/" + kind + "/";
+      r.configs.emplace_back(data + model + "_" + kind + "_config.json", data);
+      r.pickles.push_back(data + model + ".pt");  // torch 2.8
+    }
+    found.push_back(std::move(r));
+  }
+  if (found.empty() && archive.find(root + "serialized_exported_program.json"))
+    found.push_back({"forward", root + "serialized_exported_program.json", root + "serialized_example_inputs.pt", {},
+                     {root + "serialized_state_dict.pt", root + "serialized_constants.pt"}});
+  return found;
+}
+
+std::string_view record_text(const zip::Archive& archive, const std::string& record, Bytes& keep) {
+  const zip::Entry* entry = archive.find(record);
+  if (!entry) return {};
+  keep = value_or_fail(archive.read(*entry));
+  return keep.text();
+}
+
+void check_version(const ExportedProgram& program, const Sink& sink) {
+  const std::string wrote = fmt::format("torch {} (schema {}.{})", program.torch_version.empty() ? "of unknown version" : program.torch_version,
+                                        program.schema_major, program.schema_minor);
+  if (program.schema_major != schema_major)
+    fail(error("pt2.schema-version", fmt::format("the program was saved by {}, but tosaic reads schema {}", wrote, schema_major))
+             .note("torch 2.6 to 2.13 write schema 8")
+             .hint(program.schema_major < schema_major
+                       ? "export the model again with torch 2.9 or later: such old files cannot be loaded by it either"
+                       : "export the model with torch 2.13, or look for a newer tosaic"));
+  if (program.schema_minor > newest_minor)
+    sink(warning("pt2.newer-schema", fmt::format("the program was saved by {}; tosaic knows up to {}.{}", wrote, schema_major, newest_minor))
+             .note("parts that are new in it are not read"));
+}
+
+class ProgramReader {
+ public:
+  ProgramReader(const zip::Archive& archive, const std::string& name, const Sink& sink) : archive_(archive), name_(name), sink_(sink) {}
+
+  ExportedProgram read() {
+    const std::string root = root_of(archive_);
+    Bytes keep;
+    if (auto order = record_text(archive_, root + "byteorder", keep); !order.empty() && order != "little")
+      fail(error("pt2.byte-order", fmt::format("{} was written with byte order '{}'", name_, order)).hint("save it on a little-endian machine"));
+    const auto programs = find_programs(archive_, root);
+    if (programs.empty())
+      fail(error("pt2.no-program", fmt::format("{} is a zip archive, but holds no exported program", name_))
+               .note(fmt::format("none of its {} entries is models/NAME.json", archive_.entries().size()))
+               .hint("write it with torch.export.save(torch.export.export(model, args), path), not torch.save or torch.jit.save"));
+    for (const Records& records : programs) read_method(records);
+    return std::move(program_);
+  }
+
+ private:
+  void read_method(const Records& records) {
+    Bytes keep;
+    const JsonDocument document(record_text(archive_, records.program, keep), records.program);
+    const Json root = document.root();
+    const Json schema = root.at("schema_version");
+    program_.schema_major = schema.at("major").integer();
+    program_.schema_minor = schema.at("minor").integer();
+    if (auto torch = root.find("torch_version")) program_.torch_version = torch->text();
+    check_version(program_, sink_);
+    if (!records.configs.empty() && !archive_.find(records.configs[0].first) && archive_.find(records.pickles[0]))
+      sink_(warning("pt2.old-torch", fmt::format("torch {} saved this program in a layout that was soon replaced", program_.torch_version))
+                .hint("save it again with torch 2.9 or later if anything looks wrong"));
+
+    ProgramWeights weights(archive_, sink_);
+    for (const auto& [config, folder] : records.configs) weights.add_config(config, folder);
+    for (const auto& pickle : records.pickles) weights.add_pickle(pickle);
+    ProgramTypes types(root.find("range_constraints"), sink_);
+    const Json graph_module = root.at("graph_module");
+    Method method;
+    method.name = records.name;
+    method.graph = read_program_graph(graph_module, records.name, {types, weights, sink_});
+    const auto [input_spec, output_spec] = tree_specs(graph_module);
+    if (program_.methods.empty()) {
+      program_.input_spec = input_spec;
+      program_.output_spec = output_spec;
+    }
+    read_samples(records, graph_module, input_spec, method);
+    program_.methods.push_back(std::move(method));
+  }
+
+  // Of the root module's call.
+  static std::pair<std::string_view, std::string_view> tree_specs(const Json& graph_module) {
+    if (auto calls = graph_module.find("module_call_graph"))
+      for (const Json& call : calls->items())
+        if (auto signature = call.find("signature"); signature && call.at("fqn").text().empty())
+          return {signature->at("in_spec").text(), signature->at("out_spec").text()};
+    return {};
+  }
+
+  // They are a convenience: a program is not refused because of them.
+  void read_samples(const Records& records, const Json& graph_module, std::string_view input_spec, Method& method) {
+    const zip::Entry* entry = archive_.find(records.samples);
+    if (!entry || input_spec.empty()) return;
+    try {
+      const Bytes file = value_or_fail(archive_.read(*entry));
+      method.sample_inputs.push_back(read_sample_inputs(file, records.samples, input_spec, graph_module.at("signature"), method.graph));
+    } catch (ReadError& e) {
+      sink_(warning("pt2.sample-inputs", fmt::format("the sample inputs of '{}' are ignored: {}", method.name, e.why.message)));
+    }
+  }
+
+  const zip::Archive& archive_;
+  const std::string& name_;
+  const Sink& sink_;
+  ExportedProgram program_;
+};
+
+}  // namespace
+
+Result<ExportedProgram> read_pt2(const Bytes& bytes, const std::string& name, const Sink& sink) {
+  const Sink quiet = [](Diagnostic) {};
+  TOSAIC_TRY(const zip::Archive archive, zip::Archive::open(bytes, name));
+  try {
+    return ProgramReader(archive, name, sink ? sink : quiet).read();
+  } catch (ReadError& e) {
+    if (e.why.place.file.empty()) e.why.place.file = name;
+    return std::move(e.why);
+  }
+}
+
+Result<ExportedProgram> read_pt2(const std::string& path, const Sink& sink) {
+  TOSAIC_TRY(const Bytes bytes, map_file(path));
+  return read_pt2(bytes, path, sink);
+}
+
+}  // namespace tosaic

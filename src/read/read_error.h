@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the .pt2 reader gives up: deep inside, it throws a ReadError, which read_pt2 catches and returns as its
+// Diagnostic. Private to read/: nothing is thrown across its interface.
+#pragma once
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+
+namespace tosaic {
+
+struct ReadError {
+  Diagnostic why;
+};
+
+[[noreturn]] inline void fail(Diagnostic why) { throw ReadError{std::move(why)}; }
+[[noreturn]] inline void fail(std::string code, std::string message) { fail(error(std::move(code), std::move(message))); }
+
+// The value of a Result, or its Diagnostic thrown.
+template <class T>
+T value_or_fail(Result<T> result) {
+  if (!result.ok()) fail(std::move(result.error()));
+  return *std::move(result);
+}
+
+}  // namespace tosaic
