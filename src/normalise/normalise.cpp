@@ -23,14 +23,14 @@ static Status supported(const Graph& graph) {
   return {};
 }
 
-Result<Graph> normalise(Graph graph, const Sink& sink) {
+Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink& sink) {
   TOSAIC_CHECK(supported(graph));
   TOSAIC_CHECK(functionalise(graph));
   drop_identities(graph);
   TOSAIC_CHECK(narrow_integers(graph, sink));
   fold_constants(graph);
   fold_batch_norm(graph);
-  TOSAIC_CHECK(fold_quantisation(graph));
+  if (options.fold_quantisation) TOSAIC_CHECK(fold_quantisation(graph));
   drop_dead(graph);
   return graph;
 }

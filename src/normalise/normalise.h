@@ -13,7 +13,10 @@ using Sink = std::function<void(Diagnostic)>;
 
 // The whole stage, in this order: functionalise, drop_identities, narrow_integers, fold_constants, fold_batch_norm,
 // fold_quantisation.
-Result<Graph> normalise(Graph graph, const Sink& sink);
+struct NormaliseOptions {
+  bool fold_quantisation = true;  // false: PT2E's conversions stay as nodes (targets without integer profile)
+};
+Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink& sink);
 
 // Its steps, each small and by itself:
 Status functionalise(Graph& graph);

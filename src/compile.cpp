@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The straight line: read -> normalise -> quantise -> partition -> lower -> tidy -> emit -> pack.
+#include "compile.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+#include "lower/lower.h"
+#include "normalise/normalise.h"
+#include "read/samples.h"
+#include "runtime/pack.h"
+#include "tidy/tidy.h"
+
+namespace tosaic {
+namespace {
+
+using Samples = std::vector<std::vector<Tensor>>;
+
+// Names, times and prints the stages as they go by.
+class Story {
+ public:
+  Story(const CompileOptions& options, Compiled& result) : options_(options), result_(result) {}
+  // A graph that the stage made: verified in debug builds, printed when asked for.
+  Status note(const std::string& stage, const Graph& graph) {
+    if (std::count(options_.print_after.begin(), options_.print_after.end(), stage)) result_.printed += print(graph);
+#ifndef NDEBUG
+    if (auto bad = verify(graph); !bad.ok()) return internal_error("after " + stage + ": " + bad.error().message);
+#endif
+    return {};
+  }
+  Status end(const std::string& stage) {
+    auto now = std::chrono::steady_clock::now();
+    result_.stage_seconds.emplace_back(stage, std::chrono::duration<double>(now - begin_).count());
+    begin_ = now;
+    return {};
+  }
+  Status end(const std::string& stage, const Graph& graph) {
+    TOSAIC_CHECK(end(stage));
+    return note(stage, graph);
+  }
+
+ private:
+  const CompileOptions& options_;
+  Compiled& result_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+// Placement does not depend on the scales' values, so `explain` may make the samples up.
+Samples invented_samples(const Graph& graph) {
+  std::mt19937 random(1);
+  std::vector<Tensor> sample;
+  for (ValueId v : graph.inputs) {
+    std::vector<double> values(static_cast<std::size_t>(graph[v].type.shape.elements()));
+    for (double& x : values) x = is_float(graph[v].type.dtype) ? random() / 4294967296.0 - 0.5 : 0;
+    sample.push_back({graph[v].type, constant_bytes(graph[v].type.dtype, values)});
+  }
+  return {sample};
+}
+
+Result<Samples> samples_for(const CompileOptions& options, const Graph& graph, const Samples& stored, const Sink& sink) {
+  if (!options.calibrate.empty()) return read_samples(options.calibrate, graph);
+  if (!stored.empty()) {
+    auto note = warning("calibrate.stored-samples", fmt::format("calibrating with the {} sample input{} stored in the model", stored.size(),
+                                                                stored.size() == 1 ? "" : "s"));
+    note.severity = Severity::note;
+    note.help = "give --calibrate FILE.npz with typical inputs for better accuracy";
+    if (sink && !options.invent_samples) sink(note);
+    return stored;
+  }
+  if (options.invent_samples) return invented_samples(graph);
+  return Samples{};
+}
+
+Status fully_delegated(const Partition& partition) {
+  for (std::size_t n = 0; n < partition.placements.size(); ++n) {
+    const Placement& p = partition.placements[n];
+    if (p.region >= 0) continue;
+    Diagnostic why = p.reason;
+    if (why.code == "target.conversion") continue;
+    why.severity = Severity::error;
+    why.notes.push_back("--require-full-delegation allows no node outside the delegate");
+    return why;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Compiled> compile_model(const CompileOptions& options, const Sink& sink) {
+  Compiled result;
+  Story story(options, result);
+  TOSAIC_TRY(result.target, find_target(options.target, options.tosa_spec));
+  const Target& target = result.target;
+
+  TOSAIC_TRY(ExportedProgram program, read_pt2(options.model, sink));
+  if (program.methods.size() != 1)
+    return error("model.methods", fmt::format("the archive holds {} models, one is expected", program.methods.size())).at({options.model, 0, ""});
+  Method& method = program.methods[0];
+  TOSAIC_CHECK(story.end("read", method.graph));
+
+  // Integer scales mean something to integer targets only; others keep PT2E's conversions as arithmetic.
+  const bool integer = target.integer() || options.quantise_always;
+  TOSAIC_TRY(Graph graph, normalise(std::move(method.graph), {.fold_quantisation = integer}, sink));
+  TOSAIC_CHECK(story.end("normalise", graph));
+
+  if (integer) {
+    const bool by_pt2e = is_quantised(graph);
+    if (!by_pt2e) {
+      TOSAIC_TRY(Samples samples, samples_for(options, graph, method.sample_inputs, sink));
+      result.samples = samples.size();
+      QuantiseOptions how = options.quantise;
+      how.wide_inside = target.spec.has(tosa::Feature::int16);
+      TOSAIC_TRY(graph, quantise(std::move(graph), samples, how, sink));
+    }
+    insert_boundaries(graph, options.quantised_io ? Io::codes : by_pt2e ? Io::as_written : Io::floats);
+  }
+  TOSAIC_CHECK(story.end("quantise", graph));
+
+  result.quantised = std::move(graph);
+  result.partition = partition(result.quantised, target.spec);
+  if (options.require_full_delegation) TOSAIC_CHECK(fully_delegated(result.partition));
+  TOSAIC_CHECK(story.end("partition", result.partition.outer));
+
+  for (const Graph& region : result.partition.regions) {
+    TOSAIC_TRY(Lowered lowered, lower(region, {.spec = &target.spec}));
+    result.lowered.push_back(std::move(lowered.graph));
+  }
+  for (const Graph& region : result.lowered) TOSAIC_CHECK(story.note("lower", region));
+  TOSAIC_CHECK(story.end("lower"));
+
+  for (Graph& region : result.lowered) {
+    tidy(region);
+    TOSAIC_CHECK(tosa::verify_graph(region, target.spec));
+    TOSAIC_CHECK(story.note("tidy", region));
+  }
+  TOSAIC_CHECK(story.end("tidy"));
+
+  for (const Graph& region : result.lowered) {
+    TOSAIC_TRY(Bytes payload, target.emit(region, target));
+    result.payloads.push_back(std::move(payload));
+  }
+  TOSAIC_CHECK(story.end("emit"));
+
+  if (options.pack) {
+    TOSAIC_TRY(result.program, pack(result.partition.outer, result.payloads, target.delegate_id, program.input_spec, program.output_spec));
+    TOSAIC_CHECK(story.end("pack"));
+  }
+  return result;
+}
+
+}  // namespace tosaic

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compiler as one function over files: what include/tosaic/tosaic.hpp offers, in terms of the stages.
+#pragma once
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/graph.h"
+#include "partition/partition.h"
+#include "quantise/quantise.h"
+#include "read/pt2.h"
+#include "targets/target.h"
+
+namespace tosaic {
+
+struct CompileOptions {
+  std::string model, target = "tosa-int", tosa_spec, calibrate;
+  bool quantise_always = false;  // also for targets that would take floats
+  QuantiseOptions quantise;
+  bool quantised_io = false, require_full_delegation = false;
+  bool pack = true;            // false: stop after tidy
+  bool invent_samples = false; // random calibration samples where none are given (for `explain`)
+  std::vector<std::string> print_after;
+};
+
+struct Compiled {
+  Target target;
+  Graph quantised;                 // the ATen graph that was partitioned
+  Partition partition;
+  std::vector<Graph> lowered;      // one TOSA graph per region
+  std::vector<Bytes> payloads;     // one artifact per region
+  Bytes program;                   // .pte
+  std::size_t samples = 0;
+  std::string printed;
+  std::vector<std::pair<std::string, double>> stage_seconds;
+};
+
+Result<Compiled> compile_model(const CompileOptions& options, const Sink& sink);
+
+}  // namespace tosaic

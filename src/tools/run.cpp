@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// tosaic run: executes a .pte, .tosa or .pt2 here and writes its outputs as .npy files.
+#include <fmt/format.h>
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+#include "tools/tool.h"
+
+namespace tosaic::tools {
+namespace {
+
+void print_text(const RunRequest& request, RunOutcome outcome) {
+  fmt::print("{} on {}\n", request.program, request.executor);
+  for (std::size_t i = 0; i < outcome.input_types.size(); ++i) fmt::print("  input {}    {}\n", i, outcome.input_types[i]);
+  for (std::size_t i = 0; i < outcome.output_types.size(); ++i)
+    fmt::print("  output {}   {}{}\n", i, outcome.output_types[i], i < outcome.written.size() ? " -> " + outcome.written[i] : "");
+  auto& times = outcome.run_seconds;
+  std::sort(times.begin(), times.end());
+  if (times.size() == 1) fmt::print("  time       {:.3f} ms, load {:.1f} ms\n", times[0] * 1e3, outcome.load_seconds * 1e3);
+  else if (!times.empty())
+    fmt::print("  time       min {:.3f}, median {:.3f}, max {:.3f} ms over {} runs, load {:.1f} ms\n", times.front() * 1e3, times[times.size() / 2] * 1e3,
+               times.back() * 1e3, times.size(), outcome.load_seconds * 1e3);
+}
+
+void print_json(const RunOutcome& outcome) {
+  auto list = [](const std::vector<std::string>& items) {
+    std::string text;
+    for (const auto& i : items) text += (text.empty() ? "" : ", ") + json_text(i);
+    return "[" + text + "]";
+  };
+  std::string times;
+  for (double t : outcome.run_seconds) times += fmt::format("{}{:.9f}", times.empty() ? "" : ", ", t);
+  fmt::print("{{\"inputs\": {}, \"outputs\": {}, \"written\": {}, \"load_seconds\": {:.9f}, \"run_seconds\": [{}]}}\n", list(outcome.input_types),
+             list(outcome.output_types), list(outcome.written), outcome.load_seconds, times);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Tool& tool) {
+  auto* command = app.add_subcommand("run", "run a .pte, .tosa or .pt2 on this machine");
+  auto request = std::make_shared<RunRequest>();
+  command->add_option("program", request->program, ".pte, .tosa or .pt2")->required();
+  command->add_option("--input,-i", request->inputs, "a .npy file; once per input, in order")->allow_extra_args(false);
+  command->add_option("--output-dir", request->output_dir, "folder for output_N.npy, made when missing");
+  command->add_option("--executor", request->executor, "cpu, or interp: the reference interpreter")->check(CLI::IsMember({"cpu", "interp"}))->capture_default_str();
+  command->add_option("--method", request->method, "method of a .pte")->capture_default_str();
+  command->add_option("--threads", request->threads, "0: all cores");
+  command->add_option("--repeat", request->repeat, "timed runs, after one that warms up")->check(CLI::PositiveNumber);
+  add_json(*command, tool);
+  command->footer(
+      "examples:\n"
+      "  tosaic run digits.pte --input digit.npy --output-dir out/\n"
+      "  tosaic run net.tosa --input a.npy --input b.npy --executor interp --output-dir out/\n"
+      "  tosaic run digits.pte --repeat 100");
+  command->callback([=, &tool] {
+    RunOutcome outcome = run(*request, tool.sink());
+    if (outcome.error) return tool.fail(*outcome.error);
+    tool.json ? print_json(outcome) : print_text(*request, outcome);
+  });
+}
+
+}  // namespace tosaic::tools

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the subcommands share: one file per subcommand registers itself with CLI11 and returns an exit code
+// (0 good, 1 the input is at fault, 2 tosaic is).
+#pragma once
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "tosaic/tosaic.hpp"
+
+namespace tosaic::tools {
+
+struct Tool {
+  bool json = false;
+  int exit_code = 0;
+  bool colour() const;                 // stderr is a terminal
+  MessageSink sink() const;            // notes and warnings go to stderr
+  void fail(const Message& message);   // prints it and sets the exit code
+};
+
+void add_compile(CLI::App& app, Tool& tool);
+void add_run(CLI::App& app, Tool& tool);
+void add_explain(CLI::App& app, Tool& tool);
+void add_inspect(CLI::App& app, Tool& tool);
+void add_ops(CLI::App& app, Tool& tool);
+
+std::string human_bytes(std::size_t bytes);  // "13.9 MB"
+std::string json_text(const std::string& text);
+void add_json(CLI::App& command, Tool& tool);
+
+}  // namespace tosaic::tools
