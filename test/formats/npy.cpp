@@ -40,10 +40,16 @@ TEST(Npy, EveryDtypeThereAndBack) {
 }
 
 TEST(Npy, Int4AndInt48AreWidened) {
-  EXPECT_EQ(npy::read(npy::write({TensorType{DType::i4, {2}, {}}, constant_bytes(DType::i4, std::vector<std::int64_t>{-7, 7})}),
-                      "")->type.dtype, DType::i8);
-  EXPECT_EQ(npy::read(npy::write({TensorType{DType::i48, {1}, {}}, constant_bytes(DType::i48, std::vector<std::int64_t>{-7})}),
-                      "")->type.dtype, DType::i64);
+  EXPECT_EQ(
+      npy::read(
+          npy::write({TensorType{DType::i4, {2}, {}}, constant_bytes(DType::i4, std::vector<std::int64_t>{-7, 7})}), "")
+          ->type.dtype,
+      DType::i8);
+  EXPECT_EQ(
+      npy::read(
+          npy::write({TensorType{DType::i48, {1}, {}}, constant_bytes(DType::i48, std::vector<std::int64_t>{-7})}), "")
+          ->type.dtype,
+      DType::i64);
 }
 
 TEST(Npy, FortranOrder) {
@@ -73,7 +79,8 @@ TEST(Npy, WhatIsRefused) {
 }
 
 TEST(Npy, TruncatedAndMutated) {
-  const Bytes good = npy::write({TensorType{DType::f32, {2, 3}, {}}, constant_bytes(DType::f32, std::vector<double>(6, 1.5))});
+  const Bytes good =
+      npy::write({TensorType{DType::f32, {2, 3}, {}}, constant_bytes(DType::f32, std::vector<double>(6, 1.5))});
   for (std::size_t size = 0; size < good.size(); ++size) EXPECT_NE(code(Bytes::copy(good.data(), size)), "");
   std::mt19937 random(7);
   for (int round = 0; round < 20000; ++round) {

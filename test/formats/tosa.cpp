@@ -86,9 +86,11 @@ TEST(TosaFile, EveryDtypeOfConstants) {
                      DType::f32, DType::f8e4m3, DType::f8e5m2, DType::shape}) {
     Graph graph;
     const std::vector<std::int64_t> numbers = type == DType::boolean ? std::vector<std::int64_t>{1, 0, 1}
-                                              : type == DType::i48   ? std::vector<std::int64_t>{-(1ll << 47), (1ll << 47) - 1, -1}
-                                                                     : std::vector<std::int64_t>{-7, 3, 5};
-    Bytes data = is_float(type) ? constant_bytes(type, std::vector<double>{-0.5, 2, 1.5}) : constant_bytes(type, numbers);
+                                              : type == DType::i48
+                                                  ? std::vector<std::int64_t>{-(1ll << 47), (1ll << 47) - 1, -1}
+                                                  : std::vector<std::int64_t>{-7, 3, 5};
+    Bytes data =
+        is_float(type) ? constant_bytes(type, std::vector<double>{-0.5, 2, 1.5}) : constant_bytes(type, numbers);
     ValueId c = graph.add_value("c", TensorType{type, {3}, {}}, data);
     ValueId y = graph.add_value("y", TensorType{type, {3}, {}});
     graph.nodes.push_back({"tosa.identity", {c}, {}, {y}, nullptr, {}});
@@ -187,14 +189,18 @@ struct Odd {
     namespace s = tosa_schema;
     flatbuffers::FlatBufferBuilder b;
     auto names = [&](std::vector<std::string> list) { return b.CreateVectorOfStrings(list); };
-    auto empty = [&] { auto start = b.StartTable(); return flatbuffers::Offset<void>(b.EndTable(start)); };
+    auto empty = [&] {
+      auto start = b.StartTable();
+      return flatbuffers::Offset<void>(b.EndTable(start));
+    };
     std::vector<flatbuffers::Offset<s::TosaTensor>> tensors;
     for (const char* name : {"x", "y"})
       tensors.push_back(s::CreateTosaTensorDirect(b, name, &shape, static_cast<s::DType>(dtype)));
     std::vector<flatbuffers::Offset<s::TosaOperator>> ops;
     if (!constant.empty()) {
       tensors.push_back(s::CreateTosaTensorDirect(b, "c", &shape, static_cast<s::DType>(dtype), &constant));
-      ops.push_back(s::CreateTosaOperator(b, s::Op::CONST, s::Attribute::ConstAttribute, empty(), names({}), names({"c"})));
+      ops.push_back(
+          s::CreateTosaOperator(b, s::Op::CONST, s::Attribute::ConstAttribute, empty(), names({}), names({"c"})));
     }
     ops.push_back(s::CreateTosaOperator(b, static_cast<s::Op>(op), static_cast<s::Attribute>(tag), empty(),
                                         names({operand}), names({result})));
@@ -219,7 +225,9 @@ TEST(TosaFile, OtherVersionsAreRefusedByName) {
   EXPECT_EQ(code_of_read(Odd{.draft = true}.bytes()), "");
   EXPECT_EQ(code_of_read(Odd{.major = 2}.bytes()), "tosa-file.version");
 }
-TEST(TosaFile, OperatorsNewerThan10) { EXPECT_EQ(code_of_read(Odd{.op = 79, .tag = 79}.bytes()), "tosa-file.operator"); }
+TEST(TosaFile, OperatorsNewerThan10) {
+  EXPECT_EQ(code_of_read(Odd{.op = 79, .tag = 79}.bytes()), "tosa-file.operator");
+}
 TEST(TosaFile, OperatorNumberZero) { EXPECT_EQ(code_of_read(Odd{.op = 0, .tag = 0}.bytes()), "tosa-file.operator"); }
 TEST(TosaFile, AnotherOperatorsAttributes) { EXPECT_EQ(code_of_read(Odd{.tag = 12}.bytes()), "tosa-file.attribute"); }
 TEST(TosaFile, MissingAttributes) { EXPECT_EQ(code_of_read(Odd{.op = 61, .tag = 61}.bytes()), "tosa-file.attribute"); }
@@ -277,8 +285,10 @@ TEST(TosaFile, MutatedFiles) {
     std::vector<std::byte> bytes(good.data(), good.data() + good.size());
     for (unsigned flips = 1 + random() % 4; flips > 0; --flips) {
       const std::size_t at = random() % bytes.size();
-      if (random() % 2) bytes[at] = static_cast<std::byte>(random());
-      else bytes[at] ^= static_cast<std::byte>(1u << (random() % 8));
+      if (random() % 2)
+        bytes[at] = static_cast<std::byte>(random());
+      else
+        bytes[at] ^= static_cast<std::byte>(1u << (random() % 8));
     }
     auto graph = tosa_file::read(Bytes::of(std::move(bytes)), "mutated.tosa");
     if (graph.ok()) {

@@ -21,9 +21,18 @@ struct Descr {
   DType dtype;
 };
 constexpr std::array<Descr, 12> descrs{{
-    {"b1", DType::boolean}, {"i1", DType::i8}, {"u1", DType::u8}, {"i2", DType::i16}, {"i4", DType::i32},
-    {"i8", DType::i64}, {"f2", DType::f16}, {"f4", DType::f32}, {"f8", DType::f64}, {"V2", DType::bf16},
-    {"V1", DType::f8e4m3}, {"f1", DType::f8e5m2},
+    {"b1", DType::boolean},
+    {"i1", DType::i8},
+    {"u1", DType::u8},
+    {"i2", DType::i16},
+    {"i4", DType::i32},
+    {"i8", DType::i64},
+    {"f2", DType::f16},
+    {"f4", DType::f32},
+    {"f8", DType::f64},
+    {"V2", DType::bf16},
+    {"V1", DType::f8e4m3},
+    {"f1", DType::f8e5m2},
 }};
 
 struct Header {
@@ -130,7 +139,8 @@ Result<Tensor> read(const Bytes& file, const std::string& name) {
   if (version < 1 || version > 3) return wrong(name, fmt::format("format version {} is not known", version));
   std::size_t start = version == 1 ? 10 : 12;
   if (file.size() < start) return wrong(name, "the file ends within its header");
-  const std::uint64_t length = version == 1 ? byte(8) | byte(9) << 8 : byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24;
+  const std::uint64_t length =
+      version == 1 ? byte(8) | byte(9) << 8 : byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24;
   if (length > file.size() - start) return wrong(name, "the file ends within its header");
   const auto header = HeaderParser(file.text().substr(start, length)).parse();
   if (!header) return wrong(name, "the header is not one that NumPy writes for a plain array");
@@ -185,8 +195,8 @@ Bytes write(const Tensor& tensor) {
   if (tensor.type.rank() == 1) shape.resize(shape.size() - 1);
   // NumPy: bool and bytes have no byte order, but ml_dtypes' raw types are written with one.
   const bool plain_byte = storage_size(dtype) == 1 && !is_float(dtype);
-  std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}", plain_byte ? '|' : '<',
-                                   found->text, shape);
+  std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
+                                   plain_byte ? '|' : '<', found->text, shape);
   header.append(63 - (magic.size() + 4 + header.size()) % 64, ' ');  // data starts on a multiple of 64
   header += '\n';
   std::string file(magic);

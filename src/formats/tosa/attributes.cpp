@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/tosa/attributes.h"
 
-#include <fmt/format.h>
 #include <flatbuffers/minireflect.h>
+#include <fmt/format.h>
 #include <algorithm>
 #include <limits>
 
@@ -50,9 +50,12 @@ Result<std::vector<std::uint8_t>> byte_field(const Graph& graph, const Node& nod
   if (!attr || node.inputs.empty() || node.inputs[0] == no_value) return wrong(node, name, "number");
   const DType type = graph[node.inputs[0]].type.dtype;
   std::vector<std::byte> element(storage_size(type));
-  if (const auto* integer = std::get_if<std::int64_t>(attr)) store_integer(type, element.data(), 0, *integer);
-  else if (const auto* real = std::get_if<double>(attr)) store_double(type, element.data(), 0, *real);
-  else return wrong(node, name, "number");
+  if (const auto* integer = std::get_if<std::int64_t>(attr))
+    store_integer(type, element.data(), 0, *integer);
+  else if (const auto* real = std::get_if<double>(attr))
+    store_double(type, element.data(), 0, *real);
+  else
+    return wrong(node, name, "number");
   const Bytes packed = pack(type, Bytes::of(std::move(element)));
   const auto* first = reinterpret_cast<const std::uint8_t*>(packed.data());
   return std::vector<std::uint8_t>(first, first + packed.size());
@@ -79,7 +82,8 @@ Result<std::uint32_t> enumerator(const Node& node, const Field& field) {
   TOSAIC_TRY(std::string text, need<std::string>(node, field.name, "string"));
   for (std::uint32_t i = 1; i < field.enumeration->num_elems; ++i)
     if (lower_case(field.enumeration->names[i]) == text) return i;
-  return located(error("tosa-file.attribute", fmt::format("{}: {} cannot be '{}'", node.op, field.name, text)), node.loc);
+  return located(error("tosa-file.attribute", fmt::format("{}: {} cannot be '{}'", node.op, field.name, text)),
+                 node.loc);
 }
 
 }  // namespace
@@ -124,7 +128,8 @@ std::vector<Field> fields_of(std::uint16_t number) {
 
 Result<flatbuffers::Offset<void>> write_attributes(flatbuffers::FlatBufferBuilder& builder, const Graph& graph,
                                                    const Node& node, std::span<const std::string> bodies) {
-  // Vectors and strings must be complete before the table starts: everything is turned into an offset or a scalar first.
+  // Vectors and strings must be complete before the table starts: everything is turned into an offset or a scalar
+  // first.
   struct Element {
     Field field;
     std::uint64_t value = 0;  // the scalar, or the offset
@@ -176,7 +181,9 @@ Result<flatbuffers::Offset<void>> write_attributes(flatbuffers::FlatBufferBuilde
   for (const Element& e : elements) {
     switch (e.field.kind) {
       case FieldKind::i32: builder.AddElement(e.field.slot, static_cast<std::int32_t>(e.value), 0); break;
-      case FieldKind::boolean: builder.AddElement(e.field.slot, static_cast<std::uint8_t>(e.value), std::uint8_t{0}); break;
+      case FieldKind::boolean:
+        builder.AddElement(e.field.slot, static_cast<std::uint8_t>(e.value), std::uint8_t{0});
+        break;
       case FieldKind::dtype:
       case FieldKind::named: builder.AddElement(e.field.slot, static_cast<std::uint32_t>(e.value), 0u); break;
       default: builder.AddOffset(e.field.slot, flatbuffers::Offset<void>(static_cast<flatbuffers::uoffset_t>(e.value)));
@@ -201,14 +208,16 @@ Status read_attributes(const flatbuffers::Table& table, std::uint16_t number, DT
         const auto stored = table.GetField<std::uint32_t>(field.slot, 0);
         const auto type = dtype_of(static_cast<tosa_schema::DType>(stored));
         if (!type)
-          return error("tosa-file.attribute", fmt::format("{}: {} has no dtype numbered {}", op_name(number), name, stored));
+          return error("tosa-file.attribute",
+                       fmt::format("{}: {} has no dtype numbered {}", op_name(number), name, stored));
         attrs.set(name, *type);
         break;
       }
       case FieldKind::named: {
         const auto stored = table.GetField<std::uint32_t>(field.slot, 0);
         if (stored == 0 || stored >= field.enumeration->num_elems)
-          return error("tosa-file.attribute", fmt::format("{}: {} has no value numbered {}", op_name(number), name, stored));
+          return error("tosa-file.attribute",
+                       fmt::format("{}: {} has no value numbered {}", op_name(number), name, stored));
         attrs.set(name, lower_case(field.enumeration->names[stored]));
         break;
       }
@@ -222,24 +231,29 @@ Status read_attributes(const flatbuffers::Table& table, std::uint16_t number, DT
       case FieldKind::body: {
         const auto* text = table.GetPointer<const flatbuffers::String*>(field.slot);
         if (!text && field.kind == FieldKind::body) return missing(field);
-        if (field.kind == FieldKind::body) bodies.push_back(text->str());
-        else attrs.set(name, text ? text->str() : std::string());
+        if (field.kind == FieldKind::body)
+          bodies.push_back(text->str());
+        else
+          attrs.set(name, text ? text->str() : std::string());
         break;
       }
       case FieldKind::bytes: {
         const auto* bytes = table.GetPointer<const ByteVector*>(field.slot);
-        if (number == static_cast<std::uint16_t>(tosa_schema::Op::CUSTOM)) {  // bytes that only the operator's owner reads
+        if (number ==
+            static_cast<std::uint16_t>(tosa_schema::Op::CUSTOM)) {  // bytes that only the operator's owner reads
           attrs.set(name, bytes ? std::string(bytes->begin(), bytes->end()) : std::string());
           break;
         }
         if (!bytes) return missing(field);
         if (bytes->size() != packed_size(element, 1))
-          return error("tosa-file.attribute", fmt::format("{}: {} holds {} bytes, but an element of {} has {}",
-                                                          op_name(number), name, bytes->size(), name_of(element),
-                                                          packed_size(element, 1)));
+          return error("tosa-file.attribute",
+                       fmt::format("{}: {} holds {} bytes, but an element of {} has {}", op_name(number), name,
+                                   bytes->size(), name_of(element), packed_size(element, 1)));
         const Bytes one = unpack(element, 1, Bytes::copy(bytes->data(), bytes->size()));
-        if (is_float(element)) attrs.set(name, element_as_double(element, one.data(), 0));
-        else attrs.set(name, element_as_integer(element, one.data(), 0));
+        if (is_float(element))
+          attrs.set(name, element_as_double(element, one.data(), 0));
+        else
+          attrs.set(name, element_as_integer(element, one.data(), 0));
         break;
       }
     }

@@ -9,9 +9,17 @@ namespace {
 
 using Stored = tosa_schema::DType;
 constexpr std::array<std::pair<DType, Stored>, 12> dtypes{{
-    {DType::boolean, Stored::BOOL}, {DType::i4, Stored::INT4}, {DType::i8, Stored::INT8}, {DType::i16, Stored::INT16},
-    {DType::i32, Stored::INT32}, {DType::i48, Stored::INT48}, {DType::f32, Stored::FP32}, {DType::f16, Stored::FP16},
-    {DType::bf16, Stored::BF16}, {DType::shape, Stored::SHAPE}, {DType::f8e4m3, Stored::FP8E4M3},
+    {DType::boolean, Stored::BOOL},
+    {DType::i4, Stored::INT4},
+    {DType::i8, Stored::INT8},
+    {DType::i16, Stored::INT16},
+    {DType::i32, Stored::INT32},
+    {DType::i48, Stored::INT48},
+    {DType::f32, Stored::FP32},
+    {DType::f16, Stored::FP16},
+    {DType::bf16, Stored::BF16},
+    {DType::shape, Stored::SHAPE},
+    {DType::f8e4m3, Stored::FP8E4M3},
     {DType::f8e5m2, Stored::FP8E5M2},
 }};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node's place as the text of the flatbuffer's OpLocation, readable and read back:
-//   model.py:6 | module act (torch.nn.modules.activation.GELU) | function gelu_1 | op aten.gelu.default | name gelu | source y = self.act(x)
+//   model.py:6 | module act (torch.nn.modules.activation.GELU) | function gelu_1 | op aten.gelu.default | name gelu |
+//   source y = self.act(x)
 #pragma once
 #include <string>
 #include <string_view>

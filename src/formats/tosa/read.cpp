@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading a .tosa file: first the flatbuffers verifier (every offset inside the file), then the version, then names,
 // types and sizes, so that nothing after this trusts the file.
-#include <fmt/format.h>
 #include <flatbuffers/flatbuffers.h>
+#include <fmt/format.h>
 #include <unordered_map>
 
 #include "formats/tosa/attributes.h"
@@ -20,12 +20,14 @@ using tosa_schema::TosaShape;
 using tosa_schema::TosaTensor;
 using Strings = flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>;
 
-constexpr int max_nesting = 16;                                        // control flow within control flow
-constexpr std::int64_t max_elements = std::int64_t{1} << 58;          // as ir verify
+constexpr int max_nesting = 16;                               // control flow within control flow
+constexpr std::int64_t max_elements = std::int64_t{1} << 58;  // as ir verify
 const char* const version_help = "export it again for TOSA 1.0";
 
 template <class T>
-std::uint32_t size_of(const T* list) { return list ? list->size() : 0; }
+std::uint32_t size_of(const T* list) {
+  return list ? list->size() : 0;
+}
 std::string text_of(const flatbuffers::String* text) { return text ? text->str() : std::string(); }
 
 class Reader {
@@ -135,15 +137,16 @@ class Reader {
     const auto number = static_cast<std::uint32_t>(op.op());
     if (op.op() == tosa_schema::Op::CONST || op.op() == tosa_schema::Op::CONST_SHAPE) {
       if (size_of(op.inputs()) != 0 || size_of(op.outputs()) != 1)
-        return error("tosa-file.operator", fmt::format("{} has {} operands and {} results, not 0 and 1", op_name(number),
-                                                       size_of(op.inputs()), size_of(op.outputs())));
+        return error("tosa-file.operator", fmt::format("{} has {} operands and {} results, not 0 and 1",
+                                                       op_name(number), size_of(op.inputs()), size_of(op.outputs())));
       auto value = define(scope, op.outputs()->Get(0)->str(), true);
       return value.ok() ? Status() : Status(std::move(value.error()));
     }
     Node node;
     node.op = op_name(number);
     if (node.op.empty())
-      return error("tosa-file.operator", fmt::format("operator number {} is not in TOSA 1.0", number)).hint(version_help);
+      return error("tosa-file.operator", fmt::format("operator number {} is not in TOSA 1.0", number))
+          .hint(version_help);
     node.loc = op.location() ? parse_location(text_of(op.location()->text())) : nullptr;
     for (std::uint32_t i = 0; i < size_of(op.inputs()); ++i) {
       TOSAIC_TRY(ValueId v, use(scope, op.inputs()->Get(i)->str(), "an operand of " + node.op));
@@ -172,7 +175,8 @@ class Reader {
       return error("tosa-file.attribute", fmt::format("{} has the attribute table of {}", node.op,
                                                       none || op_name(tag).empty() ? "no operator" : op_name(tag)));
     const DType element = node.inputs.empty() ? DType::i8 : scope.graph[node.inputs[0]].type.dtype;
-    TOSAIC_CHECK(read_attributes(*static_cast<const flatbuffers::Table*>(op.attribute()), number, element, node.attrs, bodies));
+    TOSAIC_CHECK(
+        read_attributes(*static_cast<const flatbuffers::Table*>(op.attribute()), number, element, node.attrs, bodies));
     if (const tosa::Op* row = tosa::find(node.op)) node.attrs = in_row_order(*row, node.attrs);
     return bodies;
   }
@@ -205,8 +209,9 @@ class Reader {
     const auto found = scope.defined.find(name);
     if (found != scope.defined.end()) return found->second;
     const bool exists = scope.tensors.contains(name) || scope.shapes.contains(name);
-    return error("tosa-file.name", fmt::format("'{}' is used as {} but {}", name, as,
-                                               exists ? "nothing before it defines it" : "there is no such tensor or shape"));
+    return error("tosa-file.name",
+                 fmt::format("'{}' is used as {} but {}", name, as,
+                             exists ? "nothing before it defines it" : "there is no such tensor or shape"));
   }
 
   Result<ValueId> define(Scope& scope, const std::string& name, bool constant) {
@@ -226,9 +231,7 @@ class Reader {
       return error("tosa-file.name", fmt::format("there is no tensor or shape named '{}'", name));
     }
     Bytes content;
-    if (constant) {
-      TOSAIC_TRY(content, constant_data(name, type, data, offset, size));
-    }
+    if (constant) { TOSAIC_TRY(content, constant_data(name, type, data, offset, size)); }
     const ValueId v = scope.graph.add_value(name, std::move(type), std::move(content));
     scope.defined.emplace(name, v);
     return v;
@@ -238,8 +241,9 @@ class Reader {
     const std::string name = text_of(tensor.name());
     const auto dtype = dtype_of(tensor.type());
     if (!dtype || *dtype == DType::shape)
-      return error("tosa-file.dtype", fmt::format("tensor '{}' has type number {}, which TOSA 1.0 does not have for tensors",
-                                                  name, static_cast<std::uint32_t>(tensor.type())));
+      return error("tosa-file.dtype",
+                   fmt::format("tensor '{}' has type number {}, which TOSA 1.0 does not have for tensors", name,
+                               static_cast<std::uint32_t>(tensor.type())));
     if (tensor.is_unranked()) return error("tosa-file.dynamic", fmt::format("tensor '{}' has no known rank", name));
     if (tensor.variable())
       return error("tosa-file.variable", fmt::format("tensor '{}' is a variable, which cannot be read yet", name));
@@ -248,8 +252,8 @@ class Reader {
     for (std::uint32_t i = 0; i < size_of(tensor.shape()); ++i) {
       const std::int64_t dim = tensor.shape()->Get(i);
       if (dim < 1)
-        return error("tosa-file.dynamic", fmt::format("dimension {} of tensor '{}' is {}: only fixed sizes can be read", i,
-                                                      name, dim))
+        return error("tosa-file.dynamic",
+                     fmt::format("dimension {} of tensor '{}' is {}: only fixed sizes can be read", i, name, dim))
             .hint("export the model with fixed input sizes");
       if (elements > max_elements / dim)
         return error("tosa-file.size", fmt::format("the number of elements of tensor '{}' overflows", name));
@@ -259,8 +263,9 @@ class Reader {
     return TensorType{*dtype, Shape(std::move(dims))};
   }
 
-  Result<Bytes> constant_data(const std::string& name, const TensorType& type, const flatbuffers::Vector<std::uint8_t>* data,
-                              std::uint64_t offset, std::uint64_t size) const {
+  Result<Bytes> constant_data(const std::string& name, const TensorType& type,
+                              const flatbuffers::Vector<std::uint8_t>* data, std::uint64_t offset,
+                              std::uint64_t size) const {
     const std::int64_t elements = type.shape.elements();
     Bytes packed;
     if (size_of(data) > 0) {
@@ -272,12 +277,14 @@ class Reader {
       packed = file_.slice(offset, size);
     }
     if (packed.size() != packed_size(type.dtype, elements))
-      return error("tosa-file.constant-size", fmt::format("constant '{}' of type {} needs {} bytes and has {}", name,
-                                                          to_string(type), packed_size(type.dtype, elements), packed.size()));
+      return error("tosa-file.constant-size",
+                   fmt::format("constant '{}' of type {} needs {} bytes and has {}", name, to_string(type),
+                               packed_size(type.dtype, elements), packed.size()));
     if (type.dtype == DType::boolean)
       for (std::byte b : std::span(packed.data(), packed.size()))
         if (std::to_integer<int>(b) > 1)
-          return error("tosa-file.constant", fmt::format("boolean constant '{}' holds a byte that is neither 0 nor 1", name));
+          return error("tosa-file.constant",
+                       fmt::format("boolean constant '{}' holds a byte that is neither 0 nor 1", name));
     return unpack(type.dtype, elements, packed);
   }
 

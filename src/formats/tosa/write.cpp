@@ -51,8 +51,8 @@ class Writer {
       for (const Graph& body : node.regions) TOSAIC_CHECK(claim(body, depth + 1));
     }
     if (claimed_ > largest_file)
-      return error("tosa-file.too-large", fmt::format("the graph needs about {} MB, but a TOSA flatbuffer holds 2 GB",
-                                                      claimed_ >> 20))
+      return error("tosa-file.too-large",
+                   fmt::format("the graph needs about {} MB, but a TOSA flatbuffer holds 2 GB", claimed_ >> 20))
           .hint("split the model, or quantise its weights to 8 bits");
     return {};
   }
@@ -71,7 +71,8 @@ class Writer {
   Status region(const Graph& graph) {
     if (!graph.states.empty())
       return error("tosa-file.state", fmt::format("'{}' is a buffer that outlives a run, which a TOSA graph holds as a "
-                                                  "variable only", graph.states[0].name))
+                                                  "variable only",
+                                                  graph.states[0].name))
           .hint("pass the buffer in and out as an ordinary input and output");
     List<tosa_schema::TosaTensor> tensors;
     List<tosa_schema::TosaShape> shapes;
@@ -107,8 +108,8 @@ class Writer {
   Status value(const Value& value, List<tosa_schema::TosaTensor>& tensors, List<tosa_schema::TosaShape>& shapes) {
     const auto dtype = schema_dtype(value.type.dtype);
     if (!dtype)
-      return error("tosa-file.dtype", fmt::format("'{}' has type {}, which TOSA 1.0 does not have", value.name,
-                                                  to_string(value.type)));
+      return error("tosa-file.dtype",
+                   fmt::format("'{}' has type {}, which TOSA 1.0 does not have", value.name, to_string(value.type)));
     Offset<flatbuffers::Vector<std::uint8_t>> data;
     if (value.is_constant()) {
       if (value.constant.size() != value.type.storage_bytes())
@@ -121,7 +122,8 @@ class Writer {
     auto name = builder_.CreateString(value.name);
     if (value.type.dtype == DType::shape) {
       if (value.type.rank() != 1) return internal_error(fmt::format("shape value '{}' is not of rank 1", value.name));
-      shapes.push_back(tosa_schema::CreateTosaShape(builder_, name, static_cast<std::uint32_t>(value.type.shape[0]), data));
+      shapes.push_back(
+          tosa_schema::CreateTosaShape(builder_, name, static_cast<std::uint32_t>(value.type.shape[0]), data));
       return {};
     }
     std::vector<std::int32_t> dims;
@@ -144,7 +146,8 @@ class Writer {
     const Offset<void> empty(builder_.EndTable(start));
     return tosa_schema::CreateTosaOperator(
         builder_, shape ? tosa_schema::Op::CONST_SHAPE : tosa_schema::Op::CONST,
-        shape ? tosa_schema::Attribute::ConstShapeAttribute : tosa_schema::Attribute::ConstAttribute, empty, inputs, outputs);
+        shape ? tosa_schema::Attribute::ConstShapeAttribute : tosa_schema::Attribute::ConstAttribute, empty, inputs,
+        outputs);
   }
 
   Result<Offset<tosa_schema::TosaOperator>> operation(const Graph& graph, const Node& node) {
@@ -160,7 +163,8 @@ class Writer {
     if (const std::string text = node.loc ? location_text(*node.loc) : ""; !text.empty())
       location = tosa_schema::CreateOpLocation(builder_, builder_.CreateSharedString(text));
     return tosa_schema::CreateTosaOperator(builder_, static_cast<tosa_schema::Op>(number),
-                                           static_cast<tosa_schema::Attribute>(number), attributes, inputs, outputs, location);
+                                           static_cast<tosa_schema::Attribute>(number), attributes, inputs, outputs,
+                                           location);
   }
 
   Strings strings(const Graph& graph, const std::vector<ValueId>& ids) {
