@@ -12,7 +12,6 @@ namespace {
 constexpr double pi = std::numbers::pi, ln2 = std::numbers::ln2;
 
 Val where(Val p, Val a, Val b) { return a.builder().select(p, a, b); }
-Val where(Val p, Val a, double b) { return where(p, a, a.builder().like(a, b)); }
 Val where(Val p, double a, Val b) { return where(p, b.builder().like(b, a), b); }
 
 // atanh(s) / s - 1 = z * Q(z), z = s^2 <= 1/16 and a little; error 3e-10 of atanh.
@@ -26,7 +25,8 @@ Val atanh_series(Val s) {
 // asin(s) for s^2 = z <= 1/4; error 3e-10.
 Val asin_series(Val s, Val z) {
   Builder& b = s.builder();
-  Val q = polynomial(z, {0.166666599914, 0.0750050417967, 0.0445169556005, 0.0318077186437, 0.0144385920795, 0.037516482009});
+  Val q = polynomial(
+      z, {0.166666599914, 0.0750050417967, 0.0445169556005, 0.0318077186437, 0.0144385920795, 0.037516482009});
   return b.add(s, b.mul(b.mul(s, z), q));
 }
 
@@ -62,7 +62,8 @@ Val square_root(Val x) {
 
 Val exp_minus_one(Val x) {
   Builder& b = x.builder();
-  Val p = polynomial(x, {0.500000005632, 0.166666669166, 0.0416663132069, 0.00833321551918, 0.00139443003301, 0.000199645290326});
+  Val p = polynomial(
+      x, {0.500000005632, 0.166666669166, 0.0416663132069, 0.00833321551918, 0.00139443003301, 0.000199645290326});
   Val near = b.add(x, b.mul(b.mul(x, x), p));
   Val far = b.sub(b.unary("exp", x), 1.0);
   return where(less(b.unary("abs", x), 0.35), near, far);
@@ -157,6 +158,16 @@ Val whole_power(Val base, std::int64_t exponent) {
   if (exponent == 1) return base;
   Val root = whole_power(base, exponent / 2), even = b.mul(root, root);
   return exponent % 2 ? b.mul(even, base) : even;
+}
+
+Val weighted_sum(Val a, Val x, double weight) {
+  Builder& b = a.builder();
+  if (weight == 1) return b.add(a, x);
+  if (weight == -1) return b.sub(a, x);
+  if (!a.type().quantised()) return b.add(a, b.scaled(x, weight));
+  if (weight == 0) return b.add(a, b.like(a, 0.0));
+  Val part = b.rescale(b.scaled(x, std::fabs(weight)), x.type());
+  return weight > 0 ? b.add(a, part) : b.sub(a, part);
 }
 
 Val greater(Val a, Val b) { return a.builder().binary("greater", a, b); }

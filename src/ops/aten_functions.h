@@ -12,14 +12,14 @@ namespace tosaic::functions {
 // c0 + c1 z + c2 z^2 + ..., by Horner's rule.
 Val polynomial(Val z, std::initializer_list<double> coefficients);
 
-Val square_root(Val x);   // negative: NaN
+Val square_root(Val x);  // negative: NaN
 Val exp_minus_one(Val x);
 Val log_one_plus(Val x);
 Val inverse_tanh(Val x);
 Val hyperbolic_sine(Val x);
 Val hyperbolic_cosine(Val x);
 
-Val arctangent_of_unit(Val t);      // t in [0, 1]
+Val arctangent_of_unit(Val t);  // t in [0, 1]
 Val arcsine(Val x);
 Val arccosine(Val x);
 Val arctangent(Val x);
@@ -30,6 +30,9 @@ Val round_half_even(Val x);
 Val truncated(Val x);
 // base^exponent for a whole exponent, by repeated squaring; negative exponents take the reciprocal first.
 Val whole_power(Val base, std::int64_t exponent);
+
+// a + weight * b. Quantised operands share a scale; the weighted one is brought back to it.
+Val weighted_sum(Val a, Val b, double weight);
 
 // Predicates, bool tensors.
 Val greater(Val a, Val b);

@@ -66,8 +66,7 @@ Promoted promote(Builder& b, const std::vector<Operand>& operands, Compute compu
   }
   p.result = result_type(operands);
   const DType dtype = compute == Compute::arithmetic ? computed_as(p.result) : p.result;
-  for (const Operand& o : operands)
-    p.values.push_back(o.tensor ? b.cast(*o.tensor, dtype) : b.scalar(o.number, dtype));
+  for (const Operand& o : operands) p.values.push_back(o.tensor ? b.cast(*o.tensor, dtype) : b.scalar(o.number, dtype));
   return p;
 }
 

@@ -30,7 +30,7 @@ DType result_type(const std::vector<Operand>& operands);
 enum class Compute { arithmetic, as_is };
 struct Promoted {
   std::vector<Val> values;
-  DType result;  // of the operation, when that is not bool by itself
+  DType result;               // of the operation, when that is not bool by itself
   Val finished(Val y) const;  // y as `result`
 };
 Promoted promote(Builder& b, const std::vector<Operand>& operands, Compute compute = Compute::arithmetic);

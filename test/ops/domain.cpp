@@ -40,8 +40,10 @@ bool whole(std::string_view s, std::int64_t& out) {
 bool real(std::string_view s, double& out) {
   bool negative = s.starts_with('-');
   std::string_view magnitude = s.substr(negative ? 1 : 0);
-  if (magnitude == "inf") out = std::numeric_limits<double>::infinity();
-  else if (magnitude == "nan") out = std::numeric_limits<double>::quiet_NaN();
+  if (magnitude == "inf")
+    out = std::numeric_limits<double>::infinity();
+  else if (magnitude == "nan")
+    out = std::numeric_limits<double>::quiet_NaN();
   else {
     auto [end, failure] = std::from_chars(s.data(), s.data() + s.size(), out);
     return failure == std::errc() && end == s.data() + s.size();
@@ -94,8 +96,10 @@ std::optional<Attr> literal(std::string_view s) {
     bool all_whole = true;
     for (auto part : split(s.substr(1, s.size() - 2))) {
       if (part == "True" || part == "False") part = part == "True" ? "1" : "0";
-      if (whole(part, n)) integers.push_back(n);
-      else all_whole = false;
+      if (whole(part, n))
+        integers.push_back(n);
+      else
+        all_whole = false;
       if (!real(part, d)) return std::nullopt;
       reals.push_back(d);
     }
@@ -119,6 +123,10 @@ Status exceptions(std::string_view s, Case& out) {
     auto key = word.substr(0, equals);
     if (key == "rtol" && real(value, out.rtol)) continue;
     if (key == "atol" && real(value, out.atol)) continue;
+    if (double n = 0; key == "results" && real(value, n)) {
+      out.results = static_cast<std::size_t>(n);
+      continue;
+    }
     if (key == "half" && value == "off") {
       out.half = false;
       continue;
@@ -144,7 +152,9 @@ const Schema* overload(const NamedAtenOp& op, std::string_view name, std::string
 }  // namespace
 
 Result<Case> parse(const NamedAtenOp& op, std::string_view text) {
-  auto bad = [&](std::string why) { return error("domain.bad-call", fmt::format("{}: \"{}\": {}", op.file, text, why)); };
+  auto bad = [&](std::string why) {
+    return error("domain.bad-call", fmt::format("{}: \"{}\": {}", op.file, text, why));
+  };
   Case result;
   result.text = text;
   std::string_view s = text, name;
@@ -208,10 +218,16 @@ std::string json(const Attr& attr) {
     std::string operator()(std::monostate) const { return "{\"literal\": null}"; }
     std::string operator()(bool b) const { return fmt::format("{{\"literal\": {}}}", b); }
     std::string operator()(std::int64_t i) const { return fmt::format("{{\"literal\": {}}}", i); }
-    std::string operator()(double d) const { return fmt::format("{{\"real\": {}}}", std::isfinite(d) ? fmt::format("{:.17g}", d) : number(d)); }
+    std::string operator()(double d) const {
+      return fmt::format("{{\"real\": {}}}", std::isfinite(d) ? fmt::format("{:.17g}", d) : number(d));
+    }
     std::string operator()(const std::string& s) const { return fmt::format("{{\"literal\": {}}}", json_quote(s)); }
-    std::string operator()(const std::vector<std::int64_t>& v) const { return fmt::format("{{\"literal\": [{}]}}", fmt::join(v, ", ")); }
-    std::string operator()(const std::vector<double>& v) const { return fmt::format("{{\"reals\": [{}]}}", fmt::join(v, ", ")); }
+    std::string operator()(const std::vector<std::int64_t>& v) const {
+      return fmt::format("{{\"literal\": [{}]}}", fmt::join(v, ", "));
+    }
+    std::string operator()(const std::vector<double>& v) const {
+      return fmt::format("{{\"reals\": [{}]}}", fmt::join(v, ", "));
+    }
     std::string operator()(const std::vector<std::string>&) const { return "{\"literal\": []}"; }
     std::string operator()(DType t) const { return fmt::format("{{\"dtype\": {}}}", json_quote(name_of(t))); }
     std::string operator()(const SymbolicArgument&) const { return "{\"literal\": null}"; }
@@ -235,9 +251,11 @@ std::string json(const NamedAtenOp& op, std::size_t index, const Case& parsed) {
     arguments += fmt::format("{}{{\"name\": {}, \"keyword\": {}, \"value\": {}}}", arguments.empty() ? "" : ", ",
                              json_quote(a.name), formal.keyword_only, value);
   }
-  return fmt::format("{{\"operator\": {}, \"case\": {}, \"namespace\": {}, \"name\": {}, \"overload\": {}, \"text\": {}, \"arguments\": [{}]}}",
-                     json_quote(op.file), index, json_quote(parsed.schema->ns), json_quote(parsed.schema->name),
-                     json_quote(parsed.schema->overload), json_quote(parsed.text), arguments);
+  return fmt::format(
+      "{{\"operator\": {}, \"case\": {}, \"namespace\": {}, \"name\": {}, \"overload\": {}, \"text\": {}, "
+      "\"arguments\": [{}]}}",
+      json_quote(op.file), index, json_quote(parsed.schema->ns), json_quote(parsed.schema->name),
+      json_quote(parsed.schema->overload), json_quote(parsed.text), arguments);
 }
 
 }  // namespace tosaic::domain

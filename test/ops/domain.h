@@ -2,6 +2,7 @@
 // The small language of an operator's `domain` (README.md): parsed once here, for the test and, as JSON, for
 // make_values.py.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,7 +14,7 @@ namespace tosaic::domain {
 
 // A tensor to be made: generator, its bounds, and the shape.
 struct Generator {
-  std::string kind;               // "x", "u", "s", "e", "f", "i", "l", "i8", "u8", "b"
+  std::string kind;                // "x", "u", "s", "e", "f", "i", "l", "i8", "u8", "b"
   double lowest = 0, highest = 0;  // of u, s, i, l, i8, u8
   std::vector<std::int64_t> shape;
   bool constant = false;
@@ -32,6 +33,7 @@ struct Case {
   std::vector<Argument> arguments;
   double rtol = 1e-5, atol = 1e-6;
   bool half = true;
+  std::size_t results = SIZE_MAX;  // only so many of PyTorch's results are expressed
 };
 
 // `op` is an entry of all_aten().

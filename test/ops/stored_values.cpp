@@ -74,8 +74,10 @@ Result<Lowered> lower_case(const Case& parsed, const std::string& op, const std:
   for (const SchemaArgument& formal : parsed.schema->arguments) {
     if (!formal.is_tensor()) continue;
     auto it = given.find(formal.name);
-    if (it != given.end()) operands.insert(operands.end(), it->second.begin(), it->second.end());
-    else if (!formal.is_tensor_list()) operands.push_back(std::nullopt);
+    if (it != given.end())
+      operands.insert(operands.end(), it->second.begin(), it->second.end());
+    else if (!formal.is_tensor_list())
+      operands.push_back(std::nullopt);
   }
   std::vector<TensorType> declared;
   for (const Tensor& t : outputs) {
@@ -84,9 +86,7 @@ Result<Lowered> lower_case(const Case& parsed, const std::string& op, const std:
   }
   try {
     for (Val v : lower_call(builder, op, std::move(operands), attrs, declared)) graph.outputs.push_back(v.id());
-  } catch (Refusal& refusal) {
-    return std::move(refusal.why);
-  }
+  } catch (Refusal& refusal) { return std::move(refusal.why); }
   drop_dead(graph);
   TOSAIC_CHECK(verify(graph));
   TOSAIC_CHECK(tosa::verify_graph(graph, tosa::Spec::everything()));

@@ -11,8 +11,8 @@
 namespace tosaic::domain {
 
 struct Stored {
-  std::vector<std::string> calls;           // the domain's texts when the values were made
-  std::map<std::string, Tensor> arrays;     // "C.in.K", "C.out.K"
+  std::vector<std::string> calls;        // the domain's texts when the values were made
+  std::map<std::string, Tensor> arrays;  // "C.in.K", "C.out.K"
   std::vector<Tensor> of(std::size_t index, const char* which) const;
 };
 Result<Stored> load_values(std::string_view op);

@@ -26,7 +26,9 @@ class Values : public testing::TestWithParam<const NamedAtenOp*> {
       auto parsed = parse(op, op.op.domain[i]);
       ASSERT_TRUE(parsed.ok()) << parsed.error().message;
       SCOPED_TRACE(fmt::format("{}: {}", op.file, op.op.domain[i]));
-      check(*parsed, stored->of(i, "in"), stored->of(i, "out"));
+      auto outputs = stored->of(i, "out");
+      outputs.resize(std::min(outputs.size(), parsed->results));
+      check(*parsed, stored->of(i, "in"), outputs);
     }
   }
 
@@ -52,7 +54,8 @@ void expect_equal(const std::vector<Tensor>& want, const std::vector<Tensor>& go
                   const Graph& graph) {
   ASSERT_EQ(want.size(), got.size());
   for (std::size_t k = 0; k < want.size(); ++k)
-    EXPECT_EQ(difference(narrowed(want[k]), narrowed(got[k]), rtol, atol), "") << "output " << k << " of\n" << print(graph);
+    EXPECT_EQ(difference(narrowed(want[k]), narrowed(got[k]), rtol, atol), "") << "output " << k << " of\n"
+                                                                               << print(graph);
 }
 
 TEST_P(Values, f32) {
@@ -137,9 +140,10 @@ TEST(AtenTable, every_schema_parses_and_every_overload_has_a_value) {
       auto schema = parse_schema(text);
       ASSERT_TRUE(schema.ok()) << op.file << ": " << text;
       EXPECT_EQ(find_aten(schema->full_name()).op, &op.op) << schema->full_name() << " stands in two files";
-      if (!schema->in_place)
+      if (!schema->in_place) {
         EXPECT_NE(std::find(used.begin(), used.end(), schema->full_name()), used.end())
             << op.file << ": no call of " << schema->full_name() << " in the domain";
+      }
     }
   }
 }

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_promotion.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+// A quantised tensor stands for a float one already: between floats its codes stay as they are.
+Vals lower(Builder& b, const Call& call) {
+  Val x = call.tensor("self");
+  auto dtype = call.dtype("dtype");
+  if (!dtype) return x;
+  const DType to = promotion::narrowed(*dtype);
+  if (!x.type().quantised()) return b.cast(x, to);
+  if (!is_float(to)) b.refuse("quantise.cast-to-integer", "a quantised tensor is cast to an integer type");
+  return x;
+}
+}  // namespace
+
+AtenOp aten__to_copy() {
+  return {.schemas = {"_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+                      "bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor"},
+          .summary = "a copy in another dtype (devices, layouts and memory formats do not matter)",
+          .rule = Rule::transparent,
+          .lower = {lower},
+          .domain = {"x(2,3)", "u(-5,5,24), dtype=i32", "i(-5,5,12), dtype=f32", "b(6), dtype=i32",
+                     "x(2,3), dtype=bf16", "i(-5,5,12), dtype=i64"}};
+}
+}  // namespace tosaic

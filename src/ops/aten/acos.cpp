@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_functions.h"
+#include "ops/aten_promotion.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder&, const Call& call) { return functions::arccosine(promotion::as_float(call.tensor("self"))); }
+}  // namespace
+
+AtenOp aten_acos() {
+  return {.schemas = {"acos(Tensor self) -> Tensor", "acos_(Tensor(a!) self) -> Tensor(a!)",
+                      "arccos(Tensor self) -> Tensor", "arccos_(Tensor(a!) self) -> Tensor(a!)"},
+          .summary = "arc cosine",
+          .rule = Rule::pointwise,
+          .lower = {lower},
+          .domain = {"s(-1,1,129)", "u(0.99,1,24)", "e(28)", "arccos.default: s(-1,1,129)"}};
+}
+}  // namespace tosaic

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder&, const Call& call) { return call.tensor("self"); }
+}  // namespace
+
+AtenOp aten_alias() {
+  return {.schemas = {"alias(Tensor(a) self) -> Tensor(a)"},
+          .summary = "self",
+          .rule = Rule::transparent,
+          .lower = {lower},
+          .domain = {"x(2,3)", "b(4)"}};
+}
+}  // namespace tosaic

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits>
+#include <numbers>
+
+#include "ops/aten_functions.h"
+#include "ops/aten_promotion.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+// The angle in the first octant, unfolded by three reflections. A zero of either sign counts as positive.
+Vals lower(Builder& b, const Call& call) {
+  auto p = promotion::promote(b, call, {"self", "other"});
+  Val y = promotion::as_float(p.values[0]), x = promotion::as_float(p.values[1]);
+  Val height = b.unary("abs", y), width = b.unary("abs", x);
+  Val steep = functions::greater(height, width);
+  Val larger = b.maximum(height, width), smaller = b.minimum(height, width), one = b.like(x, 1.0);
+  // At the origin and in the corners at infinity the quotient is 0 / 0 or inf / inf: the tangent is 0 and 1 there.
+  Val corner = functions::equal(smaller, b.like(x, std::numeric_limits<double>::infinity()));
+  Val origin = functions::equal(larger, b.like(x, 0.0));
+  Val tangent = b.mul(smaller, b.unary("reciprocal", b.select(origin, one, larger)));
+  Val angle = functions::arctangent_of_unit(b.select(corner, one, tangent));
+  angle = b.select(steep, b.sub(b.like(x, std::numbers::pi / 2), angle), angle);
+  angle = b.select(functions::less(x, 0.0), b.sub(b.like(x, std::numbers::pi), angle), angle);
+  return functions::with_sign_of(y, angle);
+}
+}  // namespace
+
+AtenOp aten_atan2() {
+  return {
+      .schemas = {"atan2(Tensor self, Tensor other) -> Tensor", "atan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+                  "arctan2(Tensor self, Tensor other) -> Tensor",
+                  "arctan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)"},
+      .summary = "the angle of the point (other, self), in (-pi, pi]",
+      .rule = Rule::float_only,
+      .lower = {lower},
+      .domain = {"x(2,3,4), x(2,3,4)", "x(2,3,4), x()", "e(28), u(0.5,2,1)", "i(-3,4,24), i(1,4,24)",
+                 "arctan2.default: x(2,3,4), x(2,3,4)"}};
+}
+}  // namespace tosaic

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_promotion.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder& b, const Call& call) {
+  auto p = promotion::promote(b, call, {"self", "other"}, promotion::Compute::as_is);
+  if (is_float(p.result)) b.refuse("aten.bitwise-float", "bitwise operators take integers and booleans");
+  return b.binary(p.result == DType::boolean ? "logical_xor" : "bitwise_xor", p.values[0], p.values[1]);
+}
+}  // namespace
+
+AtenOp aten_bitwise_xor() {
+  return {.schemas = {"bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor",
+                      "bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor",
+                      "bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+                      "bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+                      "bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)"},
+          .summary = "bits where exactly one is set; on bool tensors the logical form",
+          .rule = Rule::index,
+          .lower = {lower},
+          .domain = {"i(-9,9,2,3,4), i(-9,9,3,1)", "b(2,3,4), b(2,3,4)", "i8(-100,100,6), i8(-100,100,6)",
+                     "b(6), i(0,9,6)", "Scalar: i(-9,9,12), 5", "Scalar_Tensor: 5, i(-9,9,12)"}};
+}
+}  // namespace tosaic

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_promotion.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder& b, const Call& call) {
+  if (call.overload() == "default")
+    return b.aten("aten.clamp.default", {call.tensor("self")}, {{"max", promotion::scalar_attribute(call, "max")}});
+  auto p = promotion::promote(b, call, {"self", "max"});
+  return p.finished(b.minimum(p.values[0], p.values[1]));
+}
+}  // namespace
+
+AtenOp aten_clamp_max() {
+  return {
+      .schemas = {"clamp_max(Tensor self, Scalar max) -> Tensor", "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor",
+                  "clamp_max_(Tensor(a!) self, Scalar max) -> Tensor(a!)",
+                  "clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!)"},
+      .summary = "x lowered to at most max",
+      .rule = Rule::transparent,
+      .lower = {lower},
+      .domain = {"x(2,3,4), 0.25", "i(-9,9,12), 2", "Tensor: x(2,3,4), x(3,1)"}};
+}
+}  // namespace tosaic

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <numbers>
+
+#include "ops/aten_promotion.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder& b, const Call& call) {
+  return b.unary("exp", b.scaled(promotion::as_float(call.tensor("self")), std::numbers::ln2));
+}
+}  // namespace
+
+AtenOp aten_exp2() {
+  return {.schemas = {"exp2(Tensor self) -> Tensor", "exp2_(Tensor(a!) self) -> Tensor(a!)"},
+          .summary = "2 to the power x",
+          .rule = Rule::pointwise,
+          .lower = {lower},
+          .domain = {"x(2,3,4)", "s(-120,120,64)", "e(28)", "i(-5,5,6)"}};
+}
+}  // namespace tosaic

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_promotion.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder& b, const Call& call) {
+  auto p = promotion::promote(b, call, {"self", "other"});
+  return b.binary("greater_equal", p.values[0], p.values[1]);
+}
+}  // namespace
+
+AtenOp aten_ge() {
+  return {
+      .schemas = {"ge.Tensor(Tensor self, Tensor other) -> Tensor", "ge.Scalar(Tensor self, Scalar other) -> Tensor",
+                  "greater_equal.Tensor(Tensor self, Tensor other) -> Tensor",
+                  "greater_equal.Scalar(Tensor self, Scalar other) -> Tensor"},
+      .summary = "self >= other, a bool tensor",
+      .rule = Rule::sum,
+      .lower = {lower},
+      .domain = {"x(2,3,4), x(2,3,4)", "i(0,3,2,3,4), i(0,3,3,1)", "e(28), 0.5", "i(0,3,12), 1.0", "b(6), b(6)",
+                 "Scalar: x(2,3,4), 0.5", "Scalar: i(0,3,12), 1", "Scalar: e(28), 0",
+                 "greater_equal.Tensor: x(2,3,4), x(2,3,4)", "greater_equal.Scalar: x(2,3,4), 0.5"}};
+}
+}  // namespace tosaic

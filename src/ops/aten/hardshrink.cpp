@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_functions.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder& b, const Call& call) {
+  Val x = call.tensor("self");
+  Val small = functions::at_least(b.like(x, call.number("lambd")), b.unary("abs", x));
+  return b.select(small, b.like(x, 0.0), x);
+}
+}  // namespace
+
+AtenOp aten_hardshrink() {
+  return {.schemas = {"hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor"},
+          .summary = "0 where |x| <= lambd, x elsewhere",
+          .rule = Rule::pointwise,
+          .lower = {lower},
+          .domain = {"x(2,3,4)", "x(2,3,4), 1.0", "e(28)"}};
+}
+}  // namespace tosaic

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_functions.h"
+#include "ops/aten_promotion.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder&, const Call& call) {
+  Val x = promotion::as_float(call.tensor("self"));
+  return functions::negation(functions::equal(x, x));
+}
+}  // namespace
+
+AtenOp aten_isnan() {
+  return {.schemas = {"isnan(Tensor self) -> Tensor"},
+          .summary = "true where x is NaN",
+          .rule = Rule::float_only,
+          .lower = {lower},
+          .domain = {"e(28)", "x(2,3)", "i(0,3,4)"}};
+}
+}  // namespace tosaic

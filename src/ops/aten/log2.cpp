@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <numbers>
+
+#include "ops/aten_promotion.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder& b, const Call& call) {
+  return b.scaled(b.unary("log", promotion::as_float(call.tensor("self"))), std::numbers::log2e);
+}
+}  // namespace
+
+AtenOp aten_log2() {
+  return {.schemas = {"log2(Tensor self) -> Tensor", "log2_(Tensor(a!) self) -> Tensor(a!)"},
+          .summary = "logarithm to base 2",
+          .rule = Rule::pointwise,
+          .lower = {lower},
+          .domain = {"u(0.01,10,2,3,4)", "e(28)", "i(1,9,6)"}};
+}
+}  // namespace tosaic

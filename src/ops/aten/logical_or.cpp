@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder& b, const Call& call) {
+  Val x = b.cast(call.tensor("self"), DType::boolean), y = b.cast(call.tensor("other"), DType::boolean);
+  return b.binary("logical_or", x, y);
+}
+}  // namespace
+
+AtenOp aten_logical_or() {
+  return {.schemas = {"logical_or(Tensor self, Tensor other) -> Tensor"},
+          .summary = "true where either is not 0",
+          .rule = Rule::index,
+          .lower = {lower},
+          .domain = {"b(2,3,4), b(2,3,4)", "b(2,3,4), b(3,1)", "i(0,3,12), i(0,3,12)", "f(28), b(28)"}};
+}
+}  // namespace tosaic

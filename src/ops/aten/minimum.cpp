@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_promotion.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder& b, const Call& call) {
+  auto p = promotion::promote(b, call, {"self", "other"});
+  return p.finished(b.minimum(p.values[0], p.values[1]));
+}
+}  // namespace
+
+AtenOp aten_minimum() {
+  return {.schemas = {"minimum(Tensor self, Tensor other) -> Tensor"},
+          .summary = "the smaller of two elements; NaN wins",
+          .rule = Rule::joined,
+          .lower = {lower},
+          .domain = {"x(2,3,4), x(2,3,4)", "x(2,3,4), x(3,1)", "e(28), x()", "i(-9,9,12), i(-9,9,12)",
+                     "i(-9,9,12), x(12)", "b(6), b(6)"}};
+}
+}  // namespace tosaic

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_creation.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder&, const Call& call) {
+  return creation::filled(call, 0, creation::dtype_of_tensor(call.tensor("self")), Shape(call.ints("size")));
+}
+}  // namespace
+
+AtenOp aten_new_zeros() {
+  return {.schemas = {"new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+                      "device=None, bool? pin_memory=None) -> Tensor"},
+          .summary = "a tensor of zeros, with self's dtype",
+          .rule = Rule::index,
+          .lower = {lower},
+          .domain = {"x(2,3), [4]", "i(0,5,4), [2,2]", "x(2), [3], dtype=i32"}};
+}
+}  // namespace tosaic

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_creation.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder&, const Call& call) { return creation::filled(call, 1, DType::f32, Shape(call.ints("size"))); }
+}  // namespace
+
+AtenOp aten_ones() {
+  return {.schemas = {"ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+                      "bool? pin_memory=None) -> Tensor"},
+          .summary = "a tensor of ones",
+          .rule = Rule::index,
+          .lower = {lower},
+          .domain = {"[2,3]", "[2,3], dtype=i64", "[], dtype=bool"}};
+}
+}  // namespace tosaic

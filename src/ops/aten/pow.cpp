@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <limits>
+
+#include "ops/aten_functions.h"
+#include "ops/aten_promotion.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+// |a|^y = exp(y log |a|); POW itself is unpredictable for zeros, infinities and NaN (spec POW, REQUIRE).
+Val magnitude_power(Builder& b, Val a, Val y) {
+  Val log = b.unary("log", b.unary("abs", a)), zero = b.like(log, 0.0);
+  Val one = functions::either(functions::equal(y, zero), functions::equal(log, zero));
+  return b.unary("exp", b.select(one, zero, b.mul(y, log)));
+}
+
+// A negative base has a power where the exponent is whole, negative where it is odd.
+Val general_power(Builder& b, Val a, Val y) {
+  Val magnitude = magnitude_power(b, a, y), half = b.scaled(y, 0.5);
+  Val whole = functions::equal(b.unary("floor", y), y);
+  Val even = functions::equal(b.unary("floor", half), half);
+  Val negative = b.select(even, magnitude, b.negate(magnitude));
+  negative = b.select(whole, negative, b.like(a, std::numeric_limits<double>::quiet_NaN()));
+  return b.select(functions::less(a, 0.0), negative, magnitude);
+}
+
+Val constant_power(Builder& b, Val x, double exponent) {
+  const bool whole = exponent == std::floor(exponent);
+  if (whole && std::fabs(exponent) <= 16) return functions::whole_power(x, static_cast<std::int64_t>(exponent));
+  if (exponent == 0.5) return functions::square_root(x);
+  if (exponent == -0.5) return b.unary("rsqrt", x);
+  if (!whole) return b.unary("exp", b.scaled(b.unary("log", x), exponent));
+  return general_power(b, x, b.like(x, exponent));
+}
+
+Vals lower(Builder& b, const Call& call) {
+  auto p = promotion::promote(b, call, {"self", "exponent"});
+  if (call.overload() == "Tensor_Scalar" || (call.schema().name == "pow_" && call.overload() == "Scalar")) {
+    const double exponent = call.number("exponent");
+    if (is_float(p.result) || p.values[0].type().quantised()) return constant_power(b, p.values[0], exponent);
+    if (exponent < 0) b.refuse("aten.integer-power", "an integer tensor to a negative power");
+    return p.finished(functions::whole_power(p.values[0], static_cast<std::int64_t>(exponent)));
+  }
+  if (!is_float(p.result)) b.refuse("aten.integer-power", "TOSA has no integer power with an exponent per element");
+  return general_power(b, p.values[0], p.values[1]);
+}
+}  // namespace
+
+AtenOp aten_pow() {
+  return {
+      .schemas = {"pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+                  "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+                  "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
+                  "pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
+                  "pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)"},
+      .summary = "self to the power exponent",
+      .rule = Rule::pointwise,
+      .lower = {lower},
+      .domain = {"x(2,3,4), 2", "x(2,3,4), 3", "u(0.1,4,24), 0.5", "u(0.1,4,24), -0.5",
+                 "x(2,3,4), -2 # half=off: the reciprocal of values near 0 overflows f16", "u(0,4,24), 2.7",
+                 "x(24), 17 # rtol=3e-5 half=off: errors of the logarithm times the exponent", "x(2,3,4), 0",
+                 "i(-5,5,12), 3", "i(1,5,12), 0.5", "f(28), 5", "Tensor_Tensor: u(0.1,4,2,3,4), x(3,4)",
+                 "Tensor_Tensor: x(3,4), i(-3,4,3,4) # half=off: the logarithm of values near 0, times the exponent",
+                 "Tensor_Tensor: f(28), x()", "Scalar: 2, x(2,3,4)",
+                 "Scalar: 0.5, s(-10,10,33) # half=off: the exponent's rounding grows with the result",
+                 "Scalar: -2.0, i(-3,4,12)"}};
+}
+}  // namespace tosaic

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "ops/aten_functions.h"
+#include "ops/aten_promotion.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder& b, const Call& call) {
+  Val x = call.tensor("self");
+  if (!promotion::is_real(x)) return x;
+  if (call.overload() == "default") return functions::round_half_even(x);
+  const double ten = std::pow(10.0, static_cast<double>(call.integer("decimals")));
+  return b.scaled(functions::round_half_even(b.scaled(x, ten)), 1 / ten);
+}
+}  // namespace
+
+AtenOp aten_round() {
+  return {
+      .schemas = {"round(Tensor self) -> Tensor", "round.decimals(Tensor self, *, int decimals) -> Tensor",
+                  "round_(Tensor(a!) self) -> Tensor(a!)",
+                  "round_.decimals(Tensor(a!) self, *, int decimals) -> Tensor(a!)"},
+      .summary = "the nearest integer, ties to even; or the same to a number of decimals",
+      .rule = Rule::pointwise,
+      .lower = {lower},
+      .domain = {"u(-5,5,2,3,4)", "s(-4,4,17)", "e(28)", "i(-9,9,12)",
+                 "decimals: u(-5,5,24), decimals=2 # half=off: one unit of the rounded product is many of the format"}};
+}
+}  // namespace tosaic

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_promotion.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder& b, const Call& call) { return b.unary("rsqrt", promotion::as_float(call.tensor("self"))); }
+}  // namespace
+
+AtenOp aten_rsqrt() {
+  return {.schemas = {"rsqrt(Tensor self) -> Tensor", "rsqrt_(Tensor(a!) self) -> Tensor(a!)"},
+          .summary = "1 / sqrt(x)",
+          .rule = Rule::pointwise,
+          .lower = {lower},
+          .domain = {"u(0.01,10,2,3,4)", "e(28)", "i(1,9,6)"}};
+}
+}  // namespace tosaic

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_functions.h"
+#include "ops/aten_promotion.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder&, const Call& call) { return functions::hyperbolic_sine(promotion::as_float(call.tensor("self"))); }
+}  // namespace
+
+AtenOp aten_sinh() {
+  return {.schemas = {"sinh(Tensor self) -> Tensor", "sinh_(Tensor(a!) self) -> Tensor(a!)"},
+          .summary = "hyperbolic sine",
+          .rule = Rule::pointwise,
+          .lower = {lower},
+          .domain = {"x(2,3,4)", "s(-2,2,128)", "s(-80,80,64)", "e(28)"}};
+}
+}  // namespace tosaic

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_promotion.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder& b, const Call& call) {
+  Val x = promotion::as_float(call.tensor("self"));
+  return b.mul(b.unary("sin", x), b.unary("reciprocal", b.unary("cos", x)));
+}
+}  // namespace
+
+AtenOp aten_tan() {
+  return {.schemas = {"tan(Tensor self) -> Tensor", "tan_(Tensor(a!) self) -> Tensor(a!)"},
+          .summary = "tangent of radians",
+          .rule = Rule::pointwise,
+          .lower = {lower},
+          .domain = {"u(-1.5,1.5,2,3,4)", "s(-10,10,64)"}};
+}
+}  // namespace tosaic

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_creation.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder& b, const Call& call) {
+  return b.aten("aten._to_copy.default", {call.tensor("self")},
+                {{"dtype", creation::dtype_of_tensor(call.tensor("other"))}});
+}
+}  // namespace
+
+AtenOp aten_type_as() {
+  return {.schemas = {"type_as(Tensor self, Tensor other) -> Tensor"},
+          .summary = "self in the dtype of other",
+          .rule = Rule::transparent,
+          .lower = {lower},
+          .domain = {"i(-5,5,6), x(2)", "x(6), x(2)", "x(6), i(0,2,2)"}};
+}
+}  // namespace tosaic
