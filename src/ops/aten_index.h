@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathering by index tensors over TOSA's GATHER, which takes [N,K,C] by [N,W] i32 and no booleans.
+// Reading and writing by index tensors over TOSA's GATHER and SCATTER, which take [N,K,C] by [N,W] i32 and no
+// booleans.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,37 +10,34 @@
 
 namespace tosaic {
 
-inline Val gathered(Val values, Val indices) {
-  Builder& b = values.builder();
-  if (indices.dtype() != DType::i32) {
-    if (!is_integer(indices.dtype()) || indices.dtype() == DType::i64)
-      b.refuse("aten.index.dtype", "indices of dtype " + std::string(name_of(indices.dtype())) + " are not 32-bit integers");
-    indices = b.cast(indices, DType::i32);
-  }
-  if (values.dtype() == DType::boolean) return b.cast(b.gather(b.cast(values, DType::i8), indices), DType::boolean);
-  return b.gather(values, indices);
-}
+Val gathered(Val values, Val indices);                 // [N,K,C] by [N,W] -> [N,W,C]
+Val scattered(Val values, Val indices, Val source);    // values with rows `indices` replaced by source [N,W,C]
+// values with source's rows added at `indices`, which may repeat: the product with a matrix of ones and zeros.
+Val added_rows(Val values, Val indices, Val source);
 
 // x.index_select(axis, indices): no transposes, the dims before the axis are GATHER's batch.
-inline Val selected(Val x, int axis, Val indices) {
-  Builder& b = x.builder();
-  std::int64_t outer = 1, inner = 1;
-  for (int i = 0; i < axis; ++i) outer *= x.dim(i);
-  for (int i = axis + 1; i < x.rank(); ++i) inner *= x.dim(i);
-  const std::int64_t count = indices.shape().elements();
-  Val all = b.tile(b.reshape(indices, {1, count}), {outer, 1});
-  Val y = gathered(b.reshape(x, {outer, x.dim(axis), inner}), all);
-  auto dims = x.shape().dims();
-  dims.erase(dims.begin() + axis);
-  dims.insert(dims.begin() + axis, indices.shape().begin(), indices.shape().end());
-  return b.reshape(y, Shape(dims));
-}
+Val selected(Val x, int axis, Val indices);
+// The opposite: slices of `source` put at the places of `axis` that the vector `indices` names.
+enum class Put { replace, add };
+Val put_along(Builder& b, Val x, int axis, Val indices, Val source, Put how);
+// torch.scatter: elements of `source` put along `axis`, line by line, where `indices` of the same rank names.
+Val scattered_lines(Builder& b, Val x, int axis, Val indices, Val source, Put how);
+// torch.gather.
+Val gathered_lines(Builder& b, Val x, int axis, Val indices);
 
-// Negative indices count from the end of a dim of `size`.
-inline Val wrapped(Val indices, std::int64_t size) {
-  Builder& b = indices.builder();
-  Val zero = b.scalar(0, DType::i32);
-  return b.select(b.binary("greater", zero, indices), b.add(indices, b.scalar(static_cast<double>(size), DType::i32)), indices);
-}
+// x[i, j, ...]: the indices broadcast to one shape and become one row-major position into the indexed dims, which
+// stand in front of the others in a table [1, rows, the rest].
+struct IndexPlan {
+  std::vector<int> indexed, kept;
+  Shape common;
+  Val position;  // i32, shape `common`
+
+  bool nothing() const { return indexed.empty(); }
+  Val table(Val x) const;
+  Val restored(Val table, Val x) const;      // the inverse of table()
+  Shape gathered_shape(Val x) const;         // common, then the kept dims
+  std::vector<int> placed() const;           // from there to where PyTorch puts the dims
+};
+IndexPlan index_plan(Builder& b, Val x, const std::vector<std::optional<Val>>& indices);
 
 }  // namespace tosaic

@@ -118,6 +118,36 @@ Val avg_pooled(Builder& b, const std::string& op, Val x, const Pooling& p) {
 }
 
 namespace {
+// Pools the planes of N,D,H,W,C, then the depth; `pool(x, first)` pools N,H,W,C by the dims from `first` on.
+template <class F>
+Val by_planes_then_depth(Builder& b, Val x, F pool) {
+  const std::int64_t n = x.dim(0), d = x.dim(1), c = x.dim(4);
+  Val planes = pool(b.reshape(x, {n * d, x.dim(2), x.dim(3), c}), true);
+  const std::int64_t h = planes.dim(1), w = planes.dim(2);
+  Val y = pool(b.reshape(planes, {n, d, h * w, c}), false);
+  return b.reshape(y, {n, y.dim(1), h, w, c});
+}
+}  // namespace
+
+Val volume_pooled(Builder& b, const std::string& op, Val x, const Pooling& p, Pool kind) {
+  return by_planes_then_depth(b, x, [&](Val y, bool planes) {
+    Pooling q = p;
+    for (auto* list : {&q.kernel, &q.stride, &q.padding, &q.dilation}) {
+      if (planes) list->erase(list->begin());
+      else *list = {list->front(), list == &q.padding ? 0 : 1};
+    }
+    if (p.divisor && planes) q.divisor = 1;  // sums first, the division at the end
+    return kind == Pool::maximum ? max_pooled(b, op, y, q) : avg_pooled(b, op, y, q);
+  });
+}
+
+Val adaptive_volume_pooled(Builder& b, const std::string& op, Val x, Ints outputs, Pool kind) {
+  return by_planes_then_depth(b, x, [&](Val y, bool planes) {
+    return adaptive_pooled(b, op, y, planes ? Ints{outputs[1], outputs[2]} : Ints{outputs[0], y.dim(2)}, kind);
+  });
+}
+
+namespace {
 // Consecutive outputs whose bins have one length and one distance: a plain pool over a slice.
 struct Run {
   std::int64_t start, length, stride, count;

@@ -31,8 +31,14 @@ Coverage coverage(Builder& b, const std::string& op, std::int64_t size, std::int
 Val max_pooled(Builder& b, const std::string& op, Val nhwc, const Pooling& pooling);
 Val avg_pooled(Builder& b, const std::string& op, Val nhwc, const Pooling& pooling);
 
-// Adaptive pooling to `outputs` {height, width}: output i covers floor(i*in/out) .. ceil((i+1)*in/out).
 enum class Pool { average, maximum };
+// x: N,D,H,W,C, three numbers each in `pooling`. A maximum or mean over a box is one over its height and width, then
+// over its depth.
+Val volume_pooled(Builder& b, const std::string& op, Val ndhwc, const Pooling& pooling, Pool kind);
+
+// Adaptive pooling to `outputs` {height, width}: output i covers floor(i*in/out) .. ceil((i+1)*in/out).
 Val adaptive_pooled(Builder& b, const std::string& op, Val nhwc, std::vector<std::int64_t> outputs, Pool kind);
+// x: N,D,H,W,C to `outputs` {depth, height, width}.
+Val adaptive_volume_pooled(Builder& b, const std::string& op, Val ndhwc, std::vector<std::int64_t> outputs, Pool kind);
 
 }  // namespace tosaic

@@ -10,10 +10,11 @@ Vals lower(Builder& b, const Call& call) {
   const bool decomposed = call.schema().name == "_log_softmax";
   auto dtype = decomposed ? (call.flag("half_to_float") ? std::optional(DType::f32) : std::nullopt) : call.dtype("dtype");
   if (dtype && *dtype != x.dtype() && !x.type().quantised()) x = b.aten("aten.to.dtype", {x}, {{"dtype", *dtype}});
-  if (x.rank() == 0) return calls::mul(x, 0.0);
   const int axis = call.axis("dim", x.rank());
+  const Shape shape = x.shape();
+  if (x.rank() == 0) x = calls::view(x, {1});
   Val d = calls::sub(x, calls::amax(x, {axis}, true));
-  return calls::sub(d, calls::log(calls::sum(calls::exp(d), {axis}, true)));
+  return calls::view(calls::sub(d, calls::log(calls::sum(calls::exp(d), {axis}, true))), shape);
 }
 }  // namespace
 

@@ -5,24 +5,9 @@
 
 namespace tosaic {
 namespace {
-// A maximum over a box is a maximum over its height and width, then over its depth.
 Vals lower(Builder& b, const Call& call) {
-  Batched whole = batched(call.tensor("self"), 5, "max_pool3d");
-  const Pooling p = pooling_of(b, call, 3);
-  auto part = [&](std::size_t first, std::size_t count) {
-    Pooling q = p;
-    for (auto* list : {&q.kernel, &q.stride, &q.padding, &q.dilation}) *list = {list->begin() + static_cast<std::ptrdiff_t>(first), list->begin() + static_cast<std::ptrdiff_t>(first + count)};
-    return q;
-  };
-  Val x = channels_last(whole.x);
-  const std::int64_t n = x.dim(0), d = x.dim(1), c = x.dim(4);
-  Val planes = max_pooled(b, "max_pool3d", b.reshape(x, {n * d, x.dim(2), x.dim(3), c}), part(1, 2));
-  const std::int64_t h = planes.dim(1), w = planes.dim(2);
-  Pooling depth = part(0, 1);
-  for (auto* list : {&depth.kernel, &depth.stride, &depth.dilation}) list->push_back(1);
-  depth.padding.push_back(0);
-  Val y = max_pooled(b, "max_pool3d", b.reshape(planes, {n, d, h * w, c}), depth);
-  return whole.restore(channels_first(b.reshape(y, {n, y.dim(1), h, w, c})));
+  Batched x = batched(call.tensor("self"), 5, "max_pool3d");
+  return x.restore(channels_first(volume_pooled(b, "max_pool3d", channels_last(x.x), pooling_of(b, call, 3), Pool::maximum)));
 }
 }  // namespace
 

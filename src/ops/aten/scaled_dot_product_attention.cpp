@@ -20,15 +20,6 @@ Val hidden_softmax(Val scores, Val shown, bool rows_may_be_empty) {
   return calls::mul(e, calls::reciprocal(total));
 }
 
-// softmax(scores + mask) where the mask may hold -infinity; all of a row, even.
-Val added_softmax(Val scores, Val mask) {
-  const int last = scores.rank() - 1;
-  const double largest = scores.dtype() == DType::f16 ? 65504.0 : 1e38;
-  Val sum = calls::add(scores, mask);
-  Val e = calls::exp(calls::sub(sum, calls::at_least(calls::amax(sum, {last}, true), -largest)));
-  return calls::mul(e, calls::reciprocal(calls::at_least(calls::sum(e, {last}, true), 1e-30)));
-}
-
 // What a mask known at compile time says: which places it hides, and nothing else?
 struct KnownMask {
   bool plain = false, hides = false, empty_rows = false;
@@ -40,6 +31,7 @@ KnownMask known(Builder& b, Val mask) {
   const Bytes& data = b.graph()[mask.id()].constant;
   const std::int64_t n = mask.shape().elements(), row = mask.dim(-1);
   k.plain = true;
+  bool finite = false;
   for (std::int64_t i = 0; i < n; i += row) {
     bool any = false;
     for (std::int64_t j = i; j < i + row; ++j) {
@@ -48,10 +40,12 @@ KnownMask known(Builder& b, Val mask) {
       if (mask.dtype() != DType::boolean && !shows && v > -1e4) k.plain = false;  // a bias, not a mask
       k.shown.push_back(shows);
       any |= shows;
+      finite |= !shows && mask.dtype() != DType::boolean && std::isfinite(v);
       k.hides |= !shows;
     }
     k.empty_rows |= !any;
   }
+  if (k.empty_rows && finite) k.plain = false;  // large negative numbers all along a row cancel out
   return k;
 }
 
@@ -86,7 +80,7 @@ Vals lower(Builder& b, const Call& call) {
   } else if (mask->dtype() == DType::boolean) {
     weights = hidden_softmax(scores, *mask, true);
   } else {
-    weights = added_softmax(scores, *mask);
+    weights = b.aten("aten._safe_softmax.default", {calls::add(scores, *mask)}, {{"dim", std::int64_t{-1}}});
   }
   return calls::matmul(weights, v);
 }

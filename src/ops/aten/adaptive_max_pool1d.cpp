@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_layout.h"
+#include "ops/aten_pool.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+// The indices, the second result of PyTorch's, have no form in TOSA: only the values are given.
+Vals lower(Builder& b, const Call& call) {
+  Batched x = batched(call.tensor("self"), 3, "adaptive_max_pool1d");
+  Val y = adaptive_pooled(b, "adaptive_max_pool1d", channels_last(b.unsqueeze(x.x, 2)), {1, call.ints("output_size").at(0)}, Pool::maximum);
+  return x.restore(b.squeeze(channels_first(y), {2}));
+}
+}  // namespace
+
+AtenOp aten_adaptive_max_pool1d() {
+  return {.schemas = {"adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)"},
+          .summary = "the largest elements of a given number of equal stretches of a sequence",
+          .rule = Rule::transparent,
+          .lower = {lower},
+          .domain = {"x(2,3,8), [3] # results=1: the indices have no form in TOSA"}};
+}
+}  // namespace tosaic

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_index.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+// Places are compared with the indices, which may repeat and be negative.
+Vals lower(Builder& b, const Call& call) {
+  Val x = call.tensor("self"), index = call.tensor("index");
+  if (x.rank() == 0) return b.like(x, call.number("value"));
+  const int axis = call.axis("dim", x.rank());
+  const std::int64_t size = x.dim(axis), count = index.shape().elements();
+  std::vector<std::int64_t> places, dims(static_cast<std::size_t>(x.rank()), 1);
+  for (std::int64_t i = 0; i < size; ++i) places.push_back(i);
+  index = b.reshape(b.cast(index, DType::i32), {1, count});
+  Val from_end = b.add(index, b.scalar(static_cast<double>(size), DType::i32)), all = b.integers(places, DType::i32, {size, 1});
+  Val hit = b.tosa("logical_or", {b.binary("equal", all, index), b.binary("equal", all, from_end)});
+  dims[static_cast<std::size_t>(axis)] = size;
+  return b.select(b.reshape(b.reduce("reduce_any", hit, {1}, false), Shape(dims)), b.like(x, call.number("value")), x);
+}
+}  // namespace
+
+AtenOp aten_index_fill() {
+  return {.schemas = {"index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+              "index_fill_.int_Scalar(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!)"},
+          .summary = "a copy of x with one number at the places of a dim that indices name",
+          .rule = Rule::transparent,
+          .lower = {lower},
+          .domain = {"x(4,3), 0, l(0,4,2), 7.5",
+                     "x(2,5), -1, l(-5,0,2), 0"}};
+}
+}  // namespace tosaic

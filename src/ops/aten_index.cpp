@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_index.h"
+
+#include <algorithm>
+
+namespace tosaic {
+namespace {
+
+Val as_indices(Val v) {
+  Builder& b = v.builder();
+  if (v.dtype() == DType::i32) return v;
+  if (!is_integer(v.dtype()) || v.dtype() == DType::i64)
+    b.refuse("aten.index.dtype", "indices of dtype " + std::string(name_of(v.dtype())) + " are not 32-bit integers");
+  return b.cast(v, DType::i32);
+}
+
+// Negative indices count from the end of a dim of `size`.
+Val wrapped(Val v, std::int64_t size) {
+  Builder& b = v.builder();
+  v = as_indices(v);
+  Val negative = b.binary("greater", b.scalar(0, DType::i32), v);
+  return b.select(negative, b.add(v, b.scalar(static_cast<double>(size), DType::i32)), v);
+}
+
+Val retyped(Val y, const TensorType& like) {
+  y.builder().graph()[y.id()].type = like.with(y.shape());
+  return y;
+}
+
+std::int64_t product(Val x, int first, int last) {
+  std::int64_t n = 1;
+  for (int i = first; i < last; ++i) n *= x.dim(i);
+  return n;
+}
+
+// x seen as lines along `axis`: the axis is moved last. `back` undoes it.
+struct Lines {
+  std::vector<int> last, back;
+  Lines(int rank, int axis) {
+    for (int i = 0; i < rank; ++i) {
+      if (i != axis) last.push_back(i);
+      back.push_back(i < axis ? i : i == axis ? rank - 1 : i - 1);
+    }
+    last.push_back(axis);
+  }
+};
+
+Val leading_window(Builder& b, Val x, const std::vector<std::int64_t>& size) {
+  return b.slice(x, std::vector<std::int64_t>(size.size(), 0), size);
+}
+
+}  // namespace
+
+Val gathered(Val values, Val indices) {
+  Builder& b = values.builder();
+  indices = as_indices(indices);
+  if (values.dtype() == DType::boolean) return b.cast(b.gather(b.cast(values, DType::i8), indices), DType::boolean);
+  return b.gather(values, indices);
+}
+
+Val scattered(Val values, Val indices, Val source) {
+  Builder& b = values.builder();
+  indices = as_indices(indices);
+  if (values.dtype() == DType::boolean)
+    return b.cast(scattered(b.cast(values, DType::i8), indices, b.cast(source, DType::i8)), DType::boolean);
+  return retyped(b.tosa("scatter", {values, indices, source}), values.type());
+}
+
+Val added_rows(Val values, Val indices, Val source) {
+  Builder& b = values.builder();
+  indices = as_indices(indices);
+  if (!is_float(values.dtype()))
+    b.refuse("aten.index.add-dtype", "adding at indices that may repeat needs floats, not " + std::string(name_of(values.dtype())));
+  const std::int64_t n = values.dim(0), k = values.dim(1), w = indices.dim(1);
+  std::vector<std::int64_t> rows;
+  for (std::int64_t i = 0; i < k; ++i) rows.push_back(i);
+  Val hits = b.binary("equal", b.integers(rows, DType::i32, {1, k, 1}), b.reshape(indices, {n, 1, w}));
+  return b.add(values, b.matmul(b.cast(hits, values.dtype()), source));
+}
+
+Val selected(Val x, int axis, Val indices) {
+  Builder& b = x.builder();
+  const std::int64_t outer = product(x, 0, axis), inner = product(x, axis + 1, x.rank()), count = indices.shape().elements();
+  Val all = b.tile(b.reshape(indices, {1, count}), {outer, 1});
+  Val y = gathered(b.reshape(x, {outer, x.dim(axis), inner}), all);
+  auto dims = x.shape().dims();
+  dims.erase(dims.begin() + axis);
+  dims.insert(dims.begin() + axis, indices.shape().begin(), indices.shape().end());
+  return b.reshape(y, Shape(dims));
+}
+
+Val put_along(Builder& b, Val x, int axis, Val indices, Val source, Put how) {
+  const std::int64_t outer = product(x, 0, axis), inner = product(x, axis + 1, x.rank()), count = indices.shape().elements();
+  if (source.shape().elements() != outer * count * inner)
+    b.refuse("aten.index.source", "a source of shape " + to_string(source.shape()) + " for " + std::to_string(count) + " slices of shape " + to_string(x.shape()));
+  Val all = b.tile(b.reshape(indices, {1, count}), {outer, 1});
+  Val table = b.reshape(x, {outer, x.dim(axis), inner}), rows = b.reshape(source, {outer, count, inner});
+  return b.reshape(how == Put::add ? added_rows(table, all, rows) : scattered(table, all, rows), x.shape());
+}
+
+Val gathered_lines(Builder& b, Val x, int axis, Val index) {
+  if (index.rank() != x.rank()) b.refuse("aten.gather.rank", "indices of shape " + to_string(index.shape()) + " into shape " + to_string(x.shape()));
+  auto window = index.shape().dims();
+  window[static_cast<std::size_t>(axis)] = x.dim(axis);
+  for (int i = 0; i < x.rank(); ++i)
+    if (window[static_cast<std::size_t>(i)] > x.dim(i))
+      b.refuse("aten.gather.shape", "indices of shape " + to_string(index.shape()) + " into shape " + to_string(x.shape()));
+  const Lines lines(x.rank(), axis);
+  Val values = b.transpose(leading_window(b, x, window), lines.last), wanted = b.transpose(index, lines.last);
+  const std::int64_t k = x.dim(axis), w = index.dim(axis), n = index.shape().elements() / w;
+  Val y = gathered(b.reshape(values, {n, k, 1}), b.reshape(wanted, {n, w}));
+  return b.transpose(b.reshape(y, wanted.shape()), lines.back);
+}
+
+Val scattered_lines(Builder& b, Val x, int axis, Val index, Val source, Put how) {
+  if (index.rank() != x.rank() || source.rank() != x.rank())
+    b.refuse("aten.scatter.rank", "indices of shape " + to_string(index.shape()) + " into shape " + to_string(x.shape()));
+  auto window = index.shape().dims();
+  window[static_cast<std::size_t>(axis)] = x.dim(axis);
+  for (int i = 0; i < x.rank(); ++i)
+    if (window[static_cast<std::size_t>(i)] > x.dim(i) || index.dim(i) > source.dim(i))
+      b.refuse("aten.scatter.shape", "indices of shape " + to_string(index.shape()) + ", a source of shape " + to_string(source.shape()) + " into shape " + to_string(x.shape()));
+  const Lines lines(x.rank(), axis);
+  const Val inner = leading_window(b, x, window);
+  Val values = b.transpose(inner, lines.last), wanted = b.transpose(index, lines.last);
+  Val given = b.transpose(leading_window(b, source, index.shape().dims()), lines.last);
+  const std::int64_t k = x.dim(axis), w = index.dim(axis), n = index.shape().elements() / w;
+  Val table = b.reshape(values, {n, k, 1}), rows = b.reshape(given, {n, w, 1}), where = b.reshape(wanted, {n, w});
+  Val y = how == Put::add ? added_rows(table, where, rows) : scattered(table, where, rows);
+  y = b.transpose(b.reshape(y, values.shape()), lines.back);
+  // What lies outside the window is laid around it again, dim by dim from the last.
+  for (int i = x.rank() - 1; i >= 0; --i) {
+    if (y.dim(i) == x.dim(i)) continue;
+    auto start = std::vector<std::int64_t>(window.size(), 0), size = y.shape().dims();
+    start[static_cast<std::size_t>(i)] = y.dim(i);
+    size[static_cast<std::size_t>(i)] = x.dim(i) - y.dim(i);
+    y = b.concat({y, b.slice(x, start, size)}, i);
+  }
+  return y;
+}
+
+IndexPlan index_plan(Builder& b, Val x, const std::vector<std::optional<Val>>& indices) {
+  IndexPlan plan;
+  if (indices.size() > static_cast<std::size_t>(x.rank()))
+    b.refuse("aten.index.rank", std::to_string(indices.size()) + " indices into shape " + to_string(x.shape()));
+  std::vector<std::int64_t> common;
+  for (int i = 0; i < x.rank(); ++i) {
+    const auto k = static_cast<std::size_t>(i);
+    if (k >= indices.size() || !indices[k]) {
+      plan.kept.push_back(i);
+      continue;
+    }
+    Val v = *indices[k];
+    if (v.dtype() == DType::boolean)
+      b.refuse("aten.index.mask", "indexing by a boolean mask gives a shape that is known only at run time: use torch.where");
+    plan.indexed.push_back(i);
+    while (static_cast<int>(common.size()) < v.rank()) common.insert(common.begin(), 1);
+    for (int d = 0; d < v.rank(); ++d) {
+      auto& out = common[common.size() - static_cast<std::size_t>(v.rank() - d)];
+      if (v.dim(d) != 1 && out != 1 && out != v.dim(d)) b.refuse("aten.index.broadcast", "the indices' shapes do not broadcast");
+      if (v.dim(d) != 1) out = v.dim(d);
+    }
+  }
+  plan.common = Shape(common);
+  if (plan.indexed.empty()) return plan;
+  std::optional<Val> position;
+  for (int i : plan.indexed) {
+    Val v = wrapped(*indices[static_cast<std::size_t>(i)], x.dim(i));
+    position = position ? b.add(b.mul(*position, b.scalar(static_cast<double>(x.dim(i)), DType::i32)), v) : v;
+  }
+  plan.position = b.broadcast_to(*position, plan.common);
+  return plan;
+}
+
+Val IndexPlan::table(Val x) const {
+  Builder& b = x.builder();
+  std::vector<int> front = indexed;
+  front.insert(front.end(), kept.begin(), kept.end());
+  std::int64_t rows = 1;
+  for (int i : indexed) rows *= x.dim(i);
+  return b.reshape(b.transpose(x, front), {1, rows, x.shape().elements() / rows});
+}
+
+Val IndexPlan::restored(Val table, Val x) const {
+  Builder& b = x.builder();
+  std::vector<int> front = indexed, back(static_cast<std::size_t>(x.rank()));
+  front.insert(front.end(), kept.begin(), kept.end());
+  std::vector<std::int64_t> dims;
+  for (std::size_t i = 0; i < front.size(); ++i) {
+    dims.push_back(x.dim(front[i]));
+    back[static_cast<std::size_t>(front[i])] = static_cast<int>(i);
+  }
+  return b.transpose(b.reshape(table, Shape(dims)), back);
+}
+
+Shape IndexPlan::gathered_shape(Val x) const {
+  auto dims = common.dims();
+  for (int i : kept) dims.push_back(x.dim(i));
+  return Shape(dims);
+}
+
+std::vector<int> IndexPlan::placed() const {
+  // Indices side by side: their dims stand where they stood; otherwise in front.
+  const bool together = indexed.back() - indexed.front() + 1 == static_cast<int>(indexed.size());
+  const int before = together ? indexed.front() : 0, rank = common.rank() + static_cast<int>(kept.size());
+  std::vector<int> order;
+  for (int i = 0; i < before; ++i) order.push_back(common.rank() + i);
+  for (int i = 0; i < common.rank(); ++i) order.push_back(i);
+  for (int i = common.rank() + before; i < rank; ++i) order.push_back(i);
+  return order;
+}
+
+}  // namespace tosaic

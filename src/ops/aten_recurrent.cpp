@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_recurrent.h"
+
+namespace tosaic {
+namespace {
+
+Val sigmoid(Val x) { return calls::unary("sigmoid", x); }
+Val tanh(Val x) { return calls::unary("tanh", x); }
+
+// x[:, k*size : (k+1)*size], the k-th gate.
+Val gate(Val x, std::int64_t k, std::int64_t size) {
+  return x.builder().aten("aten.slice.Tensor", {x}, {{"dim", std::int64_t{-1}}, {"start", k * size}, {"end", (k + 1) * size}});
+}
+Val select(Val x, int dim, std::int64_t index) {
+  return x.builder().aten("aten.select.int", {x}, {{"dim", std::int64_t{dim}}, {"index", index}});
+}
+Val stack(const std::vector<Val>& parts, int dim) {
+  return parts[0].builder().aten("aten.stack.default", {parts.begin(), parts.end()}, {{"dim", std::int64_t{dim}}});
+}
+Val cat(const std::vector<Val>& parts, int dim) {
+  if (parts.size() == 1) return parts[0];
+  return parts[0].builder().aten("aten.cat.default", {parts.begin(), parts.end()}, {{"dim", std::int64_t{dim}}});
+}
+
+}  // namespace
+
+Val linear(Val x, Val weight, std::optional<Val> bias) {
+  return x.builder().aten("aten.linear.default", {x, weight, bias});
+}
+
+// Gates i, f, g, o: c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c').
+std::vector<Val> lstm_step(Val projected, const std::vector<Val>& state, const RecurrentWeights& w) {
+  const std::int64_t n = state[0].dim(-1);
+  Val gates = calls::add(projected, linear(state[0], w.hidden, w.hidden_bias));
+  Val i = sigmoid(gate(gates, 0, n)), f = sigmoid(gate(gates, 1, n)), g = tanh(gate(gates, 2, n)), o = sigmoid(gate(gates, 3, n));
+  Val cell = calls::add(calls::mul(f, state[1]), calls::mul(i, g));
+  return {calls::mul(o, tanh(cell)), cell};
+}
+
+// Gates r, z, n: h' = n + z (h - n), where n = tanh(x_n + r h_n).
+std::vector<Val> gru_step(Val projected, const std::vector<Val>& state, const RecurrentWeights& w) {
+  const std::int64_t n = state[0].dim(-1);
+  Val hidden = linear(state[0], w.hidden, w.hidden_bias);
+  Val r = sigmoid(calls::add(gate(projected, 0, n), gate(hidden, 0, n)));
+  Val z = sigmoid(calls::add(gate(projected, 1, n), gate(hidden, 1, n)));
+  Val candidate = tanh(calls::add(gate(projected, 2, n), calls::mul(r, gate(hidden, 2, n))));
+  return {calls::add(candidate, calls::mul(z, calls::sub(state[0], candidate)))};
+}
+
+std::vector<Val> tanh_step(Val projected, const std::vector<Val>& state, const RecurrentWeights& w) {
+  return {tanh(calls::add(projected, linear(state[0], w.hidden, w.hidden_bias)))};
+}
+std::vector<Val> relu_step(Val projected, const std::vector<Val>& state, const RecurrentWeights& w) {
+  return {calls::unary("relu", calls::add(projected, linear(state[0], w.hidden, w.hidden_bias)))};
+}
+
+Vals lower_recurrent(Builder& b, const Call& call, int states, RecurrentStep step) {
+  const std::string& op = call.schema().name;
+  Val x = call.tensor("input");
+  // The states stand before the weights; with a list for the states the call cannot tell where they end.
+  std::vector<Val> rest;
+  if (states > 1) {
+    for (const auto& t : call.tensors("hx")) rest.push_back(*t);
+  } else {
+    rest.push_back(call.tensor("hx"));
+    for (const auto& t : call.tensors("params")) rest.push_back(*t);
+  }
+  const bool biases = call.flag("has_biases"), both = call.flag("bidirectional"), batch_first = call.flag("batch_first");
+  const std::int64_t layers = call.integer("num_layers"), directions = both ? 2 : 1;
+  const std::size_t each = biases ? 4 : 2, count = static_cast<std::size_t>(layers * directions);
+  if (rest.size() != static_cast<std::size_t>(states) + count * each)
+    b.refuse("aten." + op + ".weights", std::to_string(rest.size()) + " states and weights for " + std::to_string(layers) + " layers; projections are not supported");
+  if (call.flag("train") && call.number("dropout") != 0)
+    b.refuse("aten." + op + ".dropout", "dropout is for training: export the model after eval()");
+
+  const bool batched = x.rank() == 3;
+  if (!batched) {  // T,I without a batch: batch 1
+    x = calls::view(x, {x.dim(0), 1, x.dim(1)});
+    for (int s = 0; s < states; ++s) rest[static_cast<std::size_t>(s)] = calls::view(rest[static_cast<std::size_t>(s)], {rest[static_cast<std::size_t>(s)].dim(0), 1, rest[static_cast<std::size_t>(s)].dim(1)});
+  } else if (batch_first) {
+    x = calls::transpose(x, 0, 1);
+  }
+  const std::int64_t steps = x.dim(0);
+  std::vector<std::vector<Val>> last(static_cast<std::size_t>(states));  // per state, per layer and direction
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    std::vector<Val> outputs;
+    for (std::int64_t direction = 0; direction < directions; ++direction) {
+      const std::int64_t index = layer * directions + direction;
+      const std::size_t at = static_cast<std::size_t>(states) + static_cast<std::size_t>(index) * each;
+      RecurrentWeights w{rest[at], rest[at + 1], std::nullopt, std::nullopt};
+      if (biases) {
+        w.input_bias = rest[at + 2];
+        w.hidden_bias = rest[at + 3];
+      }
+      std::vector<Val> state;
+      for (int s = 0; s < states; ++s) state.push_back(select(rest[static_cast<std::size_t>(s)], 0, index));
+      Val projected = linear(x, w.input, w.input_bias);
+      std::vector<Val> line(static_cast<std::size_t>(steps));
+      for (std::int64_t t = 0; t < steps; ++t) {
+        const std::int64_t now = direction == 0 ? t : steps - 1 - t;
+        state = step(select(projected, 0, now), state, w);
+        line[static_cast<std::size_t>(now)] = state[0];
+      }
+      outputs.push_back(stack(line, 0));
+      for (int s = 0; s < states; ++s) last[static_cast<std::size_t>(s)].push_back(state[static_cast<std::size_t>(s)]);
+    }
+    x = cat(outputs, 2);
+  }
+  Vals results;
+  if (!batched) x = calls::view(x, {x.dim(0), x.dim(2)});
+  else if (batch_first) x = calls::transpose(x, 0, 1);
+  results.push_back(x);
+  for (auto& s : last) {
+    Val all = stack(s, 0);
+    results.push_back(batched ? all : calls::view(all, {all.dim(0), all.dim(2)}));
+  }
+  return results;
+}
+
+}  // namespace tosaic
