@@ -186,6 +186,19 @@ Check check_types(const Op& op, const View& view, const Spec& spec, const std::v
                 name_of(wrong.dtype), given, listed(wanted), spec.text());
 }
 
+// A rounding mode other than the single one is an extension.
+Check check_rounding(const Op& op, const View& view, const Spec& spec) {
+  for (const AttrDef& def : op.attrs) {
+    if (def.kind != AttrKind::rounding_mode) continue;
+    const std::string& mode = view.text(def.name);
+    const Feature needed = mode == "double_round" ? Feature::doubleround : Feature::inexactround;
+    if (mode != "single_round" && !spec.has(needed))
+      return broken(label(op, "rounding-mode"), "{} with {} needs {}, the target has {}", op.name, mode,
+                    name_of(needed), spec.text());
+  }
+  return std::nullopt;
+}
+
 // ---- constants
 Check check_constants(const Op& op, const View& view, const Spec& spec, const std::vector<Bound>& in) {
   for (const auto& [operand, id] : in) {
@@ -268,6 +281,7 @@ Check verify_node(const View& view, const Spec& spec) {
   if (Check c = check_ranks(*op, view, in)) return c;
   if (Check c = check_ranks(*op, view, out)) return c;
   if (Check c = check_types(*op, view, spec, in, out)) return c;
+  if (Check c = check_rounding(*op, view, spec)) return c;
   if (Check c = check_constants(*op, view, spec, in)) return c;
   if (Check c = op->check ? op->check(view) : std::nullopt) return c;
   if (Check c = check_outputs(*op, view)) return c;

@@ -24,7 +24,7 @@ std::string schema_name(std::uint16_t number) {
   return name;
 }
 
-TEST(Table, HoldsEveryOperatorOfTheSchemaOnce) {
+TEST(OperatorTable, HoldsEveryOperatorOfTheSchemaOnce) {
   std::set<std::uint16_t> numbers;
   for (const Op& op : all()) {
     EXPECT_EQ(schema_name(op.schema_number), op.name);
@@ -40,20 +40,20 @@ TEST(Table, HoldsEveryOperatorOfTheSchemaOnce) {
   }
 }
 
-TEST(Table, FindsNothingElse) {
+TEST(OperatorTable, FindsNothingElse) {
   for (const char* name : {"", "tosa.", "CONV2D", "fully_connected", "aten.add", "tosa.tosa.add", "add "})
     EXPECT_EQ(find(name), nullptr) << name;
   EXPECT_EQ(by_schema_number(0), nullptr);
   EXPECT_EQ(by_schema_number(76), nullptr);
 }
 
-TEST(Table, InstructionNumbersFollowTheSchema) {
+TEST(OperatorTable, InstructionNumbersFollowTheSchema) {
   // TOSA.001000.1 numbers ARGMAX..RESCALE from 0 and leaves out what is not computation.
   for (const Op& op : all())
     EXPECT_EQ(op.spirv_number, op.schema_number <= 66 ? op.schema_number - 1 : 0xffff) << op.name;
 }
 
-TEST(Table, RowsAreComplete) {
+TEST(OperatorTable, RowsAreComplete) {
   for (const Op& op : all()) {
     SCOPED_TRACE(op.name);
     EXPECT_FALSE(op.summary.empty());
@@ -76,7 +76,7 @@ TEST(Table, RowsAreComplete) {
   }
 }
 
-TEST(Table, SaysNothingTwice) {
+TEST(OperatorTable, SaysNothingTwice) {
   for (const Op& op : all()) {
     std::set<std::vector<std::pair<std::string_view, DType>>> seen;
     for (const TypeRow& row : op.types) EXPECT_TRUE(row.types.empty() || seen.insert(row.types).second) << op.name;
@@ -92,7 +92,7 @@ std::string text_of(const std::filesystem::path& folder) {
 }
 
 // Every label that an operator file can give must be provoked by a test that names it.
-TEST(Table, EveryRuleHasATest) {
+TEST(OperatorTable, EveryRuleHasATest) {
   const std::filesystem::path tests(TOSAIC_TEST_DATA);
   const std::string rules = text_of(tests / ".." / "src" / "ops" / "tosa"), tested = text_of(tests);
   const std::regex quoted("\"([a-z0-9_]+\\.[a-z0-9-]+)\"");
