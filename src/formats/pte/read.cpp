@@ -20,6 +20,13 @@ template <class T>
 std::uint32_t size_of(const T* list) {
   return list ? list->size() : 0;
 }
+// The flatbuffers verifier leaves the alignment of eight-byte elements unchecked.
+template <class T>
+T element(const flatbuffers::Vector<T>* list, std::uint32_t i) {
+  T value;
+  std::memcpy(&value, list->Data() + i * sizeof(T), sizeof(T));
+  return flatbuffers::EndianScalar(value);
+}
 std::string text_of(const flatbuffers::String* text) { return text ? text->str() : std::string(); }
 template <class T>
 T little_endian(const Bytes& file, std::size_t at) {
@@ -141,7 +148,7 @@ class Reader {
       plan.output_spec = text_of(from.container_meta_type()->encoded_out_str());
     }
     for (std::uint32_t i = 1; i < size_of(from.non_const_buffer_sizes()); ++i) {
-      const std::int64_t size = from.non_const_buffer_sizes()->Get(i);
+      const std::int64_t size = element(from.non_const_buffer_sizes(), i);
       if (size < 0 || static_cast<std::uint64_t>(size) > max_arena_bytes)
         return corrupt(fmt::format("the memory with id {} has an impossible size of {} bytes", i, size));
       plan.arena_sizes.push_back(size);
@@ -302,15 +309,17 @@ class Reader {
       case s::KernelTypes::IntList: {
         IntList list;
         for (std::uint32_t i = 0; i < size_of(from.val_as_IntList()->items()); ++i) {
-          const std::int64_t item = from.val_as_IntList()->items()->Get(i);
+          const std::int64_t item = element(from.val_as_IntList()->items(), i);
           // Out of range for an index either way; -1 is refused with the other wrong ones.
           list.items.push_back(item == static_cast<std::int32_t>(item) ? static_cast<std::int32_t>(item) : -1);
         }
         return Value(std::move(list));
       }
       case s::KernelTypes::DoubleList: {
-        const auto* items = from.val_as_DoubleList()->items();
-        return Value(items ? std::vector<double>(items->begin(), items->end()) : std::vector<double>());
+        std::vector<double> list;
+        for (std::uint32_t i = 0; i < size_of(from.val_as_DoubleList()->items()); ++i)
+          list.push_back(element(from.val_as_DoubleList()->items(), i));
+        return Value(std::move(list));
       }
       case s::KernelTypes::BoolList: {
         std::vector<bool> list;
@@ -422,7 +431,7 @@ class Reader {
     if (index >= size_of(of.offsets()))
       return corrupt(fmt::format("a constant is number {} of {}", index, size_of(of.offsets())));
     TOSAIC_TRY(Bytes whole, segment(of.segment_index(), "constant data"));
-    const std::uint64_t offset = of.offsets()->Get(index);
+    const std::uint64_t offset = element(of.offsets(), index);
     if (offset > whole.size() || bytes > whole.size() - offset)
       return corrupt(
           fmt::format("a constant of {} bytes at {} lies outside its segment of {}", bytes, offset, whole.size()));
