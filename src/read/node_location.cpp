@@ -14,7 +14,7 @@ std::string_view trimmed(std::string_view s) {
 
 // Frames of PyTorch itself and of code that it generated ("<eval_with_key>.5") say nothing about the user's model.
 bool is_users_file(std::string_view file) {
-  if (file.empty() || file.front() == '<') return false;
+  if (file.empty() || file.front() == '<' || file.starts_with("torch/")) return false;
   for (std::string_view library : {"-packages/torch/", "-packages/torchao/", "/torch/nn/modules/", "/torch/export/", "/torch/_"})
     if (file.find(library) != std::string_view::npos) return false;
   return true;
@@ -58,8 +58,9 @@ LocRef read_location(const std::optional<Json>& metadata, std::string op, std::s
     std::string_view entry = stack->text();
     if (auto last = entry.rfind(';'); last != std::string_view::npos) entry.remove_prefix(last + 1);
     const auto first = entry.find(','), second = first == std::string_view::npos ? first : entry.find(',', first + 1);
-    // The root has no path. What torch.export wraps around it is no module of the user's.
-    if (second != std::string_view::npos && !entry.substr(second + 1).starts_with("torch.export.")) {
+    // The root has no path. What torch.export wraps around it, or makes up, is no module of the user's.
+    if (second != std::string_view::npos && !entry.substr(second + 1).starts_with("torch.export.") &&
+        !entry.starts_with("_empty_nn_module_stack")) {
       loc->module_path = entry.substr(first + 1, second - first - 1);
       loc->module_type = entry.substr(second + 1);
     }

@@ -3,11 +3,8 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <array>
-#include <memory>
 #include <unordered_map>
 
-#include "ir/tensor.h"
 #include "ops/op.h"
 #include "read/node_location.h"
 #include "read/program_arguments.h"
@@ -286,7 +283,6 @@ class GraphReader {
       if (given[index]) fail("pt2.duplicate-name", fmt::format("{} is given its argument '{}' twice", node.op, schema.arguments[index].name));
       given[index] = &arguments[i];
     }
-    std::vector<std::pair<std::size_t, const Argument*>> numbers;  // operands that are Python numbers
     for (std::size_t i = 0; i < given.size(); ++i) {
       const SchemaArgument& a = schema.arguments[i];
       if (!a.is_tensor()) {
@@ -301,11 +297,11 @@ class GraphReader {
         // PyTorch writes an empty list with the tag of some other type.
         if (!given[i]->value.items().empty()) fail("pt2.bad-json", fmt::format("argument '{}' must be tensors", a.name));
       } else {
-        numbers.emplace_back(node.inputs.size(), given[i]);
+        // x * 2 arrives as mul.Tensor(x, 2): PyTorch promotes numbers by rules of their own, so it stays one.
         node.inputs.push_back(no_value);
+        node.attrs.set(a.name, attribute(*given[i]));
       }
     }
-    for (auto [operand, argument] : numbers) node.inputs[operand] = number_operand(*argument, node);
   }
 
   void read_unknown(const std::vector<Argument>& arguments, Node& node) {
@@ -324,39 +320,6 @@ class GraphReader {
 
   void add_operands(const std::vector<std::string_view>& names, Node& node) {
     for (std::string_view name : names) node.inputs.push_back(name.empty() ? no_value : use(name));
-  }
-
-  // x * 2 arrives as mul.Tensor(x, 2): the number takes x's dtype if that can hold its kind, as in PyTorch's
-  // promotion of numbers, where only the kind (bool, integer, float) counts.
-  ValueId number_operand(const Argument& argument, const Node& node) {
-    const Attr attr = attribute(argument);
-    std::optional<DType> other;
-    for (ValueId v : node.inputs)
-      if (v != no_value && !other) other = graph_[v].type.dtype;
-    TensorType type;
-    Bytes content;
-    if (const auto* real = std::get_if<double>(&attr)) {
-      type.dtype = other && is_float(*other) ? *other : DType::f32;
-      content = constant_bytes(type.dtype, std::span(real, 1));
-    } else if (const auto* integer = std::get_if<std::int64_t>(&attr)) {
-      type.dtype = other && *other != DType::boolean ? *other : DType::i64;
-      content = is_float(type.dtype) ? constant_bytes(type.dtype, std::array{static_cast<double>(*integer)})
-                                     : constant_bytes(type.dtype, std::span(integer, 1));
-    } else if (const auto* flag = std::get_if<bool>(&attr)) {
-      type.dtype = DType::boolean;
-      content = constant_bytes(type.dtype, std::array{static_cast<std::int64_t>(*flag)});
-    } else {
-      fail("pt2.bad-json", fmt::format("argument '{}' must be a tensor or a number, but is '{}'", argument.name, argument.tag));
-    }
-    std::string name = fmt::format("{}_{}", node.loc->name, argument.name);
-    while (types_.contains(name) || scope_.contains(name)) name += "_";
-    return graph_.add_value(own_name(std::move(name)), std::move(type), std::move(content));
-  }
-  // Keeps a made-up name from being made up again.
-  const std::string& own_name(std::string name) {
-    made_names_.push_back(std::make_unique<std::string>(std::move(name)));
-    define(*made_names_.back(), {static_cast<ValueId>(graph_.values.size()), "", ""});
-    return *made_names_.back();
   }
 
   Attr attribute(const Argument& argument) {
@@ -425,7 +388,6 @@ class GraphReader {
   };
   std::unordered_map<ValueId, Looks> looks_at_;
   std::unordered_map<std::string, LocRef> locations_;
-  std::vector<std::unique_ptr<std::string>> made_names_;
 };
 
 }  // namespace

@@ -20,9 +20,9 @@ struct ProgramSource {
 // `graph_module` is the program's: its graph and its signature, which says what each input and output is.
 // Parameters and buffers that no node uses are left out. Throws ReadError.
 //
-// A node's arguments by their schema's names: tensors become operands; a number in a tensor's place becomes a
-// constant of rank 0; sizes known only at run time become SymbolicArguments, and a list that holds some becomes
-// a list of strings; nested lists become their JSON text.
+// A node's arguments by their schema's names: tensors become operands; a number in a tensor's place, as in x * 2, is
+// an attribute, and the operand is absent; sizes known only at run time become SymbolicArguments, and a list that
+// holds some becomes a list of strings; nested lists become their JSON text.
 Graph read_program_graph(const Json& graph_module, const std::string& name, const ProgramSource& source);
 
 }  // namespace tosaic

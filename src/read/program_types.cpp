@@ -9,13 +9,17 @@
 #include "read/stored_tensor.h"
 
 namespace tosaic {
+namespace {
+constexpr std::int64_t no_bound = std::int64_t{1} << 48;
+}
 
 ProgramTypes::ProgramTypes(std::optional<Json> range_constraints, const Sink& sink) : sink_(sink) {
   if (!range_constraints) return;
   for (const auto& [symbol, range] : range_constraints->members()) {
     Bounds bounds;
     if (auto lowest = range.find("min_val")) bounds.lowest = lowest->integer();
-    if (auto highest = range.find("max_val")) bounds.highest = highest->integer();
+    // Older writers spell "no bound" as a number near 2^63.
+    if (auto highest = range.find("max_val"); highest && highest->integer() < no_bound) bounds.highest = highest->integer();
     symbols_.emplace(symbol, bounds);
   }
 }
@@ -59,13 +63,18 @@ TensorType ProgramTypes::tensor_type(const Json& meta, const std::string& what) 
       dims.push_back(value.integer());
       continue;
     }
-    const SymbolicExpression e = read_symbolic(value.at("expr_str").text(), [this](std::string_view s) { return bounds_of(s); });
+    std::string unbounded;
+    const SymbolicExpression e = read_symbolic(value.at("expr_str").text(), [&](std::string_view symbol) {
+      const Bounds bounds = bounds_of(symbol);
+      if (!bounds.highest) unbounded = symbol;
+      return bounds;
+    });
     std::optional<std::int64_t> hint;
     if (auto h = value.find("hint")) hint = h->tagged().second.integer();
     SymbolicDim dim{e.text, std::max<std::int64_t>(e.bounds.lowest.value_or(0), 0), 0};
     // Without an upper bound, the size that the program was exported with stands in for it.
     dim.highest = std::max(e.bounds.highest.value_or(hint.value_or(dim.lowest)), dim.lowest);
-    if (!e.bounds.highest && warned_.insert(e.text).second)
+    if (!e.bounds.highest && warned_.insert(unbounded.empty() ? e.text : unbounded).second)
       sink_(warning("pt2.unbounded-size", fmt::format("size {} of {} has no upper bound; {} is taken", e.text, what, dim.highest))
                 .hint("give one when exporting: dynamic_shapes={..: torch.export.Dim(name, max=N)}"));
     if (dim.lowest == dim.highest && e.bounds.highest) {

@@ -208,9 +208,21 @@ class Reader {
 
 }  // namespace
 
+namespace {
+// What the text form of the IR can hold between brackets.
+bool is_readable(std::string_view text) {
+  int depth = 0;
+  for (char c : text) {
+    depth += (c == '(') - (c == ')');
+    if (depth < 0 || c < ' ' || c > '~') return false;
+  }
+  return depth == 0 && !text.empty();
+}
+}  // namespace
+
 SymbolicExpression read_symbolic(std::string_view srepr, const SymbolBounds& bounds_of) {
-  if (auto term = Reader(srepr, bounds_of).whole()) return {std::move(term->text), term->bounds};
-  return {std::string(srepr), {}};
+  if (auto term = Reader(srepr, bounds_of).whole(); term && is_readable(term->text)) return {std::move(term->text), term->bounds};
+  return {is_readable(srepr) ? std::string(srepr) : "unreadable", {}};
 }
 
 }  // namespace tosaic

@@ -65,6 +65,16 @@ std::optional<StoredTensor> TorchSave::tensor(PickleRef ref) const {
            pickle_[value->callable].text_value == function && pickle_[value->arguments].items.size() >= arguments;
   };
   if (called("torch._utils._rebuild_parameter", 1)) value = &pickle_[pickle_[value->arguments].items[0]];
+  PickleValue unwrapped;
+  // (function, type, arguments, state): a tensor on which someone set Python attributes, as torch.export does.
+  if (called("torch._tensor._rebuild_from_type_v2", 3)) {
+    const auto& parts = pickle_[value->arguments].items;
+    if (pickle_[parts[1]].text_value != "torch.Tensor") return std::nullopt;
+    unwrapped.kind = PickleValue::call;
+    unwrapped.callable = parts[0];
+    unwrapped.arguments = parts[2];
+    value = &unwrapped;
+  }
   const bool typed = called("torch._utils._rebuild_tensor_v3", 7);  // carries a dtype, its storage is untyped
   if (!typed && !called("torch._utils._rebuild_tensor_v2", 4)) return std::nullopt;
 
