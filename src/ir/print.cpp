@@ -55,19 +55,19 @@ struct AttrText {
   std::string operator()(double v) const { return text::number(v); }
   std::string operator()(const std::string& v) const { return text::quoted(v); }
   std::string operator()(DType v) const { return std::string(name_of(v)); }
-  std::string operator()(const SymbolicArgument& v) const { return "$" + name_text(v.name); }
+  std::string operator()(const SymbolicArgument& v) const { return fmt::format("${}", name_text(v.name)); }
   std::string operator()(const std::vector<std::int64_t>& v) const { return fmt::format("[{}]", fmt::join(v, ", ")); }
   std::string operator()(const std::vector<double>& v) const {
     if (v.empty()) return "[floats]";
     std::string out;
-    for (double d : v) out += (out.empty() ? "" : ", ") + text::number(d);
-    return "[" + out + "]";
+    for (double d : v) (out += out.empty() ? "" : ", ") += text::number(d);
+    return fmt::format("[{}]", out);
   }
   std::string operator()(const std::vector<std::string>& v) const {
     if (v.empty()) return "[strings]";
     std::string out;
-    for (const std::string& s : v) out += (out.empty() ? "" : ", ") + text::quoted(s);
-    return "[" + out + "]";
+    for (const std::string& s : v) (out += out.empty() ? "" : ", ") += text::quoted(s);
+    return fmt::format("[{}]", out);
   }
 };
 
@@ -101,7 +101,7 @@ ElementList element_list(const Value& value) {
   bool exact = back == value.constant;
   for (std::int64_t v : integers) exact = exact && v >= range_of(type).lowest && v <= range_of(type).highest;
   for (double v : reals) exact = exact && !std::isnan(v);
-  return {"[" + out + "]", exact};
+  return {fmt::format("[{}]", out), exact};
 }
 
 class Printer {
@@ -154,7 +154,7 @@ class Printer {
   // Graphs that do not verify are printed as well: that is when a person needs to see them.
   static std::string operand(const Graph& g, ValueId v) {
     if (v == no_value) return "none";
-    return v < g.values.size() ? "%" + name_text(g[v].name) : fmt::format("%\"?{}\"", v);
+    return v < g.values.size() ? fmt::format("%{}", name_text(g[v].name)) : fmt::format("%\"?{}\"", v);
   }
   static std::string typed(const Graph& g, ValueId v) {
     return v < g.values.size() ? operand(g, v) + ": " + to_string(g[v].type) : operand(g, v);
@@ -185,7 +185,7 @@ class Printer {
       out_ += " {";
       bool first = true;
       for (const auto& [name, attr] : n.attrs) {
-        out_ += (first ? "" : ", ") + name_text(name) + "=" + std::visit(AttrText{}, attr);
+        out_ += fmt::format("{}{}={}", first ? "" : ", ", name_text(name), std::visit(AttrText{}, attr));
         first = false;
       }
       out_ += "}";

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/tosa_convolution.h"
 
+#include <algorithm>
+
 namespace tosaic::tosa {
 namespace {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/tosa_dense_convolution.h"
 
+#include <algorithm>
 #include <array>
 
 namespace tosaic::tosa {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/tosa_pool.h"
 
+#include <algorithm>
+
 namespace tosaic::tosa {
 
 std::vector<Slide> pool_slides(const View& view) {

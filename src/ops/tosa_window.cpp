@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/tosa_window.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace tosaic::tosa {

@@ -2,6 +2,12 @@
 #include "ops/tosa_row.h"
 
 namespace tosaic::tosa {
+namespace {
+Status eval(const Run& run) {
+  return error("run.constant-node", fmt::format("{} stands in the graph as a node; a constant is a value with data", run.view.node().op));
+}
+}  // namespace
+
 // In the IR a constant is a value with data, never a node. The row serves the formats, which know it as an operator.
 Op tosa_const() {
   using enum DType;
@@ -15,6 +21,7 @@ Op tosa_const() {
       .outputs = {{.name = "output", .type = "out", .constant = true}},
       .types = either("out", {boolean, i8, i16, i32}) + rows({Feature::int4}, "out", {i4}) +
                rows({Feature::int16}, "out", {i48}) + fp8s("out") + floats("out"),
+      .eval = eval,
   };
 }
 }  // namespace tosaic::tosa

@@ -2,6 +2,12 @@
 #include "ops/tosa_row.h"
 
 namespace tosaic::tosa {
+namespace {
+Status eval(const Run& run) {
+  return error("run.constant-node", fmt::format("{} stands in the graph as a node; a constant is a value with data", run.view.node().op));
+}
+}  // namespace
+
 // As CONST: a value of dtype `shape` with data, never a node.
 Op tosa_const_shape() {
   return {
@@ -13,6 +19,7 @@ Op tosa_const_shape() {
       .attrs = {},
       .outputs = {{.name = "output", .type = "shape", .min_rank = 1, .max_rank = 1, .constant = true}},
       .types = {{{Feature::pro_int, Feature::pro_fp}, {}}},
+      .eval = eval,
   };
 }
 }  // namespace tosaic::tosa

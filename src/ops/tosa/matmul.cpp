@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "ops/tosa_window.h"
 
 namespace tosaic::tosa {
@@ -18,7 +20,7 @@ std::vector<TensorType> infer(const View& view) {
     case DType::f8e4m3: case DType::f8e5m2: type = DType::f16; break;
     case DType::bf16: type = DType::f32; break;
     case DType::f16:  // f16 or f32, as the node declares
-      if (view.out().dtype == DType::f32 && view.out().rank() == 3) type = DType::f32;
+      if (!view.node().outputs.empty() && view.out().dtype == DType::f32 && view.out().rank() == 3) type = DType::f32;
       break;
     default: break;
   }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "ops/tosa_window.h"
 
 namespace tosaic::tosa {
