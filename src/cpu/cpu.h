@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
@@ -37,6 +38,8 @@ class Program {
   const std::vector<TensorType>& input_types() const;
   const std::vector<TensorType>& output_types() const;
   std::size_t arena_bytes() const;
+  // The kernel chosen for each step, in the order of running: for tests and for people who measure.
+  std::vector<std::string_view> kernels() const;
 
  private:
   struct Impl;

@@ -60,20 +60,24 @@ HWY_NOINLINE void tile(const GemmF32Call& call) {
     ++a8;
   }
   const V lowest = hn::Set(d, call.lowest), highest = hn::Set(d, call.highest);
-  const bool whole = call.columns == vectors * static_cast<int>(lanes);
+  // A panel that is partly used goes through memory of our own, so that nothing past the row's end is written.
+  const int width = vectors * static_cast<int>(lanes);
+  const bool whole = call.columns == width;
+  HWY_ALIGN float edge[rows * vectors * HWY_MAX_BYTES / sizeof(float)];
+  float* c = whole ? call.c : edge;
+  const std::int64_t c_stride = whole ? call.c_stride : width;
 #pragma GCC unroll 12
   for (int r = 0; r < rows; ++r) {
-    float* c = call.c + r * call.c_stride;
-    HWY_ALIGN float edge[vectors * HWY_MAX_BYTES / sizeof(float)];
-    float* to = whole ? c : edge;
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v) {
       // x86's max and min give the second operand when one is NaN: a NaN passes.
       const V x = hn::Min(highest, hn::Max(lowest, acc[r][v]));
-      hn::StoreU(x, d, to + static_cast<std::size_t>(v) * lanes);
+      hn::StoreU(x, d, c + r * c_stride + v * static_cast<int>(lanes));
     }
-    if (!whole) std::memcpy(c, edge, static_cast<std::size_t>(call.columns) * sizeof(float));
   }
+  if (whole) return;
+  for (int r = 0; r < rows; ++r)
+    std::memcpy(call.c + r * call.c_stride, edge + r * width, static_cast<std::size_t>(call.columns) * sizeof(float));
 }
 
 template <int vectors>

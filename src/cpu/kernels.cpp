@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of kernels: which row may take which node is decided in this order.
+#include "cpu/chain.h"
 #include "cpu/fallback.h"
 #include "cpu/step.h"
 
@@ -8,6 +9,7 @@ namespace tosaic::cpu {
 std::span<const KernelRow> kernel_rows() {
   static constexpr KernelRow rows[] = {
       {.name = "view", .take = take_view},
+      {.name = "chain", .backward = true, .take = take_chain},
       {.name = "reference", .take = take_reference},
   };
   return rows;

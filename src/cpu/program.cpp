@@ -296,5 +296,10 @@ Result<std::vector<Tensor>> Program::run(const std::vector<Tensor>& inputs, cons
 const std::vector<TensorType>& Program::input_types() const { return impl_->input_types; }
 const std::vector<TensorType>& Program::output_types() const { return impl_->output_types; }
 std::size_t Program::arena_bytes() const { return impl_->arena_bytes; }
+std::vector<std::string_view> Program::kernels() const {
+  std::vector<std::string_view> names;
+  for (const Step& step : impl_->steps) names.push_back(step.kernel);
+  return names;
+}
 
 }  // namespace tosaic::cpu

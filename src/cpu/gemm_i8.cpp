@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/gemm_i8.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cpu/dispatch.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/gemm_i8.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "cpu/rescale-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tosaic::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+namespace {
+
+#if HWY_TARGET <= HWY_AVX3
+constexpr int max_rows = 12;
+#else
+constexpr int max_rows = 6;
+#endif
+
+// The two inner products. A "word" is the 32 bits of A that meet one lane of B in one step.
+#if HWY_TARGET == HWY_AVX3_DL
+constexpr int group = 4, element_bytes = 1, offset = 128;
+HWY_INLINE IntVector dot(IntVector acc, IntVector a, IntVector b) {
+  return IntVector{_mm512_dpbusd_epi32(acc.raw, a.raw, b.raw)};
+}
+void convert(const std::int8_t* from, std::int64_t count, void* to) {
+  auto* out = static_cast<std::uint8_t*>(to);
+  for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<std::uint8_t>(from[i]) ^ 0x80;
+}
+#else
+constexpr int group = 2, element_bytes = 2, offset = 0;
+HWY_INLINE IntVector dot(IntVector acc, IntVector a, IntVector b) {
+#if HWY_TARGET == HWY_SCALAR
+  const std::int32_t x = hn::GetLane(a), y = hn::GetLane(b);
+  const std::int32_t sum = static_cast<std::int16_t>(x) * static_cast<std::int16_t>(y) + (x >> 16) * (y >> 16);
+  return hn::Add(acc, hn::Set(Ints(), sum));
+#else
+  const hn::ScalableTag<std::int16_t> d16;
+  IntVector unused = hn::Zero(Ints());
+  return hn::ReorderWidenMulAccumulate(Ints(), hn::BitCast(d16, a), hn::BitCast(d16, b), acc, unused);
+#endif
+}
+void convert(const std::int8_t* from, std::int64_t count, void* to) {
+  auto* out = static_cast<std::int16_t*>(to);
+  for (std::int64_t i = 0; i < count; ++i) out[i] = from[i];
+}
+#endif
+
+HWY_INLINE IntVector word(const std::byte* a) {
+  std::int32_t bits;
+  std::memcpy(&bits, a, 4);
+  return hn::Set(Ints(), bits);
+}
+
+template <int rows, int vectors>
+HWY_NOINLINE void tile(const GemmI8Call& call) {
+  const Ints d;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  IntVector acc[rows][vectors];
+#pragma GCC unroll 2
+  for (int v = 0; v < vectors; ++v) {
+    const IntVector term = hn::LoadU(d, call.column_term + v * lanes);
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; ++r) acc[r][v] = call.row_term ? hn::Add(term, hn::Set(d, call.row_term[r])) : term;
+  }
+  const auto* b = static_cast<const std::int32_t*>(call.b);
+  const std::int64_t s = call.a_stride;
+  const std::byte* a0 = static_cast<const std::byte*>(call.a);  // four rows per base register
+  const std::byte* a4 = a0 + 4 * s;
+  const std::byte* a8 = a0 + 8 * s;
+  for (std::int64_t g = call.groups; g > 0; --g) {
+    IntVector bv[vectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) bv[v] = hn::LoadU(d, b + v * lanes);
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; ++r) {
+      const std::byte* base = r < 4 ? a0 : r < 8 ? a4 : a8;
+      const IntVector a = word(base + (r % 4) * s);
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) acc[r][v] = dot(acc[r][v], a, bv[v]);
+    }
+    b += vectors * lanes;
+    a0 += 4;
+    a4 += 4;
+    a8 += 4;
+  }
+
+  // A panel that is partly used goes through memory of our own, so that nothing past the row's end is written.
+  const int width = vectors * lanes;
+  const bool whole = call.columns == width;
+  if (call.sums) {
+    HWY_ALIGN std::int32_t edge[rows * vectors * HWY_MAX_BYTES / sizeof(std::int32_t)];
+    std::int32_t* c = whole ? call.sums : edge;
+    const std::int64_t stride = whole ? call.c_stride : width;
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) hn::StoreU(acc[r][v], d, c + r * stride + v * lanes);
+    }
+    if (whole) return;
+    for (int r = 0; r < rows; ++r)
+      std::memcpy(call.sums + r * call.c_stride, edge + r * width, static_cast<std::size_t>(call.columns) * 4);
+    return;
+  }
+  HWY_ALIGN std::int8_t edge[rows * vectors * HWY_MAX_BYTES / sizeof(std::int32_t) + HWY_MAX_BYTES];
+  std::int8_t* c = whole ? call.c : edge;
+  const std::int64_t stride = whole ? call.c_stride : width;
+  const IntVector zero_point = hn::Set(d, call.zero_point);
+  const IntVector lowest = hn::Set(d, call.lowest), highest = hn::Set(d, call.highest);
+#pragma GCC unroll 2
+  for (int v = 0; v < vectors; ++v) {
+    const RescaleVector rescale(call.multiplier + v * lanes, call.shift + v * lanes, call.round + v * lanes);
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; ++r) {
+      const IntVector x = hn::Add(rescale(acc[r][v]), zero_point);
+      const hn::Rebind<std::int8_t, Ints> d8;
+      hn::StoreU(hn::DemoteTo(d8, hn::Min(hn::Max(x, lowest), highest)), d8, c + r * stride + v * lanes);
+    }
+  }
+  if (whole) return;
+  for (int r = 0; r < rows; ++r)
+    std::memcpy(call.c + r * call.c_stride, edge + r * width, static_cast<std::size_t>(call.columns));
+}
+
+template <int vectors>
+void by_rows(const GemmI8Call& call) {
+  switch (call.rows) {
+    case 1: return tile<1, vectors>(call);
+    case 2: return tile<2, vectors>(call);
+    case 3: return tile<3, vectors>(call);
+    case 4: return tile<4, vectors>(call);
+    case 5: return tile<5, vectors>(call);
+    case 6: return tile<6, vectors>(call);
+#if HWY_TARGET <= HWY_AVX3
+    case 7: return tile<7, vectors>(call);
+    case 8: return tile<8, vectors>(call);
+    case 9: return tile<9, vectors>(call);
+    case 10: return tile<10, vectors>(call);
+    case 11: return tile<11, vectors>(call);
+    case 12: return tile<12, vectors>(call);
+#endif
+  }
+}
+
+void panel(const GemmI8Call& call) { call.vectors == 2 ? by_rows<2>(call) : by_rows<1>(call); }
+
+}  // namespace
+
+const GemmI8& gemm_i8_here() {
+  static const GemmI8 here{static_cast<int>(hn::Lanes(Ints())), max_rows, group, element_bytes, element_bytes, offset,
+                           &convert, &panel};
+  return here;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tosaic::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tosaic::cpu {
+
+HWY_EXPORT(gemm_i8_here);
+const GemmI8& gemm_i8() { return HWY_DYNAMIC_DISPATCH(gemm_i8_here)(); }
+
+PackedI8 packed_shape(std::int64_t n, std::int64_t k) {
+  const GemmI8& kernel = gemm_i8();
+  PackedI8 shape;
+  shape.k = k;
+  shape.n = n;
+  shape.lanes = kernel.lanes;
+  shape.group = kernel.group;
+  shape.b_bytes = kernel.b_bytes;
+  return shape;
+}
+
+namespace {
+
+// One panel: to[g][j][0..group) = weight(first + j, g * group + ...), zeros where there is none.
+template <class T>
+void pack_panel(const PackedI8& shape, const std::int8_t* weight, std::int64_t column_stride, std::int64_t k_stride,
+                std::int64_t first, std::int64_t width, T* to) {
+  const std::int64_t columns = std::min(width, shape.n - first), group = shape.group;
+  const std::int64_t full = shape.k / group;
+  for (std::int64_t j = 0; j < columns; ++j) {
+    const std::int8_t* from = weight + (first + j) * column_stride;
+    T* out = to + j * group;
+    if (sizeof(T) == 1 && k_stride == 1 && group == 4) {
+      for (std::int64_t g = 0; g < full; ++g) std::memcpy(out + g * width * 4, from + g * 4, 4);
+    } else {
+      for (std::int64_t g = 0; g < full; ++g)
+        for (std::int64_t e = 0; e < group; ++e)
+          out[g * width * group + e] = static_cast<T>(from[(g * group + e) * k_stride]);
+    }
+    for (std::int64_t i = full * group; i < shape.groups() * group; ++i)
+      out[full * width * group + i - full * group] = i < shape.k ? static_cast<T>(from[i * k_stride]) : T{0};
+  }
+  for (std::int64_t g = 0; g < shape.groups() && columns < width; ++g)
+    std::fill(to + (g * width + columns) * group, to + (g + 1) * width * group, T{0});
+}
+
+}  // namespace
+
+void pack_i8(const PackedI8& shape, const std::int8_t* weight, std::int64_t column_stride, std::int64_t k_stride,
+             const std::int32_t* bias, std::int64_t bias_count, std::int32_t input_zp, std::int32_t weight_zp,
+             std::byte* data, std::int32_t* column_term) {
+  for (std::int64_t p = 0; p < shape.panels(); ++p) {
+    const std::int64_t first = p * shape.panel_width(), width = shape.vectors(p) * shape.lanes;
+    std::byte* to = data + first * shape.groups() * shape.group * shape.b_bytes;
+    if (shape.b_bytes == 1)
+      pack_panel(shape, weight, column_stride, k_stride, first, width, reinterpret_cast<std::int8_t*>(to));
+    else
+      pack_panel(shape, weight, column_stride, k_stride, first, width, reinterpret_cast<std::int16_t*>(to));
+  }
+  const std::int32_t offset = gemm_i8().offset;
+  std::fill(column_term, column_term + shape.padded(), 0);
+  // Unsigned arithmetic: intermediate sums may wrap, the final ones are right modulo 2^32.
+  auto add = [&](std::int64_t j, std::uint32_t x) {
+    column_term[j] = static_cast<std::int32_t>(static_cast<std::uint32_t>(column_term[j]) + x);
+  };
+  auto times = [](std::int64_t a, std::int64_t b) { return static_cast<std::uint32_t>(a * b); };
+  std::vector<std::int32_t> sums(static_cast<std::size_t>(shape.n), 0);
+  if (k_stride == 1) {
+    for (std::int64_t j = 0; j < shape.n; ++j) {
+      std::int32_t sum = 0;
+      for (std::int64_t i = 0; i < shape.k; ++i) sum += weight[j * column_stride + i];
+      sums[static_cast<std::size_t>(j)] = sum;
+    }
+  } else {
+    for (std::int64_t i = 0; i < shape.k; ++i)
+      for (std::int64_t j = 0; j < shape.n; ++j)
+        sums[static_cast<std::size_t>(j)] += weight[j * column_stride + i * k_stride];
+  }
+  for (std::int64_t j = 0; j < shape.n; ++j) {
+    if (bias) add(j, static_cast<std::uint32_t>(bias[bias_count == 1 ? 0 : j]));
+    add(j, times(-(input_zp + offset), sums[static_cast<std::size_t>(j)]));
+    add(j, times(static_cast<std::int64_t>(input_zp) * weight_zp, shape.k));
+  }
+}
+
+}  // namespace tosaic::cpu
+#endif

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What cpu::Program promises whatever kernels run: memory, observers, refusals.
+#include "cpu/net.h"
+
+namespace tosaic::test {
+namespace {
+
+TEST(Program, ViewsAndSharedOutputs) {
+  Net net;
+  const ValueId x = net.input(DType::f32, {2, 6}, -1, 1);
+  const ValueId y = net.node("abs", {x});
+  const ValueId seen = net.node("reshape", {y, net.shape({3, 4})});
+  const ValueId of_input = net.node("reshape", {x, net.shape({12})});
+  const ValueId z = net.node("add", {seen, seen});
+  for (ValueId v : {seen, z, y, seen, of_input, x}) net.output(v);
+  net.output(net.constant(DType::i32, {3}, -9, 9));
+  expect_as_interpreted(net);
+}
+
+TEST(Program, ObservedValuesAreReportedOnceAndAreRight) {
+  Net net;
+  const ValueId x = net.input(DType::f32, {1000}, -1, 1);
+  const ValueId a = net.node("abs", {x});
+  const ValueId b = net.node("exp", {a});
+  const ValueId c = net.node("add", {b, x});
+  net.output(c);
+  auto program = cpu::Program::compile(net.graph, {.threads = 2, .observed = {x, a, b}});
+  ASSERT_TRUE(program.ok());
+  std::vector<ValueId> order;
+  const cpu::Observer observer = [&](ValueId v, const TensorView& content) {
+    order.push_back(v);
+    const float in = net.inputs[0].data.as<float>()[7], got = content.as<float>()[7];
+    EXPECT_NEAR(got, v == x ? in : v == a ? std::fabs(in) : std::exp(std::fabs(in)), 1e-6);
+  };
+  ASSERT_TRUE(program->run(net.inputs, &observer).ok());
+  EXPECT_EQ(order, (std::vector<ValueId>{x, a, b}));
+}
+
+TEST(Program, BufferThatIsReadAndWrittenInPlace) {
+  Net net;
+  const ValueId x = net.input(DType::i32, {100}, -50, 50);
+  const ValueId doubled = net.node("add", {x, x});
+  const ValueId reversed = net.node("reverse", {x}, {{"axis", std::int64_t{0}}});
+  net.output(doubled);
+  net.output(reversed);
+  auto program = cpu::Program::compile(net.graph, {.threads = 1});
+  ASSERT_TRUE(program.ok());
+  std::vector<std::int32_t> state(100), other(100);
+  for (int i = 0; i < 100; ++i) state[static_cast<std::size_t>(i)] = i;
+  const void* in[] = {state.data()};
+  void* out[] = {state.data(), other.data()};
+  ASSERT_TRUE(program->run(in, out).ok());
+  for (std::size_t i = 0; i < 100; ++i) {
+    EXPECT_EQ(state[i], static_cast<std::int32_t>(2 * i));
+    EXPECT_EQ(other[i], static_cast<std::int32_t>(99 - i));
+  }
+}
+
+TEST(Program, MisalignedPointers) {
+  Net net;
+  const ValueId x = net.input(DType::f32, {33}, -1, 1);
+  net.output(net.node("abs", {x}));
+  auto program = cpu::Program::compile(net.graph);
+  ASSERT_TRUE(program.ok());
+  std::vector<std::byte> in(33 * 4 + 1), out(33 * 4 + 3, std::byte{0x5a});
+  std::memcpy(in.data() + 1, net.inputs[0].data.data(), 33 * 4);
+  const void* inputs[] = {in.data() + 1};
+  void* outputs[] = {out.data() + 1};
+  ASSERT_TRUE(program->run(inputs, outputs).ok());
+  for (std::size_t i = 0; i < 33; ++i) {
+    float got;
+    std::memcpy(&got, out.data() + 1 + i * 4, 4);
+    EXPECT_EQ(got, std::fabs(net.inputs[0].data.as<float>()[i]));
+  }
+  EXPECT_EQ(out.front(), std::byte{0x5a});
+  EXPECT_EQ(out.back(), std::byte{0x5a});
+}
+
+TEST(Program, RefusesWrongInputs) {
+  Net net;
+  net.output(net.node("abs", {net.input(DType::f32, {4}, -1, 1)}));
+  auto program = cpu::Program::compile(net.graph);
+  ASSERT_TRUE(program.ok());
+  EXPECT_EQ(program->run(std::vector<Tensor>{}).error().code, "run.input-count");
+  Tensor wrong{TensorType{DType::f32, Shape{5}}, Bytes::of(std::vector<float>(5))};
+  EXPECT_EQ(program->run({wrong}).error().code, "run.input-type");
+  wrong = {TensorType{DType::f32, Shape{4}}, Bytes::of(std::vector<float>(3))};
+  EXPECT_EQ(program->run({wrong}).error().code, "run.input-type");
+  EXPECT_EQ(program->run(std::span<const void* const>{}, std::span<void* const>{}).error().code, "run.input-count");
+}
+
+TEST(Program, RefusesUnknownOperators) {
+  Graph graph;
+  const ValueId x = graph.add_value("x", TensorType{DType::f32, Shape{1}});
+  const ValueId y = graph.add_value("y", TensorType{DType::f32, Shape{1}});
+  graph.inputs = {x};
+  graph.outputs = {y};
+  graph.nodes.push_back({.op = "aten.relu.default", .inputs = {x}, .attrs = {}, .outputs = {y}, .loc = {}, .regions = {}});
+  const auto program = cpu::Program::compile(graph);
+  ASSERT_FALSE(program.ok());
+  EXPECT_EQ(program.error().code, "cpu.unsupported");
+}
+
+TEST(Program, ArenaReusesMemory) {
+  Net net;
+  ValueId x = net.input(DType::f32, {1, 64, 64}, -1, 1);
+  for (int i = 0; i < 10; ++i) x = net.node("reverse", {x}, {{"axis", std::int64_t{1}}});
+  net.output(x);
+  auto program = cpu::Program::compile(net.graph, {.threads = 1});
+  ASSERT_TRUE(program.ok());
+  EXPECT_LE(program->arena_bytes(), 2u * 64 * 64 * 4 + 4096);
+  expect_as_interpreted(net);
+}
+
+}  // namespace
+}  // namespace tosaic::test
