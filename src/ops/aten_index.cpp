@@ -139,6 +139,23 @@ Val scattered_lines(Builder& b, Val x, int axis, Val index, Val source, Put how)
   return y;
 }
 
+Val named_places(Builder& b, Val x, int axis, Val index) {
+  if (index.rank() != x.rank()) b.refuse("aten.scatter.rank", "indices of shape " + to_string(index.shape()) + " into shape " + to_string(x.shape()));
+  const Lines lines(x.rank(), axis);
+  Val wanted = b.transpose(as_indices(index), lines.last);
+  const std::int64_t k = x.dim(axis), w = index.dim(axis), n = index.shape().elements() / w;
+  std::vector<std::int64_t> places;
+  for (std::int64_t i = 0; i < k; ++i) places.push_back(i);
+  Val hits = b.binary("equal", b.integers(places, DType::i32, {1, k, 1}), b.reshape(wanted, {n, 1, w}));
+  auto dims = wanted.shape().dims();
+  dims.back() = k;
+  Val mask = b.transpose(b.reshape(b.reduce("reduce_any", hits, {2}, false), Shape(dims)), lines.back);
+  // Beyond the indices' own extent nothing is named.
+  std::vector<std::int64_t> before(dims.size(), 0), after;
+  for (int i = 0; i < x.rank(); ++i) after.push_back(x.dim(i) - mask.dim(i));
+  return b.pad(mask, before, after, 0.0);
+}
+
 IndexPlan index_plan(Builder& b, Val x, const std::vector<std::optional<Val>>& indices) {
   IndexPlan plan;
   if (indices.size() > static_cast<std::size_t>(x.rank()))

@@ -22,6 +22,8 @@ enum class Put { replace, add };
 Val put_along(Builder& b, Val x, int axis, Val indices, Val source, Put how);
 // torch.scatter: elements of `source` put along `axis`, line by line, where `indices` of the same rank names.
 Val scattered_lines(Builder& b, Val x, int axis, Val indices, Val source, Put how);
+// The mask of the elements of x that `indices` name so, each possibly several times.
+Val named_places(Builder& b, Val x, int axis, Val indices);
 // torch.gather.
 Val gathered_lines(Builder& b, Val x, int axis, Val indices);
 

@@ -73,13 +73,8 @@ Vals lower_recurrent(Builder& b, const Call& call, int states, RecurrentStep ste
   if (call.flag("train") && call.number("dropout") != 0)
     b.refuse("aten." + op + ".dropout", "dropout is for training: export the model after eval()");
 
-  const bool batched = x.rank() == 3;
-  if (!batched) {  // T,I without a batch: batch 1
-    x = calls::view(x, {x.dim(0), 1, x.dim(1)});
-    for (int s = 0; s < states; ++s) rest[static_cast<std::size_t>(s)] = calls::view(rest[static_cast<std::size_t>(s)], {rest[static_cast<std::size_t>(s)].dim(0), 1, rest[static_cast<std::size_t>(s)].dim(1)});
-  } else if (batch_first) {
-    x = calls::transpose(x, 0, 1);
-  }
+  if (x.rank() != 3) b.refuse("aten." + op + ".rank", "an input of shape " + to_string(x.shape()) + " instead of steps, batch, features");
+  if (batch_first) x = calls::transpose(x, 0, 1);
   const std::int64_t steps = x.dim(0);
   std::vector<std::vector<Val>> last(static_cast<std::size_t>(states));  // per state, per layer and direction
   for (std::int64_t layer = 0; layer < layers; ++layer) {
@@ -107,13 +102,8 @@ Vals lower_recurrent(Builder& b, const Call& call, int states, RecurrentStep ste
     x = cat(outputs, 2);
   }
   Vals results;
-  if (!batched) x = calls::view(x, {x.dim(0), x.dim(2)});
-  else if (batch_first) x = calls::transpose(x, 0, 1);
-  results.push_back(x);
-  for (auto& s : last) {
-    Val all = stack(s, 0);
-    results.push_back(batched ? all : calls::view(all, {all.dim(0), all.dim(2)}));
-  }
+  results.push_back(batch_first ? calls::transpose(x, 0, 1) : x);
+  for (auto& s : last) results.push_back(stack(s, 0));
   return results;
 }
 

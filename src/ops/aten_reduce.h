@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/aten_promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {
@@ -13,7 +14,7 @@ inline Val with_dtype(Builder& b, const Call& call, Val x) {
   if (x.type().quantised()) return x;
   const auto wanted = call.schema().argument("dtype") ? call.dtype("dtype") : std::nullopt;
   if (!wanted) return x;
-  return b.cast(x, *wanted == DType::i64 ? DType::i32 : *wanted);
+  return b.cast(x, promotion::narrowed(*wanted));
 }
 
 // Integers and booleans are added up in i32 (PyTorch's i64, narrowed); f16 in f32, where a long sum does not overflow.

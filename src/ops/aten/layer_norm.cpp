@@ -22,7 +22,7 @@ AtenOp aten_layer_norm() {
           .domain = {"x(2,3,8), [8], x(8), x(8)",
                      "x(2,3,4), [3,4], x(3,4), None",
                      "x(2,6), [6]",
-                     "u(100,101,2,16), [16]",
+                     "u(100,101,2,16), [16] # rtol=1e-4 atol=1e-4 half=off: the inputs differ by little against their size",
                      "native_layer_norm.default: x(2,3,8), [8], x(8), x(8), 1e-5"}};
 }
 }  // namespace tosaic

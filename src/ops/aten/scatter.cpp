@@ -4,12 +4,16 @@
 
 namespace tosaic {
 namespace {
+// SCATTER may write a place only once; one number may go to a place several times, so it is a choice by mask.
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self"), index = call.tensor("index");
-  const bool number = call.overload() == "value";
-  Val source = number ? b.broadcast_to(b.like(x, call.number("value")), index.shape()) : call.tensor("src");
-  if (x.rank() == 0) return source;
-  return scattered_lines(b, x, call.axis("dim", x.rank()), index, source, Put::replace);
+  const int axis = call.axis("dim", x.rank());
+  if (call.overload() == "value") {
+    Val value = b.like(x, call.number("value"));
+    return x.rank() == 0 ? value : b.select(named_places(b, x, axis, index), value, x);
+  }
+  Val source = call.tensor("src");
+  return x.rank() == 0 ? b.reshape(source, {}) : scattered_lines(b, x, axis, index, source, Put::replace);
 }
 }  // namespace
 

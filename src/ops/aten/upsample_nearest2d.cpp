@@ -4,7 +4,10 @@
 
 namespace tosaic {
 namespace {
-Vals lower(Builder& b, const Call& call) { return lower_upsample(b, call, 2, Sampling::nearest); }
+Vals lower(Builder& b, const Call& call) {
+  const bool exact = call.schema().name == "_upsample_nearest_exact2d";
+  return lower_upsample(b, call, 2, exact ? Sampling::nearest_exact : Sampling::nearest);
+}
 }  // namespace
 
 AtenOp aten_upsample_nearest2d() {
