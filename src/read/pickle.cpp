@@ -115,9 +115,12 @@ class Machine {
   void recall(std::uint64_t key) {
     auto found = memo_.find(key);
     if (found == memo_.end()) bad("the memo has no such entry");
-    stack_.push_back(found->second);
-    // References cost nothing in values, so the stack has a limit of its own.
-    if (stack_.size() > max_values) bad("the stack grows without end");
+    push_reference(found->second);
+  }
+  // References cost nothing in values, so the stack has a limit of its own.
+  void push_reference(PickleRef ref) {
+    if (stack_.size() >= max_values) bad("the stack grows without end");
+    stack_.push_back(ref);
   }
   std::int64_t long_integer(std::uint64_t size) {
     auto piece = bytes(size);
@@ -135,7 +138,7 @@ class Machine {
       case '(': marks_.push_back(stack_.size()); break;
       case '0': pop(); break;
       case '1': pop_to_mark(); break;
-      case '2': { PickleRef top = pop(); stack_.push_back(top); stack_.push_back(top); break; }
+      case '2': { PickleRef top = pop(); stack_.push_back(top); push_reference(top); break; }
       case 'N': push(Value{}); break;
       case 0x88: push(Value::boolean, 1); break;
       case 0x89: push(Value::boolean, 0); break;

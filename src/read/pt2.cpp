@@ -103,7 +103,7 @@ class ProgramReader {
     program_.schema_minor = schema.at("minor").integer();
     if (auto torch = root.find("torch_version")) program_.torch_version = torch->text();
     check_version(program_, sink_);
-    if (!records.configs.empty() && !archive_.find(records.configs[0].first) && archive_.find(records.pickles[0]))
+    if ((records.configs.empty() || !archive_.find(records.configs[0].first)) && archive_.find(records.pickles[0]))
       sink_(warning("pt2.old-torch", fmt::format("torch {} saved this program in a layout that was soon replaced", program_.torch_version))
                 .hint("save it again with torch 2.9 or later if anything looks wrong"));
 

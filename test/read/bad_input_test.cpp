@@ -149,7 +149,7 @@ TEST(BadPt2, graphs_nested_without_end) {
   expect_refused(make_zip({{"a/models/model.json", program}}), "pt2.nesting", "32 deep");
 }
 TEST(BadPt2, sample_inputs_are_ignored_with_a_warning_when_they_are_bad) {
-  for (const std::string content : {std::string("junk"), std::string()}) {
+  for (const std::string& content : {std::string("junk"), std::string()}) {
     auto r = read_bytes(with_changes(fixture("conv.pt2"), {{"sample_inputs/model.pt", [&](auto&) { return content; }}}));
     ASSERT_TRUE(r.ok()) << r.why();
     EXPECT_EQ(r.told_codes(), "pt2.sample-inputs");

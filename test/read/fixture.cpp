@@ -49,7 +49,8 @@ Bytes make_zip(const std::vector<std::pair<std::string, std::string>>& records, 
     put(directory, 20, 2);
     put(directory, 20, 2);
     fields(directory);
-    put(directory, 0, 10);  // comment length, disk, attributes: 2 + 2 + 2 + 4
+    put(directory, 0, 2);  // comment length
+    put(directory, 0, 8);  // disk and attributes
     put(directory, offset, 4);
     directory += name;
   }

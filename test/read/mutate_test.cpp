@@ -29,7 +29,7 @@ TEST(MutatePt2, flipped_bytes) {
   std::mt19937 random(2026);
   for (const char* name : fixtures) {
     const std::string whole(fixture(name).text());
-    for (int round = 0; round < 150; ++round) {
+    for (int round = 0; round < 300; ++round) {
       std::string changed = whole;
       for (int i = 0, n = 1 + static_cast<int>(random() % 8); i < n; ++i) changed[random() % changed.size()] = static_cast<char>(random());
       expect_sane(Bytes::copy(changed.data(), changed.size()), std::string(name) + " round " + std::to_string(round));
@@ -43,7 +43,7 @@ TEST(MutatePt2, changed_json_and_pickles) {
   const std::string interesting[] = {"-1", "0", "9223372036854775807", "null", "true", "\"\"", "[]", "{}", "\"x\"", "as_none", "as_tensor", "1e308"};
   for (const char* name : fixtures) {
     const Bytes archive = fixture(name);
-    for (int round = 0; round < 60; ++round) {
+    for (int round = 0; round < 150; ++round) {
       auto change = [&](const std::string& content) {
         std::string text = content;
         for (int i = 0, n = 1 + static_cast<int>(random() % 3); i < n; ++i) {

@@ -108,6 +108,24 @@ TEST(ReadPt2, torch_28_keeps_its_weights_in_a_pickle) {
   EXPECT_EQ(now.text(), then.text());
 }
 
+TEST(ReadPt2, torch_27_has_no_folders) {
+  auto archive = zip::Archive::open(fixture("conv_torch28.pt2"), "conv_torch28.pt2");
+  const std::pair<const char*, const char*> names[] = {{"models/model.json", "serialized_exported_program.json"},
+                                                       {"data/weights/model.pt", "serialized_state_dict.pt"},
+                                                       {"data/constants/model.pt", "serialized_constants.pt"},
+                                                       {"data/sample_inputs/model.pt", "serialized_example_inputs.pt"}};
+  std::vector<std::pair<std::string, std::string>> records{{"version", "8.7"}};
+  for (const auto& entry : archive->entries())
+    for (auto [now, then] : names)
+      if (entry.name.ends_with(now)) records.emplace_back(then, std::string(archive->read(entry)->text()));
+  ASSERT_EQ(records.size(), 5u);
+  auto r = read_bytes(make_zip(records));
+  ASSERT_TRUE(r.ok()) << r.why();
+  EXPECT_EQ(r.told_codes(), "pt2.old-torch");
+  EXPECT_EQ(r.text(), read_fixture("conv.pt2").text());
+  EXPECT_EQ(r.samples().size(), 1u);
+}
+
 TEST(ReadPt2, tied_weights_share_their_bytes) {
   auto r = read_fixture("tied.pt2");
   const Node* embedding = nullptr;
@@ -298,7 +316,7 @@ TEST(ReadPt2, unknown_operators_are_read_with_their_own_names) {
 }
 
 TEST(ReadPt2, positional_arguments_are_named_by_the_schema) {
-  auto r = read_bytes(with_program_text("conv.pt2", R"({"name":"dim","arg":{"as_ints":[2,3]}})", R"({"name":"","arg":{"as_ints":[2,3]}})"));
+  auto r = read_bytes(with_program_text("conv.pt2", R"({"name":"dim","arg":{"as_ints")", R"({"name":"","arg":{"as_ints")"));
   ASSERT_TRUE(r.ok()) << r.why();
   EXPECT_TRUE(r.node("mean")->attrs.find("dim"));
 }
@@ -320,9 +338,10 @@ TEST(ReadPt2, weights_that_are_not_aligned_are_copied) {
   auto archive = with_changes(fixture("conv.pt2"), {});
   auto r = read_bytes(archive);
   ASSERT_TRUE(r.ok()) << r.why();
-  for (const Value& v : r.graph().values)
-    if (v.is_constant())
-      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(v.constant.data()) % storage_size(v.type.dtype), 0u) << v.name;
+  for (const Value& v : r.graph().values) {
+    if (!v.is_constant()) continue;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(v.constant.data()) % storage_size(v.type.dtype), 0u) << v.name;
+  }
   EXPECT_EQ(r.text(), read_fixture("conv.pt2").text());
 }
 
