@@ -98,9 +98,12 @@ class Parser {
       if (c == '\\') {
         if (++pos_ >= text_.size()) break;
         c = text_[pos_];
-        if (c == 'n') c = '\n';
-        else if (c == 'r') c = '\r';
-        else if (c == 't') c = '\t';
+        if (c == 'n')
+          c = '\n';
+        else if (c == 'r')
+          c = '\r';
+        else if (c == 't')
+          c = '\t';
         else if (c == 'x') {
           unsigned code = 0;
           const char* first = text_.data() + pos_ + 1;
@@ -263,12 +266,16 @@ class Parser {
       do {
         skip();
         Attr a = number();
-        if (auto* d = std::get_if<double>(&a)) reals.push_back(*d);
-        else ints.push_back(std::get<std::int64_t>(a));
+        if (auto* d = std::get_if<double>(&a))
+          reals.push_back(*d);
+        else
+          ints.push_back(std::get<std::int64_t>(a));
         if (!ints.empty() && !reals.empty()) expected("a list of integers only or of floats only");
       } while (accept(","));
-      if (reals.empty()) result = std::move(ints);
-      else result = std::move(reals);
+      if (reals.empty())
+        result = std::move(ints);
+      else
+        result = std::move(reals);
     }
     expect("]");
     return result;
@@ -287,7 +294,8 @@ class Parser {
     if (c == '-' || (c >= '0' && c <= '9')) return number();
     std::string_view word = peek_word();
     if (word == "inf" || word == "nan") return number();
-    for (auto [text, value] : {std::pair<std::string_view, Attr>{"none", Attr{}}, {"true", Attr{true}}, {"false", Attr{false}}})
+    for (auto [text, value] :
+         {std::pair<std::string_view, Attr>{"none", Attr{}}, {"true", Attr{true}}, {"false", Attr{false}}})
       if (word == text) {
         pos_ += word.size();
         return value;
@@ -329,15 +337,15 @@ class Parser {
   // ---- constants
 
   Bytes constant(const TensorType& t) {
-    if (accept("<"))
-      wrong("ir.brief-constant", "the constant's data was left out when this text was printed");
+    if (accept("<")) wrong("ir.brief-constant", "the constant's data was left out when this text was printed");
     if (peek() == '"') {
       const std::size_t start = pos_;
       auto data = base64_decode(string("base64 data"));
       if (!data || data->size() != t.storage_bytes()) {
         pos_ = start;
         if (!data) wrong("ir.text", "expected base64 data");
-        wrong("ir.constant-size", fmt::format("{} needs {} bytes, the text holds {}", to_string(t), t.storage_bytes(), data->size()));
+        wrong("ir.constant-size",
+              fmt::format("{} needs {} bytes, the text holds {}", to_string(t), t.storage_bytes(), data->size()));
       }
       return Bytes::of(std::move(*data));
     }
@@ -361,7 +369,8 @@ class Parser {
     const std::size_t count = reals.size() + integers.size();
     if (count != static_cast<std::size_t>(t.shape.elements())) {
       pos_ = start;
-      wrong("ir.constant-size", fmt::format("{} needs {} elements, the text holds {}", to_string(t), t.shape.elements(), count));
+      wrong("ir.constant-size",
+            fmt::format("{} needs {} elements, the text holds {}", to_string(t), t.shape.elements(), count));
     }
     return is_float(t.dtype) ? constant_bytes(t.dtype, reals) : constant_bytes(t.dtype, integers);
   }
@@ -413,7 +422,8 @@ class Parser {
   }
 
   Graph graph(int depth) {
-    if (depth > text::max_nesting) wrong("ir.nesting", fmt::format("graphs are nested more than {} deep", text::max_nesting));
+    if (depth > text::max_nesting)
+      wrong("ir.nesting", fmt::format("graphs are nested more than {} deep", text::max_nesting));
     if (!accept_word("graph")) expected("'graph'");
     Graph g;
     Names names;
@@ -494,8 +504,7 @@ class Parser {
     }
     if (accept("("))
       while (!accept(")")) node.regions.push_back(graph(depth + 1));
-    for (auto& result : results)
-      node.outputs.push_back(result ? define(g, names, std::move(*result)) : no_value);
+    for (auto& result : results) node.outputs.push_back(result ? define(g, names, std::move(*result)) : no_value);
     g.nodes.push_back(std::move(node));
   }
 
@@ -515,9 +524,7 @@ Result<Graph> parse(std::string_view text, const std::string& file) {
       return status.error();
     }
     return graph;
-  } catch (Wrong& wrong) {
-    return std::move(wrong.why);
-  }
+  } catch (Wrong& wrong) { return std::move(wrong.why); }
 }
 
 }  // namespace tosaic

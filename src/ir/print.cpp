@@ -13,7 +13,9 @@
 namespace tosaic {
 namespace text {
 
-bool is_plain_name(std::string_view name) { return !name.empty() && std::all_of(name.begin(), name.end(), is_name_char); }
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), is_name_char);
+}
 
 std::string quoted(std::string_view text) {
   std::string out = "\"";
@@ -46,7 +48,9 @@ std::string number(double value) {
 
 namespace {
 
-std::string name_text(std::string_view name) { return text::is_plain_name(name) ? std::string(name) : text::quoted(name); }
+std::string name_text(std::string_view name) {
+  return text::is_plain_name(name) ? std::string(name) : text::quoted(name);
+}
 
 struct AttrText {
   std::string operator()(std::monostate) const { return "none"; }
@@ -137,7 +141,8 @@ class Printer {
     }
     for (ValueId v = 0; v < g.values.size(); ++v) declare(v);
     for (const State& s : g.states)
-      out_ += fmt::format("{}state {} {} -> {}\n", inner, text::quoted(s.name), operand(g, s.input), operand(g, s.output));
+      out_ +=
+          fmt::format("{}state {} {} -> {}\n", inner, text::quoted(s.name), operand(g, s.input), operand(g, s.output));
     out_ += margin + "}\n";
   }
 

@@ -91,8 +91,9 @@ class Verifier {
     }
     for (std::size_t v = 0; v < defined_.size(); ++v)
       if (!defined_[v])
-        return error("ir.undefined-value",
-                     fmt::format("value '{}' is neither an input, nor a constant, nor a node's result", g_.values[v].name));
+        return error(
+            "ir.undefined-value",
+            fmt::format("value '{}' is neither an input, nor a constant, nor a node's result", g_.values[v].name));
     return {};
   }
 
@@ -105,8 +106,9 @@ class Verifier {
       if (auto problem = text::type_problem(value.type))
         return error("ir.type", fmt::format("value '{}' has an impossible type: {}", value.name, *problem));
       if (value.is_constant() && value.constant.size() != value.type.storage_bytes())
-        return error("ir.constant-size", fmt::format("constant '{}' of type {} needs {} bytes and has {}", value.name,
-                                                     to_string(value.type), value.type.storage_bytes(), value.constant.size()));
+        return error("ir.constant-size",
+                     fmt::format("constant '{}' of type {} needs {} bytes and has {}", value.name,
+                                 to_string(value.type), value.type.storage_bytes(), value.constant.size()));
     }
     return {};
   }
@@ -118,10 +120,12 @@ class Verifier {
     std::unordered_set<std::string_view> names;
     std::unordered_set<ValueId> inputs;
     for (const State& s : g_.states) {
-      if (!names.insert(s.name).second) return error("ir.duplicate-name", fmt::format("two states are named '{}'", s.name));
+      if (!names.insert(s.name).second)
+        return error("ir.duplicate-name", fmt::format("two states are named '{}'", s.name));
       if (s.input >= g_.values.size()) return bad_id(s.input, fmt::format("state '{}'", s.name));
       if (!inputs.insert(s.input).second)
-        return error("ir.state", fmt::format("state '{}' shares its input '{}' with another state", s.name, g_[s.input].name));
+        return error("ir.state",
+                     fmt::format("state '{}' shares its input '{}' with another state", s.name, g_[s.input].name));
       defined_[s.input] = 1;
     }
     return {};
@@ -143,7 +147,8 @@ class Verifier {
 
   Status define(ValueId v, const std::string& as) {
     if (v >= g_.values.size()) return bad_id(v, as);
-    if (defined_[v]) return error("ir.redefined-value", fmt::format("value '{}' is defined again as {}", g_[v].name, as));
+    if (defined_[v])
+      return error("ir.redefined-value", fmt::format("value '{}' is defined again as {}", g_[v].name, as));
     defined_[v] = 1;
     return {};
   }
@@ -154,8 +159,8 @@ class Verifier {
     return {};
   }
   Status bad_id(ValueId v, const std::string& as) const {
-    return error("ir.value-id", fmt::format("{} is value {}, the graph has {}", as, v == no_value ? "none" : std::to_string(v),
-                                            g_.values.size()));
+    return error("ir.value-id", fmt::format("{} is value {}, the graph has {}", as,
+                                            v == no_value ? "none" : std::to_string(v), g_.values.size()));
   }
 
   const Graph& g_;

@@ -30,10 +30,10 @@ Op convolution_row(std::string_view name, std::uint16_t schema_number, std::stri
                {.name = "weight_zp", .type = "weight", .min_rank = 1, .max_rank = 1, .constant = true}};
   op.attrs = std::move(attrs);
   op.outputs = {{"output", "out", rank, rank}};
-  op.types = {row(Feature::pro_int, i8, i8, i32, i32),      row(Feature::int4, i8, i4, i32, i32),
-              row(Feature::int16, i16, i8, i48, i48),       row(Feature::fp8e4m3, f8e4m3, f8e4m3, f16, f16),
+  op.types = {row(Feature::pro_int, i8, i8, i32, i32),         row(Feature::int4, i8, i4, i32, i32),
+              row(Feature::int16, i16, i8, i48, i48),          row(Feature::fp8e4m3, f8e4m3, f8e4m3, f16, f16),
               row(Feature::fp8e5m2, f8e5m2, f8e5m2, f16, f16), row(Feature::pro_fp, f16, f16, f16, f16),
-              row(Feature::pro_fp, f16, f16, f16, f32),     row(Feature::pro_fp, f32, f32, f32, f32),
+              row(Feature::pro_fp, f16, f16, f16, f32),        row(Feature::pro_fp, f32, f32, f32, f32),
               row(Feature::bf16, bf16, bf16, bf16, f32)};
   return op;
 }
@@ -44,10 +44,12 @@ Check check_convolution_operands(const View& view, std::int64_t weight_inputs, s
   if (Check c = check_zero_point(view, 4, "weight-zp", view.in(1).dtype)) return c;
   const std::int64_t channels = view.in(0).shape[view.in(0).rank() - 1];
   if (channels != weight_inputs)
-    return broken(fmt::format("{}.channels", op), "the input has {} channels, the weight takes {}", channels, weight_inputs);
+    return broken(fmt::format("{}.channels", op), "the input has {} channels, the weight takes {}", channels,
+                  weight_inputs);
   const std::int64_t biases = view.in(2).shape.elements();
   if (biases != out_channels && biases != 1)
-    return broken(fmt::format("{}.bias-size", op), "the bias has {} elements, {} or 1 are needed", biases, out_channels);
+    return broken(fmt::format("{}.bias-size", op), "the bias has {} elements, {} or 1 are needed", biases,
+                  out_channels);
   return std::nullopt;
 }
 
@@ -70,7 +72,8 @@ Check check_convolution_slides(const View& view, std::span<const std::int64_t> k
   return check_slides(view, convolution_slides(view, kernel));
 }
 
-std::vector<TensorType> convolution_output(const View& view, std::span<const std::int64_t> sizes, std::int64_t channels) {
+std::vector<TensorType> convolution_output(const View& view, std::span<const std::int64_t> sizes,
+                                           std::int64_t channels) {
   std::vector<std::int64_t> dims{view.in(0).shape[0]};
   dims.insert(dims.end(), sizes.begin(), sizes.end());
   dims.push_back(channels);
@@ -82,9 +85,10 @@ std::vector<TensorType> convolution_output(const View& view, std::span<const std
 Result<ConvolutionRun> start_convolution(const Run& run, std::int64_t products_per_sum) {
   // |input - zp| < 2^15 and |weight - zp| < 2^8, or both < 2^8: sums of 2^29 products stay below 2^53.
   if (products_per_sum > (std::int64_t{1} << 29))
-    return error("run.too-large", fmt::format("{}: a sum of {} products", bare_name(run.view.node()), products_per_sum));
-  return ConvolutionRun{as_doubles(run.in[0], first_as_double(run.in[3])), as_doubles(run.in[1], first_as_double(run.in[4])),
-                        as_doubles(run.in[2])};
+    return error("run.too-large",
+                 fmt::format("{}: a sum of {} products", bare_name(run.view.node()), products_per_sum));
+  return ConvolutionRun{as_doubles(run.in[0], first_as_double(run.in[3])),
+                        as_doubles(run.in[1], first_as_double(run.in[4])), as_doubles(run.in[2])};
 }
 
 bool ConvolutionRun::store(const MutableTensorView& out, std::int64_t first, std::span<double> sums) const {

@@ -20,7 +20,8 @@ std::vector<Slide> convolution_slides(const View& view, std::span<const std::int
 // check_length of pad, stride and dilation, then check_slides.
 Check check_convolution_slides(const View& view, std::span<const std::int64_t> kernel);
 // [N, sizes..., channels] of the bias's dtype.
-std::vector<TensorType> convolution_output(const View& view, std::span<const std::int64_t> sizes, std::int64_t channels);
+std::vector<TensorType> convolution_output(const View& view, std::span<const std::int64_t> sizes,
+                                           std::int64_t channels);
 
 // The operands of a run as doubles, zero points taken off. A double holds every partial sum of integers exactly
 // as long as it stays below 2^53, which the sizes are checked for: one loop serves every dtype.

@@ -45,7 +45,8 @@ Status eval(const Run& run) {
   const std::array<Slide, 3> s{slides[0], slides[1], slides[2]};
   const std::array<std::int64_t, 3> out{positions(s[0]), positions(s[1]), positions(s[2])};
   const Shape& in_shape = run.in[0].type.shape;
-  const std::int64_t batch = in_shape[0], in_channels = in_shape[in_shape.rank() - 1], out_channels = run.in[1].type.shape[0];
+  const std::int64_t batch = in_shape[0], in_channels = in_shape[in_shape.rank() - 1],
+                     out_channels = run.in[1].type.shape[0];
   const std::int64_t taps = s[0].kernel * s[1].kernel * s[2].kernel;
   TOSAIC_TRY(ConvolutionRun c, start_convolution(run, taps * in_channels));
   const std::vector<double> weight = channels_last(c.weight, out_channels, taps * in_channels);
@@ -54,7 +55,8 @@ Status eval(const Run& run) {
   double* const sum = sums.data();
   std::int64_t written = 0;
   bool fits = true;
-  // output[n, o, oc] = bias[oc] + sum over k, ic of input[n, o * stride - before + k * dilation, ic] * weight[oc, k, ic]
+  // output[n, o, oc] = bias[oc] + sum over k, ic of input[n, o * stride - before + k * dilation, ic] * weight[oc, k,
+  // ic]
   for (std::int64_t n = 0; n < batch; ++n)
     for (std::int64_t oz = 0; oz < out[0]; ++oz)
       for (std::int64_t oy = 0; oy < out[1]; ++oy)
@@ -69,7 +71,8 @@ Status eval(const Run& run) {
               for (std::int64_t kx = 0; kx < s[2].kernel; ++kx) {
                 const std::int64_t x = ox * s[2].stride - s[2].before + kx * s[2].dilation;
                 if (x < 0 || x >= s[2].size) continue;
-                const double* value = c.input.data() + (((n * s[0].size + z) * s[1].size + y) * s[2].size + x) * in_channels;
+                const double* value =
+                    c.input.data() + (((n * s[0].size + z) * s[1].size + y) * s[2].size + x) * in_channels;
                 const double* w =
                     weight.data() + ((kz * s[1].kernel + ky) * s[2].kernel + kx) * in_channels * out_channels;
                 for (std::int64_t ic = 0; ic < in_channels; ++ic, w += out_channels)
@@ -86,8 +89,9 @@ Status eval(const Run& run) {
 }  // namespace
 
 Op dense_convolution_row(std::string_view name, std::uint16_t schema_number, std::string_view summary, int spatial) {
-  Op op = convolution_row(name, schema_number, summary, spatial + 2,
-                          {{"pad", AttrKind::i32_list}, {"stride", AttrKind::i32_list}, {"dilation", AttrKind::i32_list}});
+  Op op =
+      convolution_row(name, schema_number, summary, spatial + 2,
+                      {{"pad", AttrKind::i32_list}, {"stride", AttrKind::i32_list}, {"dilation", AttrKind::i32_list}});
   op.infer = infer;
   op.check = check;
   op.level = level;

@@ -63,8 +63,8 @@ inline Check check_powers_of_two(const View& view) {
 inline Check level_fourier(const View& view, const Level& level) {
   for (int i : {1, 2})
     if (view.in(0).shape[i] > level.max_kernel)
-      return broken(fmt::format("{}.level-kernel", bare_name(view.node())), "size {} exceeds the level's {}", view.in(0).shape[i],
-                    level.max_kernel);
+      return broken(fmt::format("{}.level-kernel", bare_name(view.node())), "size {} exceeds the level's {}",
+                    view.in(0).shape[i], level.max_kernel);
   return std::nullopt;
 }
 

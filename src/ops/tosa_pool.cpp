@@ -34,8 +34,8 @@ Check check_pool(const View& view) {
     if (s.kernel < 1) return broken(fmt::format("{}.kernel", op), "kernel {} must be at least 1", s.kernel);
   for (const Slide& s : slides)
     if (s.before >= s.kernel || s.after >= s.kernel)  // such a window could lie in padding only
-      return broken(fmt::format("{}.pad-kernel", op), "padding {} must be less than the kernel, {}", std::max(s.before, s.after),
-                    s.kernel);
+      return broken(fmt::format("{}.pad-kernel", op), "padding {} must be less than the kernel, {}",
+                    std::max(s.before, s.after), s.kernel);
   return check_slides(view, slides);
 }
 

@@ -20,8 +20,8 @@ void for_each_window(const std::vector<Slide>& slides, std::int64_t batch, F&& v
     for (std::int64_t oy = 0; oy < positions(v); ++oy)
       for (std::int64_t ox = 0; ox < positions(h); ++ox) {
         const std::int64_t y = oy * v.stride - v.before, x = ox * h.stride - h.before;
-        visit((n * positions(v) + oy) * positions(h) + ox, n, std::max<std::int64_t>(y, 0), std::min(y + v.kernel, v.size),
-              std::max<std::int64_t>(x, 0), std::min(x + h.kernel, h.size));
+        visit((n * positions(v) + oy) * positions(h) + ox, n, std::max<std::int64_t>(y, 0),
+              std::min(y + v.kernel, v.size), std::max<std::int64_t>(x, 0), std::min(x + h.kernel, h.size));
       }
 }
 

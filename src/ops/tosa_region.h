@@ -13,12 +13,13 @@ namespace tosaic::tosa {
 // "<op>.regions": the node carries `count` bodies.
 inline Check check_region_count(const View& view, std::size_t count) {
   if (view.node().regions.size() == count) return std::nullopt;
-  return broken(fmt::format("{}.regions", bare_name(view.node())), "{} bodies, {} are needed", view.node().regions.size(), count);
+  return broken(fmt::format("{}.regions", bare_name(view.node())), "{} bodies, {} are needed",
+                view.node().regions.size(), count);
 }
 
 // "<op>.<rule>": the values of a body agree one by one in dtype and shape with those of the node.
-inline Check check_signature(const View& view, std::string_view rule, const Graph& body, const std::vector<ValueId>& in_body,
-                             std::span<const ValueId> in_graph) {
+inline Check check_signature(const View& view, std::string_view rule, const Graph& body,
+                             const std::vector<ValueId>& in_body, std::span<const ValueId> in_graph) {
   const std::string label = fmt::format("{}.{}", bare_name(view.node()), rule);
   if (in_body.size() != in_graph.size())
     return broken(label, "the body '{}' has {} of them, {} are needed", body.name, in_body.size(), in_graph.size());

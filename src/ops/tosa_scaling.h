@@ -8,10 +8,13 @@
 
 namespace tosaic::tosa {
 
-inline bool scale_in_range(std::int64_t multiplier, std::int64_t shift) { return multiplier >= 0 && shift >= 2 && shift <= 62; }
+inline bool scale_in_range(std::int64_t multiplier, std::int64_t shift) {
+  return multiplier >= 0 && shift >= 2 && shift <= 62;
+}
 
 // 32-bit multiplier. Double rounding first rounds at 31 bits, away from zero, as older hardware does.
-inline std::optional<std::int32_t> apply_scale_32(std::int64_t value, std::int32_t multiplier, int shift, bool double_round) {
+inline std::optional<std::int32_t> apply_scale_32(std::int64_t value, std::int32_t multiplier, int shift,
+                                                  bool double_round) {
   if (!scale_in_range(multiplier, shift)) return std::nullopt;
   const std::int64_t bound = std::int64_t{1} << (shift - 1);
   if (value < -bound || value >= bound || value < INT32_MIN || value > INT32_MAX) return std::nullopt;
@@ -22,7 +25,8 @@ inline std::optional<std::int32_t> apply_scale_32(std::int64_t value, std::int32
 
 // 16-bit multiplier, value of up to 48 bits.
 inline std::optional<std::int32_t> apply_scale_16(std::int64_t value, std::int16_t multiplier, int shift) {
-  if (!scale_in_range(multiplier, shift) || value < -(std::int64_t{1} << 47) || value >= std::int64_t{1} << 47) return std::nullopt;
+  if (!scale_in_range(multiplier, shift) || value < -(std::int64_t{1} << 47) || value >= std::int64_t{1} << 47)
+    return std::nullopt;
   // |value * multiplier| < 2^62, and the rounding adds at most 2^61.
   const std::int64_t result = (value * multiplier + (std::int64_t{1} << (shift - 1))) >> shift;
   if (result < INT32_MIN || result > INT32_MAX) return std::nullopt;

@@ -27,8 +27,8 @@ std::int64_t item(const View& view, std::string_view attribute, std::size_t i, s
 Check check_length(const View& view, std::string_view attribute, std::size_t wanted) {
   const std::size_t found = view.ints(attribute).size();
   if (found == wanted) return std::nullopt;
-  return broken(fmt::format("{}.attribute-length", bare_name(view.node())), "{} holds {} numbers, {} are needed", attribute, found,
-                wanted);
+  return broken(fmt::format("{}.attribute-length", bare_name(view.node())), "{} holds {} numbers, {} are needed",
+                attribute, found, wanted);
 }
 
 Check check_slides(const View& view, std::span<const Slide> slides) {
@@ -42,11 +42,13 @@ Check check_slides(const View& view, std::span<const Slide> slides) {
     if (s.dilation < 1) return broken(fmt::format("{}.dilation", op), "dilation {} must be at least 1", s.dilation);
   for (const Slide& s : slides) {
     if (room(s) < 0)
-      return broken(fmt::format("{}.output-size", op), "a kernel of {} with dilation {} does not fit an input of {} with padding {} and {}",
-                    s.kernel, s.dilation, s.size, s.before, s.after);
+      return broken(fmt::format("{}.output-size", op),
+                    "a kernel of {} with dilation {} does not fit an input of {} with padding {} and {}", s.kernel,
+                    s.dilation, s.size, s.before, s.after);
     if (room(s) % s.stride != 0)
       return broken(fmt::format("{}.output-size", op),
-                    "a kernel of {} with dilation {} can move by {} over an input of {} with padding {} and {}, which stride {} does "
+                    "a kernel of {} with dilation {} can move by {} over an input of {} with padding {} and {}, which "
+                    "stride {} does "
                     "not divide",
                     s.kernel, s.dilation, room(s), s.size, s.before, s.after, s.stride);
   }
@@ -58,10 +60,11 @@ Check level_slides(const View& view, const Level& level, std::span<const Slide> 
   for (const Slide& s : slides) {
     // Not the dilated extent: the standard limits dilation * kernel.
     if (s.kernel > level.max_kernel || s.dilation > level.max_kernel / s.kernel)
-      return broken(fmt::format("{}.level-kernel", op), "kernel {} times dilation {} exceeds the level's {}", s.kernel, s.dilation,
-                    level.max_kernel);
+      return broken(fmt::format("{}.level-kernel", op), "kernel {} times dilation {} exceeds the level's {}", s.kernel,
+                    s.dilation, level.max_kernel);
     if (s.before > level.max_kernel || s.after > level.max_kernel)
-      return broken(fmt::format("{}.level-pad", op), "padding {} exceeds the level's {}", std::max(s.before, s.after), level.max_kernel);
+      return broken(fmt::format("{}.level-pad", op), "padding {} exceeds the level's {}", std::max(s.before, s.after),
+                    level.max_kernel);
     if (s.stride > level.max_stride)
       return broken(fmt::format("{}.level-stride", op), "stride {} exceeds the level's {}", s.stride, level.max_stride);
   }
@@ -72,7 +75,8 @@ Check check_zero_point(const View& view, std::size_t operand, std::string_view n
   const std::string_view op = bare_name(view.node());
   const TensorType& type = view.in(operand);
   if (type.shape.elements() != 1)
-    return broken(fmt::format("{}.{}-size", op, name), "{} has shape [{}], one element is needed", name, to_string(type.shape));
+    return broken(fmt::format("{}.{}-size", op, name), "{} has shape [{}], one element is needed", name,
+                  to_string(type.shape));
   const Bytes& data = view.constant(operand);
   if (data.null() || tensor == DType::i8) return std::nullopt;
   if (const double value = element_as_double(type.dtype, data.data(), 0); value != 0)

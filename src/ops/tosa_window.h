@@ -12,7 +12,7 @@ namespace tosaic::tosa {
 
 // One spatial axis and what slides along it.
 struct Slide {
-  std::int64_t size = 1;               // of the input
+  std::int64_t size = 1;  // of the input
   std::int64_t kernel = 1;
   std::int64_t before = 0, after = 0;  // padding
   std::int64_t stride = 1, dilation = 1;

@@ -26,7 +26,8 @@ std::string difference(const Graph& a, const Graph& b, const Node& x, const Node
     for (ValueId v : ids) out.push_back(name_at(g, v));
     return out;
   };
-  if (names(a, x.inputs) != names(b, y.inputs) || names(a, x.outputs) != names(b, y.outputs)) return "operands of " + x.op;
+  if (names(a, x.inputs) != names(b, y.inputs) || names(a, x.outputs) != names(b, y.outputs))
+    return "operands of " + x.op;
   if (!x.loc != !y.loc) return "location of " + x.op;
   if (x.loc) {
     const Loc &l = *x.loc, &m = *y.loc;
@@ -60,7 +61,8 @@ std::string difference(const Graph& a, const Graph& b) {
     for (ValueId v : ids) out.push_back(name_at(g, v));
     return out;
   };
-  if (names(a, a.inputs) != names(b, b.inputs) || names(a, a.outputs) != names(b, b.outputs)) return "inputs or outputs";
+  if (names(a, a.inputs) != names(b, b.inputs) || names(a, a.outputs) != names(b, b.outputs))
+    return "inputs or outputs";
   if (a.states.size() != b.states.size()) return "states";
   for (std::size_t i = 0; i < a.states.size(); ++i)
     if (a.states[i].name != b.states[i].name || name_at(a, a.states[i].input) != name_at(b, b.states[i].input) ||
@@ -111,8 +113,8 @@ class RandomGraph {
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
   ValueId any(const Graph& g) { return static_cast<ValueId>(below(static_cast<int>(g.values.size()))); }
   std::string text() {
-    static const char* texts[] = {"", "main", "a b", "\"q\\", "line\nbreak\t", "none", "ümlaut", "\x01\x7f", "//", "%x: f32 =",
-                                  "state", "constant", "1.5", "in", ")"};
+    static const char* texts[] = {"",   "main",      "a b",   "\"q\\",    "line\nbreak\t", "none", "ümlaut", "\x01\x7f",
+                                  "//", "%x: f32 =", "state", "constant", "1.5",           "in",   ")"};
     return texts[below(15)];
   }
   std::string name() { return (below(3) ? "v" : text()) + std::to_string(next_++); }
@@ -123,7 +125,8 @@ class RandomGraph {
     for (int i = below(5); i-- > 0;) dims.push_back(below(5));
     t.shape = Shape(dims);
     for (int i = 0; i < t.rank(); ++i)
-      if (below(6) == 0) t.shape.set_symbol(i, {below(2) ? "s77" : "(s0 + 1)//2 in x", 0, dims[static_cast<std::size_t>(i)]});
+      if (below(6) == 0)
+        t.shape.set_symbol(i, {below(2) ? "s77" : "(s0 + 1)//2 in x", 0, dims[static_cast<std::size_t>(i)]});
     if (below(3) == 0) {
       Scales s;
       if (t.rank() > 0 && below(2)) {
@@ -149,8 +152,16 @@ class RandomGraph {
     g.add_value(n, t, Bytes::of(std::move(data)));
   }
   double real() {
-    static const double reals[] = {0.0, 1.0, -2.5, 1e300, 4.9e-324, 0.1, 1e21, std::numeric_limits<double>::infinity(),
-                                   -std::numeric_limits<double>::infinity(), 123456789.0};
+    static const double reals[] = {0.0,
+                                   1.0,
+                                   -2.5,
+                                   1e300,
+                                   4.9e-324,
+                                   0.1,
+                                   1e21,
+                                   std::numeric_limits<double>::infinity(),
+                                   -std::numeric_limits<double>::infinity(),
+                                   123456789.0};
     return reals[below(10)];
   }
   Attr attr() {
@@ -194,7 +205,8 @@ TEST(Text, EveryGraphReadsBackAsItself) {
 }
 
 TEST(Text, TheFormItself) {
-  const std::string text = R"TEXT(graph @main(%x: 1x3x8x8xf32, %y: 4xi8<0.02:3>, %"a b": (s77 in 1..64)x3xf32) -> (%out) {
+  const std::string text =
+      R"TEXT(graph @main(%x: 1x3x8x8xf32, %y: 4xi8<0.02:3>, %"a b": (s77 in 1..64)x3xf32) -> (%out) {
   %buf: 2xf32 = state "k"
   %w: 3xf32 = constant [1.0, -0.5, inf]
   %0: 1x8x8x8xf32 = tosa.conv2d(%x, %w, none) {pad=[0, 0], round=true, name="s", dtype=i8, alpha=1.0, sym=$s77, nothing=none, f=[1.0, nan], s=["a"], e=[floats]} loc("model.py":6 "y = self.conv(x)" in "conv" "torch.nn.Conv2d" fn "conv2d_1" from "aten.conv2d.default" as "conv2d")
@@ -253,7 +265,8 @@ TEST(Text, Base64) {
     ASSERT_TRUE(back);
     EXPECT_EQ(*back, data);
   }
-  for (const char* bad : {"A", "AAA", "A=AA", "====", "AA*A", "AB==", "AAB=", "AAA=AAAA"}) EXPECT_FALSE(base64_decode(bad)) << bad;
+  for (const char* bad : {"A", "AAA", "A=AA", "====", "AA*A", "AB==", "AAB=", "AAA=AAAA"})
+    EXPECT_FALSE(base64_decode(bad)) << bad;
   EXPECT_EQ(base64_encode(reinterpret_cast<const std::byte*>("tosa"), 4), "dG9zYQ==");
 }
 

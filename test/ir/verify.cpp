@@ -104,7 +104,8 @@ TEST(Verify, Nesting) {
   Graph g;
   for (int i = 0; i < 100; ++i) {
     Graph outer;
-    outer.nodes.push_back({.op = "a.b", .inputs = {}, .attrs = {}, .outputs = {}, .loc = {}, .regions = {std::move(g)}});
+    outer.nodes.push_back(
+        {.op = "a.b", .inputs = {}, .attrs = {}, .outputs = {}, .loc = {}, .regions = {std::move(g)}});
     g = std::move(outer);
   }
   EXPECT_EQ(code_of(g), "ir.nesting");

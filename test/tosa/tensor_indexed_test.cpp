@@ -15,7 +15,8 @@ OneNode matmul(Operand a, Operand b, double a_zp = 0, double b_zp = 0) {
 }
 
 TEST(MatMul, ByHand) {
-  EXPECT_EQ(matmul(in(i8, {1, 2, 2}, {1, 2, 3, 4}), in(i8, {1, 2, 3}, {1, 0, 2, 0, 1, 3})).values(), (Doubles{1, 2, 8, 3, 4, 18}));
+  EXPECT_EQ(matmul(in(i8, {1, 2, 2}, {1, 2, 3, 4}), in(i8, {1, 2, 3}, {1, 0, 2, 0, 1, 3})).values(),
+            (Doubles{1, 2, 8, 3, 4, 18}));
   EXPECT_EQ(matmul(in(i8, {1, 1, 2}, {3, 4}), in(i8, {1, 2, 1}, {6, 7}), 1, 5).values(), Doubles{2 * 1 + 3 * 2});
   // Batches stay apart.
   EXPECT_EQ(matmul(in(f32, {2, 1, 1}, {2, 3}), in(f32, {2, 1, 1}, {10, 100})).values(), (Doubles{20, 300}));
@@ -73,8 +74,9 @@ TEST(Gather, Rules) {
 }
 
 TEST(Scatter, PutsRows) {
-  const OneNode node{"scatter",
-                     {in(i8, {2, 3, 1}, {1, 2, 3, 4, 5, 6}), in(i32, {2, 2}, {2, 0, 1, 2}), in(i8, {2, 2, 1}, {10, 20, 30, 40})}};
+  const OneNode node{
+      "scatter",
+      {in(i8, {2, 3, 1}, {1, 2, 3, 4, 5, 6}), in(i32, {2, 2}, {2, 0, 1, 2}), in(i8, {2, 2, 1}, {10, 20, 30, 40})}};
   EXPECT_EQ(node.inferred(), (TensorType{i8, {2, 3, 1}, {}}));
   EXPECT_EQ(node.values(), (Doubles{20, 2, 10, 4, 30, 40}));
 }
@@ -82,8 +84,12 @@ TEST(Scatter, Rules) {
   EXPECT_EQ((OneNode{"scatter", {in(i8, {1, 3, 1}), in(i32, {2, 2}), in(i8, {1, 2, 1})}}).verify(), "scatter.batch");
   EXPECT_EQ((OneNode{"scatter", {in(i8, {1, 3, 1}), in(i32, {1, 2}), in(i8, {1, 3, 1})}}).verify(), "scatter.rows");
   EXPECT_EQ((OneNode{"scatter", {in(i8, {1, 3, 1}), in(i32, {1, 2}), in(i8, {1, 2, 2})}}).verify(), "scatter.channels");
-  EXPECT_NE((OneNode{"scatter", {in(i8, {1, 3, 1}, {1, 2, 3}), in(i32, {1, 2}, {1, 1}), in(i8, {1, 2, 1}, {1, 2})}}).unpredictable(), "");
-  EXPECT_NE((OneNode{"scatter", {in(i8, {1, 3, 1}, {1, 2, 3}), in(i32, {1, 1}, {3}), in(i8, {1, 1, 1}, {1})}}).unpredictable(), "");
+  EXPECT_NE((OneNode{"scatter", {in(i8, {1, 3, 1}, {1, 2, 3}), in(i32, {1, 2}, {1, 1}), in(i8, {1, 2, 1}, {1, 2})}})
+                .unpredictable(),
+            "");
+  EXPECT_NE((OneNode{"scatter", {in(i8, {1, 3, 1}, {1, 2, 3}), in(i32, {1, 1}, {3}), in(i8, {1, 1, 1}, {1})}})
+                .unpredictable(),
+            "");
 }
 
 Doubles part(const OneNode& node, std::size_t i) {
@@ -99,8 +105,10 @@ Doubles part(const OneNode& node, std::size_t i) {
 TEST(Fft2d, AgreesWithTheDefinitionAndItsInverse) {
   constexpr int h = 4, w = 8;
   Doubles real(h * w), imag(h * w);
-  for (std::size_t i = 0; i < real.size(); ++i) real[i] = std::sin(static_cast<double>(3 * i)), imag[i] = std::cos(static_cast<double>(5 * i));
-  const OneNode node{"fft2d", {in(f32, {1, h, w}, real), in(f32, {1, h, w}, imag)}, {{"inverse", false}, {"local_bound", false}}};
+  for (std::size_t i = 0; i < real.size(); ++i)
+    real[i] = std::sin(static_cast<double>(3 * i)), imag[i] = std::cos(static_cast<double>(5 * i));
+  const OneNode node{
+      "fft2d", {in(f32, {1, h, w}, real), in(f32, {1, h, w}, imag)}, {{"inverse", false}, {"local_bound", false}}};
   const Doubles out_real = part(node, 0), out_imag = part(node, 1);
   for (int oy = 0; oy < h; ++oy)
     for (int ox = 0; ox < w; ++ox) {
@@ -115,7 +123,9 @@ TEST(Fft2d, AgreesWithTheDefinitionAndItsInverse) {
       EXPECT_NEAR(out_real[static_cast<std::size_t>(oy * w + ox)], re, 1e-5);
       EXPECT_NEAR(out_imag[static_cast<std::size_t>(oy * w + ox)], im, 1e-5);
     }
-  const OneNode back{"fft2d", {in(f32, {1, h, w}, out_real), in(f32, {1, h, w}, out_imag)}, {{"inverse", true}, {"local_bound", true}}};
+  const OneNode back{"fft2d",
+                     {in(f32, {1, h, w}, out_real), in(f32, {1, h, w}, out_imag)},
+                     {{"inverse", true}, {"local_bound", true}}};
   const Doubles again = part(back, 0);
   for (std::size_t i = 0; i < real.size(); ++i) EXPECT_NEAR(again[i] / (h * w), real[i], 1e-6);
 }
@@ -125,7 +135,9 @@ TEST(Rfft2d, IsHalfOfTheComplexTransform) {
   for (std::size_t i = 0; i < real.size(); ++i) real[i] = std::sin(static_cast<double>(7 * i));
   const OneNode half{"rfft2d", {in(f32, {2, 4, 8}, real)}, {{"local_bound", false}}};
   EXPECT_EQ(half.inferred(), (TensorType{f32, {2, 4, 5}, {}}));
-  const OneNode full{"fft2d", {in(f32, {2, 4, 8}, real), in(f32, {2, 4, 8}, Doubles(64))}, {{"inverse", false}, {"local_bound", false}}};
+  const OneNode full{"fft2d",
+                     {in(f32, {2, 4, 8}, real), in(f32, {2, 4, 8}, Doubles(64))},
+                     {{"inverse", false}, {"local_bound", false}}};
   for (std::size_t p : {0u, 1u}) {
     const Doubles some = part(half, p), all = part(full, p);
     for (std::size_t row = 0; row < 8; ++row)
@@ -144,7 +156,8 @@ TEST(Fft, Rules) {
   EXPECT_EQ((OneNode{"rfft2d", {in(f32, {1, 4, 4})}, real_attrs}).verify({tosa::Feature::pro_fp}), "rfft2d.type");
   const tosa::Spec level({tosa::Feature::pro_fp, tosa::Feature::fft}, tosa::level_8k);
   EXPECT_EQ((OneNode{"rfft2d", {in(f32, {1, 1, 16384})}, real_attrs}).verify(level), "rfft2d.level-kernel");
-  EXPECT_EQ((OneNode{"fft2d", {in(f32, {1, 16384, 1}), in(f32, {1, 16384, 1})}, attrs}).verify(level), "fft2d.level-kernel");
+  EXPECT_EQ((OneNode{"fft2d", {in(f32, {1, 16384, 1}), in(f32, {1, 16384, 1})}, attrs}).verify(level),
+            "fft2d.level-kernel");
 }
 
 TEST(Identity, KeepsEverything) {

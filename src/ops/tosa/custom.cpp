@@ -7,8 +7,8 @@ namespace {
 std::vector<TensorType> infer(const View&) { return {}; }
 
 Status eval(const Run& run) {
-  return error("run.custom-operator", fmt::format("custom operator '{}' of domain '{}' has no reference", run.view.text("operator_name"),
-                                                  run.view.text("domain_name")));
+  return error("run.custom-operator", fmt::format("custom operator '{}' of domain '{}' has no reference",
+                                                  run.view.text("operator_name"), run.view.text("domain_name")));
 }
 }  // namespace
 
@@ -19,7 +19,9 @@ Op tosa_custom() {
       .spirv_number = 0xffff,
       .summary = "an operator that the standard does not define",
       .inputs = {{.name = "input_list", .type = "", .list = true}},
-      .attrs = {{"operator_name", AttrKind::string}, {"domain_name", AttrKind::string}, {"implementation_attrs", AttrKind::string}},
+      .attrs = {{"operator_name", AttrKind::string},
+                {"domain_name", AttrKind::string},
+                {"implementation_attrs", AttrKind::string}},
       .outputs = {{.name = "output_list", .type = "", .list = true}},
       .types = {{{Feature::pro_int, Feature::pro_fp}, {}}},
       .infer = infer,

@@ -62,8 +62,9 @@ Status eval(const Run& run) {
 }  // namespace
 
 Op tosa_depthwise_conv2d() {
-  Op op = convolution_row("depthwise_conv2d", 5, "2-D convolution of each channel by its own HWCM weights, plus bias", 4,
-                          {{"pad", AttrKind::i32_list}, {"stride", AttrKind::i32_list}, {"dilation", AttrKind::i32_list}});
+  Op op =
+      convolution_row("depthwise_conv2d", 5, "2-D convolution of each channel by its own HWCM weights, plus bias", 4,
+                      {{"pad", AttrKind::i32_list}, {"stride", AttrKind::i32_list}, {"dilation", AttrKind::i32_list}});
   op.infer = infer;
   op.check = check;
   op.level = level;

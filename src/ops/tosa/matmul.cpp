@@ -17,7 +17,8 @@ std::vector<TensorType> infer(const View& view) {
   switch (type) {
     case DType::i8: type = DType::i32; break;
     case DType::i16: type = DType::i48; break;
-    case DType::f8e4m3: case DType::f8e5m2: type = DType::f16; break;
+    case DType::f8e4m3:
+    case DType::f8e5m2: type = DType::f16; break;
     case DType::bf16: type = DType::f32; break;
     case DType::f16:  // f16 or f32, as the node declares
       if (!view.node().outputs.empty() && view.out().dtype == DType::f32 && view.out().rank() == 3) type = DType::f32;

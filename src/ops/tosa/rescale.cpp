@@ -28,7 +28,8 @@ Check check_zero_point(const View& view, std::size_t operand, DType type, bool i
   const std::int64_t value = extended(type, is_unsigned, constant->front());
   if (type == DType::i16 && is_unsigned) {
     if (value != 0 && value != 32768)
-      return broken(fmt::format("rescale.{}-u16", name), "{} is {}: for unsigned i16 it must be 0 or 32768", name, value);
+      return broken(fmt::format("rescale.{}-u16", name), "{} is {}: for unsigned i16 it must be 0 or 32768", name,
+                    value);
   } else if (value != 0) {
     return broken(fmt::format("rescale.{}", name), "{} is {}: it must be 0 for {}", name, value, name_of(type));
   }
@@ -44,23 +45,29 @@ Check check(const View& view) {
   if (scale32 && in == DType::i48) return broken("rescale.scale32-i48", "an i48 input takes 16-bit multipliers only");
   if (!scale32 && view.text("rounding_mode") == "double_round")
     return broken("rescale.double-round", "double_round needs 32-bit multipliers");
-  if (input_unsigned && output_unsigned) return broken("rescale.both-unsigned", "input and output cannot both be unsigned");
-  if (out == DType::i32 && input_unsigned) return broken("rescale.unsigned-to-i32", "an unsigned input cannot become i32");
-  if (in == DType::i32 && output_unsigned) return broken("rescale.i32-to-unsigned", "an i32 input cannot become unsigned");
-  if (in == DType::i48 && output_unsigned) return broken("rescale.i48-to-unsigned", "an i48 input cannot become unsigned");
+  if (input_unsigned && output_unsigned)
+    return broken("rescale.both-unsigned", "input and output cannot both be unsigned");
+  if (out == DType::i32 && input_unsigned)
+    return broken("rescale.unsigned-to-i32", "an unsigned input cannot become i32");
+  if (in == DType::i32 && output_unsigned)
+    return broken("rescale.i32-to-unsigned", "an i32 input cannot become unsigned");
+  if (in == DType::i48 && output_unsigned)
+    return broken("rescale.i48-to-unsigned", "an i48 input cannot become unsigned");
   if (in == DType::i48 && input_unsigned) return broken("rescale.u48", "an i48 input cannot be unsigned");
   if (in == DType::i32 && input_unsigned) return broken("rescale.u32-input", "an i32 input cannot be unsigned");
   if (out == DType::i32 && output_unsigned) return broken("rescale.u32-output", "an i32 output cannot be unsigned");
   const int rank = view.in(0).rank();
-  if (per_channel && rank < 1) return broken("rescale.per-channel-rank", "per_channel needs a last dim, the input has rank 0");
+  if (per_channel && rank < 1)
+    return broken("rescale.per-channel-rank", "per_channel needs a last dim, the input has rank 0");
   const DType multiplier = scale32 ? DType::i32 : DType::i16;
   if (view.in(1).dtype != multiplier)
-    return broken("rescale.multiplier-type", "the multiplier is {}, scale32 = {} wants {}", name_of(view.in(1).dtype), scale32,
-                  name_of(multiplier));
+    return broken("rescale.multiplier-type", "the multiplier is {}, scale32 = {} wants {}", name_of(view.in(1).dtype),
+                  scale32, name_of(multiplier));
   const std::int64_t scales = per_channel ? view.in(0).shape[rank - 1] : 1;
   if (view.in(1).shape[0] != scales)
     return broken("rescale.multiplier-size", "{} multipliers for {} scales", view.in(1).shape[0], scales);
-  if (view.in(2).shape[0] != scales) return broken("rescale.shift-size", "{} shifts for {} scales", view.in(2).shape[0], scales);
+  if (view.in(2).shape[0] != scales)
+    return broken("rescale.shift-size", "{} shifts for {} scales", view.in(2).shape[0], scales);
   return std::nullopt;
 }
 
@@ -81,12 +88,13 @@ std::string rescale(const Rescale& r, const In* in, Out* out, std::size_t count)
                                                : static_cast<std::int64_t>(in[i]);
     const std::int64_t value = read - r.input_zp;
     const auto scaled =
-        r.scale32 ? apply_scale_32(value, static_cast<std::int32_t>(r.multiplier[c]), static_cast<int>(r.shift[c]), r.double_round)
+        r.scale32 ? apply_scale_32(value, static_cast<std::int32_t>(r.multiplier[c]), static_cast<int>(r.shift[c]),
+                                   r.double_round)
                   : apply_scale_16(value, static_cast<std::int16_t>(r.multiplier[c]), static_cast<int>(r.shift[c]));
-    if (!scaled)
-      return fmt::format("{} cannot be scaled by {} >> {}", value, r.multiplier[c], r.shift[c]);
+    if (!scaled) return fmt::format("{} cannot be scaled by {} >> {}", value, r.multiplier[c], r.shift[c]);
     const std::int64_t shifted = *scaled + r.output_zp;
-    if (shifted < INT32_MIN || shifted > INT32_MAX) return fmt::format("{} + {} does not fit i32", *scaled, r.output_zp);
+    if (shifted < INT32_MIN || shifted > INT32_MAX)
+      return fmt::format("{} + {} does not fit i32", *scaled, r.output_zp);
     out[i] = static_cast<Out>(std::clamp(shifted, r.lowest, r.highest));
   }
   return {};
@@ -111,14 +119,21 @@ Status eval(const Run& run) {
     auto to = [&]<class Out>(Out) {
       bad = rescale(r, static_cast<const In*>(run.in[0].data), static_cast<Out*>(run.out[0].data), count);
     };
-    if (out == DType::i8) to(std::int8_t{});
-    else if (out == DType::i16) to(std::int16_t{});
-    else to(std::int32_t{});
+    if (out == DType::i8)
+      to(std::int8_t{});
+    else if (out == DType::i16)
+      to(std::int16_t{});
+    else
+      to(std::int32_t{});
   };
-  if (in == DType::i8) from(std::int8_t{});
-  else if (in == DType::i16) from(std::int16_t{});
-  else if (in == DType::i32) from(std::int32_t{});
-  else from(std::int64_t{});
+  if (in == DType::i8)
+    from(std::int8_t{});
+  else if (in == DType::i16)
+    from(std::int16_t{});
+  else if (in == DType::i32)
+    from(std::int32_t{});
+  else
+    from(std::int64_t{});
   return bad.empty() ? Status{} : unpredictable(run, bad);
 }
 
@@ -137,7 +152,8 @@ Op tosa_rescale() {
       .name = "rescale",
       .schema_number = 66,
       .spirv_number = 65,
-      .summary = "changes scale, zero point and dtype of integers: clip((x - input_zp) * multiplier >> shift) + output_zp)",
+      .summary =
+          "changes scale, zero point and dtype of integers: clip((x - input_zp) * multiplier >> shift) + output_zp)",
       .inputs = {{"input", "in"},
                  {.name = "multiplier", .type = "mul", .min_rank = 1, .max_rank = 1, .constant = true},
                  {.name = "shift", .type = "i8", .min_rank = 1, .max_rank = 1, .constant = true},

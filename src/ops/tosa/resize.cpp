@@ -21,7 +21,8 @@ struct Axis {
 // Nothing when the operands are known only at run time.
 std::optional<std::vector<Axis>> axes_of(const View& view) {
   const auto scale = view.constant_integers(1), offset = view.constant_integers(2), border = view.constant_integers(3);
-  if (!scale || !offset || !border || scale->size() != 4 || offset->size() != 2 || border->size() != 2) return std::nullopt;
+  if (!scale || !offset || !border || scale->size() != 4 || offset->size() != 2 || border->size() != 2)
+    return std::nullopt;
   return std::vector<Axis>{{view.in(0).shape[1], (*scale)[0], (*scale)[1], (*offset)[0], (*border)[0]},
                            {view.in(0).shape[2], (*scale)[2], (*scale)[3], (*offset)[1], (*border)[1]}};
 }
@@ -51,15 +52,16 @@ Check check_axis(const Axis& a, std::int64_t declared, std::string_view axis) {
   if (a.border < -16 * a.n || a.border >= a.n)
     return broken("resize.border", "{} border {} is outside {}..{}", axis, a.border, -16 * a.n, a.n - 1);
   if (a.reach() < 0 || a.reach() % a.d != 0)
-    return broken("resize.output-size", "{}: ({} - 1) * {} - {} + {} is {}, which {} must divide", axis, a.size, a.n, a.offset,
-                  a.border, a.reach(), a.d);
+    return broken("resize.output-size", "{}: ({} - 1) * {} - {} + {} is {}, which {} must divide", axis, a.size, a.n,
+                  a.offset, a.border, a.reach(), a.d);
   return std::nullopt;
 }
 
 Check check(const View& view) {
   for (auto [i, length] : {std::pair<std::size_t, std::int64_t>{1, 4}, {2, 2}, {3, 2}})
     if (view.in(i).shape[0] != length)
-      return broken("resize.operand-length", "operand {} has {} numbers, {} are needed", i, view.in(i).shape[0], length);
+      return broken("resize.operand-length", "operand {} has {} numbers, {} are needed", i, view.in(i).shape[0],
+                    length);
   const DType in = view.in(0).dtype, out = view.out().dtype;
   if (is_integer(in) && (in == out) == is_bilinear(view))
     return broken("resize.mode-type", "mode {} cannot make {} of {}", view.text("mode"), name_of(out), name_of(in));
@@ -86,18 +88,21 @@ Sample sample(const Axis& a, std::int64_t o) {
   const std::int64_t at = o * a.d + a.offset;
   std::int64_t whole = at / a.n;
   if (whole * a.n > at) --whole;  // towards minus infinity
-  return {std::clamp<std::int64_t>(whole, 0, a.size - 1), std::clamp<std::int64_t>(whole + 1, 0, a.size - 1), at - whole * a.n};
+  return {std::clamp<std::int64_t>(whole, 0, a.size - 1), std::clamp<std::int64_t>(whole + 1, 0, a.size - 1),
+          at - whole * a.n};
 }
 
 Status eval(const Run& run) {
   const auto scale = integers_of(run.in[1]), offset = integers_of(run.in[2]), border = integers_of(run.in[3]);
   const Shape &in = run.in[0].type.shape, &out = run.out[0].type.shape;
-  const Axis vertical{in[1], scale[0], scale[1], offset[0], border[0]}, horizontal{in[2], scale[2], scale[3], offset[1], border[1]};
+  const Axis vertical{in[1], scale[0], scale[1], offset[0], border[0]},
+      horizontal{in[2], scale[2], scale[3], offset[1], border[1]};
   const std::vector<double> values = as_doubles(run.in[0]);
   const std::int64_t channels = in[3];
   // Integers keep the weights as they are, 0..n; floats divide them to 0..1.
   const bool floating = is_float(run.in[0].type.dtype);
-  const double unit_y = floating ? 1.0 : static_cast<double>(vertical.n), unit_x = floating ? 1.0 : static_cast<double>(horizontal.n);
+  const double unit_y = floating ? 1.0 : static_cast<double>(vertical.n),
+               unit_x = floating ? 1.0 : static_cast<double>(horizontal.n);
   const bool bilinear = is_bilinear(run.view);
   std::vector<double> row(static_cast<std::size_t>(channels));
   std::int64_t written = 0;
@@ -106,17 +111,20 @@ Status eval(const Run& run) {
       const Sample y = sample(vertical, oy);
       for (std::int64_t ox = 0; ox < out[2]; ++ox) {
         const Sample x = sample(horizontal, ox);
-        auto at = [&](std::int64_t iy, std::int64_t ix) { return values.data() + ((n * in[1] + iy) * in[2] + ix) * channels; };
+        auto at = [&](std::int64_t iy, std::int64_t ix) {
+          return values.data() + ((n * in[1] + iy) * in[2] + ix) * channels;
+        };
         if (bilinear) {
           const double dy = static_cast<double>(y.distance) * unit_y / static_cast<double>(vertical.n);
           const double dx = static_cast<double>(x.distance) * unit_x / static_cast<double>(horizontal.n);
           const double *v00 = at(y.first, x.first), *v01 = at(y.first, x.second);
           const double *v10 = at(y.second, x.first), *v11 = at(y.second, x.second);
           for (std::size_t c = 0; c < row.size(); ++c)
-            row[c] = v00[c] * (unit_y - dy) * (unit_x - dx) + v01[c] * (unit_y - dy) * dx + v10[c] * dy * (unit_x - dx) +
-                     v11[c] * dy * dx;
+            row[c] = v00[c] * (unit_y - dy) * (unit_x - dx) + v01[c] * (unit_y - dy) * dx +
+                     v10[c] * dy * (unit_x - dx) + v11[c] * dy * dx;
         } else {
-          const double* v = at(2 * y.distance >= vertical.n ? y.second : y.first, 2 * x.distance >= horizontal.n ? x.second : x.first);
+          const double* v = at(2 * y.distance >= vertical.n ? y.second : y.first,
+                               2 * x.distance >= horizontal.n ? x.second : x.first);
           std::copy(v, v + channels, row.begin());
         }
         store_doubles(run.out[0], written, row);

@@ -14,7 +14,8 @@ Check check(const View& view) {
   if (values[0] != indices[0] || values[0] != input[0])
     return broken("scatter.batch", "values_in has {} batches, indices {}, input {}", values[0], indices[0], input[0]);
   if (indices[1] != input[1]) return broken("scatter.rows", "{} indices for {} rows of input", indices[1], input[1]);
-  if (values[2] != input[2]) return broken("scatter.channels", "values_in has {} channels, input has {}", values[2], input[2]);
+  if (values[2] != input[2])
+    return broken("scatter.channels", "values_in has {} channels, input has {}", values[2], input[2]);
   return std::nullopt;
 }
 

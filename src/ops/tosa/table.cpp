@@ -12,7 +12,8 @@ std::vector<TensorType> infer(const View& view) {
 Check check(const View& view) {
   const std::int64_t wanted = view.in(0).dtype == DType::i16 ? 513 : 256;
   if (view.in(1).shape[0] != wanted)
-    return broken("table.table-size", "the table has {} entries, {} needs {}", view.in(1).shape[0], name_of(view.in(0).dtype), wanted);
+    return broken("table.table-size", "the table has {} entries, {} needs {}", view.in(1).shape[0],
+                  name_of(view.in(0).dtype), wanted);
   return std::nullopt;
 }
 
@@ -27,7 +28,8 @@ Status eval(const Run& run) {
   const auto out = run.out[0].as<std::int32_t>();
   for (std::size_t i = 0; i < in.size(); ++i) {
     const auto value = interpolated_lookup(table, in[i]);
-    if (!value) return unpredictable(run, fmt::format("the entries around input {} differ by more than 16 bits hold", in[i]));
+    if (!value)
+      return unpredictable(run, fmt::format("the entries around input {} differ by more than 16 bits hold", in[i]));
     out[i] = *value;
   }
   return {};

@@ -36,10 +36,12 @@ Check check(const View& view) {
   if (Check c = check_length(view, "stride", 2)) return c;
   for (const Axis& a : axes_of(view)) {
     if (a.before <= -a.kernel || a.after <= -a.kernel)
-      return broken("transpose_conv2d.out-pad", "out_pad {} crops a whole kernel of {}", std::min(a.before, a.after), a.kernel);
+      return broken("transpose_conv2d.out-pad", "out_pad {} crops a whole kernel of {}", std::min(a.before, a.after),
+                    a.kernel);
     if (a.stride < 1) return broken("transpose_conv2d.stride", "stride {} must be at least 1", a.stride);
     if (a.out() < 1)
-      return broken("transpose_conv2d.output-size", "out_pad {} and {} leave nothing of an input of {}", a.before, a.after, a.size);
+      return broken("transpose_conv2d.output-size", "out_pad {} and {} leave nothing of an input of {}", a.before,
+                    a.after, a.size);
   }
   return std::nullopt;
 }
@@ -55,7 +57,8 @@ Check level(const View& view, const Level& limits) {
 Status eval(const Run& run) {
   const auto axes = axes_of(run.view);
   const Axis &v = axes[0], &h = axes[1];
-  const std::int64_t batch = run.in[0].type.shape[0], in_channels = run.in[0].type.shape[3], out_channels = run.in[1].type.shape[0];
+  const std::int64_t batch = run.in[0].type.shape[0], in_channels = run.in[0].type.shape[3],
+                     out_channels = run.in[1].type.shape[0];
   TOSAIC_TRY(const ConvolutionRun c, start_convolution(run, v.kernel * h.kernel * in_channels));
   const std::int64_t image = v.out() * h.out() * out_channels;
   bool fits = true;
@@ -81,7 +84,9 @@ Status eval(const Run& run) {
         }
       }
     for (std::int64_t i = 0; i < image; i += out_channels)
-      fits = c.store(run.out[0], n * image + i, std::span(sums).subspan(static_cast<std::size_t>(i), static_cast<std::size_t>(out_channels))) && fits;
+      fits = c.store(run.out[0], n * image + i,
+                     std::span(sums).subspan(static_cast<std::size_t>(i), static_cast<std::size_t>(out_channels))) &&
+             fits;
   }
   return fits ? Status{} : accumulator_overflow(run);
 }

@@ -16,8 +16,10 @@ Check check(const View& view) {
     return broken("variable.shape", "variable '{}' has a dimension below 1", view.text("name"));
   const DType type = view.dtype("type");
   if (type != DType::i8 && type != DType::f16 && type != DType::f32)
-    return broken("variable.type", "variable '{}' is {}; a variable is i8, f16 or f32", view.text("name"), name_of(type));
-  if (view.inputs() > 1) return broken("variable.initial-value", "variable '{}' has {} initial values", view.text("name"), view.inputs());
+    return broken("variable.type", "variable '{}' is {}; a variable is i8, f16 or f32", view.text("name"),
+                  name_of(type));
+  if (view.inputs() > 1)
+    return broken("variable.initial-value", "variable '{}' has {} initial values", view.text("name"), view.inputs());
   if (view.inputs() == 1 && (view.in(0).dtype != type || view.in(0).shape.dims() != shape))
     return broken("variable.initial-value", "variable '{}' is {}, its initial value {}", view.text("name"),
                   to_string(TensorType{type, Shape(shape), {}}), to_string(view.in(0)));

@@ -13,7 +13,8 @@ std::vector<TensorType> infer(const View& view) {
 
 Status eval(const Run& run) {
   TOSAIC_TRY(const Tensor* const variable, variable_of(run, run.out[0].type));
-  if (variable->data.null()) return unpredictable(run, fmt::format("variable '{}' is read before it is written", run.view.text("name")));
+  if (variable->data.null())
+    return unpredictable(run, fmt::format("variable '{}' is read before it is written", run.view.text("name")));
   std::memcpy(run.out[0].data, variable->data.data(), variable->data.size());
   return {};
 }

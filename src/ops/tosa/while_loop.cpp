@@ -19,14 +19,16 @@ Check check(const View& view) {
     return broken("while_loop.outputs", "{} operands and {} results", node.inputs.size(), node.outputs.size());
   for (std::size_t i = 0; i < node.inputs.size(); ++i)
     if (view.in(i).dtype != view.out(i).dtype || view.in(i).shape.dims() != view.out(i).shape.dims())
-      return broken("while_loop.outputs", "operand {} is {}, the result {}", i, to_string(view.in(i)), to_string(view.out(i)));
+      return broken("while_loop.outputs", "operand {} is {}, the result {}", i, to_string(view.in(i)),
+                    to_string(view.out(i)));
   if (Check c = check_signature(view, "cond-inputs", condition, condition.inputs, node.inputs)) return c;
   if (Check c = check_signature(view, "body-inputs", body, body.inputs, node.inputs)) return c;
   if (Check c = check_signature(view, "body-outputs", body, body.outputs, node.inputs)) return c;
   if (condition.outputs.size() != 1 || condition[condition.outputs[0]].type.shape.elements() != 1)
     return broken("while_loop.cond-output-size", "the condition '{}' must give one element", condition.name);
   if (const DType type = condition[condition.outputs[0]].type.dtype; type != DType::boolean)
-    return broken("while_loop.cond-output-type", "the condition '{}' gives {}, not bool", condition.name, name_of(type));
+    return broken("while_loop.cond-output-type", "the condition '{}' gives {}, not bool", condition.name,
+                  name_of(type));
   return std::nullopt;
 }
 
@@ -35,7 +37,8 @@ Status eval(const Run& run) {
   std::vector<Tensor> values = owned(run.in);
   for (;;) {
     TOSAIC_TRY(const std::vector<Tensor> verdict, (*run.region)(condition, values));
-    if (verdict.size() != 1 || verdict[0].data.empty()) return error("run.region", "while_loop: the condition gave no result");
+    if (verdict.size() != 1 || verdict[0].data.empty())
+      return error("run.region", "while_loop: the condition gave no result");
     if (!holds(verdict[0].data.data())) return copy_results(run, values);
     TOSAIC_TRY(std::vector<Tensor> next, (*run.region)(body, std::move(values)));
     values = std::move(next);
