@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/core_form.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+
+#include "ir/tensor.h"
+#include "lower/lower.h"
+#include "ops/op.h"
+
+namespace tosaic::runtime {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+// A call being respelled: arguments by name, defaults filled in.
+struct Respelling {
+  Graph& graph;
+  const Node& node;
+  const Schema& schema;
+
+  const Attr& attr(std::string_view name) const {
+    static const Attr none;
+    if (const Attr* a = node.attrs.find(name)) return *a;
+    const SchemaArgument* argument = schema.argument(name);
+    return argument ? argument->default_value : none;
+  }
+  bool has(std::string_view name) const { return !std::holds_alternative<std::monostate>(attr(name)); }
+  std::int64_t integer(std::string_view name) const {
+    const auto* i = std::get_if<std::int64_t>(&attr(name));
+    return i ? *i : 0;
+  }
+  // A list, or one number for all of `count` dims.
+  Ints ints(std::string_view name, std::size_t count) const {
+    Ints list;
+    if (const auto* l = std::get_if<Ints>(&attr(name))) list = *l;
+    if (const auto* i = std::get_if<std::int64_t>(&attr(name))) list = {*i};
+    if (list.size() == 1) list.resize(count, list[0]);
+    return list;
+  }
+  const TensorType& in(std::size_t i) const { return graph[node.inputs[i]].type; }
+  const TensorType& out() const { return graph[node.outputs[0]].type; }
+  bool given(std::size_t i) const { return i < node.inputs.size() && node.inputs[i] != no_value; }
+  ValueId operand(std::size_t i) const { return given(i) ? node.inputs[i] : no_value; }
+
+  Node call(std::string op, std::vector<ValueId> inputs, Attrs attrs = {}) const {
+    return {std::move(op), std::move(inputs), std::move(attrs), node.outputs, node.loc, {}};
+  }
+  // A result that nobody wants but the kernel writes.
+  void result(Node& made, DType dtype, Shape shape) const {
+    std::string name = fmt::format("{}.result{}", graph[node.outputs[0]].name, made.outputs.size());
+    made.outputs.push_back(graph.add_value(std::move(name), {dtype, std::move(shape), {}}));
+  }
+};
+
+std::optional<Node> convolution(const Respelling& r) {
+  const std::string& name = r.schema.name;
+  const bool transposed = name.starts_with("conv_transpose");
+  if (!transposed && name != "conv1d" && name != "conv2d" && name != "conv3d") return std::nullopt;
+  const auto dims = static_cast<std::size_t>(name.back() == 'd' ? name[name.size() - 2] - '0' : 0);
+  if (r.in(0).rank() != static_cast<int>(dims) + 2) return std::nullopt;  // without a batch dim
+  Ints padding = r.ints("padding", dims);
+  if (const auto* text = std::get_if<std::string>(&r.attr("padding"))) {
+    padding.assign(dims, 0);
+    const Ints dilation = r.ints("dilation", dims);
+    for (std::size_t d = 0; *text == "same" && d < dims; ++d) {
+      const std::int64_t total = dilation[d] * (r.in(1).shape[static_cast<int>(d) + 2] - 1);
+      if (total % 2 != 0) return std::nullopt;  // convolution pads both sides alike
+      padding[d] = total / 2;
+    }
+  }
+  return r.call("aten.convolution.default", {r.operand(0), r.operand(1), r.operand(2)},
+                {{"stride", r.ints("stride", dims)},
+                 {"padding", padding},
+                 {"dilation", r.ints("dilation", dims)},
+                 {"transposed", transposed},
+                 {"output_padding", transposed ? r.ints("output_padding", dims) : Ints(dims, 0)},
+                 {"groups", r.integer("groups")}});
+}
+
+std::optional<Node> norm(const Respelling& r) {
+  if (r.schema.name == "layer_norm") {
+    Node made = r.call("aten.native_layer_norm.default", {r.operand(0), r.operand(1), r.operand(2)},
+                       {{"normalized_shape", r.attr("normalized_shape")}, {"eps", r.attr("eps")}});
+    Shape kept = r.out().shape;
+    const auto normalised = static_cast<int>(r.ints("normalized_shape", 1).size());
+    for (int i = std::max(0, kept.rank() - normalised); i < kept.rank(); ++i) kept[i] = 1;
+    r.result(made, r.out().dtype, kept);
+    r.result(made, r.out().dtype, kept);
+    return made;
+  }
+  if (r.schema.name == "group_norm") {
+    const std::int64_t n = r.in(0).shape[0], c = r.in(0).shape[1], groups = r.integer("num_groups");
+    if (n == 0 || c == 0) return std::nullopt;
+    Node made = r.call(
+        "aten.native_group_norm.default", {r.operand(0), r.operand(1), r.operand(2)},
+        {{"N", n}, {"C", c}, {"HxW", r.in(0).shape.elements() / (n * c)}, {"group", groups}, {"eps", r.attr("eps")}});
+    r.result(made, r.out().dtype, {n, groups});
+    r.result(made, r.out().dtype, {n, groups});
+    return made;
+  }
+  if (r.schema.name == "batch_norm" && r.given(3) && r.given(4)) {
+    const bool* training = std::get_if<bool>(&r.attr("training"));
+    if (training && *training) return std::nullopt;
+    Node made = r.call("aten._native_batch_norm_legit_no_training.default",
+                       {r.operand(0), r.operand(1), r.operand(2), r.operand(3), r.operand(4)},
+                       {{"momentum", r.attr("momentum")}, {"eps", r.attr("eps")}});
+    r.result(made, r.out().dtype, {0});
+    r.result(made, r.out().dtype, {0});
+    return made;
+  }
+  return std::nullopt;
+}
+
+std::optional<Node> pooling(const Respelling& r) {
+  if (r.schema.name == "adaptive_avg_pool2d")
+    return r.call("aten._adaptive_avg_pool2d.default", {r.operand(0)}, r.node.attrs);
+  if (r.schema.name != "max_pool2d") return std::nullopt;
+  Node made = r.call("aten.max_pool2d_with_indices.default", {r.operand(0)}, r.node.attrs);
+  r.result(made, DType::i64, r.out().shape);
+  return made;
+}
+
+std::optional<Node> softmax(const Respelling& r) {
+  if ((r.schema.name != "softmax" && r.schema.name != "log_softmax") || r.out().dtype != r.in(0).dtype)
+    return std::nullopt;
+  return r.call("aten._" + r.schema.name + ".default", {r.operand(0)},
+                {{"dim", r.attr("dim")}, {"half_to_float", false}});
+}
+
+std::optional<Node> product(const Respelling& r) {
+  if (r.schema.name != "matmul") return std::nullopt;
+  const int a = r.in(0).rank(), b = r.in(1).rank();
+  if (a == 2 && b == 2) return r.call("aten.mm.default", r.node.inputs);
+  if (a == 3 && b == 3 && r.in(0).shape[0] == r.in(1).shape[0]) return r.call("aten.bmm.default", r.node.inputs);
+  return std::nullopt;
+}
+
+std::optional<Node> conversion(const Respelling& r) {
+  if (r.schema.name == "to") return r.call("aten._to_copy.default", {r.operand(0)}, {{"dtype", r.out().dtype}});
+  if (r.schema.name == "contiguous") return r.call("aten.clone.default", {r.operand(0)});
+  return std::nullopt;
+}
+
+std::optional<Node> filled(const Respelling& r) {
+  std::map<std::string, Attr> values{{"zeros_like", std::int64_t{0}},
+                                     {"new_zeros", std::int64_t{0}},
+                                     {"ones_like", std::int64_t{1}},
+                                     {"new_ones", std::int64_t{1}},
+                                     {"new_full", r.attr("fill_value")}};
+  const auto found = values.find(r.schema.name);
+  if (found == values.end()) return std::nullopt;
+  return r.call("aten.full.default", {},
+                {{"size", r.out().shape.dims()}, {"fill_value", found->second}, {"dtype", r.out().dtype}});
+}
+
+std::optional<Node> pieces(const Respelling& r) {
+  const std::string& name = r.schema.name;
+  if (name != "chunk" && name != "tensor_split" && r.schema.full_name() != "aten.split.sizes") return std::nullopt;
+  const int rank = r.in(0).rank();
+  const auto dim = static_cast<int>(r.integer("dim") < 0 ? r.integer("dim") + rank : r.integer("dim"));
+  Ints sizes;
+  for (ValueId v : r.node.outputs) {
+    if (v == no_value || dim < 0 || dim >= r.graph[v].type.rank()) return std::nullopt;
+    sizes.push_back(r.graph[v].type.shape[dim]);
+  }
+  return r.call("aten.split_with_sizes_copy.default", {r.operand(0)},
+                {{"split_sizes", sizes}, {"dim", std::int64_t{dim}}});
+}
+
+// Whatever lowers to reshapes only, and has no kernel of its own under its name, is a view of the same elements.
+std::optional<Node> view(const Respelling& r) {
+  if (r.node.outputs.size() != 1 || r.node.inputs.empty() || r.node.inputs[0] == no_value) return std::nullopt;
+  if (r.in(0).dtype != r.out().dtype || r.in(0).shape.elements() != r.out().shape.elements()) return std::nullopt;
+  Graph one;
+  Node copy = r.node;
+  for (ValueId& v : copy.inputs)
+    if (v != no_value) one.inputs.push_back(v = one.add_value(fmt::format("in{}", one.values.size()), r.graph[v].type));
+  copy.outputs = {one.add_value("out", r.out())};
+  one.outputs = copy.outputs;
+  one.nodes = {copy};
+  const auto lowered = lower(one);
+  if (!lowered.ok()) return std::nullopt;
+  for (const Node& n : lowered->graph.nodes)
+    if (n.op != "tosa.reshape" && n.op != "tosa.identity") return std::nullopt;
+  return r.call("aten.view_copy.default", {r.operand(0)}, {{"size", r.out().shape.dims()}});
+}
+
+}  // namespace
+
+Result<Node> core_form(Graph& graph, const Node& node) {
+  const FoundOp found = find_aten(node.op);
+  if (!found.op)
+    return located(error("pack.unknown-operator",
+                         fmt::format("{} stays outside the delegate, and its arguments are not known", node.op))
+                       .hint("the operator must be in the table that `tosaic ops` prints"),
+                   node.loc);
+  if (node.outputs.empty() || node.outputs[0] == no_value)
+    return located(error("pack.no-kernel", fmt::format("{} stays outside the delegate, but has no result", node.op)),
+                   node.loc);
+  const Respelling r{graph, node, *found.schema};
+  for (auto* form : {convolution, norm, pooling, softmax, product, conversion, filled, pieces, view})
+    if (auto made = form(r)) return *std::move(made);
+  return node;
+}
+
+}  // namespace tosaic::runtime

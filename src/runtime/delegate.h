@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A delegate runs one kind of payload inside a program: "TOSABackend" runs TOSA flatbuffers. Programs name delegates
+// by id; a method is given the ones that it may use, so nothing is registered globally.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "formats/pte/pte_file.h"
+#include "ir/tensor.h"
+
+namespace tosaic::runtime {
+
+struct DelegateContext {
+  int threads = 0;
+  bool interpret = false;  // the reference interpreter instead of the fast executor
+  std::string name;        // for messages
+};
+
+class Delegate {
+ public:
+  virtual ~Delegate() = default;
+  // Once, before the first execution. The payload stays valid as long as the delegate lives. `arguments` are the types
+  // of the call's tensors, inputs first, then outputs; where one ends and the other begins the payload knows.
+  virtual Status init(const Bytes& payload, std::span<const pte::CompileSpec> specs, std::span<const TensorType> arguments,
+                      const DelegateContext& context) = 0;
+  // After init: how many of the arguments are inputs. The rest is written.
+  virtual std::size_t inputs() const = 0;
+  // Dense row-major tensors in the order and of the types that init was given.
+  virtual Status execute(std::span<void* const> arguments) = 0;
+};
+
+using DelegateFactory = std::function<std::unique_ptr<Delegate>()>;
+using Delegates = std::map<std::string, DelegateFactory>;
+
+std::unique_ptr<Delegate> tosa_delegate();  // "TOSABackend"
+// The delegates that tosaic has of itself.
+Delegates default_delegates();
+
+}  // namespace tosaic::runtime

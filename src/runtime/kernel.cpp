@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernel.h"
+
+#include <fmt/format.h>
+#include <map>
+
+#include "formats/pte/layout.h"
+#include "lower/lower.h"
+#include "ops/op.h"
+#include "runtime/executable.h"
+#include "runtime/out_variant.h"
+
+namespace tosaic::runtime {
+namespace {
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+// TOSA counts in 32 bits: int64 tensors are narrowed on the way in, checked, and widened on the way out.
+DType computed_in(DType type) { return type == DType::i64 ? DType::i32 : type; }
+
+Result<Bytes> narrowed(const TensorCell& cell, const void* elements) {
+  const auto* wide = static_cast<const std::int64_t*>(elements);
+  std::vector<std::int32_t> narrow(static_cast<std::size_t>(cell.type.shape.elements()));
+  for (std::size_t i = 0; i < narrow.size(); ++i) {
+    if (wide[i] != static_cast<std::int32_t>(wide[i]))
+      return error("run.integer-range",
+                   fmt::format("a 64-bit integer tensor holds {}, which does not fit 32 bits", wide[i]));
+    narrow[i] = static_cast<std::int32_t>(wide[i]);
+  }
+  return Bytes::of(std::move(narrow));
+}
+
+struct Port {
+  std::int32_t cell = 0;
+  bool narrow = false;           // int64 in the program, int32 in the graph
+  std::vector<std::byte> space;  // where elements are brought into form
+};
+
+class LoweredKernel : public Kernel {
+ public:
+  LoweredKernel(Executable executable, std::vector<Port> inputs, std::vector<Port> outputs)
+      : executable_(std::move(executable)), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
+
+  Status run(Cells& cells) override {
+    std::vector<const void*> in;
+    std::vector<Bytes> kept;
+    for (Port& port : inputs_) {
+      const TensorCell& cell = cells[at(port.cell)].tensor;
+      const void* elements = dense(cell, port.space);
+      if (port.narrow) {
+        TOSAIC_TRY(Bytes narrow, narrowed(cell, elements));
+        kept.push_back(std::move(narrow));
+        elements = kept.back().data();
+      }
+      in.push_back(elements);
+    }
+    std::vector<void*> out;
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      const TensorCell& cell = cells[at(outputs_[i].cell)].tensor;
+      if (cell.constant) return error("kernel.arguments", "a kernel would write to a constant");
+      const bool staged = outputs_[i].narrow || !cell.dim_order.empty() || overlaps(cell, cells);
+      outputs_[i].space.resize(staged ? executable_.output_types()[i].storage_bytes() : 0);
+      out.push_back(staged ? outputs_[i].space.data() : cell.data);
+    }
+    TOSAIC_CHECK(executable_.run(in, out));
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      const TensorCell& cell = cells[at(outputs_[i].cell)].tensor;
+      if (out[i] == cell.data) continue;
+      if (outputs_[i].narrow) {
+        const Bytes wide = converted({executable_.output_types()[i], out[i]}, DType::i64);
+        store_dense(cell, wide.data());
+      } else {
+        store_dense(cell, out[i]);
+      }
+    }
+    return {};
+  }
+
+ private:
+  // In-place calls, and programs that plan a result over an operand.
+  bool overlaps(const TensorCell& out, const Cells& cells) const {
+    const auto* first = static_cast<const std::byte*>(out.data);
+    const auto* last = first + out.type.storage_bytes();
+    for (const Port& port : inputs_) {
+      const TensorCell& in = cells[at(port.cell)].tensor;
+      const auto* begin = static_cast<const std::byte*>(in.data);
+      if (std::less<>()(begin, last) && std::less<>()(first, begin + in.type.storage_bytes())) return true;
+    }
+    return false;
+  }
+
+  Executable executable_;
+  std::vector<Port> inputs_, outputs_;
+};
+
+// Builds the graph of one call: its tensors as inputs or constants, its other arguments as attributes.
+class CallGraph {
+ public:
+  CallGraph(const KernelContext& context, const pte::OperatorName& name, const pte::KernelCall& call,
+            const Cells& cells)
+      : context_(context), name_(name), call_(call), cells_(cells) {}
+
+  Result<std::unique_ptr<Kernel>> make() {
+    const auto found = schema();
+    if (!found)
+      return error("kernel.unknown", fmt::format("{} with {} arguments is not a kernel that tosaic knows",
+                                                 name_of(name_), call_.args.size()))
+          .hint("delegate this operator, or compile the model again from its .pt2 with tosaic");
+    const Schema& schema = *found->schema;
+    node_.op = schema.full_name();
+    std::size_t next = 0;
+    for (const SchemaArgument& a : schema.arguments) {
+      if (!kept_by_out_variant(schema, a)) continue;
+      Status status = argument(a, call_.args[next++]);
+      if (!status.ok()) {
+        status.error().notes.push_back(fmt::format("argument '{}' of {}", a.name, name_of(name_)));
+        return std::move(status.error());
+      }
+    }
+    if (in_place_) TOSAIC_CHECK(output(call_.args[0]));
+    for (std::size_t i = 0; !in_place_ && i < schema.returns.size(); ++i) TOSAIC_CHECK(results(call_.args[next++]));
+    if (!kept_by_out_variant(schema, {"dtype", "ScalarType?"}) && !node_.outputs.empty() && schema.argument("dtype"))
+      node_.attrs.set("dtype", first_output_);
+    graph_.nodes.push_back(std::move(node_));
+    return compile();
+  }
+
+ private:
+  // "aten::index_put_" changes its first argument: the functional operator, stored over it.
+  std::optional<FoundOp> schema() {
+    if (auto found = functional(name_, call_.args.size())) return found;
+    if (!name_.name.ends_with("_") || call_.args.empty()) return std::nullopt;
+    const std::string bare = name_.name.substr(0, name_.name.size() - 1);
+    const auto colons = bare.find("::");
+    if (colons == std::string::npos) return std::nullopt;
+    const FoundOp found = find_aten(bare.substr(0, colons) + "." + bare.substr(colons + 2) + "." +
+                                    (name_.overload.empty() ? "default" : name_.overload));
+    if (!found.op || found.schema->arguments.size() + 1 != call_.args.size()) return std::nullopt;
+    in_place_ = true;
+    return found;
+  }
+
+  const Cell& cell(std::int32_t i) const { return cells_[at(i)]; }
+  static Diagnostic wrong(std::string message) { return error("kernel.arguments", std::move(message)); }
+
+  Status argument(const SchemaArgument& a, std::int32_t index) {
+    const pte::Value& value = cell(index).value;
+    if (a.is_tensor_list()) {
+      const auto* list = std::get_if<pte::TensorList>(&value);
+      if (!list) return wrong("a list of tensors is expected");
+      for (std::int32_t i : list->items) TOSAIC_CHECK(operand(i));
+      return {};
+    }
+    if (a.is_tensor()) {
+      if (!cell(index).is_tensor && std::holds_alternative<pte::None>(value) && a.is_optional()) return operand(-1);
+      return operand(index);
+    }
+    if (context_.changing[at(index)]) return dynamic();
+    if (std::holds_alternative<pte::None>(value)) return {};
+    const std::string type = a.type.substr(0, a.type.find_first_of("?["));
+    if (type == "MemoryFormat" || type == "Layout" || type == "Device") return {};
+    if (const auto* i = std::get_if<std::int64_t>(&value)) {
+      if (type == "ScalarType") {
+        const auto dtype = *i >= 0 && *i < 64 ? pte::dtype_of(static_cast<pte_schema::ScalarType>(*i)) : std::nullopt;
+        if (!dtype) return wrong(fmt::format("there is no dtype numbered {}", *i));
+        node_.attrs.set(a.name, computed_in(*dtype));
+      } else if (type == "float") {
+        node_.attrs.set(a.name, static_cast<double>(*i));
+      } else {
+        node_.attrs.set(a.name, *i);
+      }
+    } else if (const auto* b = std::get_if<bool>(&value)) {
+      node_.attrs.set(a.name, *b);
+    } else if (const auto* d = std::get_if<double>(&value)) {
+      node_.attrs.set(a.name, *d);
+    } else if (const auto* s = std::get_if<std::string>(&value)) {
+      node_.attrs.set(a.name, *s);
+    } else if (const auto* reals = std::get_if<std::vector<double>>(&value)) {
+      node_.attrs.set(a.name, *reals);
+    } else if (const auto* flags = std::get_if<std::vector<bool>>(&value)) {
+      node_.attrs.set(a.name, std::vector<std::int64_t>(flags->begin(), flags->end()));
+    } else if (const auto* ints = std::get_if<pte::IntList>(&value)) {
+      std::vector<std::int64_t> items;
+      for (std::int32_t item : ints->items) {
+        if (context_.changing[at(item)]) return dynamic();
+        items.push_back(std::get<std::int64_t>(cell(item).value));
+      }
+      node_.attrs.set(a.name, std::move(items));
+    } else {
+      return wrong("a number, a string or a list is expected");
+    }
+    return {};
+  }
+
+  static Diagnostic dynamic() {
+    return error("kernel.unsupported", "a size that is computed while the program runs is used as an argument")
+        .hint("export the model with fixed input sizes");
+  }
+
+  Status operand(std::int32_t index) {
+    if (index < 0) {
+      node_.inputs.push_back(no_value);
+      return {};
+    }
+    if (!cell(index).is_tensor) return wrong("a tensor is expected");
+    auto [known, fresh] = operands_.try_emplace(index, no_value);
+    if (fresh) {
+      const TensorCell& tensor = cell(index).tensor;
+      const TensorType type = tensor.type.with(computed_in(tensor.type.dtype));
+      const std::string name = fmt::format("in{}", operands_.size());
+      if (tensor.constant && !context_.changing[at(index)]) {
+        std::vector<std::byte> space;
+        const void* elements = dense(tensor, space);
+        Bytes content = Bytes::copy(elements, tensor.type.storage_bytes());
+        if (type.dtype != tensor.type.dtype) { TOSAIC_TRY(content, narrowed(tensor, elements)); }
+        known->second = graph_.add_value(name, type, std::move(content));
+      } else {
+        known->second = graph_.add_value(name, type);
+        graph_.inputs.push_back(known->second);
+        inputs_.push_back({index, type.dtype != tensor.type.dtype, {}});
+      }
+    }
+    node_.inputs.push_back(known->second);
+    return {};
+  }
+
+  // One result, or a list of them.
+  Status results(std::int32_t index) {
+    if (const auto* list = std::get_if<pte::TensorList>(&cell(index).value)) {
+      for (std::int32_t i : list->items) TOSAIC_CHECK(output(i));
+      return {};
+    }
+    return output(index);
+  }
+
+  Status output(std::int32_t index) {
+    if (index < 0 || !cell(index).is_tensor || cell(index).tensor.constant)
+      return wrong("the result needs a tensor that can be written");
+    const TensorCell& tensor = cell(index).tensor;
+    const TensorType type = tensor.type.with(computed_in(tensor.type.dtype));
+    if (node_.outputs.empty()) first_output_ = type.dtype;
+    if (!context_.used[at(index)]) {  // lowerings need not give what nobody reads (the indices of a pooling)
+      node_.outputs.push_back(no_value);
+      return {};
+    }
+    const ValueId v = graph_.add_value(fmt::format("out{}", graph_.values.size()), type);
+    node_.outputs.push_back(v);
+    graph_.outputs.push_back(v);
+    outputs_.push_back({index, tensor.type.dtype == DType::i64, {}});
+    return {};
+  }
+
+  Result<std::unique_ptr<Kernel>> compile() {
+    auto lowered = lower(graph_);
+    auto executable = lowered.ok() ? Executable::make(std::move(lowered->graph), context_.threads, context_.interpret)
+                                   : Result<Executable>(lowered.error());
+    if (!executable.ok()) {
+      Diagnostic why =
+          error("kernel.unsupported", fmt::format("{} cannot be run: {}", name_of(name_), executable.error().message));
+      why.notes = executable.error().notes;
+      why.help = "delegate this operator, or run the program with ExecuTorch";
+      return why;
+    }
+    return std::unique_ptr<Kernel>(
+        std::make_unique<LoweredKernel>(std::move(*executable), std::move(inputs_), std::move(outputs_)));
+  }
+
+  const KernelContext& context_;
+  const pte::OperatorName& name_;
+  const pte::KernelCall& call_;
+  const Cells& cells_;
+  bool in_place_ = false;
+  Graph graph_;
+  Node node_;
+  DType first_output_ = DType::f32;
+  std::map<std::int32_t, ValueId> operands_;
+  std::vector<Port> inputs_, outputs_;
+};
+
+}  // namespace
+
+std::string name_of(const pte::OperatorName& name) {
+  return name.overload.empty() ? name.name : name.name + "." + name.overload;
+}
+
+Result<std::unique_ptr<Kernel>> make_kernel(const KernelContext& context, const pte::KernelCall& call,
+                                            const Cells& cells) {
+  const pte::OperatorName& name = context.plan.operators[at(call.op)];
+  TOSAIC_TRY(auto prim, make_prim_kernel(name, call, cells));
+  if (prim) return prim;
+  return CallGraph(context, name, call, cells).make();
+}
+
+}  // namespace tosaic::runtime

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// One kernel call of a program, made ready to run. There is no second kernel library: a kernel is the PyTorch
+// operator's lowering, compiled for the types of this call; only what moves or counts without arithmetic on tensors
+// (copies, sizes, sums of integers) is written out, in prim_kernel.cpp.
+#pragma once
+#include <memory>
+
+#include "runtime/cells.h"
+
+namespace tosaic::runtime {
+
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual Status run(Cells& cells) = 0;
+};
+
+struct KernelContext {
+  const pte::Plan& plan;
+  const std::vector<char>& changing;  // by value: its number, or what memory it means, changes while the method runs
+  const std::vector<char>& used;      // by value: something besides the call that makes it refers to it
+  int threads = 0;
+  bool interpret = false;
+};
+
+// "aten::add.out"
+std::string name_of(const pte::OperatorName& name);
+
+// Errors: kernel.unknown, kernel.unsupported, kernel.arguments.
+Result<std::unique_ptr<Kernel>> make_kernel(const KernelContext& context, const pte::KernelCall& call, const Cells& cells);
+// nullptr: not one of these.
+Result<std::unique_ptr<Kernel>> make_prim_kernel(const pte::OperatorName& name, const pte::KernelCall& call, const Cells& cells);
+// Which argument a prim kernel writes a number to; -1: none.
+std::int32_t written_number(const pte::OperatorName& name, const pte::KernelCall& call);
+
+}  // namespace tosaic::runtime

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/method.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <new>
+
+#include "runtime/cells.h"
+#include "runtime/kernel.h"
+
+namespace tosaic::runtime {
+namespace {
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+// Memory for tensors; zeroed, as ExecuTorch's Module gives it, and aligned for any element and vector load.
+class Memory {
+ public:
+  static Result<Memory> of(std::uint64_t bytes) {
+    Memory m;
+    m.bytes_.reset(static_cast<std::byte*>(::operator new (bytes + 1, std::align_val_t{64}, std::nothrow)));
+    if (!m.bytes_) return error("method.memory", fmt::format("there is no memory for an arena of {} bytes", bytes));
+    std::memset(m.bytes_.get(), 0, bytes + 1);
+    return m;
+  }
+  std::byte* data() const { return bytes_.get(); }
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{64}); }
+  };
+  std::unique_ptr<std::byte, Free> bytes_;
+};
+
+// An instruction made ready.
+struct DelegateStep {
+  Delegate* delegate;
+  std::vector<std::int32_t> args;
+};
+struct MoveStep {
+  std::int32_t from, to;
+};
+struct JumpStep {
+  std::int32_t condition;
+  std::size_t destination;
+};
+struct NoStep {};
+using Step = std::variant<std::unique_ptr<Kernel>, DelegateStep, MoveStep, JumpStep, NoStep>;
+
+}  // namespace
+
+struct Method::Impl {
+  pte::Plan plan;
+  Cells cells;
+  std::vector<Memory> memory;
+  std::vector<Bytes> constants;  // kept alive
+  std::vector<std::unique_ptr<Delegate>> delegates;
+  std::vector<Step> steps;
+  std::vector<std::int32_t> inputs;  // those that are tensors
+  std::vector<TensorType> input_types, output_types;
+
+  Status load(const Options& options);
+  Status place_tensor(const pte::TensorValue& tensor, Cell& cell);
+  Status prepare(const Options& options);
+  Result<DelegateStep> prepare_delegate(const pte::DelegateCall& call, const Options& options, std::vector<char>& made);
+  Status run_steps();
+  Status execute(DelegateStep& step);
+  Result<bool> truth(std::int32_t condition) const;
+};
+
+Method::Method(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Method::Method(Method&&) noexcept = default;
+Method& Method::operator=(Method&&) noexcept = default;
+Method::~Method() = default;
+const std::vector<TensorType>& Method::input_types() const { return impl_->input_types; }
+const std::vector<TensorType>& Method::output_types() const { return impl_->output_types; }
+
+Result<Method> Method::load(const pte::Program& program, const std::string& name, const Options& options) {
+  auto located = [&](Diagnostic why) {
+    if (why.place.file.empty()) why.place.file = options.file;
+    return why;
+  };
+  std::string names;
+  for (const pte::Plan& plan : program.plans) {
+    names += (names.empty() ? "'" : ", '") + plan.name + "'";
+    if (plan.name != name) continue;
+    auto impl = std::make_unique<Impl>();
+    impl->plan = plan;
+    if (Status status = impl->load(options); !status.ok()) return located(std::move(status.error()));
+    return Method(std::move(impl));
+  }
+  return located(
+      error("method.missing", fmt::format("the program has no method '{}'", name)).hint("its methods are " + names));
+}
+
+Status Method::Impl::load(const Options& options) {
+  for (std::int64_t size : plan.arena_sizes) {
+    TOSAIC_TRY(Memory arena, Memory::of(static_cast<std::uint64_t>(size)));
+    memory.push_back(std::move(arena));
+  }
+  cells.resize(plan.values.size());
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (const auto* tensor = std::get_if<pte::TensorValue>(&plan.values[i])) {
+      TOSAIC_CHECK(place_tensor(*tensor, cells[i]));
+    } else {
+      cells[i].value = plan.values[i];
+    }
+  }
+  for (std::int32_t i : plan.inputs)
+    if (cells[at(i)].is_tensor) {
+      if (cells[at(i)].tensor.constant) return error("method.input", "an input of the method is a constant");
+      inputs.push_back(i);
+      input_types.push_back(cells[at(i)].tensor.type);
+    }
+  for (std::int32_t i : plan.outputs) {
+    if (!cells[at(i)].is_tensor)
+      return error("method.output", "an output of the method is no tensor").hint("return tensors only");
+    output_types.push_back(cells[at(i)].tensor.type);
+  }
+  return prepare(options);
+}
+
+Status Method::Impl::place_tensor(const pte::TensorValue& tensor, Cell& cell) {
+  cell.is_tensor = true;
+  cell.tensor.type = {tensor.dtype, Shape(std::vector<std::int64_t>(tensor.sizes.begin(), tensor.sizes.end())), {}};
+  cell.tensor.dim_order = tensor.dim_order;
+  const std::size_t bytes = cell.tensor.type.storage_bytes();
+  if (!tensor.external_name.empty())
+    return error("method.external-data",
+                 fmt::format("the data of '{}' is in another file (.ptd), which cannot be read yet",
+                             tensor.external_name))
+        .hint("write the program with its constants inside");
+  if (tensor.is_planned) {
+    if (tensor.planned.memory_id == 0 || tensor.planned.memory_id > memory.size() ||
+        tensor.planned.offset + bytes > static_cast<std::uint64_t>(plan.arena_sizes[tensor.planned.memory_id - 1]))
+      return error("method.memory", "a tensor is planned outside its arena");
+    cell.tensor.data = memory[tensor.planned.memory_id - 1].data() + tensor.planned.offset;
+    if (!tensor.constant.empty()) std::memcpy(cell.tensor.data, tensor.constant.data(), tensor.constant.size());
+  } else if (!tensor.constant.null()) {
+    cell.tensor.constant = true;
+    cell.tensor.data = const_cast<std::byte*>(tensor.constant.data());  // `constant` keeps everyone from writing
+    constants.push_back(tensor.constant);
+  } else {  // memory that the caller or a move would give
+    TOSAIC_TRY(Memory own, Memory::of(bytes));
+    cell.tensor.data = own.data();
+    memory.push_back(std::move(own));
+  }
+  return {};
+}
+
+Status Method::Impl::prepare(const Options& options) {
+  // What changes while the method runs, and what is read at all.
+  std::vector<char> changing(cells.size(), 0), used(cells.size(), 0);
+  std::vector<int> mentions(cells.size(), 0);
+  for (std::int32_t i : plan.outputs) used[at(i)] = 1;
+  for (std::int32_t i : plan.inputs) used[at(i)] = 1;
+  for (const pte::Instruction& instruction : plan.instructions) {
+    if (const auto* move = std::get_if<pte::MoveCall>(&instruction)) {
+      changing[at(move->to)] = used[at(move->from)] = used[at(move->to)] = 1;
+    } else if (const auto* call = std::get_if<pte::KernelCall>(&instruction)) {
+      if (std::int32_t n = written_number(plan.operators[at(call->op)], *call); n >= 0) changing[at(n)] = 1;
+      // The same value twice in one call is its result, which is passed again as what the call returns.
+      std::vector<std::int32_t> once = call->args;
+      for (std::int32_t i : call->args)
+        if (const auto* list = std::get_if<pte::TensorList>(&plan.values[at(i)]))
+          once.insert(once.end(), list->items.begin(), list->items.end());
+      std::sort(once.begin(), once.end());
+      once.erase(std::unique(once.begin(), once.end()), once.end());
+      for (std::int32_t i : once)
+        if (i >= 0 && ++mentions[at(i)] > 1) used[at(i)] = 1;
+    } else if (const auto* delegate = std::get_if<pte::DelegateCall>(&instruction)) {
+      for (std::int32_t i : delegate->args) used[at(i)] = 1;
+    } else if (const auto* jump = std::get_if<pte::JumpFalseCall>(&instruction)) {
+      used[at(jump->condition)] = 1;
+    }
+  }
+  // Planned memory may be shared with a value of another name (elided views): then both count as read.
+  for (std::size_t a = 0; a < cells.size(); ++a)
+    if (cells[a].is_tensor && !used[a])
+      for (std::size_t b = 0; b < cells.size() && !used[a]; ++b)
+        if (a != b && cells[b].is_tensor && cells[b].tensor.data == cells[a].tensor.data &&
+            cells[b].tensor.type.dtype == cells[a].tensor.type.dtype && mentions[b] > 0)
+          used[a] = 1;
+  const KernelContext context{plan, changing, used, options.threads, options.interpret};
+  std::vector<char> made(plan.delegates.size(), 0);
+  delegates.resize(plan.delegates.size());
+  for (const pte::Instruction& instruction : plan.instructions) {
+    const std::size_t number = steps.size();
+    auto in_instruction = [&](Diagnostic why) {
+      why.notes.push_back(fmt::format("in instruction {} of method '{}'", number, plan.name));
+      return why;
+    };
+    if (const auto* call = std::get_if<pte::KernelCall>(&instruction)) {
+      auto kernel = make_kernel(context, *call, cells);
+      if (!kernel.ok()) return in_instruction(std::move(kernel.error()));
+      steps.emplace_back(std::move(*kernel));
+    } else if (const auto* delegate = std::get_if<pte::DelegateCall>(&instruction)) {
+      auto step = prepare_delegate(*delegate, options, made);
+      if (!step.ok()) return in_instruction(std::move(step.error()));
+      steps.emplace_back(std::move(*step));
+    } else if (const auto* move = std::get_if<pte::MoveCall>(&instruction)) {
+      const Cell &from = cells[at(move->from)], &to = cells[at(move->to)];
+      if (from.is_tensor != to.is_tensor || (from.is_tensor && !(from.tensor.type == to.tensor.type)))
+        return in_instruction(error("method.move", "a move is between values of different types"));
+      steps.emplace_back(MoveStep{move->from, move->to});
+    } else if (const auto* jump = std::get_if<pte::JumpFalseCall>(&instruction)) {
+      steps.emplace_back(JumpStep{jump->condition, at(jump->destination)});
+    } else {
+      steps.emplace_back(NoStep{});  // frees: memory belongs to the method as a whole
+    }
+  }
+  return {};
+}
+
+Result<DelegateStep> Method::Impl::prepare_delegate(const pte::DelegateCall& call, const Options& options,
+                                                    std::vector<char>& made) {
+  const pte::Delegate& from = plan.delegates[at(call.delegate)];
+  std::vector<TensorType> types;
+  for (std::int32_t i : call.args) {
+    if (!cells[at(i)].is_tensor)
+      return error("delegate.arguments", fmt::format("delegate '{}' is given a value that is no tensor", from.id));
+    types.push_back(cells[at(i)].tensor.type);
+  }
+  if (!made[at(call.delegate)]) {
+    const auto factory = options.delegates.find(from.id);
+    if (factory == options.delegates.end()) {
+      std::string known;
+      for (const auto& [id, make] : options.delegates) known += (known.empty() ? "'" : ", '") + id + "'";
+      return error("delegate.unknown", fmt::format("the program needs the delegate '{}', which is not here", from.id))
+          .note("the delegates here are " + (known.empty() ? "none" : known))
+          .hint("run the program where that delegate is linked in, or compile the model for another target");
+    }
+    auto delegate = factory->second();
+    TOSAIC_CHECK(delegate->init(
+        from.payload, from.specs, types,
+        {options.threads, options.interpret, fmt::format("{} (delegate {})", options.file, call.delegate)}));
+    delegates[at(call.delegate)] = std::move(delegate);
+    made[at(call.delegate)] = 1;
+  }
+  return DelegateStep{delegates[at(call.delegate)].get(), call.args};
+}
+
+Status Method::Impl::execute(DelegateStep& step) {
+  // Delegates see row-major tensors: those of another dim order are passed as copies, and results stored back.
+  const std::size_t read_only = step.delegate->inputs();
+  std::vector<std::vector<std::byte>> spaces(step.args.size());
+  std::vector<void*> arguments;
+  for (std::size_t k = 0; k < step.args.size(); ++k) {
+    const TensorCell& tensor = cells[at(step.args[k])].tensor;
+    if (k >= read_only && tensor.constant) return error("delegate.arguments", "a delegate would write to a constant");
+    arguments.push_back(const_cast<void*>(dense(tensor, spaces[k])));
+  }
+  TOSAIC_CHECK(step.delegate->execute(arguments));
+  for (std::size_t k = read_only; k < step.args.size(); ++k)
+    if (!spaces[k].empty()) store_dense(cells[at(step.args[k])].tensor, spaces[k].data());
+  return {};
+}
+
+// False: a false boolean, or a boolean tensor with a false element.
+Result<bool> Method::Impl::truth(std::int32_t condition) const {
+  const Cell& cell = cells[at(condition)];
+  if (const auto* b = std::get_if<bool>(&cell.value); b && !cell.is_tensor) return *b;
+  if (!cell.is_tensor || cell.tensor.type.dtype != DType::boolean)
+    return error("method.condition", "a condition is no boolean");
+  const auto* elements = static_cast<const std::uint8_t*>(cell.tensor.data);
+  for (std::int64_t i = 0; i < cell.tensor.type.shape.elements(); ++i)
+    if (!elements[i]) return false;
+  return true;
+}
+
+Status Method::Impl::run_steps() {
+  for (std::size_t pc = 0; pc < steps.size();) {
+    Step& step = steps[pc];
+    ++pc;
+    if (auto* kernel = std::get_if<std::unique_ptr<Kernel>>(&step)) {
+      TOSAIC_CHECK((*kernel)->run(cells));
+    } else if (auto* delegate = std::get_if<DelegateStep>(&step)) {
+      TOSAIC_CHECK(execute(*delegate));
+    } else if (auto* move = std::get_if<MoveStep>(&step)) {
+      cells[at(move->to)] = cells[at(move->from)];
+    } else if (auto* jump = std::get_if<JumpStep>(&step)) {
+      TOSAIC_TRY(bool holds, truth(jump->condition));
+      if (!holds) pc = jump->destination;
+    }
+  }
+  return {};
+}
+
+Result<std::vector<Tensor>> Method::run(const std::vector<Tensor>& tensors) {
+  Impl& m = *impl_;
+  if (tensors.size() != m.inputs.size())
+    return error("run.input-count", fmt::format("method '{}' takes {} inputs, {} are given", m.plan.name,
+                                                m.inputs.size(), tensors.size()));
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const TensorType& wanted = m.input_types[i];
+    if (tensors[i].type.dtype != wanted.dtype || tensors[i].type.shape.dims() != wanted.shape.dims() ||
+        tensors[i].data.size() != wanted.storage_bytes())
+      return error("run.input-type", fmt::format("input {} is {}, method '{}' takes {}", i, to_string(tensors[i].type),
+                                                 m.plan.name, to_string(wanted)));
+    store_dense(m.cells[at(m.inputs[i])].tensor, tensors[i].data.data());
+  }
+  TOSAIC_CHECK(m.run_steps());
+  std::vector<Tensor> outputs;
+  for (std::int32_t i : m.plan.outputs) {
+    const TensorCell& cell = m.cells[at(i)].tensor;
+    std::vector<std::byte> space;
+    const void* elements = dense(cell, space);
+    outputs.push_back({cell.type, Bytes::copy(elements, cell.type.storage_bytes())});
+  }
+  return outputs;
+}
+
+}  // namespace tosaic::runtime

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs one method of a .pte program: memory as planned in the file, delegates by id, kernels of any PyTorch operator
+// through that operator's own lowering on the CPU executor.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "formats/pte/pte_file.h"
+#include "ir/tensor.h"
+#include "runtime/delegate.h"
+
+namespace tosaic::runtime {
+
+struct Options {
+  int threads = 0;          // 0: all cores
+  bool interpret = false;   // the reference interpreter instead of the fast executor
+  std::string file;         // for messages
+  Delegates delegates = default_delegates();
+};
+
+class Method {
+ public:
+  // Everything that can fail for reasons of the program fails here: method.missing, delegate.unknown, kernel.unknown,
+  // kernel.unsupported, method.external-data.
+  static Result<Method> load(const pte::Program& program, const std::string& name, const Options& options = {});
+  Method(Method&&) noexcept;
+  Method& operator=(Method&&) noexcept;
+  ~Method();
+
+  // The tensor inputs and outputs, row-major. Scalars that the model was traced with are not inputs.
+  const std::vector<TensorType>& input_types() const;
+  const std::vector<TensorType>& output_types() const;
+  // Buffers keep their content from run to run. Errors: run.input-count, run.input-type.
+  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
+
+ private:
+  struct Impl;
+  explicit Method(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tosaic::runtime

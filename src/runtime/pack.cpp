@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/pack.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+
+#include "formats/pte/layout.h"
+#include "ir/tensor.h"
+#include "runtime/core_form.h"
+#include "runtime/memory.h"
+#include "runtime/out_variant.h"
+
+namespace tosaic {
+namespace {
+
+using Index = std::int32_t;
+
+// The attributes of quantize_per_tensor and dequantize_per_tensor for a type with scales.
+Attrs conversion_attributes(const TensorType& type) {
+  const IntegerRange codes = codes_of(type);
+  return {{"scale", type.scales->scale[0]},
+          {"zero_point", type.scales->zero_point[0]},
+          {"quant_min", codes.lowest},
+          {"quant_max", codes.highest},
+          {"dtype", type.dtype}};
+}
+
+// Kernels outside the delegates compute on real numbers: codes are converted before and after each call.
+class FloatIslands {
+ public:
+  explicit FloatIslands(Graph& graph) : g_(graph) {}
+
+  Status run() {
+    std::vector<Node> nodes;
+    std::swap(nodes, g_.nodes);
+    for (Node& node : nodes) {
+      const bool computes = node.op != "delegate" && !node.op.starts_with("quantized_decomposed.");
+      std::vector<std::pair<ValueId, ValueId>> after;  // real, codes
+      if (computes) {
+        for (ValueId& v : node.inputs)
+          if (v != no_value && g_[v].type.quantised()) TOSAIC_CHECK(dequantise(v, node));
+        for (ValueId& v : node.outputs)
+          if (v != no_value && g_[v].type.quantised()) {
+            const ValueId real = g_.add_value(g_[v].name + ".real", {DType::f32, g_[v].type.shape, {}});
+            after.emplace_back(real, v);
+            v = real;
+          }
+      }
+      const LocRef loc = node.loc;
+      g_.nodes.push_back(std::move(node));
+      for (auto [real, codes] : after)
+        convert("quantized_decomposed.quantize_per_tensor.default", real, codes, g_[codes].type, loc);
+    }
+    return {};
+  }
+
+ private:
+  Status dequantise(ValueId& v, const Node& node) {
+    auto [known, fresh] = reals_.try_emplace(v, no_value);
+    if (fresh) {
+      const TensorType type = g_[v].type;
+      const TensorType real{DType::f32, type.shape, {}};
+      if (g_[v].is_constant()) {
+        known->second = g_.add_value(g_[v].name + ".real", real, real_constant(g_[v]));
+      } else if (!type.scales->per_tensor()) {
+        return located(
+            error("pack.no-kernel",
+                  fmt::format("{} reads '{}', which is quantised per channel and no constant", node.op, g_[v].name)),
+            node.loc);
+      } else {
+        known->second = g_.add_value(g_[v].name + ".real", real);
+        convert("quantized_decomposed.dequantize_per_tensor.default", v, known->second, type, node.loc);
+      }
+    }
+    v = known->second;
+    return {};
+  }
+
+  void convert(std::string op, ValueId from, ValueId to, const TensorType& codes, const LocRef& loc) {
+    g_.nodes.push_back({std::move(op), {from}, conversion_attributes(codes), {to}, loc, {}});
+  }
+
+  static Bytes real_constant(const Value& value) {
+    const Scales& scales = *value.type.scales;
+    std::int64_t inner = 1;
+    for (int d = scales.axis + 1; scales.axis >= 0 && d < value.type.rank(); ++d) inner *= value.type.shape[d];
+    std::vector<double> reals(static_cast<std::size_t>(value.type.shape.elements()));
+    for (std::size_t i = 0; i < reals.size(); ++i) {
+      const std::size_t c = scales.per_tensor() ? 0 : i / static_cast<std::size_t>(inner) % scales.scale.size();
+      const std::int64_t code = element_as_integer(value.type.dtype, value.constant.data(), i);
+      reals[i] = scales.scale[c] * static_cast<double>(code - scales.zero_point[c]);
+    }
+    return constant_bytes(DType::f32, reals);
+  }
+
+  Graph& g_;
+  std::map<ValueId, ValueId> reals_;
+};
+
+class Packer {
+ public:
+  Packer(Graph graph, const std::vector<Bytes>& payloads, const std::string& delegate_id)
+      : g_(std::move(graph)), payloads_(payloads), delegate_id_(delegate_id) {}
+
+  Result<pte::Plan> run() {
+    keep_old_contents();
+    TOSAIC_CHECK(FloatIslands(g_).run());
+    for (Node& node : g_.nodes)
+      if (node.op != "delegate") { TOSAIC_TRY(node, runtime::core_form(g_, node)); }
+    tensors_.assign(g_.values.size(), -1);
+    lifetimes_.resize(g_.values.size());
+    for (ValueId v : g_.inputs) {
+      TOSAIC_TRY(Index i, tensor(v));
+      plan_.inputs.push_back(i);
+    }
+    for (const State& state : g_.states) TOSAIC_CHECK(buffer(state));
+    for (const Node& node : g_.nodes) {
+      Status status = node.op == "delegate" ? delegate_call(node) : kernel_call(node);
+      if (!status.ok()) return located(std::move(status.error()), node.loc);
+    }
+    // Buffers take their new content when everything has read the old one.
+    for (const State& state : g_.states) {
+      if (state.input == state.output) continue;
+      TOSAIC_TRY(Index old_content, use(state.input));
+      TOSAIC_TRY(Index new_content, use(state.output));
+      call({"aten::copy_", ""}, {old_content, new_content, constant(false), old_content});
+    }
+    const auto end = static_cast<std::uint32_t>(plan_.instructions.size());
+    for (ValueId v : g_.outputs) {
+      TOSAIC_TRY(Index i, use(v));
+      plan_.outputs.push_back(i);
+      lifetimes_[v].last = end;
+    }
+    for (const State& state : g_.states) lifetimes_[state.input].last = end;
+    place();
+    return std::move(plan_);
+  }
+
+ private:
+  // An output that is a buffer's old content must survive the buffer's update.
+  void keep_old_contents() {
+    for (ValueId& v : g_.outputs)
+      for (const State& state : g_.states) {
+        if (v != state.input || v == state.output) continue;
+        const ValueId copy = g_.add_value(g_[v].name + ".old", g_[v].type);
+        g_.nodes.push_back({"aten.clone.default", {v}, {}, {copy}, nullptr, {}});
+        v = copy;
+        break;
+      }
+  }
+
+  std::uint32_t now() const { return static_cast<std::uint32_t>(plan_.instructions.size()); }
+
+  Index add(pte::Value value) {
+    plan_.values.push_back(std::move(value));
+    return static_cast<Index>(plan_.values.size() - 1);
+  }
+
+  // The value of a tensor, made when first met; its memory is needed from here on.
+  Result<Index> tensor(ValueId v) {
+    if (tensors_[v] >= 0) return tensors_[v];
+    const Value& value = g_[v];
+    pte::TensorValue t;
+    t.dtype = value.type.dtype;
+    if (!pte::scalar_type(t.dtype))
+      return error("pack.dtype", fmt::format("'{}' is {}, which ExecuTorch's tensors cannot hold outside a delegate",
+                                             value.name, to_string(value.type)));
+    for (std::int64_t d : value.type.shape) {
+      if (d > INT32_MAX)
+        return error("pack.size",
+                     fmt::format("'{}' is {}, too large for ExecuTorch", value.name, to_string(value.type)));
+      t.sizes.push_back(static_cast<std::int32_t>(d));
+    }
+    if (!value.type.shape.is_static()) t.shape_dynamism = 1;
+    t.constant = value.constant;
+    t.is_planned = !value.is_constant();
+    lifetimes_[v] = {value.type.storage_bytes(), now(), now()};
+    return tensors_[v] = add(std::move(t));
+  }
+  Result<Index> use(ValueId v) {
+    TOSAIC_TRY(Index i, tensor(v));
+    lifetimes_[v].last = now();
+    return i;
+  }
+
+  // A buffer that outlives the run: its memory belongs to it from beginning to end, and starts with its content.
+  Status buffer(const State& state) {
+    TOSAIC_TRY(Index i, tensor(state.input));
+    auto& t = std::get<pte::TensorValue>(plan_.values[static_cast<std::size_t>(i)]);
+    t.is_planned = true;
+    if (t.constant.null()) t.constant = Bytes::of(std::vector<std::byte>(g_[state.input].type.storage_bytes()));
+    return {};
+  }
+
+  void place() {
+    std::vector<runtime::Lifetime> planned;
+    std::vector<Index> which;
+    for (ValueId v = 0; v < tensors_.size(); ++v) {
+      if (tensors_[v] < 0 ||
+          !std::get<pte::TensorValue>(plan_.values[static_cast<std::size_t>(tensors_[v])]).is_planned)
+        continue;
+      planned.push_back(lifetimes_[v]);
+      which.push_back(tensors_[v]);
+    }
+    plan_.arena_sizes = {static_cast<std::int64_t>(runtime::plan_memory(planned))};
+    for (std::size_t k = 0; k < which.size(); ++k)
+      std::get<pte::TensorValue>(plan_.values[static_cast<std::size_t>(which[k])]).planned = {1, planned[k].offset};
+  }
+
+  Status delegate_call(const Node& node) {
+    const auto region = node.attrs.get_or<std::int64_t>("region", -1);
+    if (region < 0 || static_cast<std::size_t>(region) >= payloads_.size())
+      return internal_error(fmt::format("a delegate call names region {} of {}", region, payloads_.size()));
+    plan_.delegates.push_back({delegate_id_, payloads_[static_cast<std::size_t>(region)], {}});
+    pte::DelegateCall c;
+    c.delegate = static_cast<Index>(plan_.delegates.size() - 1);
+    for (const auto* ids : {&node.inputs, &node.outputs})
+      for (ValueId v : *ids) {
+        TOSAIC_TRY(Index i, use(v));
+        c.args.push_back(i);
+      }
+    plan_.instructions.push_back(std::move(c));
+    return {};
+  }
+
+  void call(const pte::OperatorName& name, std::vector<Index> args) {
+    auto [known, fresh] =
+        operators_.try_emplace({name.name, name.overload}, static_cast<Index>(plan_.operators.size()));
+    if (fresh) plan_.operators.push_back(name);
+    plan_.instructions.push_back(pte::KernelCall{known->second, std::move(args)});
+  }
+
+  Status kernel_call(const Node& node) {
+    const FoundOp found = find_aten(node.op);
+    if (!found.op) return internal_error(fmt::format("{} has no schema", node.op));
+    const Schema& schema = *found.schema;
+    std::vector<Index> args;
+    std::size_t operand = 0, singles = 0;
+    for (const SchemaArgument& a : schema.arguments) singles += a.is_tensor() && !a.is_tensor_list();
+    for (const SchemaArgument& a : schema.arguments) {
+      if (a.is_tensor_list()) {  // takes what the single tensors leave
+        const std::size_t count = node.inputs.size() - std::min(singles, node.inputs.size());
+        pte::TensorList list{{}, a.type == "Tensor?[]"};
+        for (std::size_t k = 0; k < count; ++k) {
+          const ValueId v = node.inputs[operand++];
+          Index item = -1;
+          if (v != no_value) { TOSAIC_TRY(item, use(v)); }
+          list.items.push_back(item);
+        }
+        args.push_back(add(std::move(list)));
+      } else if (a.is_tensor()) {
+        const ValueId v = operand < node.inputs.size() ? node.inputs[operand] : no_value;
+        ++operand;
+        TOSAIC_TRY(Index i, single_tensor(node, a, v));
+        args.push_back(i);
+      } else if (runtime::kept_by_out_variant(schema, a)) {
+        TOSAIC_TRY(Index i, argument(node, a));
+        args.push_back(i);
+      }
+    }
+    std::vector<Index> results;
+    for (ValueId v : node.outputs) {
+      if (v == no_value)
+        return error("pack.no-kernel",
+                     fmt::format("{} stays outside the delegate, and the type of a result is not known", node.op));
+      TOSAIC_TRY(Index i, use(v));
+      results.push_back(i);
+    }
+    if (runtime::gives_list(schema)) {
+      const Index list = add(pte::TensorList{results, false});
+      args.insert(args.end(), {list, list});
+    } else if (results.size() != schema.returns.size()) {
+      return internal_error(
+          fmt::format("{} has {} results, its schema {}", node.op, results.size(), schema.returns.size()));
+    } else {
+      args.insert(args.end(), results.begin(), results.end());
+      args.push_back(results.size() == 1 ? results[0] : add(pte::TensorList{results, false}));
+    }
+    call(runtime::out_variant(schema), std::move(args));
+    return {};
+  }
+
+  // A tensor argument; a number in its place becomes a constant of the first operand's dtype, as PyTorch promotes it.
+  Result<Index> single_tensor(const Node& node, const SchemaArgument& a, ValueId v) {
+    if (v != no_value) return use(v);
+    const Attr* attr = node.attrs.find(a.name);
+    const auto* integer = attr ? std::get_if<std::int64_t>(attr) : nullptr;
+    const auto* real = attr ? std::get_if<double>(attr) : nullptr;
+    if (integer || real) {
+      DType type = node.inputs.empty() || node.inputs[0] == no_value ? DType::f32 : g_[node.inputs[0]].type.dtype;
+      if (real && !is_float(type)) type = DType::f32;
+      pte::TensorValue t{type, {}};
+      t.constant = integer && !is_float(type)
+                       ? constant_bytes(type, std::vector<std::int64_t>{*integer})
+                       : constant_bytes(type, std::vector<double>{real ? *real : static_cast<double>(*integer)});
+      return add(std::move(t));
+    }
+    if (!a.is_optional()) return error("pack.argument", fmt::format("{} lacks its tensor '{}'", node.op, a.name));
+    return constant(pte::None{});
+  }
+
+  Result<Index> argument(const Node& node, const SchemaArgument& a) {
+    const Attr* attr = node.attrs.find(a.name);
+    if (!attr && !a.has_default && !a.is_optional())
+      return error("pack.argument", fmt::format("{} lacks its argument '{}'", node.op, a.name));
+    const Attr value = attr ? *attr : a.default_value;
+    const std::string type = a.type.substr(0, a.type.find_first_of("?["));
+    const bool list = a.type.find('[') != std::string::npos;
+    auto wrong = [&] {
+      return error("pack.argument", fmt::format("{}: argument '{}' cannot be stored as {}", node.op, a.name, a.type));
+    };
+    if (std::holds_alternative<std::monostate>(value)) return constant(pte::None{});
+    if (std::holds_alternative<SymbolicArgument>(value))
+      return error("pack.symbolic-argument",
+                   fmt::format("{}: argument '{}' is known only when the program runs", node.op, a.name))
+          .hint("export the model with fixed input sizes");
+    if (type == "Layout" || type == "Device" || type == "MemoryFormat") return constant(pte::None{});
+    if (const auto* dtype = std::get_if<DType>(&value)) {
+      const auto number = pte::scalar_type(*dtype);
+      if (!number) return wrong();
+      return constant(static_cast<std::int64_t>(*number));
+    }
+    if (const auto* text = std::get_if<std::string>(&value)) return constant(*text);
+    if (list) return list_argument(a, type, value, wrong());
+    if (const auto* b = std::get_if<bool>(&value)) return type == "float" ? constant(*b ? 1.0 : 0.0) : constant(*b);
+    if (const auto* d = std::get_if<double>(&value))
+      return type == "int" || type == "SymInt" ? Result<Index>(wrong()) : constant(*d);
+    if (const auto* i = std::get_if<std::int64_t>(&value)) {
+      if (type == "float") return constant(static_cast<double>(*i));
+      return type == "bool" ? constant(*i != 0) : constant(*i);
+    }
+    return wrong();
+  }
+
+  Result<Index> list_argument(const SchemaArgument& a, const std::string& type, const Attr& value, Diagnostic wrong) {
+    std::vector<double> reals;
+    std::vector<std::int64_t> integers;
+    if (const auto* l = std::get_if<std::vector<std::int64_t>>(&value))
+      integers = *l;
+    else if (const auto* i = std::get_if<std::int64_t>(&value))
+      integers = {*i};
+    else if (const auto* d = std::get_if<std::vector<double>>(&value))
+      reals = *d;
+    else
+      return wrong;
+    if (type == "float") {
+      if (reals.empty()) reals.assign(integers.begin(), integers.end());
+      return add(std::move(reals));
+    }
+    if (!reals.empty()) return wrong;
+    if (type == "bool") return add(std::vector<bool>(integers.begin(), integers.end()));
+    // One number stands for all: SymInt[2] padding=0
+    const auto open = a.type.find('[');
+    const int wanted = std::atoi(a.type.c_str() + open + 1);
+    if (integers.size() == 1 && wanted > 1) integers.resize(static_cast<std::size_t>(wanted), integers[0]);
+    pte::IntList items;
+    for (std::int64_t v : integers) items.items.push_back(constant(v));
+    return add(std::move(items));
+  }
+
+  // Equal numbers share one value.
+  Index constant(pte::Value value) {
+    std::string key = fmt::format("{}:", value.index());
+    if (const auto* i = std::get_if<std::int64_t>(&value))
+      key += std::to_string(*i);
+    else if (const auto* d = std::get_if<double>(&value))
+      key += fmt::format("{:a}", *d);
+    else if (const auto* b = std::get_if<bool>(&value))
+      key += *b ? "1" : "0";
+    else if (const auto* s = std::get_if<std::string>(&value))
+      key += *s;
+    auto [known, fresh] = constants_.try_emplace(std::move(key), 0);
+    if (fresh) known->second = add(std::move(value));
+    return known->second;
+  }
+
+  Graph g_;
+  const std::vector<Bytes>& payloads_;
+  const std::string& delegate_id_;
+  pte::Plan plan_;
+  std::vector<Index> tensors_;                // by graph value: its index in the plan, -1 before it is met
+  std::vector<runtime::Lifetime> lifetimes_;  // by graph value
+  std::map<std::string, Index> constants_;
+  std::map<std::pair<std::string, std::string>, Index> operators_;
+};
+
+}  // namespace
+
+Result<pte::Program> pack_program(const Graph& outer, const std::vector<Bytes>& payloads,
+                                  const std::string& delegate_id, const std::string& input_spec,
+                                  const std::string& output_spec) {
+  TOSAIC_CHECK(verify(outer));
+  TOSAIC_TRY(pte::Plan plan, Packer(outer, payloads, delegate_id).run());
+  plan.input_spec = input_spec;
+  plan.output_spec = output_spec;
+  pte::Program program;
+  program.plans.push_back(std::move(plan));
+  return program;
+}
+
+Result<Bytes> pack(const Graph& outer, const std::vector<Bytes>& payloads, const std::string& delegate_id,
+                   const std::string& input_spec, const std::string& output_spec) {
+  TOSAIC_TRY(pte::Program program, pack_program(outer, payloads, delegate_id, input_spec, output_spec));
+  return pte::write(program);
+}
+
+}  // namespace tosaic

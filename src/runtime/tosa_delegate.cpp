@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// "TOSABackend": the payload is a TOSA flatbuffer, run by the CPU executor or the interpreter.
+#include <fmt/format.h>
+
+#include "formats/tosa/tosa_file.h"
+#include "runtime/delegate.h"
+#include "runtime/executable.h"
+
+namespace tosaic::runtime {
+namespace {
+
+// TOSA's types have no u8: unsigned codes travel as i8.
+bool agree(const TensorType& program, const TensorType& graph) {
+  const bool dtype = program.dtype == graph.dtype || (program.dtype == DType::u8 && graph.dtype == DType::i8);
+  return dtype && program.shape.dims() == graph.shape.dims();
+}
+
+class TosaDelegate : public Delegate {
+ public:
+  Status init(const Bytes& payload, std::span<const pte::CompileSpec>, std::span<const TensorType> arguments,
+              const DelegateContext& context) override {
+    TOSAIC_TRY(Graph graph, tosa_file::read(payload, context.name));
+    TOSAIC_TRY(executable_, Executable::make(std::move(graph), context.threads, context.interpret));
+    inputs_ = executable_->input_types().size();
+    const std::size_t outputs = executable_->output_types().size();
+    if (inputs_ + outputs != arguments.size())
+      return error("delegate.arguments",
+                   fmt::format("the TOSA graph takes {} inputs and gives {} outputs, the program passes {} tensors",
+                               inputs_, outputs, arguments.size()));
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      const TensorType& wanted = i < inputs_ ? executable_->input_types()[i] : executable_->output_types()[i - inputs_];
+      if (!agree(arguments[i], wanted))
+        return error("delegate.arguments", fmt::format("tensor {} is {} in the program and {} in the TOSA graph", i,
+                                                       to_string(arguments[i]), to_string(wanted)));
+    }
+    return {};
+  }
+
+  std::size_t inputs() const override { return inputs_; }
+
+  Status execute(std::span<void* const> arguments) override {
+    const std::vector<const void*> inputs(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(inputs_));
+    return executable_->run(inputs, arguments.subspan(inputs_));
+  }
+
+ private:
+  std::optional<Executable> executable_;
+  std::size_t inputs_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Delegate> tosa_delegate() { return std::make_unique<TosaDelegate>(); }
+
+Delegates default_delegates() { return {{"TOSABackend", tosa_delegate}}; }
+
+}  // namespace tosaic::runtime
