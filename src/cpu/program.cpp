@@ -171,7 +171,8 @@ void Program::Impl::place_buffers() {
     for (ValueId v : steps[s].reads) alive(v, s);
     for (ValueId v : steps[s].writes) alive(v, s);
     scratch_buffer[s] = buffers.size();
-    buffers.push_back({steps[s].scratch_per_thread * static_cast<std::size_t>(pool->threads()), s, s, 0});
+    const std::size_t private_bytes = steps[s].scratch_per_thread * static_cast<std::size_t>(pool->threads());
+    buffers.push_back({private_bytes + steps[s].shared_scratch, s, s, 0});
   }
   for (const Copy& copy : copies) alive(copy.from, static_cast<std::uint32_t>(steps.size()));
 
@@ -228,7 +229,9 @@ Status Program::Impl::run(std::span<const void* const> inputs, std::span<void* c
   for (std::size_t s = 0; s < steps.size(); ++s) {
     const Step& step = steps[s];
     if (step.run) {
-      Status status = step.run({address.data(), *pool, arena.get() + scratch_offset[s]});
+      std::byte* scratch = arena.get() + scratch_offset[s];
+      std::byte* shared = scratch + step.scratch_per_thread * static_cast<std::size_t>(pool->threads());
+      Status status = step.run({address.data(), *pool, scratch, shared});
       if (!status.ok()) return located(std::move(status.error()), graph.nodes[step.nodes.back()].loc);
     }
     if (observer && !observed_after[s].empty()) observe(*observer, observed_after[s]);

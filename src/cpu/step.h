@@ -19,6 +19,7 @@ struct Frame {
   std::byte* const* address;  // by ValueId
   ThreadPool& pool;
   std::byte* scratch;         // scratch_per_thread bytes for each thread, 64-byte aligned
+  std::byte* shared;          // shared_scratch bytes for all threads together
   const void* read(ValueId value) const { return address[value]; }
   void* write(ValueId value) const { return address[value]; }
 };
@@ -28,6 +29,7 @@ struct Step {
   std::vector<std::uint32_t> nodes;    // ascending; the step runs where its last node stands
   std::vector<ValueId> reads, writes;  // values that must have memory; constants may be among the reads
   std::size_t scratch_per_thread = 0;  // a multiple of 64
+  std::size_t shared_scratch = 0;
   std::function<Status(const Frame&)> run;  // empty: nothing to do, the output lies where the input lies
 };
 

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
+#include "cpu/conv.h"
+#include "cpu/epilogue.h"
+#include "cpu/gemm_f32.h"
+#include "cpu/sharing.h"
+#include "cpu/window.h"
+
+namespace tosaic::cpu {
+namespace {
+
+struct ConvF32 {
+  Window window;
+  PackedF32 weight;
+  Epilogue epilogue;
+  Sharing sharing;
+  ValueId input = no_value;
+  std::size_t patch_bytes = 0, tile_bytes = 0, scratch = 0;
+  const GemmF32* kernel = nullptr;
+
+  // Patches [first, first + rows) into `to`. Short runs are copied four floats at a time: what is written past
+  // their end is overwritten by the next run, `to` has room for the last.
+  void gather(const float* from, std::int64_t first, std::int64_t rows, float* to) const {
+    const std::int64_t end = window.input_elements();
+    for_patches(
+        window, first, rows, window.k(),
+        [&](std::int64_t at, std::int64_t where, std::int64_t count) {
+          if (count > 64 || at + count + 4 > end) {
+            std::memcpy(to + where, from + at, static_cast<std::size_t>(count) * sizeof(float));
+          } else {
+            for (std::int64_t i = 0; i < count; i += 4) std::memcpy(to + where + i, from + at + i, 4 * sizeof(float));
+          }
+        },
+        [&](std::int64_t where, std::int64_t count) { std::fill_n(to + where, count, 0.0f); });
+  }
+
+  void run_task(const Frame& frame, std::int64_t task, std::byte* memory) const {
+    const auto part = sharing.part(task);
+    const std::int64_t k = weight.k, n = weight.n;
+    const auto* in = static_cast<const float*>(frame.read(input));
+    const float* a = in + part.first_row * k;
+    if (!window.is_matrix()) {
+      auto* patches = reinterpret_cast<float*>(memory);
+      gather(in, part.first_row, part.rows, patches);
+      a = patches;
+    }
+    auto* tile = reinterpret_cast<float*>(memory + patch_bytes);
+    float* c = epilogue.chain ? tile : static_cast<float*>(frame.write(epilogue.output)) + part.first_row * n;
+    for (std::int64_t p = part.first_panel; p < part.last_panel; ++p) {
+      const std::int64_t first_column = p * weight.panel_width();
+      GemmF32Call call{};
+      call.a_stride = k;
+      call.k = k;
+      call.b = weight.panel(p);
+      call.vectors = weight.vectors(p);
+      call.bias = weight.bias.data() + first_column;
+      call.lowest = epilogue.lowest;
+      call.highest = epilogue.highest;
+      call.c_stride = n;
+      call.columns = static_cast<int>(std::min<std::int64_t>(call.vectors * weight.lanes, n - first_column));
+      sharing.for_groups(part.rows, [&](std::int64_t first, std::int64_t count) {
+        call.a = a + first * k;
+        call.rows = static_cast<int>(count);
+        call.c = c + first * n + first_column;
+        kernel->panel(call);
+      });
+    }
+    if (epilogue.chain)
+      epilogue.chain->run(frame, part.first_row * n, (part.first_row + part.rows) * n, tile, memory + patch_bytes + tile_bytes);
+  }
+};
+
+}  // namespace
+
+bool take_conv_f32(Planning& planning, std::uint32_t n) {
+  const Node& node = planning.node(n);
+  if (node.op != "tosa.conv2d" && node.op != "tosa.conv3d") return false;
+  if (planning.type(node.inputs[0]).dtype != DType::f32) return false;
+  if (!planning.constant(node.inputs[1]) || !planning.constant(node.inputs[2])) return false;
+  auto conv = std::make_shared<ConvF32>();
+  conv->kernel = &gemm_f32();
+  conv->input = node.inputs[0];
+  conv->window = window_of(planning.graph, node);
+  const Value &weight = planning.graph[node.inputs[1]], &bias = planning.graph[node.inputs[2]];
+  conv->weight = pack_rows(reinterpret_cast<const float*>(weight.constant.data()), weight.type.shape[0], conv->window.k(),
+                           reinterpret_cast<const float*>(bias.constant.data()), bias.type.shape.elements());
+  conv->epilogue = find_epilogue(planning, n, false);
+  const std::int64_t row_bytes = conv->window.k() * 4 + (conv->epilogue.chain ? conv->weight.n * 4 : 0);
+  conv->sharing = Sharing::plan(conv->window.rows(), conv->kernel->max_rows, conv->weight.panels(), row_bytes,
+                                planning.threads, conv->epilogue.chain != nullptr);
+  const std::int64_t block = conv->sharing.rows_per_task;
+  if (!conv->window.is_matrix()) conv->patch_bytes = align_up(static_cast<std::size_t>(block * conv->window.k() + 16) * 4);
+  conv->tile_bytes = conv->epilogue.tile_bytes(planning, block * conv->weight.n);
+  conv->scratch = conv->patch_bytes + conv->tile_bytes + conv->epilogue.chain_bytes();
+  Step step{.kernel = "conv_f32", .nodes = {n}, .reads = {conv->input}};
+  conv->epilogue.describe(step);
+  step.scratch_per_thread = conv->scratch;
+  step.run = [conv](const Frame& frame) -> Status {
+    frame.pool.run(conv->sharing.tasks(), [&](std::int64_t task, int thread) {
+      conv->run_task(frame, task, frame.scratch + static_cast<std::size_t>(thread) * conv->scratch);
+    });
+    return {};
+  };
+  planning.add(std::move(step));
+  return true;
+}
+
+}  // namespace tosaic::cpu

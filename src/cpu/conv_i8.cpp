@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
+#include "cpu/conv.h"
+#include "cpu/epilogue.h"
+#include "cpu/gemm_i8.h"
+#include "cpu/sharing.h"
+#include "cpu/window.h"
+
+namespace tosaic::cpu {
+namespace {
+
+struct ConvI8 {
+  Window window;
+  PackedI8 weight;
+  RescaleColumns scales;
+  Epilogue epilogue;
+  Sharing sharing;
+  ValueId input = no_value;
+  std::int32_t input_zp = 0, weight_zp = 0;
+  std::int64_t row_bytes = 0;  // of a row of patches in the kernel's form
+  std::size_t patch_bytes = 0, term_bytes = 0, tile_bytes = 0, scratch = 0;
+  const GemmI8* kernel = nullptr;
+
+  // Sixteen elements in the kernel's form: u8 with the sign bit turned, or i16.
+  template <bool wide>
+  static void convert16(const std::int8_t* from, std::byte* to) {
+    if constexpr (wide) {
+      std::int16_t x[16];
+      for (int i = 0; i < 16; ++i) x[i] = from[i];
+      std::memcpy(to, x, 32);
+    } else {
+      std::uint64_t x[2];
+      std::memcpy(x, from, 16);
+      x[0] ^= 0x8080808080808080u;
+      x[1] ^= 0x8080808080808080u;
+      std::memcpy(to, x, 16);
+    }
+  }
+
+  // Patches [first, first + rows). Short runs are written sixteen elements at a time, over what comes next.
+  template <bool wide>
+  void gather(const std::int8_t* from, std::int64_t first, std::int64_t rows, std::byte* to) const {
+    constexpr std::int64_t size = wide ? 2 : 1;
+    const std::int64_t end = window.input_elements();
+    for_patches(
+        window, first, rows, row_bytes / size,
+        [&](std::int64_t at, std::int64_t where, std::int64_t count) {
+          if (count > 128 || at + count + 16 > end) {
+            kernel->convert(from + at, count, to + where * size);
+          } else {
+            for (std::int64_t i = 0; i < count; i += 16) convert16<wide>(from + at + i, to + (where + i) * size);
+          }
+        },
+        [&](std::int64_t where, std::int64_t count) {
+          if constexpr (wide) std::fill_n(reinterpret_cast<std::int16_t*>(to) + where, count, static_cast<std::int16_t>(input_zp));
+          else std::memset(to + where, input_zp + 128, static_cast<std::size_t>(count));
+        });
+  }
+  void patches(const std::int8_t* in, std::int64_t first, std::int64_t rows, std::byte* to) const {
+    const std::int64_t k = weight.k;
+    if (window.is_matrix() && row_bytes == k * kernel->a_bytes) return kernel->convert(in + first * k, rows * k, to);
+    kernel->a_bytes == 2 ? gather<true>(in, first, rows, to) : gather<false>(in, first, rows, to);
+  }
+  // Weights with a zero point: minus it times the sum of the row.
+  void row_terms(const std::byte* a, std::int64_t rows, std::int32_t* terms) const {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const std::byte* row = a + r * row_bytes;
+      std::int32_t sum = 0;
+      for (std::int64_t i = 0; i < weight.k; ++i)
+        sum += kernel->a_bytes == 2 ? reinterpret_cast<const std::int16_t*>(row)[i]
+                                    : static_cast<std::int32_t>(reinterpret_cast<const std::uint8_t*>(row)[i]) - 128;
+      terms[r] = -weight_zp * sum;
+    }
+  }
+
+  void run_task(const Frame& frame, std::int64_t task, std::byte* memory) const {
+    const auto part = sharing.part(task);
+    const std::int64_t n = weight.n;
+    std::byte* a = memory;
+    patches(static_cast<const std::int8_t*>(frame.read(input)), part.first_row, part.rows, a);
+    auto* terms = reinterpret_cast<std::int32_t*>(memory + patch_bytes);
+    if (weight_zp != 0) row_terms(a, part.rows, terms);
+    std::byte* tile = memory + patch_bytes + term_bytes;
+    const std::int64_t element = epilogue.rescaled ? 1 : 4;
+    std::byte* c = epilogue.chain ? tile : static_cast<std::byte*>(frame.write(epilogue.output)) + part.first_row * n * element;
+    for (std::int64_t p = part.first_panel; p < part.last_panel; ++p) {
+      const std::int64_t first_column = p * weight.panel_width();
+      GemmI8Call call{};
+      call.a_stride = row_bytes;
+      call.groups = weight.groups();
+      call.b = weight.panel(p);
+      call.vectors = weight.vectors(p);
+      call.column_term = weight.column_term.data() + first_column;
+      call.columns = static_cast<int>(std::min<std::int64_t>(call.vectors * weight.lanes, n - first_column));
+      call.c_stride = n;
+      if (epilogue.rescaled) {
+        call.multiplier = scales.multiplier.data() + first_column;
+        call.shift = scales.shift.data() + first_column;
+        call.round = scales.round.data() + first_column;
+        call.zero_point = epilogue.output_zp;
+        call.lowest = epilogue.lowest_code;
+        call.highest = epilogue.highest_code;
+      }
+      sharing.for_groups(part.rows, [&](std::int64_t first, std::int64_t count) {
+        call.a = a + first * row_bytes;
+        call.rows = static_cast<int>(count);
+        call.row_term = weight_zp != 0 ? terms + first : nullptr;
+        std::byte* to = c + (first * n + first_column) * element;
+        call.sums = epilogue.rescaled ? nullptr : reinterpret_cast<std::int32_t*>(to);
+        call.c = reinterpret_cast<std::int8_t*>(to);
+        kernel->panel(call);
+      });
+    }
+    if (epilogue.chain)
+      epilogue.chain->run(frame, part.first_row * n, (part.first_row + part.rows) * n, tile, tile + tile_bytes);
+  }
+};
+
+std::int32_t scalar(const Graph& graph, ValueId value) {
+  return static_cast<std::int32_t>(element_as_integer(graph[value].type.dtype, graph[value].constant.data(), 0));
+}
+
+}  // namespace
+
+bool take_conv_i8(Planning& planning, std::uint32_t n) {
+  const Node& node = planning.node(n);
+  if (node.op != "tosa.conv2d" && node.op != "tosa.conv3d") return false;
+  const DType weight_type = planning.type(node.inputs[1]).dtype;
+  if (planning.type(node.inputs[0]).dtype != DType::i8 || (weight_type != DType::i8 && weight_type != DType::i4)) return false;
+  for (std::size_t i = 1; i < 5; ++i)
+    if (!planning.constant(node.inputs[i])) return false;
+  auto conv = std::make_shared<ConvI8>();
+  conv->kernel = &gemm_i8();
+  conv->input = node.inputs[0];
+  conv->window = window_of(planning.graph, node);
+  conv->input_zp = scalar(planning.graph, node.inputs[3]);
+  conv->weight_zp = scalar(planning.graph, node.inputs[4]);
+  const Value &weight = planning.graph[node.inputs[1]], &bias = planning.graph[node.inputs[2]];
+  const std::int64_t k = conv->window.k();
+  conv->weight = packed_shape(weight.type.shape[0], k);
+  conv->weight.data.resize(conv->weight.packed_bytes());
+  conv->weight.column_term.resize(static_cast<std::size_t>(conv->weight.padded()));
+  pack_i8(conv->weight, reinterpret_cast<const std::int8_t*>(weight.constant.data()), k, 1,
+          reinterpret_cast<const std::int32_t*>(bias.constant.data()), bias.type.shape.elements(), conv->input_zp,
+          conv->weight_zp, conv->weight.data.data(), conv->weight.column_term.data());
+  conv->epilogue = find_epilogue(planning, n, true);
+  if (conv->epilogue.rescaled)
+    conv->scales = rescale_columns(conv->epilogue.multiplier, conv->epilogue.shift, conv->weight.n, conv->kernel->lanes);
+  conv->row_bytes = conv->weight.groups() * 4;
+  const bool chain = conv->epilogue.chain != nullptr;
+  conv->sharing = Sharing::plan(conv->window.rows(), conv->kernel->max_rows, conv->weight.panels(),
+                                conv->row_bytes + (chain ? conv->weight.n * 4 : 0), planning.threads, chain);
+  const std::int64_t block = conv->sharing.rows_per_task;
+  conv->patch_bytes = align_up(static_cast<std::size_t>(block * conv->row_bytes) + 64);
+  conv->term_bytes = conv->weight_zp != 0 ? align_up(static_cast<std::size_t>(block) * 4) : 0;
+  conv->tile_bytes = conv->epilogue.tile_bytes(planning, block * conv->weight.n);
+  conv->scratch = conv->patch_bytes + conv->term_bytes + conv->tile_bytes + conv->epilogue.chain_bytes();
+  Step step{.kernel = "conv_i8", .nodes = {n}, .reads = {conv->input}};
+  conv->epilogue.describe(step);
+  step.scratch_per_thread = conv->scratch;
+  step.run = [conv](const Frame& frame) -> Status {
+    frame.pool.run(conv->sharing.tasks(), [&](std::int64_t task, int thread) {
+      conv->run_task(frame, task, frame.scratch + static_cast<std::size_t>(thread) * conv->scratch);
+    });
+    return {};
+  };
+  planning.add(std::move(step));
+  return true;
+}
+
+}  // namespace tosaic::cpu

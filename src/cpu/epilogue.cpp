@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/epilogue.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace tosaic::cpu {
+namespace {
+
+// The only reader of `value` when it is an untaken node of this operator that reads it as its first operand.
+std::optional<std::uint32_t> follower(const Planning& planning, ValueId value, std::string_view op) {
+  const auto user = planning.only_user(value);
+  if (!user || planning.taken[*user]) return std::nullopt;
+  const Node& node = planning.node(*user);
+  if (node.op != op || node.inputs[0] != value) return std::nullopt;
+  return user;
+}
+
+bool absorb_rescale(const Planning& planning, Epilogue& e) {
+  const auto user = follower(planning, e.direct, "tosa.rescale");
+  if (!user) return false;
+  const Node& node = planning.node(*user);
+  for (std::size_t i = 1; i < 5; ++i)
+    if (!planning.constant(node.inputs[i])) return false;
+  if (planning.type(node.outputs[0]).dtype != DType::i8 || node.attrs.get<bool>("output_unsigned") ||
+      node.attrs.get<std::string>("rounding_mode") == "double_round")
+    return false;
+  const Value &multiplier = planning.graph[node.inputs[1]], &shift = planning.graph[node.inputs[2]];
+  for (std::size_t i = 0; i < static_cast<std::size_t>(multiplier.type.shape.elements()); ++i) {
+    e.multiplier.push_back(
+        static_cast<std::int32_t>(element_as_integer(multiplier.type.dtype, multiplier.constant.data(), i)));
+    e.shift.push_back(static_cast<std::int8_t>(element_as_integer(shift.type.dtype, shift.constant.data(), i)));
+  }
+  const Value& zero_point = planning.graph[node.inputs[4]];
+  e.output_zp = static_cast<std::int32_t>(element_as_integer(zero_point.type.dtype, zero_point.constant.data(), 0));
+  e.lowest_code = -128;
+  e.highest_code = 127;
+  e.rescaled = true;
+  e.direct = node.outputs[0];
+  e.nodes.push_back(*user);
+  return true;
+}
+
+void absorb_clamp(const Planning& planning, Epilogue& e) {
+  const auto user = follower(planning, e.direct, "tosa.clamp");
+  if (!user) return;
+  const Node& node = planning.node(*user);
+  if (planning.type(e.direct).dtype == DType::f32) {
+    if (node.attrs.get_or<std::string>("nan_mode", "propagate") != "propagate") return;
+    e.lowest = static_cast<float>(node.attrs.get<double>("min_val"));
+    e.highest = static_cast<float>(node.attrs.get<double>("max_val"));
+  } else {
+    if (!e.rescaled) return;
+    e.lowest_code = static_cast<std::int32_t>(node.attrs.get<std::int64_t>("min_val"));
+    e.highest_code = static_cast<std::int32_t>(node.attrs.get<std::int64_t>("max_val"));
+  }
+  e.direct = node.outputs[0];
+  e.nodes.push_back(*user);
+}
+
+// The longest run of elementwise nodes that starts at e.direct, together with whatever serves only it.
+void absorb_chain(const Planning& planning, Epilogue& e) {
+  const std::int64_t elements = planning.type(e.direct).shape.elements();
+  std::vector<std::uint32_t> path;
+  ValueId value = e.direct;
+  while (const auto user = planning.only_user(value)) {
+    if (planning.taken[*user] || !chainable(planning, *user)) break;
+    const ValueId next = planning.node(*user).outputs[0];
+    if (planning.type(next).shape.elements() != elements) break;
+    path.push_back(*user);
+    value = next;
+  }
+  for (; !path.empty(); path.pop_back()) {
+    const std::vector<std::uint32_t> nodes = chain_nodes(planning, path.back(), e.direct);
+    const bool whole = std::all_of(path.begin(), path.end(), [&](std::uint32_t n) {
+      return std::find(nodes.begin(), nodes.end(), n) != nodes.end();
+    });
+    if (!whole) continue;
+    e.chain = Chain::make(planning, nodes, e.direct);
+    if (!e.chain) continue;
+    e.output = e.chain->output();
+    e.nodes.insert(e.nodes.end(), nodes.begin(), nodes.end());
+    std::sort(e.nodes.begin(), e.nodes.end());
+    return;
+  }
+}
+
+}  // namespace
+
+Epilogue find_epilogue(const Planning& planning, std::uint32_t n, bool fuse_i8) {
+  Epilogue e;
+  e.direct = e.output = planning.node(n).outputs[0];
+  e.lowest = -std::numeric_limits<float>::infinity();
+  e.highest = std::numeric_limits<float>::infinity();
+  if (planning.type(e.direct).dtype == DType::f32 || (fuse_i8 && absorb_rescale(planning, e))) absorb_clamp(planning, e);
+  e.output = e.direct;
+  absorb_chain(planning, e);
+  return e;
+}
+
+std::size_t Epilogue::tile_bytes(const Planning& planning, std::int64_t elements) const {
+  if (!chain) return 0;
+  return align_up(static_cast<std::size_t>(elements) * storage_size(planning.type(direct).dtype));
+}
+
+void Epilogue::describe(Step& step) const {
+  step.nodes.insert(step.nodes.end(), nodes.begin(), nodes.end());
+  std::sort(step.nodes.begin(), step.nodes.end());
+  step.writes = {output};
+  if (chain) step.reads.insert(step.reads.end(), chain->reads().begin(), chain->reads().end());
+}
+
+}  // namespace tosaic::cpu

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What follows the sums of a convolution or matrix product, computed while they are still close: first what the
+// kernel does in registers (bounds of a CLAMP; RESCALE to i8 and its CLAMP), then a chain over each block of rows.
+#pragma once
+#include "cpu/chain.h"
+#include "cpu/rescale.h"
+#include "cpu/step.h"
+
+namespace tosaic::cpu {
+
+struct Epilogue {
+  std::vector<std::uint32_t> nodes;  // beside the convolution itself, ascending
+  ValueId direct = no_value;         // what the kernel's registers hold at the end
+  ValueId output = no_value;         // what the step writes
+  std::shared_ptr<const Chain> chain;  // from direct to output; null: they are the same
+
+  float lowest = 0, highest = 0;     // f32; infinities where there is no CLAMP
+  bool rescaled = false;             // the sums become i8
+  std::vector<std::int32_t> multiplier;  // one, or one per column
+  std::vector<std::int8_t> shift;
+  std::int32_t output_zp = 0, lowest_code = 0, highest_code = 0;
+
+  // The step's memory beside the kernel's own: a tile of `direct` and the chain's scratch.
+  std::size_t tile_bytes(const Planning& planning, std::int64_t elements) const;
+  std::size_t chain_bytes() const { return chain ? align_up(chain->scratch_bytes()) : 0; }
+  void describe(Step& step) const;  // adds nodes, reads and writes
+};
+
+// What can follow node `n`, whose output is f32 or i32 (fuse_i8: the kernel can RESCALE to i8).
+Epilogue find_epilogue(const Planning& planning, std::uint32_t n, bool fuse_i8);
+
+}  // namespace tosaic::cpu

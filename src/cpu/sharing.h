@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a matrix product is cut into tasks: blocks of rows, and of columns where the rows alone are too few.
+// The cut decides who computes what, never how an element is computed.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+namespace tosaic::cpu {
+
+struct Sharing {
+  std::int64_t rows = 0, rows_per_task = 1, row_tasks = 1;
+  std::int64_t panels = 0, panels_per_task = 1, column_tasks = 1;
+  int max_rows = 1;
+
+  // row_bytes: of a row of A in scratch, so that a block of rows stays in the second-level cache.
+  // whole_rows: something needs all columns of a row at once.
+  static Sharing plan(std::int64_t rows, int max_rows, std::int64_t panels, std::int64_t row_bytes, int threads,
+                      bool whole_rows) {
+    Sharing s;
+    s.rows = rows;
+    s.panels = panels;
+    s.max_rows = max_rows;
+    const std::int64_t wanted = threads == 1 ? 1 : 8 * threads;  // tasks
+    const std::int64_t in_cache = std::max<std::int64_t>(max_rows, 192 * 1024 / std::max<std::int64_t>(1, row_bytes));
+    std::int64_t block = std::min({in_cache, (rows + wanted - 1) / wanted, std::int64_t{384}});
+    block = std::max<std::int64_t>(1, (block + max_rows - 1) / max_rows) * max_rows;
+    if (rows < 8 * max_rows && !whole_rows) block = rows;  // few rows: the columns are shared out instead
+    s.rows_per_task = std::min(block, rows);
+    s.row_tasks = (rows + s.rows_per_task - 1) / s.rows_per_task;
+    if (!whole_rows && s.row_tasks < wanted) {
+      s.column_tasks = std::min(panels, (wanted + s.row_tasks - 1) / s.row_tasks);
+      s.panels_per_task = (panels + s.column_tasks - 1) / s.column_tasks;
+      s.column_tasks = (panels + s.panels_per_task - 1) / s.panels_per_task;
+    } else {
+      s.panels_per_task = panels;
+    }
+    return s;
+  }
+  std::int64_t tasks() const { return row_tasks * column_tasks; }
+
+  struct Part {
+    std::int64_t first_row, rows, first_panel, last_panel;
+  };
+  Part part(std::int64_t task) const {
+    const std::int64_t r = task / column_tasks, c = task % column_tasks;
+    return {r * rows_per_task, std::min(rows_per_task, rows - r * rows_per_task), c * panels_per_task,
+            std::min(panels, (c + 1) * panels_per_task)};
+  }
+  // Calls f(first, count) for groups of at most max_rows rows, as even as they can be.
+  template <class F>
+  void for_groups(std::int64_t block_rows, const F& f) const {
+    const std::int64_t groups = (block_rows + max_rows - 1) / max_rows;
+    std::int64_t first = 0;
+    for (std::int64_t g = 0; g < groups; ++g) {
+      const std::int64_t count = block_rows / groups + (g < block_rows % groups ? 1 : 0);
+      f(first, count);
+      first += count;
+    }
+  }
+};
+
+}  // namespace tosaic::cpu

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions of random shapes, with every tail that kernels fuse, against the interpreter.
+#include <fmt/format.h>
+
+#include "cpu/net.h"
+
+namespace tosaic::test {
+namespace {
+
+struct Case {
+  std::int64_t batch = 1, in_channels = 1, out_channels = 1;
+  std::vector<std::int64_t> size, kernel, pad, stride, dilation;
+};
+
+// Sizes such that the stride divides what it must.
+Case random_case(Net& net, int spatial) {
+  Case c;
+  const std::int64_t channels[] = {1, 2, 3, 4, 7, 8, 16, 24, 33, 40, 65};
+  c.batch = net.integer(1, 2);
+  c.in_channels = channels[net.integer(0, 10)];
+  c.out_channels = channels[net.integer(0, 10)];
+  for (int d = 0; d < spatial; ++d) {
+    const std::int64_t kernel = net.integer(0, 2) ? net.integer(1, 4) : 1;
+    const std::int64_t stride = net.integer(1, 3), dilation = net.integer(0, 3) ? 1 : net.integer(1, 3);
+    const std::int64_t before = net.integer(0, 3), after = net.integer(0, 3), out = net.integer(1, spatial == 3 ? 4 : 9);
+    std::int64_t in = (out - 1) * stride + 1 + (kernel - 1) * dilation - before - after;
+    c.kernel.push_back(kernel);
+    c.stride.push_back(stride);
+    c.dilation.push_back(dilation);
+    c.pad.insert(c.pad.end(), {before, after});
+    while (in < 1) in += stride;
+    c.size.push_back(in);
+  }
+  return c;
+}
+
+Shape with_channels(std::int64_t first, const std::vector<std::int64_t>& middle, std::int64_t last) {
+  std::vector<std::int64_t> dims{first};
+  dims.insert(dims.end(), middle.begin(), middle.end());
+  dims.push_back(last);
+  return Shape(dims);
+}
+
+ValueId convolution(Net& net, const Case& c, DType in, DType weight, DType out, std::int64_t input_zp = 0,
+                    std::int64_t weight_zp = 0) {
+  const std::string op = c.size.size() == 3 ? "conv3d" : "conv2d";
+  const double range = is_float(in) ? 1 : 128, weight_range = weight == DType::i4 ? 8 : range;
+  const double low = is_float(in) ? 0 : 1;  // integers: up to one less
+  const ValueId x = net.input(in, with_channels(c.batch, c.size, c.in_channels), -range, range - low);
+  const ValueId w = net.constant(weight, with_channels(c.out_channels, c.kernel, c.in_channels), -weight_range + (weight == DType::i4), weight_range - low);
+  const ValueId b = net.constant(out, {net.integer(0, 3) ? c.out_channels : 1}, is_float(in) ? -1 : -5000, is_float(in) ? 1 : 5000);
+  return net.node(op, {x, w, b, net.numbers(in, {input_zp}), net.numbers(weight, {weight_zp})},
+                  {{"pad", c.pad}, {"stride", c.stride}, {"dilation", c.dilation},
+                   {"acc_type", is_float(in) ? DType::f32 : DType::i32}, {"local_bound", false}});
+}
+
+std::string describe(const Case& c, std::uint32_t seed) {
+  return fmt::format("seed {}: {}x{}x{} kernel {} pad {} stride {} dilation {} to {} channels", seed, c.batch,
+                     to_string(Shape(c.size)), c.in_channels, to_string(Shape(c.kernel)), to_string(Shape(c.pad)),
+                     to_string(Shape(c.stride)), to_string(Shape(c.dilation)), c.out_channels);
+}
+
+ValueId clamp(Net& net, ValueId x, std::int64_t low, std::int64_t high) {
+  return net.node("clamp", {x}, {{"min_val", low}, {"max_val", high}, {"nan_mode", std::string("propagate")}});
+}
+
+TEST(Convolution, I8WithEveryTail) {
+  for (std::uint32_t seed = 0; seed < 160; ++seed) {
+    Net net(seed);
+    const Case c = random_case(net, seed % 8 == 7 ? 3 : 2);
+    const bool zero = seed % 5 == 0;
+    ValueId v = convolution(net, c, DType::i8, seed % 9 == 4 ? DType::i4 : DType::i8, DType::i32, zero ? 0 : net.integer(-128, 127),
+                            seed % 6 == 5 && seed % 9 != 4 ? net.integer(-128, 127) : 0);
+    const Shape shape = net.graph[v].type.shape;
+    switch (seed % 7) {
+      case 0: break;  // the sums themselves
+      case 1: v = net.rescale(v, DType::i8, 38, 46, true, 0, -11); break;
+      case 2: v = clamp(net, net.rescale(v, DType::i8, 40, 44, false, 0, 3), -20, 110); break;
+      case 3: v = net.node("table", {net.rescale(v, DType::i8, 38, 46, true, 0, 7), net.constant(DType::i8, {256}, -128, 127)}); break;
+      case 4: {  // a residual sum
+        const ValueId a = net.rescale(net.rescale(v, DType::i8, 38, 46, true, 0, 7), DType::i32, 11, 12, false, 7);
+        const ValueId b = net.rescale(net.input(DType::i8, shape, -128, 127), DType::i32, 11, 12, false, -4);
+        v = clamp(net, net.rescale(net.node("add", {a, b}), DType::i8, 49, 50, false, 0, 1), -100, 100);
+        break;
+      }
+      case 5: v = net.rescale(v, DType::i16, 36, 40, true, 0, 0); break;
+      case 6: v = net.rescale(v, DType::i8, 40, 44, false, 0, 3, "double_round"); break;
+    }
+    net.output(v);
+    expect_as_interpreted(net, {}, describe(c, seed), "conv_i8");
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(Convolution, F32WithEveryTail) {
+  for (std::uint32_t seed = 1000; seed < 1120; ++seed) {
+    Net net(seed);
+    const Case c = random_case(net, seed % 8 == 7 ? 3 : 2);
+    ValueId v = convolution(net, c, DType::f32, DType::f32, DType::f32);
+    const Shape shape = net.graph[v].type.shape;
+    switch (seed % 5) {
+      case 0: break;
+      case 1: v = net.node("clamp", {v}, {{"min_val", -0.5}, {"max_val", 0.75}, {"nan_mode", std::string("propagate")}}); break;
+      case 2: v = net.node("mul", {v, net.node("sigmoid", {v}), net.zero(DType::i8)}); break;
+      case 3: v = net.node("add", {net.input(DType::f32, shape, -1, 1), v}); break;
+      case 4: v = net.node("clamp", {v}, {{"min_val", -0.5}, {"max_val", 0.75}, {"nan_mode", std::string("ignore")}}); break;
+    }
+    net.output(v);
+    expect_as_interpreted(net, {2e-5, 2e-5}, describe(c, seed), seed % 5 == 2 ? "" : "conv_f32");
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+// A value that somebody else reads, or wants to see, stays a value.
+TEST(Convolution, SharedAndObservedValuesAreNotFusedAway) {
+  Net net;
+  const Case c{1, 8, 16, {6, 6}, {3, 3}, {1, 1, 1, 1}, {1, 1}, {1, 1}};
+  const ValueId sums = convolution(net, c, DType::i8, DType::i8, DType::i32, 3);
+  const ValueId a = net.rescale(sums, DType::i8, 40, 42, true), b = net.rescale(a, DType::i32, 10, 11, false);
+  net.output(b);
+  net.output(sums);
+  expect_as_interpreted(net);
+  net.graph.outputs = {b};
+  expect_as_interpreted(net, {}, "", "conv_i8");
+  auto program = cpu::Program::compile(net.graph, {.threads = 1, .observed = {a}});
+  ASSERT_TRUE(program.ok());
+  int seen = 0;
+  const cpu::Observer observer = [&](ValueId v, const TensorView&) { seen += v == a; };
+  ASSERT_TRUE(program->run(net.inputs, &observer).ok());
+  EXPECT_EQ(seen, 1);
+}
+
+// Weights that are computed, not constant, are left to the row's own evaluation.
+TEST(Convolution, ComputedWeights) {
+  Net net;
+  const ValueId x = net.input(DType::f32, {1, 5, 5, 3}, -1, 1), w = net.input(DType::f32, {4, 3, 3, 3}, -1, 1);
+  const ValueId b = net.constant(DType::f32, {4}, -1, 1), z = net.zero(DType::f32);
+  net.output(net.node("conv2d", {x, w, b, z, z},
+                      {{"pad", std::vector<std::int64_t>{1, 1, 1, 1}}, {"stride", std::vector<std::int64_t>{1, 1}},
+                       {"dilation", std::vector<std::int64_t>{1, 1}}, {"acc_type", DType::f32}, {"local_bound", false}}));
+  expect_as_interpreted(net, {1e-5, 1e-5});
+}
+
+}  // namespace
+}  // namespace tosaic::test
