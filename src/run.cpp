@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running artifacts: a .tosa on either executor, a .pte through the runtime, a .pt2 as lowered float TOSA.
+#include <fmt/format.h>
+#include <chrono>
+#include <filesystem>
+
+#include "cpu/cpu.h"
+#include "formats/npy/npy.h"
+#include "formats/pte/pte_file.h"
+#include "formats/tosa/tosa_file.h"
+#include "interp/interp.h"
+#include "lower/lower.h"
+#include "message.h"
+#include "normalise/normalise.h"
+#include "ops/tosa_op.h"
+#include "read/pt2.h"
+#include "runtime/method.h"
+#include "tidy/tidy.h"
+
+namespace tosaic {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+// Something loaded that turns inputs into outputs, again and again.
+struct Runnable {
+  std::vector<TensorType> inputs;
+  std::vector<Tensor> default_inputs;  // used when none are given
+  std::function<Result<std::vector<Tensor>>(const std::vector<Tensor>&)> run;
+};
+
+Result<Runnable> runnable_graph(Graph graph, const RunRequest& request) {
+  Runnable r;
+  for (ValueId v : graph.inputs) r.inputs.push_back(graph[v].type);
+  if (request.executor == "interp") {
+    auto shared = std::make_shared<Graph>(std::move(graph));
+    r.run = [shared](const std::vector<Tensor>& inputs) { return interp::run(*shared, inputs); };
+    return r;
+  }
+  TOSAIC_TRY(cpu::Program program, cpu::Program::compile(graph, {.threads = request.threads, .observed = {}}));
+  auto shared = std::make_shared<cpu::Program>(std::move(program));
+  r.run = [shared](const std::vector<Tensor>& inputs) { return shared->run(inputs); };
+  return r;
+}
+
+Result<Runnable> load_tosa(const Bytes& file, const RunRequest& request) {
+  TOSAIC_TRY(Graph graph, tosa_file::read(file, request.program));
+  TOSAIC_CHECK(tosa::verify_graph(graph, tosa::Spec::everything()));
+  return runnable_graph(std::move(graph), request);
+}
+
+Result<Runnable> load_pt2(const Bytes& file, const RunRequest& request, const Sink& sink) {
+  TOSAIC_TRY(ExportedProgram program, read_pt2(file, request.program, sink));
+  if (program.methods.size() != 1) return error("model.methods", "the archive holds several models, one is expected").at({request.program, 0, ""});
+  TOSAIC_TRY(Graph graph, normalise(std::move(program.methods[0].graph), {.fold_quantisation = false}, sink));
+  TOSAIC_TRY(Lowered lowered, lower(graph));
+  tidy(lowered.graph);
+  TOSAIC_TRY(Runnable r, runnable_graph(std::move(lowered.graph), request));
+  if (!program.methods[0].sample_inputs.empty()) r.default_inputs = program.methods[0].sample_inputs[0];
+  return r;
+}
+
+Result<Runnable> load_pte(const Bytes& file, const RunRequest& request) {
+  TOSAIC_TRY(pte::Program program, pte::read(file, request.program));
+  runtime::Options options;
+  options.threads = request.threads;
+  options.interpret = request.executor == "interp";
+  options.file = request.program;
+  TOSAIC_TRY(runtime::Method method, runtime::Method::load(program, request.method, options));
+  auto shared = std::make_shared<runtime::Method>(std::move(method));
+  Runnable r;
+  r.inputs = shared->input_types();
+  r.run = [shared](const std::vector<Tensor>& inputs) { return shared->run(inputs); };
+  return r;
+}
+
+Result<Runnable> load(const RunRequest& request, const Sink& sink) {
+  TOSAIC_TRY(Bytes file, map_file(request.program));
+  std::string_view head = file.text().substr(0, 16);
+  if (head.size() >= 8 && head.substr(4, 4) == "TOSA") return load_tosa(file, request);
+  if (head.size() >= 8 && head.substr(4, 2) == "ET") return load_pte(file, request);
+  if (head.starts_with("PK")) return load_pt2(file, request, sink);
+  return error("run.unknown-format", request.program + " is neither a .pte, a .tosa nor a .pt2").at({request.program, 0, ""});
+}
+
+Result<std::vector<Tensor>> inputs_for(const Runnable& program, const RunRequest& request) {
+  std::vector<Tensor> inputs;
+  if (request.inputs.empty()) {
+    if (!program.default_inputs.empty()) return program.default_inputs;
+    for (const TensorType& type : program.inputs) inputs.push_back({type, Bytes::of(std::vector<std::byte>(type.storage_bytes()))});
+    return inputs;
+  }
+  if (request.inputs.size() != program.inputs.size())
+    return error("run.input-count", fmt::format("{} inputs are given, {} takes {}", request.inputs.size(), request.program, program.inputs.size()))
+        .hint("give --input FILE.npy once per input, in order; `tosaic inspect` lists them");
+  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
+    TOSAIC_TRY(Bytes file, map_file(request.inputs[i]));
+    TOSAIC_TRY(Tensor tensor, npy::read(file, request.inputs[i]));
+    const TensorType& wanted = program.inputs[i];
+    // NumPy has no 4-bit and 48-bit integers: int8 and int64 hold them.
+    const bool same = tensor.type.dtype == wanted.dtype || (storage_size(tensor.type.dtype) == storage_size(wanted.dtype) && is_integer(tensor.type.dtype) && is_integer(wanted.dtype) && (wanted.dtype == DType::i4 || wanted.dtype == DType::i48));
+    if (!same || tensor.type.shape.dims() != wanted.shape.dims())
+      return error("run.input-type", fmt::format("input {} is {}, the program takes {}", i, to_string(tensor.type), to_string(wanted.with(std::optional<Scales>{}))))
+          .at({request.inputs[i], 0, ""});
+    inputs.push_back({wanted, tensor.data});
+  }
+  return inputs;
+}
+
+Result<RunOutcome> try_run(const RunRequest& request, const MessageSink& sink) {
+  RunOutcome outcome;
+  auto begin = Clock::now();
+  TOSAIC_TRY(Runnable program, load(request, to_messages(sink)));
+  outcome.load_seconds = since(begin);
+  TOSAIC_TRY(std::vector<Tensor> inputs, inputs_for(program, request));
+  std::vector<Tensor> outputs;
+  for (int i = request.repeat > 1 ? -1 : 0; i < request.repeat; ++i) {
+    auto start = Clock::now();
+    TOSAIC_TRY(outputs, program.run(inputs));
+    if (i >= 0) outcome.run_seconds.push_back(since(start));
+  }
+  auto plain = [](const TensorType& t) { return to_string(t.with(std::optional<Scales>{})); };
+  for (const TensorType& t : program.inputs) outcome.input_types.push_back(plain(t));
+  for (const Tensor& t : outputs) outcome.output_types.push_back(plain(t.type));
+  if (!request.output_dir.empty()) {
+    std::error_code failure;
+    std::filesystem::create_directories(request.output_dir, failure);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      std::string path = (std::filesystem::path(request.output_dir) / fmt::format("output_{}.npy", i)).string();
+      Bytes file = npy::write(outputs[i]);
+      TOSAIC_CHECK(write_file(path, file.data(), file.size()));
+      outcome.written.push_back(path);
+    }
+  }
+  return outcome;
+}
+
+}  // namespace
+
+RunOutcome run(const RunRequest& request, const MessageSink& sink) {
+  auto result = try_run(request, sink);
+  if (result.ok()) return *std::move(result);
+  RunOutcome failed;
+  failed.error = to_message(result.error());
+  return failed;
+}
+
+}  // namespace tosaic
