@@ -82,9 +82,12 @@ class Interpreter {
       content[v] = {std::move(type), Bytes(memory, memory.get(), bytes)};
     }
     const tosa::RunRegion region = [this](const Graph& body, std::vector<Tensor> operands) {
-      return run(body, std::move(operands));
+      return this->run(body, std::move(operands));
     };
-    return op->eval({tosa::View(graph, node), in, out, &region, &variables_});
+    const tosa::View view(graph, node);
+    const tosa::Run run{view, in, out, &region, &variables_};
+    TOSAIC_CHECK(tosa::check_run_time_operands(run));
+    return op->eval(run);
   }
 
   const bool precise_;

@@ -152,5 +152,8 @@ const Op* by_schema_number(std::uint16_t n);
 // operands, attributes, ranks, types (with the feature that would admit them), constants, ERROR_IF, level.
 Check verify_node(const View& view, const Spec& spec);
 Status verify_graph(const Graph& graph, const Spec& spec);
+// With EXT-DYNAMIC, zero points, shapes and the like may be known only when the program runs: holds their values to
+// the same ERROR_IFs, and the outputs' shapes to what they imply. To be called before eval; free for other nodes.
+Status check_run_time_operands(const Run& run);
 
 }  // namespace tosaic::tosa
