@@ -2,6 +2,7 @@
 #include "ir/graph.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace tosaic {
 
@@ -89,6 +90,21 @@ void drop_dead(Graph& graph) {
     if (s.input != no_value) s.input = renumbered[s.input];
     if (s.output != no_value) s.output = renumbered[s.output];
   }
+}
+
+void make_names_unique(Graph& graph) {
+  std::unordered_set<std::string> taken;
+  std::vector<char> done(graph.values.size(), 0);
+  auto settle = [&](ValueId v) {
+    if (v == no_value || done[v]) return;
+    done[v] = 1;
+    std::string name = graph[v].name;
+    for (int n = 1; !taken.insert(name).second; ++n) name = graph[v].name + "_" + std::to_string(n);
+    graph[v].name = name;
+  };
+  for (ValueId v : graph.inputs) settle(v);
+  for (ValueId v : graph.outputs) settle(v);
+  for (ValueId v = 0; v < graph.values.size(); ++v) settle(v);
 }
 
 }  // namespace tosaic

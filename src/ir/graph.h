@@ -4,6 +4,7 @@
 // Nodes stand in topological order. A value is a graph input, a constant, or one node's output.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -86,13 +87,13 @@ struct State {
 
 struct Graph {
   std::string name = "main";
-  std::vector<Value> values;
+  std::deque<Value> values;  // a deque: references to values stay good while a graph grows
   std::vector<Node> nodes;
   std::vector<ValueId> inputs, outputs;
   std::vector<State> states;
 
-  ValueId add_value(std::string name, TensorType type, Bytes constant = {}) {
-    values.push_back({std::move(name), std::move(type), std::move(constant)});
+  ValueId add_value(std::string value_name, TensorType type, Bytes constant = {}) {
+    values.push_back({std::move(value_name), std::move(type), std::move(constant)});
     return static_cast<ValueId>(values.size() - 1);
   }
   Value& operator[](ValueId id) { return values[id]; }
@@ -104,6 +105,9 @@ std::vector<std::int32_t> producers(const Graph& graph);
 std::vector<std::vector<std::uint32_t>> consumers(const Graph& graph);
 // Drops nodes whose outputs nobody needs and the values that then belong to nobody.
 void drop_dead(Graph& graph);
+
+// Gives later values of the same name a suffix; inputs and outputs keep theirs.
+void make_names_unique(Graph& graph);
 
 // How much of a constant's data the text holds. `all` parses back; `brief` is for people: long constants
 // show their size and hash only.

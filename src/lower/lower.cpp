@@ -24,7 +24,17 @@ std::vector<TensorType> output_types(const Graph& graph, const Node& node) {
 
 }  // namespace
 
+std::vector<char> used_values(const Graph& graph) {
+  std::vector<char> used(graph.values.size(), 0);
+  for (const Node& node : graph.nodes)
+    for (ValueId v : node.inputs)
+      if (v != no_value) used[v] = 1;
+  for (ValueId v : graph.outputs) used[v] = 1;
+  return used;
+}
+
 Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
+  const std::vector<char> used = used_values(aten);
   Lowered lowered;
   Graph& out = lowered.graph;
   out.name = aten.name;
@@ -43,7 +53,7 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
     try {
       Vals results = lower_node(builder, node, std::move(operands), output_types(aten, node));
       for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-        if (node.outputs[i] == no_value) continue;
+        if (node.outputs[i] == no_value || !used[node.outputs[i]]) continue;
         if (i >= results.size())
           return located(error("lower.missing-result", fmt::format("result {} of {} cannot be expressed in TOSA", i, node.op)), node.loc);
         const Value& declared = aten[node.outputs[i]];
@@ -64,10 +74,11 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
       if (v != no_value && lowered.of[v] != no_value && !out[lowered.of[v]].is_constant() && named.insert(lowered.of[v]).second)
         out[lowered.of[v]].name = aten[v].name;
   for (ValueId v : aten.outputs) out.outputs.push_back(carried(v));
+  make_names_unique(out);
   return lowered;
 }
 
-Status can_lower(const Graph& aten, const Node& node, const tosa::Spec& spec) {
+Status can_lower(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec& spec) {
   Graph scratch;
   Builder builder(scratch, &spec);
   builder.fold(false);
@@ -77,11 +88,15 @@ Status can_lower(const Graph& aten, const Node& node, const tosa::Spec& spec) {
     if (v == no_value) operands.push_back(std::nullopt);
     else operands.emplace_back(Val(&builder, scratch.add_value("operand." + std::to_string(operands.size()), aten[v].type, aten[v].constant)));
   }
+  if (node.op.starts_with("quantized_decomposed.") && !spec.has(tosa::Feature::pro_fp))
+    return located(error("target.conversion", fmt::format("{} is the border between float and integer tensors", node.op))
+                       .note("conversion between float and integers, outside an integer delegate"),
+                   node.loc);
   try {
     auto declared = output_types(aten, node);
     Vals results = lower_node(builder, node, std::move(operands), declared);
     for (std::size_t i = 0; i < declared.size(); ++i)
-      if (node.outputs[i] != no_value && (i >= results.size() || results[i].dtype() != declared[i].dtype))
+      if (node.outputs[i] != no_value && used[node.outputs[i]] && (i >= results.size() || results[i].dtype() != declared[i].dtype))
         return located(error("target.unsupported", fmt::format("{} gives {} as result {}, the program says {}", node.op,
                                                                i < results.size() ? to_string(results[i].type()) : "nothing", i,
                                                                to_string(declared[i]))), node.loc);

@@ -23,7 +23,9 @@ struct Lowered {
 Result<Lowered> lower(const Graph& aten, const LowerOptions& options = {});
 
 // Lowers one node by itself, memory-free, and checks every TOSA node that it becomes against the spec: the
-// answer to "can the target take this node", and if not the first reason.
-Status can_lower(const Graph& aten, const Node& node, const tosa::Spec& spec);
+// answer to "can the target take this node", and if not the first reason. `used[v]`: somebody reads value v;
+// results that nobody reads need no lowering (max_pool2d_with_indices for its maxima alone).
+Status can_lower(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec& spec);
+std::vector<char> used_values(const Graph& graph);
 
 }  // namespace tosaic

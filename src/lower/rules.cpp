@@ -89,7 +89,7 @@ struct IntegerForm {
         narrow &= v->dtype() == DType::i8;
       }
     bool joins_constant = std::any_of(found.schema->arguments.begin(), found.schema->arguments.end(), [](const SchemaArgument& a) {
-      return a.type.starts_with("Scalar") && a.name != "alpha";
+      return (a.type == "Scalar" || a.type == "Scalar?") && a.name != "alpha";
     });
     bool mixed = std::any_of(operands.begin(), operands.end(), [](const auto& v) { return v && is_real(v->type()); });
     if (tensors == 1 && !joins_constant && !mixed) {  // a reduction: plain codes leave the most room to add up

@@ -78,9 +78,9 @@ void fold_batch_norm(Graph& graph) {
     for (int i = axis + 1; i < weight.type.rank(); ++i) inner *= weight.type.shape[i];
     auto old = weight.constant.as<float>();
     std::vector<float> scaled(old.size());
-    for (std::size_t i = 0; i < old.size(); ++i) {
-      auto c = static_cast<std::size_t>(static_cast<std::int64_t>(i) / inner % channels);
-      scaled[i] = static_cast<float>(old[i] * affine->gain[c]);
+    for (std::size_t i = 0, run = 0; i < old.size(); ++run) {  // runs of `inner` weights of one channel
+      const double gain = affine->gain[run % static_cast<std::size_t>(channels)];
+      for (const std::size_t end = i + static_cast<std::size_t>(inner); i < end; ++i) scaled[i] = static_cast<float>(old[i] * gain);
     }
     std::vector<float> bias(static_cast<std::size_t>(channels));
     auto old_bias = has_bias ? reals(graph[conv.inputs[2]]) : std::vector<double>(bias.size(), 0.0);

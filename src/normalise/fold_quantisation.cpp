@@ -52,6 +52,17 @@ Scales trimmed(Scales s, DType type) {
   return s;
 }
 
+Bytes quantised_constant(const Value& x, const TensorType& type) {
+  const auto codes = codes_of(type);
+  std::vector<std::int64_t> result;
+  for (float v : x.constant.as<float>()) {
+    double code = std::nearbyint(static_cast<double>(v) / type.scales->scale[0]) + static_cast<double>(type.scales->zero_point[0]);
+    if (std::isnan(code)) code = static_cast<double>(type.scales->zero_point[0]);
+    result.push_back(static_cast<std::int64_t>(std::clamp(code, static_cast<double>(codes.lowest), static_cast<double>(codes.highest))));
+  }
+  return constant_bytes(type.dtype, result);
+}
+
 bool foldable(DType type) { return type == DType::i8 || type == DType::i16 || type == DType::i32; }
 
 // Scales flow through calls that hand on their input's codes, in both directions.
@@ -125,6 +136,11 @@ Status fold_quantisation(Graph& graph) {
     if (!scales || !foldable(graph[codes].type.dtype)) continue;
     TensorType type = graph[codes].type.with(trimmed(*scales, graph[codes].type.dtype));
     graph[codes].type = type;
+    if (graph[x].is_constant() && graph[x].type.dtype == DType::f32) {
+      graph[codes].constant = quantised_constant(graph[x], type);
+      node.op.clear();
+      continue;
+    }
     if (graph[x].type.quantised()) {  // codes to codes: a change of scale, which an identity with two types expresses
       if (graph[x].type == type) given[codes] = x;
       else { node.op = "aten.alias.default"; node.attrs = {}; node.inputs.resize(1); }
@@ -142,6 +158,7 @@ Status fold_quantisation(Graph& graph) {
     given[codes] = x;
   }
   for (ValueId& v : graph.outputs) v = given[v];
+  std::erase_if(graph.nodes, [](const Node& n) { return n.op.empty(); });
   // Readers that came before their quantise in the list (none in a topological order) need no second look.
   drop_dead(graph);
   spread_scales(graph);

@@ -151,14 +151,14 @@ class Builder {
 
   // ---- quantised types
   // Changes codes to another dtype/scale/zero point with one RESCALE; no node when the types agree.
-  Val rescale(Val x, const TensorType& to);
+  Val rescale(Val x, TensorType to);
   // The same elements under another type of the same dtype and shape (other scales, or none).
-  Val relabelled(Val x, const TensorType& type) { return retyped(tosa("identity", {x}), type); }
+  Val relabelled(Val x, TensorType type) { return retyped(tosa("identity", {x}), std::move(type)); }
   // The integers of x as i32 with zero point 0 and the same scale (for `product`, comparisons, reductions).
   Val as_i32(Val x);
   // real = f(real), as one TABLE from x's codes to `to`'s. f maps a list of reals element by element.
   using Function = std::function<std::vector<double>(const std::vector<double>&)>;
-  Val table(Val x, const TensorType& to, const Function& f);
+  Val table(Val x, TensorType to, const Function& f);
 
  private:
   friend class Val;

@@ -18,7 +18,7 @@ Val Builder::zero_point(Val x) {
   return filled(zero, x.dtype(), Shape{1});
 }
 
-Val Builder::rescale(Val x, const TensorType& to) {
+Val Builder::rescale(Val x, TensorType to) {
   const TensorType from = x.type();
   if (from.dtype == to.dtype && from.scales == to.scales) return x;
   if (!from.quantised() || !to.quantised() || !to.scales->per_tensor())
@@ -102,7 +102,7 @@ Val Builder::as_i32(Val x) {
   return rescale(x, {DType::i32, x.shape(), Scales{{s.scale[0]}, {0}}});
 }
 
-Val Builder::table(Val x, const TensorType& to, const Function& f) {
+Val Builder::table(Val x, TensorType to, const Function& f) {
   if (!x.type().quantised() || !to.quantised())
     refuse("quantise.table-types", fmt::format("a table from {} to {}", to_string(x.type()), to_string(to)));
   const Scales t = *to.scales;

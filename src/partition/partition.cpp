@@ -12,16 +12,16 @@
 namespace tosaic {
 namespace {
 
-// What the answer depends on: the call, its types, and which operands are constant.
-std::string question(const Graph& graph, const Node& node) {
+// What the answer depends on: the call, its types, which operands are constant and which results are read.
+std::string question(const Graph& graph, const Node& node, const std::vector<char>& used) {
   Graph one;
   Node copy = node;
   copy.loc = nullptr;
   auto take = [&](ValueId& v) {
     if (v == no_value) return;
     TensorType type = graph[v].type;
-    bool constant = graph[v].is_constant();
-    v = one.add_value(fmt::format("{}{}", constant ? "c" : "v", one.values.size()), type);
+    const char* kind = graph[v].is_constant() ? "c" : used[v] ? "v" : "u";
+    v = one.add_value(fmt::format("{}{}", kind, one.values.size()), type);
   };
   for (ValueId& v : copy.inputs) take(v);
   for (ValueId& v : copy.outputs) take(v);
@@ -33,11 +33,12 @@ std::string question(const Graph& graph, const Node& node) {
 
 std::vector<Placement> place(const Graph& graph, const tosa::Spec& spec) {
   std::unordered_map<std::string, Status> answers;
+  const std::vector<char> used = used_values(graph);
   std::vector<Placement> placements(graph.nodes.size());
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
-    auto [it, fresh] = answers.try_emplace(question(graph, node));
-    if (fresh) it->second = can_lower(graph, node, spec);
+    auto [it, fresh] = answers.try_emplace(question(graph, node, used));
+    if (fresh) it->second = can_lower(graph, node, used, spec);
     if (it->second.ok()) {
       placements[n].region = 0;
     } else {

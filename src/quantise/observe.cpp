@@ -10,18 +10,26 @@ constexpr double smallest_scale = 1.0 / 65536;  // keeps constant-zero tensors r
 }
 
 Range range_of_elements(const TensorView& tensor) {
-  Range range;
   if (tensor.type.dtype == DType::f32) {
+    // Independent lanes, so that it vectorises without reassociation; a comparison with NaN keeps the bound.
+    constexpr std::size_t lanes = 32;
+    float low[lanes] = {}, high[lanes] = {};
     auto x = tensor.as<float>();
-    float low = 0, high = 0;
-    bool strange = false;
-    for (float v : x) {  // branch-free, so that it vectorises; NaN and infinity take the slow way below
-      low = v < low ? v : low;
-      high = v > high ? v : high;
+    std::size_t i = 0;
+    for (; i + lanes <= x.size(); i += lanes)
+      for (std::size_t k = 0; k < lanes; ++k) {
+        low[k] = x[i + k] < low[k] ? x[i + k] : low[k];
+        high[k] = x[i + k] > high[k] ? x[i + k] : high[k];
+      }
+    Range range;
+    for (; i < x.size(); ++i) range.include(x[i]);
+    for (std::size_t k = 0; k < lanes; ++k) {
+      range.include(low[k]);
+      range.include(high[k]);
     }
-    strange = std::isinf(low) || std::isinf(high);
-    if (!strange) return {low, high};
+    if (std::isfinite(range.lowest) && std::isfinite(range.highest)) return range;
   }
+  Range range;  // with infinities about, element by element
   const auto n = static_cast<std::size_t>(tensor.type.shape.elements());
   for (std::size_t i = 0; i < n; ++i) {
     double v = element_as_double(tensor.type.dtype, tensor.data, i);
@@ -35,16 +43,28 @@ void Histogram::add(const TensorView& tensor) {
   if (!(width > 0)) return;
   const auto low = static_cast<float>(range_.lowest);
   const auto per_unit = static_cast<float>(bins / width);
-  auto place = [&](float v) {
+  auto bin_of = [&](float v) {
     float at = (v - low) * per_unit;
-    if (!(at >= 0)) at = 0;  // NaN too
-    counts_[static_cast<std::size_t>(std::min(at, static_cast<float>(bins - 1)))]++;
+    at = at > 0 ? at : 0;  // NaN too
+    return static_cast<std::size_t>(static_cast<std::int32_t>(at < bins - 1 ? at : bins - 1));
   };
   if (tensor.type.dtype == DType::f32) {
-    for (float v : tensor.as<float>()) place(v);
+    // Four tables in turn: equal neighbours (zeros after relu) would otherwise wait for each other.
+    std::vector<std::uint32_t> tables(4 * bins, 0);
+    auto x = tensor.as<float>();
+    std::size_t i = 0;
+    for (; i + 4 <= x.size(); i += 4) {
+      ++tables[bin_of(x[i])];
+      ++tables[bins + bin_of(x[i + 1])];
+      ++tables[2 * bins + bin_of(x[i + 2])];
+      ++tables[3 * bins + bin_of(x[i + 3])];
+    }
+    for (; i < x.size(); ++i) ++tables[bin_of(x[i])];
+    for (std::size_t b = 0; b < bins; ++b)
+      counts_[b] += std::uint64_t{tables[b]} + tables[bins + b] + tables[2 * bins + b] + tables[3 * bins + b];
   } else {
     const auto n = static_cast<std::size_t>(tensor.type.shape.elements());
-    for (std::size_t i = 0; i < n; ++i) place(static_cast<float>(element_as_double(tensor.type.dtype, tensor.data, i)));
+    for (std::size_t i = 0; i < n; ++i) ++counts_[bin_of(static_cast<float>(element_as_double(tensor.type.dtype, tensor.data, i)))];
   }
 }
 
@@ -107,34 +127,42 @@ Scales symmetric_scales(double largest, DType dtype) {
 
 Tensor quantised_weight(const Tensor& weight, int axis) {
   const Shape& shape = weight.type.shape;
-  const std::int64_t channels = axis < 0 ? 1 : shape[axis];
-  std::int64_t inner = 1;
-  for (int i = axis + 1; axis >= 0 && i < shape.rank(); ++i) inner *= shape[i];
-  if (axis < 0) inner = std::max<std::int64_t>(shape.elements(), 1);
   const auto n = static_cast<std::size_t>(shape.elements());
-  auto channel_of = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<std::int64_t>(i) / inner % channels); };
-  std::vector<double> largest(static_cast<std::size_t>(channels), 0);
-  auto element = [&](std::size_t i) {
-    return weight.type.dtype == DType::f32 ? static_cast<double>(weight.data.as<float>()[i])
-                                           : element_as_double(weight.type.dtype, weight.data.data(), i);
+  Bytes floats = weight.type.dtype == DType::f32 ? weight.data : converted({weight.type, weight.data.data()}, DType::f32);
+  const float* w = floats.as<float>().data();
+  // The weight as [outer, channels, inner].
+  const std::size_t channels = axis < 0 ? 1 : static_cast<std::size_t>(shape[axis]);
+  std::size_t inner = axis < 0 ? n : 1;
+  for (int i = axis + 1; axis >= 0 && i < shape.rank(); ++i) inner *= static_cast<std::size_t>(shape[i]);
+  const std::size_t outer = n == 0 ? 0 : n / (channels * inner);
+  auto each_channel = [&](auto&& f) {  // f(channel, first element, end)
+    for (std::size_t o = 0; o < outer; ++o)
+      for (std::size_t c = 0; c < channels; ++c) f(c, (o * channels + c) * inner, (o * channels + c + 1) * inner);
   };
-  for (std::size_t i = 0; i < n; ++i)
-    if (double v = std::fabs(element(i)); std::isfinite(v)) largest[channel_of(i)] = std::max(largest[channel_of(i)], v);
+  std::vector<float> largest(channels, 0);
+  each_channel([&](std::size_t c, std::size_t first, std::size_t end) {
+    for (std::size_t i = first; i < end; ++i) {
+      float v = std::fabs(w[i]);
+      if (v > largest[c] && std::isfinite(v)) largest[c] = v;
+    }
+  });
   Scales s{{}, {}};
-  std::vector<double> per_unit;
-  for (double l : largest) {
-    s.scale.push_back(std::max(static_cast<double>(static_cast<float>(l / 127)), 1e-12));
-    s.zero_point.push_back(0);
-    per_unit.push_back(1 / s.scale.back());
-  }
   s.axis = axis;
   s.lowest = -127;
   s.highest = 127;
-  std::vector<std::int8_t> codes(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    double code = std::nearbyint(element(i) * per_unit[channel_of(i)]);
-    codes[i] = static_cast<std::int8_t>(std::isnan(code) ? 0.0 : std::clamp(code, -127.0, 127.0));
+  for (float l : largest) {
+    s.scale.push_back(std::max(static_cast<double>(static_cast<float>(l / 127.0)), 1e-12));
+    s.zero_point.push_back(0);
   }
+  std::vector<std::int8_t> codes(n);
+  each_channel([&](std::size_t c, std::size_t first, std::size_t end) {
+    const double per_unit = 1 / s.scale[c];
+    for (std::size_t i = first; i < end; ++i) {
+      double code = std::nearbyint(w[i] * per_unit);
+      code = code > -127 ? code : std::isnan(code) ? 0 : -127;
+      codes[i] = static_cast<std::int8_t>(code < 127 ? code : 127);
+    }
+  });
   return {{DType::i8, shape, s}, Bytes::of(std::move(codes))};
 }
 

@@ -255,6 +255,7 @@ Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samp
   }
   quantise_weights(graph, plan, options.per_channel);
   drop_dead(graph);
+  make_names_unique(graph);
   return graph;
 }
 

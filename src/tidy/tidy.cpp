@@ -16,6 +16,7 @@ void tidy(Graph& graph) {
     changed |= share_equal(graph);
     drop_dead(graph);
   }
+  make_names_unique(graph);
 }
 
 }  // namespace tosaic
