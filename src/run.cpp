@@ -46,7 +46,9 @@ Result<Runnable> runnable_graph(Graph graph, const RunRequest& request) {
 
 Result<Runnable> load_tosa(const Bytes& file, const RunRequest& request) {
   TOSAIC_TRY(Graph graph, tosa_file::read(file, request.program));
-  TOSAIC_CHECK(tosa::verify_graph(graph, tosa::Spec::everything()));
+  tosa::Spec spec = tosa::Spec::everything();
+  if (request.level_8k) spec.level = tosa::level_8k;
+  TOSAIC_CHECK(tosa::verify_graph(graph, spec));
   return runnable_graph(std::move(graph), request);
 }
 

@@ -94,6 +94,7 @@ struct RunRequest {
   std::string output_dir;               // output_N.npy go here; empty: none written
   std::string executor = "cpu";         // "cpu" or "interp", the reference interpreter
   std::string method = "forward";       // of a .pte
+  bool level_8k = false;                // hold a .tosa to the limits of TOSA's level 8K
   int threads = 0;
   int repeat = 1;                       // runs, after one that warms up when more than one
 };

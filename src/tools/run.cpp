@@ -40,11 +40,13 @@ void print_json(const RunOutcome& outcome) {
 void add_run(CLI::App& app, Tool& tool) {
   auto* command = app.add_subcommand("run", "run a .pte, .tosa or .pt2 on this machine");
   auto request = std::make_shared<RunRequest>();
+  auto level = std::make_shared<std::string>("none");
   command->add_option("program", request->program, ".pte, .tosa or .pt2")->required();
   command->add_option("--input,-i", request->inputs, "a .npy file; once per input, in order")->allow_extra_args(false);
   command->add_option("--output-dir", request->output_dir, "folder for output_N.npy, made when missing");
   command->add_option("--executor", request->executor, "cpu, or interp: the reference interpreter")->check(CLI::IsMember({"cpu", "interp"}))->capture_default_str();
   command->add_option("--method", request->method, "method of a .pte")->capture_default_str();
+  command->add_option("--level", *level, "TOSA level whose limits a .tosa must hold")->check(CLI::IsMember({"none", "8k"}))->capture_default_str();
   command->add_option("--threads", request->threads, "0: all cores");
   command->add_option("--repeat", request->repeat, "timed runs, after one that warms up")->check(CLI::PositiveNumber);
   add_json(*command, tool);
@@ -54,6 +56,7 @@ void add_run(CLI::App& app, Tool& tool) {
       "  tosaic run net.tosa --input a.npy --input b.npy --executor interp --output-dir out/\n"
       "  tosaic run digits.pte --repeat 100");
   command->callback([=, &tool] {
+    request->level_8k = *level == "8k";
     RunOutcome outcome = run(*request, tool.sink());
     if (outcome.error) return tool.fail(*outcome.error);
     tool.json ? print_json(outcome) : print_text(*request, outcome);
