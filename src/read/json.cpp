@@ -16,7 +16,9 @@ const char* kind_of(const simdjson::dom::element& element) {
   switch (element.type()) {
     case element_type::ARRAY: return "a list";
     case element_type::OBJECT: return "an object";
-    case element_type::INT64: case element_type::UINT64: case element_type::DOUBLE: return "a number";
+    case element_type::INT64:
+    case element_type::UINT64:
+    case element_type::DOUBLE: return "a number";
     case element_type::STRING: return "a string";
     case element_type::BOOL: return "true or false";
     case element_type::NULL_VALUE: return "null";

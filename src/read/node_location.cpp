@@ -15,7 +15,8 @@ std::string_view trimmed(std::string_view s) {
 // Frames of PyTorch itself and of code that it generated ("<eval_with_key>.5") say nothing about the user's model.
 bool is_users_file(std::string_view file) {
   if (file.empty() || file.front() == '<' || file.starts_with("torch/")) return false;
-  for (std::string_view library : {"-packages/torch/", "-packages/torchao/", "/torch/nn/modules/", "/torch/export/", "/torch/_"})
+  for (std::string_view library :
+       {"-packages/torch/", "-packages/torchao/", "/torch/nn/modules/", "/torch/export/", "/torch/_"})
     if (file.find(library) != std::string_view::npos) return false;
   return true;
 }

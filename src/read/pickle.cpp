@@ -19,8 +19,7 @@ class Machine {
   explicit Machine(const Bytes& bytes) : data_(bytes.text()) {}
 
   Pickle run() {
-    while (step(byte())) {
-    }
+    while (step(byte())) {}
     pickle_.root = pop();
     return std::move(pickle_);
   }
@@ -30,7 +29,8 @@ class Machine {
 
   std::string_view bytes(std::uint64_t count) {
     if (count > data_.size() - at_)
-      fail("pickle.truncated", fmt::format("{} bytes are wanted at offset {} of a pickle of {}", count, at_, data_.size()));
+      fail("pickle.truncated",
+           fmt::format("{} bytes are wanted at offset {} of a pickle of {}", count, at_, data_.size()));
     auto piece = data_.substr(at_, count);
     at_ += count;
     return piece;
@@ -49,7 +49,9 @@ class Machine {
     at_ = end + 1;
     return text;
   }
-  [[noreturn]] void bad(const char* why) { fail("pickle.bad", fmt::format("at offset {} of the pickle: {}", at_, why)); }
+  [[noreturn]] void bad(const char* why) {
+    fail("pickle.bad", fmt::format("at offset {} of the pickle: {}", at_, why));
+  }
 
   PickleRef add(Value value) {
     if (pickle_.values.size() >= max_values) bad("more values than any list of inputs needs");
@@ -133,12 +135,17 @@ class Machine {
   bool step(std::uint8_t opcode) {
     switch (opcode) {
       case '.': return false;
-      case 0x80: byte(); break;              // PROTO
-      case 0x95: bytes(8); break;            // FRAME
+      case 0x80: byte(); break;    // PROTO
+      case 0x95: bytes(8); break;  // FRAME
       case '(': marks_.push_back(stack_.size()); break;
       case '0': pop(); break;
       case '1': pop_to_mark(); break;
-      case '2': { PickleRef top = pop(); stack_.push_back(top); push_reference(top); break; }
+      case '2': {
+        PickleRef top = pop();
+        stack_.push_back(top);
+        push_reference(top);
+        break;
+      }
       case 'N': push(Value{}); break;
       case 0x88: push(Value::boolean, 1); break;
       case 0x89: push(Value::boolean, 0); break;
@@ -156,16 +163,25 @@ class Machine {
         push(std::move(v));
         break;
       }
-      case 'X': case 'T': case 'B': push_text(Value::text, bytes(little_endian(4))); break;
-      case 0x8c: case 'U': case 'C': push_text(Value::text, bytes(byte())); break;
-      case 0x8d: case 0x8e: push_text(Value::text, bytes(little_endian(8))); break;
+      case 'X':
+      case 'T':
+      case 'B': push_text(Value::text, bytes(little_endian(4))); break;
+      case 0x8c:
+      case 'U':
+      case 'C': push_text(Value::text, bytes(byte())); break;
+      case 0x8d:
+      case 0x8e: push_text(Value::text, bytes(little_endian(8))); break;
       case ')': push_items(Value::tuple, {}); break;
       case 't': push_items(Value::tuple, pop_to_mark()); break;
-      case 0x85: case 0x86: case 0x87: push_items(Value::tuple, pop_last(opcode - 0x84u)); break;
+      case 0x85:
+      case 0x86:
+      case 0x87: push_items(Value::tuple, pop_last(opcode - 0x84u)); break;
       case ']': push_items(Value::list, {}); break;
       case 'l': push_items(Value::list, pop_to_mark()); break;
       case 'a': extend(pop_last(1)); break;
-      case 'e': case 'u': case 0x90: extend(pop_to_mark()); break;
+      case 'e':
+      case 'u':
+      case 0x90: extend(pop_to_mark()); break;
       case '}': push_items(Value::dict, {}); break;
       case 'd': push_items(Value::dict, pop_to_mark()); break;
       case 's': extend(pop_last(2)); break;
@@ -181,8 +197,17 @@ class Machine {
         push_text(Value::global, pickle_[names[0]].text_value + "." + pickle_[names[1]].text_value);
         break;
       }
-      case 'R': case 0x81: { auto both = pop_last(2); push_call(both[0], both[1]); break; }
-      case 0x92: { auto three = pop_last(3); push_call(three[0], three[1]); break; }  // NEWOBJ_EX
+      case 'R':
+      case 0x81: {
+        auto both = pop_last(2);
+        push_call(both[0], both[1]);
+        break;
+      }
+      case 0x92: {
+        auto three = pop_last(3);
+        push_call(three[0], three[1]);
+        break;
+      }                        // NEWOBJ_EX
       case 'b': pop(); break;  // BUILD: the object's attributes, which no plain tensor has
       case 'Q': {
         Value v;
@@ -196,7 +221,10 @@ class Machine {
       case 0x94: store(memo_.size()); break;  // MEMOIZE
       case 'h': recall(byte()); break;
       case 'j': recall(little_endian(4)); break;
-      default: fail("pickle.unknown-opcode", fmt::format("opcode {:#04x} at offset {} of the pickle is not one that torch.save writes", opcode, at_ - 1));
+      default:
+        fail("pickle.unknown-opcode",
+             fmt::format("opcode {:#04x} at offset {} of the pickle is not one that torch.save writes", opcode,
+                         at_ - 1));
     }
     return true;
   }
@@ -214,9 +242,7 @@ class Machine {
 Result<Pickle> read_pickle(const Bytes& bytes) {
   try {
     return Machine(bytes).run();
-  } catch (ReadError& e) {
-    return std::move(e.why);
-  }
+  } catch (ReadError& e) { return std::move(e.why); }
 }
 
 }  // namespace tosaic

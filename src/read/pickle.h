@@ -16,7 +16,13 @@ using PickleRef = std::uint32_t;  // index into Pickle::values; shared objects h
 
 struct PickleValue {
   enum Kind : std::uint8_t {
-    none, boolean, integer, real, text, tuple, list,
+    none,
+    boolean,
+    integer,
+    real,
+    text,
+    tuple,
+    list,
     dict,        // items: key, value, key, value, ...
     global,      // text: "torch._utils._rebuild_tensor_v2"
     call,        // callable and arguments; items: what was appended or set on the result
@@ -26,7 +32,7 @@ struct PickleValue {
   Kind kind = none;
   std::int64_t number = 0;  // boolean, integer
   double real_number = 0;
-  std::string text_value;   // text, global
+  std::string text_value;  // text, global
   std::vector<PickleRef> items;
   PickleRef callable = 0, arguments = 0;
 };

@@ -26,10 +26,14 @@ Attr symbolic_list(const Json& value, const SymbolResolver& resolve) {
   std::vector<std::string> texts;
   for (const Json& item : value.items()) {
     const Attr attr = symbolic(item, resolve);
-    if (const auto* i = std::get_if<std::int64_t>(&attr)) integers.push_back(*i), texts.push_back(std::to_string(*i));
-    else if (const auto* b = std::get_if<bool>(&attr)) integers.push_back(*b), texts.push_back(*b ? "true" : "false");
-    else if (const auto* d = std::get_if<double>(&attr)) reals.push_back(*d), texts.push_back(fmt::format("{}", *d));
-    else texts.push_back(std::get<SymbolicArgument>(attr).name);
+    if (const auto* i = std::get_if<std::int64_t>(&attr))
+      integers.push_back(*i), texts.push_back(std::to_string(*i));
+    else if (const auto* b = std::get_if<bool>(&attr))
+      integers.push_back(*b), texts.push_back(*b ? "true" : "false");
+    else if (const auto* d = std::get_if<double>(&attr))
+      reals.push_back(*d), texts.push_back(fmt::format("{}", *d));
+    else
+      texts.push_back(std::get<SymbolicArgument>(attr).name);
   }
   if (integers.size() == texts.size()) return integers;
   if (reals.size() == texts.size()) return reals;
@@ -50,8 +54,10 @@ std::optional<std::vector<std::string_view>> tensor_names(std::string_view tag, 
     return kind == "as_tensor" ? content.at("name").text() : std::string_view();
   };
   std::vector<std::string_view> names;
-  if (tag == "as_tensor") names = {value.at("name").text()};
-  else if (tag == "as_optional_tensor") names = {optional_name(value)};
+  if (tag == "as_tensor")
+    names = {value.at("name").text()};
+  else if (tag == "as_optional_tensor")
+    names = {optional_name(value)};
   else if (tag == "as_tensors")
     for (const Json& item : value.items()) names.push_back(item.at("name").text());
   else if (tag == "as_optional_tensors")
@@ -59,7 +65,8 @@ std::optional<std::vector<std::string_view>> tensor_names(std::string_view tag, 
   else if (tag == "as_nested_tensors")
     for (const Json& list : value.items())
       for (const Json& item : list.items()) names.push_back(item.at("name").text());
-  else return std::nullopt;
+  else
+    return std::nullopt;
   return names;
 }
 

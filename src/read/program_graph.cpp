@@ -51,7 +51,8 @@ class GraphReader {
     if (inputs.size() != input_specs.size())
       fail("pt2.bad-json", fmt::format("the graph has {} inputs, its signature {}", inputs.size(), input_specs.size()));
     if (outputs.size() != output_specs.size())
-      fail("pt2.bad-json", fmt::format("the graph has {} outputs, its signature {}", outputs.size(), output_specs.size()));
+      fail("pt2.bad-json",
+           fmt::format("the graph has {} outputs, its signature {}", outputs.size(), output_specs.size()));
     for (const Json& spec : input_specs) read_input_spec(spec);
     read_nodes();
     for (const Json& spec : output_specs) read_output_spec(spec);
@@ -77,8 +78,8 @@ class GraphReader {
   // What a name stands for: a value, or weights not yet looked at.
   struct Entry {
     ValueId id = no_value;
-    std::string_view kind;    // "parameter", "buffer", "constant", "custom object": not yet loaded
-    std::string weight;       // fully qualified name, empty for none
+    std::string_view kind;  // "parameter", "buffer", "constant", "custom object": not yet loaded
+    std::string weight;     // fully qualified name, empty for none
   };
 
   void define(std::string_view name, Entry entry) {
@@ -108,8 +109,8 @@ class GraphReader {
     Tensor tensor = source_.weights.load(entry.weight, entry.kind);
     const TensorType declared = type_of(name);
     if (declared.dtype != tensor.type.dtype || declared.shape != tensor.type.shape)
-      fail(error("pt2.weight-mismatch", fmt::format("the program takes {} '{}' as {}, but {} is stored", entry.kind, entry.weight,
-                                                    to_string(declared), to_string(tensor.type)))
+      fail(error("pt2.weight-mismatch", fmt::format("the program takes {} '{}' as {}, but {} is stored", entry.kind,
+                                                    entry.weight, to_string(declared), to_string(tensor.type)))
                .hint("the file is damaged: save the program again"));
     entry.id = graph_.add_value(std::string(name), declared, std::move(tensor.data));
     return entry.id;
@@ -122,15 +123,20 @@ class GraphReader {
         auto names = tensor_names(tag, value);
         if (names && std::find(names->begin(), names->end(), name) != names->end())
           fail("pt2.use-before-definition",
-               fmt::format("value '{}' is used before the node that makes it: the nodes form a cycle or are out of order", name));
+               fmt::format(
+                   "value '{}' is used before the node that makes it: the nodes form a cycle or are out of order",
+                   name));
       }
     fail("pt2.undefined-value", fmt::format("value '{}' is used, but nothing defines it", name));
   }
 
   void add_input(std::string_view tag, const Json& value) {
-    if (tag == "as_tensor") graph_.inputs.push_back(define_tensor(value.at("name").text()));
-    else if (auto symbol = symbol_output(tag, value)) graph_.inputs.push_back(define_symbol(tag, *symbol));
-    else if (tag == "as_custom_obj") unsupported("an input is a custom class object", "export a model of plain tensors");
+    if (tag == "as_tensor")
+      graph_.inputs.push_back(define_tensor(value.at("name").text()));
+    else if (auto symbol = symbol_output(tag, value))
+      graph_.inputs.push_back(define_symbol(tag, *symbol));
+    else if (tag == "as_custom_obj")
+      unsupported("an input is a custom class object", "export a model of plain tensors");
     // Anything else is a Python number or None that the exported graph already holds as a literal.
   }
 
@@ -141,8 +147,10 @@ class GraphReader {
     } else if (auto symbol = symbol_output(tag, value)) {
       graph_.outputs.push_back(use(*symbol));
     } else if (tag != "as_none") {
-      source_.sink(warning("pt2.literal-output", fmt::format("an output of graph '{}' is a Python number, not a tensor; it is left out", graph_.name))
-                       .hint("return torch.tensor(value) to keep it"));
+      source_.sink(
+          warning("pt2.literal-output",
+                  fmt::format("an output of graph '{}' is a Python number, not a tensor; it is left out", graph_.name))
+              .hint("return torch.tensor(value) to keep it"));
     }
   }
 
@@ -181,7 +189,8 @@ class GraphReader {
     if (kind == "buffer_mutation") {
       const std::string buffer(content.at("buffer_name").text());
       auto placeholder = buffers_.find(buffer);
-      if (placeholder == buffers_.end()) fail("pt2.bad-json", fmt::format("the mutated buffer '{}' is no input of the graph", buffer));
+      if (placeholder == buffers_.end())
+        fail("pt2.bad-json", fmt::format("the mutated buffer '{}' is no input of the graph", buffer));
       return set_state(use(placeholder->second), buffer, use(content.at("arg").at("name").text()));
     }
     LocRef loc;
@@ -193,7 +202,9 @@ class GraphReader {
     if (kind == "parameter_mutation") unsupported("the program writes to a parameter", "register it as a buffer", loc);
     if (kind == "loss_output" || kind.starts_with("gradient_"))
       unsupported("the program is one for training: it returns gradients", "export the model in eval mode", loc);
-    if (kind == "token") unsupported("the program orders side effects by tokens", "remove operators with side effects before exporting", loc);
+    if (kind == "token")
+      unsupported("the program orders side effects by tokens", "remove operators with side effects before exporting",
+                  loc);
     fail("pt2.bad-json", fmt::format("an output of the signature has the unknown kind '{}'", kind));
   }
 
@@ -210,7 +221,8 @@ class GraphReader {
     for (State& state : graph_.states)
       if (!(graph_[state.output].type == graph_[state.input].type))
         fail("pt2.bad-json", fmt::format("buffer '{}' of type {} is overwritten by '{}' of type {}", state.name,
-                                         to_string(graph_[state.input].type), graph_[state.output].name, to_string(graph_[state.output].type)));
+                                         to_string(graph_[state.input].type), graph_[state.output].name,
+                                         to_string(graph_[state.output].type)));
   }
 
   void read_nodes() {
@@ -226,8 +238,9 @@ class GraphReader {
         // The innermost node is the place; the text tells which one it was even without a source line.
         Diagnostic why = located(std::move(e.why), node.loc);
         if (why.notes.empty() || !why.notes.back().starts_with("in node "))
-          why.notes.push_back(fmt::format("in node {} of graph '{}', {}{}", i, graph_.name, node.op.empty() ? "without target" : node.op,
-                                          node.loc && !node.loc->name.empty() ? fmt::format(" ('{}')", node.loc->name) : ""));
+          why.notes.push_back(fmt::format(
+              "in node {} of graph '{}', {}{}", i, graph_.name, node.op.empty() ? "without target" : node.op,
+              node.loc && !node.loc->name.empty() ? fmt::format(" ('{}')", node.loc->name) : ""));
         throw ReadError{std::move(why)};
       }
       graph_.nodes.push_back(std::move(node));
@@ -259,8 +272,10 @@ class GraphReader {
       arguments.push_back({name ? name->text() : std::string_view(), tag, value, kind && kind->integer() == 2});
     }
     const FoundOp found = find_aten(node.op);
-    if (found.schema) read_known(*found.schema, arguments, node);
-    else read_unknown(arguments, node);
+    if (found.schema)
+      read_known(*found.schema, arguments, node);
+    else
+      read_unknown(arguments, node);
     for (const Json& output : json.at("outputs").items()) read_output(output, node);
     note_writes(found.schema, node);
   }
@@ -276,11 +291,14 @@ class GraphReader {
       if (index >= given.size()) {
         // A newer torch may have given the operator one more argument. A tensor there cannot be ignored.
         if (tensor_names(arguments[i].tag, arguments[i].value))
-          fail("pt2.unknown-argument", fmt::format("{} has no argument '{}' that tosaic knows of", node.op, arguments[i].name));
+          fail("pt2.unknown-argument",
+               fmt::format("{} has no argument '{}' that tosaic knows of", node.op, arguments[i].name));
         node.attrs.set(std::string(arguments[i].name), attribute(arguments[i]));
         continue;
       }
-      if (given[index]) fail("pt2.duplicate-name", fmt::format("{} is given its argument '{}' twice", node.op, schema.arguments[index].name));
+      if (given[index])
+        fail("pt2.duplicate-name",
+             fmt::format("{} is given its argument '{}' twice", node.op, schema.arguments[index].name));
       given[index] = &arguments[i];
     }
     for (std::size_t i = 0; i < given.size(); ++i) {
@@ -295,7 +313,8 @@ class GraphReader {
         node.inputs.push_back(use(*symbol));
       } else if (a.is_tensor_list()) {
         // PyTorch writes an empty list with the tag of some other type.
-        if (!given[i]->value.items().empty()) fail("pt2.bad-json", fmt::format("argument '{}' must be tensors", a.name));
+        if (!given[i]->value.items().empty())
+          fail("pt2.bad-json", fmt::format("argument '{}' must be tensors", a.name));
       } else {
         // x * 2 arrives as mul.Tensor(x, 2): PyTorch promotes numbers by rules of their own, so it stays one.
         node.inputs.push_back(no_value);
@@ -337,7 +356,10 @@ class GraphReader {
     return kind == "as_name" ? std::optional(content.text()) : std::nullopt;
   }
   ValueId define_symbol(std::string_view tag, std::string_view name) {
-    return define_value(name, {tag == "as_sym_int" ? DType::i64 : tag == "as_sym_bool" ? DType::boolean : DType::f64, Shape(), std::nullopt});
+    return define_value(name, {tag == "as_sym_int"    ? DType::i64
+                               : tag == "as_sym_bool" ? DType::boolean
+                                                      : DType::f64,
+                               Shape(), std::nullopt});
   }
 
   void read_output(const Json& output, Node& node) {
@@ -349,10 +371,12 @@ class GraphReader {
       }
     } else if (auto symbol = symbol_output(tag, value)) {
       node.outputs.push_back(define_symbol(tag, *symbol));
-    } else if (tag == "as_none" || tag == "as_int" || tag == "as_bool" || tag == "as_float" || tag.starts_with("as_sym_")) {
+    } else if (tag == "as_none" || tag == "as_int" || tag == "as_bool" || tag == "as_float" ||
+               tag.starts_with("as_sym_")) {
       node.outputs.push_back(no_value);  // a literal: whoever needs it holds it itself
     } else {
-      unsupported(fmt::format("{} returns an object that is not a tensor ('{}')", node.op, tag), "export a model of plain tensors", node.loc);
+      unsupported(fmt::format("{} returns an object that is not a tensor ('{}')", node.op, tag),
+                  "export a model of plain tensors", node.loc);
     }
   }
 
@@ -371,7 +395,8 @@ class GraphReader {
     if (!writes || !graph_[root].is_constant() || node.op == "aten.detach_.default") return;
     const Entry& entry = scope_.at(graph_[root].name);
     if (entry.kind != "buffer") return;
-    set_state(root, entry.weight, at.whole && !node.outputs.empty() && node.outputs[0] != no_value ? node.outputs[0] : root);
+    set_state(root, entry.weight,
+              at.whole && !node.outputs.empty() && node.outputs[0] != no_value ? node.outputs[0] : root);
   }
 
   const Json json_;

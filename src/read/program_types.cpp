@@ -19,7 +19,8 @@ ProgramTypes::ProgramTypes(std::optional<Json> range_constraints, const Sink& si
     Bounds bounds;
     if (auto lowest = range.find("min_val")) bounds.lowest = lowest->integer();
     // Older writers spell "no bound" as a number near 2^63.
-    if (auto highest = range.find("max_val"); highest && highest->integer() < no_bound) bounds.highest = highest->integer();
+    if (auto highest = range.find("max_val"); highest && highest->integer() < no_bound)
+      bounds.highest = highest->integer();
     symbols_.emplace(symbol, bounds);
   }
 }
@@ -53,7 +54,8 @@ std::vector<std::int64_t> ProgramTypes::plain_integers(const Json& list, const s
 TensorType ProgramTypes::tensor_type(const Json& meta, const std::string& what) {
   const DType type = dtype(meta.at("dtype"), what);
   if (auto layout = meta.find("layout"); layout && layout->integer() != pt2_strided)
-    fail(error("pt2.unsupported-layout", fmt::format("{} is {}, but only strided tensors are supported", what, pt2_layout(layout->integer())))
+    fail(error("pt2.unsupported-layout",
+               fmt::format("{} is {}, but only strided tensors are supported", what, pt2_layout(layout->integer())))
              .hint("convert it with .to_dense() before exporting"));
   std::vector<std::int64_t> dims;
   std::vector<std::pair<int, SymbolicDim>> symbolic;
@@ -75,7 +77,8 @@ TensorType ProgramTypes::tensor_type(const Json& meta, const std::string& what) 
     // Without an upper bound, the size that the program was exported with stands in for it.
     dim.highest = std::max(e.bounds.highest.value_or(hint.value_or(dim.lowest)), dim.lowest);
     if (!e.bounds.highest && warned_.insert(unbounded.empty() ? e.text : unbounded).second)
-      sink_(warning("pt2.unbounded-size", fmt::format("size {} of {} has no upper bound; {} is taken", e.text, what, dim.highest))
+      sink_(warning("pt2.unbounded-size",
+                    fmt::format("size {} of {} has no upper bound; {} is taken", e.text, what, dim.highest))
                 .hint("give one when exporting: dynamic_shapes={..: torch.export.Dim(name, max=N)}"));
     if (dim.lowest == dim.highest && e.bounds.highest) {
       dims.push_back(dim.lowest);

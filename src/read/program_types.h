@@ -18,7 +18,8 @@ class ProgramTypes {
   // `range_constraints` of the program: the bounds of its symbols.
   ProgramTypes(std::optional<Json> range_constraints, const Sink& sink);
 
-  // A TensorMeta. `what` names the tensor in errors. Throws pt2.unsupported-dtype, pt2.unsupported-layout, pt2.bad-shape.
+  // A TensorMeta. `what` names the tensor in errors. Throws pt2.unsupported-dtype, pt2.unsupported-layout,
+  // pt2.bad-shape.
   TensorType tensor_type(const Json& meta, const std::string& what);
   // Sizes and the like, which must all be plain numbers: those of stored tensors.
   static std::vector<std::int64_t> plain_integers(const Json& list, const std::string& what);

@@ -64,8 +64,10 @@ StoredTensor ProgramWeights::find(const std::string& name, const std::string& wh
              .hint("the file is incomplete: save the program again with torch.export.save"));
   const auto& [meta, folder] = found->second;
   if (auto pickled = meta.find("use_pickle"); pickled && pickled->flag())
-    fail(error("pt2.pickled-weight", fmt::format("{} is an instance of a tensor subclass, saved as a Python object", what))
-             .hint("export a model with plain tensors: for torchao weights, unwrap the subclasses or quantise by PT2E"));
+    fail(
+        error("pt2.pickled-weight",
+              fmt::format("{} is an instance of a tensor subclass, saved as a Python object", what))
+            .hint("export a model with plain tensors: for torchao weights, unwrap the subclasses or quantise by PT2E"));
   const std::string record = folder + std::string(meta.at("path_name").text());
   const zip::Entry* entry = archive_.find(record);
   if (!entry)
@@ -112,7 +114,8 @@ void ProgramWeights::warn_unless_finite(const Tensor& tensor, const std::string&
     at = std::min(at, i);
     ++(value == value ? infinities : nans);
   }
-  sink_(warning("pt2.not-finite", fmt::format("{} holds {} NaN and {} infinite of {} elements", what, nans, infinities, count))
+  sink_(warning("pt2.not-finite",
+                fmt::format("{} holds {} NaN and {} infinite of {} elements", what, nans, infinities, count))
             .note(fmt::format("the first is element {}", at))
             .hint("results that depend on them will not be numbers; was the training stable?"));
 }

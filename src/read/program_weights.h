@@ -24,8 +24,8 @@ class ProgramWeights {
   // What torch 2.8 and earlier write: all tensors in one torch.save file.
   void add_pickle(const std::string& record);
 
-  // The tensor `name` ("conv.weight"), dense. Throws pt2.missing-weight, pt2.pickled-weight, pt2.tensor-beyond-record, ...
-  // `kind` is what the program calls it ("parameter", "buffer", "constant").
+  // The tensor `name` ("conv.weight"), dense. Throws pt2.missing-weight, pt2.pickled-weight, pt2.tensor-beyond-record,
+  // ... `kind` is what the program calls it ("parameter", "buffer", "constant").
   Tensor load(const std::string& name, std::string_view kind);
 
  private:

@@ -49,7 +49,10 @@ std::vector<Records> find_programs(const zip::Archive& archive, const std::strin
     found.push_back(std::move(r));
   }
   if (found.empty() && archive.find(root + "serialized_exported_program.json"))
-    found.push_back({"forward", root + "serialized_exported_program.json", root + "serialized_example_inputs.pt", {},
+    found.push_back({"forward",
+                     root + "serialized_exported_program.json",
+                     root + "serialized_example_inputs.pt",
+                     {},
                      {root + "serialized_state_dict.pt", root + "serialized_constants.pt"}});
   return found;
 }
@@ -62,33 +65,39 @@ std::string_view record_text(const zip::Archive& archive, const std::string& rec
 }
 
 void check_version(const ExportedProgram& program, const Sink& sink) {
-  const std::string wrote = fmt::format("torch {} (schema {}.{})", program.torch_version.empty() ? "of unknown version" : program.torch_version,
+  const std::string wrote = fmt::format("torch {} (schema {}.{})",
+                                        program.torch_version.empty() ? "of unknown version" : program.torch_version,
                                         program.schema_major, program.schema_minor);
   if (program.schema_major != schema_major)
-    fail(error("pt2.schema-version", fmt::format("the program was saved by {}, but tosaic reads schema {}", wrote, schema_major))
+    fail(error("pt2.schema-version",
+               fmt::format("the program was saved by {}, but tosaic reads schema {}", wrote, schema_major))
              .note("torch 2.6 to 2.13 write schema 8")
              .hint(program.schema_major < schema_major
                        ? "export the model again with torch 2.9 or later: such old files cannot be loaded by it either"
                        : "export the model with torch 2.13, or look for a newer tosaic"));
   if (program.schema_minor > newest_minor)
-    sink(warning("pt2.newer-schema", fmt::format("the program was saved by {}; tosaic knows up to {}.{}", wrote, schema_major, newest_minor))
+    sink(warning("pt2.newer-schema", fmt::format("the program was saved by {}; tosaic knows up to {}.{}", wrote,
+                                                 schema_major, newest_minor))
              .note("parts that are new in it are not read"));
 }
 
 class ProgramReader {
  public:
-  ProgramReader(const zip::Archive& archive, const std::string& name, const Sink& sink) : archive_(archive), name_(name), sink_(sink) {}
+  ProgramReader(const zip::Archive& archive, const std::string& name, const Sink& sink)
+      : archive_(archive), name_(name), sink_(sink) {}
 
   ExportedProgram read() {
     const std::string root = root_of(archive_);
     Bytes keep;
     if (auto order = record_text(archive_, root + "byteorder", keep); !order.empty() && order != "little")
-      fail(error("pt2.byte-order", fmt::format("{} was written with byte order '{}'", name_, order)).hint("save it on a little-endian machine"));
+      fail(error("pt2.byte-order", fmt::format("{} was written with byte order '{}'", name_, order))
+               .hint("save it on a little-endian machine"));
     const auto programs = find_programs(archive_, root);
     if (programs.empty())
       fail(error("pt2.no-program", fmt::format("{} is a zip archive, but holds no exported program", name_))
                .note(fmt::format("none of its {} entries is models/NAME.json", archive_.entries().size()))
-               .hint("write it with torch.export.save(torch.export.export(model, args), path), not torch.save or torch.jit.save"));
+               .hint("write it with torch.export.save(torch.export.export(model, args), path), not torch.save or "
+                     "torch.jit.save"));
     for (const Records& records : programs) read_method(records);
     return std::move(program_);
   }
@@ -104,7 +113,8 @@ class ProgramReader {
     if (auto torch = root.find("torch_version")) program_.torch_version = torch->text();
     check_version(program_, sink_);
     if ((records.configs.empty() || !archive_.find(records.configs[0].first)) && archive_.find(records.pickles[0]))
-      sink_(warning("pt2.old-torch", fmt::format("torch {} saved this program in a layout that was soon replaced", program_.torch_version))
+      sink_(warning("pt2.old-torch", fmt::format("torch {} saved this program in a layout that was soon replaced",
+                                                 program_.torch_version))
                 .hint("save it again with torch 2.9 or later if anything looks wrong"));
 
     ProgramWeights weights(archive_, sink_);
@@ -139,9 +149,11 @@ class ProgramReader {
     if (!entry || input_spec.empty()) return;
     try {
       const Bytes file = value_or_fail(archive_.read(*entry));
-      method.sample_inputs.push_back(read_sample_inputs(file, records.samples, input_spec, graph_module.at("signature"), method.graph));
+      method.sample_inputs.push_back(
+          read_sample_inputs(file, records.samples, input_spec, graph_module.at("signature"), method.graph));
     } catch (ReadError& e) {
-      sink_(warning("pt2.sample-inputs", fmt::format("the sample inputs of '{}' are ignored: {}", method.name, e.why.message)));
+      sink_(warning("pt2.sample-inputs",
+                    fmt::format("the sample inputs of '{}' are ignored: {}", method.name, e.why.message)));
     }
   }
 

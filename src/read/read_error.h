@@ -14,7 +14,9 @@ struct ReadError {
 };
 
 [[noreturn]] inline void fail(Diagnostic why) { throw ReadError{std::move(why)}; }
-[[noreturn]] inline void fail(std::string code, std::string message) { fail(error(std::move(code), std::move(message))); }
+[[noreturn]] inline void fail(std::string code, std::string message) {
+  fail(error(std::move(code), std::move(message)));
+}
 
 // The value of a Result, or its Diagnostic thrown.
 template <class T>

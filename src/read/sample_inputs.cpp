@@ -37,7 +37,8 @@ class Leaves {
     if (value.kind != PickleValue::tuple && value.kind != PickleValue::list)
       fail("pt2.sample-inputs", fmt::format("a '{}' is among them; tuples, lists and dicts are read", kind));
     if (value.items.size() != children.size())
-      fail("pt2.sample-inputs", fmt::format("a {} has {} items where the program takes {}", kind, value.items.size(), children.size()));
+      fail("pt2.sample-inputs",
+           fmt::format("a {} has {} items where the program takes {}", kind, value.items.size(), children.size()));
     for (std::size_t i = 0; i < children.size(); ++i) walk(children[i], value.items[i]);
   }
 
@@ -66,14 +67,15 @@ Tensor input_tensor(const TorchSave& saved, PickleRef ref, const Value& input) {
     fits = symbol ? size >= symbol->lowest && size <= symbol->highest : size == input.type.shape[i];
   }
   if (!fits)
-    fail("pt2.sample-inputs", fmt::format("{} is {}, but the program takes {}", what, to_string(tensor.type), to_string(input.type)));
+    fail("pt2.sample-inputs",
+         fmt::format("{} is {}, but the program takes {}", what, to_string(tensor.type), to_string(input.type)));
   return tensor;
 }
 
 }  // namespace
 
-std::vector<Tensor> read_sample_inputs(const Bytes& file, const std::string& name, std::string_view in_spec, const Json& signature,
-                                       const Graph& graph) {
+std::vector<Tensor> read_sample_inputs(const Bytes& file, const std::string& name, std::string_view in_spec,
+                                       const Json& signature, const Graph& graph) {
   const TorchSave saved = value_or_fail(TorchSave::open(file, name));
   const JsonDocument spec(in_spec, "the tree spec");
   const auto versioned = spec.root().items();
@@ -96,7 +98,8 @@ std::vector<Tensor> read_sample_inputs(const Bytes& file, const std::string& nam
     if (tag == "as_tensor" || symbol) tensors.push_back(input_tensor(saved, value, wanted));
   }
   if (tensors.size() != graph.inputs.size())
-    fail("pt2.sample-inputs", fmt::format("there are {} tensors where the program takes {}", tensors.size(), graph.inputs.size()));
+    fail("pt2.sample-inputs",
+         fmt::format("there are {} tensors where the program takes {}", tensors.size(), graph.inputs.size()));
   return tensors;
 }
 

@@ -13,7 +13,7 @@ namespace tosaic {
 
 // `file` is what torch.save made of (args, kwargs); `in_spec` the program's tree spec, which orders the leaves;
 // `signature` tells which leaves are graph inputs. Throws ReadError saying why there is no complete set.
-std::vector<Tensor> read_sample_inputs(const Bytes& file, const std::string& name, std::string_view in_spec, const Json& signature,
-                                       const Graph& graph);
+std::vector<Tensor> read_sample_inputs(const Bytes& file, const std::string& name, std::string_view in_spec,
+                                       const Json& signature, const Graph& graph);
 
 }  // namespace tosaic

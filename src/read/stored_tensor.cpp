@@ -75,7 +75,8 @@ Bytes dense(const StoredTensor& t, const std::string& what) {
     fail(error("pt2.tensor-beyond-record", fmt::format("{} needs more data than its record holds", what))
              .note(fmt::format("sizes [{}], strides [{}] and offset {} reach element {}", fmt::join(t.sizes, ", "),
                                fmt::join(t.strides, ", "), t.offset, fits ? std::to_string(last) : "out of all range"))
-             .note(fmt::format("the record has {} bytes, {} elements of {}", t.storage.size(), available, name_of(t.dtype)))
+             .note(fmt::format("the record has {} bytes, {} elements of {}", t.storage.size(), available,
+                               name_of(t.dtype)))
              .hint("the file is damaged: save the program again"));
 
   const auto bytes = static_cast<std::size_t>(elements * element);
@@ -83,7 +84,8 @@ Bytes dense(const StoredTensor& t, const std::string& what) {
     Bytes view = t.storage.slice(static_cast<std::size_t>(t.offset * element), bytes);
     // Archives made by other tools may not align their records; a misaligned view must not be read as numbers.
     return reinterpret_cast<std::uintptr_t>(view.data()) % static_cast<std::size_t>(element) == 0
-               ? view : Bytes::copy(view.data(), view.size());
+               ? view
+               : Bytes::copy(view.data(), view.size());
   }
   if (elements > available && elements * element > max_expanded_bytes)
     fail("pt2.tensor-too-large", fmt::format("{} expands {} stored elements to {}", what, available, elements));

@@ -38,8 +38,10 @@ std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - ((a % b 
 
 Bounds product_bounds(const Bounds& a, const Bounds& b) {
   // With non-negative factors, which sizes are, each bound stands for itself even when the other is missing.
-  if (a.lowest && b.lowest && *a.lowest >= 0 && *b.lowest >= 0) return {times(a.lowest, b.lowest), times(a.highest, b.highest)};
-  MaybeInt corners[] = {times(a.lowest, b.lowest), times(a.lowest, b.highest), times(a.highest, b.lowest), times(a.highest, b.highest)};
+  if (a.lowest && b.lowest && *a.lowest >= 0 && *b.lowest >= 0)
+    return {times(a.lowest, b.lowest), times(a.highest, b.highest)};
+  MaybeInt corners[] = {times(a.lowest, b.lowest), times(a.lowest, b.highest), times(a.highest, b.lowest),
+                        times(a.highest, b.highest)};
   Bounds r{corners[0], corners[0]};
   for (const MaybeInt& c : corners) {
     if (!c) return {};
@@ -71,8 +73,8 @@ class Reader {
   std::string_view word() {
     skip_spaces();
     std::size_t n = 0;
-    while (n < rest_.size() && (std::isalnum(static_cast<unsigned char>(rest_[n])) || rest_[n] == '_' || rest_[n] == '.' ||
-                                (n == 0 && rest_[n] == '-')))
+    while (n < rest_.size() && (std::isalnum(static_cast<unsigned char>(rest_[n])) || rest_[n] == '_' ||
+                                rest_[n] == '.' || (n == 0 && rest_[n] == '-')))
       ++n;
     auto w = rest_.substr(0, n);
     rest_.remove_prefix(n);
@@ -126,7 +128,9 @@ class Reader {
   }
 
   std::optional<Term> call(std::string_view name, std::vector<Term> a) {
-    auto named = [&](std::initializer_list<std::string_view> names) { return std::find(names.begin(), names.end(), name) != names.end(); };
+    auto named = [&](std::initializer_list<std::string_view> names) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    };
     if (named({"Symbol"}) && a.size() == 1) return Term{a[0].text, atom, bounds_of_(a[0].text)};
     if (named({"Integer", "Float"}) && !a.empty()) return a[0];
     if (named({"Rational"}) && a.size() == 2) return Term{a[0].text + "/" + a[1].text, product, {}};
@@ -146,16 +150,21 @@ class Reader {
       }
       return r;
     }
-    if (named({"FloorDiv", "CleanDiv", "IntTrueDiv", "FloatTrueDiv", "CeilDiv"}) && a.size() == 2) return divide(name, a);
+    if (named({"FloorDiv", "CleanDiv", "IntTrueDiv", "FloatTrueDiv", "CeilDiv"}) && a.size() == 2)
+      return divide(name, a);
     if (named({"Mod", "PythonMod"}) && a.size() == 2) {
       Term r{bracketed(a[0], product) + " % " + bracketed(a[1], atom), product, {}};
       if (auto n = a[1].exact(); n && *n > 0) r.bounds = {0, *n - 1};
       return r;
     }
     if (named({"Max", "Min"}) && !a.empty()) return extreme(name == "Max", a);
-    std::string_view relation = named({"Equality", "Eq"}) ? " == " : named({"Unequality", "Ne"}) ? " != "
-                              : named({"GreaterThan", "Ge"}) ? " >= " : named({"LessThan", "Le"}) ? " <= "
-                              : named({"StrictGreaterThan", "Gt"}) ? " > " : named({"StrictLessThan", "Lt"}) ? " < " : "";
+    std::string_view relation = named({"Equality", "Eq"})            ? " == "
+                                : named({"Unequality", "Ne"})        ? " != "
+                                : named({"GreaterThan", "Ge"})       ? " >= "
+                                : named({"LessThan", "Le"})          ? " <= "
+                                : named({"StrictGreaterThan", "Gt"}) ? " > "
+                                : named({"StrictLessThan", "Lt"})    ? " < "
+                                                                     : "";
     if (!relation.empty() && a.size() == 2) return Term{joined(a, relation, sum), comparison, {}};
     return Term{std::string(name) + "(" + joined(a, ", ", comparison) + ")", atom, {}};
   }
@@ -166,9 +175,12 @@ class Reader {
     Term r{"", sum, {0, 0}};
     for (const Term& t : a) {
       std::string text = bracketed(t, sum);
-      if (r.text.empty()) r.text = text;
-      else if (text.front() == '-') r.text += " - " + text.substr(1);
-      else r.text += " + " + text;
+      if (r.text.empty())
+        r.text = text;
+      else if (text.front() == '-')
+        r.text += " - " + text.substr(1);
+      else
+        r.text += " + " + text;
       r.bounds = {plus(r.bounds.lowest, t.bounds.lowest), plus(r.bounds.highest, t.bounds.highest)};
     }
     return r;
@@ -196,8 +208,10 @@ class Reader {
       };
       // One bounded argument is enough for max's lower and min's upper bound.
       auto pick_either = [&](MaybeInt x, MaybeInt y) { return x && y ? pick(x, y) : x ? x : y; };
-      r.bounds.lowest = largest ? pick_either(r.bounds.lowest, t.bounds.lowest) : pick(r.bounds.lowest, t.bounds.lowest);
-      r.bounds.highest = largest ? pick(r.bounds.highest, t.bounds.highest) : pick_either(r.bounds.highest, t.bounds.highest);
+      r.bounds.lowest =
+          largest ? pick_either(r.bounds.lowest, t.bounds.lowest) : pick(r.bounds.lowest, t.bounds.lowest);
+      r.bounds.highest =
+          largest ? pick(r.bounds.highest, t.bounds.highest) : pick_either(r.bounds.highest, t.bounds.highest);
     }
     return r;
   }
@@ -221,7 +235,8 @@ bool is_readable(std::string_view text) {
 }  // namespace
 
 SymbolicExpression read_symbolic(std::string_view srepr, const SymbolBounds& bounds_of) {
-  if (auto term = Reader(srepr, bounds_of).whole(); term && is_readable(term->text)) return {std::move(term->text), term->bounds};
+  if (auto term = Reader(srepr, bounds_of).whole(); term && is_readable(term->text))
+    return {std::move(term->text), term->bounds};
   return {is_readable(srepr) ? std::string(srepr) : "unreadable", {}};
 }
 

@@ -11,9 +11,16 @@ namespace tosaic {
 namespace {
 // torch.<name>Storage -> the dtype of its elements.
 std::optional<DType> storage_dtype(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> names{{
-      {"Float", "float32"}, {"Double", "float64"}, {"Half", "float16"}, {"BFloat16", "bfloat16"}, {"Long", "int64"},
-      {"Int", "int32"}, {"Short", "int16"}, {"Char", "int8"}, {"Byte", "uint8"}, {"Bool", "bool"}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> names{{{"Float", "float32"},
+                                                                                 {"Double", "float64"},
+                                                                                 {"Half", "float16"},
+                                                                                 {"BFloat16", "bfloat16"},
+                                                                                 {"Long", "int64"},
+                                                                                 {"Int", "int32"},
+                                                                                 {"Short", "int16"},
+                                                                                 {"Char", "int8"},
+                                                                                 {"Byte", "uint8"},
+                                                                                 {"Bool", "bool"}}};
   for (auto [storage, dtype] : names)
     if (name.size() == storage.size() + 13 && name.starts_with("torch.") && name.substr(6, storage.size()) == storage &&
         name.ends_with("Storage"))
@@ -36,7 +43,8 @@ Result<TorchSave> TorchSave::open(Bytes file, const std::string& name) {
   if (!program) return error("pt2.bad-pickle", fmt::format("{} has no data.pkl", name));
   if (const zip::Entry* order = saved.archive_.find(saved.root_ + "byteorder")) {
     TOSAIC_TRY(Bytes text, saved.archive_.read(*order));
-    if (text.text() != "little") return error("pt2.byte-order", fmt::format("{} was written by a big-endian machine", name));
+    if (text.text() != "little")
+      return error("pt2.byte-order", fmt::format("{} was written by a big-endian machine", name));
   }
   TOSAIC_TRY(Bytes bytes, saved.archive_.read(*program));
   TOSAIC_TRY(saved.pickle_, read_pickle(bytes));
@@ -88,9 +96,11 @@ std::optional<StoredTensor> TorchSave::tensor(PickleRef ref) const {
   const auto& id = pickle_[storage.arguments].items;
   if (id.size() < 5 || pickle_[id[0]].text_value != "storage") return std::nullopt;
   const std::string& type_name = typed ? pickle_[a[6]].text_value : pickle_[id[1]].text_value;
-  const auto dtype = !typed ? storage_dtype(type_name)
-                     : type_name.starts_with("torch.") ? torch_dtype_named(type_name.substr(6)) : std::nullopt;
-  if (!dtype) fail("pt2.unsupported-dtype", fmt::format("{} holds a tensor of '{}', which tosaic cannot hold", name_, type_name));
+  const auto dtype = !typed                            ? storage_dtype(type_name)
+                     : type_name.starts_with("torch.") ? torch_dtype_named(type_name.substr(6))
+                                                       : std::nullopt;
+  if (!dtype)
+    fail("pt2.unsupported-dtype", fmt::format("{} holds a tensor of '{}', which tosaic cannot hold", name_, type_name));
   const std::string record = root_ + "data/" + pickle_[id[2]].text_value;
   const zip::Entry* entry = archive_.find(record);
   if (!entry) fail("pt2.missing-weight", fmt::format("{} lacks its record '{}'", name_, record));
@@ -101,7 +111,8 @@ std::optional<PickleRef> TorchSave::member(PickleRef dict, std::string_view key)
   const PickleValue& value = pickle_[dict];
   if (value.kind != PickleValue::dict && value.kind != PickleValue::call) return std::nullopt;
   for (std::size_t i = 0; i + 1 < value.items.size(); i += 2)
-    if (pickle_[value.items[i]].kind == PickleValue::text && pickle_[value.items[i]].text_value == key) return value.items[i + 1];
+    if (pickle_[value.items[i]].kind == PickleValue::text && pickle_[value.items[i]].text_value == key)
+      return value.items[i + 1];
   return std::nullopt;
 }
 

@@ -88,12 +88,13 @@ Bytes with_changes(const Bytes& archive, const std::map<std::string, Change>& ch
 
 Bytes with_program_text(const std::string& fixture_name, const std::string& from, const std::string& to) {
   return with_changes(fixture(fixture_name), {{"models/model.json", [&](const std::string& json) {
-                        std::string text = json;
-                        const auto at = text.find(from);
-                        EXPECT_NE(at, std::string::npos) << from << " is not in " << fixture_name;
-                        if (at != std::string::npos) text.replace(at, from.size(), to);
-                        return std::optional(text);
-                      }}});
+                                                 std::string text = json;
+                                                 const auto at = text.find(from);
+                                                 EXPECT_NE(at, std::string::npos)
+                                                     << from << " is not in " << fixture_name;
+                                                 if (at != std::string::npos) text.replace(at, from.size(), to);
+                                                 return std::optional(text);
+                                               }}});
 }
 
 }  // namespace tosaic::test

@@ -8,8 +8,8 @@
 namespace tosaic::test {
 namespace {
 
-constexpr const char* fixtures[] = {"conv.pt2", "conv_torch28.pt2", "storages.pt2", "several.pt2", "arguments.pt2", "dynamic.pt2",
-                                    "cond.pt2", "cache.pt2", "keywords.pt2", "pt2e.pt2"};
+constexpr const char* fixtures[] = {"conv.pt2",    "conv_torch28.pt2", "storages.pt2", "several.pt2",  "arguments.pt2",
+                                    "dynamic.pt2", "cond.pt2",         "cache.pt2",    "keywords.pt2", "pt2e.pt2"};
 
 void expect_sane(const Bytes& archive, const std::string& what) {
   auto r = read_bytes(archive);
@@ -31,7 +31,8 @@ TEST(MutatePt2, flipped_bytes) {
     const std::string whole(fixture(name).text());
     for (int round = 0; round < 300; ++round) {
       std::string changed = whole;
-      for (int i = 0, n = 1 + static_cast<int>(random() % 8); i < n; ++i) changed[random() % changed.size()] = static_cast<char>(random());
+      for (int i = 0, n = 1 + static_cast<int>(random() % 8); i < n; ++i)
+        changed[random() % changed.size()] = static_cast<char>(random());
       expect_sane(Bytes::copy(changed.data(), changed.size()), std::string(name) + " round " + std::to_string(round));
     }
   }
@@ -40,7 +41,8 @@ TEST(MutatePt2, flipped_bytes) {
 // Only in records whose bytes mean something, so that the container does not refuse most of them.
 TEST(MutatePt2, changed_json_and_pickles) {
   std::mt19937 random(7);
-  const std::string interesting[] = {"-1", "0", "9223372036854775807", "null", "true", "\"\"", "[]", "{}", "\"x\"", "as_none", "as_tensor", "1e308"};
+  const std::string interesting[] = {"-1",    "0",       "9223372036854775807", "null", "true", "\"\"", "[]", "{}",
+                                     "\"x\"", "as_none", "as_tensor",           "1e308"};
   for (const char* name : fixtures) {
     const Bytes archive = fixture(name);
     for (int round = 0; round < 150; ++round) {
@@ -54,7 +56,8 @@ TEST(MutatePt2, changed_json_and_pickles) {
             case 2: text.insert(at, text.substr(random() % text.size(), random() % 64)); break;
             default: {  // a number or a word becomes another
               const auto digit = text.find_first_of("0123456789", at);
-              if (digit != std::string::npos) text.replace(digit, text.find_first_not_of("0123456789", digit) - digit, interesting[random() % 12]);
+              if (digit != std::string::npos)
+                text.replace(digit, text.find_first_not_of("0123456789", digit) - digit, interesting[random() % 12]);
             }
           }
         }

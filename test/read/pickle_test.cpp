@@ -14,7 +14,8 @@ std::string code(const std::string& text) {
 using namespace std::string_literals;
 
 TEST(Pickle, plain_values) {
-  auto p = read("\x80\x02(K\x05J\xff\xff\xff\xff\x8a\x02\x00\x80N\x88X\x02\x00\x00\x00hiG?\xf8\x00\x00\x00\x00\x00\x00t."s);
+  auto p =
+      read("\x80\x02(K\x05J\xff\xff\xff\xff\x8a\x02\x00\x80N\x88X\x02\x00\x00\x00hiG?\xf8\x00\x00\x00\x00\x00\x00t."s);
   ASSERT_TRUE(p.ok()) << p.error().message;
   const auto& root = (*p)[p->root];
   ASSERT_EQ(root.kind, PickleValue::tuple);

@@ -26,8 +26,9 @@ TEST(ReadPt2, raw_program_keeps_composites_and_in_place_calls) {
   EXPECT_FALSE(r.program->output_spec.empty());
   EXPECT_EQ(r.told_codes(), "");
   EXPECT_EQ(ops(r.graph()),
-            (std::vector<std::string>{"aten.conv2d.default", "aten.batch_norm.default", "aten.relu_.default", "aten.add_.Tensor",
-                                      "aten.mean.dim", "aten.dropout.default", "aten.linear.default", "aten.mul.Tensor"}));
+            (std::vector<std::string>{"aten.conv2d.default", "aten.batch_norm.default", "aten.relu_.default",
+                                      "aten.add_.Tensor", "aten.mean.dim", "aten.dropout.default",
+                                      "aten.linear.default", "aten.mul.Tensor"}));
   ASSERT_EQ(r.graph().inputs.size(), 1u);
   EXPECT_EQ(to_string(r.graph()[r.graph().inputs[0]].type), "1x3x4x4xf32");
   // The mean and variance are read, the counter of batches is not: no node uses it.
@@ -55,7 +56,8 @@ TEST(ReadPt2, every_node_has_a_place_in_the_users_source) {
   auto r = read_fixture("conv.pt2");
   const Loc& loc = *r.node("conv2d")->loc;
   EXPECT_EQ(loc.place.file, "make_pt2.py");
-  EXPECT_EQ(loc.place.text, "y = self.act(self.bn(self.conv(x)))") << "the frame below it is in torch/nn/modules/conv.py";
+  EXPECT_EQ(loc.place.text, "y = self.act(self.bn(self.conv(x)))")
+      << "the frame below it is in torch/nn/modules/conv.py";
   EXPECT_EQ(loc.module_path, "conv");
   EXPECT_EQ(loc.module_type, "torch.nn.modules.conv.Conv2d");
   EXPECT_EQ(loc.torch_function, "conv2d_1");
@@ -264,7 +266,8 @@ TEST(ReadPt2, mutated_buffers_are_states) {
   auto states = [](const Reading& r) {
     std::string text;
     for (const State& s : r.graph().states)
-      text += s.name + ":" + r.graph()[s.input].name + ">" + r.graph()[s.output].name + (r.graph()[s.input].is_constant() ? " " : "! ");
+      text += s.name + ":" + r.graph()[s.input].name + ">" + r.graph()[s.output].name +
+              (r.graph()[s.input].is_constant() ? " " : "! ");
     return text;
   };
   // What a raw program writes through a view (window[1:3].copy_) leaves the buffer's own name as its last value.
@@ -316,7 +319,8 @@ TEST(ReadPt2, unknown_operators_are_read_with_their_own_names) {
 }
 
 TEST(ReadPt2, positional_arguments_are_named_by_the_schema) {
-  auto r = read_bytes(with_program_text("conv.pt2", R"({"name":"dim","arg":{"as_ints")", R"({"name":"","arg":{"as_ints")"));
+  auto r =
+      read_bytes(with_program_text("conv.pt2", R"({"name":"dim","arg":{"as_ints")", R"({"name":"","arg":{"as_ints")"));
   ASSERT_TRUE(r.ok()) << r.why();
   EXPECT_TRUE(r.node("mean")->attrs.find("dim"));
 }
@@ -352,8 +356,10 @@ TEST(ReadPt2, several_methods) {
     const std::string content(archive->read(entry)->text());
     records.emplace_back(entry.name, content);
     std::string twin = entry.name;
-    if (auto at = twin.find("models/model.json"); at != std::string::npos) records.emplace_back(twin.replace(at + 7, 5, "encode"), content);
-    else if (at = twin.find("model_weights_config"); at != std::string::npos) records.emplace_back(twin.replace(at, 5, "encode"), content);
+    if (auto at = twin.find("models/model.json"); at != std::string::npos)
+      records.emplace_back(twin.replace(at + 7, 5, "encode"), content);
+    else if (at = twin.find("model_weights_config"); at != std::string::npos)
+      records.emplace_back(twin.replace(at, 5, "encode"), content);
   }
   auto r = read_bytes(make_zip(records));
   ASSERT_TRUE(r.ok()) << r.why();

@@ -13,7 +13,8 @@ std::string read(std::string_view srepr) {
   auto bound = [](std::optional<std::int64_t> b) { return b ? std::to_string(*b) : "?"; };
   return e.text + " in " + bound(e.bounds.lowest) + ".." + bound(e.bounds.highest);
 }
-const std::string s0 = "Symbol('s0', positive=True, integer=True)", s1 = "Symbol('s1', integer=True)", u0 = "Symbol('u0', integer=True)";
+const std::string s0 = "Symbol('s0', positive=True, integer=True)", s1 = "Symbol('s1', integer=True)",
+                  u0 = "Symbol('u0', integer=True)";
 
 TEST(Symbolic, short_text_and_bounds) {
   EXPECT_EQ(read(s0), "s0 in 2..16");

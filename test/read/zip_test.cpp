@@ -25,11 +25,11 @@ std::string why(const Bytes& file, const char* entry = "b") {
   auto content = archive->read(*found);
   return content.ok() ? "" : content.error().code + ": " + content.error().message;
 }
-#define EXPECT_WHY(file, code, words)                                         \
-  do {                                                                        \
-    const std::string got = why(file);                                        \
-    EXPECT_EQ(got.substr(0, got.find(':')), code) << got;                     \
-    EXPECT_NE(got.find(words), std::string::npos) << got;                     \
+#define EXPECT_WHY(file, code, words)                     \
+  do {                                                    \
+    const std::string got = why(file);                    \
+    EXPECT_EQ(got.substr(0, got.find(':')), code) << got; \
+    EXPECT_NE(got.find(words), std::string::npos) << got; \
   } while (false)
 
 TEST(Zip, stored_entries_are_views_and_deflated_ones_inflate) {

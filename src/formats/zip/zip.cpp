@@ -21,7 +21,8 @@ constexpr std::uint64_t max_deflate_ratio = 1032;
 // Little-endian numbers of the file. Callers check the range first.
 class Numbers {
  public:
-  explicit Numbers(const Bytes& file) : data_(reinterpret_cast<const unsigned char*>(file.data())), size_(file.size()) {}
+  explicit Numbers(const Bytes& file)
+      : data_(reinterpret_cast<const unsigned char*>(file.data())), size_(file.size()) {}
   std::uint16_t u16(std::uint64_t at) const { return static_cast<std::uint16_t>(data_[at] | data_[at + 1] << 8); }
   std::uint32_t u32(std::uint64_t at) const { return u16(at) | static_cast<std::uint32_t>(u16(at + 2)) << 16; }
   std::uint64_t u64(std::uint64_t at) const { return u32(at) | static_cast<std::uint64_t>(u32(at + 4)) << 32; }
@@ -53,7 +54,8 @@ Result<Directory> find_directory(const Bytes& bytes, const std::string& name) {
   const auto end = find_end_record(file, bytes.size());
   if (!end) {
     if (file.signed_as(0, local_signature))
-      return refuse("zip.truncated", fmt::format("{} starts as a zip archive, but its directory at the end is missing", name))
+      return refuse("zip.truncated",
+                    fmt::format("{} starts as a zip archive, but its directory at the end is missing", name))
           .note(fmt::format("the file has {} bytes", bytes.size()))
           .hint("the file was cut short: copy or save it again");
     return refuse("zip.not-a-zip", fmt::format("{} is not a zip archive", name))
@@ -65,14 +67,17 @@ Result<Directory> find_directory(const Bytes& bytes, const std::string& name) {
   if (*end >= locator_size && file.u32(*end - locator_size) == locator_signature) {
     const std::uint64_t end64 = file.u64(*end - locator_size + 8), limit = *end - locator_size;
     if (end64 > limit || limit - end64 < end64_size || !file.signed_as(end64, end64_signature))
-      return refuse("zip.truncated", fmt::format("{} has no zip64 end record at offset {}, where its locator points", name, end64));
+      return refuse("zip.truncated",
+                    fmt::format("{} has no zip64 end record at offset {}, where its locator points", name, end64));
     d = {file.u64(end64 + 48), file.u64(end64 + 40), file.u64(end64 + 32), end64};
   }
   if (d.offset > d.end || d.size > d.end - d.offset)
-    return refuse("zip.truncated", fmt::format("{} has its directory at offset {} with {} bytes, beyond the end record at {}",
-                                               name, d.offset, d.size, d.end));
+    return refuse("zip.truncated",
+                  fmt::format("{} has its directory at offset {} with {} bytes, beyond the end record at {}", name,
+                              d.offset, d.size, d.end));
   if (d.count > d.size / central_size)
-    return refuse("zip.bad-entry", fmt::format("{} claims {} entries, but its directory has only {} bytes", name, d.count, d.size));
+    return refuse("zip.bad-entry",
+                  fmt::format("{} claims {} entries, but its directory has only {} bytes", name, d.count, d.size));
   return d;
 }
 
@@ -88,7 +93,8 @@ bool widen(const Numbers& file, std::uint64_t extra, std::uint64_t extra_size, E
       std::uint64_t next = at + 4;
       const std::uint64_t wanted = 8 * (std::uint64_t{size} + compressed + offset);
       if (length < wanted) return false;
-      for (auto [wide, field] : {std::pair{size, &entry.size}, {compressed, &entry.compressed_size}, {offset, &entry.header_offset}})
+      for (auto [wide, field] :
+           {std::pair{size, &entry.size}, {compressed, &entry.compressed_size}, {offset, &entry.header_offset}})
         if (wide) *field = file.u64(next), next += 8;
       return true;
     }
@@ -112,11 +118,14 @@ Result<Archive> Archive::open(Bytes bytes, const std::string& name) {
   const std::uint64_t end = directory.offset + directory.size;
   for (std::uint64_t i = 0; i < directory.count; ++i) {
     if (end - at < central_size || file.u32(at) != central_signature)
-      return bad_entry(name, fmt::format("#{}", i), fmt::format("no directory record at offset {}, though {} entries are claimed", at, directory.count));
+      return bad_entry(
+          name, fmt::format("#{}", i),
+          fmt::format("no directory record at offset {}, though {} entries are claimed", at, directory.count));
     const std::uint64_t name_size = file.u16(at + 28), extra_size = file.u16(at + 30), comment_size = file.u16(at + 32);
     const std::uint64_t record_size = central_size + name_size + extra_size + comment_size;
     if (record_size > end - at)
-      return bad_entry(name, fmt::format("#{}", i), fmt::format("its directory record has {} bytes, of which {} are left", record_size, end - at));
+      return bad_entry(name, fmt::format("#{}", i),
+                       fmt::format("its directory record has {} bytes, of which {} are left", record_size, end - at));
     Entry entry;
     entry.name = bytes.text().substr(at + central_size, name_size);
     entry.method = file.u16(at + 10);
@@ -128,11 +137,13 @@ Result<Archive> Archive::open(Bytes bytes, const std::string& name) {
       return bad_entry(name, entry.name, "its sizes stand in a zip64 field, which is missing or too short");
     if (file.u16(at + 8) & 1u) return bad_entry(name, entry.name, "it is encrypted");
     if (entry.header_offset > directory.offset || directory.offset - entry.header_offset < local_size)
-      return bad_entry(name, entry.name, fmt::format("its header stands at offset {}, beyond the data, which ends at {}",
-                                                     entry.header_offset, directory.offset));
+      return bad_entry(name, entry.name,
+                       fmt::format("its header stands at offset {}, beyond the data, which ends at {}",
+                                   entry.header_offset, directory.offset));
     if (entry.compressed_size > directory.offset - entry.header_offset - local_size)
-      return bad_entry(name, entry.name, fmt::format("it claims {} bytes, but only {} follow its header", entry.compressed_size,
-                                                     directory.offset - entry.header_offset - local_size));
+      return bad_entry(name, entry.name,
+                       fmt::format("it claims {} bytes, but only {} follow its header", entry.compressed_size,
+                                   directory.offset - entry.header_offset - local_size));
     archive.entries_.push_back(std::move(entry));
     at += record_size;
   }
@@ -162,19 +173,22 @@ Result<Bytes> Archive::read(const Entry& entry) const {
   // The local extra field is longer than the directory's: PyTorch pads it to align the data at 64 bytes.
   const std::uint64_t data = header + local_size + file.u16(header + 26) + file.u16(header + 28);
   if (!file.holds(data, entry.compressed_size))
-    return bad_entry(name_, entry.name, fmt::format("its {} bytes at offset {} do not fit into the file's {}",
-                                                    entry.compressed_size, data, file_.size()));
+    return bad_entry(name_, entry.name,
+                     fmt::format("its {} bytes at offset {} do not fit into the file's {}", entry.compressed_size, data,
+                                 file_.size()));
   const Bytes packed = file_.slice(data, entry.compressed_size);
   if (entry.method == 0) {
     if (entry.size != entry.compressed_size)
-      return bad_entry(name_, entry.name, fmt::format("it is stored, but has the sizes {} and {}", entry.compressed_size, entry.size));
+      return bad_entry(name_, entry.name,
+                       fmt::format("it is stored, but has the sizes {} and {}", entry.compressed_size, entry.size));
     return packed;
   }
   if (entry.method != 8)
     return bad_entry(name_, entry.name, fmt::format("compression method {} is not known (0 and 8 are)", entry.method))
         .hint("store the archive uncompressed, as torch.export.save does");
   if (entry.size / max_deflate_ratio > entry.compressed_size + 1)
-    return bad_entry(name_, entry.name, fmt::format("{} compressed bytes cannot hold {}", entry.compressed_size, entry.size));
+    return bad_entry(name_, entry.name,
+                     fmt::format("{} compressed bytes cannot hold {}", entry.compressed_size, entry.size));
   std::vector<std::byte> content(entry.size);
   // zlib counts in 32 bits, so both sides are handed over in pieces.
   constexpr std::uint64_t piece = 1u << 30;
@@ -188,14 +202,16 @@ Result<Bytes> Archive::read(const Entry& entry) const {
   if (!stream.next_out) stream.next_out = &nothing;
   while (state == Z_OK) {
     if (stream.avail_in == 0) stream.avail_in = static_cast<uInt>(std::min(in_left, piece)), in_left -= stream.avail_in;
-    if (stream.avail_out == 0) stream.avail_out = static_cast<uInt>(std::min(out_left, piece)), out_left -= stream.avail_out;
+    if (stream.avail_out == 0)
+      stream.avail_out = static_cast<uInt>(std::min(out_left, piece)), out_left -= stream.avail_out;
     state = inflate(&stream, Z_NO_FLUSH);
   }
   const std::uint64_t made = stream.total_out;
   inflateEnd(&stream);
   if (state != Z_STREAM_END || made != content.size())
-    return bad_entry(name_, entry.name, fmt::format("its data inflates to {} bytes{} instead of {}", made,
-                                                    state == Z_STREAM_END ? "" : " and then breaks off", content.size()));
+    return bad_entry(name_, entry.name,
+                     fmt::format("its data inflates to {} bytes{} instead of {}", made,
+                                 state == Z_STREAM_END ? "" : " and then breaks off", content.size()));
   return Bytes::of(std::move(content));
 }
 

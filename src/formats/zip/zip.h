@@ -12,9 +12,9 @@ namespace tosaic::zip {
 
 struct Entry {
   std::string name;
-  std::uint64_t size = 0;             // uncompressed
+  std::uint64_t size = 0;  // uncompressed
   std::uint64_t compressed_size = 0;
-  std::uint16_t method = 0;           // 0 stored, 8 deflate
+  std::uint16_t method = 0;  // 0 stored, 8 deflate
   std::uint32_t crc32 = 0;
   std::uint64_t header_offset = 0;
 };
