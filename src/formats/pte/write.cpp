@@ -138,7 +138,7 @@ class Writer {
   // offsets[0] belongs to nobody: a tensor's index 0 means that it has no data.
   Offset<s::SubsegmentOffsets> tensor_segment(const Pool& data) {
     if (data.pieces().empty())
-      return s::CreateSubsegmentOffsets(builder_, 0, builder_.CreateVector(std::vector<std::uint64_t>()));
+      return s::CreateSubsegmentOffsets(builder_, 0, builder_.CreateVector(std::vector<std::uint64_t>{0}));
     const std::uint32_t index = new_segment(constant_alignment);
     std::vector<std::uint64_t> offsets{0};
     for (const Bytes& piece : data.pieces()) offsets.push_back(segments_[index].append(piece, constant_alignment));
