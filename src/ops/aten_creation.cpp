@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/aten_creation.h"
 
+#include <cmath>
+
 #include "ir/tensor.h"
 #include "ops/aten_promotion.h"
 
@@ -21,6 +23,7 @@ DType dtype_of_tensor(Val x) { return x.type().quantised() ? DType::f32 : x.dtyp
 Val filled(const Call& call, double value, DType otherwise, const Shape& shape) {
   const DType dtype = dtype_of(call, otherwise);
   if (dtype == DType::boolean) value = value != 0;
+  if (is_integer(dtype)) value = std::trunc(value);
   for (auto d : shape)
     if (d < 0) call.builder().refuse("aten.negative-size", call.schema().full_name() + " of a negative size");
   return call.builder().filled(value, dtype, shape);

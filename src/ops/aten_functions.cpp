@@ -54,6 +54,9 @@ Val polynomial(Val z, std::initializer_list<double> coefficients) {
   return y;
 }
 
+Val widened(Val x) { return x.dtype() == DType::f16 || x.dtype() == DType::bf16 ? x.builder().cast(x, DType::f32) : x; }
+Val narrowed_to(Val y, DType to) { return y.type().quantised() ? y : y.builder().cast(y, to); }
+
 // 1 / (1 / sqrt(x)): right at 0 and infinity, and more accurate than POW may be (spec POW, precision).
 Val square_root(Val x) {
   Builder& b = x.builder();
@@ -184,7 +187,7 @@ namespace {
 // quotient * d, subtracted from a in two exact steps: d = high + low, each of half the mantissa (Dekker's split).
 Val remainder_of(Val a, Val quotient, Val d) {
   Builder& b = a.builder();
-  const double split = d.dtype() == DType::f16 ? 65 : d.dtype() == DType::bf16 ? 17 : 4097;
+  const double split = 4097;  // 2^12 + 1: halves of f32's 24 bits
   Val scaled = b.scaled(d, split);
   Val high = b.sub(scaled, b.sub(scaled, d)), low = b.sub(d, high);
   return b.sub(b.sub(a, b.mul(quotient, high)), b.mul(quotient, low));
@@ -205,6 +208,10 @@ Division floor_division(Val a, Val d) {
     Val below = differ_in_sign(r, d);
     return {where(below, b.sub(q, 1.0), q), where(below, b.add(r, d), r)};
   }
+  if (Val wide = widened(a); wide.dtype() != a.dtype()) {
+    auto [q, r] = floor_division(wide, widened(d));
+    return {b.cast(q, a.dtype()), b.cast(r, a.dtype())};
+  }
   Val q = b.unary("floor", b.mul(a, b.unary("reciprocal", d)));
   Val r = remainder_of(a, q, d);
   // The reciprocal rounds: q may be one off on either side of a whole quotient.
@@ -219,6 +226,10 @@ Division truncating_division(Val a, Val d) {
   if (!is_float(a.dtype())) {
     Val q = b.binary("intdiv", a, d);
     return {q, b.sub(a, b.mul(q, d))};
+  }
+  if (Val wide = widened(a); wide.dtype() != a.dtype()) {
+    auto [q, r] = truncating_division(wide, widened(d));
+    return {b.cast(q, a.dtype()), b.cast(r, a.dtype())};
   }
   auto [q, r] = floor_division(a, d);
   Val nonzero = negation(equal(r, b.like(r, 0.0)));

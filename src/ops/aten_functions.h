@@ -12,6 +12,11 @@ namespace tosaic::functions {
 // c0 + c1 z + c2 z^2 + ..., by Horner's rule.
 Val polynomial(Val z, std::initializer_list<double> coefficients);
 
+// Where an intermediate rounding of f16 or bf16 would be magnified (exponents, quotients), PyTorch computes in f32
+// too: x as f32, and y back in `to`. Other types stay.
+Val widened(Val x);
+Val narrowed_to(Val y, DType to);
+
 Val square_root(Val x);  // negative: NaN
 Val exp_minus_one(Val x);
 Val log_one_plus(Val x);

@@ -19,8 +19,11 @@ std::string_view trimmed(std::string_view s) {
 std::vector<std::string_view> split(std::string_view s) {
   std::vector<std::string_view> parts;
   int depth = 0;
+  bool quoted = false;  // einsum's equations hold commas
   std::size_t start = 0;
   for (std::size_t i = 0; i <= s.size(); ++i) {
+    if (i < s.size() && s[i] == '\'') quoted = !quoted;
+    if (quoted && i < s.size()) continue;
     if (i < s.size() && (s[i] == '(' || s[i] == '[')) ++depth;
     if (i < s.size() && (s[i] == ')' || s[i] == ']')) --depth;
     if (i == s.size() || (s[i] == ',' && depth == 0)) {
@@ -53,7 +56,7 @@ bool real(std::string_view s, double& out) {
 }
 
 std::optional<Generator> generator(std::string_view s) {
-  static const std::set<std::string_view> kinds{"x", "u", "s", "e", "f", "i", "l", "i8", "u8", "b"};
+  static const std::set<std::string_view> kinds{"x", "u", "s", "e", "f", "n", "i", "l", "i8", "u8", "b"};
   static const std::set<std::string_view> bounded{"u", "s", "i", "l", "i8", "u8"};
   auto open = s.find('(');
   if (open == std::string_view::npos || s.back() != ')') return std::nullopt;

@@ -14,7 +14,7 @@ namespace tosaic::domain {
 
 // A tensor to be made: generator, its bounds, and the shape.
 struct Generator {
-  std::string kind;                // "x", "u", "s", "e", "f", "i", "l", "i8", "u8", "b"
+  std::string kind;                // "x", "u", "s", "e", "f", "n", "i", "l", "i8", "u8", "b"
   double lowest = 0, highest = 0;  // of u, s, i, l, i8, u8
   std::vector<std::int64_t> shape;
   bool constant = false;

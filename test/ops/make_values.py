@@ -14,6 +14,7 @@ import zlib
 
 import numpy as np
 import torch
+import torch.ao.quantization.fx._decomposed  # noqa: F401  (registers quantized_decomposed)
 
 VALUES = pathlib.Path(__file__).resolve().parent / "values"
 DTYPES = {
@@ -29,6 +30,8 @@ FINITE = np.array(
     [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3.5, -3.5, 2.0**-10, -(2.0**-10), 2.0**-20, -(2.0**-20),
      0.25, -0.25, 3.0, -3.0, 6.0, -6.0, 10.0, -10.0, 0.75, -0.75, 20.0, -20.0],
     dtype=np.float32)
+NOT_FINITE = np.array([np.nan, np.inf, -np.inf, 0.0, 1.0, -1.0, 2.5, -0.5], dtype=np.float32)
+SPECIAL = {"e": EDGES, "f": FINITE, "n": NOT_FINITE}
 
 
 def tensor(generator, seed):
@@ -41,8 +44,8 @@ def tensor(generator, seed):
         values = random.uniform(low, high, shape).astype(np.float32)
     elif kind == "s":
         values = np.linspace(low, high, int(np.prod(shape)), dtype=np.float32).reshape(shape)
-    elif kind in ("e", "f"):
-        values = np.resize(EDGES if kind == "e" else FINITE, shape)
+    elif kind in SPECIAL:
+        values = np.resize(SPECIAL[kind], shape)
     elif kind == "b":
         values = random.integers(0, 2, shape) != 0
     else:
@@ -66,9 +69,9 @@ def argument(value, make):
 
 
 def stored(result):
-    """NumPy has no bfloat16: such results are stored widened, which is exact."""
+    """As a NumPy array; bfloat16, which NumPy has not, as two raw bytes, the way ml_dtypes stores it."""
     result = result.detach().contiguous()
-    return (result.float() if result.dtype == torch.bfloat16 else result).numpy()
+    return result.view(torch.int16).numpy().view("V2") if result.dtype == torch.bfloat16 else result.numpy()
 
 
 def run(case):
@@ -106,7 +109,6 @@ def overload(case):
 def main():
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    import torch.ao.quantization.fx._decomposed  # noqa: F401  (registers quantized_decomposed)
 
     wanted = set(sys.argv[1:])
     operators = collections.defaultdict(list)

@@ -27,8 +27,9 @@ struct Lowered {
   std::vector<Tensor> inputs;
 };
 // `op` is a full name ("aten.relu.default"), whose schema has the arguments of the case's.
+// `pieces`: the ATen calls that a composite makes stay calls, as in the quantiser's expansion.
 Result<Lowered> lower_case(const Case& parsed, const std::string& op, const std::vector<Tensor>& inputs,
-                           const std::vector<Tensor>& outputs, DType real);
+                           const std::vector<Tensor>& outputs, DType real, bool pieces = false);
 
 // The first element that differs; empty: none does. Two NaNs are equal. `want` and `got` may differ in dtype
 // among floats: both are compared as `got`'s dtype rounds them.

@@ -10,7 +10,9 @@ Vals lower(Builder& b, const Call& call) {
   auto dtype = call.dtype("dtype");
   if (!dtype) return x;
   const DType to = promotion::narrowed(*dtype);
-  if (!x.type().quantised()) return b.cast(x, to);
+  // TOSA converts between f16 and bf16 only through f32.
+  const bool halves = x.dtype() != to && storage_size(x.dtype()) == 2 && is_float(x.dtype()) && is_float(to);
+  if (!x.type().quantised()) return b.cast(halves ? b.cast(x, DType::f32) : x, to);
   if (!is_float(to)) b.refuse("quantise.cast-to-integer", "a quantised tensor is cast to an integer type");
   return x;
 }
@@ -23,6 +25,6 @@ AtenOp aten__to_copy() {
           .rule = Rule::transparent,
           .lower = {lower},
           .domain = {"x(2,3)", "u(-5,5,24), dtype=i32", "i(-5,5,12), dtype=f32", "b(6), dtype=i32",
-                     "x(2,3), dtype=bf16", "i(-5,5,12), dtype=i64"}};
+                     "x(2,3), dtype=bf16 # rtol=4e-3: run in double, a cast does not round", "i(-5,5,12), dtype=i64"}};
 }
 }  // namespace tosaic

@@ -1,34 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_functions.h"
+#include <cmath>
+
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {
 namespace {
 // x * (1 / y), as the specification advises (spec INTDIV).
-Val quotient(Builder& b, const promotion::Operand& x, const promotion::Operand& y, Val numerator) {
-  numerator = promotion::as_float(numerator);
-  if (!y.tensor) return b.aten("aten.mul.Scalar", {numerator}, {{"other", 1 / y.number}});
-  Val divisor = promotion::as_float(*y.tensor);
-  const DType dtype = promotion::result_type({{numerator}, {divisor}});
-  if (x.tensor && is_float(numerator.dtype())) numerator = b.cast(numerator, dtype), divisor = b.cast(divisor, dtype);
-  return b.aten("aten.mul.Tensor", {numerator, b.aten("aten.reciprocal.default", {divisor})});
+Val quotient(Builder& b, Val x, const promotion::Operand& y) {
+  auto real = [&](Val v) {
+    return promotion::is_real(v) ? v : b.aten("aten._to_copy.default", {v}, {{"dtype", DType::f32}});
+  };
+  if (!y.tensor) return b.aten("aten.mul.Scalar", {real(x)}, {{"other", 1 / y.number}});
+  return b.aten("aten.mul.Tensor", {real(x), b.aten("aten.reciprocal.default", {real(*y.tensor)})});
 }
 
 Vals lower(Builder& b, const Call& call) {
-  auto x = promotion::Operand::of(call, "self"), y = promotion::Operand::of(call, "other");
-  Val numerator = x.tensor ? *x.tensor : b.scalar(x.number, DType::f32);
-  if (!call.has("rounding_mode")) return quotient(b, x, y, numerator);
-  auto p = promotion::promote(b, call, {"self", "other"});
-  if (call.text("rounding_mode") == "floor")
-    return p.finished(b.aten("aten.floor_divide.default", {p.values[0], p.values[1]}));
-  if (!is_float(p.result)) return p.finished(functions::truncating_division(p.values[0], p.values[1]).quotient);
+  Val x = call.tensor("self");
+  auto y = promotion::Operand::of(call, "other");
+  if (!call.has("rounding_mode")) return quotient(b, x, y);
+  auto floor_quotient = [&](Val numerator, std::optional<Val> divisor) {
+    if (divisor) return b.aten("aten.floor_divide.default", {numerator, *divisor});
+    return b.aten("aten.floor_divide.Scalar", {numerator}, {{"other", promotion::scalar_attribute(call, "other")}});
+  };
+  if (call.text("rounding_mode") == "floor") return floor_quotient(x, y.tensor);
   // sign(x) sign(y) floor(|x| / |y|)
   auto with = [&](const char* op, Val v) { return b.aten(op, {v}); };
-  Val size = b.aten("aten.floor_divide.default",
-                    {with("aten.abs.default", p.values[0]), with("aten.abs.default", p.values[1])});
-  Val sign =
-      b.aten("aten.mul.Tensor", {with("aten.sign.default", p.values[0]), with("aten.sign.default", p.values[1])});
+  Val size = with("aten.abs.default", x), sign = with("aten.sign.default", x);
+  if (!y.tensor) {
+    // The divisor's sign goes to the quotient's: floor(-q) of the magnitude would round the other way.
+    Attr magnitude = y.is_float ? Attr{std::fabs(y.number)} : Attr{static_cast<std::int64_t>(std::fabs(y.number))};
+    size = b.aten("aten.floor_divide.Scalar", {size}, {{"other", magnitude}});
+    if (y.number < 0) sign = with("aten.neg.default", sign);
+    return b.aten("aten.mul.Tensor", {size, sign});
+  }
+  size = floor_quotient(size, with("aten.abs.default", *y.tensor));
+  sign = b.aten("aten.mul.Tensor", {sign, with("aten.sign.default", *y.tensor)});
   return b.aten("aten.mul.Tensor", {size, sign});
 }
 }  // namespace

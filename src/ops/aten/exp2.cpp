@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <numbers>
 
+#include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  return b.unary("exp", b.scaled(promotion::as_float(call.tensor("self")), std::numbers::ln2));
+  Val x = promotion::as_float(call.tensor("self"));
+  Val y = b.unary("exp", b.scaled(functions::widened(x), std::numbers::ln2));
+  return functions::narrowed_to(y, x.dtype());
 }
 }  // namespace
 

@@ -14,6 +14,6 @@ AtenOp aten_hardswish() {
           .summary = "x * clamp(x + 3, 0, 6) / 6",
           .rule = Rule::pointwise,
           .lower = {lower},
-          .domain = {"x(2,3,4)", "s(-5,5,64)", "e(28)"}};
+          .domain = {"x(2,3,4)", "s(-5,5,64)", "f(28)", "n(8)"}};
 }
 }  // namespace tosaic

@@ -18,8 +18,8 @@ AtenOp aten_lt() {
       .summary = "self < other, a bool tensor",
       .rule = Rule::sum,
       .lower = {lower},
-      .domain = {"x(2,3,4), x(2,3,4)", "i(0,3,2,3,4), i(0,3,3,1)", "e(28), 0.5", "i(0,3,12), 1.0", "b(6), b(6)",
-                 "Scalar: x(2,3,4), 0.5", "Scalar: i(0,3,12), 1", "Scalar: e(28), 0", "less.Tensor: x(2,3,4), x(2,3,4)",
-                 "less.Scalar: x(2,3,4), 0.5"}};
+      .domain = {"x(2,3,4), x(2,3,4)", "i(0,3,2,3,4), i(0,3,3,1)", "Scalar: e(28), 0.5", "Scalar: i(0,3,12), 1.0",
+                 "b(6), b(6)", "Scalar: x(2,3,4), 0.5", "Scalar: i(0,3,12), 1", "Scalar: e(28), 0",
+                 "less.Tensor: x(2,3,4), x(2,3,4)", "less.Scalar: x(2,3,4), 0.5"}};
 }
 }  // namespace tosaic

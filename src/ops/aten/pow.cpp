@@ -10,9 +10,11 @@ namespace tosaic {
 namespace {
 // |a|^y = exp(y log |a|); POW itself is unpredictable for zeros, infinities and NaN (spec POW, REQUIRE).
 Val magnitude_power(Builder& b, Val a, Val y) {
-  Val log = b.unary("log", b.unary("abs", a)), zero = b.like(log, 0.0);
+  const DType dtype = a.dtype();
+  y = functions::widened(y);
+  Val log = b.unary("log", b.unary("abs", functions::widened(a))), zero = b.like(log, 0.0);
   Val one = functions::either(functions::equal(y, zero), functions::equal(log, zero));
-  return b.unary("exp", b.select(one, zero, b.mul(y, log)));
+  return functions::narrowed_to(b.unary("exp", b.select(one, zero, b.mul(y, log))), dtype);
 }
 
 // A negative base has a power where the exponent is whole, negative where it is odd.
@@ -30,7 +32,10 @@ Val constant_power(Builder& b, Val x, double exponent) {
   if (whole && std::fabs(exponent) <= 16) return functions::whole_power(x, static_cast<std::int64_t>(exponent));
   if (exponent == 0.5) return functions::square_root(x);
   if (exponent == -0.5) return b.unary("rsqrt", x);
-  if (!whole) return b.unary("exp", b.scaled(b.unary("log", x), exponent));
+  if (!whole) {
+    Val log = b.unary("log", functions::widened(x));
+    return functions::narrowed_to(b.unary("exp", b.scaled(log, exponent)), x.dtype());
+  }
   return general_power(b, x, b.like(x, exponent));
 }
 
@@ -48,22 +53,19 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_pow() {
-  return {
-      .schemas = {"pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
-                  "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
-                  "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
-                  "pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
-                  "pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)"},
-      .summary = "self to the power exponent",
-      .rule = Rule::pointwise,
-      .lower = {lower},
-      .domain = {"x(2,3,4), 2", "x(2,3,4), 3", "u(0.1,4,24), 0.5", "u(0.1,4,24), -0.5",
-                 "x(2,3,4), -2 # half=off: the reciprocal of values near 0 overflows f16", "u(0,4,24), 2.7",
-                 "x(24), 17 # rtol=3e-5 half=off: errors of the logarithm times the exponent", "x(2,3,4), 0",
-                 "i(-5,5,12), 3", "i(1,5,12), 0.5", "f(28), 5", "Tensor_Tensor: u(0.1,4,2,3,4), x(3,4)",
-                 "Tensor_Tensor: x(3,4), i(-3,4,3,4) # half=off: the logarithm of values near 0, times the exponent",
-                 "Tensor_Tensor: f(28), x()", "Scalar: 2, x(2,3,4)",
-                 "Scalar: 0.5, s(-10,10,33) # half=off: the exponent's rounding grows with the result",
-                 "Scalar: -2.0, i(-3,4,12)"}};
+  return {.schemas = {"pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+                      "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+                      "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
+                      "pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
+                      "pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)"},
+          .summary = "self to the power exponent",
+          .rule = Rule::pointwise,
+          .lower = {lower},
+          .domain = {"x(2,3,4), 2", "x(2,3,4), 3", "u(0.1,4,24), 0.5", "u(0.1,4,24), -0.5",
+                     "x(2,3,4), -2 # half=off: the reciprocal of values near 0 overflows f16", "u(0,4,24), 2.7",
+                     "x(24), 17 # rtol=3e-5: errors of the logarithm times the exponent", "x(2,3,4), 0",
+                     "i(-5,5,12), 3", "i(1,5,12), 0.5", "f(28), 5", "Tensor_Tensor: u(0.1,4,2,3,4), x(3,4)",
+                     "Tensor_Tensor: x(3,4), i(-3,4,3,4)", "Tensor_Tensor: f(28), x()", "Scalar: 2, x(2,3,4)",
+                     "Scalar: 0.5, s(-10,10,33)", "Scalar: -2.0, i(-3,4,12)"}};
 }
 }  // namespace tosaic

@@ -5,7 +5,7 @@
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  Val code = functions::round_half_even(b.scaled(call.tensor("input"), 1 / call.number("scale")));
+  Val code = functions::round_half_even(b.scaled(functions::widened(call.tensor("input")), 1 / call.number("scale")));
   code = b.add(code, static_cast<double>(call.integer("zero_point")));
   code = b.clamp(code, static_cast<double>(call.integer("quant_min")), static_cast<double>(call.integer("quant_max")));
   return b.cast(code, call.dtype("dtype").value_or(DType::i8));

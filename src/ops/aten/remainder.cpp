@@ -21,9 +21,10 @@ AtenOp aten_remainder() {
       .summary = "self - other * floor(self / other): the sign is other's",
       .rule = Rule::float_only,
       .lower = {lower},
-      .domain = {"u(-9,9,24), u(0.5,4,24)", "u(-9,9,24), u(-4,-0.5,24)",
-                 "u(-300,300,64), 0.7 # atol=3e-6 half=off: 0.7 is rounded first, and PyTorch divides by the double",
-                 "i(-20,20,24), i(1,6,24)", "i(-20,20,24), i(-6,-1,24)", "Scalar: u(-9,9,24), 2.5",
-                 "Scalar: i(-20,20,24), 3", "Scalar_Tensor: 7.5, u(0.5,4,24)"}};
+      .domain = {
+          "u(-9,9,24), u(0.5,4,24)", "u(-9,9,24), u(-4,-0.5,24)",
+          "Scalar: u(-300,300,64), 0.7 # atol=3e-6 half=off: 0.7 is rounded first, and PyTorch divides by the double",
+          "i(-20,20,24), i(1,6,24)", "i(-20,20,24), i(-6,-1,24)", "Scalar: u(-9,9,24), 2.5", "Scalar: i(-20,20,24), 3",
+          "Scalar_Tensor: 7.5, u(0.5,4,24)"}};
 }
 }  // namespace tosaic
