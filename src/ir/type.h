@@ -43,7 +43,8 @@ class Shape {
   std::shared_ptr<const std::vector<SymbolicDim>> symbols_;
 };
 
-// real = scale[c] * (q - zero_point[c]); c is the index along `axis`, or 0 when per tensor.
+// real = scale[c] * (q - zero_point[c]); c is the index along `axis`, or 0 when per tensor. Channels split over
+// two neighbouring dims (depthwise weights, HWCM) count along both, `axis` being the first.
 struct Scales {
   std::vector<double> scale{1.0};
   std::vector<std::int64_t> zero_point{0};

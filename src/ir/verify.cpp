@@ -46,8 +46,11 @@ std::optional<std::string> scales_problem(const Scales& scales, const Shape& sha
     return fmt::format("{} scales and {} zero points", scales.scale.size(), scales.zero_point.size());
   if (scales.axis < -1 || scales.axis >= shape.rank())
     return fmt::format("scales along axis {} of a tensor of rank {}", scales.axis, shape.rank());
+  const auto have = static_cast<std::int64_t>(scales.scale.size());
   const std::int64_t wanted = scales.per_tensor() ? 1 : shape[scales.axis];
-  if (static_cast<std::int64_t>(scales.scale.size()) != wanted)
+  // Channels may be split over two neighbouring dims, as in depthwise weights (HWCM).
+  const bool split = !scales.per_tensor() && scales.axis + 1 < shape.rank() && have == wanted * shape[scales.axis + 1];
+  if (have != wanted && !split)
     return fmt::format("{} scales where {} are needed", scales.scale.size(), wanted);
   for (double s : scales.scale)
     if (!(std::isfinite(s) && s > 0)) return fmt::format("scale {} is not a positive number", s);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call whose lowering hands back its operand does nothing (dropout in eval, detach, contiguous, to() of the same
-// dtype, reshape to the same shape); a call without results only asserts. Both go.
+// dtype, reshape to the same shape); one that looks at its operand's shape only is a constant (ones_like); a call
+// without results only asserts. All go.
 #include <numeric>
 
 #include "normalise/normalise.h"
@@ -17,19 +18,20 @@ void drop_identities(Graph& graph) {
     for (ValueId& v : node.inputs)
       if (v != no_value) v = same_as[v];
     if (node.outputs.empty()) continue;
-    // Cheap conditions first: an identity has one result, of the type of its first operand.
-    bool candidate = node.outputs.size() == 1 && node.outputs[0] != no_value && !node.inputs.empty() && node.inputs[0] != no_value;
-    if (candidate) {
-      const TensorType &in = graph[node.inputs[0]].type, &out = graph[node.outputs[0]].type;
-      FoundOp found = find_aten(node.op);
-      candidate = in.dtype == out.dtype && in.shape.dims() == out.shape.dims() && found.op &&
-                  (found.op->rule == Rule::transparent || found.op->rule == Rule::index);
-    }
-    if (candidate)
-      if (auto trial = try_node(graph, node, false); trial.ok() && trial->results[0] == trial->operands[0]) {
+    FoundOp found = find_aten(node.op);
+    if (found.op && node.outputs.size() == 1 && node.outputs[0] != no_value &&
+        (found.op->rule == Rule::transparent || found.op->rule == Rule::index)) {
+      auto trial = try_node(graph, node, false);
+      if (trial.ok() && !trial->operands.empty() && trial->results[0] == trial->operands[0]) {
         same_as[node.outputs[0]] = node.inputs[0];
         continue;
       }
+      if (trial.ok() && trial->graph[trial->results[0]].is_constant()) {
+        graph[node.outputs[0]].constant = trial->graph[trial->results[0]].constant;
+        graph[node.outputs[0]].type = trial->graph[trial->results[0]].type;
+        continue;
+      }
+    }
     kept.push_back(std::move(node));
   }
   graph.nodes = std::move(kept);

@@ -15,19 +15,6 @@ std::string functional_name(const Schema& schema) {
   return schema.ns + "." + schema.name.substr(0, schema.name.size() - 1) + "." + schema.overload;
 }
 
-// The schema's return type carries an alias mark when the result is a view: "Tensor(a)". Our parsed schemas drop
-// the marks, so views are recognised by their texts once.
-bool is_view(const FoundOp& found) {
-  for (std::size_t i = 0; i < found.op->schemas.size(); ++i) {
-    auto text = found.op->schemas[i];
-    auto open = text.find('(');
-    std::string head(text.substr(0, open));
-    if (head == found.schema->name || head == found.schema->name + "." + found.schema->overload)
-      return text.find("(a)", text.rfind("->")) != std::string_view::npos;
-  }
-  return false;
-}
-
 }  // namespace
 
 Status functionalise(Graph& graph) {
@@ -48,7 +35,7 @@ Status functionalise(Graph& graph) {
     FoundOp found = find_aten(node.op);
     if (!found.op || node.inputs.empty() || node.outputs.empty()) continue;
     if (!found.schema->in_place) {
-      if (is_view(found))
+      if (found.schema->view)
         for (ValueId v : node.outputs)
           if (v != no_value) base[v] = original[0];
       continue;

@@ -148,7 +148,7 @@ Val Builder::like(Val x, double value) {
   double code = std::nearbyint(value / s.scale[0]) + static_cast<double>(s.zero_point[0]);
   code = std::clamp(code, static_cast<double>(range.lowest), static_cast<double>(range.highest));
   Val v = scalar(code, x.dtype());
-  return retyped(v, v.type().with(x.type().scales));
+  return retyped(v, v.type().with(Scales{{s.scale[0]}, {s.zero_point[0]}, -1, s.lowest, s.highest}));
 }
 
 // ---- shapes

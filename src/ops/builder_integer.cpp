@@ -134,10 +134,22 @@ Val Builder::table(Val x, TensorType to, const Function& f) {
   if (x.dtype() != DType::i16) refuse("quantise.table-types", fmt::format("a table from {}", to_string(x.type())));
   std::vector<double> inputs(513);
   for (int k = 0; k <= 512; ++k) inputs[static_cast<std::size_t>(k)] = 128.0 * (k - 256);
+  // The outermost knots lie beyond the codes of a symmetric tensor, and perhaps beyond where f is defined.
+  inputs.front() = -32767;
+  inputs.back() = 32767;
+  std::vector<double> between;
+  for (std::size_t k = 0; k + 1 < inputs.size(); ++k) between.push_back((inputs[k] + inputs[k + 1]) / 2);
   auto knots = values_at(std::move(inputs), *x.type().scales);
-  double largest = 0;
-  for (double y : knots) largest = std::max(largest, std::fabs(y));
-  const double unit = largest > 0 ? largest / 32767 : 1.0;  // of a table entry
+  auto middles = values_at(std::move(between), *x.type().scales);
+  // Steps (round, floor) do not interpolate: better left to whoever computes them exactly.
+  const auto [lowest, highest] = std::minmax_element(knots.begin(), knots.end());
+  for (std::size_t k = 0; k < middles.size(); ++k)
+    if (double off = std::fabs(middles[k] - (knots[k] + knots[k + 1]) / 2); off > table_error_limit * (*highest - *lowest))
+      refuse("quantise.table-accuracy", fmt::format("a 16-bit table interpolates 513 points, which would be wrong by {:.2g} at {:.4g}", off, middles[k]));
+  double largest = 0;  // entries, and the steps between neighbours, must fit 16 bits
+  for (std::size_t k = 0; k < knots.size(); ++k)
+    largest = std::max({largest, std::fabs(knots[k]), k ? std::fabs(knots[k] - knots[k - 1]) : 0.0});
+  const double unit = largest > 0 ? largest / 32766 : 1.0;  // of a table entry
   std::vector<std::int64_t> entries;
   for (double y : knots) entries.push_back(static_cast<std::int64_t>(std::nearbyint(y / unit)));
   Val result = tosa("table", {x, integers(entries, DType::i16, Shape{513})});

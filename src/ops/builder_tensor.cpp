@@ -80,7 +80,7 @@ Val Builder::convolution(std::string_view op, Val x, Val weight, std::optional<V
   Attrs attrs{{"pad", std::move(pad)}, {"stride", std::move(stride)}, {"dilation", std::move(dilation)},
               {"acc_type", accumulator_of(x.dtype())}, {"local_bound", false}};
   Val b = bias_for(bias, x_type, w_type, channels);
-  Val result = typed(op, {x, weight, b, zero_point(x), filled(0, weight.dtype(), Shape{1})}, std::move(attrs), conv_result_of(x.dtype()));
+  Val result = typed(op, {x, weight, b, zero_point(x), zero_point(weight)}, std::move(attrs), conv_result_of(x.dtype()));
   return accumulated(result, x_type, w_type);
 }
 
@@ -106,7 +106,7 @@ Val Builder::transpose_conv2d(Val x, Val weight, std::optional<Val> bias, std::v
                               std::vector<std::int64_t> stride) {
   TensorType x_type = x.type(), w_type = weight.type();
   Val b = bias_for(bias, x_type, w_type, weight.dim(0));
-  Val result = typed("transpose_conv2d", {x, weight, b, zero_point(x), filled(0, weight.dtype(), Shape{1})},
+  Val result = typed("transpose_conv2d", {x, weight, b, zero_point(x), zero_point(weight)},
                      {{"out_pad", std::move(out_pad)}, {"stride", std::move(stride)}, {"acc_type", accumulator_of(x.dtype())},
                       {"local_bound", false}},
                      conv_result_of(x.dtype()));

@@ -118,6 +118,7 @@ class Quantised : public testing::TestWithParam<const NamedAtenOp*> {
       SCOPED_TRACE(fmt::format("{}: {}", op.file, op.op.domain[i]));
       auto parsed = parse(op, op.op.domain[i]);
       ASSERT_TRUE(parsed.ok());
+      if (!parsed->half) continue;  // numerically extreme by design: a few bits say nothing about it
       auto inputs = stored->of(i, "in"), outputs = stored->of(i, "out");
       outputs.resize(std::min(outputs.size(), parsed->results));
       if (all_finite(inputs) && all_finite(outputs)) one(program_of(*parsed, inputs, outputs), scheme);
@@ -177,7 +178,7 @@ class Quantised : public testing::TestWithParam<const NamedAtenOp*> {
   // several times. Where the function is not finite, or leaves the calibrated range, nothing is promised.
   void close(const Tensor& want, const Tensor& got, const TensorType& type, const Graph& graph) {
     if (!type.quantised()) return;
-    double error = 0, signal = 0;
+    double error = 0, signal = 0, lowest = 0, highest = 0;
     const auto n = static_cast<std::size_t>(type.shape.elements());
     for (std::size_t i = 0; i < n; ++i) {
       double w = element_as_double(want.type.dtype, want.data.data(), i);
@@ -188,11 +189,16 @@ class Quantised : public testing::TestWithParam<const NamedAtenOp*> {
       double g = (static_cast<double>(element_as_integer(got.type.dtype, got.data.data(), i)) - static_cast<double>(type.scales->zero_point[0])) * type.scales->scale[0];
       error += (w - g) * (w - g);
       signal += w * w;
+      lowest = std::min(lowest, w);
+      highest = std::max(highest, w);
     }
     if (n == 0) return;
     error = std::sqrt(error / static_cast<double>(n));
     signal = std::sqrt(signal / static_cast<double>(n));
-    EXPECT_LE(error, std::max(2 * type.scales->scale[0], 0.05 * signal)) << "rms error against a signal of " << signal << "\n" << print(graph);
+    // What the builder promises of an interpolated table.
+    const bool interpolated = type.dtype == DType::i16 && GetParam()->op.rule == Rule::pointwise;
+    const double table = interpolated ? Builder::table_error_limit * (highest - lowest) : 0;
+    EXPECT_LE(error, std::max({2 * type.scales->scale[0], 0.05 * signal, table})) << "rms error against a signal of " << signal << "\n" << print(graph);
   }
 };
 
