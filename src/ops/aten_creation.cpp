@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/aten_creation.h"
 
+#include <fmt/format.h>
 #include <cmath>
 
 #include "ir/tensor.h"
@@ -20,12 +21,25 @@ DType dtype_of_number(const Call& call, std::string_view name) {
 
 DType dtype_of_tensor(Val x) { return x.type().quantised() ? DType::f32 : x.dtype(); }
 
+void check_count(const Call& call, double elements) {
+  if (!(elements <= 268435456.0))
+    call.builder().refuse("aten.too-large", fmt::format("{} makes {} elements", call.schema().full_name(), elements));
+}
+
+void check_size(const Call& call, const Shape& shape) {
+  double elements = 1;
+  for (auto d : shape) {
+    if (d < 0) call.builder().refuse("aten.negative-size", fmt::format("{} of size {}", call.schema().full_name(), d));
+    elements *= static_cast<double>(d);
+  }
+  check_count(call, elements);
+}
+
 Val filled(const Call& call, double value, DType otherwise, const Shape& shape) {
   const DType dtype = dtype_of(call, otherwise);
   if (dtype == DType::boolean) value = value != 0;
   if (is_integer(dtype)) value = std::trunc(value);
-  for (auto d : shape)
-    if (d < 0) call.builder().refuse("aten.negative-size", call.schema().full_name() + " of a negative size");
+  check_size(call, shape);
   return call.builder().filled(value, dtype, shape);
 }
 

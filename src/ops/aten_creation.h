@@ -13,6 +13,9 @@ DType dtype_of(const Call& call, DType otherwise);
 DType dtype_of_number(const Call& call, std::string_view name);
 // The dtype of x as PyTorch sees it: a quantised tensor stands for floats.
 DType dtype_of_tensor(Val x);
+// Refuses sizes that are negative or more than a constant may have (2^28 elements), whatever a file says.
+void check_size(const Call& call, const Shape& shape);
+void check_count(const Call& call, double elements);
 Val filled(const Call& call, double value, DType otherwise, const Shape& shape);
 Val vector(const Call& call, std::span<const double> values, DType dtype);  // rank 1
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Float functions that TOSA does not have and several ATen operators need. Each is good to a few units in the
-// last place of f32 over its whole domain, NaN and infinities included, and to about 1e-9 when run in double
-// (where int8 and int16 tables come from), so none of them may rely on the rounding of one particular format.
+// Float functions that TOSA does not have and several ATen operators need. Each is good to 4e-7 of its result in
+// f32 over its whole domain, NaN and infinities included, and to 1e-7 when run in double (where int8 and int16
+// tables come from; constants stay f32), so none of them may rely on the rounding of one particular format.
 #pragma once
 #include <initializer_list>
 

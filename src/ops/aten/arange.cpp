@@ -12,8 +12,9 @@ Vals lower(Builder& b, const Call& call) {
     return call.schema().argument(name) ? call.number(name) : otherwise;
   };
   const double start = number("start", 0), end = call.number("end"), step = number("step", 1);
-  if (step == 0 || (end - start) / step < 0)
+  if (step == 0 || !((end - start) / step >= 0))
     b.refuse("aten.arange-step", "arange never reaches its end with this step");
+  creation::check_count(call, (end - start) / step);
   bool is_float = false;
   for (auto name : {"start", "end", "step"})
     if (call.schema().argument(name)) is_float |= call.is_float_scalar(name);

@@ -9,7 +9,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   const std::int64_t rows = call.integer("n"), columns = call.schema().argument("m") ? call.integer("m") : rows;
-  if (rows < 0 || columns < 0) b.refuse("aten.negative-size", "eye of a negative size");
+  creation::check_size(call, Shape{rows, columns});
   std::vector<double> values(static_cast<std::size_t>(rows * columns), 0.0);
   for (std::int64_t i = 0; i < std::min(rows, columns); ++i) values[static_cast<std::size_t>(i * columns + i)] = 1;
   return b.reshape(creation::vector(call, values, creation::dtype_of(call, DType::f32)), Shape{rows, columns});

@@ -6,6 +6,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
+  creation::check_size(call, x.shape());
   if (call.overload() == "Scalar") return b.filled(call.number("value"), creation::dtype_of_tensor(x), x.shape());
   return b.broadcast_to(b.cast(call.tensor("value"), creation::dtype_of_tensor(x)), x.shape());
 }

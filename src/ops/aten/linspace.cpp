@@ -11,6 +11,7 @@ Vals lower(Builder& b, const Call& call) {
   const double start = call.number("start"), end = call.number("end");
   const std::int64_t steps = call.integer("steps");
   if (steps < 0) b.refuse("aten.linspace-steps", "linspace of a negative number of steps");
+  creation::check_count(call, static_cast<double>(steps));
   const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
   std::vector<double> values;
   for (std::int64_t i = 0; i < steps; ++i)
