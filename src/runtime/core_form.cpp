@@ -169,10 +169,8 @@ std::optional<Node> pieces(const Respelling& r) {
                 {{"split_sizes", sizes}, {"dim", std::int64_t{dim}}});
 }
 
-// Whatever lowers to reshapes only, and has no kernel of its own under its name, is a view of the same elements.
-std::optional<Node> view(const Respelling& r) {
-  if (r.node.outputs.size() != 1 || r.node.inputs.empty() || r.node.inputs[0] == no_value) return std::nullopt;
-  if (r.in(0).dtype != r.out().dtype || r.in(0).shape.elements() != r.out().shape.elements()) return std::nullopt;
+// The TOSA operators that a node of one tensor lowers to; empty when it does not lower.
+std::vector<Node> lowered_nodes(const Respelling& r) {
   Graph one;
   Node copy = r.node;
   for (ValueId& v : copy.inputs)
@@ -180,11 +178,62 @@ std::optional<Node> view(const Respelling& r) {
   copy.outputs = {one.add_value("out", r.out())};
   one.outputs = copy.outputs;
   one.nodes = {copy};
-  const auto lowered = lower(one);
-  if (!lowered.ok()) return std::nullopt;
-  for (const Node& n : lowered->graph.nodes)
-    if (n.op != "tosa.reshape" && n.op != "tosa.identity") return std::nullopt;
-  return r.call("aten.view_copy.default", {r.operand(0)}, {{"size", r.out().shape.dims()}});
+  auto lowered = lower(one);
+  return lowered.ok() ? std::move(lowered->graph.nodes) : std::vector<Node>();
+}
+
+// What moves elements without looking at them is one of three kernels, whatever its name: the lowering tells which.
+// Only reshapes: view_copy. One transpose: permute_copy. Repeats of dims of size 1: expand_copy.
+std::optional<Node> movement(const Respelling& r) {
+  if (r.node.outputs.size() != 1 || !r.given(0) || r.in(0).dtype != r.out().dtype) return std::nullopt;
+  const std::vector<Node> nodes = lowered_nodes(r);
+  const Ints size = r.out().shape.dims();
+  auto only = [&](std::initializer_list<std::string_view> allowed) {
+    return std::all_of(nodes.begin(), nodes.end(),
+                       [&](const Node& n) { return std::count(allowed.begin(), allowed.end(), n.op) > 0; });
+  };
+  if (nodes.empty() || only({"tosa.reshape", "tosa.identity"})) {
+    if (nodes.empty() || r.in(0).shape.elements() != r.out().shape.elements()) return std::nullopt;
+    return r.call("aten.view_copy.default", {r.operand(0)}, {{"size", size}});
+  }
+  if (nodes.size() == 1 && nodes[0].op == "tosa.transpose")
+    return r.call("aten.permute_copy.default", {r.operand(0)}, {{"dims", nodes[0].attrs.get_or<Ints>("perms", {})}});
+  if (!only({"tosa.reshape", "tosa.identity", "tosa.tile"}) || r.in(0).rank() > r.out().rank()) return std::nullopt;
+  const int missing = r.out().rank() - r.in(0).rank();
+  for (int d = 0; d < r.in(0).rank(); ++d)
+    if (r.in(0).shape[d] != 1 && r.in(0).shape[d] != r.out().shape[d + missing]) return std::nullopt;
+  return r.call("aten.expand_copy.default", {r.operand(0)}, {{"size", size}});
+}
+
+// Second names, and calls that are another call with an argument more.
+std::optional<Node> alias(const Respelling& r) {
+  static const std::map<std::string_view, std::string_view> names{
+      {"multiply", "mul"},        {"subtract", "sub"},      {"divide", "div"},
+      {"__and__", "bitwise_and"}, {"__or__", "bitwise_or"}, {"__xor__", "bitwise_xor"},
+      {"concat", "cat"},          {"concatenate", "cat"},   {"tile", "repeat"}};
+  Node made = r.node;
+  if (const auto other = names.find(r.schema.name); other != names.end()) {
+    made.op = fmt::format("aten.{}.{}", other->second, r.schema.overload);
+    if (r.schema.name == "tile") made.attrs = {{"repeats", r.attr("dims")}};
+    return made;
+  }
+  const std::string name = r.schema.full_name();
+  if (name == "aten.relu6.default")
+    return r.call("aten.hardtanh.default", {r.operand(0)},
+                  {{"min_val", std::int64_t{0}}, {"max_val", std::int64_t{6}}});
+  if (name == "aten.max.other" || name == "aten.min.other")
+    return r.call(name == "aten.max.other" ? "aten.maximum.default" : "aten.minimum.default", r.node.inputs);
+  if (name == "aten.type_as.default")
+    return r.call("aten._to_copy.default", {r.operand(0)}, {{"dtype", r.out().dtype}});
+  if (name == "aten.pad.default" && r.attr("mode") == Attr(std::string("constant")))
+    return r.call("aten.constant_pad_nd.default", {r.operand(0)},
+                  {{"pad", r.attr("pad")}, {"value", r.has("value") ? r.attr("value") : Attr(std::int64_t{0})}});
+  if (name == "aten.arange.start") {
+    made.op = "aten.arange.start_step";
+    made.attrs.set("step", std::int64_t{1});
+    return made;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -200,7 +249,7 @@ Result<Node> core_form(Graph& graph, const Node& node) {
     return located(error("pack.no-kernel", fmt::format("{} stays outside the delegate, but has no result", node.op)),
                    node.loc);
   const Respelling r{graph, node, *found.schema};
-  for (auto* form : {convolution, norm, pooling, softmax, product, conversion, filled, pieces, view})
+  for (auto* form : {convolution, norm, pooling, softmax, product, conversion, filled, pieces, alias, movement})
     if (auto made = form(r)) return *std::move(made);
   return node;
 }

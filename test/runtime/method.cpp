@@ -83,8 +83,9 @@ TEST(Method, BuffersKeepTheirContent) {
 
 std::string code(const pte::Program& program, const std::string& method = "forward") {
   auto loaded = Method::load(program, method, {.threads = 1, .interpret = false, .file = "p.pte"});
-  if (!loaded.ok()) EXPECT_EQ(loaded.error().place.file, "p.pte");
-  return loaded.ok() ? "" : loaded.error().code;
+  if (loaded.ok()) return "";
+  EXPECT_EQ(loaded.error().place.file, "p.pte");
+  return loaded.error().code;
 }
 
 TEST(Method, WhatIsNotThereIsNamed) {

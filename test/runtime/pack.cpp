@@ -198,9 +198,9 @@ TEST(Pack, MemoryOfTensorsThatLiveTogetherIsApart) {
 }
 
 TEST(Pack, UnknownOperatorsAreRefusedAtTheirLine) {
-  const Graph graph = graph_of(R"(graph @g(%x: 2xf32) -> (%y) {
+  const Graph graph = graph_of(R"-(graph @g(%x: 2xf32) -> (%y) {
     %y: 2xf32 = aten.frobnicate.default(%x) loc("model.py":12 "y = frobnicate(x)")
-  })");
+  })-");
   auto file = pack(graph, {}, "TOSABackend", "", "");
   ASSERT_FALSE(file.ok());
   EXPECT_EQ(file.error().code, "pack.unknown-operator");
