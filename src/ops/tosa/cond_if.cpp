@@ -42,7 +42,7 @@ Op tosa_cond_if() {
       .spirv_number = 0xffff,
       .summary = "runs one of two graphs",
       .inputs = {{"condition", "bool"}, {.name = "input_list", .type = "", .list = true}},
-      .attrs = {{"then_graph", AttrKind::string}, {"else_graph", AttrKind::string}},
+      .attrs = {},  // the schema names its bodies; here they are the node's regions
       .outputs = {{.name = "output_list", .type = "", .list = true}},
       .types = {{{Feature::controlflow}, {}}},
       .infer = infer,

@@ -54,7 +54,7 @@ Op tosa_while_loop() {
       .spirv_number = 0xffff,
       .summary = "runs a graph as long as another one gives true",
       .inputs = {{.name = "input_list", .type = "", .list = true}},
-      .attrs = {{"cond_graph", AttrKind::string}, {"body_graph", AttrKind::string}},
+      .attrs = {},  // the schema names its bodies; here they are the node's regions
       .outputs = {{.name = "output_list", .type = "", .list = true}},
       .types = {{{Feature::controlflow}, {}}},
       .infer = infer,
