@@ -19,10 +19,12 @@ inline Shape channel_shape(Val x) {
 }
 
 // scale = weight / sqrt(var + eps), shift = bias - mean * scale: computed here, in double, when all are constant.
-inline Val batch_normalised(Val x, std::optional<Val> weight, std::optional<Val> bias, Val mean, Val variance, double eps) {
+inline Val batch_normalised(Val x, std::optional<Val> weight, std::optional<Val> bias, Val mean, Val variance,
+                            double eps) {
   Builder& b = x.builder();
   if (x.rank() < 2 || mean.shape().elements() != x.dim(1) || variance.shape().elements() != x.dim(1))
-    b.refuse("aten.batch_norm.shape", "statistics of shape " + to_string(mean.shape()) + " for an input of shape " + to_string(x.shape()));
+    b.refuse("aten.batch_norm.shape",
+             "statistics of shape " + to_string(mean.shape()) + " for an input of shape " + to_string(x.shape()));
   const Shape shape = channel_shape(x);
   auto known = [](const std::optional<Val>& v) { return !v || (v->is_constant() && is_float(v->dtype())); };
   if (known(weight) && known(bias) && known(mean) && known(variance)) {
@@ -36,7 +38,8 @@ inline Val batch_normalised(Val x, std::optional<Val> weight, std::optional<Val>
       shift.push_back(at(bias, i, 0.0) - at(mean, i, 0.0) * scale.back());
     }
     const DType dtype = is_float(x.dtype()) ? x.dtype() : mean.dtype();
-    Val s = b.constant({dtype, shape, {}}, constant_bytes(dtype, scale)), t = b.constant({dtype, shape, {}}, constant_bytes(dtype, shift));
+    Val s = b.constant({dtype, shape, {}}, constant_bytes(dtype, scale)),
+        t = b.constant({dtype, shape, {}}, constant_bytes(dtype, shift));
     return calls::add(calls::mul(x, s), t);
   }
   Val rstd = calls::rsqrt(calls::add(variance, eps));

@@ -44,14 +44,17 @@ inline Val amin(Val x, const Axes& axes, bool keep) { return reduced("aten.amin.
 inline Val transpose(Val x, int a, int b) {
   return x.builder().aten("aten.transpose.int", {x}, {{"dim0", std::int64_t{a}}, {"dim1", std::int64_t{b}}});
 }
-inline Val permute(Val x, const Axes& dims) { return x.builder().aten("aten.permute.default", {x}, {{"dims", as_ints(dims)}}); }
+inline Val permute(Val x, const Axes& dims) {
+  return x.builder().aten("aten.permute.default", {x}, {{"dims", as_ints(dims)}});
+}
 inline Val matmul(Val a, Val b) { return a.builder().aten("aten.matmul.default", {a, b}); }
 inline Val softmax(Val x, int axis) { return x.builder().aten("aten.softmax.int", {x}, {{"dim", std::int64_t{axis}}}); }
 
 // A constant (a weight, a bias) is given its new shape at once, without a node.
 inline Val view(Val x, const Shape& shape) {
   if (x.shape() == shape) return x;
-  if (x.is_constant() && !x.type().quantised()) return x.builder().constant(x.type().with(shape), x.builder().graph()[x.id()].constant);
+  if (x.is_constant() && !x.type().quantised())
+    return x.builder().constant(x.type().with(shape), x.builder().graph()[x.id()].constant);
   return x.builder().aten("aten.view.default", {x}, {{"size", shape.dims()}});
 }
 

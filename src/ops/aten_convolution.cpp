@@ -57,8 +57,8 @@ Val convolve_nhwc(Builder& b, Val x, Val weight, std::optional<Val> bias, const 
   for (std::int64_t g = 0; g < how.groups; ++g) {
     std::optional<Val> group_bias;
     if (bias) group_bias = b.slice_axis(*bias, 0, g * out, out);
-    parts.push_back(convolve_group(b, b.slice_axis(x, x.rank() - 1, g * in, in),
-                                   b.slice_axis(weight, 0, g * out, out), group_bias, how));
+    parts.push_back(convolve_group(b, b.slice_axis(x, x.rank() - 1, g * in, in), b.slice_axis(weight, 0, g * out, out),
+                                   group_bias, how));
   }
   return b.concat(parts, x.rank() - 1);
 }
@@ -95,7 +95,9 @@ Val transposed_by_spreading(Builder& b, Val x, Val weight, std::optional<Val> bi
   }
   if (weight.type().quantised() && !weight.type().scales->per_tensor() && g > 1 && out > 1)
     b.refuse("aten.conv_transpose.grouped-per-channel",
-             fmt::format("a transposed convolution with {} groups of {} output channels shares per-channel weight scales between groups", g, out));
+             fmt::format("a transposed convolution with {} groups of {} output channels shares per-channel weight "
+                         "scales between groups",
+                         g, out));
   Val w = b.reshape(b.transpose(b.reshape(weight, Shape(split)), permutation), Shape(joined));
   for (int i = 0; i < spatial; ++i)
     if (w.dim(2 + i) > 1) {
@@ -136,7 +138,8 @@ Val transposed_nhwc(Builder& b, Val x, Val weight, std::optional<Val> bias, cons
     }
   }
   Val y = b.transpose_conv2d(x, w, bias, out_pad, how.stride);
-  return b.slice(y, {0, cut[0], cut[2], 0}, {y.dim(0), y.dim(1) - cut[0] - cut[1], y.dim(2) - cut[2] - cut[3], y.dim(3)});
+  return b.slice(y, {0, cut[0], cut[2], 0},
+                 {y.dim(0), y.dim(1) - cut[0] - cut[1], y.dim(2) - cut[2] - cut[3], y.dim(3)});
 }
 
 void check_sizes(Builder& b, const std::string& op, Val x, Val weight, std::optional<Val> bias, const Convolution& how,
@@ -146,18 +149,27 @@ void check_sizes(Builder& b, const std::string& op, Val x, Val weight, std::opti
                                                    how.groups, x.dim(1), to_string(weight.shape())));
   const std::int64_t expected = transposed ? weight.dim(0) : weight.dim(1) * how.groups;
   if (expected != x.dim(1))
-    b.refuse("aten." + op + ".channels", fmt::format("the input has {} channels, the weight of shape {} with {} groups takes {}",
-                                                     x.dim(1), to_string(weight.shape()), how.groups, expected));
+    b.refuse("aten." + op + ".channels",
+             fmt::format("the input has {} channels, the weight of shape {} with {} groups takes {}", x.dim(1),
+                         to_string(weight.shape()), how.groups, expected));
   const std::int64_t outputs = transposed ? weight.dim(1) * how.groups : weight.dim(0);
   if (bias && (bias->rank() != 1 || bias->dim(0) != outputs))
-    b.refuse("aten." + op + ".bias", fmt::format("a bias of shape {} for {} output channels", to_string(bias->shape()), outputs));
+    b.refuse("aten." + op + ".bias",
+             fmt::format("a bias of shape {} for {} output channels", to_string(bias->shape()), outputs));
   const std::size_t spatial = static_cast<std::size_t>(weight.rank()) - 2;
   for (const Ints* list : {&how.stride, &how.pad_before, &how.pad_after, &how.dilation})
     if (list->size() != spatial)
       b.refuse("aten." + op + ".arguments", fmt::format("{} numbers for {} spatial dims", list->size(), spatial));
   for (std::size_t i = 0; i < spatial; ++i)
     if (how.stride[i] < 1 || how.dilation[i] < 1 || how.pad_before[i] < 0 || how.pad_after[i] < 0)
-      b.refuse("aten." + op + ".arguments", fmt::format("stride {}, dilation {}, padding {}", how.stride[i], how.dilation[i], how.pad_before[i]));
+      b.refuse("aten." + op + ".arguments",
+               fmt::format("stride {}, dilation {}, padding {}", how.stride[i], how.dilation[i], how.pad_before[i]));
+}
+
+void check_rank(Builder& b, const Call& call, Val weight, int spatial) {
+  if (weight.rank() != spatial + 2)
+    b.refuse("aten." + call.schema().name + ".rank",
+             fmt::format("a weight of shape {} for {} spatial dims", to_string(weight.shape()), spatial));
 }
 
 template <class Body>
@@ -183,7 +195,8 @@ Val convolve(Builder& b, const std::string& op, Val x, Val weight, std::optional
   return around(b, op, x, weight, how, [&](Val nhwc) { return convolve_nhwc(b, nhwc, weight, bias, how); });
 }
 
-Val convolve_transposed(Builder& b, const std::string& op, Val x, Val weight, std::optional<Val> bias, Convolution how) {
+Val convolve_transposed(Builder& b, const std::string& op, Val x, Val weight, std::optional<Val> bias,
+                        Convolution how) {
   check_sizes(b, op, batched(x, weight.rank(), op).x, weight, bias, how, true);
   if (how.output_padding.empty()) how.output_padding = ints_of(how.stride.size(), 0);
   return around(b, op, x, weight, how, [&](Val nhwc) { return transposed_nhwc(b, nhwc, weight, bias, how); });
@@ -191,6 +204,7 @@ Val convolve_transposed(Builder& b, const std::string& op, Val x, Val weight, st
 
 Vals lower_convolution(Builder& b, const Call& call, int spatial) {
   Val weight = call.tensor("weight");
+  check_rank(b, call, weight, spatial);
   Convolution how;
   how.stride = call.spread("stride", spatial);
   how.dilation = call.spread("dilation", spatial);
@@ -200,7 +214,8 @@ Vals lower_convolution(Builder& b, const Call& call, int spatial) {
     if (mode != "valid" && mode != "same")
       b.refuse("aten." + call.schema().name + ".padding", "padding '" + mode + "' is neither 'same' nor 'valid'");
     for (int i = 0; i < spatial; ++i) {
-      const std::int64_t total = mode == "same" ? how.dilation[static_cast<std::size_t>(i)] * (weight.dim(2 + i) - 1) : 0;
+      const std::int64_t total =
+          mode == "same" ? how.dilation[static_cast<std::size_t>(i)] * (weight.dim(2 + i) - 1) : 0;
       how.pad_before.push_back(total / 2);
       how.pad_after.push_back(total - total / 2);
     }
@@ -211,13 +226,15 @@ Vals lower_convolution(Builder& b, const Call& call, int spatial) {
 }
 
 Vals lower_transposed_convolution(Builder& b, const Call& call, int spatial) {
+  check_rank(b, call, call.tensor("weight"), spatial);
   Convolution how;
   how.stride = call.spread("stride", spatial);
   how.dilation = call.spread("dilation", spatial);
   how.groups = call.integer("groups");
   how.pad_before = how.pad_after = call.spread("padding", spatial);
   how.output_padding = call.spread("output_padding", spatial);
-  return convolve_transposed(b, call.schema().name, call.tensor("input"), call.tensor("weight"), call.optional_tensor("bias"), how);
+  return convolve_transposed(b, call.schema().name, call.tensor("input"), call.tensor("weight"),
+                             call.optional_tensor("bias"), how);
 }
 
 }  // namespace tosaic

@@ -70,7 +70,8 @@ Val added_rows(Val values, Val indices, Val source) {
   Builder& b = values.builder();
   indices = as_indices(indices);
   if (!is_float(values.dtype()))
-    b.refuse("aten.index.add-dtype", "adding at indices that may repeat needs floats, not " + std::string(name_of(values.dtype())));
+    b.refuse("aten.index.add-dtype",
+             "adding at indices that may repeat needs floats, not " + std::string(name_of(values.dtype())));
   const std::int64_t n = values.dim(0), k = values.dim(1), w = indices.dim(1);
   std::vector<std::int64_t> rows;
   for (std::int64_t i = 0; i < k; ++i) rows.push_back(i);
@@ -80,7 +81,8 @@ Val added_rows(Val values, Val indices, Val source) {
 
 Val selected(Val x, int axis, Val indices) {
   Builder& b = x.builder();
-  const std::int64_t outer = product(x, 0, axis), inner = product(x, axis + 1, x.rank()), count = indices.shape().elements();
+  const std::int64_t outer = product(x, 0, axis), inner = product(x, axis + 1, x.rank()),
+                     count = indices.shape().elements();
   Val all = b.tile(b.reshape(indices, {1, count}), {outer, 1});
   Val y = gathered(b.reshape(x, {outer, x.dim(axis), inner}), all);
   auto dims = x.shape().dims();
@@ -90,21 +92,26 @@ Val selected(Val x, int axis, Val indices) {
 }
 
 Val put_along(Builder& b, Val x, int axis, Val indices, Val source, Put how) {
-  const std::int64_t outer = product(x, 0, axis), inner = product(x, axis + 1, x.rank()), count = indices.shape().elements();
+  const std::int64_t outer = product(x, 0, axis), inner = product(x, axis + 1, x.rank()),
+                     count = indices.shape().elements();
   if (source.shape().elements() != outer * count * inner)
-    b.refuse("aten.index.source", "a source of shape " + to_string(source.shape()) + " for " + std::to_string(count) + " slices of shape " + to_string(x.shape()));
+    b.refuse("aten.index.source", "a source of shape " + to_string(source.shape()) + " for " + std::to_string(count) +
+                                      " slices of shape " + to_string(x.shape()));
   Val all = b.tile(b.reshape(indices, {1, count}), {outer, 1});
   Val table = b.reshape(x, {outer, x.dim(axis), inner}), rows = b.reshape(source, {outer, count, inner});
   return b.reshape(how == Put::add ? added_rows(table, all, rows) : scattered(table, all, rows), x.shape());
 }
 
 Val gathered_lines(Builder& b, Val x, int axis, Val index) {
-  if (index.rank() != x.rank()) b.refuse("aten.gather.rank", "indices of shape " + to_string(index.shape()) + " into shape " + to_string(x.shape()));
+  if (index.rank() != x.rank())
+    b.refuse("aten.gather.rank",
+             "indices of shape " + to_string(index.shape()) + " into shape " + to_string(x.shape()));
   auto window = index.shape().dims();
   window[static_cast<std::size_t>(axis)] = x.dim(axis);
   for (int i = 0; i < x.rank(); ++i)
     if (window[static_cast<std::size_t>(i)] > x.dim(i))
-      b.refuse("aten.gather.shape", "indices of shape " + to_string(index.shape()) + " into shape " + to_string(x.shape()));
+      b.refuse("aten.gather.shape",
+               "indices of shape " + to_string(index.shape()) + " into shape " + to_string(x.shape()));
   const Lines lines(x.rank(), axis);
   Val values = b.transpose(leading_window(b, x, window), lines.last), wanted = b.transpose(index, lines.last);
   const std::int64_t k = x.dim(axis), w = index.dim(axis), n = index.shape().elements() / w;
@@ -114,12 +121,14 @@ Val gathered_lines(Builder& b, Val x, int axis, Val index) {
 
 Val scattered_lines(Builder& b, Val x, int axis, Val index, Val source, Put how) {
   if (index.rank() != x.rank() || source.rank() != x.rank())
-    b.refuse("aten.scatter.rank", "indices of shape " + to_string(index.shape()) + " into shape " + to_string(x.shape()));
+    b.refuse("aten.scatter.rank",
+             "indices of shape " + to_string(index.shape()) + " into shape " + to_string(x.shape()));
   auto window = index.shape().dims();
   window[static_cast<std::size_t>(axis)] = x.dim(axis);
   for (int i = 0; i < x.rank(); ++i)
     if (window[static_cast<std::size_t>(i)] > x.dim(i) || index.dim(i) > source.dim(i))
-      b.refuse("aten.scatter.shape", "indices of shape " + to_string(index.shape()) + ", a source of shape " + to_string(source.shape()) + " into shape " + to_string(x.shape()));
+      b.refuse("aten.scatter.shape", "indices of shape " + to_string(index.shape()) + ", a source of shape " +
+                                         to_string(source.shape()) + " into shape " + to_string(x.shape()));
   const Lines lines(x.rank(), axis);
   const Val inner = leading_window(b, x, window);
   Val values = b.transpose(inner, lines.last), wanted = b.transpose(index, lines.last);
@@ -140,7 +149,9 @@ Val scattered_lines(Builder& b, Val x, int axis, Val index, Val source, Put how)
 }
 
 Val named_places(Builder& b, Val x, int axis, Val index) {
-  if (index.rank() != x.rank()) b.refuse("aten.scatter.rank", "indices of shape " + to_string(index.shape()) + " into shape " + to_string(x.shape()));
+  if (index.rank() != x.rank())
+    b.refuse("aten.scatter.rank",
+             "indices of shape " + to_string(index.shape()) + " into shape " + to_string(x.shape()));
   const Lines lines(x.rank(), axis);
   Val wanted = b.transpose(as_indices(index), lines.last);
   const std::int64_t k = x.dim(axis), w = index.dim(axis), n = index.shape().elements() / w;
@@ -169,12 +180,14 @@ IndexPlan index_plan(Builder& b, Val x, const std::vector<std::optional<Val>>& i
     }
     Val v = *indices[k];
     if (v.dtype() == DType::boolean)
-      b.refuse("aten.index.mask", "indexing by a boolean mask gives a shape that is known only at run time: use torch.where");
+      b.refuse("aten.index.mask",
+               "indexing by a boolean mask gives a shape that is known only at run time: use torch.where");
     plan.indexed.push_back(i);
     while (static_cast<int>(common.size()) < v.rank()) common.insert(common.begin(), 1);
     for (int d = 0; d < v.rank(); ++d) {
       auto& out = common[common.size() - static_cast<std::size_t>(v.rank() - d)];
-      if (v.dim(d) != 1 && out != 1 && out != v.dim(d)) b.refuse("aten.index.broadcast", "the indices' shapes do not broadcast");
+      if (v.dim(d) != 1 && out != 1 && out != v.dim(d))
+        b.refuse("aten.index.broadcast", "the indices' shapes do not broadcast");
       if (v.dim(d) != 1) out = v.dim(d);
     }
   }

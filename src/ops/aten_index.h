@@ -10,8 +10,8 @@
 
 namespace tosaic {
 
-Val gathered(Val values, Val indices);                 // [N,K,C] by [N,W] -> [N,W,C]
-Val scattered(Val values, Val indices, Val source);    // values with rows `indices` replaced by source [N,W,C]
+Val gathered(Val values, Val indices);               // [N,K,C] by [N,W] -> [N,W,C]
+Val scattered(Val values, Val indices, Val source);  // values with rows `indices` replaced by source [N,W,C]
 // values with source's rows added at `indices`, which may repeat: the product with a matrix of ones and zeros.
 Val added_rows(Val values, Val indices, Val source);
 
@@ -36,9 +36,9 @@ struct IndexPlan {
 
   bool nothing() const { return indexed.empty(); }
   Val table(Val x) const;
-  Val restored(Val table, Val x) const;      // the inverse of table()
-  Shape gathered_shape(Val x) const;         // common, then the kept dims
-  std::vector<int> placed() const;           // from there to where PyTorch puts the dims
+  Val restored(Val table, Val x) const;  // the inverse of table()
+  Shape gathered_shape(Val x) const;     // common, then the kept dims
+  std::vector<int> placed() const;       // from there to where PyTorch puts the dims
 };
 IndexPlan index_plan(Builder& b, Val x, const std::vector<std::optional<Val>>& indices);
 

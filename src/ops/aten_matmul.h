@@ -10,7 +10,8 @@
 namespace tosaic {
 
 inline Val matrix_product(Builder& b, const std::string& op, Val x, Val y) {
-  if (x.rank() < 1 || y.rank() < 1) b.refuse("aten." + op + ".rank", "a product of shapes " + to_string(x.shape()) + " and " + to_string(y.shape()));
+  if (x.rank() < 1 || y.rank() < 1)
+    b.refuse("aten." + op + ".rank", "a product of shapes " + to_string(x.shape()) + " and " + to_string(y.shape()));
   const bool row = x.rank() == 1, column = y.rank() == 1;
   if (row) x = b.unsqueeze(x, 0);
   if (column) y = b.unsqueeze(y, 1);
@@ -25,7 +26,8 @@ inline Val matrix_product(Builder& b, const std::string& op, Val x, Val y) {
   for (int i = 0; i < rank - 2; ++i) {
     const std::int64_t a = leading(x, i), d = leading(y, i);
     if (a != d && a != 1 && d != 1)
-      b.refuse("aten." + op + ".broadcast", "shapes " + to_string(x.shape()) + " and " + to_string(y.shape()) + " do not broadcast");
+      b.refuse("aten." + op + ".broadcast",
+               "shapes " + to_string(x.shape()) + " and " + to_string(y.shape()) + " do not broadcast");
     batch.push_back(std::max(a, d));
     n *= batch.back();
     ny *= d;
@@ -37,8 +39,10 @@ inline Val matrix_product(Builder& b, const std::string& op, Val x, Val y) {
     return b.reshape(b.broadcast_to(v, Shape(dims)), {n, v.dim(-2), v.dim(-1)});
   };
   Val product;
-  if (ny == 1 && x.shape().elements() == n * h * c) product = b.matmul(b.reshape(x, {1, n * h, c}), b.reshape(y, {1, c, w}));  // one matrix for all rows
-  else product = b.matmul(expanded(x), expanded(y));
+  if (ny == 1 && x.shape().elements() == n * h * c)
+    product = b.matmul(b.reshape(x, {1, n * h, c}), b.reshape(y, {1, c, w}));  // one matrix for all rows
+  else
+    product = b.matmul(expanded(x), expanded(y));
   auto dims = batch;
   if (!row) dims.push_back(h);
   if (!column) dims.push_back(w);

@@ -48,9 +48,11 @@ inline std::vector<int> normalised_axes(Builder& b, const Call& call, Val x) {
   const auto shape = call.ints("normalized_shape");
   const int first = x.rank() - static_cast<int>(shape.size());
   std::vector<int> axes;
+  if (shape.empty()) b.refuse("aten." + call.schema().name + ".shape", "normalized_shape names no dims");
   for (int i = 0; i < static_cast<int>(shape.size()); ++i) {
     if (first < 0 || x.dim(first + i) != shape[static_cast<std::size_t>(i)])
-      b.refuse("aten." + call.schema().name + ".shape", "normalized_shape " + to_string(Shape(shape)) + " does not end shape " + to_string(x.shape()));
+      b.refuse("aten." + call.schema().name + ".shape",
+               "normalized_shape " + to_string(Shape(shape)) + " does not end shape " + to_string(x.shape()));
     axes.push_back(first + i);
   }
   return axes;
@@ -67,11 +69,10 @@ inline VarianceCall variance_call(const Call& call) {
   Val x = call.tensor("self");
   const auto has = [&](std::string_view name) { return call.schema().argument(name) != nullptr; };
   VarianceCall v{x, {}, 1.0, false};
-  if (has("dim")) v.axes = call.axes("dim", x.rank());
-  else for (int i = 0; i < x.rank(); ++i) v.axes.push_back(i);
+  v.axes = reduced_axes(call, x);
   if (has("unbiased")) v.correction = call.flag("unbiased") ? 1.0 : 0.0;
   if (has("correction") && call.has("correction")) v.correction = call.number("correction");
-  if (has("keepdim")) v.keep = call.flag("keepdim");
+  v.keep = keeps_dims(call);
   return v;
 }
 // Drops the reduced dims of a kept result, as an ATen view.

@@ -31,7 +31,8 @@ Fitted fit(Builder& b, const std::string& op, Val x, const Pooling& p) {
   Fitted f{x, {p.padding[0], p.padding[0], p.padding[1], p.padding[1]}};
   for (int i = 0; i < 2; ++i) {
     const auto k = static_cast<std::size_t>(i);
-    const Coverage c = coverage(b, op, x.dim(1 + i), p.kernel[k], p.stride[k], p.padding[k], p.dilation[k], p.ceil_mode);
+    const Coverage c =
+        coverage(b, op, x.dim(1 + i), p.kernel[k], p.stride[k], p.padding[k], p.dilation[k], p.ceil_mode);
     f.x = fitted(b, f.x, 1 + i, c.overhang, f.pads[2 * k + 1]);
   }
   return f;
@@ -46,10 +47,12 @@ Val dilated_max(Builder& b, Val x, const Ints& pads, const Pooling& p) {
   const std::int64_t extra_h = (dy - h % dy) % dy, extra_w = (dx - w % dx) % dx;
   x = b.pad(x, {0, pads[0], pads[2], 0}, {0, pads[1] + extra_h, pads[3] + extra_w, 0}, lowest);
   const std::int64_t n = x.dim(0), rows = (h + extra_h) / dy, columns = (w + extra_w) / dx, c = x.dim(3);
-  Val phases = b.reshape(b.transpose(b.reshape(x, {n, rows, dy, columns, dx, c}), {0, 2, 4, 1, 3, 5}), {n * dy * dx, rows, columns, c});
+  Val phases = b.reshape(b.transpose(b.reshape(x, {n, rows, dy, columns, dx, c}), {0, 2, 4, 1, 3, 5}),
+                         {n * dy * dx, rows, columns, c});
   Val pooled = b.max_pool2d(phases, p.kernel, {1, 1}, {0, 0, 0, 0});
   const std::int64_t oh = pooled.dim(1), ow = pooled.dim(2);
-  Val y = b.reshape(b.transpose(b.reshape(pooled, {n, dy, dx, oh, ow, c}), {0, 3, 1, 4, 2, 5}), {n, oh * dy, ow * dx, c});
+  Val y =
+      b.reshape(b.transpose(b.reshape(pooled, {n, dy, dx, oh, ow, c}), {0, 3, 1, 4, 2, 5}), {n, oh * dy, ow * dx, c});
   const std::int64_t reach_h = h - (p.kernel[0] - 1) * dy, reach_w = w - (p.kernel[1] - 1) * dx;
   y = strided_slice(y, 1, 0, (reach_h - 1) / p.stride[0] + 1, p.stride[0]);
   return strided_slice(y, 2, 0, (reach_w - 1) / p.stride[1] + 1, p.stride[1]);
@@ -63,13 +66,18 @@ Pooling pooling_of(Builder& b, const Call& call, int spatial) {
   p.stride = call.spread("stride", spatial);
   if (p.stride.empty()) p.stride = p.kernel;
   p.padding = call.spread("padding", spatial);
-  p.dilation = call.schema().argument("dilation") ? call.spread("dilation", spatial) : Ints(static_cast<std::size_t>(spatial), 1);
+  p.dilation = call.schema().argument("dilation") ? call.spread("dilation", spatial)
+                                                  : Ints(static_cast<std::size_t>(spatial), 1);
   p.ceil_mode = call.flag("ceil_mode");
   const std::string& op = call.schema().name;
+  for (const auto* list : {&p.kernel, &p.stride, &p.padding, &p.dilation})
+    if (static_cast<int>(list->size()) != spatial)
+      b.refuse("aten." + op + ".arguments", fmt::format("{} numbers for {} spatial dims", list->size(), spatial));
   for (std::size_t i = 0; i < p.kernel.size(); ++i)
     if (p.kernel[i] < 1 || p.stride[i] < 1 || p.dilation[i] < 1 || p.padding[i] < 0 || 2 * p.padding[i] > p.kernel[i])
-      b.refuse("aten." + op + ".arguments", fmt::format("kernel {}, stride {}, dilation {}, padding {} (at most half the kernel)",
-                                                        p.kernel[i], p.stride[i], p.dilation[i], p.padding[i]));
+      b.refuse("aten." + op + ".arguments",
+               fmt::format("kernel {}, stride {}, dilation {}, padding {} (at most half the kernel)", p.kernel[i],
+                           p.stride[i], p.dilation[i], p.padding[i]));
   if (spatial == 1) {
     p.kernel.insert(p.kernel.begin(), 1);
     p.stride.insert(p.stride.begin(), 1);
@@ -83,11 +91,13 @@ Coverage coverage(Builder& b, const std::string& op, std::int64_t size, std::int
                   std::int64_t padding, std::int64_t dilation, bool ceil_mode) {
   const std::int64_t span = (kernel - 1) * dilation + 1, room = size + 2 * padding - span;
   if (room < 0)
-    b.refuse("aten." + op + ".kernel-size", fmt::format("a window of {} does not fit the padded input of {}", span, size + 2 * padding));
+    b.refuse("aten." + op + ".kernel-size",
+             fmt::format("a window of {} does not fit the padded input of {}", span, size + 2 * padding));
   std::int64_t outputs = room / stride + 1;
   if (ceil_mode && room % stride != 0) {
     ++outputs;
-    if ((outputs - 1) * stride >= size + padding) --outputs;  // a window must start inside the input or its left padding
+    if ((outputs - 1) * stride >= size + padding)
+      --outputs;  // a window must start inside the input or its left padding
   }
   return {outputs, (outputs - 1) * stride + span - size - 2 * padding};
 }
@@ -133,8 +143,10 @@ Val volume_pooled(Builder& b, const std::string& op, Val x, const Pooling& p, Po
   return by_planes_then_depth(b, x, [&](Val y, bool planes) {
     Pooling q = p;
     for (auto* list : {&q.kernel, &q.stride, &q.padding, &q.dilation}) {
-      if (planes) list->erase(list->begin());
-      else *list = {list->front(), list == &q.padding ? 0 : 1};
+      if (planes)
+        list->erase(list->begin());
+      else
+        *list = {list->front(), list == &q.padding ? 0 : 1};
     }
     if (p.divisor && planes) q.divisor = 1;  // sums first, the division at the end
     return kind == Pool::maximum ? max_pooled(b, op, y, q) : avg_pooled(b, op, y, q);
@@ -142,6 +154,7 @@ Val volume_pooled(Builder& b, const std::string& op, Val x, const Pooling& p, Po
 }
 
 Val adaptive_volume_pooled(Builder& b, const std::string& op, Val x, Ints outputs, Pool kind) {
+  if (outputs.size() != 3) b.refuse("aten." + op + ".output-size", "no output size");
   return by_planes_then_depth(b, x, [&](Val y, bool planes) {
     return adaptive_pooled(b, op, y, planes ? Ints{outputs[1], outputs[2]} : Ints{outputs[0], y.dim(2)}, kind);
   });
@@ -172,6 +185,7 @@ std::vector<Run> runs_of(std::int64_t in, std::int64_t out) {
 }  // namespace
 
 Val adaptive_pooled(Builder& b, const std::string& op, Val x, Ints outputs, Pool kind) {
+  if (outputs.size() != 2) b.refuse("aten." + op + ".output-size", "no output size");
   for (auto n : outputs)
     if (n < 1) b.refuse("aten." + op + ".output-size", fmt::format("output size {}", n));
   std::vector<Val> rows;
@@ -180,8 +194,9 @@ Val adaptive_pooled(Builder& b, const std::string& op, Val x, Ints outputs, Pool
     std::vector<Val> parts;
     for (const Run& r : runs_of(x.dim(2), outputs[1])) {
       Val part = b.slice_axis(band, 2, r.start, (r.count - 1) * r.stride + r.length);
-      parts.push_back(kind == Pool::average ? b.avg_pool2d(part, {y.length, r.length}, {y.stride, r.stride}, {0, 0, 0, 0})
-                                            : b.max_pool2d(part, {y.length, r.length}, {y.stride, r.stride}, {0, 0, 0, 0}));
+      parts.push_back(kind == Pool::average
+                          ? b.avg_pool2d(part, {y.length, r.length}, {y.stride, r.stride}, {0, 0, 0, 0})
+                          : b.max_pool2d(part, {y.length, r.length}, {y.stride, r.stride}, {0, 0, 0, 0}));
     }
     rows.push_back(b.concat(parts, 2));
   }

@@ -13,8 +13,8 @@ namespace tosaic {
 struct Pooling {
   std::vector<std::int64_t> kernel, stride, padding, dilation;  // two numbers each
   bool ceil_mode = false;
-  bool count_include_pad = true;                // average only
-  std::optional<std::int64_t> divisor;          // average only
+  bool count_include_pad = true;        // average only
+  std::optional<std::int64_t> divisor;  // average only
 };
 
 // kernel_size, stride (empty: the kernel's), padding, dilation and ceil_mode of a 1-D or 2-D pool; 1-D gets height 1.

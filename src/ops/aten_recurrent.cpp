@@ -9,7 +9,8 @@ Val tanh(Val x) { return calls::unary("tanh", x); }
 
 // x[:, k*size : (k+1)*size], the k-th gate.
 Val gate(Val x, std::int64_t k, std::int64_t size) {
-  return x.builder().aten("aten.slice.Tensor", {x}, {{"dim", std::int64_t{-1}}, {"start", k * size}, {"end", (k + 1) * size}});
+  return x.builder().aten("aten.slice.Tensor", {x},
+                          {{"dim", std::int64_t{-1}}, {"start", k * size}, {"end", (k + 1) * size}});
 }
 Val select(Val x, int dim, std::int64_t index) {
   return x.builder().aten("aten.select.int", {x}, {{"dim", std::int64_t{dim}}, {"index", index}});
@@ -32,7 +33,8 @@ Val linear(Val x, Val weight, std::optional<Val> bias) {
 std::vector<Val> lstm_step(Val projected, const std::vector<Val>& state, const RecurrentWeights& w) {
   const std::int64_t n = state[0].dim(-1);
   Val gates = calls::add(projected, linear(state[0], w.hidden, w.hidden_bias));
-  Val i = sigmoid(gate(gates, 0, n)), f = sigmoid(gate(gates, 1, n)), g = tanh(gate(gates, 2, n)), o = sigmoid(gate(gates, 3, n));
+  Val i = sigmoid(gate(gates, 0, n)), f = sigmoid(gate(gates, 1, n)), g = tanh(gate(gates, 2, n)),
+      o = sigmoid(gate(gates, 3, n));
   Val cell = calls::add(calls::mul(f, state[1]), calls::mul(i, g));
   return {calls::mul(o, tanh(cell)), cell};
 }
@@ -65,15 +67,23 @@ Vals lower_recurrent(Builder& b, const Call& call, int states, RecurrentStep ste
     rest.push_back(call.tensor("hx"));
     for (const auto& t : call.tensors("params")) rest.push_back(*t);
   }
-  const bool biases = call.flag("has_biases"), both = call.flag("bidirectional"), batch_first = call.flag("batch_first");
+  for (int s = 0; s < states && static_cast<std::size_t>(s) < rest.size(); ++s)
+    if (rest[static_cast<std::size_t>(s)].rank() != 3)
+      b.refuse("aten." + op + ".state", "a state of shape " + to_string(rest[static_cast<std::size_t>(s)].shape()) +
+                                            " instead of layers, batch, features");
+  const bool biases = call.flag("has_biases"), both = call.flag("bidirectional"),
+             batch_first = call.flag("batch_first");
   const std::int64_t layers = call.integer("num_layers"), directions = both ? 2 : 1;
   const std::size_t each = biases ? 4 : 2, count = static_cast<std::size_t>(layers * directions);
   if (rest.size() != static_cast<std::size_t>(states) + count * each)
-    b.refuse("aten." + op + ".weights", std::to_string(rest.size()) + " states and weights for " + std::to_string(layers) + " layers; projections are not supported");
+    b.refuse("aten." + op + ".weights", std::to_string(rest.size()) + " states and weights for " +
+                                            std::to_string(layers) + " layers; projections are not supported");
   if (call.flag("train") && call.number("dropout") != 0)
     b.refuse("aten." + op + ".dropout", "dropout is for training: export the model after eval()");
 
-  if (x.rank() != 3) b.refuse("aten." + op + ".rank", "an input of shape " + to_string(x.shape()) + " instead of steps, batch, features");
+  if (x.rank() != 3)
+    b.refuse("aten." + op + ".rank",
+             "an input of shape " + to_string(x.shape()) + " instead of steps, batch, features");
   if (batch_first) x = calls::transpose(x, 0, 1);
   const std::int64_t steps = x.dim(0);
   std::vector<std::vector<Val>> last(static_cast<std::size_t>(states));  // per state, per layer and direction

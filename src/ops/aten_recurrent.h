@@ -13,12 +13,13 @@
 namespace tosaic {
 
 struct RecurrentWeights {
-  Val input, hidden;                          // gates*H,I and gates*H,H
+  Val input, hidden;                           // gates*H,I and gates*H,H
   std::optional<Val> input_bias, hidden_bias;  // gates*H
 };
 
 // One step: the projected input [B, gates*H] and the state (one or two tensors [B,H]) become the new state.
-using RecurrentStep = std::vector<Val> (*)(Val projected, const std::vector<Val>& state, const RecurrentWeights& weights);
+using RecurrentStep = std::vector<Val> (*)(Val projected, const std::vector<Val>& state,
+                                           const RecurrentWeights& weights);
 
 std::vector<Val> lstm_step(Val projected, const std::vector<Val>& state, const RecurrentWeights& weights);
 std::vector<Val> gru_step(Val projected, const std::vector<Val>& state, const RecurrentWeights& weights);

@@ -17,6 +17,15 @@ inline Val with_dtype(Builder& b, const Call& call, Val x) {
   return b.cast(x, promotion::narrowed(*wanted));
 }
 
+// The dims that a reduction names; all of them where the overload has no `dim`.
+inline std::vector<int> reduced_axes(const Call& call, Val x) {
+  if (call.schema().argument("dim")) return call.axes("dim", x.rank());
+  std::vector<int> all;
+  for (int i = 0; i < x.rank(); ++i) all.push_back(i);
+  return all;
+}
+inline bool keeps_dims(const Call& call) { return call.schema().argument("keepdim") && call.flag("keepdim"); }
+
 // Integers and booleans are added up in i32 (PyTorch's i64, narrowed); f16 in f32, where a long sum does not overflow.
 inline DType sum_dtype(DType t) {
   if (t == DType::f16) return DType::f32;
@@ -50,7 +59,8 @@ inline Val index_of_extreme(Val x, int axis, bool keep, bool largest) {
   Builder& b = x.builder();
   const DType t = x.dtype();
   if (is_float(t) || (largest && (t == DType::i8 || t == DType::i16))) {
-    Val index = b.tosa("argmax", {largest ? x : b.negate(x)}, {{"axis", std::int64_t{axis}}, {"nan_mode", std::string("propagate")}});
+    Val index = b.tosa("argmax", {largest ? x : b.negate(x)},
+                       {{"axis", std::int64_t{axis}}, {"nan_mode", std::string("propagate")}});
     return keep ? b.unsqueeze(index, axis) : index;
   }
   // ARGMAX has neither i32 nor argmin of codes: the least index whose element equals the extreme.

@@ -28,8 +28,8 @@ Ints nearest_indices(const Resampled& d, Sampling sampling) {
 struct Axis {
   std::int64_t n, d, offset, border;
   bool valid(std::int64_t in, std::int64_t out) const {
-    return n > 0 && d > 0 && n <= 2048 && d < 16 * n && offset >= -n && offset < 16 * n && border >= -16 * n && border < n &&
-           std::max(in, out) < 16384;
+    return n > 0 && d > 0 && n <= 2048 && d < 16 * n && offset >= -n && offset < 16 * n && border >= -16 * n &&
+           border < n && std::max(in, out) < 16384;
   }
 };
 Axis completed(std::int64_t n, std::int64_t d, std::int64_t offset, std::int64_t in, std::int64_t out) {
@@ -49,7 +49,8 @@ std::optional<Fraction> fraction(const Resampled& dim) {
   }
   for (std::int64_t n = 1; n <= 1024; ++n) {
     const double d = std::nearbyint(dim.step * static_cast<double>(n));
-    if (d > 0 && std::fabs(d / static_cast<double>(n) - dim.step) < 1e-7 * dim.step) return Fraction{static_cast<std::int64_t>(d), n};
+    if (d > 0 && std::fabs(d / static_cast<double>(n) - dim.step) < 1e-7 * dim.step)
+      return Fraction{static_cast<std::int64_t>(d), n};
   }
   return std::nullopt;
 }
@@ -71,7 +72,8 @@ std::optional<Axis> nearest_axis(const Resampled& dim, Sampling sampling) {
   return axis;
 }
 
-// Bilinear: corners aligned, o * (in-1) / (out-1); otherwise (o + 1/2) * step - 1/2, clamped at both ends as RESIZE does.
+// Bilinear: corners aligned, o * (in-1) / (out-1); otherwise (o + 1/2) * step - 1/2, clamped at both ends as RESIZE
+// does.
 std::optional<Axis> bilinear_axis(const Resampled& dim, bool align_corners) {
   Axis axis{};
   if (align_corners) {
@@ -101,12 +103,18 @@ Val chosen(Builder& b, Val x, int axis, const Ints& indices) {
 // Linear interpolation of one dim in plain arithmetic, for steps that RESIZE cannot express (floats only).
 Val interpolated(Builder& b, const std::string& op, Val x, int axis, const Resampled& dim, bool align_corners) {
   if (x.type().quantised())
-    b.refuse("aten." + op + ".scale", fmt::format("resizing {} to {} with step {} is outside what RESIZE takes (up to 2048 positions between two pixels, at most 16 pixels between two positions)", dim.in, dim.out, dim.step));
+    b.refuse("aten." + op + ".scale",
+             fmt::format("resizing {} to {} with step {} is outside what RESIZE takes (up to 2048 positions between "
+                         "two pixels, at most 16 pixels between two positions)",
+                         dim.in, dim.out, dim.step));
   Ints low, high;
   std::vector<double> weight;
   for (std::int64_t o = 0; o < dim.out; ++o) {
-    double at = align_corners ? (dim.out > 1 ? static_cast<double>(o) * static_cast<double>(dim.in - 1) / static_cast<double>(dim.out - 1) : 0.0)
-                              : (static_cast<double>(o) + 0.5) * dim.step - 0.5;
+    double at =
+        align_corners
+            ? (dim.out > 1 ? static_cast<double>(o) * static_cast<double>(dim.in - 1) / static_cast<double>(dim.out - 1)
+                           : 0.0)
+            : (static_cast<double>(o) + 0.5) * dim.step - 0.5;
     at = std::clamp(at, 0.0, static_cast<double>(dim.in - 1));
     low.push_back(static_cast<std::int64_t>(at));
     high.push_back(std::min(low.back() + 1, dim.in - 1));
@@ -134,28 +142,34 @@ std::vector<Resampled> resampled_dims(Builder& b, const Call& call, Val x, int s
   for (int i = 0; i < spatial; ++i) {
     const auto k = static_cast<std::size_t>(i);
     const std::int64_t in = x.dim(2 + i);
-    const std::int64_t out = !sizes.empty() ? sizes[k] : static_cast<std::int64_t>(std::floor(static_cast<double>(in) * factors[k]));
+    const std::int64_t out =
+        !sizes.empty() ? sizes[k] : static_cast<std::int64_t>(std::floor(static_cast<double>(in) * factors[k]));
     if (out < 1) b.refuse("aten." + name + ".size", fmt::format("output size {}", out));
     double step = static_cast<double>(in) / static_cast<double>(out);
     const char* given = scale_names[spatial - 1][k];
     double factor = 0;
-    if (!factors.empty()) factor = factors[k];
-    else if (call.schema().argument(given) && call.has(given)) factor = call.number(given);
+    if (!factors.empty())
+      factor = factors[k];
+    else if (call.schema().argument(given) && call.has(given))
+      factor = call.number(given);
     if (factor > 0) step = 1.0 / factor;
     dims.push_back({in, out, step});
   }
   return dims;
 }
 
-Val resample(Builder& b, const std::string& op, Val x, const std::vector<Resampled>& dims, Sampling sampling, bool align_corners) {
+Val resample(Builder& b, const std::string& op, Val x, const std::vector<Resampled>& dims, Sampling sampling,
+             bool align_corners) {
   Val y = channels_last(x);
   std::optional<Axis> axes[2];
   const bool linear = sampling == Sampling::bilinear;
   for (int i = 0; i < 2; ++i) {
     const Resampled& d = dims[static_cast<std::size_t>(i)];
     // A dim that keeps its size takes no part; one pixel stays that pixel everywhere.
-    if (d.in == d.out && (align_corners || d.step == 1.0)) axes[i] = Axis{1, 1, 0, 0};
-    else axes[i] = linear ? bilinear_axis(d, align_corners) : nearest_axis(d, sampling);
+    if (d.in == d.out && (align_corners || d.step == 1.0))
+      axes[i] = Axis{1, 1, 0, 0};
+    else
+      axes[i] = linear ? bilinear_axis(d, align_corners) : nearest_axis(d, sampling);
   }
   if (axes[0] && axes[1]) {
     y = b.resize(y, {axes[0]->n, axes[0]->d, axes[1]->n, axes[1]->d}, {axes[0]->offset, axes[1]->offset},

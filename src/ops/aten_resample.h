@@ -23,7 +23,8 @@ struct Resampled {
 std::vector<Resampled> resampled_dims(Builder& b, const Call& call, Val x, int spatial);
 
 // x: N,C,H,W, dims {H, W}; the result is N,C,H',W'.
-Val resample(Builder& b, const std::string& op, Val x, const std::vector<Resampled>& dims, Sampling sampling, bool align_corners);
+Val resample(Builder& b, const std::string& op, Val x, const std::vector<Resampled>& dims, Sampling sampling,
+             bool align_corners);
 
 // The whole lowering of upsample_*1d and *2d.
 Vals lower_upsample(Builder& b, const Call& call, int spatial, Sampling sampling);

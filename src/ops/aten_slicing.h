@@ -11,6 +11,12 @@
 
 namespace tosaic {
 
+// The dim that a slicing operator names; scalars have none.
+inline int sliced_axis(Builder& b, const Call& call, Val x) {
+  if (x.rank() == 0) b.refuse("aten." + call.schema().name + ".rank", call.schema().name + " of a scalar");
+  return call.axis("dim", x.rank());
+}
+
 // x[start : start + count * step : step] along one axis. TOSA's SLICE has no step: windows of `step` elements
 // are laid side by side and one column is kept.
 inline Val strided_slice(Val x, int axis, std::int64_t start, std::int64_t count, std::int64_t step) {
@@ -45,7 +51,9 @@ inline SliceRange slice_range(Builder& b, const Call& call, std::int64_t size) {
     return std::clamp<std::int64_t>(v < 0 ? v + size : v, 0, size);
   };
   const std::int64_t start = bound("start", 0), end = std::max(bound("end", size), start);
-  if (end == start) b.refuse("aten.slice.empty", "the slice from " + std::to_string(start) + " of " + std::to_string(size) + " elements is empty");
+  if (end == start)
+    b.refuse("aten.slice.empty",
+             "the slice from " + std::to_string(start) + " of " + std::to_string(size) + " elements is empty");
   return {start, (end - start + step - 1) / step, step};
 }
 
@@ -53,7 +61,8 @@ inline SliceRange slice_range(Builder& b, const Call& call, std::int64_t size) {
 inline std::int64_t python_index(Builder& b, const Call& call, std::string_view name, std::int64_t size) {
   const std::int64_t i = call.integer(name);
   if (i < -size || i >= size)
-    b.refuse("aten." + call.schema().name + ".index", "index " + std::to_string(i) + " is outside a dim of " + std::to_string(size));
+    b.refuse("aten." + call.schema().name + ".index",
+             "index " + std::to_string(i) + " is outside a dim of " + std::to_string(size));
   return i < 0 ? i + size : i;
 }
 
@@ -61,12 +70,15 @@ inline std::int64_t python_index(Builder& b, const Call& call, std::string_view 
 inline Shape inferred_shape(Builder& b, std::vector<std::int64_t> sizes, std::int64_t elements) {
   std::int64_t known = 1, unknown = -1;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] == -1) unknown = static_cast<std::int64_t>(i);
-    else known *= sizes[i];
+    if (sizes[i] == -1)
+      unknown = static_cast<std::int64_t>(i);
+    else
+      known *= sizes[i];
   }
   if (unknown >= 0) {
     if (known == 0 || elements % known)
-      b.refuse("aten.reshape-size", std::to_string(elements) + " elements do not divide into rows of " + std::to_string(known));
+      b.refuse("aten.reshape-size",
+               std::to_string(elements) + " elements do not divide into rows of " + std::to_string(known));
     sizes[static_cast<std::size_t>(unknown)] = elements / known;
   }
   return Shape(std::move(sizes));
@@ -78,7 +90,8 @@ inline Vals split_at(Val x, int axis, const std::vector<std::int64_t>& sizes) {
   std::int64_t total = 0;
   for (auto s : sizes) total += s;
   if (total != x.dim(axis))
-    b.refuse("aten.split.sizes", "parts of " + std::to_string(total) + " in all for a dim of " + std::to_string(x.dim(axis)));
+    b.refuse("aten.split.sizes",
+             "parts of " + std::to_string(total) + " in all for a dim of " + std::to_string(x.dim(axis)));
   Vals parts;
   std::int64_t start = 0;
   for (auto s : sizes) {

@@ -15,7 +15,9 @@ struct Sorted {
 };
 inline Sorted sorted_along(Builder& b, Val x, int axis, bool descending) {
   const std::int64_t n = x.dim(axis), lines = x.shape().elements() / n;
-  if (n > 4096) b.refuse("aten.sort.size", "sorting " + std::to_string(n) + " elements would compare every pair; at most 4096 are taken");
+  if (n > 4096)
+    b.refuse("aten.sort.size",
+             "sorting " + std::to_string(n) + " elements would compare every pair; at most 4096 are taken");
   std::vector<int> last, back;
   for (int i = 0; i < x.rank(); ++i) {
     if (i != axis) last.push_back(i);
@@ -23,7 +25,10 @@ inline Sorted sorted_along(Builder& b, Val x, int axis, bool descending) {
   }
   last.push_back(axis);
   Val moved = b.transpose(x, last), flat = b.reshape(moved, {lines, n, 1});
-  Val keys = b.reshape(x.type().quantised() ? b.as_i32(flat) : is_float(x.dtype()) ? flat : b.cast(flat, DType::i32), {lines, n, 1});
+  Val keys = b.reshape(x.type().quantised()  ? b.as_i32(flat)
+                       : is_float(x.dtype()) ? flat
+                                             : b.cast(flat, DType::i32),
+                       {lines, n, 1});
   if (is_float(keys.dtype())) {  // PyTorch puts NaN after infinity; here both are last, in their order
     Val ordinary = b.binary("equal", keys, keys);
     keys = b.select(ordinary, keys, b.scalar(std::numeric_limits<double>::infinity(), keys.dtype()));
@@ -36,7 +41,8 @@ inline Sorted sorted_along(Builder& b, Val x, int axis, bool descending) {
     for (std::int64_t j = 0; j < n; ++j) earlier.push_back(j < i);
   }
   Val first = descending ? b.binary("greater", other, keys) : b.binary("greater", keys, other);
-  Val tied = b.tosa("logical_and", {b.binary("equal", keys, other), b.broadcast_to(b.integers(earlier, DType::boolean, {1, n, n}), {lines, n, n})});
+  Val tied = b.tosa("logical_and", {b.binary("equal", keys, other),
+                                    b.broadcast_to(b.integers(earlier, DType::boolean, {1, n, n}), {lines, n, n})});
   Val place = b.reduce("reduce_sum", b.cast(b.tosa("logical_or", {first, tied}), DType::i32), {2}, false);
   Val iota = b.broadcast_to(b.integers(positions, DType::i32, {1, n, 1}), {lines, n, 1});
   Val order = b.reshape(scattered(b.filled(0, DType::i32, {lines, n, 1}), place, iota), {lines, n});

@@ -73,6 +73,9 @@ std::optional<Val> Call::optional_tensor(std::string_view name) const {
 Val Call::tensor(std::string_view name) const {
   auto v = optional_tensor(name);
   if (!v) builder_.refuse("aten.missing-tensor", fmt::format("{} of {} is missing", quoted(name), schema_.full_name()));
+  if (v->shape().elements() == 0)
+    builder_.refuse("aten.empty-tensor", fmt::format("{} of {} has shape {}: TOSA has no tensors without elements", quoted(name),
+                                                     schema_.full_name(), to_string(v->shape())));
   return *v;
 }
 
@@ -86,6 +89,9 @@ std::vector<std::optional<Val>> Call::tensors(std::string_view name) const {
     std::size_t count = a.is_tensor_list() ? operands_.size() - std::min(singles, operands_.size()) : 1;
     if (a.name == name) {
       auto first = std::min(next, operands_.size()), last = std::min(next + count, operands_.size());
+      for (std::size_t i = first; a.type == "Tensor[]" && i < last; ++i)
+        if (!operands_[i])
+          builder_.refuse("aten.missing-tensor", fmt::format("{} of {} holds None", quoted(name), schema_.full_name()));
       return {operands_.begin() + static_cast<std::ptrdiff_t>(first), operands_.begin() + static_cast<std::ptrdiff_t>(last)};
     }
     next += count;

@@ -13,7 +13,7 @@ Vals lower(Builder&, const Call& call) {
   calls::Axes axes;
   for (int i = 0; i < v.rank(); ++i)
     if (i != dim) axes.push_back(i);
-  Val length = calls::sqrt(calls::sum(calls::mul(v, v), axes, true));
+  Val length = axes.empty() ? calls::abs(v) : calls::sqrt(calls::sum(calls::mul(v, v), axes, true));
   return calls::mul(v, calls::mul(g, calls::reciprocal(length)));
 }
 }  // namespace
@@ -23,7 +23,6 @@ AtenOp aten__weight_norm() {
           .summary = "a weight of given length: g v / |v|",
           .rule = Rule::inside,
           .lower = {lower},
-          .domain = {"x(4,3), x(4,1)",
-                     "x(3,4,2), x(1,4,1), 1"}};
+          .domain = {"x(4,3), x(4,1)", "x(3,4,2), x(1,4,1), 1"}};
 }
 }  // namespace tosaic

@@ -8,7 +8,9 @@ namespace {
 // The indices, the second result of PyTorch's, have no form in TOSA: only the values are given.
 Vals lower(Builder& b, const Call& call) {
   Batched x = batched(call.tensor("self"), 3, "adaptive_max_pool1d");
-  Val y = adaptive_pooled(b, "adaptive_max_pool1d", channels_last(b.unsqueeze(x.x, 2)), {1, call.ints("output_size").at(0)}, Pool::maximum);
+  const auto size = call.ints("output_size");
+  if (size.size() != 1) b.refuse("aten.adaptive_max_pool1d.output-size", "output_size must be one number");
+  Val y = adaptive_pooled(b, "adaptive_max_pool1d", channels_last(b.unsqueeze(x.x, 2)), {1, size[0]}, Pool::maximum);
   return x.restore(b.squeeze(channels_first(y), {2}));
 }
 }  // namespace

@@ -8,7 +8,8 @@ namespace {
 // The indices, the second result of PyTorch's, have no form in TOSA: only the values are given.
 Vals lower(Builder& b, const Call& call) {
   Batched x = batched(call.tensor("self"), 4, "adaptive_max_pool2d");
-  return x.restore(channels_first(adaptive_pooled(b, "adaptive_max_pool2d", channels_last(x.x), call.spread("output_size", 2), Pool::maximum)));
+  return x.restore(channels_first(
+      adaptive_pooled(b, "adaptive_max_pool2d", channels_last(x.x), call.spread("output_size", 2), Pool::maximum)));
 }
 }  // namespace
 

@@ -17,7 +17,6 @@ AtenOp aten_addmv() {
           .summary = "a vector plus a matrix times a vector",
           .rule = Rule::inside,
           .lower = {lower},
-          .domain = {"x(3), x(3,4), x(4)",
-                     "x(3), x(3,4), x(4), beta=2, alpha=0.5"}};
+          .domain = {"x(3), x(3,4), x(4)", "x(3), x(3,4), x(4), beta=2, alpha=0.5"}};
 }
 }  // namespace tosaic

@@ -15,9 +15,6 @@ AtenOp aten_amax() {
           .summary = "the largest element, over some dims or all",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(2,3,4), [1]",
-                     "x(2,3,4), [0,-1], True",
-                     "x(2,3)",
-                     "i(-99,99,3,4), [-1]"}};
+          .domain = {"x(2,3,4), [1]", "x(2,3,4), [0,-1], True", "x(2,3)", "i(-99,99,3,4), [-1]"}};
 }
 }  // namespace tosaic

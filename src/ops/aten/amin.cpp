@@ -15,8 +15,6 @@ AtenOp aten_amin() {
           .summary = "the smallest element, over some dims or all",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(2,3,4), [1]",
-                     "x(2,3,4), [0,-1], True",
-                     "x(2,3)"}};
+          .domain = {"x(2,3,4), [1]", "x(2,3,4), [0,-1], True", "x(2,3)"}};
 }
 }  // namespace tosaic

@@ -19,8 +19,6 @@ AtenOp aten_aminmax() {
           .summary = "the smallest and the largest element, along one dim or of all",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(2,3,4)",
-                     "x(2,3,4), dim=1",
-                     "x(2,3), dim=-1, keepdim=True"}};
+          .domain = {"x(2,3,4)", "x(2,3,4), dim=1", "x(2,3), dim=-1, keepdim=True"}};
 }
 }  // namespace tosaic

@@ -15,12 +15,11 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_avg_pool1d() {
-  return {.schemas = {"avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool ceil_mode=False, bool count_include_pad=True) -> Tensor"},
+  return {.schemas = {"avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool "
+                      "ceil_mode=False, bool count_include_pad=True) -> Tensor"},
           .summary = "the mean of each window of a sequence",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(2,3,9), [3], [2], [1]",
-                     "x(3,8), [2]",
-                     "x(1,2,10), [4], [3], [1], True, False"}};
+          .domain = {"x(2,3,9), [3], [2], [1]", "x(3,8), [2]", "x(1,2,10), [4], [3], [1], True, False"}};
 }
 }  // namespace tosaic

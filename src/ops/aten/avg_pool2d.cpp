@@ -15,16 +15,14 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_avg_pool2d() {
-  return {.schemas = {"avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"},
+  return {.schemas = {"avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool "
+                      "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"},
           .summary = "the mean of each window of an image",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(1,3,8,8), [2,2]",
-                     "x(1,2,9,7), [3,3], [2,2], [1,1]",
-                     "x(1,2,9,7), [3,3], [2,2], [1,1], False, False",
-                     "x(1,2,8,9), [3,2], [3,2], [1,0], True, True",
-                     "x(1,2,8,9), [3,2], [3,2], [1,1], True, False",
-                     "x(2,8,8), [3,3], [2,2], [1,1], True, True, 5",
+          .domain = {"x(1,3,8,8), [2,2]", "x(1,2,9,7), [3,3], [2,2], [1,1]",
+                     "x(1,2,9,7), [3,3], [2,2], [1,1], False, False", "x(1,2,8,9), [3,2], [3,2], [1,0], True, True",
+                     "x(1,2,8,9), [3,2], [3,2], [1,1], True, False", "x(2,8,8), [3,3], [2,2], [1,1], True, True, 5",
                      "x(1,2,7,7), [2,2], [3,3]"}};
 }
 }  // namespace tosaic

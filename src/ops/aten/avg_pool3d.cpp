@@ -15,12 +15,12 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_avg_pool3d() {
-  return {.schemas = {"avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"},
+  return {.schemas = {"avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool "
+                      "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"},
           .summary = "the mean of each window of a volume",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(1,2,5,6,7), [2,3,2], [2,2,1], [1,1,0]",
-                     "x(1,2,5,6,7), [2,3,3], [2,2,2], [1,1,1], True, False",
+          .domain = {"x(1,2,5,6,7), [2,3,2], [2,2,1], [1,1,0]", "x(1,2,5,6,7), [2,3,3], [2,2,2], [1,1,1], True, False",
                      "x(2,4,4,4), [2,2,2], [2,2,2], [0,0,0], False, True, 3"}};
 }
 }  // namespace tosaic

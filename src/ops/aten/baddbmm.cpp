@@ -6,7 +6,8 @@ namespace tosaic {
 namespace {
 // beta * self + alpha * (batch1 @ batch2).
 Vals lower(Builder& b, const Call& call) {
-  Val product = calls::mul(b.aten("aten.bmm.default", {call.tensor("batch1"), call.tensor("batch2")}), call.number("alpha"));
+  Val product =
+      calls::mul(b.aten("aten.bmm.default", {call.tensor("batch1"), call.tensor("batch2")}), call.number("alpha"));
   const double beta = call.number("beta");
   return beta == 0 ? product : calls::add(product, calls::mul(call.tensor("self"), beta));
 }
@@ -17,7 +18,6 @@ AtenOp aten_baddbmm() {
           .summary = "a tensor plus products of matrices, pair by pair",
           .rule = Rule::inside,
           .lower = {lower},
-          .domain = {"x(2,3,5), x(2,3,4), x(2,4,5)",
-                     "x(1,5), x(2,3,4), x(2,4,5), beta=0.5, alpha=2"}};
+          .domain = {"x(2,3,5), x(2,3,4), x(2,4,5)", "x(1,5), x(2,3,4), x(2,4,5), beta=0.5, alpha=2"}};
 }
 }  // namespace tosaic

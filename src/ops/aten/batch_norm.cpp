@@ -20,7 +20,8 @@ Vals lower(Builder& b, const Call& call) {
   }
   if (!training && mean && variance) return batch_normalised(x, weight, bias, *mean, *variance, call.number("eps"));
   if (mean || variance)
-    b.refuse("aten.batch_norm.training", name + " in training mode updates its running statistics: export the model after eval()");
+    b.refuse("aten.batch_norm.training",
+             name + " in training mode updates its running statistics: export the model after eval()");
   if (x.rank() < 2) b.refuse("aten.batch_norm.shape", "an input of shape " + to_string(x.shape()) + " has no channels");
   std::vector<int> axes{0};
   for (int i = 2; i < x.rank(); ++i) axes.push_back(i);
@@ -32,12 +33,18 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_batch_norm() {
-  return {.schemas = {"batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
-              "_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-              "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-              "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-              "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-              "_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)"},
+  return {.schemas = {"batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+                      "running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+                      "_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor "
+                      "running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+                      "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, "
+                      "float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+                      "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+                      "running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+                      "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, "
+                      "Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+                      "_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+                      "running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)"},
           .summary = "normalises each channel with given statistics, then a weight and a bias",
           .rule = Rule::inside,
           .lower = {lower},
@@ -45,10 +52,14 @@ AtenOp aten_batch_norm() {
                      "x(2,3,4), None, None, x(3), u(0.5,2,3), False, 0.1, 1e-3, True",
                      "x(4,3), x(3), None, x(3), u(0.5,2,3), False, 0.1, 1e-5, True",
                      "x(2,3,4), x(3), x(3), None, None, True, 0.1, 1e-5, True",
-                     "_native_batch_norm_legit_no_training.default: x(2,3,4,4), const(x(3)), const(x(3)), const(x(3)), const(u(0.5,2,3)), 0.1, 1e-5 # results=1: the saved statistics are empty in inference",
+                     "_native_batch_norm_legit_no_training.default: x(2,3,4,4), const(x(3)), const(x(3)), const(x(3)), "
+                     "const(u(0.5,2,3)), 0.1, 1e-5 # results=1: the saved statistics are empty in inference",
                      "_native_batch_norm_legit.no_stats: x(2,3,4), x(3), x(3), True, 0.1, 1e-5",
-                     "native_batch_norm.default: x(2,3,4), x(3), x(3), x(3), u(0.5,2,3), False, 0.1, 1e-5 # results=1: the saved statistics are empty in inference",
-                     "_native_batch_norm_legit.default: x(2,3,4), x(3), x(3), x(3), u(0.5,2,3), False, 0.1, 1e-5 # results=1: the saved statistics are empty in inference",
-                     "_batch_norm_no_update.default: x(2,3,4), x(3), x(3), x(3), u(0.5,2,3), 0.1, 1e-5 # results=1: the saved statistics are empty in inference"}};
+                     "native_batch_norm.default: x(2,3,4), x(3), x(3), x(3), u(0.5,2,3), False, 0.1, 1e-5 # results=1: "
+                     "the saved statistics are empty in inference",
+                     "_native_batch_norm_legit.default: x(2,3,4), x(3), x(3), x(3), u(0.5,2,3), False, 0.1, 1e-5 # "
+                     "results=1: the saved statistics are empty in inference",
+                     "_batch_norm_no_update.default: x(2,3,4), x(3), x(3), x(3), u(0.5,2,3), 0.1, 1e-5 # results=1: "
+                     "the saved statistics are empty in inference"}};
 }
 }  // namespace tosaic

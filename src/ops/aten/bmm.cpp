@@ -12,7 +12,6 @@ AtenOp aten_bmm() {
           .summary = "products of matrices, pair by pair",
           .rule = Rule::accumulate,
           .lower = {lower},
-          .domain = {"x(2,3,4), x(2,4,5)",
-                     "x(1,3,4), x(1,4,1)"}};
+          .domain = {"x(2,3,4), x(2,4,5)", "x(1,3,4), x(1,4,1)"}};
 }
 }  // namespace tosaic

@@ -7,8 +7,9 @@ namespace {
 Vals lower(Builder& b, const Call& call) {
   std::vector<Val> parts;
   for (const auto& t : call.tensors("tensors"))
-    if (t && !(t->rank() == 1 && t->dim(0) == 0)) parts.push_back(*t);  // PyTorch ignores empty vectors here
+    if (t && t->shape().elements() > 0) parts.push_back(*t);  // an empty tensor adds nothing
   if (parts.empty()) b.refuse("aten.cat.empty", "there is nothing to concatenate");
+  if (parts[0].rank() == 0) b.refuse("aten.cat.rank", "scalars cannot be concatenated");
   DType dtype = parts[0].dtype();
   for (Val p : parts) dtype = promotion::promoted(dtype, p.dtype());
   for (Val& p : parts)
@@ -18,17 +19,13 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_cat() {
-  return {.schemas = {"cat(Tensor[] tensors, int dim=0) -> Tensor",
-              "concat(Tensor[] tensors, int dim=0) -> Tensor",
-              "concatenate(Tensor[] tensors, int dim=0) -> Tensor"},
-          .summary = "lays tensors one after the other along a dim",
-          .rule = Rule::joined,
-          .lower = {lower},
-          .domain = {"[x(2,3), x(1,3)], 0",
-                     "[x(2,3,4), x(2,1,4), x(2,2,4)], -2",
-                     "[x(2,3)], 1",
-                     "[x(2,2), i(-5,5,2,1)], 1",
-                     "concat.default: [x(2,3), x(2,3)], 1",
-                     "concatenate.default: [x(2,3), x(1,3)], 0"}};
+  return {
+      .schemas = {"cat(Tensor[] tensors, int dim=0) -> Tensor", "concat(Tensor[] tensors, int dim=0) -> Tensor",
+                  "concatenate(Tensor[] tensors, int dim=0) -> Tensor"},
+      .summary = "lays tensors one after the other along a dim",
+      .rule = Rule::joined,
+      .lower = {lower},
+      .domain = {"[x(2,3), x(1,3)], 0", "[x(2,3,4), x(2,1,4), x(2,2,4)], -2", "[x(2,3)], 1", "[x(2,2), i(-5,5,2,1)], 1",
+                 "concat.default: [x(2,3), x(2,3)], 1", "concatenate.default: [x(2,3), x(1,3)], 0"}};
 }
 }  // namespace tosaic

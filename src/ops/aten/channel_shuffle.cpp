@@ -16,12 +16,10 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_channel_shuffle() {
   return {.schemas = {"channel_shuffle(Tensor self, SymInt groups) -> Tensor",
-              "native_channel_shuffle(Tensor self, SymInt groups) -> Tensor"},
+                      "native_channel_shuffle(Tensor self, SymInt groups) -> Tensor"},
           .summary = "deals the channels of each group out in turn",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(1,6,2,2), 2",
-                     "x(2,6,3), 3",
-                     "native_channel_shuffle.default: x(1,4,2,2), 2"}};
+          .domain = {"x(1,6,2,2), 2", "x(2,6,3), 3", "native_channel_shuffle.default: x(1,4,2,2), 2"}};
 }
 }  // namespace tosaic

@@ -14,9 +14,6 @@ AtenOp aten_constant_pad_nd() {
           .summary = "a constant laid around a tensor; negative pads crop",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(2,3), [1,2]",
-                     "x(2,3,4), [1,0,2,-1], 2.5",
-                     "x(2,3), [-1,-1,0,1], -1",
-                     "i(-5,5,2,3), [1,1], 7"}};
+          .domain = {"x(2,3), [1,2]", "x(2,3,4), [1,0,2,-1], 2.5", "x(2,3), [-1,-1,0,1], -1", "i(-5,5,2,3), [1,1], 7"}};
 }
 }  // namespace tosaic

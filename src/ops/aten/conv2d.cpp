@@ -8,8 +8,10 @@ Vals lower(Builder& b, const Call& call) { return lower_convolution(b, call, 2);
 }  // namespace
 
 AtenOp aten_conv2d() {
-  return {.schemas = {"conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
-              "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str padding=\"valid\", SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor"},
+  return {.schemas = {"conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] "
+                      "padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
+                      "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str "
+                      "padding=\"valid\", SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor"},
           .summary = "a kernel slid over an image, N,C,H,W",
           .rule = Rule::accumulate,
           .lower = {lower},

@@ -8,11 +8,13 @@ Vals lower(Builder& b, const Call& call) { return lower_transposed_convolution(b
 }  // namespace
 
 AtenOp aten_conv_transpose1d() {
-  return {.schemas = {"conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] output_padding=[0], SymInt groups=1, SymInt[1] dilation=[1]) -> Tensor"},
-          .summary = "the adjoint of conv1d: each input element adds a scaled kernel to the output",
-          .rule = Rule::accumulate,
-          .lower = {lower},
-          .domain = {"x(1,3,5), const(x(3,4,3)), const(x(4)), [2], [1], [1]",
-                     "x(2,4,5), const(x(4,1,3)), None, [2], [0], [0], 4"}};
+  return {
+      .schemas = {"conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] "
+                  "padding=[0], SymInt[1] output_padding=[0], SymInt groups=1, SymInt[1] dilation=[1]) -> Tensor"},
+      .summary = "the adjoint of conv1d: each input element adds a scaled kernel to the output",
+      .rule = Rule::accumulate,
+      .lower = {lower},
+      .domain = {"x(1,3,5), const(x(3,4,3)), const(x(4)), [2], [1], [1]",
+                 "x(2,4,5), const(x(4,1,3)), None, [2], [0], [0], 4"}};
 }
 }  // namespace tosaic

@@ -8,7 +8,9 @@ Vals lower(Builder& b, const Call& call) { return lower_transposed_convolution(b
 }  // namespace
 
 AtenOp aten_conv_transpose3d() {
-  return {.schemas = {"conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor"},
+  return {.schemas = {"conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, "
+                      "1], SymInt[3] padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] "
+                      "dilation=[1, 1, 1]) -> Tensor"},
           .summary = "the adjoint of conv3d: each input element adds a scaled kernel to the output",
           .rule = Rule::accumulate,
           .lower = {lower},

@@ -21,7 +21,8 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_convolution() {
-  return {.schemas = {"convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor"},
+  return {.schemas = {"convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, "
+                      "SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor"},
           .summary = "convolution in one to three dims, or its adjoint",
           .rule = Rule::accumulate,
           .lower = {lower},

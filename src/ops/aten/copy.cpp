@@ -12,12 +12,10 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_copy() {
   return {.schemas = {"copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
-              "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)"},
+                      "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)"},
           .summary = "the second tensor, in the shape and dtype of the first",
           .rule = Rule::joined,
           .lower = {lower},
-          .domain = {"x(2,3), x(2,3)",
-                     "x(2,3), x(3)",
-                     "x(2,3), i(-5,5,2,3)"}};
+          .domain = {"x(2,3), x(2,3)", "x(2,3), x(3)", "x(2,3), i(-5,5,2,3)"}};
 }
 }  // namespace tosaic

@@ -12,12 +12,10 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_count_nonzero() {
   return {.schemas = {"count_nonzero(Tensor self, int? dim=None) -> Tensor",
-              "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor"},
+                      "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor"},
           .summary = "how many elements are not zero",
           .rule = Rule::index,
           .lower = {lower},
-          .domain = {"default: i(-1,1,3,4)",
-                     "default: i(-1,1,3,4), 1",
-                     "dim_IntList: i(-1,1,3,4), [0,1]"}};
+          .domain = {"default: i(-1,1,3,4)", "default: i(-1,1,3,4), 1", "dim_IntList: i(-1,1,3,4), [0,1]"}};
 }
 }  // namespace tosaic

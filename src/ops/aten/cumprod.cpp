@@ -28,7 +28,6 @@ AtenOp aten_cumprod() {
           .summary = "running products along a dim",
           .rule = Rule::float_only,
           .lower = {lower},
-          .domain = {"x(2,5), 1",
-                     "i(1,4,6,2), 0"}};
+          .domain = {"x(2,5), 1", "i(1,4,6,2), 0"}};
 }
 }  // namespace tosaic

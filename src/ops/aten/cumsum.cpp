@@ -26,9 +26,6 @@ AtenOp aten_cumsum() {
           .summary = "running sums along a dim",
           .rule = Rule::sum,
           .lower = {lower},
-          .domain = {"x(2,5), 1",
-                     "x(7,2), 0",
-                     "i(-9,9,2,6), -1",
-                     "b(2,4), 1"}};
+          .domain = {"x(2,5), 1", "x(7,2), 0", "i(-9,9,2,6), -1", "b(2,4), 1"}};
 }
 }  // namespace tosaic

@@ -11,12 +11,10 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_dot() {
-  return {.schemas = {"dot(Tensor self, Tensor tensor) -> Tensor",
-              "vdot(Tensor self, Tensor other) -> Tensor"},
+  return {.schemas = {"dot(Tensor self, Tensor tensor) -> Tensor", "vdot(Tensor self, Tensor other) -> Tensor"},
           .summary = "the inner product of two vectors",
           .rule = Rule::accumulate,
           .lower = {lower},
-          .domain = {"x(7), x(7)",
-                     "vdot.default: x(5), x(5)"}};
+          .domain = {"x(7), x(7)", "vdot.default: x(5), x(5)"}};
 }
 }  // namespace tosaic

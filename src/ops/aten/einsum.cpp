@@ -18,15 +18,18 @@ struct Term {
 Term diagonal_free(Builder& b, Term t) {
   for (std::size_t i = 0; i < t.letters.size(); ++i)
     if (t.letters.find(t.letters[i], i + 1) != std::string::npos)
-      b.refuse("aten.einsum.diagonal", "letter '" + std::string(1, t.letters[i]) + "' stands twice in the operand '" + t.letters + "'");
+      b.refuse("aten.einsum.diagonal",
+               "letter '" + std::string(1, t.letters[i]) + "' stands twice in the operand '" + t.letters + "'");
   return t;
 }
 Term without(Term t, const std::string& keep) {
   std::vector<int> axes;
   std::string left;
   for (std::size_t i = 0; i < t.letters.size(); ++i) {
-    if (keep.find(t.letters[i]) == std::string::npos) axes.push_back(static_cast<int>(i));
-    else left += t.letters[i];
+    if (keep.find(t.letters[i]) == std::string::npos)
+      axes.push_back(static_cast<int>(i));
+    else
+      left += t.letters[i];
   }
   return axes.empty() ? t : Term{calls::sum(t.x, axes, false), left};
 }
@@ -48,7 +51,8 @@ Term product(Term p, Term q, const std::string& later) {
     auto& s = size[q.letters[i]];
     const std::int64_t d = q.x.dim(static_cast<int>(i));
     if (s != 0 && s != d)
-      p.x.builder().refuse("aten.einsum.size", "letter '" + std::string(1, q.letters[i]) + "' stands for " + std::to_string(s) + " and " + std::to_string(d));
+      p.x.builder().refuse("aten.einsum.size", "letter '" + std::string(1, q.letters[i]) + "' stands for " +
+                                                   std::to_string(s) + " and " + std::to_string(d));
     s = d;
   }
   for (char c : p.letters) (has(q.letters, c) ? (has(later, c) ? batch : summed) : left) += c;
@@ -71,7 +75,8 @@ std::string spelled(Builder& b, std::string term, int rank) {
   const auto dots = term.find("...");
   if (dots == std::string::npos) return term;
   const int hidden = rank - static_cast<int>(term.size() - 3);
-  if (hidden < 0 || hidden > 10) b.refuse("aten.einsum.rank", "the operand '" + term + "' has rank " + std::to_string(rank));
+  if (hidden < 0 || hidden > 10)
+    b.refuse("aten.einsum.rank", "the operand '" + term + "' has rank " + std::to_string(rank));
   std::string names;
   for (int i = hidden; i > 0; --i) names += static_cast<char>('0' + i - 1);  // counted from the last dim
   return term.replace(dots, 3, names);
@@ -95,12 +100,14 @@ Vals lower(Builder& b, const Call& call) {
     all += letters;
   }
   if (terms.empty() || terms.size() != tensors.size())
-    b.refuse("aten.einsum.operands", "'" + equation + "' does not name " + std::to_string(tensors.size()) + " operands");
+    b.refuse("aten.einsum.operands",
+             "'" + equation + "' does not name " + std::to_string(tensors.size()) + " operands");
   std::string result;
   if (arrow != std::string::npos) {
     std::size_t most = 0;  // an ellipsis of the result is the longest of the operands'
     for (const Term& t : terms)
-      most = std::max(most, static_cast<std::size_t>(std::count_if(t.letters.begin(), t.letters.end(), [](char c) { return c >= '0' && c <= '9'; })));
+      most = std::max(most, static_cast<std::size_t>(std::count_if(t.letters.begin(), t.letters.end(),
+                                                                   [](char c) { return c >= '0' && c <= '9'; })));
     std::string text = equation.substr(arrow + 2);
     const auto dots = text.find("...");
     result = dots == std::string::npos ? text : spelled(b, text, static_cast<int>(text.size() - 3 + most));
@@ -108,10 +115,12 @@ Vals lower(Builder& b, const Call& call) {
     std::string sorted = all;
     std::sort(sorted.begin(), sorted.end());
     for (char c : sorted)
-      if (std::count(sorted.begin(), sorted.end(), c) == 1 || (c <= '9' && result.find(c) == std::string::npos)) result += c;
+      if (std::count(sorted.begin(), sorted.end(), c) == 1 || (c <= '9' && result.find(c) == std::string::npos))
+        result += c;
   }
   for (char c : result)
-    if (all.find(c) == std::string::npos) b.refuse("aten.einsum.result", "letter '" + std::string(1, c) + "' of the result stands in no operand");
+    if (all.find(c) == std::string::npos)
+      b.refuse("aten.einsum.result", "letter '" + std::string(1, c) + "' of the result stands in no operand");
   Term done = terms[0];
   for (std::size_t i = 1; i < terms.size(); ++i) {
     std::string later = result;
@@ -128,13 +137,8 @@ AtenOp aten_einsum() {
           .summary = "sums of products over named dims",
           .rule = Rule::inside,
           .lower = {lower},
-          .domain = {"'ij,jk->ik', [x(3,4), x(4,5)]",
-                     "'bhid,bhjd->bhij', [x(2,2,3,4), x(2,2,5,4)]",
-                     "'bij,bjk,kl->bil', [x(2,3,4), x(2,4,5), x(5,2)]",
-                     "'ij->ji', [x(3,4)]",
-                     "'ij->i', [x(3,4)]",
-                     "'i,j', [x(3), x(4)]",
-                     "'...ij,jk->...ik', [x(2,2,3,4), x(4,5)]",
-                     "'bi,bi->b', [x(3,4), x(3,4)]"}};
+          .domain = {"'ij,jk->ik', [x(3,4), x(4,5)]", "'bhid,bhjd->bhij', [x(2,2,3,4), x(2,2,5,4)]",
+                     "'bij,bjk,kl->bil', [x(2,3,4), x(2,4,5), x(5,2)]", "'ij->ji', [x(3,4)]", "'ij->i', [x(3,4)]",
+                     "'i,j', [x(3), x(4)]", "'...ij,jk->...ik', [x(2,2,3,4), x(4,5)]", "'bi,bi->b', [x(3,4), x(3,4)]"}};
 }
 }  // namespace tosaic

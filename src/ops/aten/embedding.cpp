@@ -12,12 +12,11 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_embedding() {
-  return {.schemas = {"embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor"},
+  return {.schemas = {"embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, "
+                      "bool sparse=False) -> Tensor"},
           .summary = "the rows of a table that indices name",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"const(x(10,4)), l(0,10,2,3)",
-                     "x(7,3), l(0,7,5)",
-                     "x(5,2), l(0,5)"}};
+          .domain = {"const(x(10,4)), l(0,10,2,3)", "x(7,3), l(0,7,5)", "x(5,2), l(0,5)"}};
 }
 }  // namespace tosaic

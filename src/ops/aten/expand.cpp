@@ -18,16 +18,12 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_expand() {
   return {.schemas = {"expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
-              "expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor",
-              "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)"},
+                      "expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor",
+                      "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)"},
           .summary = "repeats dims of size 1 to a larger shape",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(3,1), [3,4]",
-                     "x(3,1), [2,-1,4]",
-                     "x(1), [5]",
-                     "b(1,2), [3,2]",
-                     "expand_copy.default: x(3,1), [3,2]",
-                     "broadcast_to.default: x(3), [2,3]"}};
+          .domain = {"x(3,1), [3,4]", "x(3,1), [2,-1,4]", "x(1), [5]", "b(1,2), [3,2]",
+                     "expand_copy.default: x(3,1), [3,2]", "broadcast_to.default: x(3), [2,3]"}};
 }
 }  // namespace tosaic

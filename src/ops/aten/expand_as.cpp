@@ -3,7 +3,9 @@
 
 namespace tosaic {
 namespace {
-Vals lower(Builder& b, const Call& call) { return b.broadcast_to(call.tensor("self"), Shape(call.tensor("other").shape().dims())); }
+Vals lower(Builder& b, const Call& call) {
+  return b.broadcast_to(call.tensor("self"), Shape(call.tensor("other").shape().dims()));
+}
 }  // namespace
 
 AtenOp aten_expand_as() {

@@ -8,9 +8,12 @@ Vals lower(Builder& b, const Call& call) {
   const TensorType type = x.type();
   const auto& name = call.schema().name;
   std::vector<int> axes;
-  if (name == "fliplr") axes = {1};
-  else if (name == "flipud") axes = {0};
-  else if (!call.ints("dims").empty()) axes = call.axes("dims", x.rank());
+  if (name == "fliplr")
+    axes = {1};
+  else if (name == "flipud")
+    axes = {0};
+  else if (!call.ints("dims").empty())
+    axes = call.axes("dims", x.rank());
   for (int axis : axes) {
     if (axis >= x.rank()) b.refuse("aten.flip.rank", name + " of a tensor of shape " + to_string(type.shape));
     x = b.tosa("reverse", {x}, {{"axis", std::int64_t{axis}}});
@@ -21,15 +24,11 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_flip() {
-  return {.schemas = {"flip(Tensor self, int[] dims) -> Tensor",
-              "fliplr(Tensor self) -> Tensor",
-              "flipud(Tensor self) -> Tensor"},
+  return {.schemas = {"flip(Tensor self, int[] dims) -> Tensor", "fliplr(Tensor self) -> Tensor",
+                      "flipud(Tensor self) -> Tensor"},
           .summary = "reverses the order of the elements along dims",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(3,4), [0]",
-                     "x(2,3,4), [-1,0]",
-                     "fliplr.default: x(2,3)",
-                     "flipud.default: x(3,2)"}};
+          .domain = {"x(3,4), [0]", "x(2,3,4), [-1,0]", "fliplr.default: x(2,3)", "flipud.default: x(3,2)"}};
 }
 }  // namespace tosaic

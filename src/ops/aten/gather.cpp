@@ -28,15 +28,12 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_gather() {
   return {.schemas = {"gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-              "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"},
+                      "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"},
           .summary = "along one dim, the element that each index names",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(3,5), 1, l(0,5,3,2)",
-                     "x(3,5), 0, l(0,3,2,4)",
-                     "x(2,3,4), -2, l(0,3,2,6,4)",
-                     "take_along_dim.default: x(3,5), l(0,5,3,2), 1",
-                     "take_along_dim.default: x(3,5), l(0,5,1,2), 1",
+          .domain = {"x(3,5), 1, l(0,5,3,2)", "x(3,5), 0, l(0,3,2,4)", "x(2,3,4), -2, l(0,3,2,6,4)",
+                     "take_along_dim.default: x(3,5), l(0,5,3,2), 1", "take_along_dim.default: x(3,5), l(0,5,1,2), 1",
                      "take_along_dim.default: x(3,5), l(0,15,4)"}};
 }
 }  // namespace tosaic

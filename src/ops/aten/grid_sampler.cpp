@@ -10,10 +10,16 @@ namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("input"), grid = call.tensor("grid");
   const std::int64_t mode = call.integer("interpolation_mode"), padding = call.integer("padding_mode");
-  if (x.rank() != 4 || mode > 1 || padding > 1)
-    b.refuse("aten.grid_sampler.mode", "grid_sample takes images with mode bilinear or nearest and padding zeros or border, not shape " +
-                                           to_string(x.shape()) + ", mode " + std::to_string(mode) + ", padding " + std::to_string(padding));
-  const std::int64_t n = x.dim(0), c = x.dim(1), h = x.dim(2), w = x.dim(3), oh = grid.dim(1), ow = grid.dim(2), p = oh * ow;
+  if (x.rank() != 4 || grid.rank() != 4 || grid.dim(0) != x.dim(0) || grid.dim(3) != 2)
+    b.refuse("aten.grid_sampler.shape",
+             "a grid of shape " + to_string(grid.shape()) + " for images of shape " + to_string(x.shape()));
+  if (mode > 1 || padding > 1)
+    b.refuse("aten.grid_sampler.mode",
+             "grid_sample takes the modes bilinear (0) and nearest (1) and the paddings zeros (0) and border (1), not "
+             "mode " +
+                 std::to_string(mode) + ", padding " + std::to_string(padding));
+  const std::int64_t n = x.dim(0), c = x.dim(1), h = x.dim(2), w = x.dim(3), oh = grid.dim(1), ow = grid.dim(2),
+                     p = oh * ow;
   const bool corners = call.flag("align_corners"), border = padding == 1;
   const DType t = x.dtype();
   Val pixels = b.reshape(channels_last(x), {n, h * w, c});
@@ -26,7 +32,8 @@ Vals lower(Builder& b, const Call& call) {
   };
   Val y = position(1, h), ix = position(0, w);
   auto sample = [&](Val row, Val column) {  // floats that are whole numbers
-    Val inside_row = b.clamp(row, 0.0, static_cast<double>(h - 1)), inside_column = b.clamp(column, 0.0, static_cast<double>(w - 1));
+    Val inside_row = b.clamp(row, 0.0, static_cast<double>(h - 1)),
+        inside_column = b.clamp(column, 0.0, static_cast<double>(w - 1));
     Val index = b.add(b.mul(b.cast(inside_row, DType::i32), b.scalar(static_cast<double>(w), DType::i32)),
                       b.cast(inside_column, DType::i32));
     Val v = gathered(pixels, index);
@@ -50,14 +57,17 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_grid_sampler() {
-  return {.schemas = {"grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
-              "grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"},
+  return {.schemas = {"grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
+                      "align_corners) -> Tensor",
+                      "grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
+                      "align_corners) -> Tensor"},
           .summary = "an image read at the positions that a grid gives",
           .rule = Rule::float_only,
           .lower = {lower},
           .domain = {"x(1,2,4,5), u(-1.3,1.3,1,3,3,2), 0, 0, False # half=off: positions lose the fraction of a pixel",
                      "x(2,2,4,5), u(-1.3,1.3,2,3,2,2), 0, 1, True # half=off: positions lose the fraction of a pixel",
                      "x(1,2,4,5), u(-1.3,1.3,1,3,3,2), 1, 0, False # half=off: positions lose the fraction of a pixel",
-                     "grid_sampler_2d.default: x(1,1,3,3), u(-1,1,1,2,2,2), 0, 0, True # half=off: positions lose the fraction of a pixel"}};
+                     "grid_sampler_2d.default: x(1,1,3,3), u(-1,1,1,2,2,2), 0, 0, True # half=off: positions lose the "
+                     "fraction of a pixel"}};
 }
 }  // namespace tosaic

@@ -15,7 +15,8 @@ Vals lower(Builder& b, const Call& call) {
   Normalised n = normalised(calls::view(x, rows), {2}, call.number("eps"));
   std::vector<std::int64_t> per_channel(static_cast<std::size_t>(x.rank()) - 1, 1);
   per_channel[0] = x.dim(1);
-  Val y = affine(calls::view(n.y, x.shape()), call.optional_tensor("weight"), call.optional_tensor("bias"), Shape(per_channel));
+  Val y = affine(calls::view(n.y, x.shape()), call.optional_tensor("weight"), call.optional_tensor("bias"),
+                 Shape(per_channel));
   if (!native) return y;
   const Shape statistics{x.dim(0), groups};
   return {y, calls::view(n.mean, statistics), calls::view(n.rstd, statistics)};
@@ -23,14 +24,14 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_group_norm() {
-  return {.schemas = {"group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1.0000000000000001e-05, bool cudnn_enabled=True) -> Tensor",
-              "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)"},
+  return {.schemas = {"group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float "
+                      "eps=1.0000000000000001e-05, bool cudnn_enabled=True) -> Tensor",
+                      "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, "
+                      "int group, float eps) -> (Tensor, Tensor, Tensor)"},
           .summary = "zero mean and unit variance over each group of channels, then a weight and a bias per channel",
           .rule = Rule::inside,
           .lower = {lower},
-          .domain = {"x(2,6,3,3), 3, x(6), x(6)",
-                     "x(1,4,5), 1",
-                     "x(2,4), 2, x(4), None",
+          .domain = {"x(2,6,3,3), 3, x(6), x(6)", "x(1,4,5), 1", "x(2,4), 2, x(4), None",
                      "native_group_norm.default: x(1,4,2,3), x(4), x(4), 1, 4, 6, 2, 1e-5"}};
 }
 }  // namespace tosaic

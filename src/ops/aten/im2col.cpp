@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "ops/aten_index.h"
 #include "ops/op.h"
 
@@ -10,10 +12,16 @@ Vals lower(Builder& b, const Call& call) {
   const bool added = x.rank() == 3;
   if (added) x = b.unsqueeze(x, 0);
   if (x.rank() != 4) b.refuse("aten.im2col.rank", "an input of shape " + to_string(x.shape()));
-  const auto kernel = call.spread("kernel_size", 2), dilation = call.spread("dilation", 2), padding = call.spread("padding", 2), stride = call.spread("stride", 2);
+  const auto kernel = call.spread("kernel_size", 2), dilation = call.spread("dilation", 2),
+             padding = call.spread("padding", 2), stride = call.spread("stride", 2);
+  for (const auto* list : {&kernel, &dilation, &padding, &stride})
+    if (list->size() != 2 || std::min((*list)[0], (*list)[1]) < (list == &padding ? 0 : 1))
+      b.refuse("aten.im2col.arguments",
+               "kernel, dilation and stride must be at least 1, padding at least 0, two numbers each");
   x = b.pad(x, {0, 0, padding[0], padding[1]}, {0, 0, padding[0], padding[1]}, 0.0);
   const std::int64_t n = x.dim(0), c = x.dim(1), h = x.dim(2), w = x.dim(3);
-  const std::int64_t rows = (h - (kernel[0] - 1) * dilation[0] - 1) / stride[0] + 1, columns = (w - (kernel[1] - 1) * dilation[1] - 1) / stride[1] + 1;
+  const std::int64_t rows = (h - (kernel[0] - 1) * dilation[0] - 1) / stride[0] + 1,
+                     columns = (w - (kernel[1] - 1) * dilation[1] - 1) / stride[1] + 1;
   if (rows < 1 || columns < 1) b.refuse("aten.im2col.size", "the window does not fit shape " + to_string(x.shape()));
   std::vector<std::int64_t> positions;
   for (std::int64_t ky = 0; ky < kernel[0]; ++ky)
@@ -29,11 +37,11 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_im2col() {
-  return {.schemas = {"im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"},
-          .summary = "the windows of an image as columns",
-          .rule = Rule::transparent,
-          .lower = {lower},
-          .domain = {"x(2,3,5,6), [2,3], [1,1], [1,0], [2,1]",
-                     "x(2,5,5), [2,2], [2,2], [0,0], [1,1]"}};
+  return {
+      .schemas = {"im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"},
+      .summary = "the windows of an image as columns",
+      .rule = Rule::transparent,
+      .lower = {lower},
+      .domain = {"x(2,3,5,6), [2,3], [1,1], [1,0], [2,1]", "x(2,5,5), [2,2], [2,2], [0,0], [1,1]"}};
 }
 }  // namespace tosaic

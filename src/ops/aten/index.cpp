@@ -15,18 +15,14 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_index() {
   return {.schemas = {"index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
-              "index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor",
-              "_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"},
+                      "index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor",
+                      "_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"},
           .summary = "x[i, j, ...] with index tensors",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(5,3), [l(0,5,4)]",
-                     "x(5,3), [l(-5,5,2,2)]",
-                     "x(4,5), [l(0,4,3), l(-5,5,3)]",
-                     "x(2,4,5), [None, l(0,4,3)]",
-                     "x(2,4,5), [l(0,2,3,1), None, l(0,5,2)]",
-                     "x(2,3,4,5), [None, l(0,3,2), l(0,4,2)]",
-                     "index.Tensor_hacked_twin: x(4,5), [l(0,4,3), l(0,5,3)]",
+          .domain = {"x(5,3), [l(0,5,4)]", "x(5,3), [l(-5,5,2,2)]", "x(4,5), [l(0,4,3), l(-5,5,3)]",
+                     "x(2,4,5), [None, l(0,4,3)]", "x(2,4,5), [l(0,2,3,1), None, l(0,5,2)]",
+                     "x(2,3,4,5), [None, l(0,3,2), l(0,4,2)]", "index.Tensor_hacked_twin: x(4,5), [l(0,4,3), l(0,5,3)]",
                      "_unsafe_index.Tensor: x(4,5), [None, l(0,5,3)]"}};
 }
 }  // namespace tosaic

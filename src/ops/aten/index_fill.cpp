@@ -13,7 +13,8 @@ Vals lower(Builder& b, const Call& call) {
   std::vector<std::int64_t> places, dims(static_cast<std::size_t>(x.rank()), 1);
   for (std::int64_t i = 0; i < size; ++i) places.push_back(i);
   index = b.reshape(b.cast(index, DType::i32), {1, count});
-  Val from_end = b.add(index, b.scalar(static_cast<double>(size), DType::i32)), all = b.integers(places, DType::i32, {size, 1});
+  Val from_end = b.add(index, b.scalar(static_cast<double>(size), DType::i32)),
+      all = b.integers(places, DType::i32, {size, 1});
   Val hit = b.tosa("logical_or", {b.binary("equal", all, index), b.binary("equal", all, from_end)});
   dims[static_cast<std::size_t>(axis)] = size;
   return b.select(b.reshape(b.reduce("reduce_any", hit, {1}, false), Shape(dims)), b.like(x, call.number("value")), x);
@@ -22,11 +23,10 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_index_fill() {
   return {.schemas = {"index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-              "index_fill_.int_Scalar(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!)"},
+                      "index_fill_.int_Scalar(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!)"},
           .summary = "a copy of x with one number at the places of a dim that indices name",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(4,3), 0, l(0,4,2), 7.5",
-                     "x(2,5), -1, l(-5,0,2), 0"}};
+          .domain = {"x(4,3), 0, l(0,4,2), 7.5", "x(2,5), -1, l(-5,0,2), 0"}};
 }
 }  // namespace tosaic

@@ -6,10 +6,14 @@ namespace tosaic {
 namespace {
 // x[mask] = value: a choice element by element, as long as the value does not depend on how many places there are.
 Val put_by_mask(Builder& b, Val x, Val mask, Val values) {
+  if (mask.rank() > x.rank())
+    b.refuse("aten.index_put.mask",
+             "a mask of shape " + to_string(mask.shape()) + " for shape " + to_string(x.shape()));
   auto dims = mask.shape().dims();
   while (static_cast<int>(dims.size()) < x.rank()) dims.push_back(1);
   if (values.rank() > x.rank() - mask.rank() && values.dim(0) != 1)
-    b.refuse("aten.index_put.mask", "values of shape " + to_string(values.shape()) + " for the places of a mask, whose number is known only at run time");
+    b.refuse("aten.index_put.mask", "values of shape " + to_string(values.shape()) +
+                                        " for the places of a mask, whose number is known only at run time");
   if (values.rank() > x.rank() - mask.rank()) values = b.squeeze(values, {0});
   return b.select(b.reshape(mask, Shape(dims)), values, x);
 }
@@ -18,7 +22,8 @@ Vals lower(Builder& b, const Call& call) {
   const auto indices = call.tensors("indices");
   if (!x.type().quantised()) values = b.cast(values, x.dtype());
   const bool add = call.flag("accumulate");
-  if (indices.size() == 1 && indices[0] && indices[0]->dtype() == DType::boolean && !add) return put_by_mask(b, x, *indices[0], values);
+  if (indices.size() == 1 && indices[0] && indices[0]->dtype() == DType::boolean && !add)
+    return put_by_mask(b, x, *indices[0], values);
   const IndexPlan plan = index_plan(b, x, indices);
   if (plan.nothing()) return add ? b.add(x, values) : b.broadcast_to(values, x.shape());
   // The values in the shape of x[indices], then as rows of the table that is scattered into.
@@ -37,22 +42,18 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_index_put() {
-  return {.schemas = {"index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-              "index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)",
-              "index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor",
-              "_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"},
+  return {.schemas =
+              {"index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+               "index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)",
+               "index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor",
+               "_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"},
           .summary = "a copy of x in which x[i, j, ...] = values",
           .rule = Rule::joined,
           .lower = {lower},
-          .domain = {"x(5,3), [l(2,3,1)], x(1,3)",
-                     "x(5,3), [const(l(-2,-1,1))], x(3)",
-                     "x(2,4,3), [None, l(1,2,1)], x(2,1,3)",
-                     "x(4,5), [l(1,2,1), l(0,1,1)], x(1)",
-                     "x(2,3,4), [l(0,1,1), None, l(3,4,1)], x(1,3)",
-                     "x(5,3), [l(2,3,1)], x()",
-                     "x(3,4), [b(3,4)], x()",
-                     "x(3,4), [b(3)], x(4)",
-                     "x(3,4), [l(0,3,6)], x(6,4), True",
+          .domain = {"x(5,3), [l(2,3,1)], x(1,3)", "x(5,3), [const(l(-2,-1,1))], x(3)",
+                     "x(2,4,3), [None, l(1,2,1)], x(2,1,3)", "x(4,5), [l(1,2,1), l(0,1,1)], x(1)",
+                     "x(2,3,4), [l(0,1,1), None, l(3,4,1)], x(1,3)", "x(5,3), [l(2,3,1)], x()", "x(3,4), [b(3,4)], x()",
+                     "x(3,4), [b(3)], x(4)", "x(3,4), [l(0,3,6)], x(6,4), True",
                      "index_put.hacked_twin: x(5,3), [l(2,3,1)], x(1,3)",
                      "_unsafe_index_put.default: x(5,3), [l(4,5,1)], x(1,3)"}};
 }

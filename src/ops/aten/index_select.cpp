@@ -16,9 +16,6 @@ AtenOp aten_index_select() {
           .summary = "the slices of a dim that a list of indices names",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(5,3), 0, l(0,5,4)",
-                     "x(2,3,4), 1, l(0,3,2)",
-                     "x(2,6), -1, l(0,6,7)",
-                     "b(4,2), 0, l(0,4,3)"}};
+          .domain = {"x(5,3), 0, l(0,5,4)", "x(2,3,4), 1, l(0,3,2)", "x(2,6), -1, l(0,6,7)", "b(4,2), 0, l(0,4,3)"}};
 }
 }  // namespace tosaic

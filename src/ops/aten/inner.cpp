@@ -8,7 +8,8 @@ namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self"), y = call.tensor("other");
   if (x.rank() == 0 || y.rank() == 0) return calls::mul(x, y);
-  if (x.dim(-1) != y.dim(-1)) b.refuse("aten.inner.shape", "shapes " + to_string(x.shape()) + " and " + to_string(y.shape()));
+  if (x.dim(-1) != y.dim(-1))
+    b.refuse("aten.inner.shape", "shapes " + to_string(x.shape()) + " and " + to_string(y.shape()));
   std::vector<std::int64_t> dims(x.shape().begin(), x.shape().end() - 1);
   dims.insert(dims.end(), y.shape().begin(), y.shape().end() - 1);
   const std::int64_t k = x.dim(-1);
@@ -22,7 +23,6 @@ AtenOp aten_inner() {
           .summary = "products summed over the last dims",
           .rule = Rule::inside,
           .lower = {lower},
-          .domain = {"x(4), x(4)",
-                     "x(2,3), x(4,3)"}};
+          .domain = {"x(4), x(4)", "x(2,3), x(4,3)"}};
 }
 }  // namespace tosaic

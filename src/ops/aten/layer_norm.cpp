@@ -7,22 +7,24 @@ namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("input");
   Normalised n = normalised(x, normalised_axes(b, call, x), call.number("eps"));
-  Val y = affine(n.y, call.optional_tensor("weight"), call.optional_tensor("bias"), Shape(call.ints("normalized_shape")));
+  Val y =
+      affine(n.y, call.optional_tensor("weight"), call.optional_tensor("bias"), Shape(call.ints("normalized_shape")));
   if (call.schema().name == "layer_norm") return y;
   return {y, n.mean, n.rstd};
 }
 }  // namespace
 
 AtenOp aten_layer_norm() {
-  return {.schemas = {"layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1.0000000000000001e-05, bool cudnn_enable=True) -> Tensor",
-              "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)"},
-          .summary = "zero mean and unit variance over the trailing dims, then a weight and a bias",
-          .rule = Rule::inside,
-          .lower = {lower},
-          .domain = {"x(2,3,8), [8], x(8), x(8)",
-                     "x(2,3,4), [3,4], x(3,4), None",
-                     "x(2,6), [6]",
-                     "u(100,101,2,16), [16] # rtol=1e-4 atol=1e-4 half=off: the inputs differ by little against their size",
-                     "native_layer_norm.default: x(2,3,8), [8], x(8), x(8), 1e-5"}};
+  return {
+      .schemas = {"layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
+                  "eps=1.0000000000000001e-05, bool cudnn_enable=True) -> Tensor",
+                  "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) "
+                  "-> (Tensor, Tensor, Tensor)"},
+      .summary = "zero mean and unit variance over the trailing dims, then a weight and a bias",
+      .rule = Rule::inside,
+      .lower = {lower},
+      .domain = {"x(2,3,8), [8], x(8), x(8)", "x(2,3,4), [3,4], x(3,4), None", "x(2,6), [6]",
+                 "u(100,101,2,16), [16] # rtol=1e-4 atol=1e-4 half=off: the inputs differ by little against their size",
+                 "native_layer_norm.default: x(2,3,8), [8], x(8), x(8), 1e-5"}};
 }
 }  // namespace tosaic

@@ -7,7 +7,9 @@
 
 namespace tosaic {
 namespace {
-Val powered(Val x, double exponent) { return x.builder().aten("aten.pow.Tensor_Scalar", {x}, {{"exponent", exponent}}); }
+Val powered(Val x, double exponent) {
+  return x.builder().aten("aten.pow.Tensor_Scalar", {x}, {{"exponent", exponent}});
+}
 Vals lower(Builder& b, const Call& call) {
   Val x = with_dtype(b, call, call.tensor("self"));
   const auto axes = call.axes("dim", x.rank());
@@ -26,15 +28,12 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_linalg_vector_norm() {
-  return {.schemas = {"linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"},
+  return {.schemas = {"linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, "
+                      "ScalarType? dtype=None) -> Tensor"},
           .summary = "the p-norm of the elements, over some dims or all",
           .rule = Rule::inside,
           .lower = {lower},
-          .domain = {"x(2,3,4)",
-                     "x(2,3,4), 2, [1], True",
-                     "x(2,3,4), 1, [-1]",
-                     "x(2,3), inf, [0]",
-                     "x(2,3), 3.0, [0]",
+          .domain = {"x(2,3,4)", "x(2,3,4), 2, [1], True", "x(2,3,4), 1, [-1]", "x(2,3), inf, [0]", "x(2,3), 3.0, [0]",
                      "x(2,3), 0, [1]"}};
 }
 }  // namespace tosaic

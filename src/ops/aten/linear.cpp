@@ -8,10 +8,12 @@ Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("input"), weight = call.tensor("weight");
   auto bias = call.optional_tensor("bias");
   if (weight.rank() != 2 || x.rank() < 1 || x.dim(-1) != weight.dim(1))
-    b.refuse("aten.linear.shape", "an input of shape " + to_string(x.shape()) + " with a weight of shape " + to_string(weight.shape()));
+    b.refuse("aten.linear.shape",
+             "an input of shape " + to_string(x.shape()) + " with a weight of shape " + to_string(weight.shape()));
   const std::int64_t in = weight.dim(1), out = weight.dim(0);
   if (bias && bias->shape().elements() != out && bias->shape().elements() != 1)
-    b.refuse("aten.linear.bias", "a bias of shape " + to_string(bias->shape()) + " for " + std::to_string(out) + " outputs");
+    b.refuse("aten.linear.bias",
+             "a bias of shape " + to_string(bias->shape()) + " for " + std::to_string(out) + " outputs");
   if (bias) bias = b.reshape(*bias, {bias->shape().elements()});
   auto dims = x.shape().dims();
   dims.back() = out;
@@ -25,9 +27,7 @@ AtenOp aten_linear() {
           .summary = "x W^T + b over the last dim",
           .rule = Rule::accumulate,
           .lower = {lower},
-          .domain = {"x(2,3), const(x(4,3)), const(x(4))",
-                     "x(2,5,3), const(x(4,3))",
-                     "x(3), x(4,3), x(4)",
+          .domain = {"x(2,3), const(x(4,3)), const(x(4))", "x(2,5,3), const(x(4,3))", "x(3), x(4,3), x(4)",
                      "x(2,2,2,3), const(x(1,3)), const(x(1))"}};
 }
 }  // namespace tosaic

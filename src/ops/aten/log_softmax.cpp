@@ -8,7 +8,8 @@ namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
   const bool decomposed = call.schema().name == "_log_softmax";
-  auto dtype = decomposed ? (call.flag("half_to_float") ? std::optional(DType::f32) : std::nullopt) : call.dtype("dtype");
+  auto dtype =
+      decomposed ? (call.flag("half_to_float") ? std::optional(DType::f32) : std::nullopt) : call.dtype("dtype");
   if (dtype && *dtype != x.dtype() && !x.type().quantised()) x = b.aten("aten.to.dtype", {x}, {{"dtype", *dtype}});
   const int axis = call.axis("dim", x.rank());
   const Shape shape = x.shape();
@@ -20,12 +21,10 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_log_softmax() {
   return {.schemas = {"log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-              "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"},
+                      "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"},
           .summary = "the logarithm of softmax, computed without leaving the logarithm",
           .rule = Rule::inside,
           .lower = {lower},
-          .domain = {"int: x(2,5), 1",
-                     "int: u(80,120,2,3), -1",
-                     "_log_softmax.default: x(3,4), 0, False"}};
+          .domain = {"int: x(2,5), 1", "int: u(80,120,2,3), -1", "_log_softmax.default: x(3,4), 0, False"}};
 }
 }  // namespace tosaic

@@ -16,8 +16,10 @@ Vals lower(Builder&, const Call& call) {
   if (call.flag("keepdim")) return y;
   std::vector<std::int64_t> dims;
   for (int i = 0, next = 0; i < y.rank(); ++i) {
-    if (next < static_cast<int>(axes.size()) && axes[static_cast<std::size_t>(next)] == i) ++next;
-    else dims.push_back(y.dim(i));
+    if (next < static_cast<int>(axes.size()) && axes[static_cast<std::size_t>(next)] == i)
+      ++next;
+    else
+      dims.push_back(y.dim(i));
   }
   return calls::view(y, Shape(dims));
 }
@@ -28,8 +30,6 @@ AtenOp aten_logsumexp() {
           .summary = "log(sum(exp(x))) without overflow",
           .rule = Rule::inside,
           .lower = {lower},
-          .domain = {"x(2,3,4), [1]",
-                     "x(2,3,4), [0,-1], True",
-                     "u(50,150,2,3), [1]"}};
+          .domain = {"x(2,3,4), [1]", "x(2,3,4), [0,-1], True", "u(50,150,2,3), [1]"}};
 }
 }  // namespace tosaic

@@ -4,15 +4,18 @@
 
 namespace tosaic {
 namespace {
-Vals lower(Builder&, const Call& call) {
+Vals lower(Builder& b, const Call& call) {
   const auto hx = call.tensors("hx");
-  RecurrentWeights w{call.tensor("w_ih"), call.tensor("w_hh"), call.optional_tensor("b_ih"), call.optional_tensor("b_hh")};
+  if (hx.size() < 2) b.refuse("aten.lstm_cell.state", "one state instead of two");
+  RecurrentWeights w{call.tensor("w_ih"), call.tensor("w_hh"), call.optional_tensor("b_ih"),
+                     call.optional_tensor("b_hh")};
   return lstm_step(linear(call.tensor("input"), w.input, w.input_bias), {*hx[0], *hx[1]}, w);
 }
 }  // namespace
 
 AtenOp aten_lstm_cell() {
-  return {.schemas = {"lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)"},
+  return {.schemas = {"lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
+                      "b_hh=None) -> (Tensor, Tensor)"},
           .summary = "one step of long short-term memory",
           .rule = Rule::inside,
           .lower = {lower},

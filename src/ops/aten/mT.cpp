@@ -15,16 +15,11 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_mT() {
-  return {.schemas = {"mT(Tensor(a) self) -> Tensor(a)",
-              "mH(Tensor(a) self) -> Tensor(a)",
-              "adjoint(Tensor(a) self) -> Tensor(a)",
-              "matrix_H(Tensor(a) self) -> Tensor(a)"},
+  return {.schemas = {"mT(Tensor(a) self) -> Tensor(a)", "mH(Tensor(a) self) -> Tensor(a)",
+                      "adjoint(Tensor(a) self) -> Tensor(a)", "matrix_H(Tensor(a) self) -> Tensor(a)"},
           .summary = "exchanges the last two dims",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(2,3,4)",
-                     "mH.default: x(2,3)",
-                     "adjoint.default: x(2,3,4)",
-                     "matrix_H.default: x(2,3)"}};
+          .domain = {"x(2,3,4)", "mH.default: x(2,3)", "adjoint.default: x(2,3,4)", "matrix_H.default: x(2,3)"}};
 }
 }  // namespace tosaic

@@ -13,16 +13,16 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_max_pool2d() {
-  return {.schemas = {"max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor",
-              "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"},
-          .summary = "the largest element of each window of an image",
-          .rule = Rule::transparent,
-          .lower = {lower},
-          .domain = {"x(1,3,8,8), [2,2]",
-                     "x(1,2,9,7), [3,3], [2,2], [1,1]",
-                     "x(1,2,9,8), [3,2], [2,3], [1,1], [1,1], True",
-                     "x(2,7,7), [2,2], [3,3]",
-                     "x(1,2,11,10), [3,3], [2,1], [1,1], [2,3]",
-                     "max_pool2d_with_indices.default: x(1,2,6,6), [2,2] # results=1: the indices have no form in TOSA"}};
+  return {
+      .schemas = {"max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, "
+                  "bool ceil_mode=False) -> Tensor",
+                  "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
+                  "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"},
+      .summary = "the largest element of each window of an image",
+      .rule = Rule::transparent,
+      .lower = {lower},
+      .domain = {"x(1,3,8,8), [2,2]", "x(1,2,9,7), [3,3], [2,2], [1,1]", "x(1,2,9,8), [3,2], [2,3], [1,1], [1,1], True",
+                 "x(2,7,7), [2,2], [3,3]", "x(1,2,11,10), [3,3], [2,1], [1,1], [2,3]",
+                 "max_pool2d_with_indices.default: x(1,2,6,6), [2,2] # results=1: the indices have no form in TOSA"}};
 }
 }  // namespace tosaic

@@ -7,25 +7,20 @@ namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = with_dtype(b, call, call.tensor("self"));
   if (!x.type().quantised() && !is_float(x.dtype()))
-    b.refuse("aten.mean.dtype", "the mean of " + std::string(name_of(x.dtype())) + " is not defined; give a floating-point dtype");
-  const bool dims = call.overload() == "dim";
-  std::vector<int> axes;
-  if (dims) axes = call.axes("dim", x.rank());
-  else for (int i = 0; i < x.rank(); ++i) axes.push_back(i);
-  return summed(x, axes, dims && call.flag("keepdim"), 1.0 / static_cast<double>(elements_along(x, axes)));
+    b.refuse("aten.mean.dtype",
+             "the mean of " + std::string(name_of(x.dtype())) + " is not defined; give a floating-point dtype");
+  const auto axes = reduced_axes(call, x);
+  return summed(x, axes, keeps_dims(call), 1.0 / static_cast<double>(elements_along(x, axes)));
 }
 }  // namespace
 
 AtenOp aten_mean() {
   return {.schemas = {"mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-              "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor"},
+                      "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor"},
           .summary = "the arithmetic mean of the elements, over some dims or all",
           .rule = Rule::sum,
           .lower = {lower},
-          .domain = {"dim: x(1,3,5,7), [2,3]",
-                     "dim: x(1,3,5,7), [-1,-2], True",
-                     "dim: x(2,3), [0]",
-                     "dim: x(2,3), None",
-                     "default: x(2,3,4)"}};
+          .domain = {"dim: x(1,3,5,7), [2,3]", "dim: x(1,3,5,7), [-1,-2], True", "dim: x(2,3), [0]",
+                     "dim: x(2,3), None", "default: x(2,3,4)"}};
 }
 }  // namespace tosaic

@@ -24,12 +24,10 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_median() {
   return {.schemas = {"median(Tensor self) -> Tensor",
-              "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"},
+                      "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"},
           .summary = "the element in the middle of the order",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"default: x(2,5)",
-                     "dim: x(3,6), 1",
-                     "dim: x(5,2), 0, True"}};
+          .domain = {"default: x(2,5)", "dim: x(3,6), 1", "dim: x(5,2), 0, True"}};
 }
 }  // namespace tosaic

@@ -24,11 +24,10 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_meshgrid() {
   return {.schemas = {"meshgrid(Tensor[] tensors) -> Tensor[]",
-              "meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]"},
+                      "meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]"},
           .summary = "the coordinates of a grid, from the coordinates along each of its dims",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"default: [x(2), x(3)]",
-                     "indexing: [x(2), x(3)], indexing='xy'"}};
+          .domain = {"default: [x(2), x(3)]", "indexing: [x(2), x(3)], indexing='xy'"}};
 }
 }  // namespace tosaic

@@ -4,13 +4,10 @@
 
 namespace tosaic {
 namespace {
-Vals lower(Builder&, const Call& call) {
+Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
-  std::vector<int> axes;
-  if (call.overload() == "default") {
-    for (int i = 0; i < x.rank(); ++i) axes.push_back(i);
-    return extreme_along(x, axes, false, false);
-  }
+  if (call.overload() == "default") return extreme_along(x, reduced_axes(call, x), false, false);
+  if (x.rank() == 0) return {x, b.scalar(0, DType::i32)};
   const int axis = call.axis("dim", x.rank());
   const bool keep = call.flag("keepdim");
   return {extreme_along(x, {axis}, keep, false), index_of_extreme(x, axis, keep, false)};
@@ -19,13 +16,10 @@ Vals lower(Builder&, const Call& call) {
 
 AtenOp aten_min() {
   return {.schemas = {"min(Tensor self) -> Tensor",
-              "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"},
+                      "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"},
           .summary = "the smallest element: of all, or along one dim with its index",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"default: x(2,3,4)",
-                     "dim: x(2,3,4), 1",
-                     "dim: x(2,3,4), -1, True",
-                     "dim: i(-50,50,3,5), 0"}};
+          .domain = {"default: x(2,3,4)", "dim: x(2,3,4), 1", "dim: x(2,3,4), -1, True", "dim: i(-50,50,3,5), 0"}};
 }
 }  // namespace tosaic

@@ -12,7 +12,6 @@ AtenOp aten_mm() {
           .summary = "the product of two matrices",
           .rule = Rule::accumulate,
           .lower = {lower},
-          .domain = {"x(3,4), x(4,5)",
-                     "x(1,4), const(x(4,1))"}};
+          .domain = {"x(3,4), x(4,5)", "x(1,4), const(x(4,1))"}};
 }
 }  // namespace tosaic

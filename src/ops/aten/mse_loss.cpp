@@ -16,12 +16,10 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_mse_loss() {
   return {.schemas = {"mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
-              "l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"},
+                      "l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"},
           .summary = "the mean square (absolute) distance of two tensors",
           .rule = Rule::inside,
           .lower = {lower},
-          .domain = {"x(3,4), x(3,4)",
-                     "x(3,4), x(3,4), 0",
-                     "l1_loss.default: x(3,4), x(3,4), 2"}};
+          .domain = {"x(3,4), x(3,4)", "x(3,4), x(3,4), 0", "l1_loss.default: x(3,4), x(3,4), 2"}};
 }
 }  // namespace tosaic

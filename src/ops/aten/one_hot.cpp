@@ -6,10 +6,13 @@ namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
   const std::int64_t classes = call.integer("num_classes");
-  if (classes < 1) b.refuse("aten.one_hot.classes", "num_classes " + std::to_string(classes) + " depends on the values: give a number");
+  if (classes < 1)
+    b.refuse("aten.one_hot.classes",
+             "num_classes " + std::to_string(classes) + " depends on the values: give a number");
   std::vector<std::int64_t> numbers;
   for (std::int64_t i = 0; i < classes; ++i) numbers.push_back(i);
-  Val equal = b.binary("equal", b.unsqueeze(b.cast(x, DType::i32), x.rank()), b.integers(numbers, DType::i32, {classes}));
+  Val equal =
+      b.binary("equal", b.unsqueeze(b.cast(x, DType::i32), x.rank()), b.integers(numbers, DType::i32, {classes}));
   return b.cast(equal, DType::i32);
 }
 }  // namespace
@@ -19,7 +22,6 @@ AtenOp aten_one_hot() {
           .summary = "for each index a row with a one at its place",
           .rule = Rule::index,
           .lower = {lower},
-          .domain = {"l(0,5,3), 5",
-                     "l(0,3,2,4), 4"}};
+          .domain = {"l(0,5,3), 5", "l(0,3,2,4), 4"}};
 }
 }  // namespace tosaic

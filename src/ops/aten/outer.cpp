@@ -10,12 +10,10 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_outer() {
-  return {.schemas = {"outer(Tensor self, Tensor vec2) -> Tensor",
-              "ger(Tensor self, Tensor vec2) -> Tensor"},
+  return {.schemas = {"outer(Tensor self, Tensor vec2) -> Tensor", "ger(Tensor self, Tensor vec2) -> Tensor"},
           .summary = "all products of the elements of two vectors",
           .rule = Rule::product,
           .lower = {lower},
-          .domain = {"x(3), x(4)",
-                     "ger.default: x(2), x(2)"}};
+          .domain = {"x(3), x(4)", "ger.default: x(2), x(2)"}};
 }
 }  // namespace tosaic

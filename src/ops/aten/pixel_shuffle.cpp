@@ -10,7 +10,8 @@ Vals lower(Builder& b, const Call& call) {
   const std::int64_t r = call.integer(up ? "upscale_factor" : "downscale_factor");
   const int n = x.rank() - 3;
   if (n < 0 || r < 1 || (up ? x.dim(-3) % (r * r) != 0 : x.dim(-2) % r != 0 || x.dim(-1) % r != 0))
-    b.refuse("aten." + call.schema().name + ".shape", "factor " + std::to_string(r) + " does not divide shape " + to_string(x.shape()));
+    b.refuse("aten." + call.schema().name + ".shape",
+             "factor " + std::to_string(r) + " does not divide shape " + to_string(x.shape()));
   std::vector<std::int64_t> split(x.shape().begin(), x.shape().begin() + n), joined = split;
   std::vector<int> permutation;
   for (int i = 0; i < n; ++i) permutation.push_back(i);
@@ -30,12 +31,10 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_pixel_shuffle() {
   return {.schemas = {"pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
-              "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor"},
+                      "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor"},
           .summary = "moves channels into pixel blocks, or back",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(1,8,2,3), 2",
-                     "x(9,2,2), 3",
-                     "pixel_unshuffle.default: x(1,2,4,6), 2"}};
+          .domain = {"x(1,8,2,3), 2", "x(9,2,2), 3", "pixel_unshuffle.default: x(1,2,4,6), 2"}};
 }
 }  // namespace tosaic

@@ -11,13 +11,12 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_reflection_pad2d() {
   return {.schemas = {"reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
-              "reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
-              "reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor"},
+                      "reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
+                      "reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor"},
           .summary = "a tensor mirrored beyond its ends, without its outermost elements",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"reflection_pad1d.default: x(2,5), [2,3]",
-                     "reflection_pad2d.default: x(1,2,4,5), [2,1,0,3]",
+          .domain = {"reflection_pad1d.default: x(2,5), [2,3]", "reflection_pad2d.default: x(1,2,4,5), [2,1,0,3]",
                      "reflection_pad3d.default: x(1,1,3,4,3), [1,1,2,0,1,2]"}};
 }
 }  // namespace tosaic

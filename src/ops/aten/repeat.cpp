@@ -10,7 +10,8 @@ Vals lower(Builder& b, const Call& call) {
   while (tile && static_cast<int>(multiples.size()) < x.rank()) multiples.insert(multiples.begin(), 1);
   const int added = static_cast<int>(multiples.size()) - x.rank();
   if (added < 0)
-    b.refuse("aten.repeat.rank", std::to_string(multiples.size()) + " repeats for a tensor of shape " + to_string(x.shape()));
+    b.refuse("aten.repeat.rank",
+             std::to_string(multiples.size()) + " repeats for a tensor of shape " + to_string(x.shape()));
   for (auto m : multiples)
     if (m < 1) b.refuse("aten.repeat.empty", std::to_string(m) + " repeats give an empty tensor");
   std::vector<std::int64_t> dims(static_cast<std::size_t>(added), 1);
@@ -20,13 +21,10 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_repeat() {
-  return {.schemas = {"repeat(Tensor self, SymInt[] repeats) -> Tensor",
-              "tile(Tensor self, SymInt[] dims) -> Tensor"},
+  return {.schemas = {"repeat(Tensor self, SymInt[] repeats) -> Tensor", "tile(Tensor self, SymInt[] dims) -> Tensor"},
           .summary = "lays copies of the tensor side by side along each dim",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(2,3), [2,1]",
-                     "x(2,3), [4,1,2]",
-                     "tile.default: x(2,3), [2]"}};
+          .domain = {"x(2,3), [2,1]", "x(2,3), [4,1,2]", "tile.default: x(2,3), [2]"}};
 }
 }  // namespace tosaic

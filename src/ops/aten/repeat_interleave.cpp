@@ -7,7 +7,7 @@ Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
   const std::int64_t repeats = call.integer("repeats");
   if (repeats < 1) b.refuse("aten.repeat_interleave.empty", std::to_string(repeats) + " repeats give an empty tensor");
-  if (!call.has("dim")) x = b.reshape(x, {x.shape().elements()});
+  if (!call.has("dim") || x.rank() == 0) x = b.reshape(x, {x.shape().elements()});
   const int axis = call.has("dim") ? call.axis("dim", x.rank()) : 0;
   auto dims = x.shape().dims();
   dims[static_cast<std::size_t>(axis)] *= repeats;
@@ -19,12 +19,11 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_repeat_interleave() {
-  return {.schemas = {"repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor"},
+  return {.schemas = {"repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? "
+                      "output_size=None) -> Tensor"},
           .summary = "repeats each element along a dim",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(2,3), 2, 1",
-                     "x(2,3), 3",
-                     "x(2,3,4), 2, -2"}};
+          .domain = {"x(2,3), 2, 1", "x(2,3), 3", "x(2,3,4), 2, -2"}};
 }
 }  // namespace tosaic

@@ -8,7 +8,8 @@ Vals lower(Builder& b, const Call& call) { return lower_recurrent(b, call, 1, ta
 }  // namespace
 
 AtenOp aten_rnn_tanh() {
-  return {.schemas = {"rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)"},
+  return {.schemas = {"rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
+                      "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)"},
           .summary = "the plain recurrent layer with tanh, unrolled over the sequence",
           .rule = Rule::inside,
           .lower = {lower},

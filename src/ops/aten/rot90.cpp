@@ -11,7 +11,8 @@ Vals lower(Builder& b, const Call& call) {
   if (dims.size() != 2) b.refuse("aten.rot90.dims", std::to_string(dims.size()) + " dims instead of 2");
   auto at = [&](std::size_t i) { return static_cast<int>(dims[i] < 0 ? dims[i] + x.rank() : dims[i]); };
   const int from = at(0), to = at(1);
-  if (from < 0 || to < 0 || from >= x.rank() || to >= x.rank() || from == to) b.refuse("aten.rot90.dims", "dims outside shape " + to_string(x.shape()));
+  if (from < 0 || to < 0 || from >= x.rank() || to >= x.rank() || from == to)
+    b.refuse("aten.rot90.dims", "dims outside shape " + to_string(x.shape()));
   auto reversed = [&](Val v, int axis) {
     const TensorType type = v.type();
     v = b.tosa("reverse", {v}, {{"axis", std::int64_t{axis}}});
@@ -32,9 +33,6 @@ AtenOp aten_rot90() {
           .summary = "turns a plane by quarter turns",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(2,3)",
-                     "x(2,3,4), 2, [1,2]",
-                     "x(2,3), 3",
-                     "x(2,3), -4"}};
+          .domain = {"x(2,3)", "x(2,3,4), 2, [1,2]", "x(2,3), 3", "x(2,3), -4"}};
 }
 }  // namespace tosaic

@@ -52,13 +52,19 @@ KnownMask known(Builder& b, Val mask) {
 Vals lower(Builder& b, const Call& call) {
   Val q = call.tensor("query"), k = call.tensor("key"), v = call.tensor("value");
   auto mask = call.optional_tensor("attn_mask");
+  if (q.rank() < 2 || k.rank() < 2 || v.rank() < 2)
+    b.refuse("aten.scaled_dot_product_attention.rank", "queries of shape " + to_string(q.shape()) + " are no matrices");
   if (call.number("dropout_p") != 0)
-    b.refuse("aten.scaled_dot_product_attention.dropout", "dropout_p " + to_string(call.number("dropout_p")) + " is for training: export the model after eval()");
-  if (call.schema().argument("enable_gqa") && call.flag("enable_gqa") && q.rank() >= 3 && k.dim(-3) != q.dim(-3)) {
+    b.refuse("aten.scaled_dot_product_attention.dropout",
+             "dropout_p " + to_string(call.number("dropout_p")) + " is for training: export the model after eval()");
+  if (call.schema().argument("enable_gqa") && call.flag("enable_gqa") && q.rank() >= 3 && k.rank() >= 3 &&
+      v.rank() >= 3 && k.dim(-3) != q.dim(-3)) {
     auto repeated = [&](Val x) {
       if (x.dim(-3) < 1 || q.dim(-3) % x.dim(-3))
-        b.refuse("aten.scaled_dot_product_attention.heads", std::to_string(q.dim(-3)) + " query heads for " + std::to_string(x.dim(-3)) + " key heads");
-      return b.aten("aten.repeat_interleave.self_int", {x}, {{"repeats", q.dim(-3) / x.dim(-3)}, {"dim", std::int64_t{x.rank() - 3}}});
+        b.refuse("aten.scaled_dot_product_attention.heads",
+                 std::to_string(q.dim(-3)) + " query heads for " + std::to_string(x.dim(-3)) + " key heads");
+      return b.aten("aten.repeat_interleave.self_int", {x},
+                    {{"repeats", q.dim(-3) / x.dim(-3)}, {"dim", std::int64_t{x.rank() - 3}}});
     };
     k = repeated(k);
     v = repeated(v);
@@ -76,7 +82,8 @@ Vals lower(Builder& b, const Call& call) {
   } else if (!mask) {
     weights = calls::softmax(scores, -1);
   } else if (KnownMask m = known(b, *mask); m.plain) {
-    weights = m.hides ? hidden_softmax(scores, b.integers(m.shown, DType::boolean, mask->shape()), m.empty_rows) : calls::softmax(scores, -1);
+    weights = m.hides ? hidden_softmax(scores, b.integers(m.shown, DType::boolean, mask->shape()), m.empty_rows)
+                      : calls::softmax(scores, -1);
   } else if (mask->dtype() == DType::boolean) {
     weights = hidden_softmax(scores, *mask, true);
   } else {
@@ -87,16 +94,15 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_scaled_dot_product_attention() {
-  return {.schemas = {"scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor"},
-          .summary = "softmax(q k^T / sqrt(d) + mask) v",
-          .rule = Rule::inside,
-          .lower = {lower},
-          .domain = {"x(1,2,4,8), x(1,2,5,8), x(1,2,5,8)",
-                     "x(2,2,4,8), x(2,2,4,8), x(2,2,4,6), None, 0.0, True",
-                     "x(1,2,4,8), x(1,2,5,8), x(1,2,5,8), b(1,1,4,5)",
-                     "x(1,2,4,8), x(1,2,5,8), x(1,2,5,8), const(b(4,5))",
-                     "x(1,2,4,8), x(1,2,5,8), x(1,2,5,8), x(4,5)",
-                     "x(4,8), x(5,8), x(5,3), None, 0.0, False, scale=0.5",
-                     "x(1,4,3,8), x(1,2,5,8), x(1,2,5,8), None, 0.0, False, enable_gqa=True"}};
+  return {
+      .schemas = {"scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
+                  "dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor"},
+      .summary = "softmax(q k^T / sqrt(d) + mask) v",
+      .rule = Rule::inside,
+      .lower = {lower},
+      .domain = {"x(1,2,4,8), x(1,2,5,8), x(1,2,5,8)", "x(2,2,4,8), x(2,2,4,8), x(2,2,4,6), None, 0.0, True",
+                 "x(1,2,4,8), x(1,2,5,8), x(1,2,5,8), b(1,1,4,5)", "x(1,2,4,8), x(1,2,5,8), x(1,2,5,8), const(b(4,5))",
+                 "x(1,2,4,8), x(1,2,5,8), x(1,2,5,8), x(4,5)", "x(4,8), x(5,8), x(5,3), None, 0.0, False, scale=0.5",
+                 "x(1,4,3,8), x(1,2,5,8), x(1,2,5,8), None, 0.0, False, enable_gqa=True"}};
 }
 }  // namespace tosaic

@@ -19,15 +19,13 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_scatter() {
   return {.schemas = {"scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-              "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-              "scatter_.src(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!)",
-              "scatter_.value(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!)"},
+                      "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+                      "scatter_.src(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!)",
+                      "scatter_.value(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!)"},
           .summary = "a copy of x with elements put where indices along one dim name",
           .rule = Rule::joined,
           .lower = {lower},
-          .domain = {"x(3,5), 1, l(2,3,3,1), x(3,1)",
-                     "x(3,5), 0, l(1,2,1,4), x(2,5)",
-                     "value: x(3,5), 1, l(4,5,3,1), 2.5",
-                     "value: x(4,3), 0, l(0,4,3,3), 1"}};
+          .domain = {"x(3,5), 1, l(2,3,3,1), x(3,1)", "x(3,5), 0, l(1,2,1,4), x(2,5)",
+                     "value: x(3,5), 1, l(4,5,3,1), 2.5", "value: x(4,3), 0, l(0,4,3,3), 1"}};
 }
 }  // namespace tosaic

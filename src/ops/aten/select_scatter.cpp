@@ -6,7 +6,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
-  const int axis = call.axis("dim", x.rank());
+  const int axis = sliced_axis(b, call, x);
   const std::int64_t size = x.dim(axis), index = python_index(b, call, "index", size);
   std::vector<Val> parts;
   if (index > 0) parts.push_back(b.slice_axis(x, axis, 0, index));
@@ -21,8 +21,6 @@ AtenOp aten_select_scatter() {
           .summary = "a copy of the first tensor in which one slice of a dim is replaced by the second",
           .rule = Rule::joined,
           .lower = {lower},
-          .domain = {"x(3,4), x(4), 0, 1",
-                     "x(3,4), x(3), -1, -1",
-                     "x(3,4), x(4), 0, 0"}};
+          .domain = {"x(3,4), x(4), 0, 1", "x(3,4), x(3), -1, -1", "x(3,4), x(4), 0, 0"}};
 }
 }  // namespace tosaic

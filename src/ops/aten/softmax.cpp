@@ -11,7 +11,8 @@ namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
   const bool decomposed = call.schema().name == "_softmax", safe = call.schema().name == "_safe_softmax";
-  auto dtype = decomposed ? (call.flag("half_to_float") ? std::optional(DType::f32) : std::nullopt) : call.dtype("dtype");
+  auto dtype =
+      decomposed ? (call.flag("half_to_float") ? std::optional(DType::f32) : std::nullopt) : call.dtype("dtype");
   if (dtype && *dtype != x.dtype() && !x.type().quantised()) x = b.aten("aten.to.dtype", {x}, {{"dtype", *dtype}});
   const int axis = call.axis("dim", x.rank());
   const Shape shape = x.shape();
@@ -26,16 +27,12 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_softmax() {
   return {.schemas = {"softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-              "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
-              "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"},
+                      "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+                      "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"},
           .summary = "positive weights along a dim that add up to 1: exp(x) / sum(exp(x))",
           .rule = Rule::inside,
           .lower = {lower},
-          .domain = {"int: x(2,5), 1",
-                     "int: x(2,3,4), 0",
-                     "int: x(), 0",
-                     "int: u(80,120,2,3), -1",
-                     "_softmax.default: x(3,4), -1, False",
-                     "_safe_softmax.default: x(2,3), -1"}};
+          .domain = {"int: x(2,5), 1", "int: x(2,3,4), 0", "int: x(), 0", "int: u(80,120,2,3), -1",
+                     "_softmax.default: x(3,4), -1, False", "_safe_softmax.default: x(2,3), -1"}};
 }
 }  // namespace tosaic

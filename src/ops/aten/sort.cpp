@@ -18,16 +18,14 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_sort() {
   return {.schemas = {"sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
-              "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
-              "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
-              "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor"},
+                      "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, "
+                      "Tensor indices)",
+                      "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+                      "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor"},
           .summary = "the elements of a dim in order, and where they stood",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"default: x(3,7)",
-                     "default: x(5,2), 0, True",
-                     "stable: i(0,4,2,8), stable=True, dim=1",
-                     "argsort.default: x(2,6), -1, True",
-                     "argsort.stable: i(0,3,9), stable=True"}};
+          .domain = {"default: x(3,7)", "default: x(5,2), 0, True", "stable: i(0,4,2,8), stable=True, dim=1",
+                     "argsort.default: x(2,6), -1, True", "argsort.stable: i(0,3,9), stable=True"}};
 }
 }  // namespace tosaic

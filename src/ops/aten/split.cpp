@@ -6,7 +6,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
-  const int axis = call.axis("dim", x.rank());
+  const int axis = sliced_axis(b, call, x);
   const bool sizes_name = call.schema().argument("split_sizes") != nullptr;
   if (sizes_name) return split_at(x, axis, call.ints("split_sizes"));
   if (call.overload() == "sizes") return split_at(x, axis, call.ints("split_size"));
@@ -18,18 +18,15 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_split() {
   return {.schemas = {"split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
-              "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
-              "split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
-              "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
-              "split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"},
+                      "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
+                      "split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
+                      "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
+                      "split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"},
           .summary = "cuts a dim into parts of given sizes",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"Tensor: x(5,3), 2",
-                     "Tensor: x(2,6), 3, -1",
-                     "sizes: x(5,3), [1,4]",
-                     "split_with_sizes.default: x(2,6), [1,2,3], 1",
-                     "split_copy.Tensor: x(5,3), 2",
+          .domain = {"Tensor: x(5,3), 2", "Tensor: x(2,6), 3, -1", "sizes: x(5,3), [1,4]",
+                     "split_with_sizes.default: x(2,6), [1,2,3], 1", "split_copy.Tensor: x(5,3), 2",
                      "split_with_sizes_copy.default: x(5,3), [3,2]"}};
 }
 }  // namespace tosaic

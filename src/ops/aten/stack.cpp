@@ -20,8 +20,6 @@ AtenOp aten_stack() {
           .summary = "lays tensors side by side along a new dim",
           .rule = Rule::joined,
           .lower = {lower},
-          .domain = {"[x(2,3), x(2,3)], 0",
-                     "[x(2,3), x(2,3), x(2,3)], -1",
-                     "[x(4), x(4)], 1"}};
+          .domain = {"[x(2,3), x(2,3)], 0", "[x(2,3), x(2,3), x(2,3)], -1", "[x(4), x(4)], 1"}};
 }
 }  // namespace tosaic

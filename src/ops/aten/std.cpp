@@ -11,14 +11,15 @@ Vals lower(Builder&, const Call& call) {
 }  // namespace
 
 AtenOp aten_std() {
-  return {.schemas = {"std(Tensor self, bool unbiased=True) -> Tensor",
-              "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
-              "std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"},
-          .summary = "the standard deviation of the elements",
-          .rule = Rule::inside,
-          .lower = {lower},
-          .domain = {"default: x(2,3,4)",
-                     "dim: x(2,3,4), [1], False",
-                     "correction: x(2,3,4), [-1], correction=0, keepdim=True"}};
+  return {
+      .schemas =
+          {"std(Tensor self, bool unbiased=True) -> Tensor",
+           "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
+           "std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"},
+      .summary = "the standard deviation of the elements",
+      .rule = Rule::inside,
+      .lower = {lower},
+      .domain = {"default: x(2,3,4)", "dim: x(2,3,4), [1], False",
+                 "correction: x(2,3,4), [-1], correction=0, keepdim=True"}};
 }
 }  // namespace tosaic

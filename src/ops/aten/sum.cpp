@@ -6,25 +6,18 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = with_dtype(b, call, call.tensor("self"));
-  const bool dims = call.overload() == "dim_IntList";
-  std::vector<int> axes;
-  if (dims) axes = call.axes("dim", x.rank());
-  else for (int i = 0; i < x.rank(); ++i) axes.push_back(i);
-  return summed(x, axes, dims && call.flag("keepdim"));
+  return summed(x, reduced_axes(call, x), keeps_dims(call));
 }
 }  // namespace
 
 AtenOp aten_sum() {
-  return {.schemas = {"sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-              "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor"},
-          .summary = "the sum of the elements, over some dims or all",
-          .rule = Rule::sum,
-          .lower = {lower},
-          .domain = {"dim_IntList: x(2,3,4), [1]",
-                     "dim_IntList: x(2,3,4), [0,-1], True",
-                     "dim_IntList: x(2,3), None, True",
-                     "dim_IntList: i(-9,9,3,4), [0]",
-                     "default: x(2,3,4)",
-                     "default: b(3,4)"}};
+  return {
+      .schemas = {"sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+                  "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor"},
+      .summary = "the sum of the elements, over some dims or all",
+      .rule = Rule::sum,
+      .lower = {lower},
+      .domain = {"dim_IntList: x(2,3,4), [1]", "dim_IntList: x(2,3,4), [0,-1], True", "dim_IntList: x(2,3), None, True",
+                 "dim_IntList: i(-9,9,3,4), [0]", "default: x(2,3,4)", "default: b(3,4)"}};
 }
 }  // namespace tosaic

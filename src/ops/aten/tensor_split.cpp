@@ -8,7 +8,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
-  const int axis = call.axis("dim", x.rank());
+  const int axis = sliced_axis(b, call, x);
   const std::int64_t size = x.dim(axis);
   std::vector<std::int64_t> sizes;
   if (call.overload() == "sections") {
@@ -30,11 +30,10 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_tensor_split() {
   return {.schemas = {"tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]",
-              "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]"},
+                      "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]"},
           .summary = "cuts a dim into nearly equal parts, or at given places",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"sections: x(7,2), 3",
-                     "indices: x(2,7), [2,-2], 1"}};
+          .domain = {"sections: x(7,2), 3", "indices: x(2,7), [2,-2], 1"}};
 }
 }  // namespace tosaic

@@ -11,7 +11,8 @@ Vals lower(Builder& b, const Call& call) {
   auto normal = [&](std::vector<std::int64_t> dims, Val v) {
     std::vector<int> axes;
     for (auto d : dims) {
-      if (d < -v.rank() || d >= v.rank()) b.refuse("aten.tensordot.dims", "dim " + std::to_string(d) + " of shape " + to_string(v.shape()));
+      if (d < -v.rank() || d >= v.rank())
+        b.refuse("aten.tensordot.dims", "dim " + std::to_string(d) + " of shape " + to_string(v.shape()));
       axes.push_back(static_cast<int>(d < 0 ? d + v.rank() : d));
     }
     return axes;
@@ -20,7 +21,8 @@ Vals lower(Builder& b, const Call& call) {
   if (left.size() != right.size()) b.refuse("aten.tensordot.dims", "different numbers of dims");
   std::int64_t k = 1;
   for (std::size_t i = 0; i < left.size(); ++i) {
-    if (x.dim(left[i]) != y.dim(right[i])) b.refuse("aten.tensordot.shape", "shapes " + to_string(x.shape()) + " and " + to_string(y.shape()));
+    if (x.dim(left[i]) != y.dim(right[i]))
+      b.refuse("aten.tensordot.shape", "shapes " + to_string(x.shape()) + " and " + to_string(y.shape()));
     k *= x.dim(left[i]);
   }
   std::vector<std::int64_t> dims;
@@ -48,7 +50,6 @@ AtenOp aten_tensordot() {
           .summary = "products summed over chosen dims of both",
           .rule = Rule::inside,
           .lower = {lower},
-          .domain = {"x(3,4,5), x(4,5,2), [1,2], [0,1]",
-                     "x(3,4), x(5,4), [-1], [1]"}};
+          .domain = {"x(3,4,5), x(4,5,2), [1,2], [0,1]", "x(3,4), x(5,4), [-1], [1]"}};
 }
 }  // namespace tosaic

@@ -18,14 +18,11 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_tril() {
-  return {.schemas = {"tril(Tensor self, SymInt diagonal=0) -> Tensor",
-              "triu(Tensor self, SymInt diagonal=0) -> Tensor"},
-          .summary = "the lower or upper triangle of a matrix, zeros elsewhere",
-          .rule = Rule::transparent,
-          .lower = {lower},
-          .domain = {"x(4,4)",
-                     "x(2,3,5), 1",
-                     "triu.default: x(4,3), -1",
-                     "triu.default: i(-9,9,3,3), 2"}};
+  return {
+      .schemas = {"tril(Tensor self, SymInt diagonal=0) -> Tensor", "triu(Tensor self, SymInt diagonal=0) -> Tensor"},
+      .summary = "the lower or upper triangle of a matrix, zeros elsewhere",
+      .rule = Rule::transparent,
+      .lower = {lower},
+      .domain = {"x(4,4)", "x(2,3,5), 1", "triu.default: x(4,3), -1", "triu.default: i(-9,9,3,3), 2"}};
 }
 }  // namespace tosaic

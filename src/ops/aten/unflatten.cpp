@@ -6,7 +6,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
-  const int axis = call.axis("dim", x.rank());
+  const int axis = sliced_axis(b, call, x);
   Shape inner = inferred_shape(b, call.ints("sizes"), x.dim(axis));
   auto dims = x.shape().dims();
   dims.erase(dims.begin() + axis);
@@ -20,7 +20,6 @@ AtenOp aten_unflatten() {
           .summary = "splits one dim into several",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(2,12,3), 1, [3,-1]",
-                     "x(2,8), -1, [2,2,2]"}};
+          .domain = {"x(2,12,3), 1, [3,-1]", "x(2,8), -1, [2,2,2]"}};
 }
 }  // namespace tosaic

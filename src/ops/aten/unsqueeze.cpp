@@ -10,14 +10,11 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_unsqueeze() {
-  return {.schemas = {"unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
-              "unsqueeze_copy(Tensor self, int dim) -> Tensor"},
-          .summary = "inserts a dim of size 1",
-          .rule = Rule::transparent,
-          .lower = {lower},
-          .domain = {"x(2,3), 0",
-                     "x(2,3), -1",
-                     "x(2,3), -2",
-                     "unsqueeze_copy.default: x(2,3), 1"}};
+  return {
+      .schemas = {"unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", "unsqueeze_copy(Tensor self, int dim) -> Tensor"},
+      .summary = "inserts a dim of size 1",
+      .rule = Rule::transparent,
+      .lower = {lower},
+      .domain = {"x(2,3), 0", "x(2,3), -1", "x(2,3), -2", "unsqueeze_copy.default: x(2,3), 1"}};
 }
 }  // namespace tosaic

@@ -11,16 +11,15 @@ Vals lower(Builder&, const Call& call) {
 }  // namespace
 
 AtenOp aten_var() {
-  return {.schemas = {"var(Tensor self, bool unbiased=True) -> Tensor",
-              "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
-              "var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"},
-          .summary = "the variance of the elements: mean square distance from the mean",
-          .rule = Rule::inside,
-          .lower = {lower},
-          .domain = {"default: x(2,3,4)",
-                     "dim: x(2,3,4), [1], False",
-                     "dim: x(2,3,4), [-1], True, True",
-                     "correction: x(2,3,4), [0,2], correction=0, keepdim=True",
-                     "correction: x(5,3), [0]"}};
+  return {
+      .schemas =
+          {"var(Tensor self, bool unbiased=True) -> Tensor",
+           "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
+           "var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"},
+      .summary = "the variance of the elements: mean square distance from the mean",
+      .rule = Rule::inside,
+      .lower = {lower},
+      .domain = {"default: x(2,3,4)", "dim: x(2,3,4), [1], False", "dim: x(2,3,4), [-1], True, True",
+                 "correction: x(2,3,4), [0,2], correction=0, keepdim=True", "correction: x(5,3), [0]"}};
 }
 }  // namespace tosaic

@@ -3,16 +3,17 @@
 
 namespace tosaic {
 namespace {
-Vals lower(Builder& b, const Call& call) { return b.reshape(call.tensor("self"), Shape(call.tensor("other").shape().dims())); }
+Vals lower(Builder& b, const Call& call) {
+  return b.reshape(call.tensor("self"), Shape(call.tensor("other").shape().dims()));
+}
 }  // namespace
 
 AtenOp aten_view_as() {
   return {.schemas = {"view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
-              "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)"},
+                      "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)"},
           .summary = "the same elements in row-major order under the shape of another tensor",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"x(2,6), x(3,4)",
-                     "reshape_as.default: x(2,6), x(4,3)"}};
+          .domain = {"x(2,6), x(3,4)", "reshape_as.default: x(2,6), x(4,3)"}};
 }
 }  // namespace tosaic
