@@ -75,7 +75,8 @@ def run(tosaic, executor, test):
     """None when the test passes, else one line that says why not."""
     description = json.loads((test / "desc.json").read_text())
     with tempfile.TemporaryDirectory() as outputs:
-        command = [tosaic, "run", test / description["tosa_file"], "--executor", executor, "--output-dir", outputs]
+        command = [tosaic, "run", test / description["tosa_file"], "--executor", executor, "--level", "8k",
+                   "--output-dir", outputs]
         for name, file in zip(description["ifm_name"], description["ifm_file"]):
             given = pathlib.Path(outputs, f"input_{file}")
             shutil.copy(test / file, given)
