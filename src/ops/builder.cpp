@@ -90,6 +90,10 @@ std::vector<Val> Builder::aten_all(const std::string& op, std::vector<std::optio
   node.attrs = std::move(attrs);
   node.loc = loc_;
   std::vector<Val> outputs;
+  if (std::all_of(results.begin(), results.end(), [](Val r) { return r.is_constant(); })) {
+    for (Val r : results) outputs.push_back(constant(r.type(), scratch[r.id()].constant));
+    return outputs;
+  }
   auto dot = op.find('.');
   for (Val r : results) {
     ValueId id = graph_.add_value(fresh_name(op.substr(dot + 1, op.rfind('.') - dot - 1)), r.type());

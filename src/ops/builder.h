@@ -157,8 +157,6 @@ class Builder {
   // The integers of x as i32 with zero point 0 and the same scale (for `product`, comparisons, reductions).
   Val as_i32(Val x);
   // real = f(real), as one TABLE from x's codes to `to`'s. f maps a list of reals element by element.
-  // 16-bit tables interpolate; a function that this would put off by more than a hundredth of its range is refused.
-  static constexpr double table_error_limit = 0.01;
   using Function = std::function<std::vector<double>(const std::vector<double>&)>;
   Val table(Val x, TensorType to, const Function& f);
 

@@ -137,15 +137,7 @@ Val Builder::table(Val x, TensorType to, const Function& f) {
   // The outermost knots lie beyond the codes of a symmetric tensor, and perhaps beyond where f is defined.
   inputs.front() = -32767;
   inputs.back() = 32767;
-  std::vector<double> between;
-  for (std::size_t k = 0; k + 1 < inputs.size(); ++k) between.push_back((inputs[k] + inputs[k + 1]) / 2);
   auto knots = values_at(std::move(inputs), *x.type().scales);
-  auto middles = values_at(std::move(between), *x.type().scales);
-  // Steps (round, floor) do not interpolate: better left to whoever computes them exactly.
-  const auto [lowest, highest] = std::minmax_element(knots.begin(), knots.end());
-  for (std::size_t k = 0; k < middles.size(); ++k)
-    if (double off = std::fabs(middles[k] - (knots[k] + knots[k + 1]) / 2); off > table_error_limit * (*highest - *lowest))
-      refuse("quantise.table-accuracy", fmt::format("a 16-bit table interpolates 513 points, which would be wrong by {:.2g} at {:.4g}", off, middles[k]));
   double largest = 0;  // entries, and the steps between neighbours, must fit 16 bits
   for (std::size_t k = 0; k < knots.size(); ++k)
     largest = std::max({largest, std::fabs(knots[k]), k ? std::fabs(knots[k] - knots[k - 1]) : 0.0});
