@@ -102,7 +102,8 @@ Result<Compiled> compile_model(const CompileOptions& options, const Sink& sink) 
 
   // Integer scales mean something to integer targets only; others keep PT2E's conversions as arithmetic.
   const bool integer = target.integer() || options.quantise_always;
-  TOSAIC_TRY(Graph graph, normalise(std::move(method.graph), {.fold_quantisation = integer}, sink));
+  std::vector<std::string> narrowed;
+  TOSAIC_TRY(Graph graph, normalise(std::move(method.graph), {.fold_quantisation = integer, .narrowed = &narrowed}, sink));
   TOSAIC_CHECK(story.end("normalise", graph));
 
   if (integer) {
@@ -120,6 +121,7 @@ Result<Compiled> compile_model(const CompileOptions& options, const Sink& sink) 
 
   result.quantised = std::move(graph);
   result.partition = partition(result.quantised, target.spec);
+  widen_outside(result.partition.outer, narrowed);
   if (options.require_full_delegation) TOSAIC_CHECK(fully_delegated(result.partition));
   TOSAIC_CHECK(story.end("partition", result.partition.outer));
 

@@ -212,11 +212,11 @@ BlockKernel integer_kernel_here(const BlockKey& key) {
   if (op == "clamp") return unary(Clamp());
   if (op == "negate") return unary(Negate());
   if (op == "bitwise_not") return unary(Not());
+  if (op == "maximum") return by_width<Maximum>(in);
+  if (op == "minimum") return by_width<Minimum>(in);
   if (in != DType::i32) return nullptr;
   if (op == "add") return map2<Add, std::int32_t>;
   if (op == "sub") return map2<Sub, std::int32_t>;
-  if (op == "maximum") return map2<Maximum, std::int32_t>;
-  if (op == "minimum") return map2<Minimum, std::int32_t>;
   if (op == "intdiv") return map2<IntDiv, std::int32_t>;
   if (op == "abs") return map1<Abs, std::int32_t>;
   if (op == "clz") return map1<LeadingZeros, std::int32_t>;

@@ -7,4 +7,5 @@
 namespace tosaic::cpu {
 bool take_conv_f32(Planning& planning, std::uint32_t node);
 bool take_conv_i8(Planning& planning, std::uint32_t node);
+bool take_conv_i16(Planning& planning, std::uint32_t node);
 }  // namespace tosaic::cpu

@@ -4,7 +4,6 @@
 #include "cpu/conv.h"
 #include "cpu/epilogue.h"
 #include "cpu/gemm_f32.h"
-#include "cpu/sharing.h"
 #include "cpu/window.h"
 
 namespace tosaic::cpu {
@@ -47,25 +46,7 @@ struct ConvF32 {
     }
     auto* tile = reinterpret_cast<float*>(memory + patch_bytes);
     float* c = epilogue.chain ? tile : static_cast<float*>(frame.write(epilogue.output)) + part.first_row * n;
-    for (std::int64_t p = part.first_panel; p < part.last_panel; ++p) {
-      const std::int64_t first_column = p * weight.panel_width();
-      GemmF32Call call{};
-      call.a_stride = k;
-      call.k = k;
-      call.b = weight.panel(p);
-      call.vectors = weight.vectors(p);
-      call.bias = weight.bias.data() + first_column;
-      call.lowest = epilogue.lowest;
-      call.highest = epilogue.highest;
-      call.c_stride = n;
-      call.columns = static_cast<int>(std::min<std::int64_t>(call.vectors * weight.lanes, n - first_column));
-      sharing.for_groups(part.rows, [&](std::int64_t first, std::int64_t count) {
-        call.a = a + first * k;
-        call.rows = static_cast<int>(count);
-        call.c = c + first * n + first_column;
-        kernel->panel(call);
-      });
-    }
+    multiply(*kernel, sharing, part, a, k, weight, epilogue.lowest, epilogue.highest, c);
     if (epilogue.chain)
       epilogue.chain->run(frame, part.first_row * n, (part.first_row + part.rows) * n, tile, memory + patch_bytes + tile_bytes);
   }
@@ -83,11 +64,11 @@ bool take_conv_f32(Planning& planning, std::uint32_t n) {
   conv->input = node.inputs[0];
   conv->window = window_of(planning.graph, node);
   const Value &weight = planning.graph[node.inputs[1]], &bias = planning.graph[node.inputs[2]];
-  conv->weight = pack_rows(reinterpret_cast<const float*>(weight.constant.data()), weight.type.shape[0], conv->window.k(),
-                           reinterpret_cast<const float*>(bias.constant.data()), bias.type.shape.elements());
+  pack_rows(reinterpret_cast<const float*>(weight.constant.data()), weight.type.shape[0], conv->window.k(),
+            reinterpret_cast<const float*>(bias.constant.data()), bias.type.shape.elements(), conv->weight);
   conv->epilogue = find_epilogue(planning, n, false);
   const std::int64_t row_bytes = conv->window.k() * 4 + (conv->epilogue.chain ? conv->weight.n * 4 : 0);
-  conv->sharing = Sharing::plan(conv->window.rows(), conv->kernel->max_rows, conv->weight.panels(), row_bytes,
+  conv->sharing = Sharing::plan(conv->window.rows(), conv->kernel->max_rows, conv->weight.count(), row_bytes,
                                 planning.threads, conv->epilogue.chain != nullptr);
   const std::int64_t block = conv->sharing.rows_per_task;
   if (!conv->window.is_matrix()) conv->patch_bytes = align_up(static_cast<std::size_t>(block * conv->window.k() + 16) * 4);

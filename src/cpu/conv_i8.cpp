@@ -4,7 +4,6 @@
 #include "cpu/conv.h"
 #include "cpu/epilogue.h"
 #include "cpu/gemm_i8.h"
-#include "cpu/sharing.h"
 #include "cpu/window.h"
 
 namespace tosaic::cpu {
@@ -12,7 +11,9 @@ namespace {
 
 struct ConvI8 {
   Window window;
-  PackedI8 weight;
+  PanelsI8 weight;
+  std::vector<std::byte> packed;
+  std::vector<std::int32_t> column_term;
   RescaleColumns scales;
   Epilogue epilogue;
   Sharing sharing;
@@ -62,56 +63,18 @@ struct ConvI8 {
     if (window.is_matrix() && row_bytes == k * kernel->a_bytes) return kernel->convert(in + first * k, rows * k, to);
     kernel->a_bytes == 2 ? gather<true>(in, first, rows, to) : gather<false>(in, first, rows, to);
   }
-  // Weights with a zero point: minus it times the sum of the row.
-  void row_terms(const std::byte* a, std::int64_t rows, std::int32_t* terms) const {
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const std::byte* row = a + r * row_bytes;
-      std::int32_t sum = 0;
-      for (std::int64_t i = 0; i < weight.k; ++i)
-        sum += kernel->a_bytes == 2 ? reinterpret_cast<const std::int16_t*>(row)[i]
-                                    : static_cast<std::int32_t>(reinterpret_cast<const std::uint8_t*>(row)[i]) - 128;
-      terms[r] = -weight_zp * sum;
-    }
-  }
-
   void run_task(const Frame& frame, std::int64_t task, std::byte* memory) const {
     const auto part = sharing.part(task);
     const std::int64_t n = weight.n;
     std::byte* a = memory;
     patches(static_cast<const std::int8_t*>(frame.read(input)), part.first_row, part.rows, a);
     auto* terms = reinterpret_cast<std::int32_t*>(memory + patch_bytes);
-    if (weight_zp != 0) row_terms(a, part.rows, terms);
+    if (weight_zp != 0) row_terms(*kernel, a, row_bytes, part.rows, weight.k, weight_zp, terms);
     std::byte* tile = memory + patch_bytes + term_bytes;
     const std::int64_t element = epilogue.rescaled ? 1 : 4;
     std::byte* c = epilogue.chain ? tile : static_cast<std::byte*>(frame.write(epilogue.output)) + part.first_row * n * element;
-    for (std::int64_t p = part.first_panel; p < part.last_panel; ++p) {
-      const std::int64_t first_column = p * weight.panel_width();
-      GemmI8Call call{};
-      call.a_stride = row_bytes;
-      call.groups = weight.groups();
-      call.b = weight.panel(p);
-      call.vectors = weight.vectors(p);
-      call.column_term = weight.column_term.data() + first_column;
-      call.columns = static_cast<int>(std::min<std::int64_t>(call.vectors * weight.lanes, n - first_column));
-      call.c_stride = n;
-      if (epilogue.rescaled) {
-        call.multiplier = scales.multiplier.data() + first_column;
-        call.shift = scales.shift.data() + first_column;
-        call.round = scales.round.data() + first_column;
-        call.zero_point = epilogue.output_zp;
-        call.lowest = epilogue.lowest_code;
-        call.highest = epilogue.highest_code;
-      }
-      sharing.for_groups(part.rows, [&](std::int64_t first, std::int64_t count) {
-        call.a = a + first * row_bytes;
-        call.rows = static_cast<int>(count);
-        call.row_term = weight_zp != 0 ? terms + first : nullptr;
-        std::byte* to = c + (first * n + first_column) * element;
-        call.sums = epilogue.rescaled ? nullptr : reinterpret_cast<std::int32_t*>(to);
-        call.c = reinterpret_cast<std::int8_t*>(to);
-        kernel->panel(call);
-      });
-    }
+    multiply(*kernel, sharing, part, a, row_bytes, weight_zp != 0 ? terms : nullptr, weight,
+             {epilogue.rescaled, &scales, epilogue.output_zp, epilogue.lowest_code, epilogue.highest_code}, c);
     if (epilogue.chain)
       epilogue.chain->run(frame, part.first_row * n, (part.first_row + part.rows) * n, tile, tile + tile_bytes);
   }
@@ -138,18 +101,20 @@ bool take_conv_i8(Planning& planning, std::uint32_t n) {
   conv->weight_zp = scalar(planning.graph, node.inputs[4]);
   const Value &weight = planning.graph[node.inputs[1]], &bias = planning.graph[node.inputs[2]];
   const std::int64_t k = conv->window.k();
-  conv->weight = packed_shape(weight.type.shape[0], k);
-  conv->weight.data.resize(conv->weight.packed_bytes());
-  conv->weight.column_term.resize(static_cast<std::size_t>(conv->weight.padded()));
+  conv->weight = panels_i8(*conv->kernel, weight.type.shape[0], k);
+  conv->packed.resize(conv->weight.packed_bytes());
+  conv->column_term.resize(static_cast<std::size_t>(conv->weight.padded()));
+  conv->weight.data = conv->packed.data();
+  conv->weight.column_term = conv->column_term.data();
   pack_i8(conv->weight, reinterpret_cast<const std::int8_t*>(weight.constant.data()), k, 1,
           reinterpret_cast<const std::int32_t*>(bias.constant.data()), bias.type.shape.elements(), conv->input_zp,
-          conv->weight_zp, conv->weight.data.data(), conv->weight.column_term.data());
+          conv->weight_zp, conv->packed.data(), conv->column_term.data());
   conv->epilogue = find_epilogue(planning, n, true);
   if (conv->epilogue.rescaled)
     conv->scales = rescale_columns(conv->epilogue.multiplier, conv->epilogue.shift, conv->weight.n, conv->kernel->lanes);
   conv->row_bytes = conv->weight.groups() * 4;
   const bool chain = conv->epilogue.chain != nullptr;
-  conv->sharing = Sharing::plan(conv->window.rows(), conv->kernel->max_rows, conv->weight.panels(),
+  conv->sharing = Sharing::plan(conv->window.rows(), conv->kernel->max_rows, conv->weight.count(),
                                 conv->row_bytes + (chain ? conv->weight.n * 4 : 0), planning.threads, chain);
   const std::int64_t block = conv->sharing.rows_per_task;
   conv->patch_bytes = align_up(static_cast<std::size_t>(block * conv->row_bytes) + 64);

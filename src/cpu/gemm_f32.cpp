@@ -119,14 +119,19 @@ namespace tosaic::cpu {
 HWY_EXPORT(gemm_f32_here);
 const GemmF32& gemm_f32() { return HWY_DYNAMIC_DISPATCH(gemm_f32_here)(); }
 
-PackedF32 pack_rows(const float* weight, std::int64_t n, std::int64_t k, const float* bias, std::int64_t bias_count) {
-  PackedF32 packed{.k = k, .n = n, .lanes = gemm_f32().lanes};
-  packed.data.resize(static_cast<std::size_t>(packed.padded() * k));
-  packed.bias.resize(static_cast<std::size_t>(packed.padded()));
-  for (std::int64_t j = 0; j < n; ++j) packed.bias[static_cast<std::size_t>(j)] = bias[bias_count == 1 ? 0 : j];
-  for (std::int64_t p = 0; p < packed.panels(); ++p) {
+void pack_rows(const float* weight, std::int64_t n, std::int64_t k, const float* bias, std::int64_t bias_count,
+               PackedF32& packed) {
+  packed.k = k;
+  packed.n = n;
+  packed.lanes = gemm_f32().lanes;
+  packed.storage.resize(static_cast<std::size_t>(packed.padded() * k));
+  packed.bias_storage.resize(static_cast<std::size_t>(packed.padded()));
+  for (std::int64_t j = 0; j < n; ++j) packed.bias_storage[static_cast<std::size_t>(j)] = bias[bias_count == 1 ? 0 : j];
+  packed.data = packed.storage.data();
+  packed.bias = packed.bias_storage.data();
+  for (std::int64_t p = 0; p < packed.count(); ++p) {
     const std::int64_t width = packed.vectors(p) * packed.lanes, first = p * packed.panel_width();
-    float* to = packed.data.data() + first * k;
+    float* to = packed.storage.data() + first * k;
     const std::int64_t columns = std::min(width, n - first);
     // In blocks of k, so that the lines being written stay in the first-level cache.
     for (std::int64_t k0 = 0; k0 < k; k0 += 64) {
@@ -137,19 +142,38 @@ PackedF32 pack_rows(const float* weight, std::int64_t n, std::int64_t k, const f
       }
     }
   }
-  return packed;
 }
 
-void pack_columns(const float* b, std::int64_t k, std::int64_t n, int lanes, float* into) {
-  const std::int64_t padded = (n + lanes - 1) / lanes * lanes;
-  for (std::int64_t first = 0; first < padded; first += 2 * lanes) {
-    const std::int64_t width = std::min<std::int64_t>(2 * lanes, padded - first);
-    const std::int64_t columns = std::min(width, n - first);
-    for (std::int64_t i = 0; i < k; ++i) {
-      std::memcpy(into, b + i * n + first, static_cast<std::size_t>(columns) * sizeof(float));
-      std::fill(into + columns, into + width, 0.0f);
-      into += width;
-    }
+void pack_columns(const PanelsF32& panels, std::int64_t p, const float* b, float* into) {
+  const std::int64_t width = panels.vectors(p) * panels.lanes, first = p * panels.panel_width();
+  const std::int64_t columns = std::min(width, panels.n - first);
+  for (std::int64_t i = 0; i < panels.k; ++i) {
+    std::memcpy(into, b + i * panels.n + first, static_cast<std::size_t>(columns) * sizeof(float));
+    std::fill(into + columns, into + width, 0.0f);
+    into += width;
+  }
+}
+
+void multiply(const GemmF32& kernel, const Sharing& sharing, const Sharing::Part& part, const float* a,
+              std::int64_t a_stride, const PanelsF32& b, float lowest, float highest, float* c) {
+  for (std::int64_t p = part.first_panel; p < part.last_panel; ++p) {
+    const std::int64_t first_column = p * b.panel_width();
+    GemmF32Call call{};
+    call.a_stride = a_stride;
+    call.k = b.k;
+    call.b = b.panel(p);
+    call.vectors = b.vectors(p);
+    call.bias = b.bias + first_column;
+    call.lowest = lowest;
+    call.highest = highest;
+    call.c_stride = b.n;
+    call.columns = static_cast<int>(std::min<std::int64_t>(call.vectors * b.lanes, b.n - first_column));
+    sharing.for_groups(part.rows, [&](std::int64_t first, std::int64_t count) {
+      call.a = a + first * a_stride;
+      call.rows = static_cast<int>(count);
+      call.c = c + first * b.n + first_column;
+      kernel.panel(call);
+    });
   }
 }
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "cpu/sharing.h"
+
 namespace tosaic::cpu {
 
 struct GemmF32Call {
@@ -29,21 +31,29 @@ struct GemmF32 {
 };
 const GemmF32& gemm_f32();  // for the instruction set in use
 
-// B in panels. Column j of row k is at(k, j); panels follow each other.
-struct PackedF32 {
+// B in panels of two vectors' columns, one after the other, each [k][columns]; the last may be one vector wide.
+struct PanelsF32 {
   std::int64_t k = 0, n = 0;
   int lanes = 0;
-  std::vector<float> data;  // padded columns are 0
-  std::vector<float> bias;  // padded to whole vectors
+  const float* data = nullptr;  // padded columns are 0
+  const float* bias = nullptr;  // padded to whole vectors
   std::int64_t padded() const { return (n + lanes - 1) / lanes * lanes; }
   std::int64_t panel_width() const { return 2 * lanes; }
-  std::int64_t panels() const { return (n + panel_width() - 1) / panel_width(); }
+  std::int64_t count() const { return (n + panel_width() - 1) / panel_width(); }
   int vectors(std::int64_t panel) const { return (panel + 1) * panel_width() <= padded() ? 2 : 1; }
-  const float* panel(std::int64_t p) const { return data.data() + p * panel_width() * k; }
+  const float* panel(std::int64_t p) const { return data + p * panel_width() * k; }
 };
+struct PackedF32 : PanelsF32 {
+  std::vector<float> storage, bias_storage;
+};
+// Rows and panels of `part` of C = clamp(A x B + bias). a and c point at the part's first row.
+void multiply(const GemmF32& kernel, const Sharing& sharing, const Sharing::Part& part, const float* a,
+              std::int64_t a_stride, const PanelsF32& b, float lowest, float highest, float* c);
+
 // weight is [n][k] row-major, as conv weights are; one bias serves all columns when bias_count is 1.
-PackedF32 pack_rows(const float* weight, std::int64_t n, std::int64_t k, const float* bias, std::int64_t bias_count);
-// b is [k][n] row-major, as in MATMUL. `into` is padded() * k floats.
-void pack_columns(const float* b, std::int64_t k, std::int64_t n, int lanes, float* into);
+void pack_rows(const float* weight, std::int64_t n, std::int64_t k, const float* bias, std::int64_t bias_count,
+               PackedF32& packed);
+// Panel p of b, [k][n] row-major as in MATMUL, into `into` (where panels.panel(p) shall be).
+void pack_columns(const PanelsF32& panels, std::int64_t p, const float* b, float* into);
 
 }  // namespace tosaic::cpu

@@ -24,33 +24,39 @@ constexpr int max_rows = 12;
 constexpr int max_rows = 6;
 #endif
 
-// The two inner products. A "word" is the 32 bits of A that meet one lane of B in one step.
-#if HWY_TARGET == HWY_AVX3_DL
-constexpr int group = 4, element_bytes = 1, offset = 128;
-HWY_INLINE IntVector dot(IntVector acc, IntVector a, IntVector b) {
-  return IntVector{_mm512_dpbusd_epi32(acc.raw, a.raw, b.raw)};
-}
-void convert(const std::int8_t* from, std::int64_t count, void* to) {
-  auto* out = static_cast<std::uint8_t*>(to);
-  for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<std::uint8_t>(from[i]) ^ 0x80;
-}
-#else
-constexpr int group = 2, element_bytes = 2, offset = 0;
-HWY_INLINE IntVector dot(IntVector acc, IntVector a, IntVector b) {
+// The inner products. A "word" is the 32 bits of A that meet one lane of B in one step: two i16, or four u8.
+struct Pairs {
+  static constexpr int group = 2, element_bytes = 2, offset = 0;
+  static HWY_INLINE IntVector dot(IntVector acc, IntVector a, IntVector b) {
 #if HWY_TARGET == HWY_SCALAR
-  const std::int32_t x = hn::GetLane(a), y = hn::GetLane(b);
-  const std::int32_t sum = static_cast<std::int16_t>(x) * static_cast<std::int16_t>(y) + (x >> 16) * (y >> 16);
-  return hn::Add(acc, hn::Set(Ints(), sum));
+    const std::int32_t x = hn::GetLane(a), y = hn::GetLane(b);
+    const std::int32_t sum = static_cast<std::int16_t>(x) * static_cast<std::int16_t>(y) + (x >> 16) * (y >> 16);
+    return hn::Add(acc, hn::Set(Ints(), sum));
 #else
-  const hn::ScalableTag<std::int16_t> d16;
-  IntVector unused = hn::Zero(Ints());
-  return hn::ReorderWidenMulAccumulate(Ints(), hn::BitCast(d16, a), hn::BitCast(d16, b), acc, unused);
+    const hn::ScalableTag<std::int16_t> d16;
+    IntVector unused = hn::Zero(Ints());
+    return hn::ReorderWidenMulAccumulate(Ints(), hn::BitCast(d16, a), hn::BitCast(d16, b), acc, unused);
 #endif
-}
-void convert(const std::int8_t* from, std::int64_t count, void* to) {
-  auto* out = static_cast<std::int16_t*>(to);
-  for (std::int64_t i = 0; i < count; ++i) out[i] = from[i];
-}
+  }
+  static void convert(const std::int8_t* from, std::int64_t count, void* to) {
+    auto* out = static_cast<std::int16_t*>(to);
+    for (std::int64_t i = 0; i < count; ++i) out[i] = from[i];
+  }
+};
+#if HWY_TARGET == HWY_AVX3_DL
+struct Quads {
+  static constexpr int group = 4, element_bytes = 1, offset = 128;
+  static HWY_INLINE IntVector dot(IntVector acc, IntVector a, IntVector b) {
+    return IntVector{_mm512_dpbusd_epi32(acc.raw, a.raw, b.raw)};
+  }
+  static void convert(const std::int8_t* from, std::int64_t count, void* to) {
+    auto* out = static_cast<std::uint8_t*>(to);
+    for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<std::uint8_t>(from[i]) ^ 0x80;
+  }
+};
+using Best = Quads;
+#else
+using Best = Pairs;
 #endif
 
 HWY_INLINE IntVector word(const std::byte* a) {
@@ -59,7 +65,7 @@ HWY_INLINE IntVector word(const std::byte* a) {
   return hn::Set(Ints(), bits);
 }
 
-template <int rows, int vectors>
+template <class Product, int rows, int vectors>
 HWY_NOINLINE void tile(const GemmI8Call& call) {
   const Ints d;
   const int lanes = static_cast<int>(hn::Lanes(d));
@@ -84,7 +90,7 @@ HWY_NOINLINE void tile(const GemmI8Call& call) {
       const std::byte* base = r < 4 ? a0 : r < 8 ? a4 : a8;
       const IntVector a = word(base + (r % 4) * s);
 #pragma GCC unroll 2
-      for (int v = 0; v < vectors; ++v) acc[r][v] = dot(acc[r][v], a, bv[v]);
+      for (int v = 0; v < vectors; ++v) acc[r][v] = Product::dot(acc[r][v], a, bv[v]);
     }
     b += vectors * lanes;
     a0 += 4;
@@ -129,33 +135,43 @@ HWY_NOINLINE void tile(const GemmI8Call& call) {
     std::memcpy(call.c + r * call.c_stride, edge + r * width, static_cast<std::size_t>(call.columns));
 }
 
-template <int vectors>
+template <class Product, int vectors>
 void by_rows(const GemmI8Call& call) {
   switch (call.rows) {
-    case 1: return tile<1, vectors>(call);
-    case 2: return tile<2, vectors>(call);
-    case 3: return tile<3, vectors>(call);
-    case 4: return tile<4, vectors>(call);
-    case 5: return tile<5, vectors>(call);
-    case 6: return tile<6, vectors>(call);
+    case 1: return tile<Product, 1, vectors>(call);
+    case 2: return tile<Product, 2, vectors>(call);
+    case 3: return tile<Product, 3, vectors>(call);
+    case 4: return tile<Product, 4, vectors>(call);
+    case 5: return tile<Product, 5, vectors>(call);
+    case 6: return tile<Product, 6, vectors>(call);
 #if HWY_TARGET <= HWY_AVX3
-    case 7: return tile<7, vectors>(call);
-    case 8: return tile<8, vectors>(call);
-    case 9: return tile<9, vectors>(call);
-    case 10: return tile<10, vectors>(call);
-    case 11: return tile<11, vectors>(call);
-    case 12: return tile<12, vectors>(call);
+    case 7: return tile<Product, 7, vectors>(call);
+    case 8: return tile<Product, 8, vectors>(call);
+    case 9: return tile<Product, 9, vectors>(call);
+    case 10: return tile<Product, 10, vectors>(call);
+    case 11: return tile<Product, 11, vectors>(call);
+    case 12: return tile<Product, 12, vectors>(call);
 #endif
   }
 }
 
-void panel(const GemmI8Call& call) { call.vectors == 2 ? by_rows<2>(call) : by_rows<1>(call); }
+template <class Product>
+void panel(const GemmI8Call& call) {
+  call.vectors == 2 ? by_rows<Product, 2>(call) : by_rows<Product, 1>(call);
+}
+template <class P>
+constexpr GemmI8 kernels(int lanes) {
+  return {lanes, max_rows, P::group, P::element_bytes, P::element_bytes, P::offset, &P::convert, &panel<P>};
+}
 
 }  // namespace
 
 const GemmI8& gemm_i8_here() {
-  static const GemmI8 here{static_cast<int>(hn::Lanes(Ints())), max_rows, group, element_bytes, element_bytes, offset,
-                           &convert, &panel};
+  static const GemmI8 here = kernels<Best>(static_cast<int>(hn::Lanes(Ints())));
+  return here;
+}
+const GemmI8& gemm_i16_here() {
+  static const GemmI8 here = kernels<Pairs>(static_cast<int>(hn::Lanes(Ints())));
   return here;
 }
 
@@ -168,15 +184,17 @@ namespace tosaic::cpu {
 
 HWY_EXPORT(gemm_i8_here);
 const GemmI8& gemm_i8() { return HWY_DYNAMIC_DISPATCH(gemm_i8_here)(); }
+HWY_EXPORT(gemm_i16_here);
+const GemmI8& gemm_i16() { return HWY_DYNAMIC_DISPATCH(gemm_i16_here)(); }
 
-PackedI8 packed_shape(std::int64_t n, std::int64_t k) {
-  const GemmI8& kernel = gemm_i8();
-  PackedI8 shape;
+PanelsI8 panels_i8(const GemmI8& kernel, std::int64_t n, std::int64_t k) {
+  PanelsI8 shape;
   shape.k = k;
   shape.n = n;
   shape.lanes = kernel.lanes;
   shape.group = kernel.group;
   shape.b_bytes = kernel.b_bytes;
+  shape.offset = kernel.offset;
   return shape;
 }
 
@@ -184,10 +202,18 @@ namespace {
 
 // One panel: to[g][j][0..group) = weight(first + j, g * group + ...), zeros where there is none.
 template <class T>
-void pack_panel(const PackedI8& shape, const std::int8_t* weight, std::int64_t column_stride, std::int64_t k_stride,
+void pack_panel(const PanelsI8& shape, const std::int8_t* weight, std::int64_t column_stride, std::int64_t k_stride,
                 std::int64_t first, std::int64_t width, T* to) {
   const std::int64_t columns = std::min(width, shape.n - first), group = shape.group;
   const std::int64_t full = shape.k / group;
+  if (column_stride == 1) {  // B is row-major: walk along its rows
+    for (std::int64_t i = 0; i < shape.groups() * group; ++i) {
+      const std::int8_t* from = weight + i * k_stride + first;
+      T* out = to + i / group * width * group + i % group;
+      for (std::int64_t j = 0; j < width; ++j) out[j * group] = i < shape.k && j < columns ? static_cast<T>(from[j]) : T{0};
+    }
+    return;
+  }
   for (std::int64_t j = 0; j < columns; ++j) {
     const std::int8_t* from = weight + (first + j) * column_stride;
     T* out = to + j * group;
@@ -207,10 +233,10 @@ void pack_panel(const PackedI8& shape, const std::int8_t* weight, std::int64_t c
 
 }  // namespace
 
-void pack_i8(const PackedI8& shape, const std::int8_t* weight, std::int64_t column_stride, std::int64_t k_stride,
+void pack_i8(const PanelsI8& shape, const std::int8_t* weight, std::int64_t column_stride, std::int64_t k_stride,
              const std::int32_t* bias, std::int64_t bias_count, std::int32_t input_zp, std::int32_t weight_zp,
              std::byte* data, std::int32_t* column_term) {
-  for (std::int64_t p = 0; p < shape.panels(); ++p) {
+  for (std::int64_t p = 0; p < shape.count(); ++p) {
     const std::int64_t first = p * shape.panel_width(), width = shape.vectors(p) * shape.lanes;
     std::byte* to = data + first * shape.groups() * shape.group * shape.b_bytes;
     if (shape.b_bytes == 1)
@@ -218,7 +244,6 @@ void pack_i8(const PackedI8& shape, const std::int8_t* weight, std::int64_t colu
     else
       pack_panel(shape, weight, column_stride, k_stride, first, width, reinterpret_cast<std::int16_t*>(to));
   }
-  const std::int32_t offset = gemm_i8().offset;
   std::fill(column_term, column_term + shape.padded(), 0);
   // Unsigned arithmetic: intermediate sums may wrap, the final ones are right modulo 2^32.
   auto add = [&](std::int64_t j, std::uint32_t x) {
@@ -239,8 +264,53 @@ void pack_i8(const PackedI8& shape, const std::int8_t* weight, std::int64_t colu
   }
   for (std::int64_t j = 0; j < shape.n; ++j) {
     if (bias) add(j, static_cast<std::uint32_t>(bias[bias_count == 1 ? 0 : j]));
-    add(j, times(-(input_zp + offset), sums[static_cast<std::size_t>(j)]));
+    add(j, times(-(input_zp + shape.offset), sums[static_cast<std::size_t>(j)]));
     add(j, times(static_cast<std::int64_t>(input_zp) * weight_zp, shape.k));
+  }
+}
+
+void multiply(const GemmI8& kernel, const Sharing& sharing, const Sharing::Part& part, const std::byte* a,
+              std::int64_t a_stride, const std::int32_t* terms, const PanelsI8& b, const RescaleTail& tail, std::byte* c) {
+  for (std::int64_t p = part.first_panel; p < part.last_panel; ++p) {
+    const std::int64_t first_column = p * b.panel_width();
+    GemmI8Call call{};
+    call.a_stride = a_stride;
+    call.groups = b.groups();
+    call.b = b.panel(p);
+    call.vectors = b.vectors(p);
+    call.column_term = b.column_term + first_column;
+    call.columns = static_cast<int>(std::min<std::int64_t>(call.vectors * b.lanes, b.n - first_column));
+    call.c_stride = b.n;
+    if (tail.rescaled) {
+      call.multiplier = tail.scales->multiplier.data() + first_column;
+      call.shift = tail.scales->shift.data() + first_column;
+      call.round = tail.scales->round.data() + first_column;
+      call.zero_point = tail.zero_point;
+      call.lowest = tail.lowest;
+      call.highest = tail.highest;
+    }
+    sharing.for_groups(part.rows, [&](std::int64_t first, std::int64_t count) {
+      call.a = a + first * a_stride;
+      call.rows = static_cast<int>(count);
+      call.row_term = terms ? terms + first : nullptr;
+      const std::int64_t at = first * b.n + first_column;
+      call.sums = tail.rescaled ? nullptr : reinterpret_cast<std::int32_t*>(c) + at;
+      call.c = reinterpret_cast<std::int8_t*>(c) + at;
+      kernel.panel(call);
+    });
+  }
+}
+
+void row_terms(const GemmI8& kernel, const std::byte* a, std::int64_t a_stride, std::int64_t rows, std::int64_t k,
+               std::int32_t weight_zp, std::int32_t* terms) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::byte* row = a + r * a_stride;
+    std::int32_t sum = 0;
+    if (kernel.a_bytes == 2)
+      for (std::int64_t i = 0; i < k; ++i) sum += reinterpret_cast<const std::int16_t*>(row)[i];
+    else
+      for (std::int64_t i = 0; i < k; ++i) sum += static_cast<std::int32_t>(reinterpret_cast<const std::uint8_t*>(row)[i]) - 128;
+    terms[r] = -weight_zp * sum;
   }
 }
 

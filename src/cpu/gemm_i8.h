@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cpu/rescale.h"
+#include "cpu/sharing.h"
 
 namespace tosaic::cpu {
 
@@ -41,26 +42,41 @@ struct GemmI8 {
   void (*panel)(const GemmI8Call&);
 };
 const GemmI8& gemm_i8();
+// The kernel for i16 inputs, which are A's own form (group 2). Sums are i32: the caller keeps K short enough.
+const GemmI8& gemm_i16();
 
-struct PackedI8 {
+struct PanelsI8 {
   std::int64_t k = 0, n = 0;
   int lanes = 0, group = 0, b_bytes = 0;
-  std::vector<std::byte> data;
-  std::vector<std::int32_t> column_term;  // padded to whole vectors
+  std::int32_t offset = 0;
+  const std::byte* data = nullptr;
+  const std::int32_t* column_term = nullptr;  // padded to whole vectors
   std::int64_t groups() const { return (k + group - 1) / group; }
   std::int64_t padded() const { return (n + lanes - 1) / lanes * lanes; }
   std::int64_t panel_width() const { return 2 * lanes; }
-  std::int64_t panels() const { return (n + panel_width() - 1) / panel_width(); }
+  std::int64_t count() const { return (n + panel_width() - 1) / panel_width(); }
   int vectors(std::int64_t panel) const { return (panel + 1) * panel_width() <= padded() ? 2 : 1; }
-  const std::byte* panel(std::int64_t p) const { return data.data() + p * panel_width() * groups() * group * b_bytes; }
-  std::size_t packed_bytes() const {
-    return static_cast<std::size_t>(padded() * groups() * group * b_bytes);
-  }
+  const std::byte* panel(std::int64_t p) const { return data + p * panel_width() * groups() * group * b_bytes; }
+  std::size_t packed_bytes() const { return static_cast<std::size_t>(padded() * groups() * group * b_bytes); }
 };
-PackedI8 packed_shape(std::int64_t n, std::int64_t k);
+PanelsI8 panels_i8(const GemmI8& kernel, std::int64_t n, std::int64_t k);
+
+// What happens to the sums: left as i32, or rescaled.
+struct RescaleTail {
+  bool rescaled = false;
+  const RescaleColumns* scales = nullptr;
+  std::int32_t zero_point = 0, lowest = 0, highest = 0;
+};
+// Rows and panels of `part`. a and c point at the part's first row; row_terms is null or has one entry per row.
+void multiply(const GemmI8& kernel, const Sharing& sharing, const Sharing::Part& part, const std::byte* a,
+              std::int64_t a_stride, const std::int32_t* row_terms, const PanelsI8& b, const RescaleTail& tail, std::byte* c);
+// -weight_zp times the sum of each row, for B with a zero point.
+void row_terms(const GemmI8& kernel, const std::byte* a, std::int64_t a_stride, std::int64_t rows, std::int64_t k,
+               std::int32_t weight_zp, std::int32_t* terms);
+
 // Fills `data` (packed_bytes long) and `column_term` (padded long) of B. Element (j, i), column j and product i,
 // is at weight[j * column_stride + i * k_stride]. The zero points are those of x and w.
-void pack_i8(const PackedI8& shape, const std::int8_t* weight, std::int64_t column_stride, std::int64_t k_stride,
+void pack_i8(const PanelsI8& shape, const std::int8_t* weight, std::int64_t column_stride, std::int64_t k_stride,
              const std::int32_t* bias, std::int64_t bias_count, std::int32_t input_zp, std::int32_t weight_zp,
              std::byte* data, std::int32_t* column_term);
 

@@ -2,7 +2,11 @@
 // The table of kernels: which row may take which node is decided in this order.
 #include "cpu/chain.h"
 #include "cpu/conv.h"
+#include "cpu/depthwise.h"
 #include "cpu/fallback.h"
+#include "cpu/layout.h"
+#include "cpu/matmul.h"
+#include "cpu/reduce.h"
 #include "cpu/step.h"
 
 namespace tosaic::cpu {
@@ -11,7 +15,14 @@ std::span<const KernelRow> kernel_rows() {
   static constexpr KernelRow rows[] = {
       {.name = "view", .take = take_view},
       {.name = "conv_i8", .take = take_conv_i8},
+      {.name = "conv_i16", .take = take_conv_i16},
       {.name = "conv_f32", .take = take_conv_f32},
+      {.name = "depthwise", .take = take_depthwise},
+      {.name = "matmul", .take = take_matmul},
+      {.name = "pool", .take = take_pool},
+      {.name = "reduction", .take = take_reduction},
+      {.name = "layout", .take = take_layout},
+      {.name = "gather", .take = take_gather},
       {.name = "chain", .backward = true, .take = take_chain},
       {.name = "reference", .take = take_reference},
   };

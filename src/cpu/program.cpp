@@ -7,6 +7,7 @@
 
 #include "cpu/memory_plan.h"
 #include "cpu/step.h"
+#include "cpu/widen.h"
 
 namespace tosaic::cpu {
 namespace {
@@ -258,6 +259,7 @@ Result<Program> Program::compile(const Graph& graph, const Options& options) {
   for (Value& value : impl->graph.values)
     if (value.is_constant() && !aligned_for(value.type, value.constant.data()))
       value.constant = Bytes::copy(value.constant.data(), value.constant.size());
+  widen_narrow_floats(impl->graph);
   TOSAIC_CHECK(impl->plan_steps(options));
   impl->place_buffers();
   impl->input_pointers.resize(graph.inputs.size());

@@ -27,7 +27,7 @@ Node conversion(ValueId from, ValueId to, DType dtype, LocRef loc) {
 
 }  // namespace
 
-Status narrow_integers(Graph& graph, const Sink& sink) {
+Status narrow_integers(Graph& graph, const Sink& sink, std::vector<std::string>* names) {
   std::vector<Node> conversions;
   std::vector<ValueId> replaced(graph.values.size());
   for (ValueId v = 0; v < replaced.size(); ++v) replaced[v] = v;
@@ -52,6 +52,7 @@ Status narrow_integers(Graph& graph, const Sink& sink) {
     } else {
       graph[v].type.dtype = DType::i32;
       narrowed[v] = 1;
+      if (names) names->push_back(graph[v].name);
     }
   }
   for (Node& node : graph.nodes) {

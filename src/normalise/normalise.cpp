@@ -27,8 +27,9 @@ Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink
   TOSAIC_CHECK(supported(graph));
   TOSAIC_CHECK(functionalise(graph));
   drop_identities(graph);
-  TOSAIC_CHECK(narrow_integers(graph, sink));
+  TOSAIC_CHECK(narrow_integers(graph, sink, options.narrowed));
   fold_constants(graph);
+  recognise_linear(graph);
   fold_batch_norm(graph);
   if (options.fold_quantisation) TOSAIC_CHECK(fold_quantisation(graph));
   drop_dead(graph);

@@ -4,6 +4,8 @@
 // nodes have become scales on types, and batch norms are folded into the convolutions before them.
 #pragma once
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "ir/graph.h"
 
@@ -11,18 +13,20 @@ namespace tosaic {
 
 using Sink = std::function<void(Diagnostic)>;
 
-// The whole stage, in this order: functionalise, drop_identities, narrow_integers, fold_constants, fold_batch_norm,
-// fold_quantisation.
+// The whole stage, in this order: functionalise, drop_identities, narrow_integers, fold_constants,
+// recognise_linear, fold_batch_norm, fold_quantisation.
 struct NormaliseOptions {
   bool fold_quantisation = true;  // false: PT2E's conversions stay as nodes (targets without integer profile)
+  std::vector<std::string>* narrowed = nullptr;  // receives the names of results that were int64
 };
 Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink& sink);
 
 // Its steps, each small and by itself:
 Status functionalise(Graph& graph);
 void drop_identities(Graph& graph);
-Status narrow_integers(Graph& graph, const Sink& sink);
+Status narrow_integers(Graph& graph, const Sink& sink, std::vector<std::string>* names = nullptr);
 void fold_constants(Graph& graph);
+void recognise_linear(Graph& graph);
 void fold_batch_norm(Graph& graph);
 Status fold_quantisation(Graph& graph);
 

@@ -174,12 +174,15 @@ Status Method::Impl::prepare(const Options& options) {
       used[at(jump->condition)] = 1;
     }
   }
-  // Planned memory may be shared with a value of another name (elided views): then both count as read.
+  // Planned memory may be shared with a value of another name (elided views, which have as many bytes): then both
+  // count as read.
   for (std::size_t a = 0; a < cells.size(); ++a)
     if (cells[a].is_tensor && !used[a])
       for (std::size_t b = 0; b < cells.size() && !used[a]; ++b)
         if (a != b && cells[b].is_tensor && cells[b].tensor.data == cells[a].tensor.data &&
-            cells[b].tensor.type.dtype == cells[a].tensor.type.dtype && mentions[b] > 0)
+            cells[b].tensor.type.dtype == cells[a].tensor.type.dtype && mentions[b] > 0 &&
+            cells[a].tensor.type.storage_bytes() > 0 &&
+            cells[b].tensor.type.storage_bytes() == cells[a].tensor.type.storage_bytes())
           used[a] = 1;
   const KernelContext context{plan, changing, used, options.threads, options.interpret};
   std::vector<char> made(plan.delegates.size(), 0);

@@ -111,6 +111,57 @@ TEST(Convolution, F32WithEveryTail) {
   }
 }
 
+ValueId depthwise(Net& net, const Case& c, std::int64_t multiplier, DType in, DType out, std::int64_t input_zp = 0,
+                  std::int64_t weight_zp = 0) {
+  const double range = is_float(in) ? 1 : 128, low = is_float(in) ? 0 : 1;
+  const ValueId x = net.input(in, with_channels(c.batch, c.size, c.in_channels), -range, range - low);
+  // A weight less its zero point fits 8 bits, so that every kernel takes it.
+  const double weight_range = weight_zp ? 60 : range;
+  const ValueId w = net.constant(in, {c.kernel[0], c.kernel[1], c.in_channels, multiplier}, -weight_range, weight_range - low);
+  const ValueId b = net.constant(out, {net.integer(0, 3) ? c.in_channels * multiplier : 1}, is_float(in) ? -1 : -5000, is_float(in) ? 1 : 5000);
+  return net.node("depthwise_conv2d", {x, w, b, net.numbers(in, {input_zp}), net.numbers(in, {weight_zp})},
+                  {{"pad", c.pad}, {"stride", c.stride}, {"dilation", c.dilation},
+                   {"acc_type", is_float(in) ? DType::f32 : DType::i32}, {"local_bound", false}});
+}
+
+TEST(Convolution, DepthwiseI8WithEveryTail) {
+  for (std::uint32_t seed = 2000; seed < 2160; ++seed) {
+    Net net(seed);
+    Case c = random_case(net, 2);
+    if (seed % 2) c.kernel = {3, 3}, c.dilation = {1, 1}, c.stride = {1, 1}, c.pad = {1, 1, 1, 1}, c.size = {net.integer(1, 9), net.integer(1, 9)};
+    const std::int64_t multiplier = seed % 5 == 3 ? net.integer(2, 3) : 1;
+    ValueId v = depthwise(net, c, multiplier, DType::i8, DType::i32, net.integer(-128, 127), seed % 6 == 5 ? net.integer(-60, 60) : 0);
+    const Shape shape = net.graph[v].type.shape;
+    switch (seed % 7) {
+      case 0: break;
+      case 1: v = net.rescale(v, DType::i8, 36, 43, true, 0, -11); break;
+      case 2: v = clamp(net, net.rescale(v, DType::i8, 38, 42, false, 0, 3), -20, 110); break;
+      case 3: v = net.node("table", {net.rescale(v, DType::i8, 36, 43, true, 0, 7), net.constant(DType::i8, {256}, -128, 127)}); break;
+      case 4: v = clamp(net, net.rescale(v, DType::i8, 36, 43, true, 0, 3), -128, 100); break;
+      case 5: v = net.rescale(v, DType::i16, 32, 36, true, 0, 0); break;
+      case 6: v = net.node("add", {net.input(DType::i32, shape, -900, 900), v}); break;
+    }
+    net.output(v);
+    expect_as_interpreted(net, {}, describe(c, seed), "depthwise_i8");
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(Convolution, DepthwiseF32WithEveryTail) {
+  for (std::uint32_t seed = 3000; seed < 3100; ++seed) {
+    Net net(seed);
+    Case c = random_case(net, 2);
+    if (seed % 2) c.kernel = {3, 3}, c.dilation = {1, 1}, c.stride = {1, 1}, c.pad = {1, 1, 1, 1}, c.size = {net.integer(1, 9), net.integer(1, 9)};
+    if (seed % 7 == 3) c.kernel = {5, 5}, c.dilation = {1, 1}, c.stride = {2, 2}, c.pad = {2, 1, 1, 2}, c.size = {10, 8};
+    ValueId v = depthwise(net, c, seed % 5 == 3 ? net.integer(2, 3) : 1, DType::f32, DType::f32);
+    if (seed % 3 == 1) v = net.node("clamp", {v}, {{"min_val", 0.0}, {"max_val", 0.75}, {"nan_mode", std::string("propagate")}});
+    if (seed % 3 == 2) v = net.node("tanh", {v});
+    net.output(v);
+    expect_as_interpreted(net, {1e-5, 1e-5}, describe(c, seed), "depthwise_f32");
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
 // A value that somebody else reads, or wants to see, stays a value.
 TEST(Convolution, SharedAndObservedValuesAreNotFusedAway) {
   Net net;

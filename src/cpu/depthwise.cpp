@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/depthwise.h"
+
+#include <cstring>
+
+#include "cpu/depthwise_kernel.h"
+#include "cpu/epilogue.h"
+#include "cpu/window.h"
+
+namespace tosaic::cpu {
+namespace {
+
+// T, of the input, is float, std::int8_t or std::int16_t. A channel multiplier m makes m kernels of the same inputs; their outputs are
+// interleaved afterwards (rare, so not fast).
+template <class T>
+struct Depthwise {
+  static constexpr bool is_float = std::is_same_v<T, float>;
+  static constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
+  Window window;
+  std::int64_t multiplier = 1;
+  ValueId input = no_value;
+  Epilogue epilogue;
+  std::int64_t padded = 0;                        // channels, in whole vectors
+  struct Part {                                   // one of the `multiplier` kernels
+    std::vector<float> weight, bias;              // f32
+    std::vector<std::byte> packed;                // i8
+    std::vector<std::int32_t> term;
+    RescaleColumns scales;
+    std::vector<std::int64_t> wide_bias;          // i16
+  };
+  std::vector<Part> parts;
+  std::vector<T> padding;                         // what lies outside: zero, or the zero point
+  std::int64_t rows_per_task = 1;
+  std::size_t tile_bytes = 0, scratch = 0;
+  const DepthwiseKernels* kernels = nullptr;
+
+  std::int64_t output_rows() const { return window.batch * window.out[1]; }
+  // Bytes of what the kernel writes.
+  std::int64_t element() const { return is_float ? 4 : is_i8 ? (epilogue.rescaled ? 1 : 4) : 8; }
+  std::int64_t row_elements() const { return window.out[2] * window.channels * multiplier; }
+
+  // `pixels` output pixels from (line pointers, ox) on, by kernel m.
+  void pixels(const T* const* lines, std::int64_t ox, std::int64_t count, std::byte* to, std::int64_t m) const {
+    const auto [kd, kh, kw] = window.kernel;
+    const T* taps[128 + 4];
+    std::int64_t t = 0;
+    for (std::int64_t y = 0; y < kh; ++y)
+      for (std::int64_t x = 0; x < kw; ++x) {
+        const std::int64_t ix = ox * window.stride[2] - window.before[2] + x * window.dilation[2];
+        const bool inside = lines[y] && ix >= 0 && ix < window.in[2];
+        taps[t++] = inside ? lines[y] + ix * window.channels : padding.data();
+      }
+    for (int spare = 0; spare < 3; ++spare) taps[t + spare] = padding.data();
+    const Part& part = parts[static_cast<std::size_t>(m)];
+    const std::int64_t step = window.stride[2] * window.channels;
+    if constexpr (is_float) {
+      kernels->f32({taps, t, count, step, window.channels, part.weight.data(), padded, part.bias.data(), epilogue.lowest,
+                    epilogue.highest, reinterpret_cast<float*>(to), window.channels});
+    } else if constexpr (!is_i8) {
+      kernels->i16({taps, t, count, step, window.channels, reinterpret_cast<const std::int32_t*>(part.packed.data()),
+                    part.wide_bias.data(), reinterpret_cast<std::int64_t*>(to), window.channels});
+    } else {
+      DepthwiseI8Call call{};
+      call.taps = taps;
+      call.tap_count = t;
+      call.pixels = count;
+      call.step = step;
+      call.channels = window.channels;
+      call.weight = part.packed.data();
+      call.term = part.term.data();
+      call.out_step = window.channels;
+      call.sums = epilogue.rescaled ? nullptr : reinterpret_cast<std::int32_t*>(to);
+      call.out = reinterpret_cast<std::int8_t*>(to);
+      call.multiplier = part.scales.multiplier.data();
+      call.shift = part.scales.shift.data();
+      call.round = part.scales.round.data();
+      call.zero_point = epilogue.output_zp;
+      call.lowest = epilogue.lowest_code;
+      call.highest = epilogue.highest_code;
+      kernels->i8(call);
+    }
+  }
+
+  // Output row `row` by kernel m: pixels whose taps touch padding one by one, those between in one call. Lines that
+  // are outside have no place that advances from pixel to pixel, so then every pixel stands alone.
+  void row(const T* in, std::int64_t row, std::byte* to, std::int64_t element, std::int64_t m) const {
+    const std::int64_t n = row / window.out[1], oy = row % window.out[1];
+    const T* lines[128];
+    bool whole = true;
+    for (std::int64_t y = 0; y < window.kernel[1]; ++y) {
+      const std::int64_t iy = oy * window.stride[1] - window.before[1] + y * window.dilation[1];
+      const bool inside = iy >= 0 && iy < window.in[1];
+      lines[y] = inside ? in + (n * window.in[1] + iy) * window.in[2] * window.channels : nullptr;
+      whole &= inside;
+    }
+    const std::int64_t width = window.out[2], stride = window.stride[2], reach = (window.kernel[2] - 1) * window.dilation[2];
+    // x0 = ox * stride - before >= 0, x0 + reach < in.
+    const std::int64_t begin = std::min(width, (window.before[2] + stride - 1) / stride);
+    const std::int64_t limit = window.in[2] - reach + window.before[2];
+    const std::int64_t end = std::clamp(limit <= 0 ? 0 : (limit - 1) / stride + 1, begin, width);
+    const std::int64_t pixel = window.channels * element;
+    for (std::int64_t ox = 0; ox < width;) {
+      const std::int64_t count = whole && ox == begin && end > begin ? end - begin : 1;
+      pixels(lines, ox, count, to + ox * pixel, m);
+      ox += count;
+    }
+  }
+
+  void run_rows(const Frame& frame, std::int64_t first, std::int64_t last, std::byte* memory) const {
+    const T* in = static_cast<const T*>(frame.read(input));
+    const std::int64_t element = this->element(), row_size = row_elements();
+    auto* out = static_cast<std::byte*>(frame.write(epilogue.output));
+    for (std::int64_t r = first; r < last; ++r) {
+      std::byte* to = epilogue.chain ? memory : out + r * row_size * element;
+      if (multiplier == 1) {
+        row(in, r, to, element, 0);
+      } else {
+        std::byte* plain = memory + tile_bytes / 2;
+        for (std::int64_t m = 0; m < multiplier; ++m) {
+          row(in, r, plain, element, m);
+          for (std::int64_t i = 0; i < window.out[2] * window.channels; ++i)
+            std::memcpy(to + (i * multiplier + m) * element, plain + i * element, static_cast<std::size_t>(element));
+        }
+      }
+      if (epilogue.chain) epilogue.chain->run(frame, r * row_size, (r + 1) * row_size, to, memory + tile_bytes);
+    }
+  }
+};
+
+std::int32_t scalar(const Graph& graph, ValueId value) {
+  return static_cast<std::int32_t>(element_as_integer(graph[value].type.dtype, graph[value].constant.data(), 0));
+}
+
+void make_part(Depthwise<float>& conv, const Graph& graph, const Node& node, std::int64_t m) {
+  auto& part = conv.parts[static_cast<std::size_t>(m)];
+  const auto* weight = reinterpret_cast<const float*>(graph[node.inputs[1]].constant.data());
+  const auto bias = graph[node.inputs[2]].constant.as<float>();
+  const std::int64_t channels = conv.window.channels, taps = conv.window.taps(), multiplier = conv.multiplier;
+  part.weight.assign(static_cast<std::size_t>(taps * conv.padded), 0.0f);
+  part.bias.assign(static_cast<std::size_t>(conv.padded), 0.0f);
+  for (std::int64_t c = 0; c < channels; ++c) {
+    part.bias[static_cast<std::size_t>(c)] = bias[bias.size() == 1 ? 0 : static_cast<std::size_t>(c * multiplier + m)];
+    for (std::int64_t t = 0; t < taps; ++t)
+      part.weight[static_cast<std::size_t>(t * conv.padded + c)] = weight[(t * channels + c) * multiplier + m];
+  }
+}
+
+bool make_part(Depthwise<std::int16_t>& conv, const Graph& graph, const Node& node, std::int64_t m) {
+  auto& part = conv.parts[static_cast<std::size_t>(m)];
+  const auto* weight = reinterpret_cast<const std::int8_t*>(graph[node.inputs[1]].constant.data());
+  const auto bias = graph[node.inputs[2]].constant.as<std::int64_t>();
+  const std::int64_t channels = conv.window.channels, multiplier = conv.multiplier;
+  part.packed = pack_depthwise({conv.kernels->lanes, 1, 4}, weight + m, conv.window.taps(), channels, channels * multiplier,
+                               multiplier, scalar(graph, node.inputs[4]));
+  part.wide_bias.assign(static_cast<std::size_t>(conv.padded), 0);
+  for (std::int64_t c = 0; c < channels; ++c)
+    part.wide_bias[static_cast<std::size_t>(c)] = bias[bias.size() == 1 ? 0 : static_cast<std::size_t>(c * multiplier + m)];
+  return true;
+}
+
+bool make_part(Depthwise<std::int8_t>& conv, const Graph& graph, const Node& node, std::int64_t m) {
+  auto& part = conv.parts[static_cast<std::size_t>(m)];
+  const auto* weight = reinterpret_cast<const std::int8_t*>(graph[node.inputs[1]].constant.data());
+  const auto bias = graph[node.inputs[2]].constant.as<std::int32_t>();
+  const std::int64_t channels = conv.window.channels, taps = conv.window.taps(), multiplier = conv.multiplier;
+  const std::int32_t input_zp = scalar(graph, node.inputs[3]), weight_zp = scalar(graph, node.inputs[4]);
+  part.packed = pack_depthwise({conv.kernels->lanes, conv.kernels->group, conv.kernels->weight_bytes}, weight + m, taps, channels,
+                               channels * multiplier, multiplier, weight_zp);
+  if (part.packed.empty()) return false;
+  part.term.assign(static_cast<std::size_t>(conv.padded), 0);
+  for (std::int64_t c = 0; c < channels; ++c) {
+    std::int64_t sum = 0;
+    for (std::int64_t t = 0; t < taps; ++t) sum += weight[(t * channels + c) * multiplier + m] - weight_zp;
+    const std::int64_t b = bias[bias.size() == 1 ? 0 : static_cast<std::size_t>(c * multiplier + m)];
+    part.term[static_cast<std::size_t>(c)] = static_cast<std::int32_t>(b - (input_zp + conv.kernels->offset) * sum);
+  }
+  const Epilogue& e = conv.epilogue;
+  if (e.rescaled) {
+    std::vector<std::int32_t> multipliers;
+    std::vector<std::int8_t> shifts;
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const auto from = static_cast<std::size_t>(e.multiplier.size() == 1 ? 0 : c * multiplier + m);
+      multipliers.push_back(e.multiplier[from]);
+      shifts.push_back(e.shift[from]);
+    }
+    part.scales = rescale_columns(multipliers, shifts, channels, conv.kernels->lanes);
+  }
+  return true;
+}
+
+template <class T>
+bool take(Planning& planning, std::uint32_t n) {
+  const Node& node = planning.node(n);
+  auto conv = std::make_shared<Depthwise<T>>();
+  conv->kernels = &depthwise_kernels();
+  conv->window = window_of(planning.graph, node);
+  if (conv->window.taps() > 128) return false;
+  conv->multiplier = planning.type(node.inputs[1]).shape[3];
+  conv->input = node.inputs[0];
+  conv->padded = (conv->window.channels + conv->kernels->lanes - 1) / conv->kernels->lanes * conv->kernels->lanes;
+  conv->epilogue = find_epilogue(planning, n, Depthwise<T>::is_i8);
+  conv->parts.resize(static_cast<std::size_t>(conv->multiplier));
+  for (std::int64_t m = 0; m < conv->multiplier; ++m) {
+    if constexpr (Depthwise<T>::is_float) make_part(*conv, planning.graph, node, m);
+    else if (!make_part(*conv, planning.graph, node, m)) return false;
+  }
+  const T outside = Depthwise<T>::is_i8 ? static_cast<T>(scalar(planning.graph, node.inputs[3])) : T{0};
+  // Kernels may step over several pixels' worth of it, but only where no tap is outside.
+  conv->padding.assign(static_cast<std::size_t>(conv->window.channels + 64), outside);
+  const std::int64_t rows = conv->output_rows();
+  const std::int64_t wanted = planning.threads == 1 ? 1 : 8 * planning.threads;
+  // At least a few thousand multiplications a task.
+  const std::int64_t row_work = conv->row_elements() * conv->window.taps();
+  conv->rows_per_task = std::max({std::int64_t{1}, rows / wanted, 32768 / std::max<std::int64_t>(1, row_work)});
+  const std::int64_t tile = conv->row_elements() * 8;
+  conv->tile_bytes = conv->epilogue.chain || conv->multiplier > 1 ? 2 * align_up(static_cast<std::size_t>(tile)) : 0;
+  conv->scratch = conv->tile_bytes + conv->epilogue.chain_bytes();
+  Step step{.kernel = Depthwise<T>::is_float ? "depthwise_f32" : Depthwise<T>::is_i8 ? "depthwise_i8" : "depthwise_i16",
+            .nodes = {n}, .reads = {conv->input}};
+  conv->epilogue.describe(step);
+  step.scratch_per_thread = conv->scratch;
+  step.run = [conv, rows](const Frame& frame) -> Status {
+    const std::int64_t tasks = (rows + conv->rows_per_task - 1) / conv->rows_per_task;
+    frame.pool.run(tasks, [&](std::int64_t task, int thread) {
+      const std::int64_t first = task * conv->rows_per_task, last = std::min(rows, first + conv->rows_per_task);
+      conv->run_rows(frame, first, last, frame.scratch + static_cast<std::size_t>(thread) * conv->scratch);
+    });
+    return {};
+  };
+  planning.add(std::move(step));
+  return true;
+}
+
+}  // namespace
+
+bool take_depthwise(Planning& planning, std::uint32_t n) {
+  const Node& node = planning.node(n);
+  if (node.op != "tosa.depthwise_conv2d") return false;
+  for (std::size_t i = 1; i < 5; ++i)
+    if (!planning.constant(node.inputs[i])) return false;
+  const DType in = planning.type(node.inputs[0]).dtype;
+  if (in == DType::f32) return take<float>(planning, n);
+  const DType weight = planning.type(node.inputs[1]).dtype;
+  if (in == DType::i8) return take<std::int8_t>(planning, n);
+  if (in == DType::i16 && weight == DType::i8) return take<std::int16_t>(planning, n);
+  return false;
+}
+
+}  // namespace tosaic::cpu

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/matmul.h"
+
+#include <cstring>
+
+#include "cpu/epilogue.h"
+#include "cpu/gemm_f32.h"
+#include "cpu/gemm_i8.h"
+
+namespace tosaic::cpu {
+namespace {
+
+// [batch,h,c] x [batch,c,w].
+struct Shape3 {
+  std::int64_t batch, h, c, w;
+};
+
+struct MatmulF32 {
+  const GemmF32* kernel = &gemm_f32();
+  static constexpr std::string_view name = "matmul_f32";
+  PanelsF32 panels;
+  std::vector<float> zero_bias;
+  Epilogue epilogue;
+
+  bool prepare(const Planning&, const Node&, const Shape3& s) {
+    panels.k = s.c;
+    panels.n = s.w;
+    panels.lanes = kernel->lanes;
+    zero_bias.assign(static_cast<std::size_t>(panels.padded()), 0.0f);
+    panels.bias = zero_bias.data();
+    return true;
+  }
+  std::int64_t panel_count() const { return panels.count(); }
+  std::size_t packed_bytes() const { return align_up(static_cast<std::size_t>(panels.padded() * panels.k) * 4); }
+  std::int64_t packing_tasks() const { return panels.count(); }
+  void pack(const void* b, std::int64_t p, std::byte* into) const {
+    PanelsF32 at = panels;
+    at.data = reinterpret_cast<float*>(into);
+    pack_columns(panels, p, static_cast<const float*>(b), const_cast<float*>(at.panel(p)));
+  }
+  std::size_t row_scratch(std::int64_t) const { return 0; }
+  std::int64_t row_bytes() const { return panels.k * 4; }
+  std::int64_t element() const { return 4; }
+  void run(const Sharing& sharing, const Sharing::Part& part, const void* a, const std::byte* packed, std::byte* c,
+           std::byte*) const {
+    PanelsF32 at = panels;
+    at.data = reinterpret_cast<const float*>(packed);
+    multiply(*kernel, sharing, part, static_cast<const float*>(a) + part.first_row * panels.k, panels.k, at,
+             epilogue.lowest, epilogue.highest, reinterpret_cast<float*>(c));
+  }
+};
+
+struct MatmulI8 {
+  const GemmI8* kernel = &gemm_i8();
+  static constexpr std::string_view name = "matmul_i8";
+  PanelsI8 panels;
+  Epilogue epilogue;
+  RescaleColumns scales;
+  std::int32_t a_zp = 0, b_zp = 0;
+
+  bool prepare(const Planning& planning, const Node& node, const Shape3& s) {
+    if (!planning.constant(node.inputs[2]) || !planning.constant(node.inputs[3])) return false;
+    a_zp = static_cast<std::int32_t>(element_as_integer(DType::i8, planning.graph[node.inputs[2]].constant.data(), 0));
+    b_zp = static_cast<std::int32_t>(element_as_integer(DType::i8, planning.graph[node.inputs[3]].constant.data(), 0));
+    panels = panels_i8(*kernel, s.w, s.c);
+    if (epilogue.rescaled) scales = rescale_columns(epilogue.multiplier, epilogue.shift, s.w, kernel->lanes);
+    return true;
+  }
+  std::int64_t panel_count() const { return panels.count(); }
+  std::size_t packed_bytes() const {  // the panels, then the columns' terms
+    return align_up(panels.packed_bytes()) + align_up(static_cast<std::size_t>(panels.padded()) * 4);
+  }
+  std::int64_t packing_tasks() const { return 1; }
+  void pack(const void* b, std::int64_t, std::byte* into) const {
+    pack_i8(panels, static_cast<const std::int8_t*>(b), 1, panels.n, nullptr, 0, a_zp, b_zp, into,
+            reinterpret_cast<std::int32_t*>(into + align_up(panels.packed_bytes())));
+  }
+  std::int64_t row_bytes() const { return panels.groups() * 4; }
+  std::int64_t element() const { return epilogue.rescaled ? 1 : 4; }
+  std::size_t row_scratch(std::int64_t rows) const {
+    return align_up(static_cast<std::size_t>(rows * row_bytes()) + 64) + align_up(static_cast<std::size_t>(rows) * 4);
+  }
+  void run(const Sharing& sharing, const Sharing::Part& part, const void* a, const std::byte* packed, std::byte* c,
+           std::byte* scratch) const {
+    const auto* from = static_cast<const std::int8_t*>(a) + part.first_row * panels.k;
+    const std::int64_t stride = row_bytes();
+    if (stride == panels.k * kernel->a_bytes) {
+      kernel->convert(from, part.rows * panels.k, scratch);
+    } else {
+      for (std::int64_t r = 0; r < part.rows; ++r) kernel->convert(from + r * panels.k, panels.k, scratch + r * stride);
+    }
+    auto* terms = reinterpret_cast<std::int32_t*>(scratch + align_up(static_cast<std::size_t>(part.rows * stride) + 64));
+    if (b_zp != 0) row_terms(*kernel, scratch, stride, part.rows, panels.k, b_zp, terms);
+    PanelsI8 at = panels;
+    at.data = packed;
+    at.column_term = reinterpret_cast<const std::int32_t*>(packed + align_up(panels.packed_bytes()));
+    multiply(*kernel, sharing, part, scratch, stride, b_zp != 0 ? terms : nullptr, at,
+             {epilogue.rescaled, &scales, epilogue.output_zp, epilogue.lowest_code, epilogue.highest_code}, c);
+  }
+};
+
+template <class Kind>
+struct Matmul : Kind {
+  Shape3 shape;
+  Sharing sharing;
+  ValueId a = no_value, b = no_value;
+  std::vector<std::byte> constant_b;
+  std::size_t rows_bytes = 0, tile_bytes = 0, scratch = 0;
+
+  const std::byte* packed(const Frame& frame, std::int64_t n) const {
+    return (constant_b.empty() ? frame.shared : constant_b.data()) + static_cast<std::size_t>(n) * this->packed_bytes();
+  }
+  void pack_all(const void* from, std::byte* to, ThreadPool* pool) const {
+    const std::int64_t per_batch = this->packing_tasks();
+    auto one = [&](std::int64_t task, int) {
+      const std::int64_t n = task / per_batch;
+      const auto* matrix = static_cast<const std::byte*>(from) + n * shape.c * shape.w * (Kind::name == MatmulF32::name ? 4 : 1);
+      this->pack(matrix, task % per_batch, to + static_cast<std::size_t>(n) * this->packed_bytes());
+    };
+    if (pool) return pool->run(shape.batch * per_batch, one);
+    for (std::int64_t task = 0; task < shape.batch * per_batch; ++task) one(task, 0);
+  }
+  void run_task(const Frame& frame, std::int64_t task, std::byte* memory) const {
+    const std::int64_t n = task / sharing.tasks();
+    const auto part = sharing.part(task % sharing.tasks());
+    const auto* from = static_cast<const std::byte*>(frame.read(a)) + n * shape.h * shape.c * (Kind::name == MatmulF32::name ? 4 : 1);
+    const std::int64_t first = (n * shape.h + part.first_row) * shape.w;
+    std::byte* tile = memory + rows_bytes;
+    std::byte* c = this->epilogue.chain ? tile : static_cast<std::byte*>(frame.write(this->epilogue.output)) + first * this->element();
+    this->run(sharing, part, from, packed(frame, n), c, memory);
+    if (this->epilogue.chain)
+      this->epilogue.chain->run(frame, first, first + part.rows * shape.w, tile, tile + tile_bytes);
+  }
+};
+
+template <class Kind>
+bool take(Planning& planning, std::uint32_t n, const Shape3& shape) {
+  const Node& node = planning.node(n);
+  auto m = std::make_shared<Matmul<Kind>>();
+  m->shape = shape;
+  m->a = node.inputs[0];
+  m->b = node.inputs[1];
+  m->epilogue = find_epilogue(planning, n, true);
+  if (!m->prepare(planning, node, shape)) return false;
+  const bool chain = m->epilogue.chain != nullptr;
+  // Batches share the threads before rows do.
+  const int per_batch = shape.batch >= 4 * planning.threads ? 1 : planning.threads;
+  m->sharing = Sharing::plan(shape.h, m->kernel->max_rows, m->panel_count(), m->row_bytes() + (chain ? shape.w * 4 : 0),
+                             per_batch, chain);
+  m->rows_bytes = m->row_scratch(m->sharing.rows_per_task);
+  m->tile_bytes = m->epilogue.tile_bytes(planning, m->sharing.rows_per_task * shape.w);
+  m->scratch = m->rows_bytes + m->tile_bytes + m->epilogue.chain_bytes();
+  Step step{.kernel = Kind::name, .nodes = {n}, .reads = {m->a, m->b}};
+  m->epilogue.describe(step);
+  step.scratch_per_thread = m->scratch;
+  const std::size_t all = static_cast<std::size_t>(shape.batch) * m->packed_bytes();
+  if (planning.constant(m->b)) {
+    m->constant_b.resize(all);
+    m->pack_all(planning.graph[m->b].constant.data(), m->constant_b.data(), nullptr);
+  } else {
+    step.shared_scratch = all;
+  }
+  step.run = [m](const Frame& frame) -> Status {
+    if (m->constant_b.empty()) m->pack_all(frame.read(m->b), frame.shared, &frame.pool);
+    frame.pool.run(m->shape.batch * m->sharing.tasks(), [&](std::int64_t task, int thread) {
+      m->run_task(frame, task, frame.scratch + static_cast<std::size_t>(thread) * m->scratch);
+    });
+    return {};
+  };
+  planning.add(std::move(step));
+  return true;
+}
+
+}  // namespace
+
+bool take_matmul(Planning& planning, std::uint32_t n) {
+  const Node& node = planning.node(n);
+  if (node.op != "tosa.matmul") return false;
+  const TensorType &a = planning.type(node.inputs[0]), &b = planning.type(node.inputs[1]);
+  const Shape3 shape{a.shape[0], a.shape[1], a.shape[2], b.shape[2]};
+  if (a.dtype == DType::f32) return take<MatmulF32>(planning, n, shape);
+  if (a.dtype == DType::i8) return take<MatmulI8>(planning, n, shape);
+  return false;
+}
+
+}  // namespace tosaic::cpu

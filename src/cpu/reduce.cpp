@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/reduce.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cpu/block.h"
+
+namespace tosaic::cpu {
+namespace {
+
+// [outer, length, inner] to [outer, 1, inner].
+struct Reduction {
+  std::int64_t outer = 1, length = 1, inner = 1;
+  std::int64_t size = 1;  // bytes of an element
+  ValueId input = no_value, output = no_value;
+  BlockKernel combine = nullptr;
+  BlockConstants none;
+  std::int64_t columns = 1;  // inner elements of one task
+  std::int64_t tasks_per_row = 1, rows_per_task = 1;
+  bool fold = false;
+  std::size_t half_bytes = 0;
+
+  // Long rows: a running result per column.
+  void accumulate(const std::byte* in, std::int64_t first, std::int64_t count, std::byte* out, std::byte* scratch) const {
+    const std::byte* from = in + first * size;
+    if (length == 1) return void(std::memcpy(out, from, static_cast<std::size_t>(count * size)));
+    const void* result = from;
+    for (std::int64_t k = 1; k < length; ++k) {
+      void* to = k + 1 == length ? out : scratch + (k % 2) * static_cast<std::int64_t>(half_bytes);
+      combine({count, 0, {result, from + k * inner * size}, to, &none});
+      result = to;
+    }
+  }
+  // Short rows: the upper half onto the lower one until one is left; pairwise sums are also the more accurate.
+  void fold_row(const std::byte* in, std::byte* out, std::byte* scratch) const {
+    const std::byte* from = in;
+    std::int64_t left = length, turn = 0;
+    while (left > 1) {
+      const std::int64_t half = left / 2;
+      std::byte* to = left == 2 ? out : scratch + turn * static_cast<std::int64_t>(half_bytes);
+      combine({half * inner, 0, {from, from + half * inner * size}, to, &none});
+      if (left % 2)
+        std::memcpy(to + half * inner * size, from + 2 * half * inner * size, static_cast<std::size_t>(inner * size));
+      from = to;
+      left = half + left % 2;
+      turn = 1 - turn;
+    }
+    if (length == 1) std::memcpy(out, in, static_cast<std::size_t>(inner * size));
+  }
+};
+
+BlockKernel combining(const Node& node, DType type) {
+  const bool ignore = node.attrs.get_or<std::string>("nan_mode", "propagate") == "ignore";
+  if (node.op == "tosa.reduce_sum") return block_kernel({.op = "add", .in = type, .out = type});
+  if (node.op == "tosa.reduce_product") return block_kernel({.op = "mul", .in = type, .out = type});
+  if (node.op == "tosa.reduce_max") return block_kernel({.op = "maximum", .in = type, .out = type, .ignore_nan = ignore});
+  if (node.op == "tosa.reduce_min") return block_kernel({.op = "minimum", .in = type, .out = type, .ignore_nan = ignore});
+  if (node.op == "tosa.reduce_all") return block_kernel({.op = "logical_and", .in = type, .out = type});
+  if (node.op == "tosa.reduce_any") return block_kernel({.op = "logical_or", .in = type, .out = type});
+  return nullptr;
+}
+
+}  // namespace
+
+bool take_reduction(Planning& planning, std::uint32_t n) {
+  const Node& node = planning.node(n);
+  const DType type = node.inputs.empty() ? DType::f64 : planning.type(node.inputs[0]).dtype;
+  if (!node.op.starts_with("tosa.reduce_") || type == DType::f16 || type == DType::bf16) return false;
+  auto r = std::make_shared<Reduction>();
+  r->combine = combining(node, type);
+  if (!r->combine) return false;
+  const Shape& shape = planning.type(node.inputs[0]).shape;
+  const auto axis = static_cast<int>(node.attrs.get<std::int64_t>("axis"));
+  for (int d = 0; d < shape.rank(); ++d) (d < axis ? r->outer : d == axis ? r->length : r->inner) *= shape[d];
+  r->size = static_cast<std::int64_t>(storage_size(type));
+  r->input = node.inputs[0];
+  r->output = node.outputs[0];
+  r->fold = r->inner < 32;
+  const std::int64_t row = r->length * r->inner;
+  if (r->fold) {
+    r->half_bytes = align_up(static_cast<std::size_t>((r->length / 2 + 1) * r->inner * r->size));
+    r->rows_per_task = std::max<std::int64_t>(1, 65536 / std::max<std::int64_t>(1, row));
+  } else {
+    r->columns = std::min<std::int64_t>(r->inner, 1024);
+    r->tasks_per_row = (r->inner + r->columns - 1) / r->columns;
+    r->half_bytes = align_up(static_cast<std::size_t>(r->columns * r->size));
+    r->rows_per_task = std::max<std::int64_t>(1, 65536 / std::max<std::int64_t>(1, r->length * r->columns));
+  }
+  Step step{.kernel = "reduction", .nodes = {n}, .reads = {r->input}, .writes = {r->output}};
+  step.scratch_per_thread = 2 * r->half_bytes;
+  step.run = [r, row](const Frame& frame) -> Status {
+    const auto* in = static_cast<const std::byte*>(frame.read(r->input));
+    auto* out = static_cast<std::byte*>(frame.write(r->output));
+    const std::int64_t units = r->outer * r->tasks_per_row;
+    frame.pool.run((units + r->rows_per_task - 1) / r->rows_per_task, [&](std::int64_t task, int thread) {
+      std::byte* scratch = frame.scratch + static_cast<std::size_t>(thread) * 2 * r->half_bytes;
+      const std::int64_t last = std::min(units, (task + 1) * r->rows_per_task);
+      for (std::int64_t unit = task * r->rows_per_task; unit < last; ++unit) {
+        const std::int64_t o = unit / r->tasks_per_row, first = unit % r->tasks_per_row * r->columns;
+        const std::byte* from = in + o * row * r->size;
+        std::byte* to = out + o * r->inner * r->size;
+        if (r->fold) r->fold_row(from, to, scratch);
+        else r->accumulate(from, first, std::min(r->columns, r->inner - first), to + first * r->size, scratch);
+      }
+    });
+    return {};
+  };
+  planning.add(std::move(step));
+  return true;
+}
+
+}  // namespace tosaic::cpu

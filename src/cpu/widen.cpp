@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/widen.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/tensor.h"
+#include "ops/tosa_op.h"
+
+namespace tosaic::cpu {
+namespace {
+
+bool is_narrow(DType type) { return is_float(type) && storage_size(type) < 4; }
+
+// Operators that accumulate: where f32 kernels are worth two casts.
+bool accumulates(const Node& node) {
+  static constexpr std::string_view names[] = {"tosa.conv2d", "tosa.conv3d", "tosa.depthwise_conv2d",
+                                               "tosa.transpose_conv2d", "tosa.matmul", "tosa.avg_pool2d",
+                                               "tosa.max_pool2d"};
+  return std::find(std::begin(names), std::end(names), node.op) != std::end(names) || node.op.starts_with("tosa.reduce_");
+}
+
+class Widening {
+ public:
+  explicit Widening(Graph& graph) : graph_(graph) {}
+
+  void run() {
+    std::vector<Node> nodes = std::move(graph_.nodes);
+    graph_.nodes.clear();
+    for (Node& node : nodes) {
+      if (accumulates(node)) widen(node);
+      else graph_.nodes.push_back(std::move(node));
+    }
+  }
+
+ private:
+  Graph& graph_;
+  std::map<ValueId, ValueId> wide_;  // the f32 form of a narrow value
+
+  ValueId fresh(ValueId of, const char* suffix) {
+    TensorType type = graph_[of].type.with(DType::f32);
+    return graph_.add_value(graph_[of].name + suffix, std::move(type));
+  }
+  ValueId widened(ValueId value, const LocRef& loc) {
+    if (value == no_value || !is_narrow(graph_[value].type.dtype)) return value;
+    if (auto found = wide_.find(value); found != wide_.end()) return found->second;
+    const ValueId wide = fresh(value, "$f32");
+    if (graph_[value].is_constant())
+      graph_[wide].constant = converted({graph_[value].type, graph_[value].constant.data()}, DType::f32);
+    else
+      graph_.nodes.push_back({"tosa.cast", {value}, {}, {wide}, loc, {}});
+    return wide_[value] = wide;
+  }
+  void widen(Node& node) {
+    for (ValueId& input : node.inputs) input = widened(input, node.loc);
+    const ValueId out = node.outputs[0];
+    if (node.outputs.size() != 1 || !is_narrow(graph_[out].type.dtype)) return graph_.nodes.push_back(std::move(node));
+    const ValueId wide = fresh(out, "$sum");
+    node.outputs[0] = wide;
+    const LocRef loc = node.loc;
+    graph_.nodes.push_back(std::move(node));
+    graph_.nodes.push_back({"tosa.cast", {wide}, {}, {out}, loc, {}});
+  }
+};
+
+}  // namespace
+
+void widen_narrow_floats(Graph& graph) {
+  const bool any = std::any_of(graph.values.begin(), graph.values.end(), [](const Value& v) { return is_narrow(v.type.dtype); });
+  if (any) Widening(graph).run();
+}
+
+}  // namespace tosaic::cpu
