@@ -162,6 +162,75 @@ TEST(Convolution, DepthwiseF32WithEveryTail) {
   }
 }
 
+TEST(Convolution, Transposed) {
+  for (std::uint32_t seed = 6000; seed < 6060; ++seed) {
+    Net net(seed);
+    const DType in = std::vector{DType::i8, DType::f32, DType::i16}[seed % 3];
+    const DType out = std::vector{DType::i32, DType::f32, DType::i48}[seed % 3], weight = in == DType::i16 ? DType::i8 : in;
+    const double range = is_float(in) ? 1 : 100;
+    std::vector<std::int64_t> kernel, stride, pad;
+    for (int d = 0; d < 2; ++d) {
+      kernel.push_back(net.integer(1, 4));
+      stride.push_back(net.integer(1, 3));
+      for (int side = 0; side < 2; ++side) pad.push_back(net.integer(1 - kernel.back(), 2));
+    }
+    const std::int64_t channels = net.integer(1, 20), outputs = net.integer(1, 40);
+    const ValueId x = net.input(in, {net.integer(1, 2), net.integer(3, 7), net.integer(3, 7), channels}, -range, range);
+    ValueId v = net.node("transpose_conv2d",
+                         {x, net.constant(weight, {outputs, kernel[0], kernel[1], channels}, -range, range),
+                          net.constant(out, {outputs}, -range, range), net.numbers(in, {in == DType::i8 ? net.integer(-128, 127) : 0}),
+                          net.zero(weight)},
+                         {{"out_pad", pad}, {"stride", stride}, {"acc_type", out}, {"local_bound", false}});
+    if (in == DType::i8 && seed % 2) v = net.rescale(v, DType::i8, 38, 44, true);
+    net.output(v);
+    expect_as_interpreted(net, {1e-5, 1e-5}, fmt::format("transposed seed {}", seed), in == DType::i8 ? "conv_i8" : in == DType::f32 ? "conv_f32" : "conv_i16");
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+// 16-bit activations, 8-bit weights, 48-bit sums.
+TEST(Convolution, I16WithEveryTail) {
+  for (std::uint32_t seed = 4000; seed < 4080; ++seed) {
+    Net net(seed);
+    Case c = random_case(net, seed % 8 == 7 ? 3 : 2);
+    if (seed % 9 == 1) c.in_channels = 300;  // several stretches of K
+    const ValueId x = net.input(DType::i16, with_channels(c.batch, c.size, c.in_channels), -32768, 32767);
+    const std::int64_t weight_zp = seed % 4 == 3 ? net.integer(-60, 60) : 0;
+    const bool depthwise = seed % 2 && c.size.size() == 2;
+    const std::int64_t multiplier = seed % 10 == 1 ? 2 : 1;
+    const std::int64_t out = depthwise ? c.in_channels * multiplier : c.out_channels;
+    const ValueId w = depthwise ? net.constant(DType::i8, {c.kernel[0], c.kernel[1], c.in_channels, multiplier}, -128, 127)
+                                : net.constant(DType::i8, with_channels(c.out_channels, c.kernel, c.in_channels), -128, 127);
+    const ValueId b = net.constant(DType::i48, {net.integer(0, 3) ? out : 1}, -1e9, 1e9);
+    ValueId v = net.node(depthwise ? "depthwise_conv2d" : c.size.size() == 3 ? "conv3d" : "conv2d",
+                         {x, w, b, net.zero(DType::i16), net.numbers(DType::i8, {weight_zp})},
+                         {{"pad", c.pad}, {"stride", c.stride}, {"dilation", c.dilation}, {"acc_type", DType::i48}, {"local_bound", false}});
+    if (seed % 3 == 1) v = net.rescale(v, DType::i16, 32, 38, true);
+    if (seed % 3 == 2) v = net.node("table", {net.rescale(v, DType::i16, 32, 38, false), net.constant(DType::i16, {513}, -16000, 16000)});
+    net.output(v);
+    expect_as_interpreted(net, {}, describe(c, seed), depthwise ? "depthwise_i16" : "conv_i16");
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+// Half floats are summed in f32 and rounded once.
+TEST(Convolution, NarrowFloats) {
+  for (DType type : {DType::f16, DType::bf16})
+    for (std::uint32_t seed = 5000; seed < 5020; ++seed) {
+      Net net(seed);
+      const Case c = random_case(net, 2);
+      ValueId v = seed % 2 ? depthwise(net, c, 1, type, type) : convolution(net, c, type, type, type);
+      if (seed % 3 == 1) v = net.node("clamp", {v}, {{"min_val", 0.0}, {"max_val", 0.75}, {"nan_mode", std::string("propagate")}});
+      if (seed % 3 == 2) v = net.node("add", {v, net.input(type, net.graph[v].type.shape, -1, 1)});
+      v = net.node("max_pool2d", {v}, {{"kernel", std::vector<std::int64_t>{1, 1}}, {"stride", std::vector<std::int64_t>{1, 1}},
+                                       {"pad", std::vector<std::int64_t>{0, 0, 0, 0}}, {"nan_mode", std::string("propagate")}});
+      net.output(v);
+      const double unit = type == DType::f16 ? 1.0 / 1024 : 1.0 / 128;
+      expect_as_interpreted(net, {2 * unit, 2 * unit}, describe(c, seed));
+      if (::testing::Test::HasFailure()) return;
+    }
+}
+
 // A value that somebody else reads, or wants to see, stays a value.
 TEST(Convolution, SharedAndObservedValuesAreNotFusedAway) {
   Net net;
