@@ -56,7 +56,7 @@ struct ConvF32 {
 
 bool take_conv_f32(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
-  if (!is_dense_convolution(node)) return false;
+  if (node.op != "tosa.conv2d" && node.op != "tosa.conv3d") return false;
   if (planning.type(node.inputs[0]).dtype != DType::f32) return false;
   if (!planning.constant(node.inputs[1]) || !planning.constant(node.inputs[2])) return false;
   auto conv = std::make_shared<ConvF32>();
@@ -64,8 +64,7 @@ bool take_conv_f32(Planning& planning, std::uint32_t n) {
   conv->input = node.inputs[0];
   conv->window = window_of(planning.graph, node);
   const Value &weight = planning.graph[node.inputs[1]], &bias = planning.graph[node.inputs[2]];
-  const Bytes weights = patch_weights(planning.graph, node);
-  pack_rows(reinterpret_cast<const float*>(weights.data()), weight.type.shape[0], conv->window.k(),
+  pack_rows(reinterpret_cast<const float*>(weight.constant.data()), weight.type.shape[0], conv->window.k(),
             reinterpret_cast<const float*>(bias.constant.data()), bias.type.shape.elements(), conv->weight);
   conv->epilogue = find_epilogue(planning, n, false);
   const std::int64_t row_bytes = conv->window.k() * 4 + (conv->epilogue.chain ? conv->weight.n * 4 : 0);

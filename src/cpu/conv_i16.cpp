@@ -81,7 +81,7 @@ struct ConvI16 {
 
 bool take_conv_i16(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
-  if (!is_dense_convolution(node)) return false;
+  if (node.op != "tosa.conv2d" && node.op != "tosa.conv3d") return false;
   if (planning.type(node.inputs[0]).dtype != DType::i16 || planning.type(node.inputs[1]).dtype != DType::i8) return false;
   for (std::size_t i = 1; i < 5; ++i)
     if (!planning.constant(node.inputs[i])) return false;
@@ -96,8 +96,7 @@ bool take_conv_i16(Planning& planning, std::uint32_t n) {
   conv->weight = panels_i8(*conv->kernel, columns, k);
   conv->packed.resize(conv->weight.packed_bytes());
   std::vector<std::int32_t> terms(static_cast<std::size_t>(conv->weight.padded()));
-  const Bytes weights = patch_weights(planning.graph, node);
-  pack_i8(conv->weight, reinterpret_cast<const std::int8_t*>(weights.data()), k, 1, nullptr, 0, 0, 0,
+  pack_i8(conv->weight, reinterpret_cast<const std::int8_t*>(weight.constant.data()), k, 1, nullptr, 0, 0, 0,
           conv->packed.data(), terms.data());
   auto* packed = reinterpret_cast<std::int16_t*>(conv->packed.data());
   // Padding columns and products meet no input that matters: A's padding is not zeroed, B's must stay zero.

@@ -88,7 +88,7 @@ std::int32_t scalar(const Graph& graph, ValueId value) {
 
 bool take_conv_i8(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
-  if (!is_dense_convolution(node)) return false;
+  if (node.op != "tosa.conv2d" && node.op != "tosa.conv3d") return false;
   const DType weight_type = planning.type(node.inputs[1]).dtype;
   if (planning.type(node.inputs[0]).dtype != DType::i8 || (weight_type != DType::i8 && weight_type != DType::i4)) return false;
   for (std::size_t i = 1; i < 5; ++i)
@@ -106,8 +106,7 @@ bool take_conv_i8(Planning& planning, std::uint32_t n) {
   conv->column_term.resize(static_cast<std::size_t>(conv->weight.padded()));
   conv->weight.data = conv->packed.data();
   conv->weight.column_term = conv->column_term.data();
-  const Bytes weights = patch_weights(planning.graph, node);
-  pack_i8(conv->weight, reinterpret_cast<const std::int8_t*>(weights.data()), k, 1,
+  pack_i8(conv->weight, reinterpret_cast<const std::int8_t*>(weight.constant.data()), k, 1,
           reinterpret_cast<const std::int32_t*>(bias.constant.data()), bias.type.shape.elements(), conv->input_zp,
           conv->weight_zp, conv->packed.data(), conv->column_term.data());
   conv->epilogue = find_epilogue(planning, n, true);

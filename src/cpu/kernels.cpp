@@ -7,7 +7,6 @@
 #include "cpu/layout.h"
 #include "cpu/matmul.h"
 #include "cpu/reduce.h"
-#include "cpu/resize.h"
 #include "cpu/step.h"
 
 namespace tosaic::cpu {
@@ -24,7 +23,6 @@ std::span<const KernelRow> kernel_rows() {
       {.name = "reduction", .take = take_reduction},
       {.name = "layout", .take = take_layout},
       {.name = "gather", .take = take_gather},
-      {.name = "resize", .take = take_resize},
       {.name = "chain", .backward = true, .take = take_chain},
       {.name = "reference", .take = take_reference},
   };

@@ -119,33 +119,6 @@ TEST(Layout, ConcatInPlace) {
   expect_as_interpreted(net, {1e-6, 1e-6});
 }
 
-TEST(Layout, Resize) {
-  for (std::uint32_t seed = 0; seed < 60; ++seed) {
-    Net net(seed);
-    const DType type = std::vector{DType::i8, DType::i16, DType::f32}[seed % 3];
-    const bool linear = seed % 2;
-    Ints scale, offset, border, size;
-    for (int d = 0; d < 2; ++d) {
-      const std::int64_t numerator = net.integer(1, 6), denominator = net.integer(1, 5), in = net.integer(1, 9);
-      const std::int64_t first = net.integer(-numerator + 1, numerator);
-      scale.insert(scale.end(), {numerator, denominator});
-      offset.push_back(first);
-      // (in - 1) * n - offset + border is a multiple of d, and not negative.
-      std::int64_t last = -numerator + 1;
-      while (last < numerator && ((in - 1) * numerator - first + last < 0 || ((in - 1) * numerator - first + last) % denominator)) ++last;
-      border.push_back(last);
-      size.push_back(last < numerator ? in : 0);
-    }
-    if (size[0] == 0 || size[1] == 0) continue;
-    const ValueId x = net.input(type, {2, size[0], size[1], net.integer(1, 20)}, -100, 100);
-    const DType out = !linear || type == DType::f32 ? type : type == DType::i8 ? DType::i32 : DType::i48;
-    net.output(net.node("resize", {x, net.shape(scale), net.shape(offset), net.shape(border)},
-                        {{"mode", std::string(linear ? "bilinear" : "nearest")}}, out));
-    expect_as_interpreted(net, {1e-5, 1e-5}, fmt::format("resize seed {}", seed), "resize");
-    if (::testing::Test::HasFailure()) return;
-  }
-}
-
 TEST(Layout, Gather) {
   Net net;
   for (DType type : {DType::i8, DType::i16, DType::f32})
