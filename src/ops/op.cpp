@@ -74,8 +74,8 @@ Val Call::tensor(std::string_view name) const {
   auto v = optional_tensor(name);
   if (!v) builder_.refuse("aten.missing-tensor", fmt::format("{} of {} is missing", quoted(name), schema_.full_name()));
   if (v->shape().elements() == 0)
-    builder_.refuse("aten.empty-tensor", fmt::format("{} of {} has shape {}: TOSA has no tensors without elements",
-                                                     quoted(name), schema_.full_name(), to_string(v->shape())));
+    builder_.refuse("aten.empty-tensor", fmt::format("{} of {} has shape {}: TOSA has no tensors without elements", quoted(name),
+                                                     schema_.full_name(), to_string(v->shape())));
   return *v;
 }
 
@@ -92,8 +92,7 @@ std::vector<std::optional<Val>> Call::tensors(std::string_view name) const {
       for (std::size_t i = first; a.type == "Tensor[]" && i < last; ++i)
         if (!operands_[i])
           builder_.refuse("aten.missing-tensor", fmt::format("{} of {} holds None", quoted(name), schema_.full_name()));
-      return {operands_.begin() + static_cast<std::ptrdiff_t>(first),
-              operands_.begin() + static_cast<std::ptrdiff_t>(last)};
+      return {operands_.begin() + static_cast<std::ptrdiff_t>(first), operands_.begin() + static_cast<std::ptrdiff_t>(last)};
     }
     next += count;
   }
@@ -104,8 +103,9 @@ const Attr& Call::attr(std::string_view name) const {
   static const Attr none;
   if (const Attr* a = attrs_.find(name)) {
     if (const auto* s = std::get_if<SymbolicArgument>(a))
-      builder_.refuse("aten.symbolic-argument", fmt::format("{} of {} is the symbolic size {}, known only at run time",
-                                                            quoted(name), schema_.full_name(), s->name));
+      builder_.refuse("aten.symbolic-argument",
+                      fmt::format("{} of {} is the symbolic size {}, known only at run time", quoted(name),
+                                  schema_.full_name(), s->name));
     return *a;
   }
   const SchemaArgument* argument = schema_.argument(name);
@@ -146,8 +146,7 @@ bool Call::flag(std::string_view name) const {
   const Attr& a = attr(name);
   if (const auto* b = std::get_if<bool>(&a)) return *b;
   if (const auto* i = std::get_if<std::int64_t>(&a)) return *i != 0;
-  builder_.refuse("aten.argument-type",
-                  fmt::format("{} of {} must be True or False", quoted(name), schema_.full_name()));
+  builder_.refuse("aten.argument-type", fmt::format("{} of {} must be True or False", quoted(name), schema_.full_name()));
 }
 
 std::vector<std::int64_t> Call::ints(std::string_view name) const {
@@ -158,11 +157,10 @@ std::vector<std::int64_t> Call::ints(std::string_view name) const {
   if (const auto* list = std::get_if<std::vector<std::string>>(&a)) {
     std::string symbols;
     for (const auto& s : *list) symbols += (symbols.empty() ? "" : ", ") + s;
-    builder_.refuse("aten.symbolic-argument", fmt::format("{} of {} is [{}], known only at run time", quoted(name),
-                                                          schema_.full_name(), symbols));
+    builder_.refuse("aten.symbolic-argument",
+                    fmt::format("{} of {} is [{}], known only at run time", quoted(name), schema_.full_name(), symbols));
   }
-  builder_.refuse("aten.argument-type",
-                  fmt::format("{} of {} must be a list of integers", quoted(name), schema_.full_name()));
+  builder_.refuse("aten.argument-type", fmt::format("{} of {} must be a list of integers", quoted(name), schema_.full_name()));
 }
 
 std::vector<double> Call::numbers(std::string_view name) const {

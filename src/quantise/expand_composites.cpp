@@ -54,10 +54,8 @@ Status expand_composites(Graph& graph, std::vector<char>& inner) {
     std::vector<Node> old = std::move(graph.nodes);
     graph.nodes.clear();
     for (Node& node : old) {
-      if (is_composite(node) && expand(graph, node, inner))
-        any = true;
-      else
-        graph.nodes.push_back(std::move(node));
+      if (is_composite(node) && expand(graph, node, inner)) any = true;
+      else graph.nodes.push_back(std::move(node));
     }
     if (!any) return {};
   }

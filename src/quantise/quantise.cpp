@@ -48,7 +48,9 @@ bool clamps(const Node& node) {
   operands[0] = Val(&builder, x);
   try {
     lower_call(builder, node.op, std::move(operands), node.attrs, {});
-  } catch (const Refusal&) { return false; }
+  } catch (const Refusal&) {
+    return false;
+  }
   return scratch.nodes.size() == 1 && scratch.nodes[0].op == "tosa.clamp";
 }
 
@@ -61,16 +63,14 @@ int weight_axis(const Node& node) {
 }
 
 Plan plan_groups(const Graph& graph) {
-  Plan plan{std::vector<char>(graph.values.size(), 0), std::vector<char>(graph.values.size(), 0),
-            Groups(graph.values.size())};
+  Plan plan{std::vector<char>(graph.values.size(), 0), std::vector<char>(graph.values.size(), 0), Groups(graph.values.size())};
   auto read_by = consumers(graph);
   std::vector<char> is_output(graph.values.size(), 0);
   for (ValueId v : graph.outputs) is_output[v] = 1;
   for (const Node& node : graph.nodes) {
     FoundOp found = find_aten(node.op);
     if (!found.op || found.op->rule == Rule::float_only || found.op->rule == Rule::inside) continue;
-    bool any_real =
-        std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v != no_value && real(graph[v]); });
+    bool any_real = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v != no_value && real(graph[v]); });
     if (!any_real) continue;
     // Codes can be computed only where every computed float operand has codes.
     for (ValueId v : node.inputs)
@@ -101,14 +101,12 @@ Status check_samples(const Graph& graph, const std::vector<std::vector<Tensor>>&
         .hint("give --calibrate FILE.npz with one array per input, samples stacked along a new first axis");
   for (std::size_t s = 0; s < samples.size(); ++s) {
     if (samples[s].size() != graph.inputs.size())
-      return error("calibrate.sample-count", fmt::format("sample {} has {} tensors, the model has {} inputs", s,
-                                                         samples[s].size(), graph.inputs.size()));
+      return error("calibrate.sample-count", fmt::format("sample {} has {} tensors, the model has {} inputs", s, samples[s].size(), graph.inputs.size()));
     for (std::size_t i = 0; i < samples[s].size(); ++i) {
       const TensorType &given = samples[s][i].type, &wanted = graph[graph.inputs[i]].type;
       if (given.dtype != wanted.dtype || given.shape.dims() != wanted.shape.dims())
-        return error("calibrate.sample-type",
-                     fmt::format("sample {} for input '{}' is {}, the model takes {}", s, graph[graph.inputs[i]].name,
-                                 to_string(given), to_string(wanted)));
+        return error("calibrate.sample-type", fmt::format("sample {} for input '{}' is {}, the model takes {}", s, graph[graph.inputs[i]].name,
+                                                          to_string(given), to_string(wanted)));
     }
   }
   return {};
@@ -225,8 +223,7 @@ void quantise_weights(Graph& graph, const Plan& plan, bool per_channel) {
 
 }  // namespace
 
-Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samples, const QuantiseOptions& options,
-                       const Sink&) {
+Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samples, const QuantiseOptions& options, const Sink&) {
   TOSAIC_CHECK(check_samples(graph, samples));
   std::vector<char> inner;
   TOSAIC_CHECK(expand_composites(graph, inner));

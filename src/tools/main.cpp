@@ -12,10 +12,8 @@ bool Tool::colour() const { return ::isatty(STDERR_FILENO) != 0; }
 
 MessageSink Tool::sink() const {
   return [this](const Message& m) {
-    if (json)
-      fmt::print(stderr, "{}\n", m.json);
-    else
-      fmt::print(stderr, "{}", colour() ? m.coloured : m.text);
+    if (json) fmt::print(stderr, "{}\n", m.json);
+    else fmt::print(stderr, "{}", colour() ? m.coloured : m.text);
   };
 }
 
@@ -32,9 +30,7 @@ std::string human_bytes(std::size_t bytes) {
 
 std::string json_text(const std::string& text) { return json_quote(text); }
 
-void add_json(CLI::App& command, Tool& tool) {
-  command.add_flag("--json", tool.json, "print JSON on stdout, messages as JSON lines on stderr");
-}
+void add_json(CLI::App& command, Tool& tool) { command.add_flag("--json", tool.json, "print JSON on stdout, messages as JSON lines on stderr"); }
 
 }  // namespace tosaic::tools
 

@@ -13,9 +13,9 @@ namespace tosaic::tools {
 struct Tool {
   bool json = false;
   int exit_code = 0;
-  bool colour() const;                // stderr is a terminal
-  MessageSink sink() const;           // notes and warnings go to stderr
-  void fail(const Message& message);  // prints it and sets the exit code
+  bool colour() const;                 // stderr is a terminal
+  MessageSink sink() const;            // notes and warnings go to stderr
+  void fail(const Message& message);   // prints it and sets the exit code
 };
 
 void add_compile(CLI::App& app, Tool& tool);
