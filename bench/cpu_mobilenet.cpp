@@ -24,7 +24,9 @@ class MobileNet {
     ValueId x = graph.add_value("image", TensorType{quantised ? DType::i8 : DType::f32, Shape{1, 224, 224, 3}});
     graph.inputs = {x};
     x = convolution(x, 32, 3, 2, true);
-    struct Stage { std::int64_t expand, channels, count, stride; };
+    struct Stage {
+      std::int64_t expand, channels, count, stride;
+    };
     for (const Stage& s : {Stage{1, 16, 1, 1}, Stage{6, 24, 2, 2}, Stage{6, 32, 3, 2}, Stage{6, 64, 4, 2},
                            Stage{6, 96, 3, 1}, Stage{6, 160, 3, 2}, Stage{6, 320, 1, 1}})
       for (std::int64_t i = 0; i < s.count; ++i) x = bottleneck(x, s.expand, s.channels, i ? 1 : s.stride);
@@ -43,7 +45,8 @@ class MobileNet {
   }
   ValueId numbers(DType dtype, Shape shape, const std::vector<double>& values) {
     Bytes data = constant_bytes(dtype, std::span<const double>(values));
-    return graph.add_value("c" + std::to_string(graph.values.size()), TensorType{dtype, std::move(shape)}, std::move(data));
+    return graph.add_value("c" + std::to_string(graph.values.size()), TensorType{dtype, std::move(shape)},
+                           std::move(data));
   }
   ValueId constant(DType dtype, double x) { return numbers(dtype, {1}, {x}); }
   ValueId filled(DType dtype, Shape shape, double lowest, double highest) {
@@ -67,35 +70,47 @@ class MobileNet {
       shift.push_back(31 - exponent);
     }
     const Shape one{channels};
-    return node("rescale", {x, numbers(DType::i32, one, multiplier), numbers(DType::i8, one, shift), constant(from, zp_in), constant(to, zp_out)},
-                {{"scale32", true}, {"rounding_mode", std::string("single_round")}, {"per_channel", channels > 1},
-                 {"input_unsigned", false}, {"output_unsigned", false}},
+    return node("rescale",
+                {x, numbers(DType::i32, one, multiplier), numbers(DType::i8, one, shift), constant(from, zp_in),
+                 constant(to, zp_out)},
+                {{"scale32", true},
+                 {"rounding_mode", std::string("single_round")},
+                 {"per_channel", channels > 1},
+                 {"input_unsigned", false},
+                 {"output_unsigned", false}},
                 to, graph[x].type.shape);
   }
   // After the sums: to codes, and ReLU6.
   ValueId finish(ValueId x, std::int64_t fan_in, bool relu6) {
     const Shape shape = graph[x].type.shape;
-    if (quantised_) x = rescale(x, DType::i8, 0.02 / std::sqrt(static_cast<double>(fan_in)), shape[3], 0, relu6 ? -128 : 3);
+    if (quantised_)
+      x = rescale(x, DType::i8, 0.02 / std::sqrt(static_cast<double>(fan_in)), shape[3], 0, relu6 ? -128 : 3);
     if (!relu6) return x;
     Attrs clamp{{"nan_mode", std::string("propagate")}};
-    if (quantised_) clamp.set("min_val", std::int64_t{-128}), clamp.set("max_val", std::int64_t{120});
-    else clamp.set("min_val", 0.0), clamp.set("max_val", 6.0);
+    if (quantised_)
+      clamp.set("min_val", std::int64_t{-128}), clamp.set("max_val", std::int64_t{120});
+    else
+      clamp.set("min_val", 0.0), clamp.set("max_val", 6.0);
     return node("clamp", {x}, clamp, graph[x].type.dtype, shape);
   }
   Attrs window(std::int64_t kernel, std::int64_t stride) const {
     // PyTorch pads by 1 on all sides; where the stride leaves the last line over, TOSA wants it gone.
     const std::int64_t before = kernel == 3 ? 1 : 0, after = kernel == 3 && stride == 1 ? 1 : 0;
-    return {{"pad", Ints{before, after, before, after}}, {"stride", Ints{stride, stride}}, {"dilation", Ints{1, 1}},
-            {"acc_type", quantised_ ? DType::i32 : DType::f32}, {"local_bound", false}};
+    return {{"pad", Ints{before, after, before, after}},
+            {"stride", Ints{stride, stride}},
+            {"dilation", Ints{1, 1}},
+            {"acc_type", quantised_ ? DType::i32 : DType::f32},
+            {"local_bound", false}};
   }
   ValueId convolution(ValueId x, std::int64_t channels, std::int64_t kernel, std::int64_t stride, bool relu6) {
     const Shape in = graph[x].type.shape;
     const std::int64_t fan_in = kernel * kernel * in[3];
     const DType type = quantised_ ? DType::i8 : DType::f32, sums = quantised_ ? DType::i32 : DType::f32;
     const double range = quantised_ ? 127 : std::sqrt(6.0 / static_cast<double>(fan_in));
-    const ValueId y = node("conv2d", {x, filled(type, {channels, kernel, kernel, in[3]}, -range, range),
-                                      filled(sums, {channels}, quantised_ ? -1000 : -0.1, quantised_ ? 1000 : 0.1),
-                                      constant(type, quantised_ ? -5 : 0), constant(type, 0)},
+    const ValueId y = node("conv2d",
+                           {x, filled(type, {channels, kernel, kernel, in[3]}, -range, range),
+                            filled(sums, {channels}, quantised_ ? -1000 : -0.1, quantised_ ? 1000 : 0.1),
+                            constant(type, quantised_ ? -5 : 0), constant(type, 0)},
                            window(kernel, stride), sums, Shape{1, in[1] / stride, in[2] / stride, channels});
     return finish(y, fan_in, relu6);
   }
@@ -103,9 +118,10 @@ class MobileNet {
     const Shape in = graph[x].type.shape;
     const DType type = quantised_ ? DType::i8 : DType::f32, sums = quantised_ ? DType::i32 : DType::f32;
     const double range = quantised_ ? 127 : 0.8;
-    const ValueId y = node("depthwise_conv2d", {x, filled(type, {3, 3, in[3], 1}, -range, range),
-                                                filled(sums, {in[3]}, quantised_ ? -1000 : -0.1, quantised_ ? 1000 : 0.1),
-                                                constant(type, quantised_ ? -128 : 0), constant(type, 0)},
+    const ValueId y = node("depthwise_conv2d",
+                           {x, filled(type, {3, 3, in[3], 1}, -range, range),
+                            filled(sums, {in[3]}, quantised_ ? -1000 : -0.1, quantised_ ? 1000 : 0.1),
+                            constant(type, quantised_ ? -128 : 0), constant(type, 0)},
                            window(3, stride), sums, Shape{1, in[1] / stride, in[2] / stride, in[3]});
     return finish(y, 9, true);
   }
@@ -116,14 +132,18 @@ class MobileNet {
     if (stride != 1 || in != channels) return y;
     const Shape shape = graph[x].type.shape;
     if (!quantised_) return node("add", {x, y}, {}, DType::f32, shape);
-    const ValueId sum = node("add", {rescale(x, DType::i32, 1 << 19, 1, 3, 0), rescale(y, DType::i32, 1 << 18, 1, 3, 0)}, {}, DType::i32, shape);
+    const ValueId sum =
+        node("add", {rescale(x, DType::i32, 1 << 19, 1, 3, 0), rescale(y, DType::i32, 1 << 18, 1, 3, 0)}, {},
+             DType::i32, shape);
     return rescale(sum, DType::i8, 1.0 / (1 << 20), 1, 0, 3);
   }
   ValueId average(ValueId x) {
     const Shape in = graph[x].type.shape;
     const DType type = graph[x].type.dtype;
     return node("avg_pool2d", {x, constant(type, quantised_ ? -128 : 0), constant(type, quantised_ ? -128 : 0)},
-                {{"kernel", Ints{in[1], in[2]}}, {"stride", Ints{1, 1}}, {"pad", Ints{0, 0, 0, 0}},
+                {{"kernel", Ints{in[1], in[2]}},
+                 {"stride", Ints{1, 1}},
+                 {"pad", Ints{0, 0, 0, 0}},
                  {"acc_type", quantised_ ? DType::i32 : DType::f32}},
                 type, Shape{1, 1, 1, in[3]});
   }
@@ -174,10 +194,13 @@ int main(int argc, char** argv) {
   int runs = 200;
   bool steps = false;
   for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]) == "--steps") steps = true;
-    else runs = std::max(1, std::atoi(argv[i]));
+    if (std::string_view(argv[i]) == "--steps")
+      steps = true;
+    else
+      runs = std::max(1, std::atoi(argv[i]));
   }
-  fmt::print("{:5} {:>7} {:>8} {:>8} {:>10} {:>10}   kernels\n", "", "threads", "best ms", "mean ms", "arena", "compile ms");
+  fmt::print("{:5} {:>7} {:>8} {:>8} {:>10} {:>10}   kernels\n", "", "threads", "best ms", "mean ms", "arena",
+             "compile ms");
   for (bool quantised : {false, true})
     for (int threads : {1, 2}) measure(quantised, threads, runs, steps);
 }

@@ -17,35 +17,45 @@ std::string place_text(const LocRef& loc) {
 }
 
 // One line that says why, for tables: the message, and what the node would have lowered to.
-std::string one_line(const Diagnostic& reason) {
-  return reason.notes.empty() ? reason.message : reason.notes.front();
-}
+std::string one_line(const Diagnostic& reason) { return reason.notes.empty() ? reason.message : reason.notes.front(); }
 
 std::string hash_text(const Bytes& bytes) { return fmt::format("{:016x}", hash_of(bytes)); }
 
-std::string manifest(const CompileRequest& request, const Compiled& compiled, const CompileOutcome& outcome, const Bytes& model) {
+std::string manifest(const CompileRequest& request, const Compiled& compiled, const CompileOutcome& outcome,
+                     const Bytes& model) {
   std::string out = "{\n";
   out += fmt::format("  \"tosaic\": {},\n", json_quote(version()));
-  out += fmt::format("  \"model\": {{\"file\": {}, \"bytes\": {}, \"xxh3\": \"{}\"}},\n",
-                     json_quote(std::filesystem::path(request.model).filename().string()), model.size(), hash_text(model));
-  out += fmt::format("  \"target\": {{\"name\": {}, \"tosa\": {}}},\n", json_quote(request.target), json_quote(compiled.target.spec.text()));
-  out += fmt::format("  \"options\": {{\"quantise\": \"{}\", \"observer\": \"{}\", \"weights\": \"{}\", \"io\": \"{}\", \"samples\": {}}},\n",
-                     request.quantise == Quantise::int16x8 ? "int16x8" : request.quantise == Quantise::int8 ? "int8" : "automatic",
-                     request.minmax_observer ? "minmax" : "histogram", request.per_tensor_weights ? "per-tensor" : "per-channel",
-                     request.quantised_io ? "quantised" : "as-written", outcome.samples);
-  out += fmt::format("  \"program\": {{\"bytes\": {}, \"xxh3\": \"{}\"}},\n", compiled.program.size(), hash_text(compiled.program));
+  out +=
+      fmt::format("  \"model\": {{\"file\": {}, \"bytes\": {}, \"xxh3\": \"{}\"}},\n",
+                  json_quote(std::filesystem::path(request.model).filename().string()), model.size(), hash_text(model));
+  out += fmt::format("  \"target\": {{\"name\": {}, \"tosa\": {}}},\n", json_quote(request.target),
+                     json_quote(compiled.target.spec.text()));
+  out += fmt::format(
+      "  \"options\": {{\"quantise\": \"{}\", \"observer\": \"{}\", \"weights\": \"{}\", \"io\": \"{}\", \"samples\": "
+      "{}}},\n",
+      request.quantise == Quantise::int16x8 ? "int16x8"
+      : request.quantise == Quantise::int8  ? "int8"
+                                            : "automatic",
+      request.minmax_observer ? "minmax" : "histogram", request.per_tensor_weights ? "per-tensor" : "per-channel",
+      request.quantised_io ? "quantised" : "as-written", outcome.samples);
+  out += fmt::format("  \"program\": {{\"bytes\": {}, \"xxh3\": \"{}\"}},\n", compiled.program.size(),
+                     hash_text(compiled.program));
   out += "  \"delegates\": [";
   for (std::size_t i = 0; i < compiled.payloads.size(); ++i)
-    out += fmt::format("{}{{\"id\": {}, \"bytes\": {}, \"operators\": {}, \"xxh3\": \"{}\"}}", i ? ", " : "", json_quote(compiled.target.delegate_id),
-                       compiled.payloads[i].size(), compiled.lowered[i].nodes.size(), hash_text(compiled.payloads[i]));
+    out += fmt::format("{}{{\"id\": {}, \"bytes\": {}, \"operators\": {}, \"xxh3\": \"{}\"}}", i ? ", " : "",
+                       json_quote(compiled.target.delegate_id), compiled.payloads[i].size(),
+                       compiled.lowered[i].nodes.size(), hash_text(compiled.payloads[i]));
   out += "],\n  \"stages\": {";
   for (std::size_t i = 0; i < outcome.stage_seconds.size(); ++i)
-    out += fmt::format("{}{}: {:.6f}", i ? ", " : "", json_quote(outcome.stage_seconds[i].first), outcome.stage_seconds[i].second);
+    out += fmt::format("{}{}: {:.6f}", i ? ", " : "", json_quote(outcome.stage_seconds[i].first),
+                       outcome.stage_seconds[i].second);
   out += "},\n  \"nodes\": [\n";
   for (std::size_t i = 0; i < outcome.nodes.size(); ++i) {
     const NodePlacement& n = outcome.nodes[i];
-    out += fmt::format("    {{\"name\": {}, \"op\": {}, \"place\": {}, \"delegate\": {}", json_quote(n.name), json_quote(n.op), json_quote(n.place), n.delegate);
-    if (n.delegate < 0) out += fmt::format(", \"code\": {}, \"reason\": {}", json_quote(n.reason_code), json_quote(n.reason));
+    out += fmt::format("    {{\"name\": {}, \"op\": {}, \"place\": {}, \"delegate\": {}", json_quote(n.name),
+                       json_quote(n.op), json_quote(n.place), n.delegate);
+    if (n.delegate < 0)
+      out += fmt::format(", \"code\": {}, \"reason\": {}", json_quote(n.reason_code), json_quote(n.reason));
     out += i + 1 < outcome.nodes.size() ? "},\n" : "}\n";
   }
   return out + "  ]\n}\n";
@@ -65,6 +75,8 @@ void describe(const Compiled& compiled, CompileOutcome& outcome) {
       row.reason_code = placement.reason.code;
       row.reason = one_line(placement.reason);
       row.reason_text = render(placement.reason, false);
+      row.conversion = placement.reason.code == "target.conversion";
+      outcome.conversions += row.conversion;
     } else {
       ++outcome.delegated;
     }
@@ -86,7 +98,8 @@ Status write_results(const CompileRequest& request, const Compiled& compiled, co
     TOSAIC_CHECK(write_file(request.emit_tosa, compiled.payloads[0].data(), compiled.payloads[0].size()));
   }
   if (!request.report.empty()) TOSAIC_CHECK(write_file(request.report, outcome.manifest));
-  if (!request.output.empty()) TOSAIC_CHECK(write_file(request.output, compiled.program.data(), compiled.program.size()));
+  if (!request.output.empty())
+    TOSAIC_CHECK(write_file(request.output, compiled.program.data(), compiled.program.size()));
   return {};
 }
 
@@ -96,7 +109,9 @@ Status writable(const std::string& path) {
   auto folder = std::filesystem::path(path).parent_path();
   std::error_code failure;
   if (!folder.empty() && !std::filesystem::is_directory(folder, failure))
-    return error("file.unwritable", fmt::format("cannot write {}: the folder {} does not exist", path, folder.string())).at({path, 0, ""}).hint("create it first");
+    return error("file.unwritable", fmt::format("cannot write {}: the folder {} does not exist", path, folder.string()))
+        .at({path, 0, ""})
+        .hint("create it first");
   return {};
 }
 
@@ -147,7 +162,10 @@ std::vector<TargetInfo> targets() {
 std::vector<OperatorInfo> operators() {
   std::vector<OperatorInfo> list;
   for (const NamedAtenOp& named : all_aten())
-    list.push_back({std::string(named.file), {named.op.schemas.begin(), named.op.schemas.end()}, std::string(named.op.summary), std::string(name_of(named.op.rule))});
+    list.push_back({std::string(named.file),
+                    {named.op.schemas.begin(), named.op.schemas.end()},
+                    std::string(named.op.summary),
+                    std::string(name_of(named.op.rule))});
   return list;
 }
 

@@ -59,11 +59,13 @@ Samples invented_samples(const Graph& graph) {
   return {sample};
 }
 
-Result<Samples> samples_for(const CompileOptions& options, const Graph& graph, const Samples& stored, const Sink& sink) {
+Result<Samples> samples_for(const CompileOptions& options, const Graph& graph, const Samples& stored,
+                            const Sink& sink) {
   if (!options.calibrate.empty()) return read_samples(options.calibrate, graph);
   if (!stored.empty()) {
-    auto note = warning("calibrate.stored-samples", fmt::format("calibrating with the {} sample input{} stored in the model", stored.size(),
-                                                                stored.size() == 1 ? "" : "s"));
+    auto note =
+        warning("calibrate.stored-samples", fmt::format("calibrating with the {} sample input{} stored in the model",
+                                                        stored.size(), stored.size() == 1 ? "" : "s"));
     note.severity = Severity::note;
     note.help = "give --calibrate FILE.npz with typical inputs for better accuracy";
     if (sink && !options.invent_samples) sink(note);
@@ -96,14 +98,16 @@ Result<Compiled> compile_model(const CompileOptions& options, const Sink& sink) 
 
   TOSAIC_TRY(ExportedProgram program, read_pt2(options.model, sink));
   if (program.methods.size() != 1)
-    return error("model.methods", fmt::format("the archive holds {} models, one is expected", program.methods.size())).at({options.model, 0, ""});
+    return error("model.methods", fmt::format("the archive holds {} models, one is expected", program.methods.size()))
+        .at({options.model, 0, ""});
   Method& method = program.methods[0];
   TOSAIC_CHECK(story.end("read", method.graph));
 
   // Integer scales mean something to integer targets only; others keep PT2E's conversions as arithmetic.
   const bool integer = target.integer() || options.quantise_always;
   std::vector<std::string> narrowed;
-  TOSAIC_TRY(Graph graph, normalise(std::move(method.graph), {.fold_quantisation = integer, .narrowed = &narrowed}, sink));
+  TOSAIC_TRY(Graph graph,
+             normalise(std::move(method.graph), {.fold_quantisation = integer, .narrowed = &narrowed}, sink));
   TOSAIC_CHECK(story.end("normalise", graph));
 
   if (integer) {
@@ -146,7 +150,8 @@ Result<Compiled> compile_model(const CompileOptions& options, const Sink& sink) 
   TOSAIC_CHECK(story.end("emit"));
 
   if (options.pack) {
-    TOSAIC_TRY(result.program, pack(result.partition.outer, result.payloads, target.delegate_id, program.input_spec, program.output_spec));
+    TOSAIC_TRY(result.program, pack(result.partition.outer, result.payloads, target.delegate_id, program.input_spec,
+                                    program.output_spec));
     TOSAIC_CHECK(story.end("pack"));
   }
   return result;

@@ -19,18 +19,18 @@ struct CompileOptions {
   bool quantise_always = false;  // also for targets that would take floats
   QuantiseOptions quantise;
   bool quantised_io = false, require_full_delegation = false;
-  bool pack = true;            // false: stop after tidy
-  bool invent_samples = false; // random calibration samples where none are given (for `explain`)
+  bool pack = true;             // false: stop after tidy
+  bool invent_samples = false;  // random calibration samples where none are given (for `explain`)
   std::vector<std::string> print_after;
 };
 
 struct Compiled {
   Target target;
-  Graph quantised;                 // the ATen graph that was partitioned
+  Graph quantised;  // the ATen graph that was partitioned
   Partition partition;
-  std::vector<Graph> lowered;      // one TOSA graph per region
-  std::vector<Bytes> payloads;     // one artifact per region
-  Bytes program;                   // .pte
+  std::vector<Graph> lowered;   // one TOSA graph per region
+  std::vector<Bytes> payloads;  // one artifact per region
+  Bytes program;                // .pte
   std::size_t samples = 0;
   std::string printed;
   std::vector<std::pair<std::string, double>> stage_seconds;

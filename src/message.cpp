@@ -5,7 +5,9 @@ namespace tosaic {
 
 Message to_message(const Diagnostic& d) {
   Message m;
-  m.level = d.severity == Severity::error ? Message::Level::error : d.severity == Severity::warning ? Message::Level::warning : Message::Level::note;
+  m.level = d.severity == Severity::error     ? Message::Level::error
+            : d.severity == Severity::warning ? Message::Level::warning
+                                              : Message::Level::note;
   m.code = d.code;
   m.text = render(d, false);
   m.coloured = render(d, true);

@@ -54,7 +54,8 @@ Result<Runnable> load_tosa(const Bytes& file, const RunRequest& request) {
 
 Result<Runnable> load_pt2(const Bytes& file, const RunRequest& request, const Sink& sink) {
   TOSAIC_TRY(ExportedProgram program, read_pt2(file, request.program, sink));
-  if (program.methods.size() != 1) return error("model.methods", "the archive holds several models, one is expected").at({request.program, 0, ""});
+  if (program.methods.size() != 1)
+    return error("model.methods", "the archive holds several models, one is expected").at({request.program, 0, ""});
   TOSAIC_TRY(Graph graph, normalise(std::move(program.methods[0].graph), {.fold_quantisation = false}, sink));
   TOSAIC_TRY(Lowered lowered, lower(graph));
   tidy(lowered.graph);
@@ -83,27 +84,33 @@ Result<Runnable> load(const RunRequest& request, const Sink& sink) {
   if (head.size() >= 8 && head.substr(4, 4) == "TOSA") return load_tosa(file, request);
   if (head.size() >= 8 && head.substr(4, 2) == "ET") return load_pte(file, request);
   if (head.starts_with("PK")) return load_pt2(file, request, sink);
-  return error("run.unknown-format", request.program + " is neither a .pte, a .tosa nor a .pt2").at({request.program, 0, ""});
+  return error("run.unknown-format", request.program + " is neither a .pte, a .tosa nor a .pt2")
+      .at({request.program, 0, ""});
 }
 
 Result<std::vector<Tensor>> inputs_for(const Runnable& program, const RunRequest& request) {
   std::vector<Tensor> inputs;
   if (request.inputs.empty()) {
     if (!program.default_inputs.empty()) return program.default_inputs;
-    for (const TensorType& type : program.inputs) inputs.push_back({type, Bytes::of(std::vector<std::byte>(type.storage_bytes()))});
+    for (const TensorType& type : program.inputs)
+      inputs.push_back({type, Bytes::of(std::vector<std::byte>(type.storage_bytes()))});
     return inputs;
   }
   if (request.inputs.size() != program.inputs.size())
-    return error("run.input-count", fmt::format("{} inputs are given, {} takes {}", request.inputs.size(), request.program, program.inputs.size()))
+    return error("run.input-count", fmt::format("{} inputs are given, {} takes {}", request.inputs.size(),
+                                                request.program, program.inputs.size()))
         .hint("give --input FILE.npy once per input, in order; `tosaic inspect` lists them");
   for (std::size_t i = 0; i < request.inputs.size(); ++i) {
     TOSAIC_TRY(Bytes file, map_file(request.inputs[i]));
     TOSAIC_TRY(Tensor tensor, npy::read(file, request.inputs[i]));
     const TensorType& wanted = program.inputs[i];
     // NumPy has no 4-bit and 48-bit integers: int8 and int64 hold them.
-    const bool same = tensor.type.dtype == wanted.dtype || (storage_size(tensor.type.dtype) == storage_size(wanted.dtype) && is_integer(tensor.type.dtype) && is_integer(wanted.dtype) && (wanted.dtype == DType::i4 || wanted.dtype == DType::i48));
+    const bool same = tensor.type.dtype == wanted.dtype ||
+                      (storage_size(tensor.type.dtype) == storage_size(wanted.dtype) && is_integer(tensor.type.dtype) &&
+                       is_integer(wanted.dtype) && (wanted.dtype == DType::i4 || wanted.dtype == DType::i48));
     if (!same || tensor.type.shape.dims() != wanted.shape.dims())
-      return error("run.input-type", fmt::format("input {} is {}, the program takes {}", i, to_string(tensor.type), to_string(wanted.with(std::optional<Scales>{}))))
+      return error("run.input-type", fmt::format("input {} is {}, the program takes {}", i, to_string(tensor.type),
+                                                 to_string(wanted.with(std::optional<Scales>{}))))
           .at({request.inputs[i], 0, ""});
     inputs.push_back({wanted, tensor.data});
   }

@@ -22,11 +22,11 @@ namespace tosaic {
 // A diagnostic, ready to show.
 struct Message {
   enum class Level : std::uint8_t { note, warning, error } level = Level::error;
-  std::string code;      // stable: "pt2.not-a-zip"
-  std::string text;      // several lines: place, message, quoted source, notes, help
-  std::string coloured;  // the same with ANSI colours
-  std::string json;      // the same as one JSON object
-  bool internal = false; // a defect of tosaic (exit code 2), not of the input
+  std::string code;       // stable: "pt2.not-a-zip"
+  std::string text;       // several lines: place, message, quoted source, notes, help
+  std::string coloured;   // the same with ANSI colours
+  std::string json;       // the same as one JSON object
+  bool internal = false;  // a defect of tosaic (exit code 2), not of the input
 };
 using MessageSink = std::function<void(const Message&)>;
 
@@ -35,52 +35,56 @@ using MessageSink = std::function<void(const Message&)>;
 enum class Quantise : std::uint8_t { automatic, int8, int16x8 };  // automatic: int8 when the target takes integers only
 
 struct CompileRequest {
-  std::string model;                  // .pt2
-  std::string target = "tosa-int";    // a name of `targets()`
-  std::string tosa_spec;              // replaces the target's: "TOSA-1.0+INT+int16"; empty: the target's own
-  std::string calibrate;              // .npz, .npy or a folder of them; empty: the sample inputs stored in the model
+  std::string model;                // .pt2
+  std::string target = "tosa-int";  // a name of `targets()`
+  std::string tosa_spec;            // replaces the target's: "TOSA-1.0+INT+int16"; empty: the target's own
+  std::string calibrate;            // .npz, .npy or a folder of them; empty: the sample inputs stored in the model
   Quantise quantise = Quantise::automatic;
-  bool minmax_observer = false;       // else the range with the least squared error
-  bool per_tensor_weights = false;    // else one scale per output channel
-  bool quantised_io = false;          // integer inputs and outputs, no quantise/dequantise around the delegate
+  bool minmax_observer = false;     // else the range with the least squared error
+  bool per_tensor_weights = false;  // else one scale per output channel
+  bool quantised_io = false;        // integer inputs and outputs, no quantise/dequantise around the delegate
   bool require_full_delegation = false;
-  int threads = 0;                    // of calibration; 0: all cores. Never changes the result
-  std::string output;                 // .pte to write; empty: none
-  std::string emit_tosa;              // also write the first region's TOSA flatbuffer here
-  std::string report;                 // JSON manifest to write
+  int threads = 0;                       // of calibration; 0: all cores. Never changes the result
+  std::string output;                    // .pte to write; empty: none
+  std::string emit_tosa;                 // also write the first region's TOSA flatbuffer here
+  std::string report;                    // JSON manifest to write
   std::vector<std::string> print_after;  // stages whose graph goes to CompileOutcome::printed
-  bool dry_run = false;               // stop after lowering; samples are made up where none are given
+  bool dry_run = false;                  // stop after lowering; samples are made up where none are given
   std::function<void(std::size_t done, std::size_t total)> progress;  // of calibration
 };
 
 struct NodePlacement {
-  std::string name, op, place;        // node in the exported graph, "aten.relu.default", "model.py:6"
-  int delegate = -1;                  // -1: runs outside any delegate
-  std::string reason_code, reason;    // why it stays outside: one line, and the whole message
+  std::string name, op, place;      // node in the exported graph, "aten.relu.default", "model.py:6"
+  int delegate = -1;                // -1: runs outside any delegate
+  std::string reason_code, reason;  // why it stays outside: one line, and the whole message
   std::string reason_text;
+  bool conversion = false;  // between float and integer tensors at a delegate's border: no node of the user's
 };
 
 struct CompileOutcome {
-  std::optional<Message> error;       // nothing was written
+  std::optional<Message> error;  // nothing was written
   std::vector<NodePlacement> nodes;
   std::size_t delegated = 0, delegates = 0;
+  std::size_t conversions = 0;  // of `nodes`
   std::vector<std::pair<std::string, double>> stage_seconds;  // in order
   std::size_t model_bytes = 0, output_bytes = 0, tosa_bytes = 0, tosa_operators = 0;
-  std::size_t samples = 0;            // used for calibration
-  std::string printed;                // text of the stages in print_after
-  std::string manifest;               // the JSON that `report` holds
+  std::size_t samples = 0;  // used for calibration
+  std::string printed;      // text of the stages in print_after
+  std::string manifest;     // the JSON that `report` holds
 };
 
 CompileOutcome compile(const CompileRequest& request, const MessageSink& sink);
 
-struct TargetInfo { std::string name, summary, tosa_spec; };
+struct TargetInfo {
+  std::string name, summary, tosa_spec;
+};
 std::vector<TargetInfo> targets();
 
 // ---- inspect
 
 struct InspectOutcome {
   std::optional<Message> error;
-  std::string text;   // for people
+  std::string text;  // for people
   std::string json;
 };
 // .pt2, .tosa, .pte, .npy, .npz, or our own graph text; told apart by content.
@@ -89,14 +93,14 @@ InspectOutcome inspect(const std::string& file);
 // ---- run
 
 struct RunRequest {
-  std::string program;                  // .pte, .tosa or .pt2 (float, on the CPU executor)
-  std::vector<std::string> inputs;      // .npy, in order; empty: zeros for a `.tosa`/.pte, stored samples for a .pt2
-  std::string output_dir;               // output_N.npy go here; empty: none written
-  std::string executor = "cpu";         // "cpu" or "interp", the reference interpreter
-  std::string method = "forward";       // of a .pte
-  bool level_8k = false;                // hold a .tosa to the limits of TOSA's level 8K
+  std::string program;              // .pte, .tosa or .pt2 (float, on the CPU executor)
+  std::vector<std::string> inputs;  // .npy, in order; empty: zeros for a `.tosa`/.pte, stored samples for a .pt2
+  std::string output_dir;           // output_N.npy go here; empty: none written
+  std::string executor = "cpu";     // "cpu" or "interp", the reference interpreter
+  std::string method = "forward";   // of a .pte
+  bool level_8k = false;            // hold a .tosa to the limits of TOSA's level 8K
   int threads = 0;
-  int repeat = 1;                       // runs, after one that warms up when more than one
+  int repeat = 1;  // runs, after one that warms up when more than one
 };
 
 struct RunOutcome {
@@ -114,7 +118,7 @@ struct OperatorInfo {
   std::string name;                  // "relu"
   std::vector<std::string> schemas;  // PyTorch's, one per overload
   std::string summary;
-  std::string rule;                  // how its integer form follows: "pointwise", "transparent", ...
+  std::string rule;  // how its integer form follows: "pointwise", "transparent", ...
 };
 std::vector<OperatorInfo> operators();  // every PyTorch operator that tosaic lowers, sorted by name
 

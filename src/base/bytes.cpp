@@ -26,7 +26,8 @@ Result<Bytes> map_file(const std::string& path) {
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
     int why = errno;
-    return error(why == ENOENT ? "file.missing" : "file.unreadable", fmt::format("cannot open {}: {}", path, std::strerror(why)))
+    return error(why == ENOENT ? "file.missing" : "file.unreadable",
+                 fmt::format("cannot open {}: {}", path, std::strerror(why)))
         .at({path, 0, ""});
   }
   struct stat info {};
@@ -57,8 +58,14 @@ Status write_file(const std::string& path, const void* data, std::size_t size) {
   if (file) {
     good = std::fwrite(data, 1, size, file) == size;
     if (!good) why = errno;
-    if (std::fclose(file) != 0 && good) { good = false; why = errno; }
-    if (good && std::rename(temporary.c_str(), path.c_str()) != 0) { good = false; why = errno; }
+    if (std::fclose(file) != 0 && good) {
+      good = false;
+      why = errno;
+    }
+    if (good && std::rename(temporary.c_str(), path.c_str()) != 0) {
+      good = false;
+      why = errno;
+    }
     if (!good) std::remove(temporary.c_str());
   }
   if (good) return {};

@@ -12,9 +12,9 @@ enum class Severity : std::uint8_t { note, warning, error };
 
 // A place in a file that a person can open: the user's Python source, or an artifact and an offset in it.
 struct Place {
-  std::string file;    // empty: no place is known
+  std::string file;       // empty: no place is known
   std::int64_t line = 0;  // 1-based; 0: none
-  std::string text;    // the source line itself, when known
+  std::string text;       // the source line itself, when known
 };
 
 struct Diagnostic {
@@ -22,14 +22,23 @@ struct Diagnostic {
   std::string code;     // stable and searchable: "pt2.not-a-zip", "target.unsupported"
   std::string message;  // one sentence, lower case, no full stop
   Place place;
-  std::string context;               // "in module self.act (GELU)"
-  std::vector<std::string> notes;    // facts: what disagrees with what
-  std::string help;                  // the way out
-  bool internal = false;             // a defect of tosaic itself (exit code 2)
+  std::string context;             // "in module self.act (GELU)"
+  std::vector<std::string> notes;  // facts: what disagrees with what
+  std::string help;                // the way out
+  bool internal = false;           // a defect of tosaic itself (exit code 2)
 
-  Diagnostic&& at(Place p) && { place = std::move(p); return std::move(*this); }
-  Diagnostic&& note(std::string n) && { notes.push_back(std::move(n)); return std::move(*this); }
-  Diagnostic&& hint(std::string h) && { help = std::move(h); return std::move(*this); }
+  Diagnostic&& at(Place p) && {
+    place = std::move(p);
+    return std::move(*this);
+  }
+  Diagnostic&& note(std::string n) && {
+    notes.push_back(std::move(n));
+    return std::move(*this);
+  }
+  Diagnostic&& hint(std::string h) && {
+    help = std::move(h);
+    return std::move(*this);
+  }
 };
 
 // error("pt2.missing-weight", "weight 'conv.bias' is not in the archive")

@@ -19,7 +19,11 @@ struct NarrowFloat {
 
   NarrowFloat() = default;
   explicit NarrowFloat(double value) : bits(encode(value)) {}
-  static NarrowFloat from_bits(Storage b) { NarrowFloat f; f.bits = b; return f; }
+  static NarrowFloat from_bits(Storage b) {
+    NarrowFloat f;
+    f.bits = b;
+    return f;
+  }
   explicit operator double() const { return decode(bits); }
   explicit operator float() const { return static_cast<float>(decode(bits)); }
 

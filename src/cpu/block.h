@@ -14,30 +14,30 @@ namespace tosaic::cpu {
 
 // Constants of one operation; each kernel reads those that its operator has.
 struct BlockConstants {
-  std::int64_t lowest = 0, highest = 0;             // CLAMP of integers, limits of RESCALE's output
-  float lowest_f32 = 0, highest_f32 = 0;            // CLAMP of floats
-  std::int32_t input_zp = 0, output_zp = 0;         // RESCALE, NEGATE
-  int shift = 0;                                    // MUL
+  std::int64_t lowest = 0, highest = 0;               // CLAMP of integers, limits of RESCALE's output
+  float lowest_f32 = 0, highest_f32 = 0;              // CLAMP of floats
+  std::int32_t input_zp = 0, output_zp = 0;           // RESCALE, NEGATE
+  int shift = 0;                                      // MUL
   std::vector<std::int32_t> multiplier, scale_shift;  // RESCALE; per channel: repeated to channels + block
   std::int64_t channels = 1;
-  const void* table = nullptr;                      // TABLE
+  const void* table = nullptr;  // TABLE
 };
 
 struct Block {
   std::int64_t count;
-  std::int64_t first;   // index of the first element in the whole tensor (which channel it is)
+  std::int64_t first;  // index of the first element in the whole tensor (which channel it is)
   const void* in[3];
-  void* out;            // overlaps no input
+  void* out;  // overlaps no input
   const BlockConstants* constants;
 };
 using BlockKernel = void (*)(const Block&);
 
 // What is asked for: the operator and the dtypes in memory form (f16 and bf16 count as f32 here).
 struct BlockKey {
-  std::string_view op;          // "add"; also "widen", "scale", "narrow": RESCALE's parts; "load", "round", "store"
+  std::string_view op;  // "add"; also "widen", "scale", "narrow": RESCALE's parts; "load", "round", "store"
   DType in, out;
-  bool ignore_nan = false;      // CLAMP, MAXIMUM, MINIMUM
-  bool rounded = false;         // ARITHMETIC_RIGHT_SHIFT
+  bool ignore_nan = false;                               // CLAMP, MAXIMUM, MINIMUM
+  bool rounded = false;                                  // ARITHMETIC_RIGHT_SHIFT
   bool input_unsigned = false, output_unsigned = false;  // RESCALE
   bool per_channel = false, double_round = false;
 };

@@ -14,7 +14,8 @@
 #define HWY_TARGET_INCLUDE "cpu/block_float.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include <hwy/contrib/math/math-inl.h>
+
+#include <hwy/contrib/math/math-inl.h>  // once per target: after foreach_target.h
 
 #include "cpu/block_loops-inl.h"
 
@@ -29,17 +30,17 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
 // ---- loops that the compiler vectorises
-#define TOSAIC_FLOAT_UNARY(Name, ...) \
-  struct Name {                       \
+#define TOSAIC_FLOAT_UNARY(Name, ...)                                                       \
+  struct Name {                                                                             \
     static HWY_INLINE float f(float a, [[maybe_unused]] const C& c) { return __VA_ARGS__; } \
   };
-#define TOSAIC_FLOAT_BINARY(Name, Out, ...) \
-  struct Name {                             \
+#define TOSAIC_FLOAT_BINARY(Name, Out, ...)                                                       \
+  struct Name {                                                                                   \
     static HWY_INLINE Out f(float a, float b, const C&) { return static_cast<Out>(__VA_ARGS__); } \
   };
 TOSAIC_FLOAT_BINARY(Add, float, a + b)
 TOSAIC_FLOAT_BINARY(Sub, float, a - b)
-TOSAIC_FLOAT_BINARY(Mul, float, a * b)
+TOSAIC_FLOAT_BINARY(Mul, float, a* b)
 TOSAIC_FLOAT_BINARY(Pow, float, std::pow(a, b))
 // Which operand survives when one is NaN (spec "Arithmetic Helpers"); both comparisons are made, no branch.
 TOSAIC_FLOAT_BINARY(MaximumPropagate, float, ((a >= b) | (a != a)) ? a : b)
@@ -65,7 +66,9 @@ struct ClampIgnore {
 };
 struct FromInteger {
   template <class T>
-  static HWY_INLINE float f(T a, const C&) { return static_cast<float>(a); }
+  static HWY_INLINE float f(T a, const C&) {
+    return static_cast<float>(a);
+  }
 };
 struct ToBool {
   static HWY_INLINE std::uint8_t f(float a, const C&) { return a != 0; }
@@ -205,7 +208,9 @@ HWY_INLINE std::uint32_t bf16_bits(float x) {  // to nearest even; NaN stays NaN
   return x != x ? 0x7fc0u : rounded;
 }
 struct LoadBF16 {
-  static HWY_INLINE float f(std::uint16_t a, const C&) { return std::bit_cast<float>(static_cast<std::uint32_t>(a) << 16); }
+  static HWY_INLINE float f(std::uint16_t a, const C&) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(a) << 16);
+  }
 };
 struct RoundBF16 {
   static HWY_INLINE float f(float a, const C&) { return std::bit_cast<float>(bf16_bits(a) << 16); }
@@ -226,8 +231,10 @@ void half(const Block& block) {
       _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
     } else {
       const __m128i h = _mm256_cvtps_ph(_mm256_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT);
-      if constexpr (part == 1) _mm256_storeu_ps(to, _mm256_cvtph_ps(h));
-      else _mm_storeu_si128(reinterpret_cast<__m128i*>(to), h);
+      if constexpr (part == 1)
+        _mm256_storeu_ps(to, _mm256_cvtph_ps(h));
+      else
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), h);
     }
   };
   std::int64_t i = 0;
@@ -263,7 +270,8 @@ BlockKernel float_kernel_here(const BlockKey& key) {
   const std::string_view op = key.op;
   if (op == "load") return key.in == f16 ? half<0> : key.in == bf16 ? map1<LoadBF16, std::uint16_t, float> : nullptr;
   if (op == "round") return key.out == f16 ? half<1> : key.out == bf16 ? map1<RoundBF16, float> : nullptr;
-  if (op == "store") return key.out == f16 ? half<2> : key.out == bf16 ? map1<StoreBF16, float, std::uint16_t> : nullptr;
+  if (op == "store")
+    return key.out == f16 ? half<2> : key.out == bf16 ? map1<StoreBF16, float, std::uint16_t> : nullptr;
   if (op == "cast") {
     if (key.out == f32) {
       if (key.in == i8) return map1<FromInteger, std::int8_t, float>;

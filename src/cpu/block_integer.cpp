@@ -23,27 +23,33 @@ using C = BlockConstants;
 template <class T>
 using U = std::make_unsigned_t<T>;
 
-#define TOSAIC_UNARY(Name, ...) \
-  struct Name {                 \
-    template <class T>          \
-    static HWY_INLINE T f(T a, [[maybe_unused]] const C& c) { return static_cast<T>(__VA_ARGS__); } \
+#define TOSAIC_UNARY(Name, ...)                               \
+  struct Name {                                               \
+    template <class T>                                        \
+    static HWY_INLINE T f(T a, [[maybe_unused]] const C& c) { \
+      return static_cast<T>(__VA_ARGS__);                     \
+    }                                                         \
   };
-#define TOSAIC_BINARY(Name, ...) \
-  struct Name {                  \
-    template <class T>           \
-    static HWY_INLINE T f(T a, T b, [[maybe_unused]] const C& c) { return static_cast<T>(__VA_ARGS__); } \
+#define TOSAIC_BINARY(Name, ...)                                   \
+  struct Name {                                                    \
+    template <class T>                                             \
+    static HWY_INLINE T f(T a, T b, [[maybe_unused]] const C& c) { \
+      return static_cast<T>(__VA_ARGS__);                          \
+    }                                                              \
   };
-#define TOSAIC_COMPARISON(Name, ...) \
-  struct Name {                      \
-    template <class T>               \
-    static HWY_INLINE std::uint8_t f(T a, T b, const C&) { return static_cast<std::uint8_t>(__VA_ARGS__); } \
+#define TOSAIC_COMPARISON(Name, ...)                       \
+  struct Name {                                            \
+    template <class T>                                     \
+    static HWY_INLINE std::uint8_t f(T a, T b, const C&) { \
+      return static_cast<std::uint8_t>(__VA_ARGS__);       \
+    }                                                      \
   };
 
 TOSAIC_BINARY(Add, static_cast<U<T>>(a) + static_cast<U<T>>(b))
 TOSAIC_BINARY(Sub, static_cast<U<T>>(a) - static_cast<U<T>>(b))
 TOSAIC_BINARY(Maximum, a >= b ? a : b)
 TOSAIC_BINARY(Minimum, a < b ? a : b)
-TOSAIC_BINARY(And, a & b)
+TOSAIC_BINARY(And, a& b)
 TOSAIC_BINARY(Or, a | b)
 TOSAIC_BINARY(Xor, a ^ b)
 // A divisor of 0 and shifts outside the width are unpredictable in TOSA: any number will do, a trap will not.
@@ -53,8 +59,8 @@ TOSAIC_BINARY(ShiftLeft, static_cast<std::uint32_t>(a) << (b & width_mask(sizeof
 TOSAIC_BINARY(ShiftRightLogical, static_cast<U<T>>(a) >> (b & width_mask(sizeof(T))))
 TOSAIC_BINARY(ShiftRight, a >> (b & width_mask(sizeof(T))))
 // Half a unit up: the last bit shifted out is added.
-TOSAIC_BINARY(ShiftRightRounded, (a >> (b & width_mask(sizeof(T)))) +
-                                     ((b > 0) & (a >> ((b - (b > 0)) & width_mask(sizeof(T))))))
+TOSAIC_BINARY(ShiftRightRounded,
+              (a >> (b & width_mask(sizeof(T)))) + ((b > 0) & (a >> ((b - (b > 0)) & width_mask(sizeof(T))))))
 TOSAIC_COMPARISON(Equal, a == b)
 TOSAIC_COMPARISON(Greater, a > b)
 TOSAIC_COMPARISON(GreaterEqual, a >= b)
@@ -93,11 +99,15 @@ struct CastTo {
   template <class Out>
   struct To {
     template <class T>
-    static HWY_INLINE Out f(T a, const C&) { return static_cast<Out>(a); }
+    static HWY_INLINE Out f(T a, const C&) {
+      return static_cast<Out>(a);
+    }
   };
   struct ToBool {
     template <class T>
-    static HWY_INLINE std::uint8_t f(T a, const C&) { return a != 0; }
+    static HWY_INLINE std::uint8_t f(T a, const C&) {
+      return a != 0;
+    }
   };
 };
 struct Table8 {
@@ -192,7 +202,8 @@ BlockKernel integer_kernel_here(const BlockKey& key) {
   if (op == "logical_left_shift") return by_width<ShiftLeft>(in);
   if (op == "logical_right_shift") return by_width<ShiftRightLogical>(in);
   if (op == "arithmetic_right_shift") return key.rounded ? by_width<ShiftRightRounded>(in) : by_width<ShiftRight>(in);
-  if (op == "table") return in == DType::i8 ? table8 : in == DType::i16 ? map1<Table16, std::int16_t, std::int32_t> : nullptr;
+  if (op == "table")
+    return in == DType::i8 ? table8 : in == DType::i16 ? map1<Table16, std::int16_t, std::int32_t> : nullptr;
   if (op == "mul") {
     switch (in) {
       case DType::i8: return map2<Widened, std::int8_t, std::int32_t>;

@@ -24,7 +24,9 @@ using C = BlockConstants;
 
 struct Widen {
   template <class T>
-  static HWY_INLINE std::int32_t f(T a, const C& c) { return static_cast<std::int32_t>(a) - c.input_zp; }
+  static HWY_INLINE std::int32_t f(T a, const C& c) {
+    return static_cast<std::int32_t>(a) - c.input_zp;
+  }
 };
 template <class Out>
 struct Narrow {
@@ -78,11 +80,15 @@ HWY_INLINE void for_vectors(const Block& block, const F& f) {
   auto* out = static_cast<Out*>(block.out);
   auto one = [&](const In* from, Out* to) {
     IntVector x;
-    if constexpr (sizeof(In) == 4) x = hn::LoadU(d, from);
-    else x = hn::PromoteTo(d, hn::LoadU(d_in, from));
+    if constexpr (sizeof(In) == 4)
+      x = hn::LoadU(d, from);
+    else
+      x = hn::PromoteTo(d, hn::LoadU(d_in, from));
     x = f(x);
-    if constexpr (sizeof(Out) == 4) hn::StoreU(x, d, to);
-    else hn::StoreU(hn::DemoteTo(d_out, x), d_out, to);
+    if constexpr (sizeof(Out) == 4)
+      hn::StoreU(x, d, to);
+    else
+      hn::StoreU(hn::DemoteTo(d_out, x), d_out, to);
   };
   std::int64_t i = 0;
   for (; i + lanes <= block.count; i += lanes) one(in + i, out + i);
@@ -154,8 +160,10 @@ BlockKernel rescale_kernel_here(const BlockKey& key) {
     return nullptr;
   }
   if (key.op == "widen") {
-    if (in == i8) return key.input_unsigned ? map1<Widen, std::uint8_t, std::int32_t> : map1<Widen, std::int8_t, std::int32_t>;
-    if (in == i16) return key.input_unsigned ? map1<Widen, std::uint16_t, std::int32_t> : map1<Widen, std::int16_t, std::int32_t>;
+    if (in == i8)
+      return key.input_unsigned ? map1<Widen, std::uint8_t, std::int32_t> : map1<Widen, std::int8_t, std::int32_t>;
+    if (in == i16)
+      return key.input_unsigned ? map1<Widen, std::uint16_t, std::int32_t> : map1<Widen, std::int16_t, std::int32_t>;
     return in == i32 ? map1<Widen, std::int32_t> : nullptr;
   }
   if (key.op == "scale") {

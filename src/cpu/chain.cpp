@@ -56,8 +56,10 @@ void Chain::expand(const Input& input, const std::byte* from, std::int64_t first
   const std::int64_t inner = input.dims.back(), inner_stride = input.strides.back();
   for (std::int64_t done = 0; done < count;) {
     const std::int64_t run = std::min(inner - index[rank - 1], count - done);
-    if (inner_stride == 0) fill(size, to + bytes(done), from + bytes(offset), run);
-    else std::memcpy(to + bytes(done), from + bytes(offset), bytes(run));
+    if (inner_stride == 0)
+      fill(size, to + bytes(done), from + bytes(offset), run);
+    else
+      std::memcpy(to + bytes(done), from + bytes(offset), bytes(run));
     done += run;
     offset -= index[rank - 1] * inner_stride;
     index[rank - 1] = 0;
@@ -77,13 +79,15 @@ void Chain::run(const Frame& frame, std::int64_t begin, std::int64_t end, const 
   const void* pointer[256];  // by register
   for (const Input& in : inputs_)
     if (in.access == Access::pattern && in.constant_pattern.empty())
-      expand(in, static_cast<const std::byte*>(frame.read(in.value)), 0, in.period + block_elements, scratch + in.memory);
+      expand(in, static_cast<const std::byte*>(frame.read(in.value)), 0, in.period + block_elements,
+             scratch + in.memory);
   auto* output = static_cast<std::byte*>(frame.write(output_));
   for (std::int64_t first = begin; first < end; first += block_elements) {
     const std::int64_t count = std::min(block_elements, end - first);
     for (std::size_t i = 0; i < inputs; ++i) {
       const Input& in = inputs_[i];
-      const auto* memory = static_cast<const std::byte*>(in.access == Access::streamed ? streamed : frame.read(in.value));
+      const auto* memory =
+          static_cast<const std::byte*>(in.access == Access::streamed ? streamed : frame.read(in.value));
       switch (in.access) {
         case Access::streamed: pointer[i] = memory + static_cast<std::size_t>(first - begin) * in.size; break;
         case Access::full: pointer[i] = memory + static_cast<std::size_t>(first) * in.size; break;
@@ -101,11 +105,11 @@ void Chain::run(const Frame& frame, std::int64_t begin, std::int64_t end, const 
     }
     for (std::size_t i = 0; i < results; ++i) {
       const Instruction& instruction = instructions_[i];
-      void* out = i + 1 == results ? output + static_cast<std::size_t>(first) * output_size_ : scratch + register_memory_[i];
+      void* out =
+          i + 1 == results ? output + static_cast<std::size_t>(first) * output_size_ : scratch + register_memory_[i];
       pointer[inputs + i] = out;
       Block block{count, first, {}, out, instruction.constants.get()};
-      for (std::size_t k = 0; k < 3; ++k)
-        block.in[k] = instruction.in[k] < 0 ? nullptr : pointer[instruction.in[k]];
+      for (std::size_t k = 0; k < 3; ++k) block.in[k] = instruction.in[k] < 0 ? nullptr : pointer[instruction.in[k]];
       instruction.kernel(block);
     }
   }

@@ -35,24 +35,24 @@ class Chain {
   friend struct ChainBuilder;
   // Where the elements of an operand come from, for output element i.
   enum class Access : std::uint8_t {
-    streamed,   // the caller's memory
-    full,       // element i
-    pattern,    // a constant, or a small tensor, repeated: element i % period
-    repeated,   // element i % period of a longer tensor
-    strided,    // any other broadcast
+    streamed,  // the caller's memory
+    full,      // element i
+    pattern,   // a constant, or a small tensor, repeated: element i % period
+    repeated,  // element i % period of a longer tensor
+    strided,   // any other broadcast
   };
   struct Input {
     ValueId value = no_value;
     Access access = Access::full;
-    std::size_t size = 0;                   // of an element
+    std::size_t size = 0;  // of an element
     std::int64_t period = 1;
     std::vector<std::int64_t> dims, strides;  // strided: collapsed dims of the output, innermost last
     std::vector<std::byte> constant_pattern;  // pattern of a constant: period + block_elements elements
-    std::size_t memory = 0;                 // scratch of an expanded operand
+    std::size_t memory = 0;                   // scratch of an expanded operand
   };
   struct Instruction {
     BlockKernel kernel = nullptr;
-    std::array<int, 3> in{-1, -1, -1};      // registers
+    std::array<int, 3> in{-1, -1, -1};  // registers
     int out = -1;
     std::shared_ptr<BlockConstants> constants;
   };
@@ -63,8 +63,8 @@ class Chain {
   std::size_t output_size_ = 0;
   std::int64_t elements_ = 0;
   std::vector<ValueId> reads_;
-  std::vector<Input> inputs_;               // registers 0 .. inputs - 1
-  std::vector<Instruction> instructions_;   // instruction i computes register inputs + i
+  std::vector<Input> inputs_;              // registers 0 .. inputs - 1
+  std::vector<Instruction> instructions_;  // instruction i computes register inputs + i
   std::vector<std::size_t> register_memory_;
   std::size_t scratch_bytes_ = 0;
 };

@@ -54,11 +54,14 @@ struct ChainBuilder {
     Chain::Input in;
     in.value = value;
     in.size = storage_size(graph[value].type.dtype);
-    if (value == streamed) in.access = Chain::Access::streamed;
-    else classify(in);
+    if (value == streamed)
+      in.access = Chain::Access::streamed;
+    else
+      classify(in);
     chain.inputs_.push_back(std::move(in));
     if (value != streamed && !graph[value].is_constant()) chain.reads_.push_back(value);
-    if (graph[value].is_constant() && chain.inputs_.back().access != Chain::Access::pattern) chain.reads_.push_back(value);
+    if (graph[value].is_constant() && chain.inputs_.back().access != Chain::Access::pattern)
+      chain.reads_.push_back(value);
     return static_cast<int>(chain.inputs_.size()) - 1;
   }
   void classify(Chain::Input& in) const {
@@ -148,9 +151,12 @@ struct ChainBuilder {
     }
     const DType in_type = graph[n.inputs[0]].type.dtype, out_type = graph[n.outputs[0]].type.dtype;
     std::optional<int> result;
-    if (op->name == "rescale") result = rescale(n, in[0], in_type, out_type);
-    else if (op->name == "cast") result = cast(in[0], in_type, out_type);
-    else result = simple(*op, n, in, out_type);
+    if (op->name == "rescale")
+      result = rescale(n, in[0], in_type, out_type);
+    else if (op->name == "cast")
+      result = cast(in[0], in_type, out_type);
+    else
+      result = simple(*op, n, in, out_type);
     if (!result) return false;
     at[n.outputs[0]] = *result;
     return true;
@@ -246,7 +252,8 @@ struct ChainBuilder {
     if (found == at.end()) return false;
     const int result = found->second;
     std::optional<int> last = result;
-    if (is_narrow_float(type)) last = emit({.op = "store", .in = DType::f32, .out = type}, {result, -1, -1}, {}, 2);
+    if (is_narrow_float(type))
+      last = emit({.op = "store", .in = DType::f32, .out = type}, {result, -1, -1}, {}, 2);
     else if (result < first_result || result != first_result + static_cast<int>(chain.instructions_.size()) - 1)
       last = push(copy_kernel(storage_size(type)), {result, -1, -1}, {}, storage_size(type));
     if (!last) return false;
@@ -294,7 +301,8 @@ struct ChainBuilder {
       }
       for (std::size_t j = 0; j <= i; ++j)
         if (last_use[j] == i)
-          idle.push_back({align_up(static_cast<std::size_t>(Chain::block_elements) * result_size[j]), chain.register_memory_[j]});
+          idle.push_back(
+              {align_up(static_cast<std::size_t>(Chain::block_elements) * result_size[j]), chain.register_memory_[j]});
     }
     chain.scratch_bytes_ = bytes;
   }

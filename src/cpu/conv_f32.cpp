@@ -48,7 +48,8 @@ struct ConvF32 {
     float* c = epilogue.chain ? tile : static_cast<float*>(frame.write(epilogue.output)) + part.first_row * n;
     multiply(*kernel, sharing, part, a, k, weight, epilogue.lowest, epilogue.highest, c);
     if (epilogue.chain)
-      epilogue.chain->run(frame, part.first_row * n, (part.first_row + part.rows) * n, tile, memory + patch_bytes + tile_bytes);
+      epilogue.chain->run(frame, part.first_row * n, (part.first_row + part.rows) * n, tile,
+                          memory + patch_bytes + tile_bytes);
   }
 };
 
@@ -56,7 +57,7 @@ struct ConvF32 {
 
 bool take_conv_f32(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
-  if (node.op != "tosa.conv2d" && node.op != "tosa.conv3d") return false;
+  if (!is_dense_convolution(node)) return false;
   if (planning.type(node.inputs[0]).dtype != DType::f32) return false;
   if (!planning.constant(node.inputs[1]) || !planning.constant(node.inputs[2])) return false;
   auto conv = std::make_shared<ConvF32>();
@@ -64,14 +65,16 @@ bool take_conv_f32(Planning& planning, std::uint32_t n) {
   conv->input = node.inputs[0];
   conv->window = window_of(planning.graph, node);
   const Value &weight = planning.graph[node.inputs[1]], &bias = planning.graph[node.inputs[2]];
-  pack_rows(reinterpret_cast<const float*>(weight.constant.data()), weight.type.shape[0], conv->window.k(),
+  const Bytes weights = patch_weights(planning.graph, node);
+  pack_rows(reinterpret_cast<const float*>(weights.data()), weight.type.shape[0], conv->window.k(),
             reinterpret_cast<const float*>(bias.constant.data()), bias.type.shape.elements(), conv->weight);
   conv->epilogue = find_epilogue(planning, n, false);
   const std::int64_t row_bytes = conv->window.k() * 4 + (conv->epilogue.chain ? conv->weight.n * 4 : 0);
   conv->sharing = Sharing::plan(conv->window.rows(), conv->kernel->max_rows, conv->weight.count(), row_bytes,
                                 planning.threads, conv->epilogue.chain != nullptr);
   const std::int64_t block = conv->sharing.rows_per_task;
-  if (!conv->window.is_matrix()) conv->patch_bytes = align_up(static_cast<std::size_t>(block * conv->window.k() + 16) * 4);
+  if (!conv->window.is_matrix())
+    conv->patch_bytes = align_up(static_cast<std::size_t>(block * conv->window.k() + 16) * 4);
   conv->tile_bytes = conv->epilogue.tile_bytes(planning, block * conv->weight.n);
   conv->scratch = conv->patch_bytes + conv->tile_bytes + conv->epilogue.chain_bytes();
   Step step{.kernel = "conv_f32", .nodes = {n}, .reads = {conv->input}};

@@ -67,7 +67,8 @@ struct ConvI16 {
   void run_task(const Frame& frame, std::int64_t task, std::byte* memory) const {
     const auto part = sharing.part(task);
     const std::int64_t n = weight.n;
-    gather(static_cast<const std::int16_t*>(frame.read(input)), part.first_row, part.rows, reinterpret_cast<std::int16_t*>(memory));
+    gather(static_cast<const std::int16_t*>(frame.read(input)), part.first_row, part.rows,
+           reinterpret_cast<std::int16_t*>(memory));
     std::byte* tile = memory + patch_bytes;
     auto* c = epilogue.chain ? reinterpret_cast<std::int64_t*>(tile)
                              : static_cast<std::int64_t*>(frame.write(epilogue.output)) + part.first_row * n;
@@ -81,8 +82,9 @@ struct ConvI16 {
 
 bool take_conv_i16(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
-  if (node.op != "tosa.conv2d" && node.op != "tosa.conv3d") return false;
-  if (planning.type(node.inputs[0]).dtype != DType::i16 || planning.type(node.inputs[1]).dtype != DType::i8) return false;
+  if (!is_dense_convolution(node)) return false;
+  if (planning.type(node.inputs[0]).dtype != DType::i16 || planning.type(node.inputs[1]).dtype != DType::i8)
+    return false;
   for (std::size_t i = 1; i < 5; ++i)
     if (!planning.constant(node.inputs[i])) return false;
   auto conv = std::make_shared<ConvI16>();
@@ -96,7 +98,8 @@ bool take_conv_i16(Planning& planning, std::uint32_t n) {
   conv->weight = panels_i8(*conv->kernel, columns, k);
   conv->packed.resize(conv->weight.packed_bytes());
   std::vector<std::int32_t> terms(static_cast<std::size_t>(conv->weight.padded()));
-  pack_i8(conv->weight, reinterpret_cast<const std::int8_t*>(weight.constant.data()), k, 1, nullptr, 0, 0, 0,
+  const Bytes weights = patch_weights(planning.graph, node);
+  pack_i8(conv->weight, reinterpret_cast<const std::int8_t*>(weights.data()), k, 1, nullptr, 0, 0, 0,
           conv->packed.data(), terms.data());
   auto* packed = reinterpret_cast<std::int16_t*>(conv->packed.data());
   // Padding columns and products meet no input that matters: A's padding is not zeroed, B's must stay zero.
@@ -105,13 +108,15 @@ bool take_conv_i16(Planning& planning, std::uint32_t n) {
     std::vector<std::byte> where(conv->packed.size());
     pack_i8(conv->weight, ones.data(), k, 1, nullptr, 0, 0, 0, where.data(), terms.data());
     const auto* used = reinterpret_cast<const std::int16_t*>(where.data());
-    for (std::size_t i = 0; i < conv->packed.size() / 2; ++i) packed[i] = static_cast<std::int16_t>(packed[i] - weight_zp * used[i]);
+    for (std::size_t i = 0; i < conv->packed.size() / 2; ++i)
+      packed[i] = static_cast<std::int16_t>(packed[i] - weight_zp * used[i]);
   }
   conv->weight.data = conv->packed.data();
   conv->zeros.assign(static_cast<std::size_t>(conv->weight.panel_width()), 0);
   conv->bias.assign(static_cast<std::size_t>(conv->weight.padded()), 0);
   const auto values = bias.constant.as<std::int64_t>();
-  for (std::size_t j = 0; j < static_cast<std::size_t>(columns); ++j) conv->bias[j] = values[values.size() == 1 ? 0 : j];
+  for (std::size_t j = 0; j < static_cast<std::size_t>(columns); ++j)
+    conv->bias[j] = values[values.size() == 1 ? 0 : j];
   conv->epilogue = find_epilogue(planning, n, false);
   conv->row_bytes = conv->weight.groups() * 4;
   const bool chain = conv->epilogue.chain != nullptr;

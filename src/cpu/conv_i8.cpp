@@ -54,8 +54,10 @@ struct ConvI8 {
           }
         },
         [&](std::int64_t where, std::int64_t count) {
-          if constexpr (wide) std::fill_n(reinterpret_cast<std::int16_t*>(to) + where, count, static_cast<std::int16_t>(input_zp));
-          else std::memset(to + where, input_zp + 128, static_cast<std::size_t>(count));
+          if constexpr (wide)
+            std::fill_n(reinterpret_cast<std::int16_t*>(to) + where, count, static_cast<std::int16_t>(input_zp));
+          else
+            std::memset(to + where, input_zp + 128, static_cast<std::size_t>(count));
         });
   }
   void patches(const std::int8_t* in, std::int64_t first, std::int64_t rows, std::byte* to) const {
@@ -72,7 +74,8 @@ struct ConvI8 {
     if (weight_zp != 0) row_terms(*kernel, a, row_bytes, part.rows, weight.k, weight_zp, terms);
     std::byte* tile = memory + patch_bytes + term_bytes;
     const std::int64_t element = epilogue.rescaled ? 1 : 4;
-    std::byte* c = epilogue.chain ? tile : static_cast<std::byte*>(frame.write(epilogue.output)) + part.first_row * n * element;
+    std::byte* c =
+        epilogue.chain ? tile : static_cast<std::byte*>(frame.write(epilogue.output)) + part.first_row * n * element;
     multiply(*kernel, sharing, part, a, row_bytes, weight_zp != 0 ? terms : nullptr, weight,
              {epilogue.rescaled, &scales, epilogue.output_zp, epilogue.lowest_code, epilogue.highest_code}, c);
     if (epilogue.chain)
@@ -88,9 +91,10 @@ std::int32_t scalar(const Graph& graph, ValueId value) {
 
 bool take_conv_i8(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
-  if (node.op != "tosa.conv2d" && node.op != "tosa.conv3d") return false;
+  if (!is_dense_convolution(node)) return false;
   const DType weight_type = planning.type(node.inputs[1]).dtype;
-  if (planning.type(node.inputs[0]).dtype != DType::i8 || (weight_type != DType::i8 && weight_type != DType::i4)) return false;
+  if (planning.type(node.inputs[0]).dtype != DType::i8 || (weight_type != DType::i8 && weight_type != DType::i4))
+    return false;
   for (std::size_t i = 1; i < 5; ++i)
     if (!planning.constant(node.inputs[i])) return false;
   auto conv = std::make_shared<ConvI8>();
@@ -106,12 +110,14 @@ bool take_conv_i8(Planning& planning, std::uint32_t n) {
   conv->column_term.resize(static_cast<std::size_t>(conv->weight.padded()));
   conv->weight.data = conv->packed.data();
   conv->weight.column_term = conv->column_term.data();
-  pack_i8(conv->weight, reinterpret_cast<const std::int8_t*>(weight.constant.data()), k, 1,
+  const Bytes weights = patch_weights(planning.graph, node);
+  pack_i8(conv->weight, reinterpret_cast<const std::int8_t*>(weights.data()), k, 1,
           reinterpret_cast<const std::int32_t*>(bias.constant.data()), bias.type.shape.elements(), conv->input_zp,
           conv->weight_zp, conv->packed.data(), conv->column_term.data());
   conv->epilogue = find_epilogue(planning, n, true);
   if (conv->epilogue.rescaled)
-    conv->scales = rescale_columns(conv->epilogue.multiplier, conv->epilogue.shift, conv->weight.n, conv->kernel->lanes);
+    conv->scales =
+        rescale_columns(conv->epilogue.multiplier, conv->epilogue.shift, conv->weight.n, conv->kernel->lanes);
   conv->row_bytes = conv->weight.groups() * 4;
   const bool chain = conv->epilogue.chain != nullptr;
   conv->sharing = Sharing::plan(conv->window.rows(), conv->kernel->max_rows, conv->weight.count(),

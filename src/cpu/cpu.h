@@ -17,8 +17,8 @@ namespace tosaic::cpu {
 using Observer = std::function<void(ValueId value, const TensorView& content)>;
 
 struct Options {
-  int threads = 0;                 // 0: all cores
-  std::vector<ValueId> observed;   // values that must exist as such (not fused away), reported to the observer
+  int threads = 0;                // 0: all cores
+  std::vector<ValueId> observed;  // values that must exist as such (not fused away), reported to the observer
 };
 
 class Program {

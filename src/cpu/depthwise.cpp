@@ -10,8 +10,8 @@
 namespace tosaic::cpu {
 namespace {
 
-// T, of the input, is float, std::int8_t or std::int16_t. A channel multiplier m makes m kernels of the same inputs; their outputs are
-// interleaved afterwards (rare, so not fast).
+// T, of the input, is float, std::int8_t or std::int16_t. A channel multiplier m makes m kernels of the same inputs;
+// their outputs are interleaved afterwards (rare, so not fast).
 template <class T>
 struct Depthwise {
   static constexpr bool is_float = std::is_same_v<T, float>;
@@ -20,16 +20,16 @@ struct Depthwise {
   std::int64_t multiplier = 1;
   ValueId input = no_value;
   Epilogue epilogue;
-  std::int64_t padded = 0;                        // channels, in whole vectors
-  struct Part {                                   // one of the `multiplier` kernels
-    std::vector<float> weight, bias;              // f32
-    std::vector<std::byte> packed;                // i8
+  std::int64_t padded = 0;            // channels, in whole vectors
+  struct Part {                       // one of the `multiplier` kernels
+    std::vector<float> weight, bias;  // f32
+    std::vector<std::byte> packed;    // i8
     std::vector<std::int32_t> term;
     RescaleColumns scales;
-    std::vector<std::int64_t> wide_bias;          // i16
+    std::vector<std::int64_t> wide_bias;  // i16
   };
   std::vector<Part> parts;
-  std::vector<T> padding;                         // what lies outside: zero, or the zero point
+  std::vector<T> padding;  // what lies outside: zero, or the zero point
   std::int64_t rows_per_task = 1;
   std::size_t tile_bytes = 0, scratch = 0;
   const DepthwiseKernels* kernels = nullptr;
@@ -54,8 +54,8 @@ struct Depthwise {
     const Part& part = parts[static_cast<std::size_t>(m)];
     const std::int64_t step = window.stride[2] * window.channels;
     if constexpr (is_float) {
-      kernels->f32({taps, t, count, step, window.channels, part.weight.data(), padded, part.bias.data(), epilogue.lowest,
-                    epilogue.highest, reinterpret_cast<float*>(to), window.channels});
+      kernels->f32({taps, t, count, step, window.channels, part.weight.data(), padded, part.bias.data(),
+                    epilogue.lowest, epilogue.highest, reinterpret_cast<float*>(to), window.channels});
     } else if constexpr (!is_i8) {
       kernels->i16({taps, t, count, step, window.channels, reinterpret_cast<const std::int32_t*>(part.packed.data()),
                     part.wide_bias.data(), reinterpret_cast<std::int64_t*>(to), window.channels});
@@ -93,7 +93,8 @@ struct Depthwise {
       lines[y] = inside ? in + (n * window.in[1] + iy) * window.in[2] * window.channels : nullptr;
       whole &= inside;
     }
-    const std::int64_t width = window.out[2], stride = window.stride[2], reach = (window.kernel[2] - 1) * window.dilation[2];
+    const std::int64_t width = window.out[2], stride = window.stride[2],
+                       reach = (window.kernel[2] - 1) * window.dilation[2];
     // x0 = ox * stride - before >= 0, x0 + reach < in.
     const std::int64_t begin = std::min(width, (window.before[2] + stride - 1) / stride);
     const std::int64_t limit = window.in[2] - reach + window.before[2];
@@ -150,11 +151,12 @@ bool make_part(Depthwise<std::int16_t>& conv, const Graph& graph, const Node& no
   const auto* weight = reinterpret_cast<const std::int8_t*>(graph[node.inputs[1]].constant.data());
   const auto bias = graph[node.inputs[2]].constant.as<std::int64_t>();
   const std::int64_t channels = conv.window.channels, multiplier = conv.multiplier;
-  part.packed = pack_depthwise({conv.kernels->lanes, 1, 4}, weight + m, conv.window.taps(), channels, channels * multiplier,
-                               multiplier, scalar(graph, node.inputs[4]));
+  part.packed = pack_depthwise({conv.kernels->lanes, 1, 4}, weight + m, conv.window.taps(), channels,
+                               channels * multiplier, multiplier, scalar(graph, node.inputs[4]));
   part.wide_bias.assign(static_cast<std::size_t>(conv.padded), 0);
   for (std::int64_t c = 0; c < channels; ++c)
-    part.wide_bias[static_cast<std::size_t>(c)] = bias[bias.size() == 1 ? 0 : static_cast<std::size_t>(c * multiplier + m)];
+    part.wide_bias[static_cast<std::size_t>(c)] =
+        bias[bias.size() == 1 ? 0 : static_cast<std::size_t>(c * multiplier + m)];
   return true;
 }
 
@@ -164,8 +166,8 @@ bool make_part(Depthwise<std::int8_t>& conv, const Graph& graph, const Node& nod
   const auto bias = graph[node.inputs[2]].constant.as<std::int32_t>();
   const std::int64_t channels = conv.window.channels, taps = conv.window.taps(), multiplier = conv.multiplier;
   const std::int32_t input_zp = scalar(graph, node.inputs[3]), weight_zp = scalar(graph, node.inputs[4]);
-  part.packed = pack_depthwise({conv.kernels->lanes, conv.kernels->group, conv.kernels->weight_bytes}, weight + m, taps, channels,
-                               channels * multiplier, multiplier, weight_zp);
+  part.packed = pack_depthwise({conv.kernels->lanes, conv.kernels->group, conv.kernels->weight_bytes}, weight + m, taps,
+                               channels, channels * multiplier, multiplier, weight_zp);
   if (part.packed.empty()) return false;
   part.term.assign(static_cast<std::size_t>(conv.padded), 0);
   for (std::int64_t c = 0; c < channels; ++c) {
@@ -201,8 +203,10 @@ bool take(Planning& planning, std::uint32_t n) {
   conv->epilogue = find_epilogue(planning, n, Depthwise<T>::is_i8);
   conv->parts.resize(static_cast<std::size_t>(conv->multiplier));
   for (std::int64_t m = 0; m < conv->multiplier; ++m) {
-    if constexpr (Depthwise<T>::is_float) make_part(*conv, planning.graph, node, m);
-    else if (!make_part(*conv, planning.graph, node, m)) return false;
+    if constexpr (Depthwise<T>::is_float)
+      make_part(*conv, planning.graph, node, m);
+    else if (!make_part(*conv, planning.graph, node, m))
+      return false;
   }
   const T outside = Depthwise<T>::is_i8 ? static_cast<T>(scalar(planning.graph, node.inputs[3])) : T{0};
   // Kernels may step over several pixels' worth of it, but only where no tap is outside.
@@ -215,8 +219,11 @@ bool take(Planning& planning, std::uint32_t n) {
   const std::int64_t tile = conv->row_elements() * 8;
   conv->tile_bytes = conv->epilogue.chain || conv->multiplier > 1 ? 2 * align_up(static_cast<std::size_t>(tile)) : 0;
   conv->scratch = conv->tile_bytes + conv->epilogue.chain_bytes();
-  Step step{.kernel = Depthwise<T>::is_float ? "depthwise_f32" : Depthwise<T>::is_i8 ? "depthwise_i8" : "depthwise_i16",
-            .nodes = {n}, .reads = {conv->input}};
+  Step step{.kernel = Depthwise<T>::is_float ? "depthwise_f32"
+                      : Depthwise<T>::is_i8  ? "depthwise_i8"
+                                             : "depthwise_i16",
+            .nodes = {n},
+            .reads = {conv->input}};
   conv->epilogue.describe(step);
   step.scratch_per_thread = conv->scratch;
   step.run = [conv, rows](const Frame& frame) -> Status {

@@ -89,7 +89,8 @@ HWY_INLINE __m512i interleaving() {
 template <bool all>
 HWY_INLINE __m512i four_taps(const std::int8_t* const* tap, std::int64_t at, __mmask16 used, __m512i order) {
   auto load = [&](int t) HWY_ATTR {
-    return all ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(tap[t] + at)) : _mm_maskz_loadu_epi8(used, tap[t] + at);
+    return all ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(tap[t] + at))
+               : _mm_maskz_loadu_epi8(used, tap[t] + at);
   };
   __m512i x = _mm512_castsi128_si512(load(0));
   x = _mm512_inserti32x4(x, load(1), 1);
@@ -116,7 +117,8 @@ HWY_INLINE void chunk_i8(const DepthwiseI8Call& call, std::int64_t first, std::i
     }
   }
   if (call.sums) {
-    for (int p = 0; p < pixels; ++p) _mm512_mask_storeu_epi32(call.sums + (first + p) * call.out_step + c, used, acc[p].raw);
+    for (int p = 0; p < pixels; ++p)
+      _mm512_mask_storeu_epi32(call.sums + (first + p) * call.out_step + c, used, acc[p].raw);
     return;
   }
   const RescaleVector rescale(call.multiplier + c, call.shift + c, call.round + c);
@@ -127,8 +129,10 @@ HWY_INLINE void chunk_i8(const DepthwiseI8Call& call, std::int64_t first, std::i
     const IntVector x = hn::Min(hn::Max(hn::Add(rescale(acc[p]), zero_point), lowest), highest);
     std::int8_t* to = call.out + (first + p) * call.out_step + c;
     const __m128i bytes = _mm512_cvtepi32_epi8(x.raw);
-    if (all) _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
-    else _mm_mask_storeu_epi8(to, used, bytes);
+    if (all)
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
+    else
+      _mm_mask_storeu_epi8(to, used, bytes);
   }
 }
 template <int fixed, int pixels>
@@ -144,9 +148,7 @@ void row_i8(const DepthwiseI8Call& call) {
   for (; p + 2 <= call.pixels; p += 2) pixels_i8<fixed, 2>(call, p, order);
   if (p < call.pixels) pixels_i8<fixed, 1>(call, p, order);
 }
-void depthwise_i8(const DepthwiseI8Call& call) {
-  (call.tap_count + 3) / 4 == 3 ? row_i8<3>(call) : row_i8<0>(call);
-}
+void depthwise_i8(const DepthwiseI8Call& call) { (call.tap_count + 3) / 4 == 3 ? row_i8<3>(call) : row_i8<0>(call); }
 #else
 constexpr int group = 1, weight_bytes = 4, offset = 0;
 
@@ -214,8 +216,8 @@ void depthwise_i16(const DepthwiseI16Call& call) {
 }  // namespace
 
 const DepthwiseKernels& depthwise_kernels_here() {
-  static const DepthwiseKernels here{static_cast<int>(hn::Lanes(Ints())), group, weight_bytes, offset, &depthwise_f32,
-                                     &depthwise_i8, &depthwise_i16};
+  static const DepthwiseKernels here{
+      static_cast<int>(hn::Lanes(Ints())), group, weight_bytes, offset, &depthwise_f32, &depthwise_i8, &depthwise_i16};
   return here;
 }
 

@@ -12,7 +12,7 @@ struct DepthwiseF32Call {
   std::int64_t tap_count, pixels, step, channels;
   const float* weight;  // [tap][weight_stride], channels padded with zeros
   std::int64_t weight_stride;
-  const float* bias;    // [weight_stride]
+  const float* bias;  // [weight_stride]
   float lowest, highest;
   float* out;
   std::int64_t out_step;
@@ -21,10 +21,10 @@ struct DepthwiseF32Call {
 struct DepthwiseI8Call {
   const std::int8_t* const* taps;  // tap_count of them, rounded up to whole groups; spare ones may point anywhere valid
   std::int64_t tap_count, pixels, step, channels;
-  const void* weight;              // see pack_depthwise
-  const std::int32_t* term;        // [padded channels]: the bias and what the zero points add
+  const void* weight;        // see pack_depthwise
+  const std::int32_t* term;  // [padded channels]: the bias and what the zero points add
   std::int64_t out_step;
-  std::int32_t* sums;              // or null: rescale
+  std::int32_t* sums;  // or null: rescale
   std::int8_t* out;
   const std::int32_t* multiplier;  // see RescaleColumns
   const std::int64_t *shift, *round;

@@ -92,7 +92,8 @@ Epilogue find_epilogue(const Planning& planning, std::uint32_t n, bool fuse_i8) 
   e.direct = e.output = planning.node(n).outputs[0];
   e.lowest = -std::numeric_limits<float>::infinity();
   e.highest = std::numeric_limits<float>::infinity();
-  if (planning.type(e.direct).dtype == DType::f32 || (fuse_i8 && absorb_rescale(planning, e))) absorb_clamp(planning, e);
+  if (planning.type(e.direct).dtype == DType::f32 || (fuse_i8 && absorb_rescale(planning, e)))
+    absorb_clamp(planning, e);
   e.output = e.direct;
   absorb_chain(planning, e);
   return e;

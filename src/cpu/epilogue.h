@@ -9,13 +9,13 @@
 namespace tosaic::cpu {
 
 struct Epilogue {
-  std::vector<std::uint32_t> nodes;  // beside the convolution itself, ascending
-  ValueId direct = no_value;         // what the kernel's registers hold at the end
-  ValueId output = no_value;         // what the step writes
+  std::vector<std::uint32_t> nodes;    // beside the convolution itself, ascending
+  ValueId direct = no_value;           // what the kernel's registers hold at the end
+  ValueId output = no_value;           // what the step writes
   std::shared_ptr<const Chain> chain;  // from direct to output; null: they are the same
 
-  float lowest = 0, highest = 0;     // f32; infinities where there is no CLAMP
-  bool rescaled = false;             // the sums become i8
+  float lowest = 0, highest = 0;         // f32; infinities where there is no CLAMP
+  bool rescaled = false;                 // the sums become i8
   std::vector<std::int32_t> multiplier;  // one, or one per column
   std::vector<std::int8_t> shift;
   std::int32_t output_zp = 0, lowest_code = 0, highest_code = 0;

@@ -21,7 +21,7 @@ struct GemmF32Call {
   float lowest, highest;  // NaN passes through
   float* c;
   std::int64_t c_stride;
-  int columns;            // of this panel; the last vector may be partly used
+  int columns;  // of this panel; the last vector may be partly used
 };
 
 struct GemmF32 {

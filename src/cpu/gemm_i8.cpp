@@ -210,7 +210,8 @@ void pack_panel(const PanelsI8& shape, const std::int8_t* weight, std::int64_t c
     for (std::int64_t i = 0; i < shape.groups() * group; ++i) {
       const std::int8_t* from = weight + i * k_stride + first;
       T* out = to + i / group * width * group + i % group;
-      for (std::int64_t j = 0; j < width; ++j) out[j * group] = i < shape.k && j < columns ? static_cast<T>(from[j]) : T{0};
+      for (std::int64_t j = 0; j < width; ++j)
+        out[j * group] = i < shape.k && j < columns ? static_cast<T>(from[j]) : T{0};
     }
     return;
   }
@@ -270,7 +271,8 @@ void pack_i8(const PanelsI8& shape, const std::int8_t* weight, std::int64_t colu
 }
 
 void multiply(const GemmI8& kernel, const Sharing& sharing, const Sharing::Part& part, const std::byte* a,
-              std::int64_t a_stride, const std::int32_t* terms, const PanelsI8& b, const RescaleTail& tail, std::byte* c) {
+              std::int64_t a_stride, const std::int32_t* terms, const PanelsI8& b, const RescaleTail& tail,
+              std::byte* c) {
   for (std::int64_t p = part.first_panel; p < part.last_panel; ++p) {
     const std::int64_t first_column = p * b.panel_width();
     GemmI8Call call{};
@@ -309,7 +311,8 @@ void row_terms(const GemmI8& kernel, const std::byte* a, std::int64_t a_stride, 
     if (kernel.a_bytes == 2)
       for (std::int64_t i = 0; i < k; ++i) sum += reinterpret_cast<const std::int16_t*>(row)[i];
     else
-      for (std::int64_t i = 0; i < k; ++i) sum += static_cast<std::int32_t>(reinterpret_cast<const std::uint8_t*>(row)[i]) - 128;
+      for (std::int64_t i = 0; i < k; ++i)
+        sum += static_cast<std::int32_t>(reinterpret_cast<const std::uint8_t*>(row)[i]) - 128;
     terms[r] = -weight_zp * sum;
   }
 }

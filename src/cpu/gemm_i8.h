@@ -15,19 +15,19 @@
 namespace tosaic::cpu {
 
 struct GemmI8Call {
-  const void* a;           // [rows], in the form that `convert` writes
-  std::int64_t a_stride;   // bytes between rows
-  int rows;                // 1..max_rows
-  std::int64_t groups;     // of `group` products each
-  const void* b;           // one panel: [groups][vectors * lanes][group]
-  int vectors;             // 1 or 2
+  const void* a;                    // [rows], in the form that `convert` writes
+  std::int64_t a_stride;            // bytes between rows
+  int rows;                         // 1..max_rows
+  std::int64_t groups;              // of `group` products each
+  const void* b;                    // one panel: [groups][vectors * lanes][group]
+  int vectors;                      // 1 or 2
   const std::int32_t* column_term;  // [vectors * lanes]
   const std::int32_t* row_term;     // [rows], or null
-  int columns;             // of this panel
-  std::int64_t c_stride;   // elements
-  std::int32_t* sums;      // where the sums go, or null: rescale
+  int columns;                      // of this panel
+  std::int64_t c_stride;            // elements
+  std::int32_t* sums;               // where the sums go, or null: rescale
   std::int8_t* c;
-  const std::int32_t* multiplier;          // see RescaleColumns
+  const std::int32_t* multiplier;  // see RescaleColumns
   const std::int64_t *shift, *round;
   std::int32_t zero_point, lowest, highest;  // of the output; lowest and highest are codes
 };
@@ -35,9 +35,9 @@ struct GemmI8Call {
 struct GemmI8 {
   int lanes;
   int max_rows;
-  int group;                     // products per lane and step
-  int a_bytes, b_bytes;          // of one element in A's and B's own form
-  std::int32_t offset;           // what A's form adds
+  int group;             // products per lane and step
+  int a_bytes, b_bytes;  // of one element in A's and B's own form
+  std::int32_t offset;   // what A's form adds
   void (*convert)(const std::int8_t* from, std::int64_t count, void* to);
   void (*panel)(const GemmI8Call&);
 };
@@ -69,7 +69,8 @@ struct RescaleTail {
 };
 // Rows and panels of `part`. a and c point at the part's first row; row_terms is null or has one entry per row.
 void multiply(const GemmI8& kernel, const Sharing& sharing, const Sharing::Part& part, const std::byte* a,
-              std::int64_t a_stride, const std::int32_t* row_terms, const PanelsI8& b, const RescaleTail& tail, std::byte* c);
+              std::int64_t a_stride, const std::int32_t* row_terms, const PanelsI8& b, const RescaleTail& tail,
+              std::byte* c);
 // -weight_zp times the sum of each row, for B with a zero point.
 void row_terms(const GemmI8& kernel, const std::byte* a, std::int64_t a_stride, std::int64_t rows, std::int64_t k,
                std::int32_t weight_zp, std::int32_t* terms);

@@ -71,21 +71,22 @@ bool describe(Planning& planning, const Node& node, Layout& layout) {
   const Graph& graph = planning.graph;
   layout.output = node.outputs[0];
   const Shape& out = planning.type(layout.output).shape;
-  auto integers = [&](std::size_t operand) {
-    return tosa::View(graph, node).constant_integers(operand);
-  };
+  auto integers = [&](std::size_t operand) { return tosa::View(graph, node).constant_integers(operand); };
   if (node.op == "tosa.concat") {
     const auto axis = static_cast<std::size_t>(node.attrs.get<std::int64_t>("axis"));
     const Dims strides = dense_strides(out);
     const auto element = static_cast<std::int64_t>(storage_size(planning.type(layout.output).dtype));
-    const bool contiguous = std::all_of(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(axis), [](auto d) { return d == 1; });
+    const bool contiguous =
+        std::all_of(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(axis), [](auto d) { return d == 1; });
     std::int64_t at = 0;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId v = node.inputs[i];
       const std::int64_t offset = at * strides[axis];
       at += planning.type(v).shape[static_cast<int>(axis)];
       const bool once = std::count(node.inputs.begin(), node.inputs.end(), v) == 1;
-      if (contiguous && once && offset * element % 64 == 0 && place_inside(planning, v, layout.output, offset * element)) continue;
+      if (contiguous && once && offset * element % 64 == 0 &&
+          place_inside(planning, v, layout.output, offset * element))
+        continue;
       Layout::Part part = whole(planning, v, layout.output);
       part.copy.to_offset = offset;
       layout.parts.push_back(std::move(part));

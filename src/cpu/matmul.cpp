@@ -89,7 +89,8 @@ struct MatmulI8 {
     } else {
       for (std::int64_t r = 0; r < part.rows; ++r) kernel->convert(from + r * panels.k, panels.k, scratch + r * stride);
     }
-    auto* terms = reinterpret_cast<std::int32_t*>(scratch + align_up(static_cast<std::size_t>(part.rows * stride) + 64));
+    auto* terms =
+        reinterpret_cast<std::int32_t*>(scratch + align_up(static_cast<std::size_t>(part.rows * stride) + 64));
     if (b_zp != 0) row_terms(*kernel, scratch, stride, part.rows, panels.k, b_zp, terms);
     PanelsI8 at = panels;
     at.data = packed;
@@ -114,7 +115,8 @@ struct Matmul : Kind {
     const std::int64_t per_batch = this->packing_tasks();
     auto one = [&](std::int64_t task, int) {
       const std::int64_t n = task / per_batch;
-      const auto* matrix = static_cast<const std::byte*>(from) + n * shape.c * shape.w * (Kind::name == MatmulF32::name ? 4 : 1);
+      const auto* matrix =
+          static_cast<const std::byte*>(from) + n * shape.c * shape.w * (Kind::name == MatmulF32::name ? 4 : 1);
       this->pack(matrix, task % per_batch, to + static_cast<std::size_t>(n) * this->packed_bytes());
     };
     if (pool) return pool->run(shape.batch * per_batch, one);
@@ -123,10 +125,13 @@ struct Matmul : Kind {
   void run_task(const Frame& frame, std::int64_t task, std::byte* memory) const {
     const std::int64_t n = task / sharing.tasks();
     const auto part = sharing.part(task % sharing.tasks());
-    const auto* from = static_cast<const std::byte*>(frame.read(a)) + n * shape.h * shape.c * (Kind::name == MatmulF32::name ? 4 : 1);
+    const auto* from =
+        static_cast<const std::byte*>(frame.read(a)) + n * shape.h * shape.c * (Kind::name == MatmulF32::name ? 4 : 1);
     const std::int64_t first = (n * shape.h + part.first_row) * shape.w;
     std::byte* tile = memory + rows_bytes;
-    std::byte* c = this->epilogue.chain ? tile : static_cast<std::byte*>(frame.write(this->epilogue.output)) + first * this->element();
+    std::byte* c = this->epilogue.chain
+                       ? tile
+                       : static_cast<std::byte*>(frame.write(this->epilogue.output)) + first * this->element();
     this->run(sharing, part, from, packed(frame, n), c, memory);
     if (this->epilogue.chain)
       this->epilogue.chain->run(frame, first, first + part.rows * shape.w, tile, tile + tile_bytes);

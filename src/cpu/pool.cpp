@@ -22,16 +22,17 @@ struct Pool {
   Window window;
   ValueId input = no_value, output = no_value;
   bool average = false;
-  std::int64_t size = 1;             // bytes of an element
-  BlockKernel combine = nullptr;     // maximum, or add in the accumulator's type
-  BlockKernel widen = nullptr;       // to the accumulator, averages of integers
-  BlockKernel narrow = nullptr;      // from it
+  std::int64_t size = 1;          // bytes of an element
+  BlockKernel combine = nullptr;  // maximum, or add in the accumulator's type
+  BlockKernel widen = nullptr;    // to the accumulator, averages of integers
+  BlockKernel narrow = nullptr;   // from it
   std::map<std::int64_t, BlockConstants> by_count;
   BlockConstants none;
   std::int64_t rows_per_task = 1;
   std::size_t accumulator_bytes = 0;
 
-  void pixel(const std::byte* in, std::int64_t n, std::int64_t oy, std::int64_t ox, std::byte* out, std::byte* scratch) const {
+  void pixel(const std::byte* in, std::int64_t n, std::int64_t oy, std::int64_t ox, std::byte* out,
+             std::byte* scratch) const {
     const std::int64_t c = window.channels;
     const std::int64_t y0 = oy * window.stride[1] - window.before[1], x0 = ox * window.stride[2] - window.before[2];
     const std::int64_t y_begin = std::max<std::int64_t>(0, y0), y_end = std::min(window.in[1], y0 + window.kernel[1]);

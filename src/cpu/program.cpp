@@ -55,8 +55,11 @@ struct Program::Impl {
   std::vector<Location> location;                    // by value
   std::vector<std::byte*> address;                   // by value
   std::vector<ValueId> at_input, at_output;          // values whose address changes from run to run
-  struct Copy { ValueId from; std::uint32_t output; };
-  std::vector<Copy> copies;                          // outputs that share memory with something else
+  struct Copy {
+    ValueId from;
+    std::uint32_t output;
+  };
+  std::vector<Copy> copies;  // outputs that share memory with something else
   Arena arena;
   std::size_t arena_bytes = 0;
   std::unique_ptr<ThreadPool> pool;
@@ -77,7 +80,8 @@ struct Program::Impl {
 Status Program::Impl::plan_steps(const Options& options) {
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   pool = std::make_unique<ThreadPool>(options.threads > 0 ? options.threads : cores);
-  Planning planning{.graph = graph, .threads = pool->threads(), .producer = producers(graph), .users = consumers(graph)};
+  Planning planning{
+      .graph = graph, .threads = pool->threads(), .producer = producers(graph), .users = consumers(graph)};
   planning.visible.assign(graph.values.size(), false);
   planning.taken.assign(graph.nodes.size(), false);
   for (ValueId v : graph.outputs) planning.visible[v] = true;
@@ -186,8 +190,7 @@ void Program::Impl::place_buffers() {
     const std::int32_t buffer = buffer_of[at.root];
     if (at.home == Home::arena && buffer >= 0)
       address[v] = arena.get() + buffers[static_cast<std::size_t>(buffer)].offset + at.offset;
-    if (at.home == Home::constant)
-      address[v] = const_cast<std::byte*>(graph[at.root].constant.data()) + at.offset;
+    if (at.home == Home::constant) address[v] = const_cast<std::byte*>(graph[at.root].constant.data()) + at.offset;
     if (at.home == Home::input) at_input.push_back(v);
     if (at.home == Home::output) at_output.push_back(v);
   }
@@ -219,8 +222,9 @@ void Program::Impl::bounce(std::span<const void* const> inputs, std::span<void* 
 Status Program::Impl::run(std::span<const void* const> inputs, std::span<void* const> outputs,
                           const Observer* observer) {
   if (inputs.size() != graph.inputs.size() || outputs.size() != graph.outputs.size())
-    return error("run.input-count", fmt::format("the program has {} inputs and {} outputs, {} and {} were given",
-                                                graph.inputs.size(), graph.outputs.size(), inputs.size(), outputs.size()));
+    return error("run.input-count",
+                 fmt::format("the program has {} inputs and {} outputs, {} and {} were given", graph.inputs.size(),
+                             graph.outputs.size(), inputs.size(), outputs.size()));
   bounce(inputs, outputs);
   for (ValueId v : at_input)
     address[v] = static_cast<std::byte*>(const_cast<void*>(input_pointers[location[v].slot])) + location[v].offset;
@@ -240,8 +244,7 @@ Status Program::Impl::run(std::span<const void* const> inputs, std::span<void* c
   for (const Copy& copy : copies)
     std::memcpy(output_pointers[copy.output], address[copy.from], output_types[copy.output].storage_bytes());
   for (std::size_t j = 0; j < outputs.size(); ++j)
-    if (output_pointers[j] != outputs[j])
-      std::memcpy(outputs[j], output_pointers[j], output_types[j].storage_bytes());
+    if (output_pointers[j] != outputs[j]) std::memcpy(outputs[j], output_pointers[j], output_types[j].storage_bytes());
   return {};
 }
 
@@ -276,14 +279,15 @@ Status Program::run(std::span<const void* const> inputs, std::span<void* const> 
 Result<std::vector<Tensor>> Program::run(const std::vector<Tensor>& inputs, const Observer* observer) {
   const auto& types = impl_->input_types;
   if (inputs.size() != types.size())
-    return error("run.input-count", fmt::format("the program has {} inputs, {} were given", types.size(), inputs.size()));
+    return error("run.input-count",
+                 fmt::format("the program has {} inputs, {} were given", types.size(), inputs.size()));
   std::vector<const void*> in;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& given = inputs[i];
     if (given.type.dtype != types[i].dtype || given.type.shape.dims() != types[i].shape.dims() ||
         given.data.size() != types[i].storage_bytes())
-      return error("run.input-type", fmt::format("input {} is {}, the program takes {}", i, to_string(given.type),
-                                                 to_string(types[i])));
+      return error("run.input-type",
+                   fmt::format("input {} is {}, the program takes {}", i, to_string(given.type), to_string(types[i])));
     in.push_back(given.data.data());
   }
   std::vector<Tensor> results;

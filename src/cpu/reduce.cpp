@@ -22,7 +22,8 @@ struct Reduction {
   std::size_t half_bytes = 0;
 
   // Long rows: a running result per column.
-  void accumulate(const std::byte* in, std::int64_t first, std::int64_t count, std::byte* out, std::byte* scratch) const {
+  void accumulate(const std::byte* in, std::int64_t first, std::int64_t count, std::byte* out,
+                  std::byte* scratch) const {
     const std::byte* from = in + first * size;
     if (length == 1) return void(std::memcpy(out, from, static_cast<std::size_t>(count * size)));
     const void* result = from;
@@ -54,8 +55,10 @@ BlockKernel combining(const Node& node, DType type) {
   const bool ignore = node.attrs.get_or<std::string>("nan_mode", "propagate") == "ignore";
   if (node.op == "tosa.reduce_sum") return block_kernel({.op = "add", .in = type, .out = type});
   if (node.op == "tosa.reduce_product") return block_kernel({.op = "mul", .in = type, .out = type});
-  if (node.op == "tosa.reduce_max") return block_kernel({.op = "maximum", .in = type, .out = type, .ignore_nan = ignore});
-  if (node.op == "tosa.reduce_min") return block_kernel({.op = "minimum", .in = type, .out = type, .ignore_nan = ignore});
+  if (node.op == "tosa.reduce_max")
+    return block_kernel({.op = "maximum", .in = type, .out = type, .ignore_nan = ignore});
+  if (node.op == "tosa.reduce_min")
+    return block_kernel({.op = "minimum", .in = type, .out = type, .ignore_nan = ignore});
   if (node.op == "tosa.reduce_all") return block_kernel({.op = "logical_and", .in = type, .out = type});
   if (node.op == "tosa.reduce_any") return block_kernel({.op = "logical_or", .in = type, .out = type});
   return nullptr;
@@ -100,8 +103,10 @@ bool take_reduction(Planning& planning, std::uint32_t n) {
         const std::int64_t o = unit / r->tasks_per_row, first = unit % r->tasks_per_row * r->columns;
         const std::byte* from = in + o * row * r->size;
         std::byte* to = out + o * r->inner * r->size;
-        if (r->fold) r->fold_row(from, to, scratch);
-        else r->accumulate(from, first, std::min(r->columns, r->inner - first), to + first * r->size, scratch);
+        if (r->fold)
+          r->fold_row(from, to, scratch);
+        else
+          r->accumulate(from, first, std::min(r->columns, r->inner - first), to + first * r->size, scratch);
       }
     });
     return {};

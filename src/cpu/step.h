@@ -18,8 +18,8 @@ namespace tosaic::cpu {
 struct Frame {
   std::byte* const* address;  // by ValueId
   ThreadPool& pool;
-  std::byte* scratch;         // scratch_per_thread bytes for each thread, 64-byte aligned
-  std::byte* shared;          // shared_scratch bytes for all threads together
+  std::byte* scratch;  // scratch_per_thread bytes for each thread, 64-byte aligned
+  std::byte* shared;   // shared_scratch bytes for all threads together
   const void* read(ValueId value) const { return address[value]; }
   void* write(ValueId value) const { return address[value]; }
 };
@@ -43,10 +43,10 @@ struct Alias {
 struct Planning {
   const Graph& graph;
   int threads;
-  std::vector<std::int32_t> producer;              // node of each value, -1: input or constant
-  std::vector<std::vector<std::uint32_t>> users;   // nodes that read each value
-  std::vector<bool> visible;                       // graph outputs and observed values
-  std::vector<bool> taken;                         // nodes that belong to a step
+  std::vector<std::int32_t> producer;             // node of each value, -1: input or constant
+  std::vector<std::vector<std::uint32_t>> users;  // nodes that read each value
+  std::vector<bool> visible;                      // graph outputs and observed values
+  std::vector<bool> taken;                        // nodes that belong to a step
   std::vector<Step> steps;
   std::vector<Alias> aliases;
 

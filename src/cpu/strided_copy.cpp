@@ -58,9 +58,12 @@ void StridedCopy::simplify() {
     if (f[last] != 1)
       for (std::size_t i = 0; i + 1 < d.size(); ++i)
         if (f[i] == 1) {
-          std::rotate(d.begin() + static_cast<std::ptrdiff_t>(i), d.begin() + static_cast<std::ptrdiff_t>(i) + 1, d.end() - 1);
-          std::rotate(f.begin() + static_cast<std::ptrdiff_t>(i), f.begin() + static_cast<std::ptrdiff_t>(i) + 1, f.end() - 1);
-          std::rotate(t.begin() + static_cast<std::ptrdiff_t>(i), t.begin() + static_cast<std::ptrdiff_t>(i) + 1, t.end() - 1);
+          std::rotate(d.begin() + static_cast<std::ptrdiff_t>(i), d.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                      d.end() - 1);
+          std::rotate(f.begin() + static_cast<std::ptrdiff_t>(i), f.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                      f.end() - 1);
+          std::rotate(t.begin() + static_cast<std::ptrdiff_t>(i), t.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                      t.end() - 1);
           break;
         }
   }

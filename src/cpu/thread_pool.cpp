@@ -39,8 +39,10 @@ void ThreadPool::run_shared(std::int64_t count, Call call, const void* context) 
   take_tasks(0);
   gate_.fetch_and(~open_bit, std::memory_order_acq_rel);
   for (int spins = 0; (gate_.load(std::memory_order_acquire) & (open_bit - 1)) != 0; ++spins) {
-    if (spins < spins_before_yield) pause();
-    else std::this_thread::yield();
+    if (spins < spins_before_yield)
+      pause();
+    else
+      std::this_thread::yield();
   }
 }
 

@@ -27,9 +27,10 @@ class ThreadPool {
       for (std::int64_t i = 0; i < count; ++i) task(i, 0);
       return;
     }
-    run_shared(count, [](const void* context, std::int64_t index, int thread) {
-      (*static_cast<const F*>(context))(index, thread);
-    }, &task);
+    run_shared(
+        count,
+        [](const void* context, std::int64_t index, int thread) { (*static_cast<const F*>(context))(index, thread); },
+        &task);
   }
 
  private:

@@ -14,10 +14,11 @@ bool is_narrow(DType type) { return is_float(type) && storage_size(type) < 4; }
 
 // Operators that accumulate: where f32 kernels are worth two casts.
 bool accumulates(const Node& node) {
-  static constexpr std::string_view names[] = {"tosa.conv2d", "tosa.conv3d", "tosa.depthwise_conv2d",
+  static constexpr std::string_view names[] = {"tosa.conv2d",           "tosa.conv3d", "tosa.depthwise_conv2d",
                                                "tosa.transpose_conv2d", "tosa.matmul", "tosa.avg_pool2d",
                                                "tosa.max_pool2d"};
-  return std::find(std::begin(names), std::end(names), node.op) != std::end(names) || node.op.starts_with("tosa.reduce_");
+  return std::find(std::begin(names), std::end(names), node.op) != std::end(names) ||
+         node.op.starts_with("tosa.reduce_");
 }
 
 class Widening {
@@ -28,8 +29,10 @@ class Widening {
     std::vector<Node> nodes = std::move(graph_.nodes);
     graph_.nodes.clear();
     for (Node& node : nodes) {
-      if (accumulates(node)) widen(node);
-      else graph_.nodes.push_back(std::move(node));
+      if (accumulates(node))
+        widen(node);
+      else
+        graph_.nodes.push_back(std::move(node));
     }
   }
 
@@ -66,7 +69,8 @@ class Widening {
 }  // namespace
 
 void widen_narrow_floats(Graph& graph) {
-  const bool any = std::any_of(graph.values.begin(), graph.values.end(), [](const Value& v) { return is_narrow(v.type.dtype); });
+  const bool any =
+      std::any_of(graph.values.begin(), graph.values.end(), [](const Value& v) { return is_narrow(v.type.dtype); });
   if (any) Widening(graph).run();
 }
 

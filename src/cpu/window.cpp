@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/window.h"
 
+#include <cstring>
+
 namespace tosaic::cpu {
 
 Window window_of(const Graph& graph, const Node& node) {
@@ -10,7 +12,8 @@ Window window_of(const Graph& graph, const Node& node) {
   const int spatial = in.rank() - 2, skip = 3 - spatial;
   w.batch = in[0];
   w.channels = in[in.rank() - 1];
-  const auto& pad = node.attrs.get<std::vector<std::int64_t>>("pad");
+  const bool transposed = node.op == "tosa.transpose_conv2d";
+  const auto& pad = node.attrs.get<std::vector<std::int64_t>>(transposed ? "out_pad" : "pad");
   const auto& stride = node.attrs.get<std::vector<std::int64_t>>("stride");
   const bool pool = node.attrs.find("kernel") != nullptr;
   for (int d = 0; d < spatial; ++d) {
@@ -25,10 +28,34 @@ Window window_of(const Graph& graph, const Node& node) {
       // Convolutions have weights [OC,(KD,)KH,KW,IC], depthwise ones [KH,KW,C,M].
       const Shape& weight = graph[node.inputs[1]].type.shape;
       w.kernel[to] = weight[node.op == "tosa.depthwise_conv2d" ? d : 1 + d];
-      w.dilation[to] = node.attrs.get<std::vector<std::int64_t>>("dilation")[from];
+      if (!transposed) w.dilation[to] = node.attrs.get<std::vector<std::int64_t>>("dilation")[from];
+    }
+    if (transposed) {  // tap k of output o reads input place o - out_pad - k; turned round, o - before + k
+      w.before[to] = pad[2 * from] + w.kernel[to] - 1;
+      w.spread[to] = stride[from];
+      w.stride[to] = 1;
     }
   }
   return w;
+}
+
+bool is_dense_convolution(const Node& node) {
+  return node.op == "tosa.conv2d" || node.op == "tosa.conv3d" || node.op == "tosa.transpose_conv2d";
+}
+
+Bytes patch_weights(const Graph& graph, const Node& node) {
+  const Value& weight = graph[node.inputs[1]];
+  if (node.op != "tosa.transpose_conv2d") return weight.constant;
+  const Shape& shape = weight.type.shape;
+  const std::int64_t taps = shape[1] * shape[2];
+  const std::size_t tap_bytes = static_cast<std::size_t>(shape[3]) * storage_size(weight.type.dtype);
+  std::vector<std::byte> turned(weight.constant.size());
+  for (std::int64_t i = 0; i < shape[0] * taps; ++i) {
+    const std::int64_t from = i / taps * taps + (taps - 1 - i % taps);
+    std::memcpy(turned.data() + static_cast<std::size_t>(i) * tap_bytes,
+                weight.constant.data() + static_cast<std::size_t>(from) * tap_bytes, tap_bytes);
+  }
+  return Bytes::of(std::move(turned));
 }
 
 }  // namespace tosaic::cpu

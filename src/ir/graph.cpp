@@ -38,7 +38,8 @@ std::vector<std::vector<std::uint32_t>> consumers(const Graph& graph) {
   std::vector<std::vector<std::uint32_t>> result(graph.values.size());
   for (std::size_t n = 0; n < graph.nodes.size(); ++n)
     for (ValueId v : graph.nodes[n].inputs)
-      if (v != no_value && (result[v].empty() || result[v].back() != n)) result[v].push_back(static_cast<std::uint32_t>(n));
+      if (v != no_value && (result[v].empty() || result[v].back() != n))
+        result[v].push_back(static_cast<std::uint32_t>(n));
   return result;
 }
 
@@ -54,8 +55,8 @@ void drop_dead(Graph& graph) {
   for (std::size_t n = graph.nodes.size(); n-- > 0;) {
     const Node& node = graph.nodes[n];
     // A node without outputs acts only by its effect (an in-place write, an assertion): keep it.
-    alive[n] = node.outputs.empty() ||
-               std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return v != no_value && needed[v]; });
+    alive[n] = node.outputs.empty() || std::any_of(node.outputs.begin(), node.outputs.end(),
+                                                   [&](ValueId v) { return v != no_value && needed[v]; });
     if (!alive[n]) continue;
     for (ValueId v : node.inputs)
       if (v != no_value) needed[v] = 1;

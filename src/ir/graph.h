@@ -24,7 +24,7 @@ inline constexpr ValueId no_value = 0xffffffffu;  // an optional operand that is
 struct Value {
   std::string name;  // unique in the graph
   TensorType type;
-  Bytes constant;    // not null: a constant, dense row-major elements in storage form (see storage_size)
+  Bytes constant;  // not null: a constant, dense row-major elements in storage form (see storage_size)
   bool is_constant() const { return !constant.null(); }
 };
 
@@ -50,7 +50,9 @@ class Attrs {
   }
   // The attribute as T, which the caller (after verification) knows it to be.
   template <class T>
-  const T& get(std::string_view name) const { return std::get<T>(*find(name)); }
+  const T& get(std::string_view name) const {
+    return std::get<T>(*find(name));
+  }
   template <class T>
   T get_or(std::string_view name, T otherwise) const {
     const Attr* a = find(name);
@@ -75,7 +77,7 @@ struct Node {
   Attrs attrs;                  // every other argument, by schema name; defaults may be left out
   std::vector<ValueId> outputs;
   LocRef loc;
-  std::vector<Graph> regions;   // bodies of control flow
+  std::vector<Graph> regions;  // bodies of control flow
 };
 
 // A buffer that outlives one run: read from `input`, its new content is `output` (KV caches, running statistics).

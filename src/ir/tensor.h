@@ -39,11 +39,15 @@ struct MutableTensorView {
 template <class F>
 decltype(auto) with_storage(DType type, F&& f) {
   switch (type) {
-    case DType::boolean: case DType::u8: return f.template operator()<std::uint8_t>();
-    case DType::i4: case DType::i8: return f.template operator()<std::int8_t>();
+    case DType::boolean:
+    case DType::u8: return f.template operator()<std::uint8_t>();
+    case DType::i4:
+    case DType::i8: return f.template operator()<std::int8_t>();
     case DType::i16: return f.template operator()<std::int16_t>();
     case DType::i32: return f.template operator()<std::int32_t>();
-    case DType::i48: case DType::i64: case DType::shape: return f.template operator()<std::int64_t>();
+    case DType::i48:
+    case DType::i64:
+    case DType::shape: return f.template operator()<std::int64_t>();
     case DType::f16: return f.template operator()<Half>();
     case DType::bf16: return f.template operator()<BFloat16>();
     case DType::f32: return f.template operator()<float>();

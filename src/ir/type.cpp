@@ -8,11 +8,21 @@
 
 namespace tosaic {
 namespace {
-constexpr std::array<std::pair<DType, std::string_view>, 15> dtype_names{{
-    {DType::boolean, "bool"}, {DType::i4, "i4"}, {DType::i8, "i8"}, {DType::u8, "u8"}, {DType::i16, "i16"},
-    {DType::i32, "i32"}, {DType::i48, "i48"}, {DType::i64, "i64"}, {DType::f16, "f16"}, {DType::bf16, "bf16"},
-    {DType::f32, "f32"}, {DType::f64, "f64"}, {DType::f8e4m3, "f8e4m3"}, {DType::f8e5m2, "f8e5m2"},
-    {DType::shape, "shape"}}};
+constexpr std::array<std::pair<DType, std::string_view>, 15> dtype_names{{{DType::boolean, "bool"},
+                                                                          {DType::i4, "i4"},
+                                                                          {DType::i8, "i8"},
+                                                                          {DType::u8, "u8"},
+                                                                          {DType::i16, "i16"},
+                                                                          {DType::i32, "i32"},
+                                                                          {DType::i48, "i48"},
+                                                                          {DType::i64, "i64"},
+                                                                          {DType::f16, "f16"},
+                                                                          {DType::bf16, "bf16"},
+                                                                          {DType::f32, "f32"},
+                                                                          {DType::f64, "f64"},
+                                                                          {DType::f8e4m3, "f8e4m3"},
+                                                                          {DType::f8e5m2, "f8e5m2"},
+                                                                          {DType::shape, "shape"}}};
 }  // namespace
 
 std::string_view name_of(DType type) {

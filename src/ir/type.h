@@ -62,9 +62,21 @@ struct TensorType {
   bool quantised() const { return scales.has_value(); }
   int rank() const { return shape.rank(); }
   std::size_t storage_bytes() const { return static_cast<std::size_t>(shape.elements()) * storage_size(dtype); }
-  TensorType with(DType d) const { TensorType t = *this; t.dtype = d; return t; }
-  TensorType with(Shape s) const { TensorType t = *this; t.shape = std::move(s); return t; }
-  TensorType with(std::optional<Scales> s) const { TensorType t = *this; t.scales = std::move(s); return t; }
+  TensorType with(DType d) const {
+    TensorType t = *this;
+    t.dtype = d;
+    return t;
+  }
+  TensorType with(Shape s) const {
+    TensorType t = *this;
+    t.shape = std::move(s);
+    return t;
+  }
+  TensorType with(std::optional<Scales> s) const {
+    TensorType t = *this;
+    t.scales = std::move(s);
+    return t;
+  }
   bool operator==(const TensorType&) const = default;
 };
 

@@ -50,8 +50,7 @@ std::optional<std::string> scales_problem(const Scales& scales, const Shape& sha
   const std::int64_t wanted = scales.per_tensor() ? 1 : shape[scales.axis];
   // Channels may be split over two neighbouring dims, as in depthwise weights (HWCM).
   const bool split = !scales.per_tensor() && scales.axis + 1 < shape.rank() && have == wanted * shape[scales.axis + 1];
-  if (have != wanted && !split)
-    return fmt::format("{} scales where {} are needed", scales.scale.size(), wanted);
+  if (have != wanted && !split) return fmt::format("{} scales where {} are needed", scales.scale.size(), wanted);
   for (double s : scales.scale)
     if (!(std::isfinite(s) && s > 0)) return fmt::format("scale {} is not a positive number", s);
   if (scales.lowest > scales.highest) return fmt::format("the codes {}..{} are none", scales.lowest, scales.highest);

@@ -49,29 +49,32 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
   for (const Node& node : aten.nodes) {
     builder.set_loc(located_op(node));
     std::vector<std::optional<Val>> operands;
-    for (ValueId v : node.inputs) operands.push_back(v == no_value ? std::nullopt : std::optional(Val(&builder, carried(v))));
+    for (ValueId v : node.inputs)
+      operands.push_back(v == no_value ? std::nullopt : std::optional(Val(&builder, carried(v))));
     try {
       Vals results = lower_node(builder, node, std::move(operands), output_types(aten, node));
       for (std::size_t i = 0; i < node.outputs.size(); ++i) {
         if (node.outputs[i] == no_value || !used[node.outputs[i]]) continue;
         if (i >= results.size())
-          return located(error("lower.missing-result", fmt::format("result {} of {} cannot be expressed in TOSA", i, node.op)), node.loc);
+          return located(
+              error("lower.missing-result", fmt::format("result {} of {} cannot be expressed in TOSA", i, node.op)),
+              node.loc);
         const Value& declared = aten[node.outputs[i]];
         ValueId made = results[i].id();
         if (out[made].type.shape != declared.type.shape || out[made].type.dtype != declared.type.dtype)
           return located(internal_error(fmt::format("{} was lowered to {}, the program says {}", node.op,
-                                                    to_string(out[made].type), to_string(declared.type))), node.loc);
+                                                    to_string(out[made].type), to_string(declared.type))),
+                         node.loc);
         lowered.of[node.outputs[i]] = made;
       }
-    } catch (Refusal& refusal) {
-      return std::move(refusal.why);
-    }
+    } catch (Refusal& refusal) { return std::move(refusal.why); }
   }
   // The user's names go to the values that are the user's tensors.
   std::unordered_set<ValueId> named(out.inputs.begin(), out.inputs.end());
   for (const Node& node : aten.nodes)
     for (ValueId v : node.outputs)
-      if (v != no_value && lowered.of[v] != no_value && !out[lowered.of[v]].is_constant() && named.insert(lowered.of[v]).second)
+      if (v != no_value && lowered.of[v] != no_value && !out[lowered.of[v]].is_constant() &&
+          named.insert(lowered.of[v]).second)
         out[lowered.of[v]].name = aten[v].name;
   for (ValueId v : aten.outputs) out.outputs.push_back(carried(v));
   make_names_unique(out);
@@ -85,24 +88,29 @@ Status can_lower(const Graph& aten, const Node& node, const std::vector<char>& u
   builder.set_loc(located_op(node));
   std::vector<std::optional<Val>> operands;
   for (ValueId v : node.inputs) {
-    if (v == no_value) operands.push_back(std::nullopt);
-    else operands.emplace_back(Val(&builder, scratch.add_value("operand." + std::to_string(operands.size()), aten[v].type, aten[v].constant)));
+    if (v == no_value)
+      operands.push_back(std::nullopt);
+    else
+      operands.emplace_back(Val(
+          &builder, scratch.add_value("operand." + std::to_string(operands.size()), aten[v].type, aten[v].constant)));
   }
   if (node.op.starts_with("quantized_decomposed.") && !spec.has(tosa::Feature::pro_fp))
-    return located(error("target.conversion", fmt::format("{} is the border between float and integer tensors", node.op))
-                       .note("conversion between float and integers, outside an integer delegate"),
-                   node.loc);
+    return located(
+        error("target.conversion", fmt::format("{} is the border between float and integer tensors", node.op))
+            .note("conversion between float and integers, outside an integer delegate"),
+        node.loc);
   try {
     auto declared = output_types(aten, node);
     Vals results = lower_node(builder, node, std::move(operands), declared);
     for (std::size_t i = 0; i < declared.size(); ++i)
-      if (node.outputs[i] != no_value && used[node.outputs[i]] && (i >= results.size() || results[i].dtype() != declared[i].dtype))
-        return located(error("target.unsupported", fmt::format("{} gives {} as result {}, the program says {}", node.op,
-                                                               i < results.size() ? to_string(results[i].type()) : "nothing", i,
-                                                               to_string(declared[i]))), node.loc);
-  } catch (Refusal& refusal) {
-    return std::move(refusal.why);
-  }
+      if (node.outputs[i] != no_value && used[node.outputs[i]] &&
+          (i >= results.size() || results[i].dtype() != declared[i].dtype))
+        return located(
+            error("target.unsupported", fmt::format("{} gives {} as result {}, the program says {}", node.op,
+                                                    i < results.size() ? to_string(results[i].type()) : "nothing", i,
+                                                    to_string(declared[i]))),
+            node.loc);
+  } catch (Refusal& refusal) { return std::move(refusal.why); }
   for (const Node& made : scratch.nodes)
     if (auto broken = tosa::verify_node(tosa::View(scratch, made), spec))
       return located(error("target.unsupported", fmt::format("{} cannot run on {}", node.op, spec.text()))

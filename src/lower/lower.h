@@ -16,8 +16,8 @@ struct LowerOptions {
 };
 
 struct Lowered {
-  Graph graph;                // tosa.* nodes; inputs and outputs as the ATen graph's
-  std::vector<ValueId> of;    // for each ATen value its TOSA value, no_value where there is none
+  Graph graph;              // tosa.* nodes; inputs and outputs as the ATen graph's
+  std::vector<ValueId> of;  // for each ATen value its TOSA value, no_value where there is none
 };
 
 Result<Lowered> lower(const Graph& aten, const LowerOptions& options = {});

@@ -33,7 +33,8 @@ struct IntegerForm {
   // A float constant as integers of the given scale.
   Val quantised_constant(Val x, DType dtype, double scale, std::int64_t zero, std::string_view why) const {
     if (!x.is_constant())
-      b.refuse("quantise.float-operand", fmt::format("operand {} of {} is float among quantised ones ({})", to_string(x.type()), node.op, why));
+      b.refuse("quantise.float-operand",
+               fmt::format("operand {} of {} is float among quantised ones ({})", to_string(x.type()), node.op, why));
     const auto range = range_of(dtype);
     const auto n = static_cast<std::size_t>(x.shape().elements());
     std::vector<std::int64_t> codes(n);
@@ -41,7 +42,8 @@ struct IntegerForm {
       double real = element_as_double(x.dtype(), b.graph()[x.id()].constant.data(), i);
       double code = std::nearbyint(real / scale) + static_cast<double>(zero);
       if (std::isnan(code)) code = static_cast<double>(zero);
-      codes[i] = static_cast<std::int64_t>(std::clamp(code, static_cast<double>(range.lowest), static_cast<double>(range.highest)));
+      codes[i] = static_cast<std::int64_t>(
+          std::clamp(code, static_cast<double>(range.lowest), static_cast<double>(range.highest)));
     }
     return b.constant({dtype, x.shape(), Scales{{scale}, {zero}}}, constant_bytes(dtype, codes));
   }
@@ -59,7 +61,8 @@ struct IntegerForm {
       scalar_operands[0] = Val(&inner, in);
       for (std::size_t i = 1; i < operands.size(); ++i)
         if (operands[i]) {
-          if (!operands[i]->is_constant()) b.refuse("quantise.pointwise-operand", fmt::format("{} takes a computed tensor beside x", node.op));
+          if (!operands[i]->is_constant())
+            b.refuse("quantise.pointwise-operand", fmt::format("{} takes a computed tensor beside x", node.op));
           scalar_operands[i] = inner.constant(operands[i]->type(), b.graph()[operands[i]->id()].constant);
         }
       Vals results = lower_call(inner, node.op, scalar_operands, node.attrs, {});
@@ -88,9 +91,9 @@ struct IntegerForm {
         ++tensors;
         narrow &= v->dtype() == DType::i8;
       }
-    bool joins_constant = std::any_of(found.schema->arguments.begin(), found.schema->arguments.end(), [](const SchemaArgument& a) {
-      return (a.type == "Scalar" || a.type == "Scalar?") && a.name != "alpha";
-    });
+    bool joins_constant = std::any_of(
+        found.schema->arguments.begin(), found.schema->arguments.end(),
+        [](const SchemaArgument& a) { return (a.type == "Scalar" || a.type == "Scalar?") && a.name != "alpha"; });
     bool mixed = std::any_of(operands.begin(), operands.end(), [](const auto& v) { return v && is_real(v->type()); });
     if (tensors == 1 && !joins_constant && !mixed) {  // a reduction: plain codes leave the most room to add up
       for (auto& v : operands)
@@ -101,8 +104,10 @@ struct IntegerForm {
       const TensorType common{DType::i32, {}, Scales{{unit}, {0}}};
       for (auto& v : operands) {
         if (!v) continue;
-        if (v->type().quantised()) v = b.rescale(*v, common.with(v->shape()));
-        else if (is_real(v->type())) v = quantised_constant(*v, DType::i32, unit, 0, "sum");
+        if (v->type().quantised())
+          v = b.rescale(*v, common.with(v->shape()));
+        else if (is_real(v->type()))
+          v = quantised_constant(*v, DType::i32, unit, 0, "sum");
       }
     }
     return declared_types(plain(std::move(operands)));
@@ -117,7 +122,8 @@ struct IntegerForm {
         double largest = 0;
         if (v->is_constant())
           for (std::int64_t i = 0; i < v->shape().elements(); ++i)
-            largest = std::max(largest, std::fabs(element_as_double(v->dtype(), b.graph()[v->id()].constant.data(), static_cast<std::size_t>(i))));
+            largest = std::max(largest, std::fabs(element_as_double(v->dtype(), b.graph()[v->id()].constant.data(),
+                                                                    static_cast<std::size_t>(i))));
         Val codes = quantised_constant(*v, DType::i16, largest > 0 ? largest / 32767 : 1.0, 0, "product");
         v = b.as_i32(codes);
       }
@@ -128,7 +134,8 @@ struct IntegerForm {
   Vals accumulate(Operands operands) const {
     for (std::size_t i = 0; i < operands.size() && i < 2; ++i)
       if (operands[i] && is_real(operands[i]->type()))
-        b.refuse("quantise.float-operand", fmt::format("operand {} of {} is float, the other is quantised", i, node.op));
+        b.refuse("quantise.float-operand",
+                 fmt::format("operand {} of {} is float, the other is quantised", i, node.op));
     b.set_wanted(declared.at(0).quantised() ? std::optional(declared[0]) : std::nullopt);
     Vals results;
     try {
@@ -145,8 +152,10 @@ struct IntegerForm {
     const TensorType& to = declared.at(0);
     for (auto& v : operands) {
       if (!v) continue;
-      if (v->type().quantised()) v = b.rescale(*v, to.with(v->shape()));
-      else if (is_real(v->type())) v = quantised_constant(*v, to.dtype, to.scales->scale[0], to.scales->zero_point[0], "joined");
+      if (v->type().quantised())
+        v = b.rescale(*v, to.with(v->shape()));
+      else if (is_real(v->type()))
+        v = quantised_constant(*v, to.dtype, to.scales->scale[0], to.scales->zero_point[0], "joined");
     }
     return declared_types(plain(std::move(operands)));
   }
@@ -154,7 +163,8 @@ struct IntegerForm {
 
 }  // namespace
 
-Vals lower_node(Builder& b, const Node& node, std::vector<std::optional<Val>> operands, const std::vector<TensorType>& declared) {
+Vals lower_node(Builder& b, const Node& node, std::vector<std::optional<Val>> operands,
+                const std::vector<TensorType>& declared) {
   FoundOp found = find_aten(node.op);
   if (!found.op) b.refuse("aten.unknown-operator", fmt::format("operator {} is not known to tosaic", node.op));
   IntegerForm form{b, node, found, declared};
@@ -169,7 +179,7 @@ Vals lower_node(Builder& b, const Node& node, std::vector<std::optional<Val>> op
     return form.plain(std::move(operands));
   }
   if (!in && !out) return form.plain(std::move(operands));
-  switch (found.op->rule) {
+  switch (found.rule) {
     case Rule::pointwise: return form.pointwise(operands);
     case Rule::transparent: return form.declared_types(form.plain(std::move(operands)));
     case Rule::sum: return form.sum(std::move(operands));

@@ -20,7 +20,7 @@ void drop_identities(Graph& graph) {
     if (node.outputs.empty()) continue;
     FoundOp found = find_aten(node.op);
     if (found.op && node.outputs.size() == 1 && node.outputs[0] != no_value &&
-        (found.op->rule == Rule::transparent || found.op->rule == Rule::index)) {
+        (found.rule == Rule::transparent || found.rule == Rule::index)) {
       auto trial = try_node(graph, node, false);
       if (trial.ok() && !trial->operands.empty() && trial->results[0] == trial->operands[0]) {
         same_as[node.outputs[0]] = node.inputs[0];

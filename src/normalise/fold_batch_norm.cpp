@@ -30,7 +30,9 @@ int output_channel_axis(const Graph& graph, const Node& node) {
 }
 
 // Four per-channel constants of the batch norm; empty when one is computed or missing.
-struct Affine { std::vector<double> gain, offset; };
+struct Affine {
+  std::vector<double> gain, offset;
+};
 std::optional<Affine> affine_of(const Graph& graph, const Node& node) {
   if (node.inputs.size() < 5 || node.attrs.get_or("training", false)) return std::nullopt;
   for (std::size_t i = 3; i < 5; ++i)
@@ -44,7 +46,8 @@ std::optional<Affine> affine_of(const Graph& graph, const Node& node) {
     if (!graph[v].is_constant()) return std::nullopt;
     (which == 1 ? a.gain : a.offset) = reals(graph[v]);
   }
-  if (a.gain.size() != mean.size() || a.offset.size() != mean.size() || variance.size() != mean.size()) return std::nullopt;
+  if (a.gain.size() != mean.size() || a.offset.size() != mean.size() || variance.size() != mean.size())
+    return std::nullopt;
   for (std::size_t c = 0; c < mean.size(); ++c) {
     a.gain[c] /= std::sqrt(variance[c] + eps);
     a.offset[c] -= mean[c] * a.gain[c];
@@ -64,8 +67,8 @@ void fold_batch_norm(Graph& graph) {
     ValueId x = norm.inputs[0];
     Node& conv = graph.nodes[static_cast<std::size_t>(made_by[x])];
     FoundOp found = find_aten(conv.op);
-    if (!found.op || found.op->rule != Rule::accumulate || conv.inputs.size() < 2 || read_by[x].size() != 1 || is_output[x] ||
-        !graph[conv.inputs[1]].is_constant() || graph[conv.inputs[1]].type.dtype != DType::f32)
+    if (!found.op || found.rule != Rule::accumulate || conv.inputs.size() < 2 || read_by[x].size() != 1 ||
+        is_output[x] || !graph[conv.inputs[1]].is_constant() || graph[conv.inputs[1]].type.dtype != DType::f32)
       continue;
     bool has_bias = conv.inputs.size() > 2 && conv.inputs[2] != no_value;
     if (has_bias && !graph[conv.inputs[2]].is_constant()) continue;
@@ -80,15 +83,18 @@ void fold_batch_norm(Graph& graph) {
     std::vector<float> scaled(old.size());
     for (std::size_t i = 0, run = 0; i < old.size(); ++run) {  // runs of `inner` weights of one channel
       const double gain = affine->gain[run % static_cast<std::size_t>(channels)];
-      for (const std::size_t end = i + static_cast<std::size_t>(inner); i < end; ++i) scaled[i] = static_cast<float>(old[i] * gain);
+      for (const std::size_t end = i + static_cast<std::size_t>(inner); i < end; ++i)
+        scaled[i] = static_cast<float>(old[i] * gain);
     }
     std::vector<float> bias(static_cast<std::size_t>(channels));
     auto old_bias = has_bias ? reals(graph[conv.inputs[2]]) : std::vector<double>(bias.size(), 0.0);
-    for (std::size_t c = 0; c < bias.size(); ++c) bias[c] = static_cast<float>(old_bias[c] * affine->gain[c] + affine->offset[c]);
+    for (std::size_t c = 0; c < bias.size(); ++c)
+      bias[c] = static_cast<float>(old_bias[c] * affine->gain[c] + affine->offset[c]);
 
     conv.inputs.resize(std::max<std::size_t>(conv.inputs.size(), 3), no_value);
     conv.inputs[1] = graph.add_value(weight.name + ".folded", weight.type, Bytes::of(std::move(scaled)));
-    conv.inputs[2] = graph.add_value(weight.name + ".bias", {DType::f32, Shape{channels}, {}}, Bytes::of(std::move(bias)));
+    conv.inputs[2] =
+        graph.add_value(weight.name + ".bias", {DType::f32, Shape{channels}, {}}, Bytes::of(std::move(bias)));
     conv.outputs[0] = norm.outputs[0];
     norm.op.clear();
   }

@@ -16,7 +16,8 @@ void fold_constants(Graph& graph) {
     if (!constant || node.op.starts_with("quantized_decomposed.")) continue;
     auto trial = try_node(graph, node, true);
     if (!trial.ok()) continue;
-    bool all = std::all_of(trial->results.begin(), trial->results.end(), [&](ValueId v) { return trial->graph[v].is_constant(); });
+    bool all = std::all_of(trial->results.begin(), trial->results.end(),
+                           [&](ValueId v) { return trial->graph[v].is_constant(); });
     if (!all || trial->results.size() != node.outputs.size()) continue;
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == no_value) continue;

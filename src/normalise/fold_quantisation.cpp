@@ -15,7 +15,9 @@ namespace tosaic {
 namespace {
 
 constexpr std::string_view ns = "quantized_decomposed.";
-bool is_quantise(const Node& n) { return n.op.starts_with(ns) && n.op.find(".quantize_per_tensor") != std::string::npos; }
+bool is_quantise(const Node& n) {
+  return n.op.starts_with(ns) && n.op.find(".quantize_per_tensor") != std::string::npos;
+}
 bool is_dequantise(const Node& n) { return n.op.starts_with(ns) && n.op.find(".dequantize_per_") != std::string::npos; }
 
 std::optional<Scales> scales_of(const Graph& graph, const Node& node) {
@@ -32,7 +34,8 @@ std::optional<Scales> scales_of(const Graph& graph, const Node& node) {
     if (node.inputs.size() > 2 && node.inputs[2] != no_value) {
       const Value& zeros = graph[node.inputs[2]];
       if (!zeros.is_constant()) return std::nullopt;
-      for (std::size_t i = 0; i < n; ++i) s.zero_point[i] = element_as_integer(zeros.type.dtype, zeros.constant.data(), i);
+      for (std::size_t i = 0; i < n; ++i)
+        s.zero_point[i] = element_as_integer(zeros.type.dtype, zeros.constant.data(), i);
     }
     s.axis = static_cast<int>(node.attrs.get_or<std::int64_t>("axis", 0));
     return s;
@@ -56,9 +59,11 @@ Bytes quantised_constant(const Value& x, const TensorType& type) {
   const auto codes = codes_of(type);
   std::vector<std::int64_t> result;
   for (float v : x.constant.as<float>()) {
-    double code = std::nearbyint(static_cast<double>(v) / type.scales->scale[0]) + static_cast<double>(type.scales->zero_point[0]);
+    double code = std::nearbyint(static_cast<double>(v) / type.scales->scale[0]) +
+                  static_cast<double>(type.scales->zero_point[0]);
     if (std::isnan(code)) code = static_cast<double>(type.scales->zero_point[0]);
-    result.push_back(static_cast<std::int64_t>(std::clamp(code, static_cast<double>(codes.lowest), static_cast<double>(codes.highest))));
+    result.push_back(static_cast<std::int64_t>(
+        std::clamp(code, static_cast<double>(codes.lowest), static_cast<double>(codes.highest))));
   }
   return constant_bytes(type.dtype, result);
 }
@@ -73,7 +78,7 @@ void spread_scales(Graph& graph) {
   for (ValueId v : graph.outputs) is_output[v] = 1;
   auto transparent = [](const Node& n) {
     FoundOp found = find_aten(n.op);
-    return found.op && found.op->rule == Rule::transparent;
+    return found.op && found.rule == Rule::transparent;
   };
   auto adopt = [&](ValueId to, ValueId from) {
     if (to == no_value || from == no_value) return;
@@ -111,7 +116,8 @@ Status fold_quantisation(Graph& graph) {
     ValueId codes = node.inputs[0];
     if (!scales || !foldable(graph[codes].type.dtype)) continue;
     TensorType type = graph[codes].type.with(trimmed(*scales, graph[codes].type.dtype));
-    if (!graph[codes].type.quantised() && (graph[codes].is_constant() || std::count(graph.inputs.begin(), graph.inputs.end(), codes))) {
+    if (!graph[codes].type.quantised() &&
+        (graph[codes].is_constant() || std::count(graph.inputs.begin(), graph.inputs.end(), codes))) {
       graph[codes].type = type;
     } else if (graph[codes].is_constant() && graph[codes].type != type) {  // one constant read under two scales
       codes = graph.add_value(graph[node.outputs[0]].name + ".codes", type, graph[codes].constant);
@@ -142,11 +148,17 @@ Status fold_quantisation(Graph& graph) {
       continue;
     }
     if (graph[x].type.quantised()) {  // codes to codes: a change of scale, which an identity with two types expresses
-      if (graph[x].type == type) given[codes] = x;
-      else { node.op = "aten.alias.default"; node.attrs = {}; node.inputs.resize(1); }
+      if (graph[x].type == type)
+        given[codes] = x;
+      else {
+        node.op = "aten.alias.default";
+        node.attrs = {};
+        node.inputs.resize(1);
+      }
       continue;
     }
-    bool computed = made_by[x] >= 0 && !is_dequantise(graph.nodes[static_cast<std::size_t>(made_by[x])]) && !is_output[x];
+    bool computed =
+        made_by[x] >= 0 && !is_dequantise(graph.nodes[static_cast<std::size_t>(made_by[x])]) && !is_output[x];
     if (!computed) continue;
     bool alone = std::all_of(read_by[x].begin(), read_by[x].end(), [&](std::uint32_t r) {
       const Node& reader = graph.nodes[r];

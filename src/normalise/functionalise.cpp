@@ -18,7 +18,7 @@ std::string functional_name(const Schema& schema) {
 }  // namespace
 
 Status functionalise(Graph& graph) {
-  std::vector<ValueId> current(graph.values.size());   // what a reader of the value gets now
+  std::vector<ValueId> current(graph.values.size());  // what a reader of the value gets now
   std::iota(current.begin(), current.end(), 0);
   std::vector<ValueId> base(graph.values.size(), no_value);  // the tensor that a view looks at
   std::vector<std::size_t> last_read(graph.values.size(), 0);
@@ -43,16 +43,18 @@ Status functionalise(Graph& graph) {
     ValueId target = original[0], result = node.outputs[0];
     for (ValueId b = base[target]; b != no_value; b = base[b])
       if (last_read[b] > n)
-        return located(error("model.write-through-view",
-                             fmt::format("{} changes '{}', a view of '{}' that is read later", node.op, graph[target].name, graph[b].name))
-                           .hint("write into a new tensor (torch.cat, torch.where) instead of a slice"),
-                       node.loc);
+        return located(
+            error("model.write-through-view", fmt::format("{} changes '{}', a view of '{}' that is read later", node.op,
+                                                          graph[target].name, graph[b].name))
+                .hint("write into a new tensor (torch.cat, torch.where) instead of a slice"),
+            node.loc);
     for (ValueId v = 0; v < base.size(); ++v)
       if (base[v] == target && last_read[v] > n)
-        return located(error("model.write-under-view",
-                             fmt::format("{} changes '{}' while '{}', a view of it, is read later", node.op, graph[target].name, graph[v].name))
-                           .hint("use the out-of-place form of the call"),
-                       node.loc);
+        return located(
+            error("model.write-under-view", fmt::format("{} changes '{}' while '{}', a view of it, is read later",
+                                                        node.op, graph[target].name, graph[v].name))
+                .hint("use the out-of-place form of the call"),
+            node.loc);
     std::string name = functional_name(*found.schema);
     if (find_aten(name).op) node.op = name;
     current[target] = result;

@@ -42,7 +42,8 @@ Status narrow_integers(Graph& graph, const Sink& sink, std::vector<std::string>*
       ValueId narrow = graph.add_value(graph[v].name + ".i32", graph[v].type.with(DType::i32));
       conversions.push_back(conversion(v, narrow, DType::i32, nullptr));
       replaced[v] = narrow;
-      auto note = warning("model.int64-input", fmt::format("input '{}' is int64 and is computed with as int32", graph[v].name));
+      auto note =
+          warning("model.int64-input", fmt::format("input '{}' is int64 and is computed with as int32", graph[v].name));
       note.severity = Severity::note;
       if (sink) sink(std::move(note));
     } else if (graph[v].is_constant()) {
@@ -67,7 +68,8 @@ Status narrow_integers(Graph& graph, const Sink& sink, std::vector<std::string>*
       graph.nodes.push_back(conversion(v, wide, DType::i64, nullptr));
       v = wide;
     }
-  graph.nodes.insert(graph.nodes.begin(), std::make_move_iterator(conversions.begin()), std::make_move_iterator(conversions.end()));
+  graph.nodes.insert(graph.nodes.begin(), std::make_move_iterator(conversions.begin()),
+                     std::make_move_iterator(conversions.end()));
   return {};
 }
 

@@ -13,12 +13,13 @@ static Status supported(const Graph& graph) {
                          .hint("export the model with the branch or the loop resolved"),
                      node.loc);
   for (const State& state : graph.states)
-    return error("model.mutable-state", fmt::format("buffer '{}' is changed by the model, which cannot be compiled yet", state.name))
+    return error("model.mutable-state",
+                 fmt::format("buffer '{}' is changed by the model, which cannot be compiled yet", state.name))
         .hint("pass the buffer as an input and return its new content as an output");
   for (ValueId v : graph.inputs)
     if (!graph[v].type.shape.is_static())
-      return error("model.dynamic-shape", fmt::format("input '{}' has the shape {}, which cannot be compiled yet", graph[v].name,
-                                                      to_string(graph[v].type.shape)))
+      return error("model.dynamic-shape", fmt::format("input '{}' has the shape {}, which cannot be compiled yet",
+                                                      graph[v].name, to_string(graph[v].type.shape)))
           .hint("export the model without dynamic_shapes, at the size that you deploy");
   return {};
 }

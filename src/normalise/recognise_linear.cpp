@@ -16,7 +16,8 @@ bool is_one(const Node& node, std::string_view name) {
 }
 
 Bytes transposed(const Value& matrix) {
-  const auto rows = static_cast<std::size_t>(matrix.type.shape[0]), columns = static_cast<std::size_t>(matrix.type.shape[1]);
+  const auto rows = static_cast<std::size_t>(matrix.type.shape[0]),
+             columns = static_cast<std::size_t>(matrix.type.shape[1]);
   auto from = matrix.constant.as<float>();
   std::vector<float> to(rows * columns);
   for (std::size_t r = 0; r < rows; ++r)
@@ -30,13 +31,15 @@ void recognise_linear(Graph& graph) {
   for (Node& node : graph.nodes) {
     const bool biased = node.op == "aten.addmm.default";
     if (!biased && node.op != "aten.mm.default") continue;
-    const ValueId bias = biased ? node.inputs[0] : no_value, x = node.inputs[biased ? 1 : 0], matrix = node.inputs[biased ? 2 : 1];
-    if (!graph[matrix].is_constant() || graph[matrix].type.dtype != DType::f32 || graph[x].is_constant() || !is_one(node, "alpha") ||
-        !is_one(node, "beta"))
+    const ValueId bias = biased ? node.inputs[0] : no_value, x = node.inputs[biased ? 1 : 0],
+                  matrix = node.inputs[biased ? 2 : 1];
+    if (!graph[matrix].is_constant() || graph[matrix].type.dtype != DType::f32 || graph[x].is_constant() ||
+        !is_one(node, "alpha") || !is_one(node, "beta"))
       continue;
     if (biased && (!graph[bias].is_constant() || graph[bias].type.rank() != 1)) continue;
     const Shape& shape = graph[matrix].type.shape;
-    ValueId weight = graph.add_value(graph[matrix].name + ".t", {DType::f32, Shape{shape[1], shape[0]}, {}}, transposed(graph[matrix]));
+    ValueId weight = graph.add_value(graph[matrix].name + ".t", {DType::f32, Shape{shape[1], shape[0]}, {}},
+                                     transposed(graph[matrix]));
     node.op = "aten.linear.default";
     node.inputs = {x, weight, bias};
     node.attrs = {};

@@ -23,10 +23,9 @@ Result<Trial> try_node(const Graph& graph, const Node& node, bool fold) {
   std::vector<TensorType> declared;
   for (ValueId v : node.outputs) declared.push_back(v == no_value ? TensorType{} : graph[v].type);
   try {
-    for (Val v : lower_call(builder, node.op, std::move(operands), node.attrs, declared)) trial.results.push_back(v.id());
-  } catch (Refusal& refusal) {
-    return std::move(refusal.why);
-  }
+    for (Val v : lower_call(builder, node.op, std::move(operands), node.attrs, declared))
+      trial.results.push_back(v.id());
+  } catch (Refusal& refusal) { return std::move(refusal.why); }
   trial.graph.outputs = trial.results;
   return trial;
 }

@@ -209,6 +209,9 @@ Vals lower_convolution(Builder& b, const Call& call, int spatial) {
   how.stride = call.spread("stride", spatial);
   how.dilation = call.spread("dilation", spatial);
   how.groups = call.integer("groups");
+  if (static_cast<int>(how.dilation.size()) != spatial)
+    b.refuse("aten." + call.schema().name + ".arguments",
+             fmt::format("{} dilations for {} spatial dims", how.dilation.size(), spatial));
   if (call.overload() == "padding") {
     const std::string mode = call.text("padding");
     if (mode != "valid" && mode != "same")

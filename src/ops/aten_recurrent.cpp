@@ -29,8 +29,18 @@ Val linear(Val x, Val weight, std::optional<Val> bias) {
   return x.builder().aten("aten.linear.default", {x, weight, bias});
 }
 
+namespace {
+void check_state(const std::vector<Val>& state, const char* op) {
+  for (Val s : state)
+    if (s.rank() != 2)
+      s.builder().refuse(std::string("aten.") + op + ".state",
+                         "a state of shape " + to_string(s.shape()) + " instead of batch, features");
+}
+}  // namespace
+
 // Gates i, f, g, o: c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c').
 std::vector<Val> lstm_step(Val projected, const std::vector<Val>& state, const RecurrentWeights& w) {
+  check_state(state, "lstm");
   const std::int64_t n = state[0].dim(-1);
   Val gates = calls::add(projected, linear(state[0], w.hidden, w.hidden_bias));
   Val i = sigmoid(gate(gates, 0, n)), f = sigmoid(gate(gates, 1, n)), g = tanh(gate(gates, 2, n)),
@@ -41,6 +51,7 @@ std::vector<Val> lstm_step(Val projected, const std::vector<Val>& state, const R
 
 // Gates r, z, n: h' = n + z (h - n), where n = tanh(x_n + r h_n).
 std::vector<Val> gru_step(Val projected, const std::vector<Val>& state, const RecurrentWeights& w) {
+  check_state(state, "gru");
   const std::int64_t n = state[0].dim(-1);
   Val hidden = linear(state[0], w.hidden, w.hidden_bias);
   Val r = sigmoid(calls::add(gate(projected, 0, n), gate(hidden, 0, n)));

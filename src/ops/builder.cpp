@@ -41,7 +41,8 @@ std::vector<Val> Builder::tosa_all(std::string_view name, std::vector<Val> opera
                                    std::optional<DType> result) {
   const bool all_constant = std::all_of(operands.begin(), operands.end(), [](Val v) { return v.is_constant(); });
   if (keep_aten_ && !all_constant)
-    refuse("quantise.composite", fmt::format("a composite uses tosa.{} by itself, which has no rule of quantisation", name));
+    refuse("quantise.composite",
+           fmt::format("a composite uses tosa.{} by itself, which has no rule of quantisation", name));
   const tosa::Op* op = tosa::find(name);
   if (!op) refuse("internal", fmt::format("there is no TOSA operator '{}'", name));
   Node node;
@@ -180,7 +181,8 @@ std::optional<Scales> reshaped_scales(const TensorType& from, const Shape& to) {
 
 Val Builder::reshape(Val x, Shape shape) {
   if (x.shape() == shape) return x;
-  if (!x.shape().is_static()) refuse("aten.symbolic-shape", "a tensor of symbolic shape " + to_string(x.shape()) + " cannot be reshaped");
+  if (!x.shape().is_static())
+    refuse("aten.symbolic-shape", "a tensor of symbolic shape " + to_string(x.shape()) + " cannot be reshaped");
   if (shape.elements() != x.shape().elements())
     refuse("aten.reshape-size", fmt::format("shape {} cannot become {}", to_string(x.shape()), to_string(shape)));
   if (keep_aten_) return aten("aten.view.default", {x}, {{"size", shape.dims()}});
@@ -191,18 +193,21 @@ Val Builder::reshape(Val x, Shape shape) {
 
 Val Builder::transpose(Val x, std::vector<int> permutation) {
   if (static_cast<int>(permutation.size()) != x.rank())
-    refuse("aten.permute-rank", fmt::format("{} dims cannot permute a tensor of rank {}", permutation.size(), x.rank()));
+    refuse("aten.permute-rank",
+           fmt::format("{} dims cannot permute a tensor of rank {}", permutation.size(), x.rank()));
   bool identity = true;
   for (int i = 0; i < x.rank(); ++i) identity &= permutation[static_cast<std::size_t>(i)] == i;
   if (identity) return x;
   if (keep_aten_)
-    return aten("aten.permute.default", {x}, {{"dims", std::vector<std::int64_t>(permutation.begin(), permutation.end())}});
+    return aten("aten.permute.default", {x},
+                {{"dims", std::vector<std::int64_t>(permutation.begin(), permutation.end())}});
   TensorType type = x.type();
   std::vector<std::int64_t> dims;
   for (int p : permutation) dims.push_back(x.dim(p));
   type.shape = Shape(dims);
   if (type.scales && !type.scales->per_tensor())
-    type.scales->axis = static_cast<int>(std::find(permutation.begin(), permutation.end(), type.scales->axis) - permutation.begin());
+    type.scales->axis =
+        static_cast<int>(std::find(permutation.begin(), permutation.end(), type.scales->axis) - permutation.begin());
   std::vector<std::int64_t> perms(permutation.begin(), permutation.end());
   return retyped(tosa("transpose", {x}, {{"perms", perms}}), type);
 }
@@ -232,9 +237,15 @@ Val Builder::concat(std::vector<Val> parts, int axis) {
   if (parts.size() == 1) return parts[0];
   if (keep_aten_) return aten("aten.cat.default", {parts.begin(), parts.end()}, {{"dim", std::int64_t{axis}}});
   TensorType first = parts.at(0).type();
-  for (Val p : parts)
+  for (Val p : parts) {
     if (p.dtype() != first.dtype)
       refuse("aten.mixed-dtypes", fmt::format("concatenation of {} and {}", name_of(first.dtype), name_of(p.dtype())));
+    bool fits = p.rank() == first.rank() && axis < p.rank();
+    for (int i = 0; fits && i < p.rank(); ++i) fits = i == axis || p.dim(i) == first.shape[i];
+    if (!fits)
+      refuse("aten.concat-shape", fmt::format("shapes {} and {} cannot be joined along dim {}", to_string(first.shape),
+                                              to_string(p.shape()), axis));
+  }
   Val result = tosa("concat", std::move(parts), {{"axis", std::int64_t{axis}}});
   return retyped(result, result.type().with(first.scales));
 }
@@ -304,8 +315,10 @@ Val Builder::binary(std::string_view op, Val a, Val b, Attrs attrs) {
   b = ranked(b, rank);
   for (int i = 0; i < rank; ++i)
     if (a.dim(i) != b.dim(i) && a.dim(i) != 1 && b.dim(i) != 1)
-      refuse("aten.broadcast", fmt::format("shapes {} and {} do not broadcast", to_string(a.shape()), to_string(b.shape())));
-  if (op == "mul") return tosa(op, {a, b, integers(std::vector<std::int64_t>{0}, DType::i8, Shape{1})}, std::move(attrs));
+      refuse("aten.broadcast",
+             fmt::format("shapes {} and {} do not broadcast", to_string(a.shape()), to_string(b.shape())));
+  if (op == "mul")
+    return tosa(op, {a, b, integers(std::vector<std::int64_t>{0}, DType::i8, Shape{1})}, std::move(attrs));
   if (op == "maximum" || op == "minimum")
     if (!attrs.find("nan_mode")) attrs.set("nan_mode", std::string("propagate"));
   return tosa(op, {a, b}, std::move(attrs));
@@ -347,8 +360,12 @@ Val Builder::scaled(Val x, double factor) {
   return relabelled(x, type);  // the same integers under another scale
 }
 
-Val Builder::maximum(Val a, Val b) { return keep_aten_ ? aten("aten.maximum.default", {a, b}) : extreme("maximum", a, b); }
-Val Builder::minimum(Val a, Val b) { return keep_aten_ ? aten("aten.minimum.default", {a, b}) : extreme("minimum", a, b); }
+Val Builder::maximum(Val a, Val b) {
+  return keep_aten_ ? aten("aten.maximum.default", {a, b}) : extreme("maximum", a, b);
+}
+Val Builder::minimum(Val a, Val b) {
+  return keep_aten_ ? aten("aten.minimum.default", {a, b}) : extreme("minimum", a, b);
+}
 
 Val Builder::extreme(std::string_view op, Val a, Val b) {
   if (!a.type().quantised() || a.dtype() == DType::i32) return unify(op, a, b);

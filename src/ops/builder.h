@@ -63,10 +63,10 @@ class Builder {
 
   // ---- constants
   Val constant(TensorType type, Bytes data, std::string name = {});
-  Val scalar(double value, DType type);                                // rank 0
-  Val filled(double value, DType type, const Shape& shape);            // TILE-free: data is materialised
+  Val scalar(double value, DType type);                      // rank 0
+  Val filled(double value, DType type, const Shape& shape);  // TILE-free: data is materialised
   Val integers(std::span<const std::int64_t> values, DType type, const Shape& shape);
-  Val shape_constant(std::vector<std::int64_t> values);                // CONST_SHAPE
+  Val shape_constant(std::vector<std::int64_t> values);  // CONST_SHAPE
 
   // ---- any TOSA operator by name, operands as TOSA wants them; output types are inferred
   Val tosa(std::string_view op, std::initializer_list<Val> operands, Attrs attrs = {}) {
@@ -79,8 +79,8 @@ class Builder {
   std::vector<Val> tosa_all(std::string_view op, std::vector<Val> operands, Attrs attrs = {},
                             std::optional<DType> result = std::nullopt);
 
-  // ---- another ATen operator, by full name, e.g. aten("aten.sum.dim_IntList", {x}, {{"dim", ints}, {"keepdim", true}})
-  // In an ATen graph (the quantiser's expansion) this stays a node; otherwise it is lowered at once.
+  // ---- another ATen operator, by full name, e.g. aten("aten.sum.dim_IntList", {x}, {{"dim", ints}, {"keepdim",
+  // true}}) In an ATen graph (the quantiser's expansion) this stays a node; otherwise it is lowered at once.
   Val aten(const std::string& op, std::vector<std::optional<Val>> operands, Attrs attrs = {}) {
     return aten_all(op, std::move(operands), std::move(attrs)).front();
   }
@@ -94,15 +94,15 @@ class Builder {
   Diagnostic why_not_from(std::size_t first_node) const;
 
   // ---- shapes
-  Val reshape(Val x, Shape shape);                        // no node when nothing changes
-  Val transpose(Val x, std::vector<int> permutation);     // output dim i is input dim permutation[i]
+  Val reshape(Val x, Shape shape);                     // no node when nothing changes
+  Val transpose(Val x, std::vector<int> permutation);  // output dim i is input dim permutation[i]
   Val slice(Val x, std::vector<std::int64_t> start, std::vector<std::int64_t> size);
   Val slice_axis(Val x, int axis, std::int64_t start, std::int64_t size);
   Val concat(std::vector<Val> parts, int axis);
   // before, after: elements added on each side of each dim, >= 0. value is real (quantised by x's scales).
   Val pad(Val x, std::vector<std::int64_t> before, std::vector<std::int64_t> after, double value);
   Val tile(Val x, std::vector<std::int64_t> multiples);
-  Val broadcast_to(Val x, const Shape& shape);            // PyTorch's expand: prepends dims, tiles size-1 dims
+  Val broadcast_to(Val x, const Shape& shape);  // PyTorch's expand: prepends dims, tiles size-1 dims
   Val squeeze(Val x, const std::vector<int>& axes);
   Val unsqueeze(Val x, int axis);
 
@@ -110,7 +110,7 @@ class Builder {
   Val binary(std::string_view op, Val a, Val b, Attrs attrs = {});
   Val add(Val a, Val b);
   Val sub(Val a, Val b);
-  Val mul(Val a, Val b);   // quantised operands: scales multiply
+  Val mul(Val a, Val b);  // quantised operands: scales multiply
   Val add(Val a, double b) { return add(a, like(a, b)); }
   Val sub(Val a, double b) { return sub(a, like(a, b)); }
   Val mul(Val a, double b) { return scaled(a, b); }
@@ -132,18 +132,20 @@ class Builder {
   // ---- tensor operators, NHWC as TOSA wants them; pads are {top, bottom, left, right}, may not be negative
   // for conv2d. bias: rank 1, or nullopt for zeros. Weight: conv2d OHWI, depthwise HWCM, transpose OHWI.
   // Input sizes that a stride does not divide evenly are trimmed, as PyTorch does silently.
-  Val conv2d(Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> pad, std::vector<std::int64_t> stride,
-             std::vector<std::int64_t> dilation);
+  Val conv2d(Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> pad,
+             std::vector<std::int64_t> stride, std::vector<std::int64_t> dilation);
   Val depthwise_conv2d(Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> pad,
                        std::vector<std::int64_t> stride, std::vector<std::int64_t> dilation);
-  Val conv3d(Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> pad, std::vector<std::int64_t> stride,
-             std::vector<std::int64_t> dilation);
+  Val conv3d(Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> pad,
+             std::vector<std::int64_t> stride, std::vector<std::int64_t> dilation);
   // out_pad may be negative: {top, bottom, left, right} added to the full output.
   Val transpose_conv2d(Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> out_pad,
                        std::vector<std::int64_t> stride);
   Val matmul(Val a, Val b);  // [N,H,C] x [N,C,W]
-  Val max_pool2d(Val x, std::vector<std::int64_t> kernel, std::vector<std::int64_t> stride, std::vector<std::int64_t> pad);
-  Val avg_pool2d(Val x, std::vector<std::int64_t> kernel, std::vector<std::int64_t> stride, std::vector<std::int64_t> pad);
+  Val max_pool2d(Val x, std::vector<std::int64_t> kernel, std::vector<std::int64_t> stride,
+                 std::vector<std::int64_t> pad);
+  Val avg_pool2d(Val x, std::vector<std::int64_t> kernel, std::vector<std::int64_t> stride,
+                 std::vector<std::int64_t> pad);
   // mode "nearest" or "bilinear"; scale {y_n, y_d, x_n, x_d}, offset {y, x}, border {y, x} (spec RESIZE).
   Val resize(Val x, std::vector<std::int64_t> scale, std::vector<std::int64_t> offset, std::vector<std::int64_t> border,
              const std::string& mode);
@@ -176,7 +178,7 @@ class Builder {
   }
   Val unify(std::string_view op, Val a, Val b);    // operands share one scale, so does the result
   Val extreme(std::string_view op, Val a, Val b);  // maximum, minimum
-  Val retyped(Val x, TensorType type);  // the same value under another type, without a node
+  Val retyped(Val x, TensorType type);             // the same value under another type, without a node
   bool folded(const tosa::Op& op, Node& node, const TensorType& type, Bytes& result) const;
 
   Graph& graph_;

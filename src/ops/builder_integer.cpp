@@ -9,7 +9,9 @@
 
 namespace tosaic {
 namespace {
-double code_of(double real, const Scales& s) { return std::nearbyint(real / s.scale[0]) + static_cast<double>(s.zero_point[0]); }
+double code_of(double real, const Scales& s) {
+  return std::nearbyint(real / s.scale[0]) + static_cast<double>(s.zero_point[0]);
+}
 }  // namespace
 
 Val Builder::zero_point(Val x) {
@@ -31,7 +33,8 @@ Val Builder::rescale(Val x, TensorType to) {
   for (double scale : s.scale) {
     auto factor = fixed_point(scale / t.scale[0], scale32);
     if (!factor)
-      refuse("quantise.scale-range", fmt::format("the factor {} / {} is outside what RESCALE can express", scale, t.scale[0]));
+      refuse("quantise.scale-range",
+             fmt::format("the factor {} / {} is outside what RESCALE can express", scale, t.scale[0]));
     multipliers.push_back(factor->multiplier);
     shifts.push_back(factor->shift);
   }
@@ -63,10 +66,13 @@ Val Builder::clamp_codes(Val x, IntegerRange codes) {
   Val result;
   if (x.dtype() == DType::i32) {
     result = x;
-    if (codes.lowest > whole.lowest) result = binary("maximum", result, scalar(static_cast<double>(codes.lowest), DType::i32));
-    if (codes.highest < whole.highest) result = binary("minimum", result, scalar(static_cast<double>(codes.highest), DType::i32));
+    if (codes.lowest > whole.lowest)
+      result = binary("maximum", result, scalar(static_cast<double>(codes.lowest), DType::i32));
+    if (codes.highest < whole.highest)
+      result = binary("minimum", result, scalar(static_cast<double>(codes.highest), DType::i32));
   } else {
-    result = tosa("clamp", {x}, {{"min_val", codes.lowest}, {"max_val", codes.highest}, {"nan_mode", std::string("propagate")}});
+    result = tosa("clamp", {x},
+                  {{"min_val", codes.lowest}, {"max_val", codes.highest}, {"nan_mode", std::string("propagate")}});
   }
   return retyped(result, type);
 }
@@ -91,8 +97,10 @@ Val Builder::clamp(Val x, double lowest, double highest) {
     return clamp_codes(x, wanted);
   }
   const double largest = std::numeric_limits<double>::infinity();
-  return tosa("clamp", {x}, {{"min_val", std::max(lowest, -largest)}, {"max_val", std::min(highest, largest)},
-                             {"nan_mode", std::string("propagate")}});
+  return tosa("clamp", {x},
+              {{"min_val", std::max(lowest, -largest)},
+               {"max_val", std::min(highest, largest)},
+               {"nan_mode", std::string("propagate")}});
 }
 
 Val Builder::as_i32(Val x) {
@@ -113,7 +121,8 @@ Val Builder::table(Val x, TensorType to, const Function& f) {
   auto values_at = [&](std::vector<double> inputs, const Scales& s) {
     for (double& c : inputs) c = (c - static_cast<double>(s.zero_point[0])) * s.scale[0];
     auto values = f(inputs);
-    for (double& y : values) y = std::clamp(std::isnan(y) ? 0.0 : y, (low - zero) * t.scale[0], (high - zero) * t.scale[0]);
+    for (double& y : values)
+      y = std::clamp(std::isnan(y) ? 0.0 : y, (low - zero) * t.scale[0], (high - zero) * t.scale[0]);
     return values;
   };
 

@@ -14,8 +14,10 @@ DType accumulator_of(DType x) {
   switch (x) {
     case DType::i8: return DType::i32;
     case DType::i16: return DType::i48;
-    case DType::f16: case DType::bf16: return DType::f32;
-    case DType::f8e4m3: case DType::f8e5m2: return DType::f16;
+    case DType::f16:
+    case DType::bf16: return DType::f32;
+    case DType::f8e4m3:
+    case DType::f8e5m2: return DType::f16;
     default: return x;
   }
 }
@@ -43,19 +45,23 @@ Val Builder::bias_for(std::optional<Val> bias, const TensorType& x, const Tensor
   if (!x.quantised()) return *bias;
   if (bias->type().quantised()) {  // already integers at the accumulator's scale
     if (bias->dtype() == type) return *bias;
-    if (bias->is_constant()) return constant({type, bias->shape(), {}}, converted({bias->type(), graph_[bias->id()].constant.data()}, type));
+    if (bias->is_constant())
+      return constant({type, bias->shape(), {}}, converted({bias->type(), graph_[bias->id()].constant.data()}, type));
     refuse("quantise.bias-type", fmt::format("bias {} must be constant", to_string(bias->type())));
   }
-  if (!bias->is_constant()) refuse("quantise.bias-type", fmt::format("bias {} must be constant or quantised", to_string(bias->type())));
+  if (!bias->is_constant())
+    refuse("quantise.bias-type", fmt::format("bias {} must be constant or quantised", to_string(bias->type())));
   std::vector<std::int64_t> codes;
   const auto range = range_of(DType::i32);
   for (std::int64_t c = 0; c < channels; ++c) {
     auto i = static_cast<std::size_t>(c);
     const auto& scales = weight.scales->scale;
     double unit = x.scales->scale[0] * scales[scales.size() == 1 ? 0 : i];
-    double real = element_as_double(bias->dtype(), graph_[bias->id()].constant.data(), bias->shape().elements() == 1 ? 0 : i);
+    double real =
+        element_as_double(bias->dtype(), graph_[bias->id()].constant.data(), bias->shape().elements() == 1 ? 0 : i);
     double code = std::nearbyint(real / unit);
-    codes.push_back(static_cast<std::int64_t>(std::clamp(code, static_cast<double>(range.lowest), static_cast<double>(range.highest))));
+    codes.push_back(static_cast<std::int64_t>(
+        std::clamp(code, static_cast<double>(range.lowest), static_cast<double>(range.highest))));
   }
   return integers(codes, type, Shape{channels});
 }
@@ -77,15 +83,19 @@ Val Builder::convolution(std::string_view op, Val x, Val weight, std::optional<V
     if (excess > from_pad) x = slice_axis(x, 1 + i, 0, x.dim(1 + i) - (excess - from_pad));
   }
   TensorType x_type = x.type(), w_type = weight.type();
-  Attrs attrs{{"pad", std::move(pad)}, {"stride", std::move(stride)}, {"dilation", std::move(dilation)},
-              {"acc_type", accumulator_of(x.dtype())}, {"local_bound", false}};
+  Attrs attrs{{"pad", std::move(pad)},
+              {"stride", std::move(stride)},
+              {"dilation", std::move(dilation)},
+              {"acc_type", accumulator_of(x.dtype())},
+              {"local_bound", false}};
   Val b = bias_for(bias, x_type, w_type, channels);
-  Val result = typed(op, {x, weight, b, zero_point(x), zero_point(weight)}, std::move(attrs), conv_result_of(x.dtype()));
+  Val result =
+      typed(op, {x, weight, b, zero_point(x), zero_point(weight)}, std::move(attrs), conv_result_of(x.dtype()));
   return accumulated(result, x_type, w_type);
 }
 
-Val Builder::conv2d(Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> pad, std::vector<std::int64_t> stride,
-                    std::vector<std::int64_t> dilation) {
+Val Builder::conv2d(Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> pad,
+                    std::vector<std::int64_t> stride, std::vector<std::int64_t> dilation) {
   return convolution("conv2d", x, weight, bias, std::move(pad), std::move(stride), std::move(dilation),
                      {weight.dim(1), weight.dim(2)}, weight.dim(0));
 }
@@ -96,8 +106,8 @@ Val Builder::depthwise_conv2d(Val x, Val weight, std::optional<Val> bias, std::v
                      {weight.dim(0), weight.dim(1)}, weight.dim(2) * weight.dim(3));
 }
 
-Val Builder::conv3d(Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> pad, std::vector<std::int64_t> stride,
-                    std::vector<std::int64_t> dilation) {
+Val Builder::conv3d(Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> pad,
+                    std::vector<std::int64_t> stride, std::vector<std::int64_t> dilation) {
   return convolution("conv3d", x, weight, bias, std::move(pad), std::move(stride), std::move(dilation),
                      {weight.dim(1), weight.dim(2), weight.dim(3)}, weight.dim(0));
 }
@@ -107,7 +117,9 @@ Val Builder::transpose_conv2d(Val x, Val weight, std::optional<Val> bias, std::v
   TensorType x_type = x.type(), w_type = weight.type();
   Val b = bias_for(bias, x_type, w_type, weight.dim(0));
   Val result = typed("transpose_conv2d", {x, weight, b, zero_point(x), zero_point(weight)},
-                     {{"out_pad", std::move(out_pad)}, {"stride", std::move(stride)}, {"acc_type", accumulator_of(x.dtype())},
+                     {{"out_pad", std::move(out_pad)},
+                      {"stride", std::move(stride)},
+                      {"acc_type", accumulator_of(x.dtype())},
                       {"local_bound", false}},
                      conv_result_of(x.dtype()));
   return accumulated(result, x_type, w_type);
@@ -123,28 +135,38 @@ Val Builder::matmul(Val a, Val b) {
   return accumulated(product, a_type, b_type);
 }
 
-Val Builder::max_pool2d(Val x, std::vector<std::int64_t> kernel, std::vector<std::int64_t> stride, std::vector<std::int64_t> pad) {
-  Val result = tosa("max_pool2d", {x}, {{"kernel", std::move(kernel)}, {"stride", std::move(stride)}, {"pad", std::move(pad)},
-                                        {"nan_mode", std::string("propagate")}});
+Val Builder::max_pool2d(Val x, std::vector<std::int64_t> kernel, std::vector<std::int64_t> stride,
+                        std::vector<std::int64_t> pad) {
+  Val result = tosa("max_pool2d", {x},
+                    {{"kernel", std::move(kernel)},
+                     {"stride", std::move(stride)},
+                     {"pad", std::move(pad)},
+                     {"nan_mode", std::string("propagate")}});
   return retyped(result, result.type().with(x.type().scales));
 }
 
-Val Builder::avg_pool2d(Val x, std::vector<std::int64_t> kernel, std::vector<std::int64_t> stride, std::vector<std::int64_t> pad) {
+Val Builder::avg_pool2d(Val x, std::vector<std::int64_t> kernel, std::vector<std::int64_t> stride,
+                        std::vector<std::int64_t> pad) {
   DType accumulator = is_float(x.dtype()) ? accumulator_of(x.dtype()) : DType::i32;
   Val zero = zero_point(x);
-  Val result = tosa("avg_pool2d", {x, zero, zero}, {{"kernel", std::move(kernel)}, {"stride", std::move(stride)},
-                                                    {"pad", std::move(pad)}, {"acc_type", accumulator}});
+  Val result = tosa("avg_pool2d", {x, zero, zero},
+                    {{"kernel", std::move(kernel)},
+                     {"stride", std::move(stride)},
+                     {"pad", std::move(pad)},
+                     {"acc_type", accumulator}});
   return retyped(result, result.type().with(x.type().scales));
 }
 
-Val Builder::resize(Val x, std::vector<std::int64_t> scale, std::vector<std::int64_t> offset, std::vector<std::int64_t> border,
-                    const std::string& mode) {
+Val Builder::resize(Val x, std::vector<std::int64_t> scale, std::vector<std::int64_t> offset,
+                    std::vector<std::int64_t> border, const std::string& mode) {
   TensorType type = x.type();
   const bool weighted = mode == "bilinear" && is_integer(x.dtype());
   const double weight = static_cast<double>(scale[0] * scale[2]);  // bilinear integers come out this many times larger
   DType result_type = weighted ? accumulator_of(x.dtype()) : x.dtype();
-  Val result = typed("resize", {x, shape_constant(std::move(scale)), shape_constant(std::move(offset)), shape_constant(std::move(border))},
-                     {{"mode", mode}}, result_type);
+  Val result =
+      typed("resize",
+            {x, shape_constant(std::move(scale)), shape_constant(std::move(offset)), shape_constant(std::move(border))},
+            {{"mode", mode}}, result_type);
   if (!weighted) return retyped(result, result.type().with(type.scales));
   // The weights of a point add up to `weight`, so codes keep their zero point when divided by it.
   result = retyped(result, result.type().with(Scales{{1.0 / weight}, {0}}));

@@ -14,6 +14,12 @@ std::span<const OperatorEntry<AtenOp>> aten_list();
 
 namespace {
 
+Rule rule_of(const AtenOp& op, const Schema& schema) {
+  for (const auto& [overload, rule] : op.overload_rules)
+    if (overload == schema.overload) return rule;
+  return op.rule;
+}
+
 struct Table {
   std::vector<NamedAtenOp> ops;
   std::vector<std::vector<Schema>> schemas;
@@ -28,7 +34,7 @@ struct Table {
         if (!schema.ok()) continue;  // test/ops asserts that every schema parses
         schemas[i].push_back(*std::move(schema));
       }
-      for (const Schema& s : schemas[i]) by_name.emplace(s.full_name(), FoundOp{&ops[i].op, &s});
+      for (const Schema& s : schemas[i]) by_name.emplace(s.full_name(), FoundOp{&ops[i].op, &s, rule_of(ops[i].op, s)});
     }
   }
 };
@@ -74,8 +80,8 @@ Val Call::tensor(std::string_view name) const {
   auto v = optional_tensor(name);
   if (!v) builder_.refuse("aten.missing-tensor", fmt::format("{} of {} is missing", quoted(name), schema_.full_name()));
   if (v->shape().elements() == 0)
-    builder_.refuse("aten.empty-tensor", fmt::format("{} of {} has shape {}: TOSA has no tensors without elements", quoted(name),
-                                                     schema_.full_name(), to_string(v->shape())));
+    builder_.refuse("aten.empty-tensor", fmt::format("{} of {} has shape {}: TOSA has no tensors without elements",
+                                                     quoted(name), schema_.full_name(), to_string(v->shape())));
   return *v;
 }
 
@@ -92,7 +98,8 @@ std::vector<std::optional<Val>> Call::tensors(std::string_view name) const {
       for (std::size_t i = first; a.type == "Tensor[]" && i < last; ++i)
         if (!operands_[i])
           builder_.refuse("aten.missing-tensor", fmt::format("{} of {} holds None", quoted(name), schema_.full_name()));
-      return {operands_.begin() + static_cast<std::ptrdiff_t>(first), operands_.begin() + static_cast<std::ptrdiff_t>(last)};
+      return {operands_.begin() + static_cast<std::ptrdiff_t>(first),
+              operands_.begin() + static_cast<std::ptrdiff_t>(last)};
     }
     next += count;
   }
@@ -103,9 +110,8 @@ const Attr& Call::attr(std::string_view name) const {
   static const Attr none;
   if (const Attr* a = attrs_.find(name)) {
     if (const auto* s = std::get_if<SymbolicArgument>(a))
-      builder_.refuse("aten.symbolic-argument",
-                      fmt::format("{} of {} is the symbolic size {}, known only at run time", quoted(name),
-                                  schema_.full_name(), s->name));
+      builder_.refuse("aten.symbolic-argument", fmt::format("{} of {} is the symbolic size {}, known only at run time",
+                                                            quoted(name), schema_.full_name(), s->name));
     return *a;
   }
   const SchemaArgument* argument = schema_.argument(name);
@@ -146,7 +152,8 @@ bool Call::flag(std::string_view name) const {
   const Attr& a = attr(name);
   if (const auto* b = std::get_if<bool>(&a)) return *b;
   if (const auto* i = std::get_if<std::int64_t>(&a)) return *i != 0;
-  builder_.refuse("aten.argument-type", fmt::format("{} of {} must be True or False", quoted(name), schema_.full_name()));
+  builder_.refuse("aten.argument-type",
+                  fmt::format("{} of {} must be True or False", quoted(name), schema_.full_name()));
 }
 
 std::vector<std::int64_t> Call::ints(std::string_view name) const {
@@ -157,10 +164,11 @@ std::vector<std::int64_t> Call::ints(std::string_view name) const {
   if (const auto* list = std::get_if<std::vector<std::string>>(&a)) {
     std::string symbols;
     for (const auto& s : *list) symbols += (symbols.empty() ? "" : ", ") + s;
-    builder_.refuse("aten.symbolic-argument",
-                    fmt::format("{} of {} is [{}], known only at run time", quoted(name), schema_.full_name(), symbols));
+    builder_.refuse("aten.symbolic-argument", fmt::format("{} of {} is [{}], known only at run time", quoted(name),
+                                                          schema_.full_name(), symbols));
   }
-  builder_.refuse("aten.argument-type", fmt::format("{} of {} must be a list of integers", quoted(name), schema_.full_name()));
+  builder_.refuse("aten.argument-type",
+                  fmt::format("{} of {} must be a list of integers", quoted(name), schema_.full_name()));
 }
 
 std::vector<double> Call::numbers(std::string_view name) const {

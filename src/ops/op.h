@@ -5,6 +5,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ops/builder.h"
@@ -39,7 +40,11 @@ class Call {
  public:
   Call(Builder& builder, const Schema& schema, std::vector<std::optional<Val>> operands, const Attrs& attrs,
        std::vector<TensorType> declared)
-      : builder_(builder), schema_(schema), operands_(std::move(operands)), attrs_(attrs), declared_(std::move(declared)) {}
+      : builder_(builder),
+        schema_(schema),
+        operands_(std::move(operands)),
+        attrs_(attrs),
+        declared_(std::move(declared)) {}
 
   // Tensors. `tensors` gives a Tensor[] or Tensor?[] argument.
   Val tensor(std::string_view name) const;
@@ -84,9 +89,10 @@ struct AtenOp {
   // PyTorch's own schema text, one per overload: "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor".
   // Other namespaces carry their prefix: "quantized_decomposed::...".
   std::vector<std::string_view> schemas;
-  std::string_view summary;         // one sentence
+  std::string_view summary;  // one sentence
   Rule rule = Rule::float_only;
-  std::vector<Lowering> lower;      // in preference order; the first that the target accepts wins
+  std::vector<std::pair<std::string_view, Rule>> overload_rules = {};  // overloads that follow another rule
+  std::vector<Lowering> lower;  // in preference order; the first that the target accepts wins
   // Interesting inputs, one call each, in the small language of test/ops/README.md:
   //   "x(1,3,8,8), x(4,3,3,3), None, [2,2]"   or   "Scalar: x(2,3), 2.5"  for another overload
   std::vector<std::string_view> domain;
@@ -95,6 +101,7 @@ struct AtenOp {
 struct FoundOp {
   const AtenOp* op = nullptr;
   const Schema* schema = nullptr;
+  Rule rule = Rule::float_only;  // of this overload
 };
 // By full name "aten.add.Tensor"; in-place variants ("aten.add_.Tensor") too. Null members when unknown.
 FoundOp find_aten(std::string_view name);

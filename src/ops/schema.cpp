@@ -54,8 +54,10 @@ Attr parse_default(std::string_view s) {
     std::vector<std::int64_t> items;
     for (auto item : split_arguments(s.substr(1, s.size() - 2))) {
       std::int64_t n = 0;
-      if (item == "True") n = 1;
-      else if (item != "False") parse_integer(item, n);
+      if (item == "True")
+        n = 1;
+      else if (item != "False")
+        parse_integer(item, n);
       items.push_back(n);
     }
     return items;
@@ -74,8 +76,10 @@ std::string plain_type(std::string_view s, bool& written) {
   int depth = 0;
   for (char c : s) {
     if (c == '(') ++depth;
-    if (depth == 0) out += c;
-    else if (c == '!') written = true;
+    if (depth == 0)
+      out += c;
+    else if (c == '!')
+      written = true;
     if (c == ')') --depth;
   }
   return out;
@@ -110,7 +114,10 @@ Result<Schema> parse_schema(std::string_view text) {
   std::size_t close = std::string_view::npos;
   for (std::size_t i = open; i < text.size(); ++i) {
     if (text[i] == '(') ++depth;
-    if (text[i] == ')' && --depth == 0) { close = i; break; }
+    if (text[i] == ')' && --depth == 0) {
+      close = i;
+      break;
+    }
   }
   if (close == std::string_view::npos || (arrow = text.find("->", close)) == std::string_view::npos)
     return bad("unbalanced brackets");

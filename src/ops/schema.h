@@ -11,24 +11,24 @@ namespace tosaic {
 
 struct SchemaArgument {
   std::string name;
-  std::string type;           // "Tensor", "Tensor?", "Tensor[]", "Tensor?[]", "int", "SymInt[2]", "Scalar", "float?", ...
+  std::string type;  // "Tensor", "Tensor?", "Tensor[]", "Tensor?[]", "int", "SymInt[2]", "Scalar", "float?", ...
   bool keyword_only = false;
-  bool written = false;       // Tensor(a!): the call changes it
+  bool written = false;  // Tensor(a!): the call changes it
   bool has_default = false;
-  Attr default_value;         // monostate: None
+  Attr default_value;  // monostate: None
   bool is_tensor() const { return type.starts_with("Tensor"); }
   bool is_tensor_list() const { return type == "Tensor[]" || type == "Tensor?[]"; }
   bool is_optional() const { return type.ends_with("?") || type == "Tensor?[]"; }
 };
 
 struct Schema {
-  std::string ns;         // "aten"
-  std::string name;       // "add", "relu_"
-  std::string overload;   // "Tensor", "default" when PyTorch's is empty
+  std::string ns;        // "aten"
+  std::string name;      // "add", "relu_"
+  std::string overload;  // "Tensor", "default" when PyTorch's is empty
   std::vector<SchemaArgument> arguments;
   std::vector<std::string> returns;  // types: "Tensor", "Tensor[]"
-  bool in_place = false;  // name ends in '_' and self is written
-  bool view = false;      // the result looks at self's memory: it returns Tensor(a)
+  bool in_place = false;             // name ends in '_' and self is written
+  bool view = false;                 // the result looks at self's memory: it returns Tensor(a)
   std::string full_name() const { return ns + "." + name + "." + overload; }
   const SchemaArgument* argument(std::string_view name) const;
 };

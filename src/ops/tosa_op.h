@@ -17,7 +17,19 @@ namespace tosaic::tosa {
 
 // Profiles and extensions of TOSA 1.0 (spec chapter 1, "Profiles", "Profile extensions").
 enum class Feature : std::uint8_t {
-  pro_int, pro_fp, int4, int16, bf16, fp8e4m3, fp8e5m2, fft, variable, controlflow, doubleround, inexactround, dynamic,
+  pro_int,
+  pro_fp,
+  int4,
+  int16,
+  bf16,
+  fp8e4m3,
+  fp8e5m2,
+  fft,
+  variable,
+  controlflow,
+  doubleround,
+  inexactround,
+  dynamic,
 };
 std::string_view name_of(Feature feature);  // "PRO-INT", "EXT-INT16"
 
@@ -57,7 +69,17 @@ struct Operand {
 // nan_mode is "propagate" or "ignore"; rounding_mode "single_round", "inexact_round" or "double_round";
 // resize_mode "nearest" or "bilinear"; all three are strings in the IR. acc_type is a DType. `number` is one
 // element of the type variable in_out (CLAMP's bounds): std::int64_t for integers, double for floats.
-enum class AttrKind : std::uint8_t { i32, boolean, i32_list, nan_mode, rounding_mode, resize_mode, dtype, number, string };
+enum class AttrKind : std::uint8_t {
+  i32,
+  boolean,
+  i32_list,
+  nan_mode,
+  rounding_mode,
+  resize_mode,
+  dtype,
+  number,
+  string
+};
 struct AttrDef {
   std::string_view name;
   AttrKind kind;
@@ -91,7 +113,9 @@ class View {
   const Bytes& constant(std::size_t i) const { return graph_[node_.inputs[i]].constant; }
   // The elements of a constant integer or shape operand; empty optional when not constant.
   std::optional<std::vector<std::int64_t>> constant_integers(std::size_t i) const;
-  const std::vector<std::int64_t>& ints(std::string_view name) const { return node_.attrs.get<std::vector<std::int64_t>>(name); }
+  const std::vector<std::int64_t>& ints(std::string_view name) const {
+    return node_.attrs.get<std::vector<std::int64_t>>(name);
+  }
   std::int64_t integer(std::string_view name) const { return node_.attrs.get<std::int64_t>(name); }
   bool flag(std::string_view name) const { return node_.attrs.get<bool>(name); }
   const std::string& text(std::string_view name) const { return node_.attrs.get<std::string>(name); }
@@ -118,14 +142,14 @@ struct Run {
 };
 
 struct Op {
-  std::string_view name;          // lower case: "conv2d"
-  std::uint16_t schema_number;    // enum Op of the flatbuffer schema, and tag of its attribute table
-  std::uint16_t spirv_number;     // instruction of the extended set TOSA.001000.1; 0xffff: has none
-  std::string_view summary;       // one sentence
+  std::string_view name;        // lower case: "conv2d"
+  std::uint16_t schema_number;  // enum Op of the flatbuffer schema, and tag of its attribute table
+  std::uint16_t spirv_number;   // instruction of the extended set TOSA.001000.1; 0xffff: has none
+  std::string_view summary;     // one sentence
   std::vector<Operand> inputs;
-  std::vector<AttrDef> attrs;     // in the order of the SPIR-V instruction's attribute operands
+  std::vector<AttrDef> attrs;  // in the order of the SPIR-V instruction's attribute operands
   std::vector<Operand> outputs;
-  std::vector<TypeRow> types;     // empty: any types (CUSTOM, control flow)
+  std::vector<TypeRow> types;  // empty: any types (CUSTOM, control flow)
   // The output types that the operands imply (ERROR_IFs about inputs are `check`'s; this may assume they hold).
   // Where operands leave the dtype open (CAST, MATMUL of f16) the declared output's is taken: give the node its
   // output before asking. Empty: not known before the program runs (EXT-DYNAMIC), or anything goes (CUSTOM).
@@ -144,8 +168,8 @@ struct Op {
   bool elementwise = false;
 };
 
-std::span<const Op> all();                    // sorted by name
-const Op* find(std::string_view name);        // "conv2d" or "tosa.conv2d"; nullptr: no such operator
+std::span<const Op> all();              // sorted by name
+const Op* find(std::string_view name);  // "conv2d" or "tosa.conv2d"; nullptr: no such operator
 const Op* by_schema_number(std::uint16_t n);
 
 // Does this node hold to the standard within `spec`? The first rule that fails, in this order: number of

@@ -11,8 +11,8 @@
 namespace tosaic {
 
 struct Placement {
-  int region = -1;      // -1: stays behind
-  Diagnostic reason;    // why, when it stays behind
+  int region = -1;    // -1: stays behind
+  Diagnostic reason;  // why, when it stays behind
 };
 
 struct Partition {

@@ -9,7 +9,7 @@ namespace {
 
 bool is_composite(const Node& node) {
   FoundOp found = find_aten(node.op);
-  return found.op && found.op->rule == Rule::inside;
+  return found.op && found.rule == Rule::inside;
 }
 
 // Appends the pieces of `node` to `out`, whose values include all of the old graph's. False: not expressible in
@@ -54,8 +54,10 @@ Status expand_composites(Graph& graph, std::vector<char>& inner) {
     std::vector<Node> old = std::move(graph.nodes);
     graph.nodes.clear();
     for (Node& node : old) {
-      if (is_composite(node) && expand(graph, node, inner)) any = true;
-      else graph.nodes.push_back(std::move(node));
+      if (is_composite(node) && expand(graph, node, inner))
+        any = true;
+      else
+        graph.nodes.push_back(std::move(node));
     }
     if (!any) return {};
   }

@@ -10,8 +10,11 @@ namespace {
 
 Attrs attributes(const TensorType& type) {
   auto codes = codes_of(type);
-  return {{"scale", type.scales->scale[0]}, {"zero_point", type.scales->zero_point[0]}, {"quant_min", codes.lowest},
-          {"quant_max", codes.highest}, {"dtype", type.dtype}};
+  return {{"scale", type.scales->scale[0]},
+          {"zero_point", type.scales->zero_point[0]},
+          {"quant_min", codes.lowest},
+          {"quant_max", codes.highest},
+          {"dtype", type.dtype}};
 }
 
 class Boundaries {
@@ -56,7 +59,9 @@ bool is_conversion(const Node& node) { return node.op.starts_with("quantized_dec
 void strip_conversions_at_io(Graph& graph) {
   auto read_by = consumers(graph);
   auto made_by = producers(graph);
-  auto conversion = [&](std::uint32_t n, std::string_view name) { return graph.nodes[n].op.find(name) != std::string::npos; };
+  auto conversion = [&](std::uint32_t n, std::string_view name) {
+    return graph.nodes[n].op.find(name) != std::string::npos;
+  };
   for (ValueId& v : graph.inputs) {
     if (read_by[v].size() != 1 || !conversion(read_by[v][0], ".quantize_per_tensor")) continue;
     ValueId codes = graph.nodes[read_by[v][0]].outputs[0];
@@ -104,12 +109,16 @@ void insert_boundaries(Graph& graph, Io io) {
       continue;
     }
     FoundOp found = find_aten(node.op);
-    auto real = [&](ValueId v) { return v != no_value && graph[v].type.dtype == DType::f32 && !graph[v].type.quantised(); };
+    auto real = [&](ValueId v) {
+      return v != no_value && graph[v].type.dtype == DType::f32 && !graph[v].type.quantised();
+    };
     auto coded = [&](ValueId v) { return v != no_value && graph[v].type.quantised(); };
     bool float_result = std::any_of(node.outputs.begin(), node.outputs.end(), real);
-    bool float_operand = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return real(v) && !graph[v].is_constant(); });
-    bool coded_any = std::any_of(node.inputs.begin(), node.inputs.end(), coded) || std::any_of(node.outputs.begin(), node.outputs.end(), coded);
-    bool no_form = found.op == nullptr || found.op->rule == Rule::float_only || found.op->rule == Rule::inside;
+    bool float_operand = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                     [&](ValueId v) { return real(v) && !graph[v].is_constant(); });
+    bool coded_any = std::any_of(node.inputs.begin(), node.inputs.end(), coded) ||
+                     std::any_of(node.outputs.begin(), node.outputs.end(), coded);
+    bool no_form = found.op == nullptr || found.rule == Rule::float_only || found.rule == Rule::inside;
     if (!coded_any || !(float_result || float_operand || no_form)) {
       out.nodes.push_back(std::move(node));
       continue;

@@ -64,7 +64,8 @@ void Histogram::add(const TensorView& tensor) {
       counts_[b] += std::uint64_t{tables[b]} + tables[bins + b] + tables[2 * bins + b] + tables[3 * bins + b];
   } else {
     const auto n = static_cast<std::size_t>(tensor.type.shape.elements());
-    for (std::size_t i = 0; i < n; ++i) ++counts_[bin_of(static_cast<float>(element_as_double(tensor.type.dtype, tensor.data, i)))];
+    for (std::size_t i = 0; i < n; ++i)
+      ++counts_[bin_of(static_cast<float>(element_as_double(tensor.type.dtype, tensor.data, i)))];
   }
 }
 
@@ -101,9 +102,15 @@ Range Histogram::best_range(int levels) const {
   for (int round = 0; round < 4; ++round) {
     const double before = best;
     for (int f = 0; f <= std::min(zero, to - 1); ++f)
-      if (double e = error_of(f, to); e < best) { best = e; from = f; }
+      if (double e = error_of(f, to); e < best) {
+        best = e;
+        from = f;
+      }
     for (int t = std::max(zero, from + 1); t <= bins; ++t)
-      if (double e = error_of(from, t); e < best) { best = e; to = t; }
+      if (double e = error_of(from, t); e < best) {
+        best = e;
+        to = t;
+      }
     if (best >= before) break;
   }
   return {range_.lowest + from * bin, range_.lowest + to * bin};
@@ -128,7 +135,8 @@ Scales symmetric_scales(double largest, DType dtype) {
 Tensor quantised_weight(const Tensor& weight, int axis) {
   const Shape& shape = weight.type.shape;
   const auto n = static_cast<std::size_t>(shape.elements());
-  Bytes floats = weight.type.dtype == DType::f32 ? weight.data : converted({weight.type, weight.data.data()}, DType::f32);
+  Bytes floats =
+      weight.type.dtype == DType::f32 ? weight.data : converted({weight.type, weight.data.data()}, DType::f32);
   const float* w = floats.as<float>().data();
   // The weight as [outer, channels, inner].
   const std::size_t channels = axis < 0 ? 1 : static_cast<std::size_t>(shape[axis]);

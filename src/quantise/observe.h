@@ -39,8 +39,8 @@ class Histogram {
   std::vector<std::uint64_t> counts_;
 };
 
-Scales affine_scales(const Range& range, DType dtype);                       // zero point anywhere
-Scales symmetric_scales(double largest, DType dtype);                        // zero point 0
+Scales affine_scales(const Range& range, DType dtype);  // zero point anywhere
+Scales symmetric_scales(double largest, DType dtype);   // zero point 0
 // A float weight as int8 codes, symmetric in [-127, 127]; axis -1: one scale.
 Tensor quantised_weight(const Tensor& weight, int axis);
 

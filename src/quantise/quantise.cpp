@@ -40,7 +40,7 @@ struct Plan {
 // Does the node hold its input between bounds and nothing else?
 bool clamps(const Node& node) {
   FoundOp found = find_aten(node.op);
-  if (!found.op || found.op->rule != Rule::transparent) return false;
+  if (!found.op || found.rule != Rule::transparent) return false;
   Graph scratch;
   Builder builder(scratch);
   ValueId x = scratch.add_value("x", {DType::f32, Shape{4}, {}});
@@ -48,9 +48,7 @@ bool clamps(const Node& node) {
   operands[0] = Val(&builder, x);
   try {
     lower_call(builder, node.op, std::move(operands), node.attrs, {});
-  } catch (const Refusal&) {
-    return false;
-  }
+  } catch (const Refusal&) { return false; }
   return scratch.nodes.size() == 1 && scratch.nodes[0].op == "tosa.clamp";
 }
 
@@ -63,14 +61,16 @@ int weight_axis(const Node& node) {
 }
 
 Plan plan_groups(const Graph& graph) {
-  Plan plan{std::vector<char>(graph.values.size(), 0), std::vector<char>(graph.values.size(), 0), Groups(graph.values.size())};
+  Plan plan{std::vector<char>(graph.values.size(), 0), std::vector<char>(graph.values.size(), 0),
+            Groups(graph.values.size())};
   auto read_by = consumers(graph);
   std::vector<char> is_output(graph.values.size(), 0);
   for (ValueId v : graph.outputs) is_output[v] = 1;
   for (const Node& node : graph.nodes) {
     FoundOp found = find_aten(node.op);
-    if (!found.op || found.op->rule == Rule::float_only || found.op->rule == Rule::inside) continue;
-    bool any_real = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v != no_value && real(graph[v]); });
+    if (!found.op || found.rule == Rule::float_only || found.rule == Rule::inside) continue;
+    bool any_real =
+        std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v != no_value && real(graph[v]); });
     if (!any_real) continue;
     // Codes can be computed only where every computed float operand has codes.
     for (ValueId v : node.inputs)
@@ -78,7 +78,7 @@ Plan plan_groups(const Graph& graph) {
     for (ValueId v : node.outputs)
       if (v != no_value && real(graph[v])) plan.coded[v] = 1;
     if (node.outputs.empty() || node.outputs[0] == no_value || !real(graph[node.outputs[0]])) continue;
-    if (found.op->rule == Rule::transparent) {
+    if (found.rule == Rule::transparent) {
       ValueId x = node.inputs[0];
       if (x == no_value || graph[x].is_constant()) continue;
       bool alone = read_by[x].size() == 1 && !is_output[x];
@@ -87,7 +87,7 @@ Plan plan_groups(const Graph& graph) {
       if (clamping) plan.hidden[x] = 1;
       for (ValueId v : node.outputs)
         if (v != no_value && real(graph[v])) plan.groups.join(x, v);
-    } else if (found.op->rule == Rule::joined) {
+    } else if (found.rule == Rule::joined) {
       for (ValueId v : node.inputs)
         if (v != no_value && real(graph[v]) && !graph[v].is_constant()) plan.groups.join(v, node.outputs[0]);
     }
@@ -101,12 +101,14 @@ Status check_samples(const Graph& graph, const std::vector<std::vector<Tensor>>&
         .hint("give --calibrate FILE.npz with one array per input, samples stacked along a new first axis");
   for (std::size_t s = 0; s < samples.size(); ++s) {
     if (samples[s].size() != graph.inputs.size())
-      return error("calibrate.sample-count", fmt::format("sample {} has {} tensors, the model has {} inputs", s, samples[s].size(), graph.inputs.size()));
+      return error("calibrate.sample-count", fmt::format("sample {} has {} tensors, the model has {} inputs", s,
+                                                         samples[s].size(), graph.inputs.size()));
     for (std::size_t i = 0; i < samples[s].size(); ++i) {
       const TensorType &given = samples[s][i].type, &wanted = graph[graph.inputs[i]].type;
       if (given.dtype != wanted.dtype || given.shape.dims() != wanted.shape.dims())
-        return error("calibrate.sample-type", fmt::format("sample {} for input '{}' is {}, the model takes {}", s, graph[graph.inputs[i]].name,
-                                                          to_string(given), to_string(wanted)));
+        return error("calibrate.sample-type",
+                     fmt::format("sample {} for input '{}' is {}, the model takes {}", s, graph[graph.inputs[i]].name,
+                                 to_string(given), to_string(wanted)));
     }
   }
   return {};
@@ -208,7 +210,7 @@ void quantise_weights(Graph& graph, const Plan& plan, bool per_channel) {
   std::map<std::pair<ValueId, int>, ValueId> made;
   for (Node& node : graph.nodes) {
     FoundOp found = find_aten(node.op);
-    if (!found.op || found.op->rule != Rule::accumulate || node.inputs.size() < 2) continue;
+    if (!found.op || found.rule != Rule::accumulate || node.inputs.size() < 2) continue;
     ValueId x = node.inputs[0], w = node.inputs[1];
     if (w == no_value || !graph[w].is_constant() || !real(graph[w]) || x == no_value || !plan.coded[x]) continue;
     int axis = per_channel && found.schema->argument("weight") ? weight_axis(node) : -1;
@@ -223,7 +225,8 @@ void quantise_weights(Graph& graph, const Plan& plan, bool per_channel) {
 
 }  // namespace
 
-Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samples, const QuantiseOptions& options, const Sink&) {
+Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samples, const QuantiseOptions& options,
+                       const Sink&) {
   TOSAIC_CHECK(check_samples(graph, samples));
   std::vector<char> inner;
   TOSAIC_CHECK(expand_composites(graph, inner));
@@ -238,7 +241,7 @@ Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samp
       if (!inner[v] || !options.wide_inside) narrow_group[plan.groups.find(v)] = 1;
     for (const Node& node : graph.nodes) {
       FoundOp found = find_aten(node.op);
-      if (found.op && found.op->rule == Rule::accumulate)
+      if (found.op && found.rule == Rule::accumulate)
         for (ValueId v : node.inputs)
           if (v != no_value) narrow_group[plan.groups.find(v)] = 1;
     }

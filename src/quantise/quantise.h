@@ -21,14 +21,15 @@ enum class Observer : std::uint8_t { histogram, minmax };  // histogram: the ran
 struct QuantiseOptions {
   Scheme scheme = Scheme::int8;
   Observer observer = Observer::histogram;
-  bool per_channel = true;        // weights: one scale per output channel
-  bool wide_inside = true;        // inner tensors of composites (softmax, layer norm) in int16
+  bool per_channel = true;  // weights: one scale per output channel
+  bool wide_inside = true;  // inner tensors of composites (softmax, layer norm) in int16
   int threads = 0;
   std::function<void(std::size_t done, std::size_t total)> progress;  // samples calibrated
 };
 
 // Each sample holds one tensor per graph input. Errors: calibrate.no-samples, calibrate.sample-type.
-Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samples, const QuantiseOptions& options, const Sink& sink);
+Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samples, const QuantiseOptions& options,
+                       const Sink& sink);
 
 // Is there a scale on any of the graph's types?
 bool is_quantised(const Graph& graph);

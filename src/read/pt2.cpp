@@ -149,6 +149,7 @@ class ProgramReader {
     if (!entry || input_spec.empty()) return;
     try {
       const Bytes file = value_or_fail(archive_.read(*entry));
+      if (file.empty()) return;  // how torch.export.save writes "none"
       method.sample_inputs.push_back(
           read_sample_inputs(file, records.samples, input_spec, graph_module.at("signature"), method.graph));
     } catch (ReadError& e) {

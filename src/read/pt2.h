@@ -13,8 +13,8 @@ namespace tosaic {
 using Sink = std::function<void(Diagnostic)>;
 
 struct Method {
-  std::string name;                              // "forward" for the usual single model
-  Graph graph;                                   // aten.* nodes (and unknown ones, marked by their own names)
+  std::string name;                                // "forward" for the usual single model
+  Graph graph;                                     // aten.* nodes (and unknown ones, marked by their own names)
   std::vector<std::vector<Tensor>> sample_inputs;  // zero or more complete sets, in graph.inputs' order
 };
 

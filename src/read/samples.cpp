@@ -17,7 +17,8 @@ Result<std::vector<Tensor>> unstacked(const Tensor& stacked, const Value& input,
   const TensorType& wanted = input.type;
   Shape expected = wanted.shape;
   auto bad = [&](const std::string& why) {
-    return error("calibrate.sample-type", fmt::format("samples for input '{}' are {}: {}", input.name, to_string(stacked.type), why))
+    return error("calibrate.sample-type",
+                 fmt::format("samples for input '{}' are {}: {}", input.name, to_string(stacked.type), why))
         .at({file, 0, ""})
         .hint(fmt::format("the model takes {}; stack N samples into Nx{}", to_string(wanted), to_string(wanted)));
   };
@@ -29,34 +30,42 @@ Result<std::vector<Tensor>> unstacked(const Tensor& stacked, const Value& input,
   if (rest != expected.dims()) return bad("the shape of one sample does not fit");
   std::vector<Tensor> samples;
   const std::size_t bytes = wanted.storage_bytes();
-  for (std::int64_t i = 0; i < count; ++i) samples.push_back({wanted, stacked.data.slice(static_cast<std::size_t>(i) * bytes, bytes)});
+  for (std::int64_t i = 0; i < count; ++i)
+    samples.push_back({wanted, stacked.data.slice(static_cast<std::size_t>(i) * bytes, bytes)});
   return samples;
 }
 
-Result<Samples> from_arrays(const std::vector<std::pair<std::string, Tensor>>& arrays, const Graph& graph, const std::string& file) {
+Result<Samples> from_arrays(const std::vector<std::pair<std::string, Tensor>>& arrays, const Graph& graph,
+                            const std::string& file) {
   std::vector<std::vector<Tensor>> columns(graph.inputs.size());
   std::vector<char> given(graph.inputs.size(), 0);
   for (const auto& [name, array] : arrays) {
     std::size_t which = graph.inputs.size();
     for (std::size_t i = 0; i < graph.inputs.size(); ++i)
-      if (name == graph[graph.inputs[i]].name || name == fmt::format("input_{}", i) || (name.empty() && graph.inputs.size() == 1)) which = i;
+      if (name == graph[graph.inputs[i]].name || name == fmt::format("input_{}", i) ||
+          (name.empty() && graph.inputs.size() == 1))
+        which = i;
     if (which == graph.inputs.size()) {
       std::string names;
       for (ValueId v : graph.inputs) names += (names.empty() ? "" : ", ") + graph[v].name;
-      return error("calibrate.unknown-input", fmt::format("array '{}' belongs to no input of the model", name)).at({file, 0, ""}).hint("inputs: " + names);
+      return error("calibrate.unknown-input", fmt::format("array '{}' belongs to no input of the model", name))
+          .at({file, 0, ""})
+          .hint("inputs: " + names);
     }
     TOSAIC_TRY(columns[which], unstacked(array, graph[graph.inputs[which]], file));
     given[which] = 1;
   }
   for (std::size_t i = 0; i < given.size(); ++i)
     if (!given[i])
-      return error("calibrate.missing-input", fmt::format("there are no samples for input '{}'", graph[graph.inputs[i]].name))
+      return error("calibrate.missing-input",
+                   fmt::format("there are no samples for input '{}'", graph[graph.inputs[i]].name))
           .at({file, 0, ""})
           .hint(fmt::format("add an array named '{}' or 'input_{}'", graph[graph.inputs[i]].name, i));
   for (std::size_t i = 1; i < columns.size(); ++i)
     if (columns[i].size() != columns[0].size())
-      return error("calibrate.sample-count", fmt::format("input '{}' has {} samples, input '{}' has {}", graph[graph.inputs[0]].name, columns[0].size(),
-                                                         graph[graph.inputs[i]].name, columns[i].size()))
+      return error("calibrate.sample-count",
+                   fmt::format("input '{}' has {} samples, input '{}' has {}", graph[graph.inputs[0]].name,
+                               columns[0].size(), graph[graph.inputs[i]].name, columns[i].size()))
           .at({file, 0, ""});
   Samples samples(columns.empty() ? 0 : columns[0].size());
   for (std::size_t s = 0; s < samples.size(); ++s)
@@ -68,7 +77,8 @@ Result<Samples> from_file(const std::string& file, const Graph& graph) {
   TOSAIC_TRY(Bytes bytes, map_file(file));
   if (file.ends_with(".npy")) {
     if (graph.inputs.size() != 1)
-      return error("calibrate.missing-input", fmt::format("one .npy file cannot hold samples for {} inputs", graph.inputs.size()))
+      return error("calibrate.missing-input",
+                   fmt::format("one .npy file cannot hold samples for {} inputs", graph.inputs.size()))
           .at({file, 0, ""})
           .hint("use a .npz with one array per input");
     TOSAIC_TRY(Tensor array, npy::read(bytes, file));
@@ -85,7 +95,8 @@ Result<Samples> read_samples(const std::string& path, const Graph& graph) {
   std::vector<std::string> files;
   if (std::filesystem::is_directory(path, failure)) {
     for (const auto& entry : std::filesystem::directory_iterator(path, failure))
-      if (entry.path().extension() == ".npz" || entry.path().extension() == ".npy") files.push_back(entry.path().string());
+      if (entry.path().extension() == ".npz" || entry.path().extension() == ".npy")
+        files.push_back(entry.path().string());
     std::sort(files.begin(), files.end());
   } else {
     files.push_back(path);
@@ -96,7 +107,9 @@ Result<Samples> read_samples(const std::string& path, const Graph& graph) {
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }
   if (all.empty())
-    return error("calibrate.no-samples", fmt::format("{} holds no samples", path)).at({path, 0, ""}).hint("give at least one sample per input");
+    return error("calibrate.no-samples", fmt::format("{} holds no samples", path))
+        .at({path, 0, ""})
+        .hint("give at least one sample per input");
   return all;
 }
 

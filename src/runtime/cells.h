@@ -11,14 +11,14 @@
 namespace tosaic::runtime {
 
 struct TensorCell {
-  TensorType type;                       // logical sizes
-  std::vector<std::uint8_t> dim_order;   // empty: row-major
-  void* data = nullptr;                  // elements in the order of dim_order; constants are never written
+  TensorType type;                      // logical sizes
+  std::vector<std::uint8_t> dim_order;  // empty: row-major
+  void* data = nullptr;                 // elements in the order of dim_order; constants are never written
   bool constant = false;
 };
 
 struct Cell {
-  pte::Value value;      // numbers, strings and lists; None for tensors
+  pte::Value value;  // numbers, strings and lists; None for tensors
   TensorCell tensor;
   bool is_tensor = false;
 };

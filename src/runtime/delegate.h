@@ -25,8 +25,8 @@ class Delegate {
   virtual ~Delegate() = default;
   // Once, before the first execution. The payload stays valid as long as the delegate lives. `arguments` are the types
   // of the call's tensors, inputs first, then outputs; where one ends and the other begins the payload knows.
-  virtual Status init(const Bytes& payload, std::span<const pte::CompileSpec> specs, std::span<const TensorType> arguments,
-                      const DelegateContext& context) = 0;
+  virtual Status init(const Bytes& payload, std::span<const pte::CompileSpec> specs,
+                      std::span<const TensorType> arguments, const DelegateContext& context) = 0;
   // After init: how many of the arguments are inputs. The rest is written.
   virtual std::size_t inputs() const = 0;
   // Dense row-major tensors in the order and of the types that init was given.

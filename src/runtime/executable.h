@@ -20,8 +20,8 @@ class Executable {
 
  private:
   std::vector<TensorType> inputs_, outputs_;
-  std::optional<Graph> graph_;            // interpreted
-  std::optional<cpu::Program> program_;   // compiled
+  std::optional<Graph> graph_;           // interpreted
+  std::optional<cpu::Program> program_;  // compiled
 };
 
 }  // namespace tosaic::runtime

@@ -27,9 +27,11 @@ struct KernelContext {
 std::string name_of(const pte::OperatorName& name);
 
 // Errors: kernel.unknown, kernel.unsupported, kernel.arguments.
-Result<std::unique_ptr<Kernel>> make_kernel(const KernelContext& context, const pte::KernelCall& call, const Cells& cells);
+Result<std::unique_ptr<Kernel>> make_kernel(const KernelContext& context, const pte::KernelCall& call,
+                                            const Cells& cells);
 // nullptr: not one of these.
-Result<std::unique_ptr<Kernel>> make_prim_kernel(const pte::OperatorName& name, const pte::KernelCall& call, const Cells& cells);
+Result<std::unique_ptr<Kernel>> make_prim_kernel(const pte::OperatorName& name, const pte::KernelCall& call,
+                                                 const Cells& cells);
 // Which argument a prim kernel writes a number to; -1: none.
 std::int32_t written_number(const pte::OperatorName& name, const pte::KernelCall& call);
 

@@ -13,8 +13,9 @@ namespace tosaic {
 // `outer` holds "delegate" nodes (attr region=k runs payloads[k]) and ATen or quantized_decomposed nodes, which become
 // calls of out-variant kernels. Memory is planned here: inputs, outputs and everything between share one arena.
 // Errors: pack.unknown-operator, pack.no-kernel, pack.argument, each at the user's line.
-Result<pte::Program> pack_program(const Graph& outer, const std::vector<Bytes>& payloads, const std::string& delegate_id,
-                                  const std::string& input_spec, const std::string& output_spec);
+Result<pte::Program> pack_program(const Graph& outer, const std::vector<Bytes>& payloads,
+                                  const std::string& delegate_id, const std::string& input_spec,
+                                  const std::string& output_spec);
 // The same as a .pte file.
 Result<Bytes> pack(const Graph& outer, const std::vector<Bytes>& payloads, const std::string& delegate_id,
                    const std::string& input_spec, const std::string& output_spec);

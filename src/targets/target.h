@@ -13,7 +13,7 @@
 namespace tosaic {
 
 struct Target {
-  std::string name;         // as the user writes it: "tosa-int"
+  std::string name;  // as the user writes it: "tosa-int"
   std::string summary;
   tosa::Spec spec;
   std::string delegate_id;  // who runs the payload: "TOSABackend"

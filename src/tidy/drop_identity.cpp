@@ -21,7 +21,8 @@ bool is_identity(const Graph& graph, const Node& node) {
     return true;
   }
   // A reshape, slice, tile or pad that keeps the shape moves nothing; reverse does.
-  return node.op == "tosa.reshape" || node.op == "tosa.slice" || node.op == "tosa.tile" || node.op == "tosa.pad" || node.op == "tosa.cast";
+  return node.op == "tosa.reshape" || node.op == "tosa.slice" || node.op == "tosa.tile" || node.op == "tosa.pad" ||
+         node.op == "tosa.cast";
 }
 
 }  // namespace

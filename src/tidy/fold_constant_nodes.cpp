@@ -12,10 +12,11 @@ bool fold_constant_nodes(Graph& graph) {
   for (ValueId v : graph.outputs) is_output[v] = 1;
   for (Node& node : graph.nodes) {
     const tosa::Op* op = tosa::find(node.op);
-    if (!op || !op->eval || node.inputs.empty() || node.outputs.size() != 1 || !node.regions.empty() || is_output[node.outputs[0]] ||
-        node.op == "tosa.custom" || node.op.starts_with("tosa.variable"))
+    if (!op || !op->eval || node.inputs.empty() || node.outputs.size() != 1 || !node.regions.empty() ||
+        is_output[node.outputs[0]] || node.op == "tosa.custom" || node.op.starts_with("tosa.variable"))
       continue;
-    if (!std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return graph[v].is_constant(); })) continue;
+    if (!std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return graph[v].is_constant(); }))
+      continue;
     std::vector<TensorView> in;
     for (ValueId v : node.inputs) in.push_back({graph[v].type, graph[v].constant.data()});
     Value& result = graph[node.outputs[0]];

@@ -14,7 +14,10 @@ class Forward {
   explicit Forward(const Graph& graph) : to_(graph.values.size()) { std::iota(to_.begin(), to_.end(), 0); }
   ValueId operator()(ValueId v) const { return v == no_value || v >= to_.size() ? v : to_[v]; }
   // `from`'s readers take `to` (already forwarded) from now on.
-  void set(ValueId from, ValueId to) { to_[from] = to; changed_ = true; }
+  void set(ValueId from, ValueId to) {
+    to_[from] = to;
+    changed_ = true;
+  }
   bool changed() const { return changed_; }
   void operands(Node& node) const {
     for (ValueId& v : node.inputs) v = (*this)(v);

@@ -24,7 +24,8 @@ bool merge_clamps(Graph& graph) {
         T low = node.attrs.get<T>("min_val"), high = node.attrs.get<T>("max_val");
         T inner_low = inner.attrs.get<T>("min_val"), inner_high = inner.attrs.get<T>("max_val");
         T new_low = std::max(low, inner_low), new_high = std::min(high, inner_high);
-        if (new_low > new_high || inner.attrs.get<std::string>("nan_mode") != node.attrs.get<std::string>("nan_mode")) return false;
+        if (new_low > new_high || inner.attrs.get<std::string>("nan_mode") != node.attrs.get<std::string>("nan_mode"))
+          return false;
         node.attrs.set("min_val", new_low);
         node.attrs.set("max_val", new_high);
         node.inputs[0] = inner.inputs[0];
@@ -38,7 +39,8 @@ bool merge_clamps(Graph& graph) {
     }
     if (const auto* low = std::get_if<std::int64_t>(node.attrs.find("min_val"))) {
       auto whole = range_of(graph[node.inputs[0]].type.dtype);
-      if (*low <= whole.lowest && node.attrs.get<std::int64_t>("max_val") >= whole.highest && !is_output[node.outputs[0]])
+      if (*low <= whole.lowest && node.attrs.get<std::int64_t>("max_val") >= whole.highest &&
+          !is_output[node.outputs[0]])
         forward.set(node.outputs[0], node.inputs[0]);
     }
   }

@@ -9,12 +9,15 @@
 namespace tosaic {
 namespace {
 
-struct Factor { std::int64_t multiplier, shift; };
+struct Factor {
+  std::int64_t multiplier, shift;
+};
 
 std::optional<Factor> single_factor(const Graph& graph, const Node& node) {
   const Value &m = graph[node.inputs[1]], &s = graph[node.inputs[2]];
   if (!m.is_constant() || !s.is_constant() || m.type.shape.elements() != 1) return std::nullopt;
-  std::int64_t multiplier = m.type.dtype == DType::i16 ? m.constant.as<std::int16_t>()[0] : m.constant.as<std::int32_t>()[0];
+  std::int64_t multiplier =
+      m.type.dtype == DType::i16 ? m.constant.as<std::int16_t>()[0] : m.constant.as<std::int32_t>()[0];
   return Factor{multiplier, m.type.shape.elements() == 1 ? s.constant.as<std::int8_t>()[0] : 0};
 }
 
@@ -29,7 +32,9 @@ bool all_zero(const Value& v) {
 std::optional<int> widening(const Graph& graph, const Node& node) {
   DType from = graph[node.inputs[0]].type.dtype;
   if (graph[node.outputs[0]].type.dtype != DType::i32 || (from != DType::i8 && from != DType::i16)) return std::nullopt;
-  if (node.attrs.get_or("input_unsigned", false) || node.attrs.get_or("output_unsigned", false) || !all_zero(graph[node.inputs[4]])) return std::nullopt;
+  if (node.attrs.get_or("input_unsigned", false) || node.attrs.get_or("output_unsigned", false) ||
+      !all_zero(graph[node.inputs[4]]))
+    return std::nullopt;
   auto f = single_factor(graph, node);
   if (!f || f->multiplier <= 0 || !std::has_single_bit(static_cast<std::uint64_t>(f->multiplier))) return std::nullopt;
   int k = std::countr_zero(static_cast<std::uint64_t>(f->multiplier)) - static_cast<int>(f->shift);
@@ -63,7 +68,8 @@ bool merge_rescales(Graph& graph) {
     }
     if (!possible) continue;
     TensorType type = shift.type;
-    second.inputs[2] = graph.add_value(shift.name + "." + std::to_string(graph.values.size()), type, Bytes::of(std::move(shifts)));
+    second.inputs[2] =
+        graph.add_value(shift.name + "." + std::to_string(graph.values.size()), type, Bytes::of(std::move(shifts)));
     second.inputs[0] = first.inputs[0];
     second.inputs[3] = first.inputs[3];
     changed = true;

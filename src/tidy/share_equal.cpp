@@ -13,15 +13,24 @@ namespace {
 void append(std::string& key, const Attr& attr) {
   std::visit(
       [&]<class T>(const T& a) {
-        if constexpr (std::is_same_v<T, std::monostate>) key += "none";
-        else if constexpr (std::is_same_v<T, bool>) key += a ? "true" : "false";
-        else if constexpr (std::is_same_v<T, std::int64_t>) key += fmt::format("i{}", a);
-        else if constexpr (std::is_same_v<T, double>) key += fmt::format("d{}", std::bit_cast<std::uint64_t>(a));
-        else if constexpr (std::is_same_v<T, std::string>) key += a;
-        else if constexpr (std::is_same_v<T, DType>) key += name_of(a);
-        else if constexpr (std::is_same_v<T, SymbolicArgument>) key += a.name;
-        else if constexpr (std::is_same_v<T, std::vector<std::string>>) for (const auto& x : a) key += x + ",";
-        else for (const auto& x : a) key += fmt::format("{},", x);
+        if constexpr (std::is_same_v<T, std::monostate>)
+          key += "none";
+        else if constexpr (std::is_same_v<T, bool>)
+          key += a ? "true" : "false";
+        else if constexpr (std::is_same_v<T, std::int64_t>)
+          key += fmt::format("i{}", a);
+        else if constexpr (std::is_same_v<T, double>)
+          key += fmt::format("d{}", std::bit_cast<std::uint64_t>(a));
+        else if constexpr (std::is_same_v<T, std::string>)
+          key += a;
+        else if constexpr (std::is_same_v<T, DType>)
+          key += name_of(a);
+        else if constexpr (std::is_same_v<T, SymbolicArgument>)
+          key += a.name;
+        else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+          for (const auto& x : a) key += x + ",";
+        else
+          for (const auto& x : a) key += fmt::format("{},", x);
       },
       attr);
 }
@@ -51,7 +60,8 @@ bool share_equal(Graph& graph) {
     bool shared = false;
     for (auto it = first; it != last && !shared; ++it) {
       const Value& other = graph[it->second];
-      if (other.type.dtype == value.type.dtype && other.type.shape == value.type.shape && other.constant == value.constant) {
+      if (other.type.dtype == value.type.dtype && other.type.shape == value.type.shape &&
+          other.constant == value.constant) {
         forward.set(v, it->second);
         shared = true;
       }
@@ -61,7 +71,9 @@ bool share_equal(Graph& graph) {
   std::unordered_map<std::string, ValueId> seen;
   for (Node& node : graph.nodes) {
     forward.operands(node);
-    if (node.outputs.size() != 1 || !node.regions.empty() || node.op.starts_with("tosa.variable") || node.op == "tosa.custom") continue;
+    if (node.outputs.size() != 1 || !node.regions.empty() || node.op.starts_with("tosa.variable") ||
+        node.op == "tosa.custom")
+      continue;
     auto [it, fresh] = seen.emplace(key_of(graph, node), node.outputs[0]);
     if (!fresh && !is_output[node.outputs[0]]) forward.set(node.outputs[0], it->second);
   }

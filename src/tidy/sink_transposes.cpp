@@ -108,8 +108,10 @@ class Sinker {
       node.inputs = {u};
       node.attrs.set("perms", std::vector<std::int64_t>(perm.begin(), perm.end()));
     }
-    if (g_[u].is_constant()) fold(node);
-    else g_.nodes.push_back(std::move(node));
+    if (g_[u].is_constant())
+      fold(node);
+    else
+      g_.nodes.push_back(std::move(node));
     return it->second = out;
   }
 
@@ -227,7 +229,8 @@ class Sinker {
       auto given = g_[node.inputs[i]].constant.as<std::int64_t>();
       std::vector<std::int64_t> moved(given.size());
       for (std::size_t d = 0; d < p.perm.size(); ++d)
-        for (std::size_t k = 0; k < width; ++k) moved[static_cast<std::size_t>(p.perm[d]) * width + k] = given[d * width + k];
+        for (std::size_t k = 0; k < width; ++k)
+          moved[static_cast<std::size_t>(p.perm[d]) * width + k] = given[d * width + k];
       node.inputs[i] = shape_value(std::move(moved));
     }
     node.inputs[0] = p.value;
@@ -247,20 +250,31 @@ class Sinker {
       return true;
     }
     const Shape from = g_[node.inputs[0]].type.shape, to = g_[node.outputs[0]].type.shape;
-    struct Group { int first_in, in_count, first_out, out_count; };
+    struct Group {
+      int first_in, in_count, first_out, out_count;
+    };
     std::vector<Group> groups;
     int i = 0, j = 0;
     while (i < from.rank() || j < to.rank()) {
       Group group{i, 0, j, 0};
       std::int64_t a = 1, b = 1;
-      auto take_in = [&] { a *= from[i++]; ++group.in_count; };
-      auto take_out = [&] { b *= to[j++]; ++group.out_count; };
+      auto take_in = [&] {
+        a *= from[i++];
+        ++group.in_count;
+      };
+      auto take_out = [&] {
+        b *= to[j++];
+        ++group.out_count;
+      };
       if (i < from.rank()) take_in();
       if (j < to.rank()) take_out();
       while (a != b || group.in_count == 0 || group.out_count == 0) {
-        if ((a < b || group.in_count == 0) && i < from.rank()) take_in();
-        else if ((b < a || group.out_count == 0) && j < to.rank()) take_out();
-        else break;
+        if ((a < b || group.in_count == 0) && i < from.rank())
+          take_in();
+        else if ((b < a || group.out_count == 0) && j < to.rank())
+          take_out();
+        else
+          break;
       }
       if (a != b) return false;
       if (group.in_count == 0 || group.out_count == 0) {  // trailing dims of size 1 join the last group

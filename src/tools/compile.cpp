@@ -15,7 +15,7 @@ namespace {
 std::string fallbacks(const CompileOutcome& outcome) {
   std::map<std::pair<std::string, std::string>, std::vector<const NodePlacement*>> groups;
   for (const auto& n : outcome.nodes)
-    if (n.delegate < 0) groups[{n.op, n.reason}].push_back(&n);
+    if (n.delegate < 0 && !n.conversion) groups[{n.op, n.reason}].push_back(&n);
   std::string text;
   for (const auto& [key, nodes] : groups) {
     text += fmt::format("  outside    {} x {}: {}", nodes.size(), key.first, key.second);
@@ -32,12 +32,14 @@ void summary(const CompileRequest& request, const CompileOutcome& outcome) {
     total += seconds;
     stages += fmt::format("{}{} {:.1f}", stages.empty() ? "" : ", ", name, seconds * 1e3);
   }
-  fmt::print("{} -> {} ({})\n", request.model, request.output.empty() ? request.emit_tosa : request.output, request.target);
-  fmt::print("  delegated  {} of {} nodes in {} delegate{}, {} TOSA operators\n", outcome.delegated, outcome.nodes.size(), outcome.delegates,
-             outcome.delegates == 1 ? "" : "s", outcome.tosa_operators);
-  fmt::print("{}", fallbacks(outcome));
+  fmt::print("{} -> {} ({})\n", request.model, request.output.empty() ? request.emit_tosa : request.output,
+             request.target);
+  fmt::print("  delegated  {} of {} nodes in {} delegate{}, {} TOSA operators\n", outcome.delegated,
+             outcome.nodes.size() - outcome.conversions, outcome.delegates, outcome.delegates == 1 ? "" : "s", outcome.tosa_operators);
+  fmt::print("{}{}", fallbacks(outcome), conversions_text(outcome, "  outside    "));
   if (outcome.samples) fmt::print("  calibrated on {} sample{}\n", outcome.samples, outcome.samples == 1 ? "" : "s");
-  fmt::print("  size       {} -> {}\n", human_bytes(outcome.model_bytes), human_bytes(outcome.output_bytes ? outcome.output_bytes : outcome.tosa_bytes));
+  fmt::print("  size       {} -> {}\n", human_bytes(outcome.model_bytes),
+             human_bytes(outcome.output_bytes ? outcome.output_bytes : outcome.tosa_bytes));
   fmt::print("  time       {:.1f} ms: {} ms\n", total * 1e3, stages);
 }
 
@@ -54,27 +56,43 @@ void add_compile(CLI::App& app, Tool& tool) {
   std::vector<std::string> names;
   for (const auto& t : targets()) names.push_back(t.name);
   command->add_option("model", request->model, "program that torch.export.save wrote")->required();
-  command->add_option("--target,-t", request->target, "what to compile for")->check(CLI::IsMember(names))->capture_default_str();
+  command->add_option("--target,-t", request->target, "what to compile for")
+      ->check(CLI::IsMember(names))
+      ->capture_default_str();
   command->add_option("--output,-o", request->output, ".pte to write");
-  command->add_option("--calibrate", request->calibrate, "samples for quantisation: .npz (one array per input, samples stacked), .npy or a folder");
-  command->add_option("--quantize,--quantise", *quantise, "auto: int8 when the target is integer only")->check(CLI::IsMember({"auto", "int8", "int16x8"}))->capture_default_str();
-  command->add_option("--io", *io, "inputs and outputs of an integer program")->check(CLI::IsMember({"float", "quantized"}))->capture_default_str();
-  command->add_option("--observer", *observer, "how ranges are chosen")->check(CLI::IsMember({"histogram", "minmax"}))->capture_default_str();
-  command->add_option("--weights", *weights, "scales of weights")->check(CLI::IsMember({"per-channel", "per-tensor"}))->capture_default_str();
+  command->add_option("--calibrate", request->calibrate,
+                      "samples for quantisation: .npz (one array per input, samples stacked), .npy or a folder");
+  command->add_option("--quantize,--quantise", *quantise, "auto: int8 when the target is integer only")
+      ->check(CLI::IsMember({"auto", "int8", "int16x8"}))
+      ->capture_default_str();
+  command->add_option("--io", *io, "inputs and outputs of an integer program")
+      ->check(CLI::IsMember({"float", "quantized"}))
+      ->capture_default_str();
+  command->add_option("--observer", *observer, "how ranges are chosen")
+      ->check(CLI::IsMember({"histogram", "minmax"}))
+      ->capture_default_str();
+  command->add_option("--weights", *weights, "scales of weights")
+      ->check(CLI::IsMember({"per-channel", "per-tensor"}))
+      ->capture_default_str();
   command->add_option("--tosa-spec", request->tosa_spec, "replaces the target's specification, e.g. TOSA-1.0+INT");
-  command->add_flag("--require-full-delegation", request->require_full_delegation, "fail when any node stays outside the delegate");
+  command->add_flag("--require-full-delegation", request->require_full_delegation,
+                    "fail when any node stays outside the delegate");
   command->add_option("--emit", *emit, "also write an intermediate: tosa=PATH");
   command->add_option("--print-after", request->print_after, "print the graph after a stage")
       ->check(CLI::IsMember({"read", "normalise", "quantise", "partition", "lower", "tidy"}));
-  command->add_option("--report", request->report, "write a JSON manifest: versions, options, hashes, placement of every node");
-  command->add_option("--threads", request->threads, "threads for calibration, 0: all cores (results do not depend on it)");
+  command->add_option("--report", request->report,
+                      "write a JSON manifest: versions, options, hashes, placement of every node");
+  command->add_option("--threads", request->threads,
+                      "threads for calibration, 0: all cores (results do not depend on it)");
   add_json(*command, tool);
   command->footer(
       "examples:\n"
       "  tosaic compile digits.pt2 --target tosa-int --calibrate digits_samples.npz -o digits.pte\n"
       "  tosaic compile net.pt2 --target tosa-fp -o net.pte --emit tosa=net.tosa");
   command->callback([=, &tool] {
-    request->quantise = *quantise == "int8" ? Quantise::int8 : *quantise == "int16x8" ? Quantise::int16x8 : Quantise::automatic;
+    request->quantise = *quantise == "int8"      ? Quantise::int8
+                        : *quantise == "int16x8" ? Quantise::int16x8
+                                                 : Quantise::automatic;
     request->quantised_io = *io == "quantized";
     request->minmax_observer = *observer == "minmax";
     request->per_tensor_weights = *weights == "per-tensor";
@@ -94,8 +112,10 @@ void add_compile(CLI::App& app, Tool& tool) {
     CompileOutcome outcome = compile(*request, tool.sink());
     if (outcome.error) return tool.fail(*outcome.error);
     fmt::print("{}", outcome.printed);
-    if (tool.json) fmt::print("{}", outcome.manifest);
-    else if (request->print_after.empty() || !request->output.empty()) summary(*request, outcome);
+    if (tool.json)
+      fmt::print("{}", outcome.manifest);
+    else if (request->print_after.empty() || !request->output.empty())
+      summary(*request, outcome);
   });
 }
 

@@ -12,14 +12,22 @@ bool Tool::colour() const { return ::isatty(STDERR_FILENO) != 0; }
 
 MessageSink Tool::sink() const {
   return [this](const Message& m) {
-    if (json) fmt::print(stderr, "{}\n", m.json);
-    else fmt::print(stderr, "{}", colour() ? m.coloured : m.text);
+    if (json)
+      fmt::print(stderr, "{}\n", m.json);
+    else
+      fmt::print(stderr, "{}", colour() ? m.coloured : m.text);
   };
 }
 
 void Tool::fail(const Message& message) {
   sink()(message);
   exit_code = message.internal ? 2 : 1;
+}
+
+std::string conversions_text(const CompileOutcome& outcome, const std::string& prefix) {
+  if (outcome.conversions == 0) return "";
+  return fmt::format("{}{} conversion{} between float and integer tensors (none with --io quantized)\n", prefix,
+                     outcome.conversions, outcome.conversions == 1 ? "" : "s");
 }
 
 std::string human_bytes(std::size_t bytes) {
@@ -30,7 +38,9 @@ std::string human_bytes(std::size_t bytes) {
 
 std::string json_text(const std::string& text) { return json_quote(text); }
 
-void add_json(CLI::App& command, Tool& tool) { command.add_flag("--json", tool.json, "print JSON on stdout, messages as JSON lines on stderr"); }
+void add_json(CLI::App& command, Tool& tool) {
+  command.add_flag("--json", tool.json, "print JSON on stdout, messages as JSON lines on stderr");
+}
 
 }  // namespace tosaic::tools
 

@@ -15,8 +15,10 @@ void add_ops(CLI::App& app, Tool& tool) {
     if (tool.json) {
       fmt::print("[");
       for (std::size_t i = 0; i < all.size(); ++i) {
-        fmt::print("{}\n  {{\"name\": {}, \"rule\": {}, \"summary\": {}, \"schemas\": [", i ? "," : "", json_text(all[i].name), json_text(all[i].rule), json_text(all[i].summary));
-        for (std::size_t k = 0; k < all[i].schemas.size(); ++k) fmt::print("{}{}", k ? ", " : "", json_text(all[i].schemas[k]));
+        fmt::print("{}\n  {{\"name\": {}, \"rule\": {}, \"summary\": {}, \"schemas\": [", i ? "," : "",
+                   json_text(all[i].name), json_text(all[i].rule), json_text(all[i].summary));
+        for (std::size_t k = 0; k < all[i].schemas.size(); ++k)
+          fmt::print("{}{}", k ? ", " : "", json_text(all[i].schemas[k]));
         fmt::print("]}}");
       }
       fmt::print("\n]\n");

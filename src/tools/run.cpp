@@ -12,15 +12,19 @@ namespace {
 
 void print_text(const RunRequest& request, RunOutcome outcome) {
   fmt::print("{} on {}\n", request.program, request.executor);
-  for (std::size_t i = 0; i < outcome.input_types.size(); ++i) fmt::print("  input {}    {}\n", i, outcome.input_types[i]);
+  for (std::size_t i = 0; i < outcome.input_types.size(); ++i)
+    fmt::print("  input {}    {}\n", i, outcome.input_types[i]);
   for (std::size_t i = 0; i < outcome.output_types.size(); ++i)
-    fmt::print("  output {}   {}{}\n", i, outcome.output_types[i], i < outcome.written.size() ? " -> " + outcome.written[i] : "");
+    fmt::print("  output {}   {}{}\n", i, outcome.output_types[i],
+               i < outcome.written.size() ? " -> " + outcome.written[i] : "");
   auto& times = outcome.run_seconds;
   std::sort(times.begin(), times.end());
-  if (times.size() == 1) fmt::print("  time       {:.3f} ms, load {:.1f} ms\n", times[0] * 1e3, outcome.load_seconds * 1e3);
+  if (times.size() == 1)
+    fmt::print("  time       {:.3f} ms, load {:.1f} ms\n", times[0] * 1e3, outcome.load_seconds * 1e3);
   else if (!times.empty())
-    fmt::print("  time       min {:.3f}, median {:.3f}, max {:.3f} ms over {} runs, load {:.1f} ms\n", times.front() * 1e3, times[times.size() / 2] * 1e3,
-               times.back() * 1e3, times.size(), outcome.load_seconds * 1e3);
+    fmt::print("  time       min {:.3f}, median {:.3f}, max {:.3f} ms over {} runs, load {:.1f} ms\n",
+               times.front() * 1e3, times[times.size() / 2] * 1e3, times.back() * 1e3, times.size(),
+               outcome.load_seconds * 1e3);
 }
 
 void print_json(const RunOutcome& outcome) {
@@ -31,8 +35,8 @@ void print_json(const RunOutcome& outcome) {
   };
   std::string times;
   for (double t : outcome.run_seconds) times += fmt::format("{}{:.9f}", times.empty() ? "" : ", ", t);
-  fmt::print("{{\"inputs\": {}, \"outputs\": {}, \"written\": {}, \"load_seconds\": {:.9f}, \"run_seconds\": [{}]}}\n", list(outcome.input_types),
-             list(outcome.output_types), list(outcome.written), outcome.load_seconds, times);
+  fmt::print("{{\"inputs\": {}, \"outputs\": {}, \"written\": {}, \"load_seconds\": {:.9f}, \"run_seconds\": [{}]}}\n",
+             list(outcome.input_types), list(outcome.output_types), list(outcome.written), outcome.load_seconds, times);
 }
 
 }  // namespace
@@ -44,9 +48,13 @@ void add_run(CLI::App& app, Tool& tool) {
   command->add_option("program", request->program, ".pte, .tosa or .pt2")->required();
   command->add_option("--input,-i", request->inputs, "a .npy file; once per input, in order")->allow_extra_args(false);
   command->add_option("--output-dir", request->output_dir, "folder for output_N.npy, made when missing");
-  command->add_option("--executor", request->executor, "cpu, or interp: the reference interpreter")->check(CLI::IsMember({"cpu", "interp"}))->capture_default_str();
+  command->add_option("--executor", request->executor, "cpu, or interp: the reference interpreter")
+      ->check(CLI::IsMember({"cpu", "interp"}))
+      ->capture_default_str();
   command->add_option("--method", request->method, "method of a .pte")->capture_default_str();
-  command->add_option("--level", *level, "TOSA level whose limits a .tosa must hold")->check(CLI::IsMember({"none", "8k"}))->capture_default_str();
+  command->add_option("--level", *level, "TOSA level whose limits a .tosa must hold")
+      ->check(CLI::IsMember({"none", "8k"}))
+      ->capture_default_str();
   command->add_option("--threads", request->threads, "0: all cores");
   command->add_option("--repeat", request->repeat, "timed runs, after one that warms up")->check(CLI::PositiveNumber);
   add_json(*command, tool);

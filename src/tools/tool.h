@@ -13,9 +13,9 @@ namespace tosaic::tools {
 struct Tool {
   bool json = false;
   int exit_code = 0;
-  bool colour() const;                 // stderr is a terminal
-  MessageSink sink() const;            // notes and warnings go to stderr
-  void fail(const Message& message);   // prints it and sets the exit code
+  bool colour() const;                // stderr is a terminal
+  MessageSink sink() const;           // notes and warnings go to stderr
+  void fail(const Message& message);  // prints it and sets the exit code
 };
 
 void add_compile(CLI::App& app, Tool& tool);
@@ -24,6 +24,8 @@ void add_explain(CLI::App& app, Tool& tool);
 void add_inspect(CLI::App& app, Tool& tool);
 void add_ops(CLI::App& app, Tool& tool);
 
+// The line about quantise and dequantise kernels at the border; empty where there are none.
+std::string conversions_text(const CompileOutcome& outcome, const std::string& prefix);
 std::string human_bytes(std::size_t bytes);  // "13.9 MB"
 std::string json_text(const std::string& text);
 void add_json(CLI::App& command, Tool& tool);

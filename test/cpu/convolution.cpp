@@ -22,7 +22,8 @@ Case random_case(Net& net, int spatial) {
   for (int d = 0; d < spatial; ++d) {
     const std::int64_t kernel = net.integer(0, 2) ? net.integer(1, 4) : 1;
     const std::int64_t stride = net.integer(1, 3), dilation = net.integer(0, 3) ? 1 : net.integer(1, 3);
-    const std::int64_t before = net.integer(0, 3), after = net.integer(0, 3), out = net.integer(1, spatial == 3 ? 4 : 9);
+    const std::int64_t before = net.integer(0, 3), after = net.integer(0, 3),
+                       out = net.integer(1, spatial == 3 ? 4 : 9);
     std::int64_t in = (out - 1) * stride + 1 + (kernel - 1) * dilation - before - after;
     c.kernel.push_back(kernel);
     c.stride.push_back(stride);
@@ -47,11 +48,16 @@ ValueId convolution(Net& net, const Case& c, DType in, DType weight, DType out, 
   const double range = is_float(in) ? 1 : 128, weight_range = weight == DType::i4 ? 8 : range;
   const double low = is_float(in) ? 0 : 1;  // integers: up to one less
   const ValueId x = net.input(in, with_channels(c.batch, c.size, c.in_channels), -range, range - low);
-  const ValueId w = net.constant(weight, with_channels(c.out_channels, c.kernel, c.in_channels), -weight_range + (weight == DType::i4), weight_range - low);
-  const ValueId b = net.constant(out, {net.integer(0, 3) ? c.out_channels : 1}, is_float(in) ? -1 : -5000, is_float(in) ? 1 : 5000);
+  const ValueId w = net.constant(weight, with_channels(c.out_channels, c.kernel, c.in_channels),
+                                 -weight_range + (weight == DType::i4), weight_range - low);
+  const ValueId b =
+      net.constant(out, {net.integer(0, 3) ? c.out_channels : 1}, is_float(in) ? -1 : -5000, is_float(in) ? 1 : 5000);
   return net.node(op, {x, w, b, net.numbers(in, {input_zp}), net.numbers(weight, {weight_zp})},
-                  {{"pad", c.pad}, {"stride", c.stride}, {"dilation", c.dilation},
-                   {"acc_type", is_float(in) ? DType::f32 : DType::i32}, {"local_bound", false}});
+                  {{"pad", c.pad},
+                   {"stride", c.stride},
+                   {"dilation", c.dilation},
+                   {"acc_type", is_float(in) ? DType::f32 : DType::i32},
+                   {"local_bound", false}});
 }
 
 std::string describe(const Case& c, std::uint32_t seed) {
@@ -69,14 +75,18 @@ TEST(Convolution, I8WithEveryTail) {
     Net net(seed);
     const Case c = random_case(net, seed % 8 == 7 ? 3 : 2);
     const bool zero = seed % 5 == 0;
-    ValueId v = convolution(net, c, DType::i8, seed % 9 == 4 ? DType::i4 : DType::i8, DType::i32, zero ? 0 : net.integer(-128, 127),
-                            seed % 6 == 5 && seed % 9 != 4 ? net.integer(-128, 127) : 0);
+    ValueId v =
+        convolution(net, c, DType::i8, seed % 9 == 4 ? DType::i4 : DType::i8, DType::i32,
+                    zero ? 0 : net.integer(-128, 127), seed % 6 == 5 && seed % 9 != 4 ? net.integer(-128, 127) : 0);
     const Shape shape = net.graph[v].type.shape;
     switch (seed % 7) {
       case 0: break;  // the sums themselves
       case 1: v = net.rescale(v, DType::i8, 38, 46, true, 0, -11); break;
       case 2: v = clamp(net, net.rescale(v, DType::i8, 40, 44, false, 0, 3), -20, 110); break;
-      case 3: v = net.node("table", {net.rescale(v, DType::i8, 38, 46, true, 0, 7), net.constant(DType::i8, {256}, -128, 127)}); break;
+      case 3:
+        v = net.node("table",
+                     {net.rescale(v, DType::i8, 38, 46, true, 0, 7), net.constant(DType::i8, {256}, -128, 127)});
+        break;
       case 4: {  // a residual sum
         const ValueId a = net.rescale(net.rescale(v, DType::i8, 38, 46, true, 0, 7), DType::i32, 11, 12, false, 7);
         const ValueId b = net.rescale(net.input(DType::i8, shape, -128, 127), DType::i32, 11, 12, false, -4);
@@ -100,10 +110,14 @@ TEST(Convolution, F32WithEveryTail) {
     const Shape shape = net.graph[v].type.shape;
     switch (seed % 5) {
       case 0: break;
-      case 1: v = net.node("clamp", {v}, {{"min_val", -0.5}, {"max_val", 0.75}, {"nan_mode", std::string("propagate")}}); break;
+      case 1:
+        v = net.node("clamp", {v}, {{"min_val", -0.5}, {"max_val", 0.75}, {"nan_mode", std::string("propagate")}});
+        break;
       case 2: v = net.node("mul", {v, net.node("sigmoid", {v}), net.zero(DType::i8)}); break;
       case 3: v = net.node("add", {net.input(DType::f32, shape, -1, 1), v}); break;
-      case 4: v = net.node("clamp", {v}, {{"min_val", -0.5}, {"max_val", 0.75}, {"nan_mode", std::string("ignore")}}); break;
+      case 4:
+        v = net.node("clamp", {v}, {{"min_val", -0.5}, {"max_val", 0.75}, {"nan_mode", std::string("ignore")}});
+        break;
     }
     net.output(v);
     expect_as_interpreted(net, {2e-5, 2e-5}, describe(c, seed), seed % 5 == 2 ? "" : "conv_f32");
@@ -117,26 +131,37 @@ ValueId depthwise(Net& net, const Case& c, std::int64_t multiplier, DType in, DT
   const ValueId x = net.input(in, with_channels(c.batch, c.size, c.in_channels), -range, range - low);
   // A weight less its zero point fits 8 bits, so that every kernel takes it.
   const double weight_range = weight_zp ? 60 : range;
-  const ValueId w = net.constant(in, {c.kernel[0], c.kernel[1], c.in_channels, multiplier}, -weight_range, weight_range - low);
-  const ValueId b = net.constant(out, {net.integer(0, 3) ? c.in_channels * multiplier : 1}, is_float(in) ? -1 : -5000, is_float(in) ? 1 : 5000);
+  const ValueId w =
+      net.constant(in, {c.kernel[0], c.kernel[1], c.in_channels, multiplier}, -weight_range, weight_range - low);
+  const ValueId b = net.constant(out, {net.integer(0, 3) ? c.in_channels * multiplier : 1}, is_float(in) ? -1 : -5000,
+                                 is_float(in) ? 1 : 5000);
   return net.node("depthwise_conv2d", {x, w, b, net.numbers(in, {input_zp}), net.numbers(in, {weight_zp})},
-                  {{"pad", c.pad}, {"stride", c.stride}, {"dilation", c.dilation},
-                   {"acc_type", is_float(in) ? DType::f32 : DType::i32}, {"local_bound", false}});
+                  {{"pad", c.pad},
+                   {"stride", c.stride},
+                   {"dilation", c.dilation},
+                   {"acc_type", is_float(in) ? DType::f32 : DType::i32},
+                   {"local_bound", false}});
 }
 
 TEST(Convolution, DepthwiseI8WithEveryTail) {
   for (std::uint32_t seed = 2000; seed < 2160; ++seed) {
     Net net(seed);
     Case c = random_case(net, 2);
-    if (seed % 2) c.kernel = {3, 3}, c.dilation = {1, 1}, c.stride = {1, 1}, c.pad = {1, 1, 1, 1}, c.size = {net.integer(1, 9), net.integer(1, 9)};
+    if (seed % 2)
+      c.kernel = {3, 3}, c.dilation = {1, 1}, c.stride = {1, 1}, c.pad = {1, 1, 1, 1},
+      c.size = {net.integer(1, 9), net.integer(1, 9)};
     const std::int64_t multiplier = seed % 5 == 3 ? net.integer(2, 3) : 1;
-    ValueId v = depthwise(net, c, multiplier, DType::i8, DType::i32, net.integer(-128, 127), seed % 6 == 5 ? net.integer(-60, 60) : 0);
+    ValueId v = depthwise(net, c, multiplier, DType::i8, DType::i32, net.integer(-128, 127),
+                          seed % 6 == 5 ? net.integer(-60, 60) : 0);
     const Shape shape = net.graph[v].type.shape;
     switch (seed % 7) {
       case 0: break;
       case 1: v = net.rescale(v, DType::i8, 36, 43, true, 0, -11); break;
       case 2: v = clamp(net, net.rescale(v, DType::i8, 38, 42, false, 0, 3), -20, 110); break;
-      case 3: v = net.node("table", {net.rescale(v, DType::i8, 36, 43, true, 0, 7), net.constant(DType::i8, {256}, -128, 127)}); break;
+      case 3:
+        v = net.node("table",
+                     {net.rescale(v, DType::i8, 36, 43, true, 0, 7), net.constant(DType::i8, {256}, -128, 127)});
+        break;
       case 4: v = clamp(net, net.rescale(v, DType::i8, 36, 43, true, 0, 3), -128, 100); break;
       case 5: v = net.rescale(v, DType::i16, 32, 36, true, 0, 0); break;
       case 6: v = net.node("add", {net.input(DType::i32, shape, -900, 900), v}); break;
@@ -151,15 +176,105 @@ TEST(Convolution, DepthwiseF32WithEveryTail) {
   for (std::uint32_t seed = 3000; seed < 3100; ++seed) {
     Net net(seed);
     Case c = random_case(net, 2);
-    if (seed % 2) c.kernel = {3, 3}, c.dilation = {1, 1}, c.stride = {1, 1}, c.pad = {1, 1, 1, 1}, c.size = {net.integer(1, 9), net.integer(1, 9)};
-    if (seed % 7 == 3) c.kernel = {5, 5}, c.dilation = {1, 1}, c.stride = {2, 2}, c.pad = {2, 1, 1, 2}, c.size = {10, 8};
+    if (seed % 2)
+      c.kernel = {3, 3}, c.dilation = {1, 1}, c.stride = {1, 1}, c.pad = {1, 1, 1, 1},
+      c.size = {net.integer(1, 9), net.integer(1, 9)};
+    if (seed % 7 == 3)
+      c.kernel = {5, 5}, c.dilation = {1, 1}, c.stride = {2, 2}, c.pad = {2, 1, 1, 2}, c.size = {10, 8};
     ValueId v = depthwise(net, c, seed % 5 == 3 ? net.integer(2, 3) : 1, DType::f32, DType::f32);
-    if (seed % 3 == 1) v = net.node("clamp", {v}, {{"min_val", 0.0}, {"max_val", 0.75}, {"nan_mode", std::string("propagate")}});
+    if (seed % 3 == 1)
+      v = net.node("clamp", {v}, {{"min_val", 0.0}, {"max_val", 0.75}, {"nan_mode", std::string("propagate")}});
     if (seed % 3 == 2) v = net.node("tanh", {v});
     net.output(v);
     expect_as_interpreted(net, {1e-5, 1e-5}, describe(c, seed), "depthwise_f32");
     if (::testing::Test::HasFailure()) return;
   }
+}
+
+TEST(Convolution, Transposed) {
+  for (std::uint32_t seed = 6000; seed < 6060; ++seed) {
+    Net net(seed);
+    const DType in = std::vector{DType::i8, DType::f32, DType::i16}[seed % 3];
+    const DType out = std::vector{DType::i32, DType::f32, DType::i48}[seed % 3],
+                weight = in == DType::i16 ? DType::i8 : in;
+    const double range = is_float(in) ? 1 : 100;
+    std::vector<std::int64_t> kernel, stride, pad;
+    for (int d = 0; d < 2; ++d) {
+      kernel.push_back(net.integer(1, 4));
+      stride.push_back(net.integer(1, 3));
+      for (int side = 0; side < 2; ++side) pad.push_back(net.integer(1 - kernel.back(), 2));
+    }
+    const std::int64_t channels = net.integer(1, 20), outputs = net.integer(1, 40);
+    const ValueId x = net.input(in, {net.integer(1, 2), net.integer(3, 7), net.integer(3, 7), channels}, -range, range);
+    ValueId v = net.node("transpose_conv2d",
+                         {x, net.constant(weight, {outputs, kernel[0], kernel[1], channels}, -range, range),
+                          net.constant(out, {outputs}, -range, range),
+                          net.numbers(in, {in == DType::i8 ? net.integer(-128, 127) : 0}), net.zero(weight)},
+                         {{"out_pad", pad}, {"stride", stride}, {"acc_type", out}, {"local_bound", false}});
+    if (in == DType::i8 && seed % 2) v = net.rescale(v, DType::i8, 38, 44, true);
+    net.output(v);
+    expect_as_interpreted(net, {1e-5, 1e-5}, fmt::format("transposed seed {}", seed),
+                          in == DType::i8    ? "conv_i8"
+                          : in == DType::f32 ? "conv_f32"
+                                             : "conv_i16");
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+// 16-bit activations, 8-bit weights, 48-bit sums.
+TEST(Convolution, I16WithEveryTail) {
+  for (std::uint32_t seed = 4000; seed < 4080; ++seed) {
+    Net net(seed);
+    Case c = random_case(net, seed % 8 == 7 ? 3 : 2);
+    if (seed % 9 == 1) c.in_channels = 300;  // several stretches of K
+    const ValueId x = net.input(DType::i16, with_channels(c.batch, c.size, c.in_channels), -32768, 32767);
+    const std::int64_t weight_zp = seed % 4 == 3 ? net.integer(-60, 60) : 0;
+    const bool depthwise = seed % 2 && c.size.size() == 2;
+    const std::int64_t multiplier = seed % 10 == 1 ? 2 : 1;
+    const std::int64_t out = depthwise ? c.in_channels * multiplier : c.out_channels;
+    const ValueId w = depthwise
+                          ? net.constant(DType::i8, {c.kernel[0], c.kernel[1], c.in_channels, multiplier}, -128, 127)
+                          : net.constant(DType::i8, with_channels(c.out_channels, c.kernel, c.in_channels), -128, 127);
+    const ValueId b = net.constant(DType::i48, {net.integer(0, 3) ? out : 1}, -1e9, 1e9);
+    ValueId v = net.node(depthwise            ? "depthwise_conv2d"
+                         : c.size.size() == 3 ? "conv3d"
+                                              : "conv2d",
+                         {x, w, b, net.zero(DType::i16), net.numbers(DType::i8, {weight_zp})},
+                         {{"pad", c.pad},
+                          {"stride", c.stride},
+                          {"dilation", c.dilation},
+                          {"acc_type", DType::i48},
+                          {"local_bound", false}});
+    if (seed % 3 == 1) v = net.rescale(v, DType::i16, 32, 38, true);
+    if (seed % 3 == 2)
+      v = net.node("table",
+                   {net.rescale(v, DType::i16, 32, 38, false), net.constant(DType::i16, {513}, -16000, 16000)});
+    net.output(v);
+    expect_as_interpreted(net, {}, describe(c, seed), depthwise ? "depthwise_i16" : "conv_i16");
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+// Half floats are summed in f32 and rounded once.
+TEST(Convolution, NarrowFloats) {
+  for (DType type : {DType::f16, DType::bf16})
+    for (std::uint32_t seed = 5000; seed < 5020; ++seed) {
+      Net net(seed);
+      const Case c = random_case(net, 2);
+      ValueId v = seed % 2 ? depthwise(net, c, 1, type, type) : convolution(net, c, type, type, type);
+      if (seed % 3 == 1)
+        v = net.node("clamp", {v}, {{"min_val", 0.0}, {"max_val", 0.75}, {"nan_mode", std::string("propagate")}});
+      if (seed % 3 == 2) v = net.node("add", {v, net.input(type, net.graph[v].type.shape, -1, 1)});
+      v = net.node("max_pool2d", {v},
+                   {{"kernel", std::vector<std::int64_t>{1, 1}},
+                    {"stride", std::vector<std::int64_t>{1, 1}},
+                    {"pad", std::vector<std::int64_t>{0, 0, 0, 0}},
+                    {"nan_mode", std::string("propagate")}});
+      net.output(v);
+      const double unit = type == DType::f16 ? 1.0 / 1024 : 1.0 / 128;
+      expect_as_interpreted(net, {2 * unit, 2 * unit}, describe(c, seed));
+      if (::testing::Test::HasFailure()) return;
+    }
 }
 
 // A value that somebody else reads, or wants to see, stays a value.
@@ -187,8 +302,11 @@ TEST(Convolution, ComputedWeights) {
   const ValueId x = net.input(DType::f32, {1, 5, 5, 3}, -1, 1), w = net.input(DType::f32, {4, 3, 3, 3}, -1, 1);
   const ValueId b = net.constant(DType::f32, {4}, -1, 1), z = net.zero(DType::f32);
   net.output(net.node("conv2d", {x, w, b, z, z},
-                      {{"pad", std::vector<std::int64_t>{1, 1, 1, 1}}, {"stride", std::vector<std::int64_t>{1, 1}},
-                       {"dilation", std::vector<std::int64_t>{1, 1}}, {"acc_type", DType::f32}, {"local_bound", false}}));
+                      {{"pad", std::vector<std::int64_t>{1, 1, 1, 1}},
+                       {"stride", std::vector<std::int64_t>{1, 1}},
+                       {"dilation", std::vector<std::int64_t>{1, 1}},
+                       {"acc_type", DType::f32},
+                       {"local_bound", false}}));
   expect_as_interpreted(net, {1e-5, 1e-5});
 }
 

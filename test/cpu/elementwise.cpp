@@ -37,7 +37,8 @@ bool narrow_enough(const tosa::TypeRow& row) {
 }
 
 // The node of `op` in one type row, or no_value where the operator needs a test of its own.
-ValueId build(Net& net, const tosa::Op& op, const tosa::TypeRow& row, const std::vector<Shape>& shapes, bool ignore_nan) {
+ValueId build(Net& net, const tosa::Op& op, const tosa::TypeRow& row, const std::vector<Shape>& shapes,
+              bool ignore_nan) {
   auto dtype = [&](std::string_view variable) {
     for (const auto& [name, type] : row.types)
       if (name == variable) return type;
@@ -60,23 +61,27 @@ ValueId build(Net& net, const tosa::Op& op, const tosa::TypeRow& row, const std:
   }
   Attrs attrs;
   for (const tosa::AttrDef& attr : op.attrs) {
-    if (attr.kind == tosa::AttrKind::nan_mode) attrs.set(std::string(attr.name), std::string(ignore_nan ? "ignore" : "propagate"));
-    else if (attr.kind == tosa::AttrKind::boolean) attrs.set(std::string(attr.name), ignore_nan);
-    else if (is_float(dtype("in_out"))) attrs.set(std::string(attr.name), attr.name == "min_val" ? -1.5 : 2.25);
-    else attrs.set(std::string(attr.name), std::int64_t{attr.name == "min_val" ? -30 : 100});
+    if (attr.kind == tosa::AttrKind::nan_mode)
+      attrs.set(std::string(attr.name), std::string(ignore_nan ? "ignore" : "propagate"));
+    else if (attr.kind == tosa::AttrKind::boolean)
+      attrs.set(std::string(attr.name), ignore_nan);
+    else if (is_float(dtype("in_out")))
+      attrs.set(std::string(attr.name), attr.name == "min_val" ? -1.5 : 2.25);
+    else
+      attrs.set(std::string(attr.name), std::int64_t{attr.name == "min_val" ? -30 : 100});
   }
   return net.node(std::string(op.name), operands, attrs, dtype(op.outputs[0].type));
 }
 
 const std::vector<std::vector<Shape>>& shape_sets() {
   static const std::vector<std::vector<Shape>> sets = {
-      {{3, 1, 7, 5}, {3, 1, 7, 5}, {3, 1, 7, 5}},       // equal
-      {{2, 40, 33}, {1, 1, 33}, {2, 40, 33}},           // the last dim repeated
-      {{1, 1, 1}, {4, 25, 31}, {4, 1, 31}},             // a scalar; a dim in the middle
-      {{2, 60, 1}, {2, 1, 77}, {1, 60, 77}},            // both sides
-      {{}, {}, {}},                                     // rank 0
+      {{3, 1, 7, 5}, {3, 1, 7, 5}, {3, 1, 7, 5}},  // equal
+      {{2, 40, 33}, {1, 1, 33}, {2, 40, 33}},      // the last dim repeated
+      {{1, 1, 1}, {4, 25, 31}, {4, 1, 31}},        // a scalar; a dim in the middle
+      {{2, 60, 1}, {2, 1, 77}, {1, 60, 77}},       // both sides
+      {{}, {}, {}},                                // rank 0
       {{5000}, {1}, {5000}},
-      {{1, 3, 3000}, {1, 1, 3000}, {1, 3, 1}},          // a period longer than a block
+      {{1, 3, 3000}, {1, 1, 3000}, {1, 3, 1}},  // a period longer than a block
   };
   return sets;
 }
@@ -85,7 +90,8 @@ const std::vector<std::vector<Shape>>& shape_sets() {
 std::string kernel_for(const Net& net) {
   const Node& node = net.graph.nodes[0];
   if (node.op == "tosa.identity") return "view";
-  const bool twice = net.graph[node.inputs[0]].type.dtype == DType::i32 && net.graph[node.outputs[0]].type.dtype == DType::bf16;
+  const bool twice =
+      net.graph[node.inputs[0]].type.dtype == DType::i32 && net.graph[node.outputs[0]].type.dtype == DType::bf16;
   return twice ? "reference" : "chain";
 }
 
@@ -101,9 +107,11 @@ TEST(Elementwise, EveryOperatorEveryTypeEveryBroadcast) {
         Net net(++seed);
         const ValueId out = build(net, op, row, used, seed % 2 == 0);
         net.output(out);
-        expect_as_interpreted(net, tolerance(net.graph[out].type.dtype),
-                              fmt::format("{} {} ({})", op.name, name_of(net.graph[net.graph.nodes[0].inputs[0]].type.dtype),
-                                          to_string(net.graph[out].type)), kernel_for(net));
+        expect_as_interpreted(
+            net, tolerance(net.graph[out].type.dtype),
+            fmt::format("{} {} ({})", op.name, name_of(net.graph[net.graph.nodes[0].inputs[0]].type.dtype),
+                        to_string(net.graph[out].type)),
+            kernel_for(net));
         if (::testing::Test::HasFailure()) return;
       }
     }
@@ -112,9 +120,10 @@ TEST(Elementwise, EveryOperatorEveryTypeEveryBroadcast) {
 
 TEST(Elementwise, FloatsThatAreSpecial) {
   const float nan = NAN, infinity = INFINITY;
-  const std::vector<float> special{nan, infinity, -infinity, 0.0f, -0.0f, 1e-40f, -1e-40f, 3e38f, -3e38f, 88.8f, -88.8f,
-                                   -104.5f, 200.0f, -200.0f, 0.9f, 1.0f, 50000.0f};
-  for (const char* op : {"exp", "log", "tanh", "sigmoid", "erf", "sin", "cos", "abs", "floor", "ceil", "negate", "rsqrt"}) {
+  const std::vector<float> special{nan,   infinity, -infinity, 0.0f,   -0.0f,   1e-40f, -1e-40f, 3e38f,   -3e38f,
+                                   88.8f, -88.8f,   -104.5f,   200.0f, -200.0f, 0.9f,   1.0f,    50000.0f};
+  for (const char* op :
+       {"exp", "log", "tanh", "sigmoid", "erf", "sin", "cos", "abs", "floor", "ceil", "negate", "rsqrt"}) {
     Net net;
     const ValueId x = net.input(DType::f32, {static_cast<std::int64_t>(special.size())}, 0, 0);
     net.inputs[0].data = Bytes::of(special);
@@ -130,16 +139,23 @@ TEST(Elementwise, FloatsThatAreSpecial) {
       const ValueId x = net.input(DType::f32, {n, 1}, 0, 0), y = net.input(DType::f32, {1, n}, 0, 0);
       net.inputs[0].data = net.inputs[1].data = Bytes::of(special);
       const std::string name = op;
-      if (name == "clamp") net.output(net.node(op, {x}, {{"min_val", -1.0}, {"max_val", 2.0}, {"nan_mode", std::string(mode)}}));
-      else if (name.ends_with("imum")) net.output(net.node(op, {x, y}, {{"nan_mode", std::string(mode)}}));
-      else net.output(net.node(op, {x, y}));
+      if (name == "clamp")
+        net.output(net.node(op, {x}, {{"min_val", -1.0}, {"max_val", 2.0}, {"nan_mode", std::string(mode)}}));
+      else if (name.ends_with("imum"))
+        net.output(net.node(op, {x, y}, {{"nan_mode", std::string(mode)}}));
+      else
+        net.output(net.node(op, {x, y}));
       expect_as_interpreted(net, {}, name + " " + mode);
     }
 }
 
 TEST(Elementwise, RescaleOfEveryKind) {
   std::uint32_t seed = 100;
-  struct Kind { DType from, to; double range; int lowest, highest; };
+  struct Kind {
+    DType from, to;
+    double range;
+    int lowest, highest;
+  };
   for (const Kind& kind : {Kind{DType::i8, DType::i8, 128, 30, 33}, Kind{DType::i8, DType::i16, 128, 20, 32},
                            Kind{DType::i8, DType::i32, 128, 10, 31}, Kind{DType::i16, DType::i8, 32768, 34, 40},
                            Kind{DType::i16, DType::i16, 32768, 29, 32}, Kind{DType::i16, DType::i32, 32768, 20, 31},
@@ -155,8 +171,10 @@ TEST(Elementwise, RescaleOfEveryKind) {
           const std::int64_t in_zp = kind.from == DType::i8 ? net.integer(-128, 127) : 0;
           const std::int64_t out_zp = kind.to == DType::i8 ? net.integer(-128, 127) : 0;
           net.output(net.rescale(x, kind.to, kind.lowest, kind.highest, per_channel, in_zp, out_zp, rounding));
-          expect_as_interpreted(net, {}, fmt::format("rescale {} to {} {} per channel {} channels {}", name_of(kind.from),
-                                                     name_of(kind.to), rounding, per_channel, channels), "chain");
+          expect_as_interpreted(net, {},
+                                fmt::format("rescale {} to {} {} per channel {} channels {}", name_of(kind.from),
+                                            name_of(kind.to), rounding, per_channel, channels),
+                                "chain");
           if (::testing::Test::HasFailure()) return;
         }
       }
@@ -168,14 +186,18 @@ TEST(Elementwise, RescaleOfUnsignedCodes) {
       for (DType other : {DType::i8, DType::i16}) {
         Net net;
         const IntegerRange range = range_of(narrow);
-        const ValueId x = net.input(narrow, {1000}, static_cast<double>(range.lowest), static_cast<double>(range.highest));
+        const ValueId x =
+            net.input(narrow, {1000}, static_cast<double>(range.lowest), static_cast<double>(range.highest));
         const std::int64_t in_zp = narrow == DType::i8 ? -56 : input ? -32768 : 0;
         const std::int64_t out_zp = other == DType::i8 ? -6 : !input ? -32768 : 0;
         net.output(net.node("rescale",
                             {x, net.numbers(DType::i32, {1500000000}), net.numbers(DType::i8, {30}),
                              net.numbers(narrow, {in_zp}), net.numbers(other, {out_zp})},
-                            {{"scale32", true}, {"rounding_mode", std::string("single_round")}, {"per_channel", false},
-                             {"input_unsigned", input}, {"output_unsigned", !input}}));
+                            {{"scale32", true},
+                             {"rounding_mode", std::string("single_round")},
+                             {"per_channel", false},
+                             {"input_unsigned", input},
+                             {"output_unsigned", !input}}));
         expect_as_interpreted(net, {}, fmt::format("unsigned {} {} to {}", input, name_of(narrow), name_of(other)));
       }
 }
@@ -183,16 +205,20 @@ TEST(Elementwise, RescaleOfUnsignedCodes) {
 // Two branches that meet, a value used twice, an interior broadcast that must not be computed per element.
 TEST(Elementwise, ChainsOfManyNodes) {
   Net net;
-  const ValueId x = net.input(DType::i8, {1, 13, 17, 24}, -128, 127), y = net.input(DType::i8, {1, 13, 17, 24}, -128, 127);
+  const ValueId x = net.input(DType::i8, {1, 13, 17, 24}, -128, 127),
+                y = net.input(DType::i8, {1, 13, 17, 24}, -128, 127);
   const ValueId a = net.rescale(x, DType::i32, 12, 14, false, 3), b = net.rescale(y, DType::i32, 12, 14, false, -7);
   const ValueId sum = net.node("add", {a, b});
   const ValueId narrowed = net.rescale(sum, DType::i8, 48, 49, false, 0, 5);
-  const ValueId clamped = net.node("clamp", {narrowed}, {{"min_val", std::int64_t{-100}}, {"max_val", std::int64_t{90}}, {"nan_mode", std::string("propagate")}});
+  const ValueId clamped = net.node(
+      "clamp", {narrowed},
+      {{"min_val", std::int64_t{-100}}, {"max_val", std::int64_t{90}}, {"nan_mode", std::string("propagate")}});
   net.output(net.node("table", {clamped, net.constant(DType::i8, {256}, -128, 127)}));
   expect_as_interpreted(net);
 
   Net floats;
-  const ValueId f = floats.input(DType::f32, {1, 30, 50, 24}, -3, 3), scale = floats.constant(DType::f32, {1, 1, 1, 24}, 0.5, 2);
+  const ValueId f = floats.input(DType::f32, {1, 30, 50, 24}, -3, 3),
+                scale = floats.constant(DType::f32, {1, 1, 1, 24}, 0.5, 2);
   const ValueId small = floats.node("exp", {floats.input(DType::f32, {1, 1, 50, 1}, -1, 1)});
   const ValueId s = floats.node("sigmoid", {f});
   const ValueId swish = floats.node("mul", {f, s, floats.zero(DType::i8)});

@@ -18,7 +18,8 @@ TEST(Pool, EveryKind) {
     const DType type = std::vector{DType::f32, DType::i8, DType::i16}[seed % 3];
     Ints kernel, pad, stride, size;
     for (int d = 0; d < 2; ++d) {
-      const std::int64_t k = net.integer(1, 4), s = net.integer(1, 3), before = net.integer(0, k - 1), after = net.integer(0, k - 1);
+      const std::int64_t k = net.integer(1, 4), s = net.integer(1, 3), before = net.integer(0, k - 1),
+                         after = net.integer(0, k - 1);
       std::int64_t in = (net.integer(1, 6) - 1) * s + k - before - after;
       while (in < 1) in += s;
       kernel.push_back(k);
@@ -31,7 +32,8 @@ TEST(Pool, EveryKind) {
     Attrs attrs{{"kernel", kernel}, {"stride", stride}, {"pad", pad}};
     if (seed % 2) {
       attrs.set("acc_type", type == DType::f32 ? DType::f32 : DType::i32);
-      const std::int64_t in_zp = type == DType::i8 ? net.integer(-128, 127) : 0, out_zp = type == DType::i8 ? net.integer(-128, 127) : 0;
+      const std::int64_t in_zp = type == DType::i8 ? net.integer(-128, 127) : 0,
+                         out_zp = type == DType::i8 ? net.integer(-128, 127) : 0;
       net.output(net.node("avg_pool2d", {x, net.numbers(type, {in_zp}), net.numbers(type, {out_zp})}, attrs));
     } else {
       attrs.set("nan_mode", std::string("propagate"));
@@ -58,7 +60,9 @@ TEST(Reduction, EveryKindAlongEveryAxis) {
           Attrs attrs{{"axis", std::int64_t{axis}}};
           if (op.name == "reduce_max" || op.name == "reduce_min") attrs.set("nan_mode", std::string("propagate"));
           net.output(net.node(std::string(op.name), {x}, attrs));
-          expect_as_interpreted(net, {1e-4, 2e-3}, fmt::format("{} {} axis {} of {}", op.name, name_of(type), axis, to_string(shape)), "reduction");
+          expect_as_interpreted(net, {1e-4, 2e-3},
+                                fmt::format("{} {} axis {} of {}", op.name, name_of(type), axis, to_string(shape)),
+                                "reduction");
           if (::testing::Test::HasFailure()) return;
         }
     }
@@ -71,15 +75,18 @@ TEST(Layout, TransposesOfEveryOrder) {
     do {
       Net net;
       const double range = 100;
-      const ValueId x = net.input(type, {3, 17, 1, 40}, -range, range), y = net.input(type, {2, 5, 19, 33}, -range, range);
+      const ValueId x = net.input(type, {3, 17, 1, 40}, -range, range),
+                    y = net.input(type, {2, 5, 19, 33}, -range, range);
       net.output(net.node("transpose", {x}, {{"perms", order}}));
       net.output(net.node("transpose", {y}, {{"perms", order}}));
       expect_as_interpreted(net, {}, fmt::format("transpose {}", to_string(Shape(order))), "layout");
     } while (std::next_permutation(order.begin(), order.end()));
   }
   Net large;
-  large.output(large.node("transpose", {large.input(DType::f32, {1, 3, 130, 150}, -1, 1)}, {{"perms", Ints{0, 2, 3, 1}}}));
-  large.output(large.node("transpose", {large.input(DType::f32, {1, 130, 150, 3}, -1, 1)}, {{"perms", Ints{0, 3, 1, 2}}}));
+  large.output(
+      large.node("transpose", {large.input(DType::f32, {1, 3, 130, 150}, -1, 1)}, {{"perms", Ints{0, 2, 3, 1}}}));
+  large.output(
+      large.node("transpose", {large.input(DType::f32, {1, 130, 150, 3}, -1, 1)}, {{"perms", Ints{0, 3, 1, 2}}}));
   expect_as_interpreted(large);
 }
 
@@ -101,7 +108,8 @@ TEST(Layout, SlicePadTileReverseConcat) {
     net.output(net.node("pad", {x, net.shape(padding), net.constant(type, {1}, lowest, highest)}));
     net.output(net.node("tile", {x, net.shape(multiples)}));
     net.output(net.node("reverse", {x}, {{"axis", net.integer(0, 2)}}));
-    for (std::int64_t axis : {0, 1, 2}) net.output(net.node("concat", {x, x, net.input(type, shape, lowest, highest)}, {{"axis", axis}}));
+    for (std::int64_t axis : {0, 1, 2})
+      net.output(net.node("concat", {x, x, net.input(type, shape, lowest, highest)}, {{"axis", axis}}));
     expect_as_interpreted(net, {}, fmt::format("layout seed {}", seed), "layout");
     if (::testing::Test::HasFailure()) return;
   }
@@ -111,12 +119,42 @@ TEST(Layout, SlicePadTileReverseConcat) {
 TEST(Layout, ConcatInPlace) {
   Net net;
   const ValueId x = net.input(DType::f32, {1, 16, 16}, -1, 1);
-  const ValueId a = net.node("exp", {x}), b = net.node("tanh", {x}), c = net.node("reshape", {x, net.shape({1, 16, 16})});
+  const ValueId a = net.node("exp", {x}), b = net.node("tanh", {x}),
+                c = net.node("reshape", {x, net.shape({1, 16, 16})});
   const ValueId joined = net.node("concat", {a, b, c, a}, {{"axis", std::int64_t{1}}});
   const ValueId again = net.node("concat", {b, joined}, {{"axis", std::int64_t{1}}});
   net.output(net.node("abs", {again}));
   net.output(net.node("floor", {joined}));
   expect_as_interpreted(net, {1e-6, 1e-6});
+}
+
+TEST(Layout, Resize) {
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    Net net(seed);
+    const DType type = std::vector{DType::i8, DType::i16, DType::f32}[seed % 3];
+    const bool linear = seed % 2;
+    Ints scale, offset, border, size;
+    for (int d = 0; d < 2; ++d) {
+      const std::int64_t numerator = net.integer(1, 6), denominator = net.integer(1, 5), in = net.integer(1, 9);
+      const std::int64_t first = net.integer(-numerator + 1, numerator);
+      scale.insert(scale.end(), {numerator, denominator});
+      offset.push_back(first);
+      // (in - 1) * n - offset + border is a multiple of d, and not negative.
+      std::int64_t last = -numerator + 1;
+      while (last < numerator &&
+             ((in - 1) * numerator - first + last < 0 || ((in - 1) * numerator - first + last) % denominator))
+        ++last;
+      border.push_back(last);
+      size.push_back(last < numerator ? in : 0);
+    }
+    if (size[0] == 0 || size[1] == 0) continue;
+    const ValueId x = net.input(type, {2, size[0], size[1], net.integer(1, 20)}, -100, 100);
+    const DType out = !linear || type == DType::f32 ? type : type == DType::i8 ? DType::i32 : DType::i48;
+    net.output(net.node("resize", {x, net.shape(scale), net.shape(offset), net.shape(border)},
+                        {{"mode", std::string(linear ? "bilinear" : "nearest")}}, out));
+    expect_as_interpreted(net, {1e-5, 1e-5}, fmt::format("resize seed {}", seed), "resize");
+    if (::testing::Test::HasFailure()) return;
+  }
 }
 
 TEST(Layout, Gather) {
@@ -125,7 +163,8 @@ TEST(Layout, Gather) {
     net.output(net.node("gather", {net.input(type, {3, 11, 7}, -9, 9), net.input(DType::i32, {3, 20}, 0, 10)}));
   expect_as_interpreted(net, {}, "gather", "gather");
   Net outside;
-  outside.output(outside.node("gather", {outside.input(DType::i8, {1, 4, 2}, 0, 9), outside.input(DType::i32, {1, 3}, 4, 4)}));
+  outside.output(
+      outside.node("gather", {outside.input(DType::i8, {1, 4, 2}, 0, 9), outside.input(DType::i32, {1, 3}, 4, 4)}));
   auto program = cpu::Program::compile(outside.graph);
   ASSERT_TRUE(program.ok());
   const auto result = program->run(outside.inputs);

@@ -22,8 +22,10 @@ TEST(Matmul, I8) {
     const ValueId a = net.input(DType::i8, {s.batch, s.h, s.c}, -128, 127);
     const ValueId b = seed % 4 == 3 ? net.constant(DType::i8, {s.batch, s.c, s.w}, -128, 127)
                                     : net.input(DType::i8, {s.batch, s.c, s.w}, -128, 127);
-    ValueId v = net.node("matmul", {a, b, net.numbers(DType::i8, {seed % 2 ? net.integer(-128, 127) : 0}),
-                                    net.numbers(DType::i8, {seed % 3 ? net.integer(-128, 127) : 0})}, {}, DType::i32);
+    ValueId v = net.node("matmul",
+                         {a, b, net.numbers(DType::i8, {seed % 2 ? net.integer(-128, 127) : 0}),
+                          net.numbers(DType::i8, {seed % 3 ? net.integer(-128, 127) : 0})},
+                         {}, DType::i32);
     if (seed % 5 == 1) v = net.rescale(v, DType::i8, 40, 44, false, 0, 9);
     if (seed % 5 == 2) v = net.rescale(v, DType::i8, 38, 44, true, 0, 9);
     if (seed % 5 == 3) v = net.rescale(v, DType::i16, 36, 40, false);
@@ -55,7 +57,8 @@ TEST(Matmul, Attention) {
   const ValueId q = net.input(DType::f32, {4, 37, 16}, -1, 1), k = net.input(DType::f32, {4, 16, 37}, -1, 1);
   const ValueId v = net.input(DType::f32, {4, 37, 16}, -1, 1), z = net.zero(DType::f32);
   const ValueId scores = net.node("matmul", {q, k, z, z}, {}, DType::f32);
-  const ValueId top = net.node("reduce_max", {scores}, {{"axis", std::int64_t{2}}, {"nan_mode", std::string("propagate")}});
+  const ValueId top =
+      net.node("reduce_max", {scores}, {{"axis", std::int64_t{2}}, {"nan_mode", std::string("propagate")}});
   const ValueId e = net.node("exp", {net.node("sub", {scores, top})});
   const ValueId sum = net.node("reciprocal", {net.node("reduce_sum", {e}, {{"axis", std::int64_t{2}}})});
   const ValueId p = net.node("mul", {e, sum, net.zero(DType::i8)});

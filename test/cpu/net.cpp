@@ -2,6 +2,7 @@
 #include "cpu/net.h"
 
 #include "cpu/dispatch.h"
+
 #include <hwy/targets.h>
 
 namespace tosaic::test {
@@ -20,12 +21,13 @@ void expect_same(const Tensor& got, const Tensor& wanted, const Tolerance& toler
     if (!is_float(wanted.type.dtype)) {
       const auto a = element_as_integer(got.type.dtype, got.data.data(), i);
       const auto b = element_as_integer(wanted.type.dtype, wanted.data.data(), i);
-      if (a != b) ++wrong, ADD_FAILURE() << what << ": element " << i << " of " << count << " is " << a << ", not " << b;
+      if (a != b)
+        ++wrong, ADD_FAILURE() << what << ": element " << i << " of " << count << " is " << a << ", not " << b;
       continue;
     }
     const double a = element_as_double(got.type.dtype, got.data.data(), i);
     const double b = element_as_double(wanted.type.dtype, wanted.data.data(), i);
-    const bool same = std::isnan(b) ? std::isnan(a)
+    const bool same = std::isnan(b)   ? std::isnan(a)
                       : std::isinf(b) ? a == b
                                       : std::fabs(a - b) <= tolerance.absolute + tolerance.relative * std::fabs(b);
     if (!same) ++wrong, ADD_FAILURE() << what << ": element " << i << " of " << count << " is " << a << ", not " << b;

@@ -29,8 +29,9 @@ class Net {
   Bytes elements(const TensorType& type, double lowest, double highest) {
     std::vector<double> values(static_cast<std::size_t>(type.shape.elements()));
     for (double& v : values)
-      v = is_float(type.dtype) ? real(lowest, highest)
-                               : static_cast<double>(integer(static_cast<std::int64_t>(lowest), static_cast<std::int64_t>(highest)));
+      v = is_float(type.dtype)
+              ? real(lowest, highest)
+              : static_cast<double>(integer(static_cast<std::int64_t>(lowest), static_cast<std::int64_t>(highest)));
     return constant_bytes(type.dtype, std::span<const double>(values));
   }
   ValueId input(DType dtype, Shape shape, double lowest, double highest) {
@@ -55,7 +56,12 @@ class Net {
   // A node whose output type the operator's row infers, in `dtype` where the row cannot know it.
   ValueId node(const std::string& op, std::vector<ValueId> operands, Attrs attrs = {},
                std::optional<DType> dtype = std::nullopt) {
-    Node n{.op = "tosa." + op, .inputs = std::move(operands), .attrs = std::move(attrs), .outputs = {}, .loc = {}, .regions = {}};
+    Node n{.op = "tosa." + op,
+           .inputs = std::move(operands),
+           .attrs = std::move(attrs),
+           .outputs = {},
+           .loc = {},
+           .regions = {}};
     const tosa::Op* row = tosa::find(n.op);
     TensorType type = row->infer(tosa::View(graph, n)).front();
     if (dtype) type.dtype = *dtype;
@@ -81,8 +87,11 @@ class Net {
     return node("rescale",
                 {x, numbers(scale32 ? DType::i32 : DType::i16, multiplier), numbers(DType::i8, shift),
                  numbers(from, {input_zp}), numbers(to, {output_zp})},
-                {{"scale32", scale32}, {"rounding_mode", rounding}, {"per_channel", per_channel},
-                 {"input_unsigned", false}, {"output_unsigned", false}});
+                {{"scale32", scale32},
+                 {"rounding_mode", rounding},
+                 {"per_channel", per_channel},
+                 {"input_unsigned", false},
+                 {"output_unsigned", false}});
   }
 
   std::vector<Tensor> inputs;

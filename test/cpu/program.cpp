@@ -95,7 +95,8 @@ TEST(Program, RefusesUnknownOperators) {
   const ValueId y = graph.add_value("y", TensorType{DType::f32, Shape{1}});
   graph.inputs = {x};
   graph.outputs = {y};
-  graph.nodes.push_back({.op = "aten.relu.default", .inputs = {x}, .attrs = {}, .outputs = {y}, .loc = {}, .regions = {}});
+  graph.nodes.push_back(
+      {.op = "aten.relu.default", .inputs = {x}, .attrs = {}, .outputs = {y}, .loc = {}, .regions = {}});
   const auto program = cpu::Program::compile(graph);
   ASSERT_FALSE(program.ok());
   EXPECT_EQ(program.error().code, "cpu.unsupported");

@@ -76,6 +76,35 @@ TEST(TosaFile, BodiesOfOneNameStayApart) {
   EXPECT_EQ(print(graph, ConstantText::all), print(*again, ConstantText::all));
 }
 
+TEST(TosaFile, Variables) {
+  const Graph graph = graph_of(R"(graph @main(%x: 2xf32, %p: bool) -> (%y, %z) {
+    %first: 2xf32 = constant [1.0, 2.0]
+    tosa.variable(%first) {name="state", var_shape=[2], type=f32}
+    %old: 2xf32 = tosa.variable_read() {name="state"}
+    %y: 2xf32 = tosa.add(%old, %x)
+    tosa.variable_write(%y) {name="state"}
+    %z: 2xf32 = tosa.cond_if(%p, %x) (
+      graph @then(%a: 2xf32) -> (%r) {
+        %r: 2xf32 = tosa.variable_read() {name="state"}
+      }
+      graph @else(%a: 2xf32) -> (%r) {
+        %r: 2xf32 = tosa.abs(%a)
+      }
+    )
+  })");
+  auto again = tosa_file::read(written(graph), "test.tosa");
+  ASSERT_TRUE(again.ok()) << render(again.error(), false);
+  Graph expected = graph;  // the initial value is stored with the variable, under its name
+  for (Value& v : expected.values)
+    if (v.name == "first") v.name = "state";
+  EXPECT_EQ(print(expected, ConstantText::all), print(*again, ConstantText::all));
+  Graph undeclared = graph;
+  undeclared.nodes.erase(undeclared.nodes.begin());
+  auto file = tosa_file::write(undeclared);
+  ASSERT_FALSE(file.ok());
+  EXPECT_EQ(file.error().code, "tosa-file.variable");
+}
+
 TEST(TosaFile, SameGraphSameBytes) {
   const Graph graph = graph_of(varied);
   EXPECT_TRUE(written(graph) == written(graph));

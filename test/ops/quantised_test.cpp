@@ -53,8 +53,10 @@ Call program_of(const Case& parsed, const std::vector<Tensor>& inputs, const std
   for (const SchemaArgument& formal : parsed.schema->arguments) {
     if (!formal.is_tensor()) continue;
     auto it = given.find(formal.name);
-    if (it != given.end()) node.inputs.insert(node.inputs.end(), it->second.begin(), it->second.end());
-    else if (!formal.is_tensor_list()) node.inputs.push_back(no_value);
+    if (it != given.end())
+      node.inputs.insert(node.inputs.end(), it->second.begin(), it->second.end());
+    else if (!formal.is_tensor_list())
+      node.inputs.push_back(no_value);
   }
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     node.outputs.push_back(call.graph.add_value(fmt::format("out.{}", k), narrowed(outputs[k]).type));
@@ -82,9 +84,12 @@ std::vector<Tensor> quantised(const std::vector<Tensor>& reals, const Graph& gra
     const auto range = codes_of(type);
     std::vector<std::int64_t> values;
     for (std::int64_t k = 0; k < type.shape.elements(); ++k) {
-      double code = std::nearbyint(element_as_double(reals[i].type.dtype, reals[i].data.data(), static_cast<std::size_t>(k)) / type.scales->scale[0]) +
-                    static_cast<double>(type.scales->zero_point[0]);
-      values.push_back(static_cast<std::int64_t>(std::clamp(code, static_cast<double>(range.lowest), static_cast<double>(range.highest))));
+      double code =
+          std::nearbyint(element_as_double(reals[i].type.dtype, reals[i].data.data(), static_cast<std::size_t>(k)) /
+                         type.scales->scale[0]) +
+          static_cast<double>(type.scales->zero_point[0]);
+      values.push_back(static_cast<std::int64_t>(
+          std::clamp(code, static_cast<double>(range.lowest), static_cast<double>(range.highest))));
     }
     codes.push_back({type, constant_bytes(type.dtype, values)});
   }
@@ -100,8 +105,10 @@ std::vector<Tensor> reals(const std::vector<Tensor>& codes) {
     }
     std::vector<double> values;
     for (std::int64_t k = 0; k < t.type.shape.elements(); ++k)
-      values.push_back((static_cast<double>(element_as_integer(t.type.dtype, t.data.data(), static_cast<std::size_t>(k))) -
-                        static_cast<double>(t.type.scales->zero_point[0])) * t.type.scales->scale[0]);
+      values.push_back(
+          (static_cast<double>(element_as_integer(t.type.dtype, t.data.data(), static_cast<std::size_t>(k))) -
+           static_cast<double>(t.type.scales->zero_point[0])) *
+          t.type.scales->scale[0]);
     result.push_back({{DType::f32, t.type.shape, {}}, constant_bytes(DType::f32, values)});
   }
   return result;
@@ -183,15 +190,19 @@ class Quantised : public testing::TestWithParam<const NamedAtenOp*> {
     auto right = table ? interp::run(floats->graph, reals(at_knots(codes, 128))) : want;
     ASSERT_TRUE(left.ok() && right.ok());
     for (std::size_t k = 0; k < exact->size(); ++k) {
-      EXPECT_EQ((*exact)[k].data, (*tidy_result)[k].data) << "tidy changes output " << k << "\n" << print(lowered->graph) << print(tidied);
-      EXPECT_EQ((*exact)[k].data, (*fast)[k].data) << "the CPU executor differs in output " << k << "\n" << print(tidied);
-      close((*want)[k], table ? (*left)[k] : (*want)[k], table ? (*right)[k] : (*want)[k], (*exact)[k], graph->outputs.size() > k ? (*graph)[graph->outputs[k]].type : TensorType{}, *graph);
+      EXPECT_EQ((*exact)[k].data, (*tidy_result)[k].data) << "tidy changes output " << k << "\n"
+                                                          << print(lowered->graph) << print(tidied);
+      EXPECT_EQ((*exact)[k].data, (*fast)[k].data) << "the CPU executor differs in output " << k << "\n"
+                                                   << print(tidied);
+      close((*want)[k], table ? (*left)[k] : (*want)[k], table ? (*right)[k] : (*want)[k], (*exact)[k],
+            graph->outputs.size() > k ? (*graph)[graph->outputs[k]].type : TensorType{}, *graph);
     }
   }
 
   // Root mean square error below two steps of the output, or a few percent of the signal where composites round
   // several times. Where the function is not finite, or leaves the calibrated range, nothing is promised.
-  void close(const Tensor& want, const Tensor& left, const Tensor& right, const Tensor& got, const TensorType& type, const Graph& graph) {
+  void close(const Tensor& want, const Tensor& left, const Tensor& right, const Tensor& got, const TensorType& type,
+             const Graph& graph) {
     if (!type.quantised()) return;
     double error = 0, signal = 0;
     const auto n = static_cast<std::size_t>(type.shape.elements());
@@ -200,10 +211,15 @@ class Quantised : public testing::TestWithParam<const NamedAtenOp*> {
       if (!std::isfinite(w)) continue;
       const auto codes = codes_of(type);
       auto held = [&](double real) {
-        return std::clamp(real, (static_cast<double>(codes.lowest) - static_cast<double>(type.scales->zero_point[0])) * type.scales->scale[0],
-                          (static_cast<double>(codes.highest) - static_cast<double>(type.scales->zero_point[0])) * type.scales->scale[0]);
+        return std::clamp(real,
+                          (static_cast<double>(codes.lowest) - static_cast<double>(type.scales->zero_point[0])) *
+                              type.scales->scale[0],
+                          (static_cast<double>(codes.highest) - static_cast<double>(type.scales->zero_point[0])) *
+                              type.scales->scale[0]);
       };
-      double g = (static_cast<double>(element_as_integer(got.type.dtype, got.data.data(), i)) - static_cast<double>(type.scales->zero_point[0])) * type.scales->scale[0];
+      double g = (static_cast<double>(element_as_integer(got.type.dtype, got.data.data(), i)) -
+                  static_cast<double>(type.scales->zero_point[0])) *
+                 type.scales->scale[0];
       double low = held(w), high = held(w);
       for (const Tensor* side : {&left, &right})
         if (double at = element_as_double(side->type.dtype, side->data.data(), i); std::isfinite(at)) {
@@ -217,7 +233,9 @@ class Quantised : public testing::TestWithParam<const NamedAtenOp*> {
     if (n == 0) return;
     error = std::sqrt(error / static_cast<double>(n));
     signal = std::sqrt(signal / static_cast<double>(n));
-    EXPECT_LE(error, std::max(2 * type.scales->scale[0], 0.05 * signal)) << "rms error against a signal of " << signal << "\n" << print(graph);
+    EXPECT_LE(error, std::max(2 * type.scales->scale[0], 0.05 * signal))
+        << "rms error against a signal of " << signal << "\n"
+        << print(graph);
   }
 };
 

@@ -68,5 +68,37 @@ TEST(Refusals, arguments) {
   EXPECT_EQ(refusal("aten.no_such_operator.default", {f32}, {}), "aten.unknown-operator");
 }
 
+TEST(Refusals, shapes_that_do_not_fit) {
+  const TensorType image{DType::f32, {1, 3, 8, 8}, {}}, weight{DType::f32, {4, 3, 3, 3}, {}};
+  EXPECT_EQ(refusal("aten.conv2d.default", {image, weight}, {{"groups", std::int64_t{2}}}), "aten.conv2d.groups");
+  EXPECT_EQ(refusal("aten.conv2d.default", {image, {DType::f32, {4, 2, 3, 3}, {}}}, {}), "aten.conv2d.channels");
+  EXPECT_EQ(refusal("aten.conv2d.padding", {image, weight}, {{"padding", std::string("around")}}),
+            "aten.conv2d.padding");
+  EXPECT_EQ(refusal("aten.linear.default", {f32, {DType::f32, {4, 2}, {}}}, {}), "aten.linear.shape");
+  EXPECT_EQ(refusal("aten.matmul.default", {f32, f32}, {}), "aten.matmul.shape");
+  EXPECT_EQ(refusal("aten.cat.default", {f32, {DType::f32, {3, 3, 1}, {}}}, {}), "aten.concat-shape");
+  EXPECT_EQ(refusal("aten.view.default", {f32}, {{"size", Ints{4, -1}}}), "aten.reshape-size");
+  EXPECT_EQ(refusal("aten.sum.dim_IntList", {{DType::f32, {2, 0}, {}}}, {{"dim", Ints{1}}}), "aten.empty-tensor");
+}
+
+TEST(Refusals, what_is_known_only_at_run_time) {
+  EXPECT_EQ(refusal("aten.index.Tensor", {f32, {DType::boolean, two_by_three, {}}}, {}), "aten.index.mask");
+  EXPECT_EQ(refusal("aten.one_hot.default", {i32}, {}), "aten.one_hot.classes");
+}
+
+TEST(Refusals, arguments_of_layers) {
+  const TensorType image{DType::f32, {1, 3, 8, 8}, {}};
+  EXPECT_EQ(refusal("aten.max_pool2d.default", {image}, {{"kernel_size", Ints{2, 2}}, {"padding", Ints{2, 2}}}),
+            "aten.max_pool2d.arguments");
+  EXPECT_EQ(refusal("aten.avg_pool2d.default", {image}, {{"kernel_size", Ints{9, 9}}}), "aten.avg_pool2d.kernel-size");
+  EXPECT_EQ(refusal("aten.pad.default", {image}, {{"pad", Ints{9, 0}}, {"mode", std::string("reflect")}}),
+            "aten.pad.size");
+  EXPECT_EQ(refusal("aten.slice.Tensor", {image}, {{"step", std::int64_t{-1}}}), "aten.slice.step");
+  EXPECT_EQ(refusal("aten.layer_norm.default", {f32}, {{"normalized_shape", Ints{2}}}), "aten.layer_norm.shape");
+  EXPECT_EQ(refusal("aten.mean.dim", {i32}, {{"dim", Ints{0}}}), "aten.mean.dtype");
+  EXPECT_EQ(refusal("aten.scaled_dot_product_attention.default", {f32, f32, f32}, {{"dropout_p", 0.1}}),
+            "aten.scaled_dot_product_attention.dropout");
+}
+
 }  // namespace
 }  // namespace tosaic

@@ -44,7 +44,8 @@ std::vector<Tensor> inputs_for(const std::vector<TensorType>& types) {
 
 // The packed program's outputs are those of the graph's own lowering on the interpreter.
 void expect_same(const Graph& graph, double tolerance = 1e-5) {
-  auto method = runtime::Method::load(packed(graph), "forward", {.threads = 1, .interpret = false, .file = "packed.pte"});
+  auto method =
+      runtime::Method::load(packed(graph), "forward", {.threads = 1, .interpret = false, .file = "packed.pte"});
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   const auto inputs = inputs_for(method->input_types());
   auto ours = method->run(inputs);
@@ -119,8 +120,9 @@ TEST(Pack, QuantisedTensorsAreRealOutsideDelegates) {
     %z: 4xf32 = quantized_decomposed.dequantize_per_tensor.default(%r) {scale=0.25, zero_point=-1, quant_min=-128, quant_max=127, dtype=i8}
   })");
   const Names calls = calls_of(packed(graph));
-  EXPECT_EQ(calls, (Names{"quantized_decomposed::quantize_per_tensor.out/8", "quantized_decomposed::dequantize_per_tensor.out/9",
-                          "aten::relu.out/3", "quantized_decomposed::quantize_per_tensor.out/8",
+  EXPECT_EQ(calls, (Names{"quantized_decomposed::quantize_per_tensor.out/8",
+                          "quantized_decomposed::dequantize_per_tensor.out/9", "aten::relu.out/3",
+                          "quantized_decomposed::quantize_per_tensor.out/8",
                           "quantized_decomposed::dequantize_per_tensor.out/9"}));
   auto method = runtime::Method::load(packed(graph), "forward");
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
@@ -145,7 +147,8 @@ TEST(Pack, DelegatesRunBetweenKernels) {
   EXPECT_EQ(program.plans[0].input_spec, "in spec");
   auto method = runtime::Method::load(program, "forward");
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
-  auto y = method->run({{{DType::f32, {2, 3}, {}}, constant_bytes(DType::f32, std::vector<double>{1, -2, 3, -4, 5, -6})}});
+  auto y =
+      method->run({{{DType::f32, {2, 3}, {}}, constant_bytes(DType::f32, std::vector<double>{1, -2, 3, -4, 5, -6})}});
   ASSERT_TRUE(y.ok());
   const std::vector<float> expected{2, 0, 6, 0, 10, 0};
   for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ((*y)[0].data.as<float>()[i], expected[i]);

@@ -74,10 +74,7 @@ TEST(CondIf, Rules) {
             "cond_if.else-inputs");
   EXPECT_EQ(label_of(replaced(cond, "-> (%c)", "-> (%c, %c)")), "cond_if.then-outputs");
   EXPECT_EQ(label_of(replaced(cond, "-> (%c)", "-> ()", 1)), "cond_if.else-outputs");
-  EXPECT_EQ(
-      (OneNode{"cond_if", {in(boolean, {})}, {}})
-          .verify(),
-      "cond_if.regions");
+  EXPECT_EQ((OneNode{"cond_if", {in(boolean, {})}, {}}).verify(), "cond_if.regions");
   const Status status = tosa::verify_graph(parsed(cond), tosa::Spec({tosa::Feature::pro_fp}));
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, "tosa.cond_if.type");
@@ -119,9 +116,7 @@ TEST(WhileLoop, Rules) {
   EXPECT_EQ(label_of(replaced(loop, "-> (%j, %u)", "-> (%j)")), "while_loop.body-outputs");
   EXPECT_EQ(label_of(replaced(loop, "-> (%c)", "-> (%c, %c)")), "while_loop.cond-output-size");
   EXPECT_EQ(label_of(replaced(loop, "-> (%c)", "-> (%zero)")), "while_loop.cond-output-type");
-  EXPECT_EQ((OneNode{"while_loop", {in(i8, {})}, {}})
-                .verify(),
-            "while_loop.regions");
+  EXPECT_EQ((OneNode{"while_loop", {in(i8, {})}, {}}).verify(), "while_loop.regions");
 }
 
 TEST(Variable, KeepsItsContentWithinARun) {

@@ -13,47 +13,81 @@
 namespace tosaic::pte {
 
 // Where a tensor's memory comes from.
-struct Planned { std::uint32_t memory_id = 1; std::uint64_t offset = 0; };
+struct Planned {
+  std::uint32_t memory_id = 1;
+  std::uint64_t offset = 0;
+};
 
 struct TensorValue {
   DType dtype = DType::f32;
   std::vector<std::int32_t> sizes;
-  std::vector<std::uint8_t> dim_order;      // empty: contiguous
-  Bytes constant;                           // not null: constant data (or the initial value when planned too)
+  std::vector<std::uint8_t> dim_order;  // empty: contiguous
+  Bytes constant;                       // not null: constant data (or the initial value when planned too)
   bool is_planned = false;
   Planned planned;
-  std::uint8_t shape_dynamism = 0;          // 0 static, 1 upper bound
-  std::string external_name;                // data in a .ptd under this name
+  std::uint8_t shape_dynamism = 0;  // 0 static, 1 upper bound
+  std::string external_name;        // data in a .ptd under this name
 };
 struct None {};
-struct IntList { std::vector<std::int32_t> items; };      // value indices, not integers
-struct TensorList { std::vector<std::int32_t> items; bool optional = false; };  // -1: None
+struct IntList {
+  std::vector<std::int32_t> items;
+};  // value indices, not integers
+struct TensorList {
+  std::vector<std::int32_t> items;
+  bool optional = false;
+};  // -1: None
 using Value = std::variant<None, std::int64_t, bool, double, std::string, TensorValue, IntList, std::vector<double>,
                            std::vector<bool>, TensorList>;
 
-struct OperatorName { std::string name, overload; };  // "aten::add", "out"
-struct KernelCall { std::int32_t op = 0; std::vector<std::int32_t> args; };
-struct DelegateCall { std::int32_t delegate = 0; std::vector<std::int32_t> args; };
-struct MoveCall { std::int32_t from = 0, to = 0; };
-struct JumpFalseCall { std::int32_t condition = 0, destination = 0; };
-struct FreeCall { std::int32_t value = 0; };
+struct OperatorName {
+  std::string name, overload;
+};  // "aten::add", "out"
+struct KernelCall {
+  std::int32_t op = 0;
+  std::vector<std::int32_t> args;
+};
+struct DelegateCall {
+  std::int32_t delegate = 0;
+  std::vector<std::int32_t> args;
+};
+struct MoveCall {
+  std::int32_t from = 0, to = 0;
+};
+struct JumpFalseCall {
+  std::int32_t condition = 0, destination = 0;
+};
+struct FreeCall {
+  std::int32_t value = 0;
+};
 using Instruction = std::variant<KernelCall, DelegateCall, MoveCall, JumpFalseCall, FreeCall>;
 
-struct CompileSpec { std::string key; Bytes value; };
-struct Delegate { std::string id; Bytes payload; std::vector<CompileSpec> specs; };
+struct CompileSpec {
+  std::string key;
+  Bytes value;
+};
+struct Delegate {
+  std::string id;
+  Bytes payload;
+  std::vector<CompileSpec> specs;
+};
 
 struct Plan {
   std::string name = "forward";
-  std::string input_spec, output_spec;      // container metadata, may be empty
+  std::string input_spec, output_spec;  // container metadata, may be empty
   std::vector<Value> values;
   std::vector<std::int32_t> inputs, outputs;
-  std::vector<Instruction> instructions;    // one chain
+  std::vector<Instruction> instructions;  // one chain
   std::vector<OperatorName> operators;
   std::vector<Delegate> delegates;
-  std::vector<std::int64_t> arena_sizes;    // arena_sizes[k] is memory_id k + 1 (the reserved entry 0 is the writer's business)
+  std::vector<std::int64_t>
+      arena_sizes;  // arena_sizes[k] is memory_id k + 1 (the reserved entry 0 is the writer's business)
 };
 
-struct NamedData { std::string key; Bytes data; std::uint32_t alignment = 16; };
+struct NamedData {
+  std::string key;
+  Bytes data;
+  std::uint32_t alignment = 16;
+};
 
 struct Program {
   std::uint32_t version = 0;
@@ -63,7 +97,7 @@ struct Program {
 
 struct WriteOptions {
   std::uint32_t segment_alignment = 128;
-  bool delegates_in_segments = true;        // else inline in the flatbuffer
+  bool delegates_in_segments = true;  // else inline in the flatbuffer
 };
 
 Result<Bytes> write(const Program& program, const WriteOptions& options = {});

@@ -3,6 +3,7 @@
 // types and sizes, so that nothing after this trusts the file.
 #include <flatbuffers/flatbuffers.h>
 #include <fmt/format.h>
+#include <set>
 #include <unordered_map>
 
 #include "formats/tosa/attributes.h"
@@ -104,6 +105,7 @@ class Reader {
       const std::string name = text_of(shape->name());
       if (scope.tensors.contains(name) || !scope.shapes.emplace(name, shape).second) return twice(name);
     }
+    if (depth == 0) TOSAIC_CHECK(declare_variables(scope, block));
     for (std::uint32_t i = 0; i < size_of(block.inputs()); ++i) {
       TOSAIC_TRY(ValueId v, define(scope, block.inputs()->Get(i)->str(), false));
       scope.graph.inputs.push_back(v);
@@ -132,6 +134,56 @@ class Reader {
     std::unordered_map<std::string, ValueId> defined;
   };
 
+  // Every block lists the variables that it touches; they are declared once, at the head of the main graph.
+  Status declare_variables(Scope& scope, const TosaBasicBlock& block) {
+    std::set<std::string> names;
+    for (std::uint32_t i = 0; i < size_of(block.tensors()); ++i) {
+      const TosaTensor& tensor = *block.tensors()->Get(i);
+      if (!tensor.variable()) continue;
+      const std::string name = text_of(tensor.variable_name());
+      if (!names.insert(name).second)
+        return error("tosa-file.variable", fmt::format("two variables are named '{}'", name));
+      TOSAIC_TRY(TensorType type, tensor_type(tensor));
+      Node node;
+      node.op = "tosa.variable";
+      node.attrs = {{"name", name}, {"var_shape", type.shape.dims()}, {"type", type.dtype}};
+      if (size_of(tensor.data()) > 0 || tensor.size() > 0) {
+        TOSAIC_TRY(Bytes initial, constant_data(name, type, tensor.data(), tensor.offset(), tensor.size()));
+        node.inputs.push_back(scope.graph.add_value(text_of(tensor.name()), type, std::move(initial)));
+      }
+      scope.graph.nodes.push_back(std::move(node));
+    }
+    return {};
+  }
+
+  // The name of the variable behind the only tensor of a read or write.
+  static Result<std::string> variable_named(const Scope& scope, const Strings* list) {
+    if (size_of(list) != 1) return error("tosa-file.variable", "a variable is read or written with several tensors");
+    const auto tensor = scope.tensors.find(list->Get(0)->str());
+    if (tensor == scope.tensors.end() || !tensor->second->variable())
+      return error("tosa-file.variable", fmt::format("'{}' is not a variable", list->Get(0)->str()));
+    return text_of(tensor->second->variable_name());
+  }
+
+  Status variable_access(Scope& scope, const TosaOperator& op, bool read) {
+    Node node;
+    node.op = read ? "tosa.variable_read" : "tosa.variable_write";
+    node.loc = op.location() ? parse_location(text_of(op.location()->text())) : nullptr;
+    TOSAIC_TRY(std::string variable, variable_named(scope, read ? op.inputs() : op.outputs()));
+    node.attrs.set("name", std::move(variable));
+    const Strings* list = read ? op.outputs() : op.inputs();
+    if (size_of(list) != 1) return error("tosa-file.variable", "a variable is read or written with several tensors");
+    if (read) {
+      TOSAIC_TRY(ValueId v, define(scope, list->Get(0)->str(), false));
+      node.outputs = {v};
+    } else {
+      TOSAIC_TRY(ValueId v, use(scope, list->Get(0)->str(), "the new content of a variable"));
+      node.inputs = {v};
+    }
+    scope.graph.nodes.push_back(std::move(node));
+    return {};
+  }
+
   Status operation(Scope& scope, const TosaOperator& op) {
     if (budget_-- == 0) return error("tosa-file.nesting", "control flow repeats its bodies without end");
     const auto number = static_cast<std::uint32_t>(op.op());
@@ -142,6 +194,11 @@ class Reader {
       auto value = define(scope, op.outputs()->Get(0)->str(), true);
       return value.ok() ? Status() : Status(std::move(value.error()));
     }
+    // TOSA's own serializer numbers these as IDENTITY; the attribute tells.
+    const auto tag = op.attribute_type();
+    if (tag == tosa_schema::Attribute::VariableReadAttribute || tag == tosa_schema::Attribute::VariableWriteAttribute)
+      return variable_access(scope, op, tag == tosa_schema::Attribute::VariableReadAttribute);
+    if (tag == tosa_schema::Attribute::VariableAttribute) return {};  // declared with the tensor
     Node node;
     node.op = op_name(number);
     if (node.op.empty())
@@ -220,6 +277,8 @@ class Reader {
     const flatbuffers::Vector<std::uint8_t>* data = nullptr;
     std::uint64_t offset = 0, size = 0;
     if (const auto tensor = scope.tensors.find(name); tensor != scope.tensors.end()) {
+      if (tensor->second->variable())
+        return error("tosa-file.variable", fmt::format("'{}' is a variable, and used as an ordinary tensor", name));
       TOSAIC_TRY(type, tensor_type(*tensor->second));
       data = tensor->second->data();
       offset = tensor->second->offset();
@@ -245,8 +304,6 @@ class Reader {
                    fmt::format("tensor '{}' has type number {}, which TOSA 1.0 does not have for tensors", name,
                                static_cast<std::uint32_t>(tensor.type())));
     if (tensor.is_unranked()) return error("tosa-file.dynamic", fmt::format("tensor '{}' has no known rank", name));
-    if (tensor.variable())
-      return error("tosa-file.variable", fmt::format("tensor '{}' is a variable, which cannot be read yet", name));
     std::vector<std::int64_t> dims;
     std::int64_t elements = 1;
     for (std::uint32_t i = 0; i < size_of(tensor.shape()); ++i) {

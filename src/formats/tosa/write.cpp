@@ -80,16 +80,20 @@ class Writer {
     std::vector<char> used(graph.values.size(), 0);
     for (const std::vector<ValueId>* ids : {&graph.inputs, &graph.outputs})
       for (ValueId v : *ids) used[v] = 1;
-    for (const Node& node : graph.nodes)
+    for (const Node& node : graph.nodes) {
+      if (node.op == "tosa.variable") continue;  // its initial value is stored with the variable
       for (const std::vector<ValueId>* ids : {&node.inputs, &node.outputs})
         for (ValueId v : *ids)
           if (v != no_value) used[v] = 1;
+    }
     for (ValueId v = 0; v < graph.values.size(); ++v) {
       if (!used[v]) continue;
       TOSAIC_CHECK(value(graph[v], tensors, shapes));
       if (graph[v].is_constant()) operators.push_back(constant(graph[v]));
     }
+    TOSAIC_CHECK(variables(graph, tensors));
     for (const Node& node : graph.nodes) {
+      if (node.op == "tosa.variable") continue;  // the tensor is the declaration
       auto written = operation(graph, node);
       if (!written.ok()) return located(std::move(written.error()), node.loc);
       operators.push_back(*written);
@@ -105,6 +109,69 @@ class Writer {
     return {};
   }
 
+  // Variables are tensors that are marked so; a block lists those that it declares or touches.
+  Status variables(const Graph& graph, List<tosa_schema::TosaTensor>& tensors) {
+    std::set<std::string> touched;
+    for (const Node& node : graph.nodes) {
+      const auto* name = node.op.starts_with("tosa.variable") ? node.attrs.find("name") : nullptr;
+      const auto* text = name ? std::get_if<std::string>(name) : nullptr;
+      if (!text) continue;
+      if (node.op == "tosa.variable") {
+        TOSAIC_TRY(Declared declared, declaration(graph, node));
+        if (!declared_.emplace(*text, std::move(declared)).second)
+          return error("tosa-file.variable", fmt::format("variable '{}' is declared twice", *text));
+      }
+      touched.insert(*text);
+    }
+    std::set<std::string_view> names;
+    for (const Value& v : graph.values) names.insert(v.name);
+    for (const std::string& name : touched) {
+      const auto found = declared_.find(name);
+      if (found == declared_.end())
+        return error("tosa-file.variable", fmt::format("variable '{}' is used before it is declared", name));
+      std::string tensor_name = name;
+      while (names.contains(tensor_name)) tensor_name += "_variable";
+      variable_tensors_[{&graph, name}] = tensor_name;
+      const Declared& v = found->second;
+      Offset<flatbuffers::Vector<std::uint8_t>> data;
+      if (!v.initial.null()) data = bytes(v.initial);
+      auto written_name = builder_.CreateString(tensor_name);
+      auto dims = builder_.CreateVector(v.dims);
+      tensors.push_back(tosa_schema::CreateTosaTensor(builder_, written_name, dims, v.dtype, data, true, false,
+                                                      builder_.CreateString(name)));
+    }
+    return {};
+  }
+
+  struct Declared {
+    tosa_schema::DType dtype;
+    std::vector<std::int32_t> dims;
+    Bytes initial;  // packed; null: none
+  };
+  static Result<Declared> declaration(const Graph& graph, const Node& node) {
+    const auto dtype = schema_dtype(node.attrs.get_or("type", DType::shape));
+    if (!dtype || *dtype == tosa_schema::DType::SHAPE)
+      return located(error("tosa-file.variable", "a variable has no type that TOSA stores"), node.loc);
+    Declared declared{*dtype, {}, {}};
+    for (std::int64_t d : node.attrs.get_or<std::vector<std::int64_t>>("var_shape", {})) {
+      if (d < 1 || d > std::numeric_limits<std::int32_t>::max())
+        return located(error("tosa-file.size", fmt::format("a variable has the dimension {}", d)), node.loc);
+      declared.dims.push_back(static_cast<std::int32_t>(d));
+    }
+    if (!node.inputs.empty()) {
+      const Value& initial = graph[node.inputs[0]];
+      if (!initial.is_constant())
+        return located(error("tosa-file.variable", "the initial value of a variable is not a constant"), node.loc);
+      declared.initial = pack(initial.type.dtype, initial.constant);
+    }
+    return declared;
+  }
+
+  Offset<flatbuffers::Vector<std::uint8_t>> bytes(const Bytes& packed) {
+    builder_.ForceVectorAlignment(packed.size(), 1, 8);
+    return builder_.CreateVector(reinterpret_cast<const std::uint8_t*>(packed.data()), packed.size());
+  }
+
   Status value(const Value& value, List<tosa_schema::TosaTensor>& tensors, List<tosa_schema::TosaShape>& shapes) {
     const auto dtype = schema_dtype(value.type.dtype);
     if (!dtype)
@@ -115,9 +182,7 @@ class Writer {
       if (value.constant.size() != value.type.storage_bytes())
         return internal_error(fmt::format("constant '{}' of type {} has {} bytes", value.name, to_string(value.type),
                                           value.constant.size()));
-      const Bytes packed = pack(value.type.dtype, value.constant);
-      builder_.ForceVectorAlignment(packed.size(), 1, 8);
-      data = builder_.CreateVector(reinterpret_cast<const std::uint8_t*>(packed.data()), packed.size());
+      data = bytes(pack(value.type.dtype, value.constant));
     }
     auto name = builder_.CreateString(value.name);
     if (value.type.dtype == DType::shape) {
@@ -159,12 +224,19 @@ class Writer {
       if (v == no_value) return internal_error(fmt::format("{} lacks an operand", node.op));
     TOSAIC_TRY(auto attributes, write_attributes(builder_, graph, node, bodies));
     auto inputs = strings(graph, node.inputs), outputs = strings(graph, node.outputs);
+    if (node.op == "tosa.variable_read") inputs = variable(graph, node);
+    if (node.op == "tosa.variable_write") outputs = variable(graph, node);
     Offset<tosa_schema::OpLocation> location;
     if (const std::string text = node.loc ? location_text(*node.loc) : ""; !text.empty())
       location = tosa_schema::CreateOpLocation(builder_, builder_.CreateSharedString(text));
     return tosa_schema::CreateTosaOperator(builder_, static_cast<tosa_schema::Op>(number),
                                            static_cast<tosa_schema::Attribute>(number), attributes, inputs, outputs,
                                            location);
+  }
+
+  Strings variable(const Graph& graph, const Node& node) {
+    const std::string& name = variable_tensors_[{&graph, node.attrs.get_or<std::string>("name", "")}];
+    return builder_.CreateVectorOfStrings(std::vector<std::string>{name});
   }
 
   Strings strings(const Graph& graph, const std::vector<ValueId>& ids) {
@@ -179,6 +251,8 @@ class Writer {
   std::map<const Graph*, std::string> names_;
   std::set<std::string> taken_;
   List<tosa_schema::TosaRegion> regions_;
+  std::map<std::string, Declared> declared_;                                      // variables, by their names
+  std::map<std::pair<const Graph*, std::string>, std::string> variable_tensors_;  // their tensors in each block
 };
 
 }  // namespace

@@ -50,6 +50,7 @@ AtenOp aten_clamp() {
                       "clip_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)"},
           .summary = "x raised to at least min, then lowered to at most max",
           .rule = Rule::transparent,
+          .overload_rules = {{"Tensor", Rule::joined}},
           .lower = {lower},
           .domain = {"x(2,3,4), -0.5, 0.5", "x(2,3,4), min=0.25", "x(2,3,4), max=0.25", "x(2,3,4), 1.0, -1.0",
                      "e(28), -2.0, 2.0", "i(-9,9,12), -3, 4", "i(-9,9,12), -2.5", "Tensor: x(2,3,4), x(4), x(3,4)",

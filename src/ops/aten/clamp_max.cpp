@@ -19,6 +19,7 @@ AtenOp aten_clamp_max() {
                   "clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!)"},
       .summary = "x lowered to at most max",
       .rule = Rule::transparent,
+      .overload_rules = {{"Tensor", Rule::joined}},
       .lower = {lower},
       .domain = {"x(2,3,4), 0.25", "i(-9,9,12), 2", "Tensor: x(2,3,4), x(3,1)"}};
 }

@@ -19,6 +19,7 @@ AtenOp aten_clamp_min() {
                   "clamp_min_.Tensor(Tensor(a!) self, Tensor min) -> Tensor(a!)"},
       .summary = "x raised to at least min",
       .rule = Rule::transparent,
+      .overload_rules = {{"Tensor", Rule::joined}},
       .lower = {lower},
       .domain = {"x(2,3,4), 0.25", "i(-9,9,12), 2", "Tensor: x(2,3,4), x(3,1)"}};
 }

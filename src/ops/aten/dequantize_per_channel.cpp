@@ -7,6 +7,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("input");
+  if (x.rank() == 0) b.refuse("aten.dequantize_per_channel.rank", "a scalar has no channels");
   const DType to = call.dtype("out_dtype").value_or(DType::f32);
   std::vector<std::int64_t> dims(static_cast<std::size_t>(x.rank()), 1);
   const int axis = call.axis("axis", x.rank());

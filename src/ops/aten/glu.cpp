@@ -7,6 +7,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
+  if (x.rank() == 0) b.refuse("aten.glu-rank", "glu of a scalar");
   const std::int64_t axis = call.axis("dim", x.rank()), size = x.dim(static_cast<int>(axis));
   if (size % 2) b.refuse("aten.glu-odd", "glu of a dim of odd size " + std::to_string(size));
   auto part = [&](std::int64_t start) {

@@ -60,6 +60,7 @@ AtenOp aten_pow() {
                       "pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)"},
           .summary = "self to the power exponent",
           .rule = Rule::pointwise,
+          .overload_rules = {{"Tensor_Tensor", Rule::float_only}, {"Tensor", Rule::float_only}},
           .lower = {lower},
           .domain = {"x(2,3,4), 2", "x(2,3,4), 3", "u(0.1,4,24), 0.5", "u(0.1,4,24), -0.5",
                      "x(2,3,4), -2 # half=off: the reciprocal of values near 0 overflows f16", "u(0,4,24), 2.7",

@@ -8,9 +8,13 @@ Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
   const int axis = sliced_axis(b, call, x);
   const std::int64_t size = x.dim(axis), index = python_index(b, call, "index", size);
+  Val source = call.tensor("src");
+  if (source.rank() + 1 != x.rank())
+    b.refuse("aten.select_scatter.rank",
+             "a slice of shape " + to_string(source.shape()) + " for shape " + to_string(x.shape()));
   std::vector<Val> parts;
   if (index > 0) parts.push_back(b.slice_axis(x, axis, 0, index));
-  parts.push_back(b.unsqueeze(call.tensor("src"), axis));
+  parts.push_back(b.unsqueeze(source, axis));
   if (index + 1 < size) parts.push_back(b.slice_axis(x, axis, index + 1, size - index - 1));
   return b.concat(parts, axis);
 }

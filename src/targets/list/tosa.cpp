@@ -15,7 +15,8 @@ Target tosa_target(std::string name, std::string summary, const char* spec) {
 }  // namespace
 
 std::vector<Target> target_tosa() {
-  return {tosa_target("tosa-int", "TOSA 1.0, integer profile with int16 activations and int4 weights", "TOSA-1.0+INT+int16+int4"),
+  return {tosa_target("tosa-int", "TOSA 1.0, integer profile with int16 activations and int4 weights",
+                      "TOSA-1.0+INT+int16+int4"),
           tosa_target("tosa-fp", "TOSA 1.0, floating-point profile", "TOSA-1.0+FP")};
 }
 
