@@ -146,6 +146,13 @@ Result<Tensor> read(const Bytes& file, const std::string& name) {
   if (!header) return wrong(name, "the header is not one that NumPy writes for a plain array");
 
   const std::string_view descr = header->descr;
+  if (descr.starts_with("|S") && header->shape.empty()) {  // a string of bytes, trailing zeros and all
+    std::uint64_t bytes = 0;
+    const auto [end, problem] = std::from_chars(descr.data() + 2, descr.data() + descr.size(), bytes);
+    if (problem != std::errc() || end != descr.data() + descr.size() || bytes > file.size() - start - length)
+      return wrong(name, fmt::format("the string '{}' does not fit into the file", descr));
+    return Tensor{TensorType{DType::u8, Shape({static_cast<std::int64_t>(bytes)})}, file.slice(start + length, bytes)};
+  }
   const auto found = std::find_if(descrs.begin(), descrs.end(),
                                   [&](const Descr& d) { return descr.size() == 3 && d.text == descr.substr(1); });
   if (found == descrs.end() || std::string_view("<>|=").find(descr[0]) == std::string_view::npos)

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/vela.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+extern char** environ;
+
+namespace tosaic {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder of this process's own that goes away with it.
+class TemporaryFolder {
+ public:
+  static Result<TemporaryFolder> make() {
+    std::string pattern = (fs::temp_directory_path() / "tosaic-vela-XXXXXX").string();
+    if (!::mkdtemp(pattern.data()))
+      return error("vela.temporary", fmt::format("cannot make a temporary folder like {}", pattern))
+          .hint("set TMPDIR to a folder that can be written");
+    return TemporaryFolder(pattern);
+  }
+  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  fs::path operator/(const std::string& name) const { return fs::path(path_) / name; }
+
+ private:
+  std::string path_;
+};
+
+bool executable(const fs::path& file) {
+  std::error_code failure;
+  return fs::is_regular_file(file, failure) && ::access(file.c_str(), X_OK) == 0;
+}
+
+Result<std::string> find_vela(const std::string& given) {
+  if (!given.empty()) {
+    if (executable(given)) return given;
+    return error("vela.missing", fmt::format("{} is not a program that can be run", given))
+        .hint("--vela takes the path of the vela executable, e.g. .venv/bin/vela");
+  }
+  const auto variable = [](const char* name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
+  std::string folders = variable("PATH");
+  if (const std::string environment = variable("VIRTUAL_ENV"); !environment.empty()) folders += ":" + environment + "/bin";
+  for (std::size_t at = 0; at <= folders.size();) {
+    const std::size_t end = std::min(folders.find(':', at), folders.size());
+    const fs::path candidate = fs::path(folders.substr(at, end - at)) / "vela";
+    if (executable(candidate)) return candidate.string();
+    at = end + 1;
+  }
+  return error("vela.missing", "Ethos-U targets are compiled by Arm's Vela, and there is no 'vela' on PATH")
+      .hint("pip install ethos-u-vela==5.1.0, or give its path with --vela");
+}
+
+struct Ended {
+  int status = 0;  // of waitpid
+  std::string said;
+};
+
+Result<Ended> run_process(const std::vector<std::string>& command, const fs::path& log) {
+  std::vector<char*> arguments;
+  for (const std::string& a : command) arguments.push_back(const_cast<char*>(a.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+  pid_t child = 0;
+  const int problem = ::posix_spawn(&child, command[0].c_str(), &files, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  if (problem != 0)
+    return error("vela.missing", fmt::format("{} cannot be started: {}", command[0], std::strerror(problem)));
+  Ended ended;
+  while (::waitpid(child, &ended.status, 0) < 0 && errno == EINTR) {}
+  if (auto said = map_file(log.string()); said.ok()) ended.said = said->text();
+  return ended;
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty()) lines.emplace_back(line);
+    at = end + 1;
+  }
+  return lines;
+}
+
+// The node that writes the tensor of this name.
+const Node* writer_of(const Graph& graph, std::string_view name) {
+  for (const Node& node : graph.nodes)
+    for (ValueId v : node.outputs)
+      if (v != no_value && graph[v].name == name) return &node;
+  return nullptr;
+}
+
+// Vela's own words, the last and most telling lines of them, with the user's line where a tensor is named.
+Diagnostic failed(const Ended& ended, const Graph& graph) {
+  Diagnostic why;
+  if (WIFSIGNALED(ended.status))
+    why = error("vela.killed", fmt::format("Vela was killed by signal {} ({})", WTERMSIG(ended.status),
+                                           ::strsignal(WTERMSIG(ended.status))));
+  else
+    why = error("vela.failed", fmt::format("Vela ended with exit code {}", WEXITSTATUS(ended.status)));
+  const auto lines = lines_of(ended.said);
+  const std::size_t shown = std::min<std::size_t>(lines.size(), 6);
+  for (std::size_t i = lines.size() - shown; i < lines.size(); ++i) why.notes.push_back("vela: " + lines[i]);
+  for (const std::string& line : lines)
+    for (const Node& node : graph.nodes)
+      for (ValueId v : node.outputs)
+        if (v != no_value && (line.find("'" + graph[v].name + "'") != std::string::npos ||
+                              line.find("\"" + graph[v].name + "\"") != std::string::npos)) {
+          why.notes.push_back(fmt::format("it names {} (%{})", node.op, graph[v].name));
+          return located(std::move(why), node.loc);
+        }
+  why.help = "--emit vela=DIR keeps the files that Vela was given";
+  return why;
+}
+
+// Comma-separated values with a header line; fields may be quoted.
+std::vector<std::map<std::string, std::string>> read_csv(std::string_view text) {
+  const auto fields = [](const std::string& line) {
+    std::vector<std::string> result(1);
+    bool quoted = false;
+    for (char c : line) {
+      if (c == '"')
+        quoted = !quoted;
+      else if (c == ',' && !quoted)
+        result.emplace_back();
+      else
+        result.back() += c;
+    }
+    return result;
+  };
+  std::vector<std::map<std::string, std::string>> rows;
+  const auto lines = lines_of(text);
+  if (lines.empty()) return rows;
+  const auto head = fields(lines[0]);
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const auto values = fields(lines[i]);
+    for (std::size_t f = 0; f < head.size() && f < values.size(); ++f) {
+      if (f == 0) rows.emplace_back();
+      rows.back()[head[f]] = values[f];
+    }
+  }
+  return rows;
+}
+
+double number(const std::map<std::string, std::string>& row, const std::string& column) {
+  const auto found = row.find(column);
+  return found == row.end() ? 0 : std::strtod(found->second.c_str(), nullptr);
+}
+
+std::string text(const std::map<std::string, std::string>& row, const std::string& column) {
+  const auto found = row.find(column);
+  return found == row.end() ? "" : found->second;
+}
+
+VelaEstimate read_estimate(const fs::path& folder, const Graph& graph) {
+  VelaEstimate estimate;
+  std::error_code failure;
+  for (const auto& entry : fs::directory_iterator(folder, failure)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.ends_with(".csv")) continue;
+    auto file = map_file(entry.path().string());
+    if (!file.ok()) continue;
+    const auto rows = read_csv(file->text());
+    if (name.find("_summary_") != std::string::npos && !rows.empty()) {
+      const auto& row = rows.back();
+      estimate.accelerator = text(row, "accelerator_configuration");
+      estimate.system_config = text(row, "system_config");
+      estimate.memory_mode = text(row, "memory_mode");
+      estimate.cycles = number(row, "cycles_total");
+      estimate.inferences_per_second = number(row, "inferences_per_second");
+      estimate.macs = number(row, "nn_macs");
+      estimate.sram_bytes = number(row, "sram_memory_used") * 1024;  // Vela writes KiB
+      estimate.dram_bytes = number(row, "dram_memory_used") * 1024;
+      estimate.flash_bytes =
+          (number(row, "on_chip_flash_memory_used") + number(row, "off_chip_flash_memory_used")) * 1024;
+      estimate.sram_traffic_bytes = number(row, "sram_total_bytes");
+      estimate.dram_traffic_bytes = number(row, "dram_total_bytes");
+      estimate.flash_traffic_bytes = number(row, "on_chip_flash_total_bytes") + number(row, "off_chip_flash_total_bytes");
+    } else if (name.ends_with("_per-layer.csv")) {
+      for (const auto& row : rows) {
+        VelaLayer layer;
+        layer.name = text(row, "Name");
+        layer.operation = text(row, "NNG Operator");
+        layer.target = text(row, "Target");
+        layer.cycles = number(row, "Op Cycles");
+        layer.npu_cycles = number(row, "NPU");
+        layer.macs = number(row, "MAC Count");
+        layer.utilisation_percent = number(row, "Util% (MAC)");
+        layer.staging_bytes = number(row, "Staging Usage");
+        if (const Node* node = writer_of(graph, layer.name); node && node->loc) {
+          layer.place = place_text(node->loc);
+          layer.aten = node->loc->op;
+          layer.module = node->loc->module;
+        }
+        ++(layer.target == "CPU" ? estimate.cpu_operators : estimate.npu_operators);
+        estimate.layers.push_back(std::move(layer));
+      }
+    }
+  }
+  return estimate;
+}
+
+Status keep(const fs::path& from, const std::string& to) {
+  std::error_code failure;
+  fs::create_directories(to, failure);
+  for (const auto& entry : fs::recursive_directory_iterator(from, failure))
+    if (entry.is_regular_file())
+      fs::copy_file(entry.path(), fs::path(to) / entry.path().filename(), fs::copy_options::overwrite_existing, failure);
+  if (failure)
+    return error("file.unwritable", fmt::format("cannot keep Vela's files in {}: {}", to, failure.message()))
+        .at({to, 0, ""});
+  return {};
+}
+
+// A section that is missing stops Vela with a traceback; said here before it is started.
+Status check_config(const std::string& path, const std::string& system_config, const std::string& memory_mode) {
+  TOSAIC_TRY(const Bytes ini, map_file(path));
+  std::string sections;
+  bool system = false, memory = false;
+  for (const std::string& line : lines_of(ini.text())) {
+    if (!line.starts_with("[")) continue;
+    const std::string section = line.substr(1, line.find(']') - 1);
+    system |= section == "System_Config." + system_config;
+    memory |= section == "Memory_Mode." + memory_mode;
+    sections += (sections.empty() ? "" : ", ") + section;
+  }
+  for (const auto& [found, wanted] : {std::pair{system, "System_Config." + system_config},
+                                      std::pair{memory, "Memory_Mode." + memory_mode}})
+    if (!found)
+      return error("vela.config", fmt::format("{} has no section [{}]", path, wanted))
+          .at({path, 0, ""})
+          .hint("its sections: " + sections + "; choose with --system-config and --memory-mode");
+  return {};
+}
+
+}  // namespace
+
+Result<VelaResult> run_vela(const Bytes& tosa, const Graph& graph, const std::string& accelerator,
+                            const VelaOptions& options) {
+  TOSAIC_TRY(const std::string vela, find_vela(options.executable));
+  std::string config = "Arm/vela.ini";
+  if (!options.config.empty()) {
+    config = fs::absolute(options.config).string();
+    TOSAIC_CHECK(check_config(config, options.system_config, options.memory_mode));
+  }
+  TOSAIC_TRY(const TemporaryFolder folder, TemporaryFolder::make());
+  const fs::path network = folder / "network.tosa", output = folder / "output", log = folder / "vela.log";
+  TOSAIC_CHECK(write_file(network.string(), tosa.data(), tosa.size()));
+  std::vector<std::string> command{vela,
+                                   network.string(),
+                                   "--accelerator-config=" + accelerator,
+                                   "--config=" + config,
+                                   "--system-config=" + options.system_config,
+                                   "--memory-mode=" + options.memory_mode,
+                                   "--output-format=raw",
+                                   "--output-dir=" + output.string(),
+                                   "--verbose-performance"};
+  command.insert(command.end(), options.flags.begin(), options.flags.end());
+  const auto begin = std::chrono::steady_clock::now();
+  TOSAIC_TRY(const Ended ended, run_process(command, log));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  if (!options.keep.empty()) TOSAIC_CHECK(keep(folder / ".", options.keep));
+  const fs::path npz = output / "network_vela.npz";
+  std::error_code missing;
+  if (ended.status != 0 || !fs::exists(npz, missing)) return failed(ended, graph);
+
+  VelaResult result;
+  result.seconds = seconds.count();
+  TOSAIC_TRY(const Bytes file, map_file(npz.string()));
+  TOSAIC_TRY(result.program, vela::read_raw_output(file, npz.filename().string()));
+  result.estimate = read_estimate(output, graph);
+  return result;
+}
+
+}  // namespace tosaic
