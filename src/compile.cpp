@@ -137,21 +137,25 @@ Result<Compiled> compile_model(const CompileOptions& options, const Sink& sink) 
   TOSAIC_CHECK(story.end("lower"));
 
   for (Graph& region : result.lowered) {
-    tidy(region);
+    tidy(region, {.keep_activations = target.spec.product != nullptr});
+    if (target.shape) target.shape(region);
     TOSAIC_CHECK(tosa::verify_graph(region, target.spec));
     TOSAIC_CHECK(story.note("tidy", region));
   }
   TOSAIC_CHECK(story.end("tidy"));
 
   for (const Graph& region : result.lowered) {
-    TOSAIC_TRY(Bytes payload, target.emit(region, target));
-    result.payloads.push_back(std::move(payload));
+    if (!options.pack) break;
+    TOSAIC_TRY(Emitted emitted, target.emit(region, target, options.emit));
+    result.emitted.push_back(std::move(emitted));
   }
   TOSAIC_CHECK(story.end("emit"));
 
   if (options.pack) {
-    TOSAIC_TRY(result.program, pack(result.partition.outer, result.payloads, target.delegate_id, program.input_spec,
-                                    program.output_spec));
+    std::vector<Bytes> payloads;
+    for (const Emitted& e : result.emitted) payloads.push_back(e.payload);
+    TOSAIC_TRY(result.program,
+               pack(result.partition.outer, payloads, target.delegate_id, program.input_spec, program.output_spec));
     TOSAIC_CHECK(story.end("pack"));
   }
   return result;

@@ -21,6 +21,7 @@ struct CompileOptions {
   bool quantised_io = false, require_full_delegation = false;
   bool pack = true;             // false: stop after tidy
   bool invent_samples = false;  // random calibration samples where none are given (for `explain`)
+  EmitOptions emit;
   std::vector<std::string> print_after;
 };
 
@@ -29,7 +30,7 @@ struct Compiled {
   Graph quantised;  // the ATen graph that was partitioned
   Partition partition;
   std::vector<Graph> lowered;   // one TOSA graph per region
-  std::vector<Bytes> payloads;  // one artifact per region
+  std::vector<Emitted> emitted;  // one artifact per region
   Bytes program;                // .pte
   std::size_t samples = 0;
   std::string printed;

@@ -64,12 +64,32 @@ Result<Runnable> load_pt2(const Bytes& file, const RunRequest& request, const Si
   return r;
 }
 
-Result<Runnable> load_pte(const Bytes& file, const RunRequest& request) {
+// What runs on a simulated device is said to be that.
+Status check_device(const pte::Program& program, const RunRequest& request, const Sink& sink) {
+  bool simulated = false;
+  for (const pte::ExecutionPlan& plan : program.plans)
+    for (const pte::DelegateCall& d : plan.delegates) simulated |= d.id == "EthosUBackend";
+  if (simulated && sink) {
+    Diagnostic note = warning("run.simulated", "the Ethos-U delegate runs on a functional simulator, checked against "
+                                               "TOSA and not against silicon; its time says nothing of the device's");
+    note.severity = Severity::note;
+    sink(note);
+  }
+  if (!simulated && request.device == "ethos-u")
+    return error("run.device", fmt::format("{} has no Ethos-U delegate", request.program))
+        .at({request.program, 0, ""})
+        .hint("compile it with --target ethos-u55-128 or another Ethos-U target");
+  return {};
+}
+
+Result<Runnable> load_pte(const Bytes& file, const RunRequest& request, const Sink& sink) {
   TOSAIC_TRY(pte::Program program, pte::read(file, request.program));
   runtime::Options options;
   options.threads = request.threads;
   options.interpret = request.executor == "interp";
   options.file = request.program;
+  options.trace = request.trace;
+  TOSAIC_CHECK(check_device(program, request, sink));
   TOSAIC_TRY(runtime::Method method, runtime::Method::load(program, request.method, options));
   auto shared = std::make_shared<runtime::Method>(std::move(method));
   Runnable r;
@@ -82,7 +102,7 @@ Result<Runnable> load(const RunRequest& request, const Sink& sink) {
   TOSAIC_TRY(Bytes file, map_file(request.program));
   std::string_view head = file.text().substr(0, 16);
   if (head.size() >= 8 && head.substr(4, 4) == "TOSA") return load_tosa(file, request);
-  if (head.size() >= 8 && head.substr(4, 2) == "ET") return load_pte(file, request);
+  if (head.size() >= 8 && head.substr(4, 2) == "ET") return load_pte(file, request, sink);
   if (head.starts_with("PK")) return load_pt2(file, request, sink);
   return error("run.unknown-format", request.program + " is neither a .pte, a .tosa nor a .pt2")
       .at({request.program, 0, ""});

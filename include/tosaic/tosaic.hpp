@@ -44,9 +44,15 @@ struct CompileRequest {
   bool per_tensor_weights = false;  // else one scale per output channel
   bool quantised_io = false;        // integer inputs and outputs, no quantise/dequantise around the delegate
   bool require_full_delegation = false;
-  int threads = 0;                       // of calibration; 0: all cores. Never changes the result
-  std::string output;                    // .pte to write; empty: none
-  std::string emit_tosa;                 // also write the first region's TOSA flatbuffer here
+  int threads = 0;          // of calibration; 0: all cores. Never changes the result
+  std::string output;       // .pte to write; empty: none
+  std::string emit_tosa;    // also write the first region's TOSA flatbuffer here
+  std::string emit_vela;    // Ethos-U: folder that keeps what Vela was given and what it wrote
+  std::string emit_header;  // also write the .pte as a C array, aligned to 16 bytes
+  // Ethos-U only: the vela executable (empty: found on PATH), its configuration (empty: the product's default) and
+  // further options for it.
+  std::string vela, system_config, memory_mode, vela_config;
+  std::vector<std::string> vela_flags;
   std::string report;                    // JSON manifest to write
   std::vector<std::string> print_after;  // stages whose graph goes to CompileOutcome::printed
   bool dry_run = false;                  // stop after lowering; samples are made up where none are given
@@ -61,16 +67,37 @@ struct NodePlacement {
   bool conversion = false;  // between float and integer tensors at a delegate's border: no node of the user's
 };
 
+// One NPU operator as Vela's estimator sees it.
+struct NpuLayer {
+  std::string name;                       // of the TOSA tensor that it writes
+  std::string operation;                  // Vela's name of the operation: "Conv2D"
+  std::string processor;                  // "NPU" or "CPU"
+  std::string tosa, aten, module, place;  // "tosa.conv2d", "aten.conv2d.default", "features.3.conv", "model.py:6"
+  double cycles = 0, npu_cycles = 0, macs = 0, utilisation_percent = 0, staging_bytes = 0;
+};
+
+// Vela's figures. It calls them estimates; they are not measurements.
+struct NpuEstimate {
+  std::string accelerator, system_config, memory_mode;
+  double cycles = 0, inferences_per_second = 0, macs = 0;
+  double sram_bytes = 0, dram_bytes = 0, flash_bytes = 0;                          // memory used
+  double sram_traffic_bytes = 0, dram_traffic_bytes = 0, flash_traffic_bytes = 0;  // read and written per inference
+  std::size_t npu_operators = 0, cpu_operators = 0;
+  std::vector<NpuLayer> layers;
+};
+
 struct CompileOutcome {
   std::optional<Message> error;  // nothing was written
   std::vector<NodePlacement> nodes;
   std::size_t delegated = 0, delegates = 0;
-  std::size_t conversions = 0;  // of `nodes`
+  std::size_t conversions = 0;                                // of `nodes`
   std::vector<std::pair<std::string, double>> stage_seconds;  // in order
-  std::size_t model_bytes = 0, output_bytes = 0, tosa_bytes = 0, tosa_operators = 0;
-  std::size_t samples = 0;  // used for calibration
-  std::string printed;      // text of the stages in print_after
-  std::string manifest;     // the JSON that `report` holds
+  std::size_t model_bytes = 0, output_bytes = 0, payload_bytes = 0, tosa_operators = 0;
+  double peer_seconds = 0;             // of the stage `emit`, in a compiler that is not ours (Vela)
+  std::vector<NpuEstimate> estimates;  // Ethos-U: one per delegate
+  std::size_t samples = 0;             // used for calibration
+  std::string printed;                 // text of the stages in print_after
+  std::string manifest;                // the JSON that `report` holds
 };
 
 CompileOutcome compile(const CompileRequest& request, const MessageSink& sink);
@@ -98,6 +125,8 @@ struct RunRequest {
   std::string output_dir;           // output_N.npy go here; empty: none written
   std::string executor = "cpu";     // "cpu" or "interp", the reference interpreter
   std::string method = "forward";   // of a .pte
+  std::string device = "auto";      // "ethos-u": insist on a program whose delegates run on the simulated NPU
+  std::function<void(const std::string&)> trace;  // one line per NPU operation with its result's checksum
   bool level_8k = false;            // hold a .tosa to the limits of TOSA's level 8K
   int threads = 0;
   int repeat = 1;  // runs, after one that warms up when more than one

@@ -99,8 +99,13 @@ struct IntegerForm {
       for (auto& v : operands)
         if (v && v->type().quantised()) v = b.as_i32(*v);
     } else {
-      // Codes of at most 9 (17) bits move up by 19 (11): sums of a few terms stay below 2^31.
-      const double unit = 2 * largest / (narrow ? 1 << 20 : 1 << 12);
+      // Codes of at most 9 (17) bits move up by 19 (11): sums of a few terms stay below 2^31. For two terms the NPUs
+      // have one command, if both factors are whole numbers below 2^15, or the larger is 2^19 (14 for 16 bits) exactly.
+      const Attr* alpha = node.attrs.find("alpha");
+      const bool pair = operands.size() == 2 && tensors == 2 && (!alpha || *alpha == Attr(std::int64_t{1}));
+      const bool equal = pair && operands[0]->type().scales->scale == operands[1]->type().scales->scale;
+      const int up = narrow ? (equal ? 14 : 19) : (pair ? 14 : 11);
+      const double unit = largest / (1 << up);
       const TensorType common{DType::i32, {}, Scales{{unit}, {0}}};
       for (auto& v : operands) {
         if (!v) continue;

@@ -56,11 +56,13 @@ std::optional<Fraction> fraction(const Resampled& dim) {
 }
 
 // Nearest: RESIZE rounds (o * d + offset) / n half up. With the step d/n doubled to 2d/2n, offset -n turns that
-// into floor(o * d / n), and offset d - n into floor((o + 1/2) * d / n).
+// into floor(o * d / n), and offset d - n into floor((o + 1/2) * d / n). Enlarging n times, where both are the same,
+// is spelled with offset 1 - n: no position lies half way, and it is the one form that Ethos-U55 and U65 take.
 std::optional<Axis> nearest_axis(const Resampled& dim, Sampling sampling) {
   auto f = fraction(dim);
   if (!f) return std::nullopt;
-  Axis axis = completed(2 * f->n, 2 * f->d, sampling == Sampling::nearest_exact ? f->d - f->n : -f->n, dim.in, dim.out);
+  const bool centred = sampling == Sampling::nearest_exact || f->d == 1;
+  Axis axis = completed(2 * f->n, 2 * f->d, centred ? f->d - f->n : -f->n, dim.in, dim.out);
   if (!axis.valid(dim.in, dim.out)) return std::nullopt;
   const Ints wanted = nearest_indices(dim, sampling);
   for (std::int64_t o = 0; o < dim.out; ++o) {

@@ -71,10 +71,16 @@ Val Builder::clamp_codes(Val x, IntegerRange codes) {
     if (codes.highest < whole.highest)
       result = binary("minimum", result, scalar(static_cast<double>(codes.highest), DType::i32));
   } else {
-    result = tosa("clamp", {x},
-                  {{"min_val", codes.lowest}, {"max_val", codes.highest}, {"nan_mode", std::string("propagate")}});
+    return clamp_node(x, codes);
   }
   return retyped(result, type);
+}
+
+Val Builder::clamp_node(Val x, IntegerRange codes) {
+  const TensorType type = x.type();
+  return retyped(tosa("clamp", {x},
+                      {{"min_val", codes.lowest}, {"max_val", codes.highest}, {"nan_mode", std::string("propagate")}}),
+                 type);
 }
 
 Val Builder::clamp(Val x, double lowest, double highest) {
@@ -94,6 +100,8 @@ Val Builder::clamp(Val x, double lowest, double highest) {
     };
     IntegerRange wanted{static_cast<std::int64_t>(bound(lowest, static_cast<double>(codes.lowest))),
                         static_cast<std::int64_t>(bound(highest, static_cast<double>(codes.highest)))};
+    // An NPU's compiler wants to see the activation that the saturation before it has already done.
+    if (spec_ && spec_->product && (x.dtype() == DType::i8 || x.dtype() == DType::i16)) return clamp_node(x, wanted);
     return clamp_codes(x, wanted);
   }
   const double largest = std::numeric_limits<double>::infinity();
@@ -150,7 +158,9 @@ Val Builder::table(Val x, TensorType to, const Function& f) {
   double largest = 0;  // entries, and the steps between neighbours, must fit 16 bits
   for (std::size_t k = 0; k < knots.size(); ++k)
     largest = std::max({largest, std::fabs(knots[k]), k ? std::fabs(knots[k] - knots[k - 1]) : 0.0});
-  const double unit = largest > 0 ? largest / 32766 : 1.0;  // of a table entry
+  // Entries in the output's own codes leave an exact 2^-7 to the RESCALE, which NPUs have inside their table lookup.
+  double unit = largest > 0 ? largest / 32766 : 1.0;  // of a table entry
+  if (to.dtype == DType::i16 && largest <= 32767.4 * t.scale[0]) unit = t.scale[0];
   std::vector<std::int64_t> entries;
   for (double y : knots) entries.push_back(static_cast<std::int64_t>(std::nearbyint(y / unit)));
   Val result = tosa("table", {x, integers(entries, DType::i16, Shape{513})});

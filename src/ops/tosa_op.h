@@ -40,6 +40,15 @@ struct Level {
 inline constexpr Level level_none{32, 2147483647, 2147483647, 2048, 63, 256, 256};
 inline constexpr Level level_8k{6, 8192, 8192, 256, 31, 6, 64};
 
+class View;
+struct Violation;
+
+// A device that takes less than the standard allows. Asked about nodes that hold to the standard already.
+struct Product {
+  std::string_view name;  // "Ethos-U55"
+  std::optional<Violation> (*check)(const View& view) = nullptr;
+};
+
 // What a TOSA graph may use: "TOSA-1.0+INT+int16+int4", "TOSA-1.0+FP", with "+8k" for the level.
 class Spec {
  public:
@@ -50,7 +59,8 @@ class Spec {
   void add(Feature feature) { bits_ |= 1u << static_cast<unsigned>(feature); }
   static Spec everything();  // all profiles and extensions, level none: what the interpreter takes
   Level level = level_none;
-  std::string text() const;  // parses back
+  const Product* product = nullptr;  // a device's own limits, beyond the standard's
+  std::string text() const;          // parses back; without the product
  private:
   std::uint32_t bits_ = 0;
 };

@@ -289,7 +289,8 @@ Check verify_node(const View& view, const Spec& spec) {
   if (Check c = check_outputs(*op, view)) return c;
   if (Check c = check_level(*op, view, spec.level, in)) return c;
   if (Check c = check_level(*op, view, spec.level, out)) return c;
-  return op->level ? op->level(view, spec.level) : std::nullopt;
+  if (Check c = op->level ? op->level(view, spec.level) : std::nullopt) return c;
+  return spec.product ? spec.product->check(view) : std::nullopt;
 }
 
 Status check_run_time_operands(const Run& run) {

@@ -18,6 +18,7 @@ struct DelegateContext {
   int threads = 0;
   bool interpret = false;  // the reference interpreter instead of the fast executor
   std::string name;        // for messages
+  std::function<void(const std::string&)> trace;  // one line per operation, where the delegate has operations
 };
 
 class Delegate {
@@ -36,7 +37,8 @@ class Delegate {
 using DelegateFactory = std::function<std::unique_ptr<Delegate>()>;
 using Delegates = std::map<std::string, DelegateFactory>;
 
-std::unique_ptr<Delegate> tosa_delegate();  // "TOSABackend"
+std::unique_ptr<Delegate> tosa_delegate();     // "TOSABackend"
+std::unique_ptr<Delegate> ethos_u_delegate();  // "EthosUBackend", simulated
 // The delegates that tosaic has of itself.
 Delegates default_delegates();
 

@@ -52,6 +52,6 @@ class TosaDelegate : public Delegate {
 
 std::unique_ptr<Delegate> tosa_delegate() { return std::make_unique<TosaDelegate>(); }
 
-Delegates default_delegates() { return {{"TOSABackend", tosa_delegate}}; }
+Delegates default_delegates() { return {{"TOSABackend", tosa_delegate}, {"EthosUBackend", ethos_u_delegate}}; }
 
 }  // namespace tosaic::runtime

@@ -24,7 +24,10 @@ Result<Target> find_target(const std::string& name, const std::string& spec) {
   for (const Target& target : all_targets()) {
     if (target.name == name) {
       Target found = target;
-      if (!spec.empty()) { TOSAIC_TRY(found.spec, tosa::Spec::parse(spec)); }
+      if (!spec.empty()) {
+        TOSAIC_TRY(found.spec, tosa::Spec::parse(spec));
+        found.spec.product = target.spec.product;
+      }
       return found;
     }
     known += (known.empty() ? "" : ", ") + target.name;

@@ -2,6 +2,7 @@
 // A target: what it accepts (a TOSA specification) and what it emits. One file per target defines one function
 // `std::vector<Target> target_<file>()`; CMake lists them.
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,16 +10,29 @@
 #include "base/bytes.h"
 #include "ir/graph.h"
 #include "ops/tosa_op.h"
+#include "targets/vela.h"
 
 namespace tosaic {
+
+struct EmitOptions {
+  VelaOptions vela;
+};
+
+struct Emitted {
+  Bytes payload;
+  std::optional<NpuEstimate> estimate;
+  double peer_seconds = 0;  // spent in a compiler that is not ours
+};
 
 struct Target {
   std::string name;  // as the user writes it: "tosa-int"
   std::string summary;
   tosa::Spec spec;
   std::string delegate_id;  // who runs the payload: "TOSABackend"
+  // Last rewrites, for what the device does cheaply; the same results bit for bit. nullptr: none.
+  void (*shape)(Graph& tosa) = nullptr;
   // The payload of one lowered and tidied region.
-  Result<Bytes> (*emit)(const Graph& tosa, const Target& target) = nullptr;
+  Result<Emitted> (*emit)(const Graph& tosa, const Target& target, const EmitOptions& options) = nullptr;
   bool integer() const { return spec.has(tosa::Feature::pro_int) && !spec.has(tosa::Feature::pro_fp); }
 };
 

@@ -55,7 +55,8 @@ Result<std::string> find_vela(const std::string& given) {
   }
   const auto variable = [](const char* name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
   std::string folders = variable("PATH");
-  if (const std::string environment = variable("VIRTUAL_ENV"); !environment.empty()) folders += ":" + environment + "/bin";
+  if (const std::string environment = variable("VIRTUAL_ENV"); !environment.empty())
+    folders += ":" + environment + "/bin";
   for (std::size_t at = 0; at <= folders.size();) {
     const std::size_t end = std::min(folders.find(':', at), folders.size());
     const fs::path candidate = fs::path(folders.substr(at, end - at)) / "vela";
@@ -173,8 +174,8 @@ std::string text(const std::map<std::string, std::string>& row, const std::strin
   return found == row.end() ? "" : found->second;
 }
 
-VelaEstimate read_estimate(const fs::path& folder, const Graph& graph) {
-  VelaEstimate estimate;
+NpuEstimate read_estimate(const fs::path& folder, const Graph& graph) {
+  NpuEstimate estimate;
   std::error_code failure;
   for (const auto& entry : fs::directory_iterator(folder, failure)) {
     const std::string name = entry.path().filename().string();
@@ -196,24 +197,31 @@ VelaEstimate read_estimate(const fs::path& folder, const Graph& graph) {
           (number(row, "on_chip_flash_memory_used") + number(row, "off_chip_flash_memory_used")) * 1024;
       estimate.sram_traffic_bytes = number(row, "sram_total_bytes");
       estimate.dram_traffic_bytes = number(row, "dram_total_bytes");
-      estimate.flash_traffic_bytes = number(row, "on_chip_flash_total_bytes") + number(row, "off_chip_flash_total_bytes");
+      estimate.flash_traffic_bytes =
+          number(row, "on_chip_flash_total_bytes") + number(row, "off_chip_flash_total_bytes");
     } else if (name.ends_with("_per-layer.csv")) {
       for (const auto& row : rows) {
-        VelaLayer layer;
+        NpuLayer layer;
         layer.name = text(row, "Name");
         layer.operation = text(row, "NNG Operator");
-        layer.target = text(row, "Target");
+        layer.processor = text(row, "Target");
         layer.cycles = number(row, "Op Cycles");
         layer.npu_cycles = number(row, "NPU");
         layer.macs = number(row, "MAC Count");
         layer.utilisation_percent = number(row, "Util% (MAC)");
         layer.staging_bytes = number(row, "Staging Usage");
-        if (const Node* node = writer_of(graph, layer.name); node && node->loc) {
-          layer.place = place_text(node->loc);
+        const Node* node = writer_of(graph, layer.name);
+        if (node) layer.tosa = node->op;
+        if (node && node->loc) {
+          if (node->loc->place.line > 0)
+            layer.place = fmt::format("{}:{}", node->loc->place.file, node->loc->place.line);
           layer.aten = node->loc->op;
-          layer.module = node->loc->module;
+          layer.module = node->loc->module_path;
         }
-        ++(layer.target == "CPU" ? estimate.cpu_operators : estimate.npu_operators);
+        if (layer.processor == "CPU")
+          ++estimate.cpu_operators;
+        else if (layer.cycles > 0)  // what is fused into another operation has a row, but no command
+          ++estimate.npu_operators;
         estimate.layers.push_back(std::move(layer));
       }
     }
@@ -226,7 +234,8 @@ Status keep(const fs::path& from, const std::string& to) {
   fs::create_directories(to, failure);
   for (const auto& entry : fs::recursive_directory_iterator(from, failure))
     if (entry.is_regular_file())
-      fs::copy_file(entry.path(), fs::path(to) / entry.path().filename(), fs::copy_options::overwrite_existing, failure);
+      fs::copy_file(entry.path(), fs::path(to) / entry.path().filename(), fs::copy_options::overwrite_existing,
+                    failure);
   if (failure)
     return error("file.unwritable", fmt::format("cannot keep Vela's files in {}: {}", to, failure.message()))
         .at({to, 0, ""});
@@ -245,8 +254,8 @@ Status check_config(const std::string& path, const std::string& system_config, c
     memory |= section == "Memory_Mode." + memory_mode;
     sections += (sections.empty() ? "" : ", ") + section;
   }
-  for (const auto& [found, wanted] : {std::pair{system, "System_Config." + system_config},
-                                      std::pair{memory, "Memory_Mode." + memory_mode}})
+  for (const auto& [found, wanted] :
+       {std::pair{system, "System_Config." + system_config}, std::pair{memory, "Memory_Mode." + memory_mode}})
     if (!found)
       return error("vela.config", fmt::format("{} has no section [{}]", path, wanted))
           .at({path, 0, ""})

@@ -8,6 +8,7 @@
 
 #include "formats/vela/raw_output.h"
 #include "ir/graph.h"
+#include "tosaic/tosaic.hpp"
 
 namespace tosaic {
 
@@ -20,31 +21,9 @@ struct VelaOptions {
   std::string keep;  // folder where Vela's files stay; empty: they are removed
 };
 
-// One NPU operator as Vela's estimator sees it.
-struct VelaLayer {
-  std::string name;        // of the TOSA tensor that it writes
-  std::string operation;   // the NPU operation
-  std::string place;       // "model.py:6", where the user wrote it
-  std::string aten;        // the PyTorch operator, "aten.conv2d.default"
-  std::string module;      // "features.3.conv"
-  std::string target;      // "NPU" or "CPU"
-  double cycles = 0, npu_cycles = 0, macs = 0, utilisation_percent = 0;
-  double staging_bytes = 0;
-};
-
-// Vela's figures. It calls them estimates; they are not measurements.
-struct VelaEstimate {
-  std::string accelerator, system_config, memory_mode;
-  double cycles = 0, inferences_per_second = 0, macs = 0;
-  double sram_bytes = 0, dram_bytes = 0, flash_bytes = 0;         // memory used
-  double sram_traffic_bytes = 0, dram_traffic_bytes = 0, flash_traffic_bytes = 0;  // read and written per inference
-  std::size_t npu_operators = 0, cpu_operators = 0;
-  std::vector<VelaLayer> layers;
-};
-
 struct VelaResult {
-  vela::RawOutput program;
-  VelaEstimate estimate;
+  vela::Payload program;
+  NpuEstimate estimate;
   double seconds = 0;  // of the child process
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// clamp(clamp(x)) is one clamp when the ranges overlap; an integer clamp to the dtype's whole range is none.
+// clamp(clamp(x)) is one clamp when the ranges overlap; an integer clamp to the dtype's whole range is none,
+// unless an NPU's compiler should see the activation that it stands for.
 #include <algorithm>
 
 #include "ir/dtype.h"
@@ -8,12 +9,16 @@
 
 namespace tosaic {
 
-bool merge_clamps(Graph& graph) {
+bool merge_clamps(Graph& graph, bool keep_activations) {
   auto made_by = producers(graph);
   Forward forward(graph);
   bool changed = false;
   std::vector<char> is_output(graph.values.size(), 0);
   for (ValueId v : graph.outputs) is_output[v] = 1;
+  std::vector<char> rescales(graph.nodes.size(), 0);  // nodes that are a RESCALE with one reader
+  const auto read_by = consumers(graph);
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n)
+    rescales[n] = graph.nodes[n].op == "tosa.rescale" && read_by[graph.nodes[n].outputs[0]].size() == 1;
   for (Node& node : graph.nodes) {
     forward.operands(node);
     if (node.op != "tosa.clamp") continue;
@@ -40,7 +45,7 @@ bool merge_clamps(Graph& graph) {
     if (const auto* low = std::get_if<std::int64_t>(node.attrs.find("min_val"))) {
       auto whole = range_of(graph[node.inputs[0]].type.dtype);
       if (*low <= whole.lowest && node.attrs.get<std::int64_t>("max_val") >= whole.highest &&
-          !is_output[node.outputs[0]])
+          !is_output[node.outputs[0]] && !(keep_activations && p >= 0 && rescales[static_cast<std::size_t>(p)]))
         forward.set(node.outputs[0], node.inputs[0]);
     }
   }

@@ -3,15 +3,16 @@
 
 namespace tosaic {
 
-void tidy(Graph& graph) {
+void tidy(Graph& graph, const TidyOptions& options) {
   drop_dead(graph);
   bool changed = true;
   for (int round = 0; changed && round < 8; ++round) {
     changed = drop_identity(graph);
     changed |= sink_transposes(graph);
     changed |= merge_reshapes(graph);
+    changed |= merge_slices(graph);
     changed |= merge_rescales(graph);
-    changed |= merge_clamps(graph);
+    changed |= merge_clamps(graph, options.keep_activations);
     changed |= fold_constant_nodes(graph);
     changed |= share_equal(graph);
     drop_dead(graph);

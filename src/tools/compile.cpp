@@ -25,6 +25,15 @@ std::string fallbacks(const CompileOutcome& outcome) {
   return text;
 }
 
+void print_estimate(const NpuEstimate& e) {
+  fmt::print("  estimate   {:.3f} M cycles, {:.1f} inferences/s, {} NPU and {} CPU operators (Vela's figures)\n",
+             e.cycles / 1e6, e.inferences_per_second, e.npu_operators, e.cpu_operators);
+  fmt::print("  memory     SRAM {}, flash {}", human_bytes(static_cast<std::size_t>(e.sram_bytes)),
+             human_bytes(static_cast<std::size_t>(e.flash_bytes)));
+  if (e.dram_bytes > 0) fmt::print(", DRAM {}", human_bytes(static_cast<std::size_t>(e.dram_bytes)));
+  fmt::print("; SRAM traffic {} per inference\n", human_bytes(static_cast<std::size_t>(e.sram_traffic_bytes)));
+}
+
 void summary(const CompileRequest& request, const CompileOutcome& outcome) {
   double total = 0;
   std::string stages;
@@ -35,12 +44,16 @@ void summary(const CompileRequest& request, const CompileOutcome& outcome) {
   fmt::print("{} -> {} ({})\n", request.model, request.output.empty() ? request.emit_tosa : request.output,
              request.target);
   fmt::print("  delegated  {} of {} nodes in {} delegate{}, {} TOSA operators\n", outcome.delegated,
-             outcome.nodes.size() - outcome.conversions, outcome.delegates, outcome.delegates == 1 ? "" : "s", outcome.tosa_operators);
+             outcome.nodes.size() - outcome.conversions, outcome.delegates, outcome.delegates == 1 ? "" : "s",
+             outcome.tosa_operators);
   fmt::print("{}{}", fallbacks(outcome), conversions_text(outcome, "  outside    "));
   if (outcome.samples) fmt::print("  calibrated on {} sample{}\n", outcome.samples, outcome.samples == 1 ? "" : "s");
   fmt::print("  size       {} -> {}\n", human_bytes(outcome.model_bytes),
-             human_bytes(outcome.output_bytes ? outcome.output_bytes : outcome.tosa_bytes));
-  fmt::print("  time       {:.1f} ms: {} ms\n", total * 1e3, stages);
+             human_bytes(outcome.output_bytes ? outcome.output_bytes : outcome.payload_bytes));
+  for (const NpuEstimate& e : outcome.estimates) print_estimate(e);
+  const double peer = outcome.peer_seconds;
+  fmt::print("  time       {:.1f} ms: {} ms{}\n", total * 1e3, stages,
+             peer > 0 ? fmt::format(" (of which Vela {:.0f})", peer * 1e3) : "");
 }
 
 }  // namespace
@@ -77,7 +90,16 @@ void add_compile(CLI::App& app, Tool& tool) {
   command->add_option("--tosa-spec", request->tosa_spec, "replaces the target's specification, e.g. TOSA-1.0+INT");
   command->add_flag("--require-full-delegation", request->require_full_delegation,
                     "fail when any node stays outside the delegate");
-  command->add_option("--emit", *emit, "also write an intermediate: tosa=PATH");
+  command->add_option(
+      "--emit", *emit,
+      "also write: tosa=PATH (first delegate), vela=DIR (Vela's files), header=PATH (the .pte as C array)");
+  auto* ethos = command->add_option_group("Ethos-U");
+  ethos->add_option("--vela", request->vela, "the vela executable, when it is not on PATH");
+  ethos->add_option("--vela-config", request->vela_config, ".ini of your own, with the sections named below");
+  ethos->add_option("--system-config", request->system_config, "System_Config section; default: the product's");
+  ethos->add_option("--memory-mode", request->memory_mode, "Memory_Mode section; default: the product's");
+  ethos->add_option("--vela-flags", request->vela_flags, "further options for vela, e.g. --vela-flags=--optimise=Size")
+      ->take_all();
   command->add_option("--print-after", request->print_after, "print the graph after a stage")
       ->check(CLI::IsMember({"read", "normalise", "quantise", "partition", "lower", "tidy"}));
   command->add_option("--report", request->report,
@@ -88,7 +110,8 @@ void add_compile(CLI::App& app, Tool& tool) {
   command->footer(
       "examples:\n"
       "  tosaic compile digits.pt2 --target tosa-int --calibrate digits_samples.npz -o digits.pte\n"
-      "  tosaic compile net.pt2 --target tosa-fp -o net.pte --emit tosa=net.tosa");
+      "  tosaic compile net.pt2 --target tosa-fp -o net.pte --emit tosa=net.tosa\n"
+      "  tosaic compile net.pt2 --target ethos-u55-128 --calibrate samples.npz -o net.pte");
   command->callback([=, &tool] {
     request->quantise = *quantise == "int8"      ? Quantise::int8
                         : *quantise == "int16x8" ? Quantise::int16x8
@@ -97,8 +120,14 @@ void add_compile(CLI::App& app, Tool& tool) {
     request->minmax_observer = *observer == "minmax";
     request->per_tensor_weights = *weights == "per-tensor";
     for (const std::string& e : *emit) {
-      if (!e.starts_with("tosa=") || e.size() == 5) throw CLI::ValidationError("--emit", "takes tosa=PATH");
-      request->emit_tosa = e.substr(5);
+      const auto equals = e.find('=');
+      const std::string kind = e.substr(0, equals), path = equals == std::string::npos ? "" : e.substr(equals + 1);
+      std::string* place = kind == "tosa"     ? &request->emit_tosa
+                           : kind == "vela"   ? &request->emit_vela
+                           : kind == "header" ? &request->emit_header
+                                              : nullptr;
+      if (!place || path.empty()) throw CLI::ValidationError("--emit", "takes tosa=PATH, vela=DIR or header=PATH");
+      *place = path;
     }
     if (request->output.empty() && request->emit_tosa.empty() && request->print_after.empty())
       throw CLI::RequiredError("--output");

@@ -44,6 +44,7 @@ void print_json(const RunOutcome& outcome) {
 void add_run(CLI::App& app, Tool& tool) {
   auto* command = app.add_subcommand("run", "run a .pte, .tosa or .pt2 on this machine");
   auto request = std::make_shared<RunRequest>();
+  auto trace = std::make_shared<bool>(false);
   auto level = std::make_shared<std::string>("none");
   command->add_option("program", request->program, ".pte, .tosa or .pt2")->required();
   command->add_option("--input,-i", request->inputs, "a .npy file; once per input, in order")->allow_extra_args(false);
@@ -51,6 +52,10 @@ void add_run(CLI::App& app, Tool& tool) {
   command->add_option("--executor", request->executor, "cpu, or interp: the reference interpreter")
       ->check(CLI::IsMember({"cpu", "interp"}))
       ->capture_default_str();
+  command->add_option("--device", request->device, "ethos-u: insist on the (simulated) NPU")
+      ->check(CLI::IsMember({"auto", "ethos-u"}))
+      ->capture_default_str();
+  command->add_flag("--trace", *trace, "one line per NPU operation, with a checksum of its result, on stderr");
   command->add_option("--method", request->method, "method of a .pte")->capture_default_str();
   command->add_option("--level", *level, "TOSA level whose limits a .tosa must hold")
       ->check(CLI::IsMember({"none", "8k"}))
@@ -65,6 +70,7 @@ void add_run(CLI::App& app, Tool& tool) {
       "  tosaic run digits.pte --repeat 100");
   command->callback([=, &tool] {
     request->level_8k = *level == "8k";
+    if (*trace) request->trace = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
     RunOutcome outcome = run(*request, tool.sink());
     if (outcome.error) return tool.fail(*outcome.error);
     tool.json ? print_json(outcome) : print_text(*request, outcome);

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report.h"
+
+#include <fmt/format.h>
+#include <filesystem>
+
+namespace tosaic {
+namespace {
+
+std::string hash_text(const Bytes& bytes) { return fmt::format("{:016x}", hash_of(bytes)); }
+
+// What Vela says of each operator, tied to TOSA, PyTorch and the user's module.
+std::string estimates_json(const std::vector<NpuEstimate>& estimates) {
+  std::string out;
+  for (const NpuEstimate& e : estimates) {
+    out += fmt::format(
+        "{}\n    {{\"accelerator\": {}, \"system_config\": {}, \"memory_mode\": {}, \"cycles\": {}, "
+        "\"inferences_per_second\": {}, \"macs\": {}, \"npu_operators\": {}, \"cpu_operators\": {}, "
+        "\"sram_bytes\": {}, \"dram_bytes\": {}, \"flash_bytes\": {}, \"sram_traffic_bytes\": {}, "
+        "\"dram_traffic_bytes\": {}, \"flash_traffic_bytes\": {}, \"layers\": [",
+        out.empty() ? "" : ",", json_quote(e.accelerator), json_quote(e.system_config), json_quote(e.memory_mode),
+        e.cycles, e.inferences_per_second, e.macs, e.npu_operators, e.cpu_operators, e.sram_bytes, e.dram_bytes,
+        e.flash_bytes, e.sram_traffic_bytes, e.dram_traffic_bytes, e.flash_traffic_bytes);
+    for (std::size_t i = 0; i < e.layers.size(); ++i) {
+      const NpuLayer& l = e.layers[i];
+      out += fmt::format(
+          "{}\n      {{\"name\": {}, \"operation\": {}, \"processor\": {}, \"tosa\": {}, \"aten\": {}, \"module\": "
+          "{}, \"place\": {}, \"cycles\": {}, \"npu_cycles\": {}, \"macs\": {}, \"utilisation_percent\": {:.2f}, "
+          "\"staging_bytes\": {}}}",
+          i ? "," : "", json_quote(l.name), json_quote(l.operation), json_quote(l.processor), json_quote(l.tosa),
+          json_quote(l.aten), json_quote(l.module), json_quote(l.place), l.cycles, l.npu_cycles, l.macs,
+          l.utilisation_percent, l.staging_bytes);
+    }
+    out += "]}";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string manifest(const CompileRequest& request, const Compiled& compiled, const CompileOutcome& outcome,
+                     const Bytes& model) {
+  std::string out = "{\n";
+  out += fmt::format("  \"tosaic\": {},\n", json_quote(version()));
+  out +=
+      fmt::format("  \"model\": {{\"file\": {}, \"bytes\": {}, \"xxh3\": \"{}\"}},\n",
+                  json_quote(std::filesystem::path(request.model).filename().string()), model.size(), hash_text(model));
+  out += fmt::format("  \"target\": {{\"name\": {}, \"tosa\": {}}},\n", json_quote(request.target),
+                     json_quote(compiled.target.spec.text()));
+  out += fmt::format(
+      "  \"options\": {{\"quantise\": \"{}\", \"observer\": \"{}\", \"weights\": \"{}\", \"io\": \"{}\", \"samples\": "
+      "{}}},\n",
+      request.quantise == Quantise::int16x8 ? "int16x8"
+      : request.quantise == Quantise::int8  ? "int8"
+                                            : "automatic",
+      request.minmax_observer ? "minmax" : "histogram", request.per_tensor_weights ? "per-tensor" : "per-channel",
+      request.quantised_io ? "quantised" : "as-written", outcome.samples);
+  out += fmt::format("  \"program\": {{\"bytes\": {}, \"xxh3\": \"{}\"}},\n", compiled.program.size(),
+                     hash_text(compiled.program));
+  out += "  \"delegates\": [";
+  for (std::size_t i = 0; i < compiled.emitted.size(); ++i)
+    out += fmt::format("{}{{\"id\": {}, \"bytes\": {}, \"operators\": {}, \"xxh3\": \"{}\"}}", i ? ", " : "",
+                       json_quote(compiled.target.delegate_id), compiled.emitted[i].payload.size(),
+                       compiled.lowered[i].nodes.size(), hash_text(compiled.emitted[i].payload));
+  out += "],\n  \"estimates\": [" + estimates_json(outcome.estimates);
+  out += "],\n  \"stages\": {";
+  for (std::size_t i = 0; i < outcome.stage_seconds.size(); ++i)
+    out += fmt::format("{}{}: {:.6f}", i ? ", " : "", json_quote(outcome.stage_seconds[i].first),
+                       outcome.stage_seconds[i].second);
+  out += "},\n  \"nodes\": [\n";
+  for (std::size_t i = 0; i < outcome.nodes.size(); ++i) {
+    const NodePlacement& n = outcome.nodes[i];
+    out += fmt::format("    {{\"name\": {}, \"op\": {}, \"place\": {}, \"delegate\": {}", json_quote(n.name),
+                       json_quote(n.op), json_quote(n.place), n.delegate);
+    if (n.delegate < 0)
+      out += fmt::format(", \"code\": {}, \"reason\": {}", json_quote(n.reason_code), json_quote(n.reason));
+    out += i + 1 < outcome.nodes.size() ? "},\n" : "}\n";
+  }
+  return out + "  ]\n}\n";
+}
+
+}  // namespace tosaic

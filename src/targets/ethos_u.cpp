@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/ethos_u.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+
+namespace tosaic::ethos_u {
+namespace {
+
+using tosa::Check;
+using tosa::View;
+using tosa::Violation;
+
+constexpr std::int64_t max_axis = 65536;        // what one command's width, height or depth can hold
+constexpr std::int64_t max_kernel_height = 64;  // convolutions
+constexpr std::int64_t max_kernel_area = 64 * 64;
+constexpr std::int64_t max_stride = 3;
+constexpr std::int64_t max_pool_kernel = 256;
+constexpr std::int64_t max_padded_pool_kernel = 8;
+constexpr std::int64_t max_argmax_depth = 127;
+
+template <class... A>
+Check refused(const View& view, std::string_view rule, fmt::format_string<A...> text, A&&... arguments) {
+  const std::string op = view.node().op.substr(view.node().op.find('.') + 1);
+  return Violation{fmt::format("ethos-u.{}.{}", op, rule), fmt::format(text, std::forward<A>(arguments)...)};
+}
+
+bool one_of(std::string_view op, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), op) != names.end();
+}
+
+std::int64_t product(const Shape& shape, int begin, int end) {
+  std::int64_t n = 1;
+  for (int i = begin; i < end; ++i) n *= shape[i];
+  return n;
+}
+
+// ---- rules that all products share
+
+Check convolution(const View& view) {
+  const TensorType &x = view.in(0), &weight = view.in(1);
+  if (weight.dtype == DType::i4) return refused(view, "weights", "weights of 4 bits; 8 are taken");
+  const bool depthwise = view.node().op == "tosa.depthwise_conv2d";
+  const int first = depthwise ? 0 : 1;  // where the kernel's height stands in the weight
+  const std::int64_t height = weight.shape[first], area = height * weight.shape[first + 1];
+  if (height > max_kernel_height)
+    return refused(view, "kernel", "a kernel {} high; {} is the most", height, max_kernel_height);
+  if (area > max_kernel_area)
+    return refused(view, "kernel", "a kernel of {} elements; {} is the most", area, max_kernel_area);
+  if (x.shape[3] > max_axis) return refused(view, "channels", "{} channels; {} is the most", x.shape[3], max_axis);
+  return std::nullopt;
+}
+
+Check average_pool(const View& view, bool any_padded) {
+  const auto &kernel = view.ints("kernel"), &pad = view.ints("pad");
+  const bool padded = std::any_of(pad.begin(), pad.end(), [](std::int64_t p) { return p != 0; });
+  const std::int64_t most = padded && !any_padded ? max_padded_pool_kernel : max_pool_kernel;
+  for (std::int64_t k : kernel)
+    if (k > most)
+      return refused(view, "kernel", "a window of {}{}; {} is the most", k, padded ? " with padding" : "", most);
+  return std::nullopt;
+}
+
+// Operators that no Ethos-U has a command for, or that Vela does not read.
+Check everywhere(const View& view, std::string_view op) {
+  if (one_of(op, {"reduce_product", "pow", "custom", "cond_if", "while_loop", "variable", "variable_read",
+                  "variable_write", "fft2d", "rfft2d"}))
+    return refused(view, "operator", "no Ethos-U has this operator");
+  for (std::size_t i = 0; i < view.inputs(); ++i)
+    if (view.node().inputs[i] != no_value && view.in(i).rank() > 6)
+      return refused(view, "rank", "rank {}; 6 is the most", view.in(i).rank());
+  if (one_of(op, {"conv2d", "depthwise_conv2d", "transpose_conv2d"})) return convolution(view);
+  return std::nullopt;
+}
+
+// ---- U55 and U65: one set of commands, so far one set of rules
+
+Check transpose_conv(const View& view) {
+  if (view.in(0).dtype == DType::i16) return refused(view, "dtype", "16-bit activations");
+  const auto& stride = view.ints("stride");
+  const Shape &x = view.in(0).shape, &weight = view.in(1).shape;
+  const bool flat = stride[0] == 1 && stride[1] == 2 && x[1] == 1 && weight[1] == 1;
+  const bool tall = stride[0] == 2 && stride[1] == 1 && x[2] == 1 && weight[2] == 1;
+  if (stride[0] == stride[1] && stride[0] <= 2) return std::nullopt;
+  if (flat || tall) return std::nullopt;
+  return refused(view, "stride", "a stride of {} by {}; 1 by 1 and 2 by 2 are taken", stride[0], stride[1]);
+}
+
+Check resize(const View& view) {
+  if (view.text("mode") != "nearest") return refused(view, "mode", "bilinear interpolation");
+  const auto scale = view.constant_integers(1), offset = view.constant_integers(2), border = view.constant_integers(3);
+  if (!scale || !offset || !border) return refused(view, "scale", "a scale that is known only at run time");
+  const std::int64_t k = (*scale)[0] / 2;
+  const bool same = (*scale)[2] == (*scale)[0] && (*scale)[1] == 2 && (*scale)[3] == 2;
+  if (!same || (k != 2 && k != 4 && k != 8) || (*offset)[0] != 1 - k || (*offset)[1] != 1 - k ||
+      (*border)[0] != k - 1 || (*border)[1] != k - 1)
+    return refused(view, "scale", "a scale of {}/{} by {}/{}; enlarging 2, 4 or 8 times is taken", (*scale)[0],
+                   (*scale)[1], (*scale)[2], (*scale)[3]);
+  return std::nullopt;
+}
+
+Check check_u55(const View& view) {
+  const std::string_view op = std::string_view(view.node().op).substr(5);
+  if (Check c = everywhere(view, op)) return c;
+  if (one_of(op, {"logical_right_shift", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "intdiv", "equal",
+                  "greater", "greater_equal", "select", "logical_and", "logical_or", "logical_xor", "logical_not",
+                  "reduce_any", "reduce_all", "gather", "scatter", "conv3d"}))
+    return refused(view, "operator", "Ethos-U55 and U65 have no such operation");
+  for (std::size_t i = 0; i < view.inputs(); ++i)
+    if (view.node().inputs[i] != no_value && view.in(i).dtype == DType::boolean)
+      return refused(view, "dtype", "a boolean tensor");
+  if (op == "cast" && view.out().dtype == DType::boolean) return refused(view, "dtype", "a boolean tensor");
+  if (view.inputs() == 0) return std::nullopt;
+  const TensorType& x = view.in(0);
+  if (op == "depthwise_conv2d") {
+    const auto& stride = view.ints("stride");
+    const Shape& y = view.out().shape;
+    if (std::max(stride[0], stride[1]) > max_stride && y[1] * y[2] > 1)
+      return refused(view, "stride", "a stride of {} by {}; {} is the most", stride[0], stride[1], max_stride);
+  }
+  if (op == "transpose_conv2d") return transpose_conv(view);
+  if (op == "avg_pool2d") return average_pool(view, false);
+  if (op == "resize") return resize(view);
+  if (op == "matmul") {
+    if (x.dtype != DType::i8) return refused(view, "dtype", "{} operands; i8 is taken", name_of(x.dtype));
+    const std::int64_t k = x.shape[2], n = view.in(1).shape[2];
+    if (std::max(k, n) > max_axis)
+      return refused(view, "size", "a dimension of {}; {} is the most", std::max(k, n), max_axis);
+  }
+  if (op == "arithmetic_right_shift") {
+    if (x.dtype != DType::i32) return refused(view, "dtype", "{} operands; i32 is taken", name_of(x.dtype));
+    if (!view.flag("round")) return refused(view, "round", "a shift that does not round");
+  }
+  if (op == "logical_left_shift" && x.dtype != DType::i32)
+    return refused(view, "dtype", "{} operands; i32 is taken", name_of(x.dtype));
+  if ((op == "reduce_max" || op == "reduce_min") && x.dtype == DType::i32)
+    return refused(view, "dtype", "32-bit elements; 8 and 16 bits are taken");
+  if (op == "reduce_sum") {
+    const auto axis = static_cast<int>(view.integer("axis"));
+    if (axis != x.rank() - 1 && x.shape[axis] > max_axis)
+      return refused(view, "axis", "a sum over {} elements; {} is the most", x.shape[axis], max_axis);
+  }
+  if (op == "argmax") {
+    const auto axis = static_cast<int>(view.integer("axis"));
+    if (x.dtype != DType::i8) return refused(view, "dtype", "{} elements; i8 is taken", name_of(x.dtype));
+    if (axis != x.rank() - 1) return refused(view, "axis", "along dim {} of {}; the last one is taken", axis, x.rank());
+    if (x.shape[axis] > max_argmax_depth)
+      return refused(view, "axis", "{} candidates; {} is the most", x.shape[axis], max_argmax_depth);
+    if (product(x.shape, 0, std::max(0, x.rank() - 3)) != 1) return refused(view, "batch", "a batch");
+  }
+  if (op == "transpose") {
+    for (std::int64_t d : x.shape)
+      if (d > max_axis) return refused(view, "axis", "a dimension of {}; {} is the most", d, max_axis);
+  }
+  if (op == "reverse" && view.integer("axis") == x.rank() - 1) return refused(view, "axis", "the last dim");
+  return std::nullopt;
+}
+
+// ---- U85
+
+Check check_u85(const View& view) {
+  const std::string_view op = std::string_view(view.node().op).substr(5);
+  if (Check c = everywhere(view, op)) return c;
+  if (op == "avg_pool2d") return average_pool(view, true);
+  return std::nullopt;
+}
+
+}  // namespace
+
+const tosa::Product& u55() {
+  static const tosa::Product product{"Ethos-U55", check_u55};
+  return product;
+}
+const tosa::Product& u65() {
+  static const tosa::Product product{"Ethos-U65", check_u55};
+  return product;
+}
+const tosa::Product& u85() {
+  static const tosa::Product product{"Ethos-U85", check_u85};
+  return product;
+}
+
+}  // namespace tosaic::ethos_u
