@@ -35,7 +35,8 @@ Result<Config> parse_config(std::uint32_t config_word, std::uint32_t id_word) {
                                                        1u << least, 1u << most));
   config.macs = 1 << macs_log2;
   if (config.product == Product::u65 && config.macs == 512) config.cores = 2;
-  if (!config.u85()) config.shram_kb = static_cast<int>(bits(config_word, 15, 8));
+  // The word counts all cores; tables sit at the end of each core's own.
+  if (!config.u85()) config.shram_kb = static_cast<int>(bits(config_word, 15, 8)) / config.cores;
   return config;
 }
 

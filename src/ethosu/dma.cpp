@@ -31,6 +31,38 @@ Result<std::byte*> locate(Context& context, const End& end, std::int64_t bytes, 
   return found.data() - low;
 }
 
+// Gather and scatter (U85): run i moves to or from the place that the i-th 32-bit index names.
+Status run_indexed(Context& context, End from, End to, std::int64_t bytes) {
+  const Registers& r = context.registers;
+  const bool gathers = r.get<"DMA0_SRC_REGION", "idx_mode">() == 1;
+  if (gathers && r.get<"DMA0_DST_REGION", "idx_mode">() == 1) return error("ethosu.reserved", "index lists for both ends of a DMA");
+  if (from.internal || to.internal) return error("ethosu.undecidable", "a DMA with an index list and internal memory");
+  const std::uint64_t dimensions = r.get<"DMA0_SRC_REGION", "stride_mode">();
+  if (dimensions == 2) return error("ethosu.undecidable", "a DMA with an index list in three dimensions: not seen and checked");
+  const auto runs = dimensions == 0 ? 1 : static_cast<std::int64_t>(r.get<"DMA0_SIZE0", "size">());
+  const auto most = static_cast<std::int64_t>(r.get<"DMA0_IDX_MAX", "idx_max">());
+  // In one dimension only the indexed end has a stride.
+  from.stride0 = gathers || dimensions ? r.signed40<"DMA0_SRC_STRIDE0">() : 0;
+  to.stride0 = !gathers || dimensions ? r.signed40<"DMA0_DST_STRIDE0">() : 0;
+  const int list_region = static_cast<int>(r.get<"DMA0_IDX_REGION", "region">());
+  const std::int64_t list = r.signed40<"DMA0_IDX">();
+  if (r.missing()) return {};
+  if (bytes <= 0 || runs <= 0) return error("ethosu.dma", fmt::format("a DMA of {} runs of {} bytes", runs, bytes));
+  TOSAIC_CHECK(context.spend(static_cast<double>(bytes) * static_cast<double>(runs) / 8));
+  for (std::int64_t i = 0; i < runs; ++i) {
+    TOSAIC_TRY(const auto entry, range(context.regions, list_region, list + 4 * i, 4, false, "the index list"));
+    std::int32_t index;
+    std::memcpy(&index, entry.data(), 4);
+    if (index < 0 || index > most)
+      return error("ethosu.undefined", fmt::format("index {} of the DMA's list is {}, the largest is {}", i, index, most));
+    if (mutated("dma.index")) index = static_cast<std::int32_t>(i);
+    TOSAIC_TRY(const auto source, range(context.regions, from.region, from.address + (gathers ? index : i) * from.stride0, bytes, false, "the DMA source"));
+    TOSAIC_TRY(const auto target, range(context.regions, to.region, to.address + (gathers ? i : index) * to.stride0, bytes, true, "the DMA destination"));
+    std::memmove(target.data(), source.data(), static_cast<std::size_t>(bytes));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status run_dma(Context& context) {
@@ -47,8 +79,7 @@ Status run_dma(Context& context) {
   if (dimensions > 2) return error("ethosu.reserved", "DMA stride mode 3");
   if (!r.u85() && r.get<"DMA0_DST_REGION", "stride_mode">() != dimensions)
     return error("ethosu.undecidable", "a DMA whose source and destination have different dimensions");
-  if (r.get<"DMA0_SRC_REGION", "idx_mode">() || r.get<"DMA0_DST_REGION", "idx_mode">())
-    return error("ethosu.undecidable", "a DMA with an index list: not seen and checked");
+  if (r.get<"DMA0_SRC_REGION", "idx_mode">() || r.get<"DMA0_DST_REGION", "idx_mode">()) return run_indexed(context, from, to, bytes);
   std::int64_t runs0 = 1, runs1 = 1;
   if (dimensions >= 1) {
     runs0 = static_cast<std::int64_t>(r.get<"DMA0_SIZE0", "size">());

@@ -96,14 +96,17 @@ std::int64_t shift_amount(std::int64_t b, bool& defined) {
   return std::clamp<std::int64_t>(b, 0, 31);
 }
 
-// One row; false when a result is not defined (a shift by more than the word, a division by zero).
-bool compute(std::uint32_t mode, Rounding rounding, bool u85, const std::int64_t* a, const std::int64_t* b, std::int64_t count,
+// One row. A comparison gives all ones or zero. False when a result is not defined (a shift by more than the word, a division by zero).
+bool compute(std::uint32_t mode, Rounding rounding, int bits, const std::int64_t* a, const std::int64_t* b, std::int64_t count,
              std::int64_t* out) {
   bool defined = true;
   const auto each = [&](auto f) {
     for (std::int64_t i = 0; i < count; ++i) out[i] = f(a[i], b[i]);
   };
   using I = std::int64_t;
+  // Logical shifts work on words of the operand's width.
+  const std::uint64_t word = (std::uint64_t{1} << bits) - 1;
+  const auto truncate = [&](std::uint64_t x) { return static_cast<I>(x << (64 - bits)) >> (64 - bits); };
   switch (mode) {
     case mul: each([](I x, I y) { return x * y; }); break;
     case add: each([](I x, I y) { return x + y; }); break;
@@ -114,22 +117,22 @@ bool compute(std::uint32_t mode, Rounding rounding, bool u85, const std::int64_t
     case clz: each([](I x, I) { return I{std::countl_zero(static_cast<std::uint32_t>(x))}; }); break;
     case shl: each([&](I x, I y) {
       const I by = mutated("elementwise.shl") ? shift_amount(y, defined) ^ 1 : shift_amount(y, defined);
-      return I{static_cast<std::int32_t>(static_cast<std::uint32_t>(x) << by)};
+      return truncate(static_cast<std::uint64_t>(x) << by);
     }); break;
     case shr: each([&](I x, I y) {
       const I by = shift_amount(y, defined);
       const bool rounds = rounding == Rounding::natural && by > 0 && !mutated("elementwise.shr_rounding");
       return (x + (rounds ? I{1} << (by - 1) : 0)) >> by;
     }); break;
-    case lsr: each([&](I x, I y) { return I{static_cast<std::int32_t>(static_cast<std::uint32_t>(x) >> shift_amount(y, defined))}; }); break;
+    case lsr: each([&](I x, I y) { return truncate((static_cast<std::uint64_t>(x) & word) >> shift_amount(y, defined)); }); break;
     case div: each([&](I x, I y) {
       if (y == 0 || (x == INT32_MIN && y == -1)) defined = false, y = 1;
       return x / y;
     }); break;
-    case eq: each([](I x, I y) { return I{x == y}; }); break;
-    case ne: each([](I x, I y) { return I{x != y}; }); break;
-    case ge: each([](I x, I y) { return mutated("elementwise.ge") ? I{x > y} : I{x >= y}; }); break;
-    case gt: each([](I x, I y) { return I{x > y}; }); break;
+    case eq: each([](I x, I y) { return -I{x == y}; }); break;
+    case ne: each([](I x, I y) { return -I{x != y}; }); break;
+    case ge: each([](I x, I y) { return mutated("elementwise.ge") ? -I{x > y} : -I{x >= y}; }); break;
+    case gt: each([](I x, I y) { return -I{x > y}; }); break;
     case bit_and: each([](I x, I y) { return x & y; }); break;
     case bit_or: each([](I x, I y) { return x | y; }); break;
     case bit_xor: each([](I x, I y) { return x ^ y; }); break;
@@ -137,7 +140,6 @@ bool compute(std::uint32_t mode, Rounding rounding, bool u85, const std::int64_t
     case bit_and_not: each([](I x, I y) { return x & ~y; }); break;
     default: defined = false;
   }
-  (void)u85;
   return defined;
 }
 
@@ -230,7 +232,7 @@ Result<OutputStage> run_elementwise(Context& context, std::uint32_t mode) {
     if (mode == lrelu) {
       for (std::int64_t& v : left)
         if (v < 0) v = rescale(v, alpha, rounding);
-    } else if (!compute(mode, rounding, r.u85(), reversed ? right.data() : left.data(), reversed ? left.data() : right.data(), count,
+    } else if (!compute(mode, rounding, 8 * ifm.layout.type.bytes, reversed ? right.data() : left.data(), reversed ? left.data() : right.data(), count,
                         left.data())) {
       defined = false;
     }

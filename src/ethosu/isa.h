@@ -32,7 +32,8 @@ struct Row {
 };
 
 constexpr bool has(const Row& row, bool u85) { return row.has == Has::both || (row.has == Has::u85) == u85; }
-constexpr bool is_operation(const Row& row) { return row.name.substr(0, 3) == "OP_"; }
+// One-word commands with bit 8 of the opcode clear, two-word commands with it set; all others write registers.
+constexpr bool is_operation(const Row& row) { return ((row.opcode & 0x100) != 0) == (row.width == Width::two_words); }
 
 std::span<const Row> rows();
 // The row of a command, or null. `u85` selects between the two tables.

@@ -146,6 +146,8 @@ inline constexpr Row rows[] = {
     {two_words, 0x093, "WEIGHT2_LENGTH", u85, {{{"length", 0, 32}}}},
     {two_words, 0x094, "WEIGHT3_BASE", u85, {{{"addr", 0, 40}}}},
     {two_words, 0x095, "WEIGHT3_LENGTH", u85, {{{"length", 0, 32}}}},
+    {two_words, 0x096, "RESIZE_X", u85, {{{"one_step_int", 32, 4}, {"blk_step_int", 36, 11}, {"one_step_mod", 0, 11}, {"blk_step_mod", 16, 11}}}},
+    {two_words, 0x097, "RESIZE_Y", u85, {{{"one_step_int", 32, 4}, {"blk_step_int", 36, 11}, {"one_step_mod", 0, 11}, {"blk_step_mod", 16, 11}}}},
     {two_words, 0x100, "OP_BRANCH", u85, {{{"branch_cond", 32, 1}, {"branch_target", 0, 32}}}},
 };
 // clang-format on

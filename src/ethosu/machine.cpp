@@ -129,7 +129,7 @@ Status Machine::execute(Context& context, const Command& command, const Trace& t
     case op_depthwise: return finish(run_convolution(context, true, false));
     case op_pool: return finish(run_pool(context, parameter & 7));
     case op_elementwise: return finish(run_elementwise(context, parameter & 63));
-    case op_resize: return error("ethosu.undecidable", "RESIZE: its internal precision has not been seen and checked");
+    case op_resize: return finish(run_resize(context, parameter & 3));
     case op_dma_start: {
       TOSAIC_CHECK(run_dma(context));
       if (!trace || context.registers.missing()) return {};

@@ -21,8 +21,10 @@ using Regions = std::array<Region, max_regions>;
 struct ElementType {
   std::uint8_t bytes = 1;  // 1, 2, 4 or 8
   bool is_signed = true;
-  std::int64_t lowest() const { return is_signed ? -(std::int64_t{1} << (8 * bytes - 1)) : 0; }
-  std::int64_t highest() const { return (std::int64_t{1} << (8 * bytes - (is_signed ? 1 : 0))) - 1; }
+  // 48-bit sums are stored in 64 bits.
+  int value_bits() const { return bytes == 8 ? 48 : 8 * bytes; }
+  std::int64_t lowest() const { return is_signed ? -(std::int64_t{1} << (value_bits() - 1)) : 0; }
+  std::int64_t highest() const { return (std::int64_t{1} << (value_bits() - (is_signed ? 1 : 0))) - 1; }
 };
 
 struct Shape3 {

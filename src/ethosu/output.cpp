@@ -142,7 +142,6 @@ Result<OutputStage> OutputStage::create(Context& context, Scaling scaling) {
   TOSAIC_TRY(stage.ofm_, ofm_operand(r));
   Output& ofm = stage.ofm_;
   stage.scaling_ = scaling;
-  if (ofm.layout.type.bytes == 8) return error("ethosu.undecidable", "an OFM of 64-bit elements");
   const bool reshaped = ofm.transpose != Transpose::hwc || ofm.reverse != Reverse::none;
   Shape3 stored = ofm.shape;
   const auto [h, w, c] = ofm.shape;
@@ -182,8 +181,11 @@ Result<OutputStage> OutputStage::create(Context& context, Scaling scaling) {
       if (function == 1) range_type = {1, false};
       else if (function >= 4 && function <= 7) range_type = {1, true};
       else if (function == 8 || function == 9) range_type = {2, true};
-      // "No clip" still stores into the type's range: what does not fit is unknown, and is caught below.
-      if (r.get<"ACTIVATION", "activation_clip_range">() == 1 && stage.table_kind_ == Table::none) stage.clips_ = false;
+      // "No clip": what does not fit the type is unknown, and is caught below; a table's index is in range anyway.
+      if (r.get<"ACTIVATION", "activation_clip_range">() == 1) {
+        stage.clips_ = stage.table_kind_ != Table::none;
+        stage.clip_low_ = INT64_MIN, stage.clip_high_ = INT64_MAX;
+      }
     }
     stage.clip_low_ = std::max(stage.clip_low_, range_type.lowest());
     stage.clip_high_ = std::min(stage.clip_high_, range_type.highest());

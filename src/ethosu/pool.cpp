@@ -37,7 +37,9 @@ void Pool::run_row(std::int64_t y) {
   const Padding& pad = in.padding();
   const std::int64_t depth = window.c;
   thread_local std::vector<std::int64_t> sums, row;
-  const bool largest = mode == Mode::max, smallest = mode == Mode::min, argmax = mode >= Mode::argmax_x;
+  const bool largest = mode == Mode::max, smallest = mode == Mode::min, argmax = mode == Mode::argmax_x;
+  thread_local std::vector<std::int64_t> places;
+  if (argmax) places.assign(static_cast<std::size_t>(shape.w * depth), 0);
   sums.assign(static_cast<std::size_t>(shape.w * depth), largest || argmax ? INT64_MIN : smallest ? INT64_MAX : 0);
   row.resize(static_cast<std::size_t>(window.w * depth));
   std::int64_t rows = 0;
@@ -58,6 +60,11 @@ void Pool::run_row(std::int64_t y) {
         const std::int64_t* from = row.data() + ix * depth;
         if (largest)
           for (std::int64_t c = 0; c < depth; ++c) to[c] = std::max(to[c], from[c]);
+        else if (argmax)  // the first of equals, as in TOSA
+          for (std::int64_t c = 0; c < depth; ++c) {
+            const bool better = mutated("pool.argmax_ties") ? from[c] >= to[c] : from[c] > to[c];
+            if (better) to[c] = from[c], places[static_cast<std::size_t>(x * depth + c)] = kx;
+          }
         else if (smallest)
           for (std::int64_t c = 0; c < depth; ++c) to[c] = std::min(to[c], from[c]);
         else
@@ -65,6 +72,7 @@ void Pool::run_row(std::int64_t y) {
       }
     }
   }
+  if (argmax) sums = places;
   if (initial)
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += (*initial)[static_cast<std::size_t>(y * shape.w * depth) + i];
   if (divides_by_count)
@@ -114,12 +122,11 @@ Result<OutputStage> run_pool(Context& context, std::uint32_t mode) {
   const std::uint64_t acc_input = r.u85() ? r.get<"ACC_FORMAT", "acc_input">() : 0;
   if (r.u85() && r.get<"ACC_FORMAT", "acc_output">() == 1)
     return error("ethosu.undecidable", "accumulators that stay inside the NPU between operations (not seen and checked)");
-  if (mode >= Mode::argmax_x) return error("ethosu.undecidable", "ARGMAX pooling: its result and its ties have not been seen and checked");
+  if (mode == Mode::argmax_y) return error("ethosu.undecidable", "ARGMAX along y: not seen and checked");
   if (mode == Mode::none && acc_input != 2) return error("ethosu.undecidable", "pooling mode NONE without accumulators from IFM2");
   if (acc_input == 1 || (acc_input == 2 && mode != Mode::none))
     return error("ethosu.undecidable", fmt::format("accumulator input {} in pooling mode {}", acc_input, mode));
-  if (per_channel) return error("ethosu.undecidable", "pooling with a scale per channel");
-  TOSAIC_TRY(OutputStage out, OutputStage::create(context, Scaling::global));
+  TOSAIC_TRY(OutputStage out, OutputStage::create(context, per_channel ? Scaling::per_channel : Scaling::global));
   const Shape3& shape = out.shape();
   if (mode == Mode::none) {
     TOSAIC_TRY(std::vector<std::int64_t> sums, sums_in_ifm2(context, shape));
@@ -130,6 +137,7 @@ Result<OutputStage> run_pool(Context& context, std::uint32_t mode) {
   }
   if (mode == Mode::reduce_sum && (shape.c != 1 || kernel.h * kernel.w != 1))
     return error("ethosu.undecidable", fmt::format("REDUCE_SUM with a kernel of {}x{} and an OFM depth of {}", kernel.h, kernel.w, shape.c));
+  if (mode == Mode::argmax_x && kernel.h != 1) return error("ethosu.undecidable", "ARGMAX along x over several rows");
   const std::int64_t depth = mode == Mode::reduce_sum ? ifm_depth(r) : shape.c;
   TOSAIC_TRY(const WindowInput in, WindowInput::create(context, out, kernel, depth));
   TOSAIC_CHECK(context.spend((static_cast<double>(shape.w) * static_cast<double>(kernel.w) + static_cast<double>(in.window().w)) *
@@ -139,6 +147,8 @@ Result<OutputStage> run_pool(Context& context, std::uint32_t mode) {
   if (mode == Mode::average) {
     // U55 and U65 multiply by OFM_SCALE, which holds 1/n, unless there is padding; U85 always counts.
     const bool small = kernel.h <= 8 && kernel.w <= 8;
+    if (per_channel && (kernel.h * kernel.w != 1 || in.padding().any()))
+      return error("ethosu.undecidable", "an average over several elements with a scale per channel");
     pool.divides_by_count = r.u85() ? small : in.padding().any();
     if (!r.u85() && pool.divides_by_count && !out.global_scale().unit())
       return error("ethosu.undecidable", "an average with padding and a scale besides: how they combine is not known");

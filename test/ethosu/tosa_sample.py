@@ -13,7 +13,7 @@ import io
 import json
 import pathlib
 import random
-import shutil
+import re
 import sys
 
 import numpy as np
@@ -24,13 +24,12 @@ import sample  # noqa: E402
 import simulator  # noqa: E402
 import toolchain  # noqa: E402
 
-INTEGERS = {"DType.INT4", "DType.INT8", "DType.INT16", "DType.INT32", "DType.INT48", "DType.BOOL", "DType.UINT8", "DType.UINT16"}
-SHAPES = ["1,9,11,17", "1,5,7,40", "1,12,6,33", "7,19", "1,8,1,48"]
+FLOATS = re.compile(r"_(bf16|f16|f32|f8e\w+)")
 
 
 def generate(folder, count, seed=1, only=None):
-    """Folders of tests, with reference outputs. Twice: the generator's small shapes, and deeper ones."""
-    folder = pathlib.Path(folder)
+    """Folders of tests, with reference outputs."""
+    folder = pathlib.Path(folder) / f"seed{seed}_{count}"
     stamp = folder / f"manifest_{count}_{seed}.json"
     if stamp.exists():
         return [folder / t for t in json.loads(stamp.read_text()) if not only or t.split("/")[0].startswith(tuple(only))]
@@ -38,7 +37,7 @@ def generate(folder, count, seed=1, only=None):
     written = []
     for operator, tests in sample.list_tests(made, "positive").items():
         rng = random.Random(f"{seed}/{operator}")
-        integer = [t for t in tests if "fp" not in str(t) and "bf16" not in str(t)]
+        integer = [t for t in tests if not FLOATS.search(str(t))]
         for test in sample.choose(integer, count, sample.dtype_of, rng, True):
             with contextlib.redirect_stdout(io.StringIO()):
                 if made.serializeTest(test.testOpName, str(test), test.dtype, test.error, test.shapeList, test.argsDict):
