@@ -64,6 +64,8 @@ struct Context {
   cpu::ThreadPool& pool;
   bool slow = false;  // the plain loops everywhere: the fast kernels' oracle
   double work_left = 0;
+  // U85: what a conditional branch asks, known after an operation with one result.
+  enum class Flag : std::uint8_t { unknown, off, on } result_flag = Flag::unknown;
 
   // Takes `work` (about one multiplication or element each) from what this run may do. Error: ethosu.too-much-work.
   Status spend(double work);

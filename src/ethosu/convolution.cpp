@@ -166,12 +166,15 @@ Status Convolution::run_fast() {
   return {};
 }
 
-// U85: weights that an earlier operation computed, in IFM2: [1][outputs][inputs] bytes.
+// U85: weights that an earlier operation computed, in IFM2: [1][outputs][inputs].
 Result<std::shared_ptr<const DecodedWeights>> weights_in_ifm2(Context& context, std::int64_t outputs, std::int64_t inputs, const Kernel& kernel) {
   TOSAIC_TRY(const Operand operand, ifm2_operand(context.registers));
   if (kernel.h * kernel.w != 1) return error("ethosu.undecidable", "weights from IFM2 with a kernel larger than 1x1");
-  if (operand.broadcast.scalar || operand.layout.type.bytes != 1)
-    return error("ethosu.undecidable", "weights from IFM2 that are not 8-bit elements in memory");
+  if (operand.broadcast.scalar || operand.layout.type.bytes > 2)
+    return error("ethosu.undecidable", "weights from IFM2 that are not 8-bit or 16-bit elements in memory");
+  const bool fits = operand.layout.type.bytes == 1 ? std::abs(operand.zero_point) <= 255
+                                                   : operand.layout.type.is_signed && operand.zero_point == 0;
+  if (!fits) return error("ethosu.undecidable", fmt::format("weights from IFM2 with zero point {}", operand.zero_point));
   TOSAIC_TRY(const FeatureMap map, place_operand(context, operand, {1, outputs, inputs}, false, "IFM2"));
   if (outputs * inputs > most_elements) return error("ethosu.too-large", "the weights in IFM2");
   auto weights = std::make_shared<DecodedWeights>();
@@ -194,7 +197,8 @@ Result<std::vector<std::int64_t>> initial_sums(Context& context, const Shape3& s
     context.accumulators_kept = false;
     return std::move(context.accumulators);
   }
-  return error("ethosu.undecidable", "accumulators from IFM2 in this operation");
+  if (from == 2) return sums_in_ifm2(context, shape);
+  return error("ethosu.reserved", "accumulator input 3");
 }
 
 }  // namespace
@@ -227,7 +231,8 @@ Result<OutputStage> run_convolution(Context& context, bool depthwise, bool weigh
   Convolution conv{context, out, in, kernel, *weights, depthwise, initial.empty() ? nullptr : initial.data()};
   const std::int64_t largest_input = in.operand().layout.type.bytes == 1 ? 510 : 32768;
   const bool taps_fit = !depthwise || static_cast<double>(weights->largest_sum) * static_cast<double>(largest_input) < INT32_MAX;
-  const bool plainly = context.slow || !in.fits_int16() || !taps_fit;
+  // Weights of 16 bits (from IFM2) would overflow a pair of products.
+  const bool plainly = context.slow || !in.fits_int16() || !taps_fit || weights->largest > 510;
   TOSAIC_CHECK(plainly ? conv.run_plainly() : conv.run_fast());
   TOSAIC_CHECK(out.close(context));
   return out;

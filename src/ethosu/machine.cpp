@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ethosu/machine.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "ethosu/operations.h"
@@ -12,6 +13,7 @@ constexpr std::uint16_t op_stop = 0, op_irq = 1, op_conv = 2, op_depthwise = 3, 
                         op_dma_start = 0x10, op_dma_wait = 0x11, op_kernel_wait = 0x12, op_pmu_mask = 0x13, op_branch = 0x100;
 constexpr std::size_t lut_bytes_u85 = 2048;
 constexpr double work_per_command = 20;
+constexpr double work_per_branch = 1e8;  // no loop of an honest stream turns a hundred thousand times
 
 // The error with the place in the stream and the operation before it.
 Diagnostic in_command(Diagnostic why, const Command& command) {
@@ -33,6 +35,14 @@ std::uint64_t checksum(const FeatureMap& map) {
     sum = hash_of(bytes.data(), bytes.size(), sum);
   }
   return sum;
+}
+
+void note_result(Context& context, const OutputStage& out) {
+  context.result_flag = Context::Flag::unknown;
+  if (!out.stores() || out.shape().elements() != 1) return;
+  std::int64_t value = 0;
+  out.map().read_row(0, 0, 1, 0, 1, &value);
+  context.result_flag = (value != 0) != mutated("branch.condition") ? Context::Flag::on : Context::Flag::off;
 }
 
 }  // namespace
@@ -98,8 +108,15 @@ Status Machine::run(const Regions& given, const Trace& trace) {
   }
   context.internal.assign(config().u85() ? lut_bytes_u85 : std::max<std::size_t>(2048, static_cast<std::size_t>(config().shram_kb) * 1024),
                           std::byte{0});
-  for (const Command& command : commands_) {
+  for (std::size_t next = 0; next < commands_.size();) {
+    const Command& command = commands_[next++];
     if (auto status = context.spend(work_per_command); !status.ok()) return in_command(status.error(), command);
+    if (command.row->opcode == op_branch && command.row->width == Width::two_words) {
+      auto target = branch(context, command, next);
+      if (!target.ok()) return in_command(target.error(), command);
+      next = *target;
+      continue;
+    }
     if (!is_operation(*command.row)) {
       context.registers.write(*command.row, command.value);
       continue;
@@ -114,12 +131,31 @@ Status Machine::run(const Regions& given, const Trace& trace) {
   return error("ethosu.no-stop", "the command stream ends without OP_STOP");
 }
 
+// The index of the command after a branch.
+Result<std::size_t> Machine::branch(Context& context, const Command& command, std::size_t next) const {
+  const bool conditional = command.value >> 32 & 1;
+  if (conditional) {
+    if (context.result_flag == Context::Flag::unknown)
+      return error("ethosu.undecidable", "it asks for the result of an operation with more than one result");
+    if (context.result_flag == Context::Flag::off) return next;
+  }
+  TOSAIC_CHECK(context.spend(work_per_branch));
+  const std::size_t byte = stream_.first_byte + (command.value & 0xffffffff);
+  const auto found = std::lower_bound(commands_.begin(), commands_.end(), byte, [](const Command& c, std::size_t b) { return c.byte < b; });
+  if (found == commands_.end() || found->byte != byte)
+    return error("ethosu.branch", fmt::format("no command starts at its target, byte {:#x} of the commands", command.value & 0xffffffff));
+  return static_cast<std::size_t>(found - commands_.begin());
+}
+
 Status Machine::execute(Context& context, const Command& command, const Trace& trace) {
   const auto parameter = static_cast<std::uint32_t>(command.value & 0xffff);
   const auto finish = [&](Result<OutputStage> done) -> Status {
     if (!done.ok()) return done.error();
-    if (!trace || context.registers.missing()) return {};
+    if (context.registers.missing()) return {};
+    note_result(context, *done);
+    if (!trace) return {};
     const OperationLine line = describe_operation(config(), context.registers, command);
+    context.registers.forget_missing();  // the line may name registers that the operation does not need
     const std::string sum = done->stores() ? fmt::format("{:016x}", checksum(done->map())) : "-";
     trace(fmt::format("{:#08x} {:<16} {} sum {}", line.byte, line.name, line.text, sum));
     return {};
@@ -138,7 +174,6 @@ Status Machine::execute(Context& context, const Command& command, const Trace& t
       return {};
     }
     case op_irq: case op_dma_wait: case op_kernel_wait: case op_pmu_mask: return {};  // in order anyway
-    case op_branch: return error("ethosu.undecidable", "BRANCH: its target and its condition have not been seen and checked");
     default: return error("ethosu.command", "an operation that is not known");
   }
 }

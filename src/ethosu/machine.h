@@ -57,6 +57,7 @@ class Machine {
 
  private:
   Machine(Stream stream, Bytes constants, const Options& options);
+  Result<std::size_t> branch(Context& context, const Command& command, std::size_t next) const;
   Status execute(Context& context, const Command& command, const Trace& trace);
   Status measure();
 

@@ -14,6 +14,9 @@ Result<OutputStage> run_elementwise(Context& context, std::uint32_t mode);
 Result<OutputStage> run_resize(Context& context, std::uint32_t mode);
 Status run_dma(Context& context);
 
+// U85: the accumulators that an operation starts from when they come through IFM2, in the OFM's shape.
+Result<std::vector<std::int64_t>> sums_in_ifm2(Context& context, const Shape3& shape);
+
 // The inputs of CONV, DEPTHWISE, POOL: row by row over the window's extent, zero point off, padding and upscaling
 // resolved. Input and OFM may overlap: the input is then copied first.
 class WindowInput {

@@ -72,7 +72,8 @@ void Pool::run_row(std::int64_t y) {
       }
     }
   }
-  if (argmax) sums = places;
+  if (argmax)  // the place in the upper half, which the output scale keeps
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = places[i] << 16;
   if (initial)
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += (*initial)[static_cast<std::size_t>(y * shape.w * depth) + i];
   if (divides_by_count)
@@ -100,19 +101,18 @@ void Pool::run_row(std::int64_t y) {
   out.finish_row(y, 0, shape.c, sums.data(), shape.c);
 }
 
-// The accumulators that POOL NONE starts from (U85): IFM2, 32 bits.
+}  // namespace
+
 Result<std::vector<std::int64_t>> sums_in_ifm2(Context& context, const Shape3& shape) {
   TOSAIC_TRY(const Operand operand, ifm2_operand(context.registers));
-  if (operand.broadcast.scalar || operand.layout.type.bytes != 4)
-    return error("ethosu.undecidable", "accumulators from an IFM2 that is not a map of 32-bit elements");
+  if (operand.broadcast.scalar || operand.layout.type.bytes < 4)
+    return error("ethosu.undecidable", "accumulators from an IFM2 that is not a map of 32-bit or 48-bit elements");
   TOSAIC_TRY(const FeatureMap map, place_operand(context, operand, shape, false, "IFM2"));
   if (shape.elements() > most_elements) return error("ethosu.too-large", "the accumulators in IFM2");
   std::vector<std::int64_t> sums(static_cast<std::size_t>(shape.elements()));
   for (std::int64_t y = 0; y < shape.h; ++y) map.read_row(y, 0, shape.w, 0, shape.c, sums.data() + y * shape.w * shape.c);
   return sums;
 }
-
-}  // namespace
 
 Result<OutputStage> run_pool(Context& context, std::uint32_t mode) {
   const Registers& r = context.registers;

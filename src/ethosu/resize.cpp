@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RESIZE (U85). A position is out * d + offset in units of 1/n of an input element; the result has 16 fraction bits,
-// which the output scale takes off again. Only where that is exact can it be computed without knowing the hardware's
-// internal precision: nearest always, bilinear for n that are powers of two.
+// RESIZE (U85). A position is out * d + offset in units of 1/n of an input element. Bilinear sums are not divided by
+// n * n, and both modes' results carry 16 more bits, which the output scale takes off again.
 #include <algorithm>
-#include <bit>
 #include <fmt/format.h>
 
 #include "ethosu/operations.h"
@@ -47,9 +45,6 @@ Result<OutputStage> run_resize(Context& context, std::uint32_t mode) {
   x.offset = sign_extend12(r.get<"RESIZE_X_OFFSET", "resize_x_offset">());
   y.size = static_cast<std::int64_t>(r.get<"KERNEL_HEIGHT_M1", "height_m1">()) + 1;
   x.size = static_cast<std::int64_t>(r.get<"KERNEL_WIDTH_M1", "width_m1">()) + 1;
-  if (mode == bilinear && (!std::has_single_bit(static_cast<std::uint64_t>(y.n)) || !std::has_single_bit(static_cast<std::uint64_t>(x.n)) ||
-                           y.n * x.n > (std::int64_t{1} << fraction_bits)))
-    return error("ethosu.undecidable", fmt::format("bilinear RESIZE by {} and {}: exact only for powers of two", y.n, x.n));
   TOSAIC_TRY(FeatureMap map, place_operand(context, ifm, {y.size, x.size, shape.c}, false, "IFM"));
   std::vector<std::byte> copy;
   if (out.stores() && map.overlaps(out.map())) map = map.snapshot(copy);
@@ -76,7 +71,7 @@ Result<OutputStage> run_resize(Context& context, std::uint32_t mode) {
         } else {
           const std::int64_t top = at(above, px.first) * (x.n - px.fraction) + at(above, px.second) * px.fraction;
           const std::int64_t bottom = at(below, px.first) * (x.n - px.fraction) + at(below, px.second) * px.fraction;
-          value = (top * (y.n - py.fraction) + bottom * py.fraction) * ((std::int64_t{1} << fraction_bits) / (x.n * y.n));
+          value = (top * (y.n - py.fraction) + bottom * py.fraction) << fraction_bits;
         }
         row[static_cast<std::size_t>(ox * shape.c + c)] = value;
       }
