@@ -92,7 +92,8 @@ Result<std::shared_ptr<const DecodedWeights>> load_weights(Context& context, boo
   if (order.u85) {
     order.fast_format = r.get<"WEIGHT_FORMAT", "weight_format">() != 0;
     order.sparse = r.get<"WEIGHT_FORMAT", "weight_sparsity">() != 0;
-    if (order.sparse) return error("ethosu.undecidable", "2:4 sparse weights: their order has not been seen and checked");
+    if (order.sparse && (order.fast_format || depthwise || ifm_bits > 16))
+      return error("ethosu.undecidable", "2:4 sparse weights in the fast format or depthwise: not seen and checked");
     if (order.fast_format && depthwise) return error("ethosu.undecidable", "depthwise weights in the fast format");
   }
   TOSAIC_TRY(order.ofm_micro_depth, micro_depth(context));
@@ -102,7 +103,7 @@ Result<std::shared_ptr<const DecodedWeights>> load_weights(Context& context, boo
   TOSAIC_TRY(const std::vector<CodedStream> coded, coded_streams(context, order.fast_format ? 1 : order.streams));
   WeightCache::Key key{depthwise, outputs, inputs, kernel.h, kernel.w, order.part_kernel, ifm_bits, order.ofm_block_depth,
                        order.ofm_micro_depth, order.dilation_x, order.dilation_y, order.stride_x, order.stride_y,
-                       order.fast_format, region};
+                       order.fast_format, order.sparse, region};
   std::size_t coded_bytes = 0;
   for (const CodedStream& stream : coded) {
     key.insert(key.end(), {stream.base, stream.length});
