@@ -259,7 +259,7 @@ def networks():
         add(f"matmul_large_{t}", matmul_case, dtype, 17, 70, 33)
         add(f"clamp_{t}", clamp_case, dtype)
         add(f"table_{t}", table_case, dtype)
-        for kernel, stride, pad in [((2, 2), (2, 2), (0, 0, 0, 0)), ((3, 3), (1, 1), (1, 1, 1, 1)), ((3, 3), (2, 2), (1, 0, 1, 0)), ((7, 5), (1, 1), (0, 0, 0, 0)),
+        for kernel, stride, pad in [((2, 2), (2, 2), (0, 0, 0, 0)), ((3, 3), (1, 1), (1, 1, 1, 1)), ((3, 3), (2, 2), (1, 1, 1, 1)), ((7, 5), (1, 1), (0, 0, 0, 0)),
                                     ((8, 8), (1, 1), (0, 0, 0, 0)), ((10, 11), (1, 1), (0, 0, 0, 0))]:
             add(f"average_{t}_{kernel[0]}x{kernel[1]}_s{stride[0]}_p{pad[0]}", lambda n, dtype=dtype, kernel=kernel, stride=stride, pad=pad:
                 (lambda x: n.finish(n.average(x, kernel, stride, pad, 6 if dtype == I8 else 0)))(n.input((1, 11 + (kernel[0] == 2) + (kernel[0] == 8), 11 + (kernel[0] == 2), 20), dtype)))
