@@ -29,9 +29,9 @@ struct Compiled {
   Target target;
   Graph quantised;  // the ATen graph that was partitioned
   Partition partition;
-  std::vector<Graph> lowered;   // one TOSA graph per region
+  std::vector<Graph> lowered;    // one TOSA graph per region
   std::vector<Emitted> emitted;  // one artifact per region
-  Bytes program;                // .pte
+  Bytes program;                 // .pte
   std::size_t samples = 0;
   std::string printed;
   std::vector<std::pair<std::string, double>> stage_seconds;

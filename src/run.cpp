@@ -67,11 +67,12 @@ Result<Runnable> load_pt2(const Bytes& file, const RunRequest& request, const Si
 // What runs on a simulated device is said to be that.
 Status check_device(const pte::Program& program, const RunRequest& request, const Sink& sink) {
   bool simulated = false;
-  for (const pte::ExecutionPlan& plan : program.plans)
-    for (const pte::DelegateCall& d : plan.delegates) simulated |= d.id == "EthosUBackend";
+  for (const pte::Plan& plan : program.plans)
+    for (const pte::Delegate& d : plan.delegates) simulated |= d.id == "EthosUBackend";
   if (simulated && sink) {
-    Diagnostic note = warning("run.simulated", "the Ethos-U delegate runs on a functional simulator, checked against "
-                                               "TOSA and not against silicon; its time says nothing of the device's");
+    Diagnostic note = warning("run.simulated",
+                              "the Ethos-U delegate runs on a functional simulator, checked against "
+                              "TOSA and not against silicon; its time says nothing of the device's");
     note.severity = Severity::note;
     sink(note);
   }

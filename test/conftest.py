@@ -10,6 +10,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 def pytest_addoption(parser):
     parser.addoption("--tosaic", default=str(ROOT / "build/release/bin/tosaic"), help="the tool under test")
     parser.addoption("--all-models", action="store_true", help="every model, not only the quick ones")
+    parser.addoption("--ethosu-library", default="", help="the Ethos-U simulator, if not beside the tool")
+    parser.addoption("--ethosu-cache", default="", help="a folder that keeps what Vela compiled")
     parser.addoption("--bless", action="store_true", help="rewrite the expected outputs of test/cli")
 
 

@@ -166,7 +166,7 @@ class Builder {
   friend class Val;
   Val clamp_codes(Val x, IntegerRange codes);
   Val clamp_node(Val x, IntegerRange codes);  // CLAMP, whatever the bounds
-  Val zero_point(Val x);  // a [1] constant of x's dtype with its zero point
+  Val zero_point(Val x);                      // a [1] constant of x's dtype with its zero point
   Val convolution(std::string_view op, Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> pad,
                   std::vector<std::int64_t> stride, std::vector<std::int64_t> dilation,
                   const std::vector<std::int64_t>& kernel, std::int64_t channels);

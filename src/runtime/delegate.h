@@ -16,8 +16,8 @@ namespace tosaic::runtime {
 
 struct DelegateContext {
   int threads = 0;
-  bool interpret = false;  // the reference interpreter instead of the fast executor
-  std::string name;        // for messages
+  bool interpret = false;                         // the reference interpreter instead of the fast executor
+  std::string name;                               // for messages
   std::function<void(const std::string&)> trace;  // one line per operation, where the delegate has operations
 };
 

@@ -25,9 +25,9 @@ class EthosUDelegate : public Delegate {
     trace_ = context.trace;
     for (const vela::Blob* blob : {&places_.commands, &places_.weights})
       if (blob->external())
-        return error("vela.external", fmt::format("the NPU's {} lie outside the program, under the key {}",
-                                                  blob == &places_.commands ? "commands" : "weights",
-                                                  blob->external_key))
+        return error("vela.external",
+                     fmt::format("the NPU's {} lie outside the program, under the key {}",
+                                 blob == &places_.commands ? "commands" : "weights", blob->external_key))
             .hint("export the program with everything inside the .pte");
     TOSAIC_CHECK(check(arguments));
     tosaic_ethosu_options options{};

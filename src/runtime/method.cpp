@@ -234,9 +234,9 @@ Result<DelegateStep> Method::Impl::prepare_delegate(const pte::DelegateCall& cal
           .hint("run the program where that delegate is linked in, or compile the model for another target");
     }
     auto delegate = factory->second();
-    TOSAIC_CHECK(delegate->init(
-        from.payload, from.specs, types,
-        {options.threads, options.interpret, fmt::format("{} (delegate {})", options.file, call.delegate)}));
+    TOSAIC_CHECK(delegate->init(from.payload, from.specs, types,
+                                {options.threads, options.interpret,
+                                 fmt::format("{} (delegate {})", options.file, call.delegate), options.trace}));
     delegates[at(call.delegate)] = std::move(delegate);
     made[at(call.delegate)] = 1;
   }

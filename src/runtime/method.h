@@ -13,9 +13,9 @@
 namespace tosaic::runtime {
 
 struct Options {
-  int threads = 0;         // 0: all cores
-  bool interpret = false;  // the reference interpreter instead of the fast executor
-  std::string file;        // for messages
+  int threads = 0;                                // 0: all cores
+  bool interpret = false;                         // the reference interpreter instead of the fast executor
+  std::string file;                               // for messages
   std::function<void(const std::string&)> trace;  // given to the delegates
   Delegates delegates = default_delegates();
 };

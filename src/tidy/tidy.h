@@ -12,11 +12,11 @@ struct TidyOptions {
 void tidy(Graph& graph, const TidyOptions& options = {});
 
 // The rewrites. Each returns whether it changed something.
-bool drop_identity(Graph& graph);        // tosa.identity; no-op slices, tiles, pads, concats of one
-bool sink_transposes(Graph& graph);      // towards the outputs, where most cancel; constants are transposed now
-bool merge_reshapes(Graph& graph);       // reshape of reshape; transposes that only move dims of size 1
-bool merge_rescales(Graph& graph);       // an exact widening before a rescale
-bool merge_slices(Graph& graph);         // slice of slice
+bool drop_identity(Graph& graph);    // tosa.identity; no-op slices, tiles, pads, concats of one
+bool sink_transposes(Graph& graph);  // towards the outputs, where most cancel; constants are transposed now
+bool merge_reshapes(Graph& graph);   // reshape of reshape; transposes that only move dims of size 1
+bool merge_rescales(Graph& graph);   // an exact widening before a rescale
+bool merge_slices(Graph& graph);     // slice of slice
 // clamp of clamp; a clamp that saturation already did
 bool merge_clamps(Graph& graph, bool keep_activations = false);
 bool share_equal(Graph& graph);          // equal constants, then equal nodes on equal operands

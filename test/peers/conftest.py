@@ -2,6 +2,7 @@
 """The models under test, built on demand into build/models, and their programs, compiled once per session."""
 import dataclasses
 import functools
+import os
 import pathlib
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODELS = ROOT / "build/models"
+os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"  # where pip installed vela
 QUICK = ["digits", "auto_encoder", "keyword_spotting", "tiny_vit"]
 ALL = [*QUICK, "unet", "mobilenet_v2", "mobilenet_v3_small", "resnet18"]
 

@@ -9,7 +9,8 @@
 
 namespace tosaic::npy {
 
-// `name` is for messages. A NumPy byte string ("S") is a one-dimensional uint8 tensor. bfloat16 and fp8 arrays, as ml_dtypes writes them, are recognised.
+// `name` is for messages. A NumPy byte string ("S") is a one-dimensional uint8 tensor. bfloat16 and fp8 arrays, as
+// ml_dtypes writes them, are recognised.
 Result<Tensor> read(const Bytes& file, const std::string& name);
 Result<std::vector<std::pair<std::string, Tensor>>> read_npz(const Bytes& file, const std::string& name);
 Bytes write(const Tensor& tensor);  // i4 as int8, i48 as int64

@@ -20,7 +20,8 @@ class Reader {
     TOSAIC_TRY(output.commands.data, bytes("cmd_data"));
     TOSAIC_TRY(output.weights.data, bytes("weight_data"));
     TOSAIC_TRY(auto scratch, integers("scratch_shape"));
-    if (scratch.size() != 1 || scratch[0] < 0 || scratch[0] > std::numeric_limits<std::uint32_t>::max()) return wrong("scratch_shape", "is not one size");
+    if (scratch.size() != 1 || scratch[0] < 0 || scratch[0] > std::numeric_limits<std::uint32_t>::max())
+      return wrong("scratch_shape", "is not one size");
     output.scratch_bytes = static_cast<std::uint32_t>(scratch[0]);
     TOSAIC_TRY(output.inputs, places("input"));
     TOSAIC_TRY(output.outputs, places("output"));

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ethosu/output.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace tosaic::ethosu {
+namespace {
+
+constexpr std::int64_t scale_entry_bytes = 10;
+
+std::uint64_t little_endian(const std::byte* from, int bytes) {
+  std::uint64_t value = 0;
+  for (int i = 0; i < bytes; ++i) value |= std::to_integer<std::uint64_t>(from[i]) << (8 * i);
+  return value;
+}
+std::int64_t sign_extend(std::uint64_t value, int bits) {
+  return static_cast<std::int64_t>(value << (64 - bits)) >> (64 - bits);
+}
+
+// Bytes of the internal memory, or an error.
+Result<const std::byte*> table_bytes(const Context& context, std::int64_t offset, std::int64_t bytes) {
+  if (offset < 0 || offset + bytes > static_cast<std::int64_t>(context.internal.size()))
+    return error("ethosu.table", fmt::format("a table of {} bytes at {} lies outside the {} bytes of internal memory",
+                                             bytes, offset, context.internal.size()));
+  return context.internal.data() + offset;
+}
+
+}  // namespace
+
+OutputStage::OutputStage(OutputStage&& o) noexcept
+    : ofm_(o.ofm_),
+      map_(o.map_),
+      scaling_(o.scaling_),
+      rounding_(o.rounding_),
+      scales_(std::move(o.scales_)),
+      bias_(std::move(o.bias_)),
+      clips_(o.clips_),
+      clip_low_(o.clip_low_),
+      clip_high_(o.clip_high_),
+      table_kind_(o.table_kind_),
+      table_offset_(o.table_offset_),
+      table_(std::move(o.table_)),
+      slopes_(std::move(o.slopes_)),
+      narrow_(o.narrow_),
+      narrow_multiplier_(std::move(o.narrow_multiplier_)),
+      narrow_half_(std::move(o.narrow_half_)),
+      narrow_twice_(std::move(o.narrow_twice_)),
+      narrow_bias_(std::move(o.narrow_bias_)),
+      narrow_shift_(std::move(o.narrow_shift_)),
+      permuted_(std::move(o.permuted_)),
+      overflow_(o.overflow_.load()) {}
+
+Status OutputStage::read_table(Context& context) {
+  const Registers& r = context.registers;
+  const std::uint64_t function = r.get<"ACTIVATION", "activation_function">();
+  if (function == 0) return {};
+  std::int64_t offset = 0, entries = 256, bytes = 1;
+  const bool sign = ofm_.layout.type.is_signed;
+  const int ofm_bytes = ofm_.layout.type.bytes;
+  if (!r.u85()) {
+    if (function < 16 || function > 23)
+      return error("ethosu.undecidable",
+                   fmt::format("activation function {}: the built-in tanh and sigmoid are not documented", function));
+    offset = static_cast<std::int64_t>(context.internal.size()) - 2048 + 256 * static_cast<std::int64_t>(function - 16);
+    if (mutated("table.slot")) offset ^= 256;
+    const std::uint64_t range = r.get<"ACTIVATION", "activation_clip_range">();
+    if (ofm_bytes == 1)
+      table_kind_ = Table::direct, table_offset_ = sign ? 128 : 0;
+    else if (ofm_bytes == 4 && (range == 2 || range == 3))
+      table_kind_ = Table::direct, bytes = 4, table_offset_ = range == 3 ? 128 : 0;
+    else if (ofm_bytes == 2 && sign)
+      table_kind_ = Table::interpolated;
+    else
+      return error("ethosu.undecidable",
+                   fmt::format("a table for an OFM of {} bytes with clip range {}", ofm_bytes, range));
+  } else {
+    switch (function) {
+      case 1: table_offset_ = 0; break;
+      case 4: table_offset_ = 128; break;
+      case 5: table_offset_ = 128, bytes = 2; break;
+      case 7: table_offset_ = 128, bytes = 4; break;
+      case 8: table_kind_ = Table::interpolated; break;
+      case 9: table_kind_ = Table::interpolated_wide; break;
+      default: return error("ethosu.undecidable", fmt::format("activation function {} is not documented", function));
+    }
+    if (table_kind_ == Table::none) table_kind_ = Table::direct;
+    const bool interpolates = table_kind_ != Table::direct;
+    offset = static_cast<std::int64_t>(r.get<"ACTIVATION", "table">()) * (interpolates ? 2048 : 256 * bytes);
+  }
+  if (table_kind_ != Table::direct) entries = 512, bytes = 4;
+  TOSAIC_TRY(const std::byte* from, table_bytes(context, offset, entries * bytes));
+  for (std::int64_t i = 0; i < entries; ++i, from += bytes) {
+    const std::uint64_t bits = little_endian(from, static_cast<int>(bytes));
+    if (table_kind_ == Table::direct) {
+      table_.push_back(ofm_.layout.type.is_signed ? sign_extend(bits, static_cast<int>(8 * bytes))
+                                                  : static_cast<std::int64_t>(bits));
+    } else {
+      table_.push_back(sign_extend(bits & 0xffff, 16));
+      slopes_.push_back(sign_extend(bits >> 16, 16));
+    }
+  }
+  return {};
+}
+
+Status OutputStage::read_scale_stream(Context& context) {
+  const Registers& r = context.registers;
+  const std::int64_t channels = ofm_.shape.c;
+  const int cores = context.config.cores;
+  const bool u85 = r.u85(), wide = u85 && r.get<"ACC_FORMAT", "acc_format">() == 1;
+  const int region = static_cast<int>(r.get<"SCALE_REGION", "region">());
+  bias_.resize(static_cast<std::size_t>(channels));
+  scales_.resize(static_cast<std::size_t>(channels));
+  for (int core = 0; core < cores; ++core) {
+    const std::int64_t count = (channels + cores - 1 - core) / cores;
+    if (count == 0) continue;
+    const std::int64_t base = core == 0 ? r.signed40<"SCALE_BASE">() : r.signed40<"SCALE1_BASE">();
+    const auto length =
+        static_cast<std::int64_t>(core == 0 ? r.get<"SCALE_LENGTH", "length">() : r.get<"SCALE1_LENGTH", "length">());
+    if (length < count * scale_entry_bytes)
+      return error("ethosu.scales",
+                   fmt::format("{} bytes of scales for {} channels of {} bytes", length, count, scale_entry_bytes));
+    TOSAIC_TRY(const auto bytes, range(context.regions, region, base, length, false, "the scale stream"));
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::byte* entry = bytes.data() + i * scale_entry_bytes;
+      const auto channel = static_cast<std::size_t>(
+          mutated("scales.u65_interleave") && cores > 1 ? i + core * (channels / 2) : i * cores + core);
+      Scale& scale = scales_[channel];
+      if (!u85) {
+        bias_[channel] = sign_extend(little_endian(entry, 5), 40);
+        scale = {static_cast<std::uint32_t>(little_endian(entry + 5, 4)),
+                 static_cast<std::uint8_t>(little_endian(entry + 9, 1) & 63)};
+      } else {
+        bias_[channel] = wide ? sign_extend(little_endian(entry, 6), 48) : sign_extend(little_endian(entry, 4), 32);
+        scale = {static_cast<std::uint32_t>(wide ? little_endian(entry + 6, 2) & 0x7fff
+                                                 : little_endian(entry + 4, 4) & 0x7fffffff),
+                 static_cast<std::uint8_t>(little_endian(entry + 8, 1) & 63),
+                 static_cast<std::uint8_t>(r.get<"OFM_SCALE", "dbl_rnd">())};
+      }
+      if (mutated("scales.no_bias")) bias_[channel] = 0;
+    }
+  }
+  return {};
+}
+
+// Tables for values below 2^31: product and rounding in 64 bits.
+Status OutputStage::prepare_narrow() {
+  narrow_ = scaling_ != Scaling::none && (rounding_ == Rounding::natural || rounding_ == Rounding::double_round) &&
+            std::all_of(scales_.begin(), scales_.end(), fits_narrow) &&
+            (table_kind_ == Table::none || table_kind_ == Table::direct);
+  if (!narrow_) return {};
+  const auto channels = static_cast<std::size_t>(ofm_.shape.c);
+  for (std::size_t c = 0; c < channels; ++c) {
+    const Scale& scale = scales_[scales_.size() == 1 ? 0 : c];
+    const auto above = static_cast<std::int64_t>(rounding_term(rounding_, false, scale.shift, 0));
+    const auto below = static_cast<std::int64_t>(rounding_term(rounding_, true, scale.shift, 0));
+    narrow_multiplier_.push_back(scale.multiplier);
+    narrow_shift_.push_back(scale.shift);
+    narrow_half_.push_back(above);
+    narrow_twice_.push_back(below);
+    narrow_bias_.push_back(bias_.empty() ? 0 : bias_[c]);
+  }
+  return {};
+}
+
+Result<OutputStage> OutputStage::create(Context& context, Scaling scaling) {
+  const Registers& r = context.registers;
+  OutputStage stage;
+  TOSAIC_TRY(stage.ofm_, ofm_operand(r));
+  Output& ofm = stage.ofm_;
+  stage.scaling_ = scaling;
+  const bool reshaped = ofm.transpose != Transpose::hwc || ofm.reverse != Reverse::none;
+  Shape3 stored = ofm.shape;
+  const auto [h, w, c] = ofm.shape;
+  switch (ofm.transpose) {
+    case Transpose::hwc: break;
+    case Transpose::whc: stored = {w, h, c}; break;
+    case Transpose::hcw: stored = {h, c, w}; break;
+    case Transpose::wch: stored = {w, c, h}; break;
+    case Transpose::chw: stored = {c, h, w}; break;
+    case Transpose::cwh: stored = {c, w, h}; break;
+  }
+  TOSAIC_CHECK(context.spend(static_cast<double>(h) * static_cast<double>(w) * static_cast<double>(c)));
+  if (ofm.storage != Storage::none) { TOSAIC_TRY(stage.map_, place_operand(context, ofm, stored, true, "OFM")); }
+  if (reshaped || ofm.storage == Storage::none) {
+    if (ofm.shape.elements() > most_elements)
+      return error("ethosu.too-large", fmt::format("an OFM of {} elements", ofm.shape.elements()));
+    if (reshaped) stage.permuted_.resize(static_cast<std::size_t>(ofm.shape.elements()));
+  }
+  TOSAIC_CHECK(stage.read_table(context));
+  const ElementType type = ofm.layout.type;
+  if (type.bytes < 4 || stage.table_kind_ != Table::none) {
+    stage.clips_ = true;
+    const bool sign = r.u85() ? type.is_signed : type.is_signed;
+    const auto low = r.get<"ACTIVATION_MIN", "clip_boundary">(), high = r.get<"ACTIVATION_MAX", "clip_boundary">();
+    stage.clip_low_ = sign ? static_cast<std::int16_t>(low) : static_cast<std::int64_t>(low);
+    stage.clip_high_ = sign ? static_cast<std::int16_t>(high) : static_cast<std::int64_t>(high);
+    ElementType range_type = type;
+    if (!r.u85()) {
+      switch (r.get<"ACTIVATION", "activation_clip_range">()) {
+        case 0: break;
+        case 2: range_type = {1, false}; break;
+        case 3: range_type = {1, true}; break;
+        case 5: range_type = {2, true}; break;
+        default: return error("ethosu.reserved", "the activation clip range has a reserved value");
+      }
+    } else {
+      const std::uint64_t function = r.get<"ACTIVATION", "activation_function">();
+      if (function == 1)
+        range_type = {1, false};
+      else if (function >= 4 && function <= 7)
+        range_type = {1, true};
+      else if (function == 8 || function == 9)
+        range_type = {2, true};
+      // "No clip": what does not fit the type is unknown, and is caught below; a table's index is in range anyway.
+      if (r.get<"ACTIVATION", "activation_clip_range">() == 1) {
+        stage.clips_ = stage.table_kind_ != Table::none;
+        stage.clip_low_ = INT64_MIN, stage.clip_high_ = INT64_MAX;
+      }
+    }
+    stage.clip_low_ = std::max(stage.clip_low_, range_type.lowest());
+    stage.clip_high_ = std::min(stage.clip_high_, range_type.highest());
+    if (mutated("clip.ignored")) stage.clip_low_ = range_type.lowest(), stage.clip_high_ = range_type.highest();
+    if (stage.clip_low_ > stage.clip_high_)
+      return error("ethosu.clip", fmt::format("clip from {} to {}", stage.clip_low_, stage.clip_high_));
+  }
+  stage.scales_.assign(1, Scale{});
+  if (scaling != Scaling::none) {
+    TOSAIC_TRY(stage.rounding_, ofm_rounding(r));
+    if (scaling == Scaling::global) stage.scales_[0] = ofm_scale(r);
+    if (scaling == Scaling::per_channel) { TOSAIC_CHECK(stage.read_scale_stream(context)); }
+  }
+  TOSAIC_CHECK(stage.prepare_narrow());
+  return stage;
+}
+
+std::int64_t OutputStage::largest_bias() const {
+  std::int64_t largest = 0;
+  for (const std::int64_t b : bias_) largest = std::max(largest, std::abs(b));
+  return largest;
+}
+
+std::int64_t OutputStage::look_up(std::int64_t value) const {
+  if (table_kind_ == Table::direct) {
+    const auto index = static_cast<std::size_t>(value + table_offset_) & 255;
+    return table_[mutated("table.index") ? index ^ 128 : index];
+  }
+  const auto index = static_cast<std::size_t>((value + 32768) >> 7) & 511;
+  const std::int64_t fraction = value & 127;
+  const std::int64_t product = slopes_[index] * fraction;
+  if (table_kind_ == Table::interpolated_wide) return (table_[index] << 7) + product;
+  const std::int64_t rounded = mutated("table.interpolation") ? product >> 7 : (product + 64) >> 7;
+  return std::clamp<std::int64_t>(table_[index] + rounded, -32768, 32767);
+}
+
+std::int64_t OutputStage::finish(std::int64_t value, std::int64_t channel) {
+  const bool many = scales_.size() > 1;
+  if (!bias_.empty()) value += bias_[static_cast<std::size_t>(channel)];
+  if (scaling_ != Scaling::none)
+    value = rescale(value, scales_[many ? static_cast<std::size_t>(channel) : 0], rounding_);
+  value += ofm_.zero_point;
+  if (clips_) value = std::clamp(value, clip_low_, clip_high_);
+  if (table_kind_ != Table::none) value = look_up(value);
+  const ElementType type = ofm_.layout.type;
+  // 32 bits: signed or unsigned is the reader's business, 33 bits are nobody's.
+  const bool fits = type.bytes == 4
+                        ? value >= INT32_MIN && value <= static_cast<std::int64_t>(UINT32_MAX) -
+                                                             (type.is_signed ? INT32_MAX + std::int64_t{1} : 0)
+                        : value >= type.lowest() && value <= type.highest();
+  if (!fits) overflow_ = true;
+  return value;
+}
+
+void OutputStage::finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int64_t* sums,
+                             std::int64_t stride) {
+  const std::int64_t width = ofm_.shape.w, depth = c1 - c0;
+  thread_local std::vector<std::int64_t> row;
+  row.resize(static_cast<std::size_t>(width * depth));
+  for (std::int64_t x = 0; x < width; ++x)
+    for (std::int64_t c = 0; c < depth; ++c)
+      row[static_cast<std::size_t>(x * depth + c)] = finish(sums[x * stride + c], c0 + c);
+  if (!permuted_.empty()) {
+    for (std::int64_t x = 0; x < width; ++x)
+      std::copy_n(row.data() + x * depth, depth, permuted_.data() + (y * width + x) * ofm_.shape.c + c0);
+    return;
+  }
+  map_.write_row(y, 0, width, c0, c1, row.data());
+}
+
+void OutputStage::finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int32_t* sums,
+                             std::int64_t stride) {
+  const std::int64_t width = ofm_.shape.w, depth = c1 - c0;
+  if (!narrow_ || !permuted_.empty() || !clips_) {
+    thread_local std::vector<std::int64_t> wide;
+    wide.resize(static_cast<std::size_t>(width * depth));
+    for (std::int64_t x = 0; x < width; ++x)
+      for (std::int64_t c = 0; c < depth; ++c) wide[static_cast<std::size_t>(x * depth + c)] = sums[x * stride + c];
+    return finish_row(y, c0, c1, wide.data(), depth);
+  }
+  thread_local std::vector<std::int32_t> row;
+  row.resize(static_cast<std::size_t>(width * depth));
+  const std::int64_t* multiplier = narrow_multiplier_.data() + c0;
+  const std::int64_t* above = narrow_half_.data() + c0;
+  const std::int64_t* below = narrow_twice_.data() + c0;
+  const std::int64_t* bias = narrow_bias_.data() + c0;
+  const std::int32_t* shift = narrow_shift_.data() + c0;
+  const std::int64_t zero = ofm_.zero_point, low = clip_low_, high = clip_high_;
+  for (std::int64_t x = 0; x < width; ++x) {
+    std::int32_t* out = row.data() + x * depth;
+    const std::int32_t* in = sums + x * stride;
+    for (std::int64_t c = 0; c < depth; ++c) {
+      const std::int64_t v = in[c] + bias[c];
+      const std::int64_t scaled = ((v * multiplier[c] + (v < 0 ? below[c] : above[c])) >> shift[c]) + zero;
+      out[c] = static_cast<std::int32_t>(scaled < low ? low : scaled > high ? high : scaled);
+    }
+    if (table_kind_ == Table::direct)
+      for (std::int64_t c = 0; c < depth; ++c) out[c] = static_cast<std::int32_t>(look_up(out[c]));
+  }
+  map_.write_row(y, 0, width, c0, c1, row.data());
+}
+
+Status OutputStage::close(Context&) {
+  if (overflow_)
+    return error("ethosu.overflow", "a result does not fit the OFM's type; what the hardware stores then is not known");
+  if (permuted_.empty()) return {};
+  const auto [h, w, c] = ofm_.shape;
+  const Shape3 stored = map_.shape();
+  std::vector<std::int64_t> row(static_cast<std::size_t>(stored.w * stored.c));
+  // The step in the result, in operation order, that belongs to one step along each stored axis.
+  const std::int64_t step_h = w * c, step_w = c, step_c = 1;
+  std::int64_t a = step_h, b = step_w, d = step_c;
+  switch (ofm_.transpose) {
+    case Transpose::hwc: break;
+    case Transpose::whc: a = step_w, b = step_h; break;
+    case Transpose::hcw: b = step_c, d = step_w; break;
+    case Transpose::wch: a = step_w, b = step_c, d = step_h; break;
+    case Transpose::chw: a = step_c, b = step_h, d = step_w; break;
+    case Transpose::cwh: a = step_c, b = step_w, d = step_h; break;
+  }
+  const auto at = [&](std::int64_t i, std::int64_t size, Reverse axis) {
+    return ofm_.reverse == axis ? size - 1 - i : i;
+  };
+  for (std::int64_t y = 0; y < stored.h; ++y) {
+    for (std::int64_t x = 0; x < stored.w; ++x)
+      for (std::int64_t z = 0; z < stored.c; ++z)
+        row[static_cast<std::size_t>(x * stored.c + z)] = permuted_[static_cast<std::size_t>(
+            at(y, stored.h, Reverse::h) * a + at(x, stored.w, Reverse::w) * b + at(z, stored.c, Reverse::c) * d)];
+    map_.write_row(y, 0, stored.w, 0, stored.c, row.data());
+  }
+  return {};
+}
+
+}  // namespace tosaic::ethosu

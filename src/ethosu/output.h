@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The output stage that all operations share: bias, scale, zero point, clip, table, and the store, with transposition.
+#pragma once
+#include <atomic>
+
+#include "ethosu/context.h"
+
+namespace tosaic::ethosu {
+
+enum class Scaling : std::uint8_t {
+  none,         // values pass
+  global,       // OFM_SCALE
+  per_channel,  // bias and scale of every channel, from the scale stream
+};
+
+class OutputStage {
+ public:
+  // Reads the registers, checks the OFM. `shape`: in operation order.
+  static Result<OutputStage> create(Context& context, Scaling scaling);
+
+  const Output& ofm() const { return ofm_; }
+  const Shape3& shape() const { return ofm_.shape; }
+  const FeatureMap& map() const { return map_; }
+  bool stores() const { return ofm_.storage != Storage::none; }
+  // The scale that `global` applies; operations with a scale of their own change it.
+  void set_global(const Scale& scale, Rounding rounding) { scales_.assign(1, scale), rounding_ = rounding; }
+  const Scale& global_scale() const { return scales_.front(); }
+  Rounding rounding() const { return rounding_; }
+  // Largest |bias|, for those who accumulate in 32 bits.
+  std::int64_t largest_bias() const;
+  // Accumulators in 32 bits can be finished by the short way.
+  bool narrow() const { return narrow_; }
+
+  // Finishes channels [c0, c1) of row y: sums are [w][stride] with c1 - c0 used. Rows and channel ranges are
+  // independent of each other, so threads may share them.
+  void finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int64_t* sums, std::int64_t stride);
+  void finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int32_t* sums, std::int64_t stride);
+  // After the last row. Error: ethosu.overflow when a value did not fit and the hardware's answer is unknown.
+  Status close(Context& context);
+
+  OutputStage(OutputStage&& other) noexcept;
+
+ private:
+  OutputStage() = default;
+  Status read_scale_stream(Context& context);
+  Status read_table(Context& context);
+  Status prepare_narrow();
+  std::int64_t look_up(std::int64_t value) const;
+  std::int64_t finish(std::int64_t value, std::int64_t channel);
+
+  Output ofm_;
+  FeatureMap map_;
+  Scaling scaling_ = Scaling::none;
+  Rounding rounding_ = Rounding::natural;
+  std::vector<Scale> scales_;  // one, or one per channel
+  std::vector<std::int64_t> bias_;
+  bool clips_ = false;
+  std::int64_t clip_low_ = 0, clip_high_ = 0;
+  enum class Table : std::uint8_t { none, direct, interpolated, interpolated_wide } table_kind_ = Table::none;
+  std::int64_t table_offset_ = 0;
+  std::vector<std::int64_t> table_, slopes_;
+  bool narrow_ = false;
+  std::vector<std::int64_t> narrow_multiplier_, narrow_half_, narrow_twice_, narrow_bias_;
+  std::vector<std::int32_t> narrow_shift_;
+  std::vector<std::int64_t> permuted_;  // the whole result, when it is stored transposed or reversed
+  std::atomic<bool> overflow_{false};
+};
+
+}  // namespace tosaic::ethosu

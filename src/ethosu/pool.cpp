@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// POOL: maximum, minimum, sum and average over a window, the sum over the depth, and the plain copies that are written
+// as averages over one element.
+#include <fmt/format.h>
+#include <algorithm>
+#include <bit>
+
+#include "ethosu/operations.h"
+
+namespace tosaic::ethosu {
+namespace {
+
+enum Mode : std::uint32_t {
+  max = 0,
+  average = 1,
+  reduce_sum = 2,
+  sum = 3,
+  none = 4,
+  min = 5,
+  argmax_x = 6,
+  argmax_y = 7
+};
+
+// 1 / n as the hardware divides when it counts the elements itself: 31 bits after the leading one, rounded up.
+Scale reciprocal(std::int64_t n) {
+  const int k = n == 1 ? 0 : std::bit_width(static_cast<std::uint64_t>(n - 1));
+  const int bits = mutated("pool.reciprocal") ? 24 : 31;
+  const std::int64_t one = std::int64_t{1} << (bits + k), more = std::int64_t{1} << k;
+  return {static_cast<std::uint32_t>((one + more) / n), static_cast<std::uint8_t>(bits + k)};
+}
+
+struct Pool {
+  Context& context;
+  OutputStage& out;
+  const WindowInput& in;
+  const Kernel& kernel;
+  std::uint32_t mode;
+  bool divides_by_count = false;
+  const std::vector<std::int64_t>* initial = nullptr;
+
+  void run_row(std::int64_t y);
+};
+
+void Pool::run_row(std::int64_t y) {
+  const Shape3 shape = out.shape(), window = in.window();
+  const Padding& pad = in.padding();
+  const std::int64_t depth = window.c;
+  thread_local std::vector<std::int64_t> sums, row;
+  const bool largest = mode == Mode::max, smallest = mode == Mode::min, argmax = mode == Mode::argmax_x;
+  thread_local std::vector<std::int64_t> places;
+  if (argmax) places.assign(static_cast<std::size_t>(shape.w * depth), 0);
+  sums.assign(static_cast<std::size_t>(shape.w * depth), largest || argmax ? INT64_MIN : smallest ? INT64_MAX : 0);
+  row.resize(static_cast<std::size_t>(window.w * depth));
+  std::int64_t rows = 0;
+  for (std::int64_t ky = 0; ky < kernel.h; ++ky) {
+    const std::int64_t iy = y * kernel.stride_y + ky * kernel.dilation_y - pad.top;
+    if (iy < 0 || iy >= window.h) {
+      if (mutated("pool.max_padding") && largest)
+        for (auto& s : sums) s = std::max<std::int64_t>(s, 0);
+      continue;
+    }
+    ++rows;
+    in.read(iy, row.data());
+    for (std::int64_t x = 0; x < shape.w; ++x) {
+      std::int64_t* to = sums.data() + x * depth;
+      for (std::int64_t kx = 0; kx < kernel.w; ++kx) {
+        const std::int64_t ix = x * kernel.stride_x + kx * kernel.dilation_x - pad.left;
+        if (ix < 0 || ix >= window.w) continue;
+        const std::int64_t* from = row.data() + ix * depth;
+        if (largest)
+          for (std::int64_t c = 0; c < depth; ++c) to[c] = std::max(to[c], from[c]);
+        else if (argmax)  // the first of equals, as in TOSA
+          for (std::int64_t c = 0; c < depth; ++c) {
+            const bool better = mutated("pool.argmax_ties") ? from[c] >= to[c] : from[c] > to[c];
+            if (better) to[c] = from[c], places[static_cast<std::size_t>(x * depth + c)] = kx;
+          }
+        else if (smallest)
+          for (std::int64_t c = 0; c < depth; ++c) to[c] = std::min(to[c], from[c]);
+        else
+          for (std::int64_t c = 0; c < depth; ++c) to[c] += from[c];
+      }
+    }
+  }
+  if (argmax)  // the place in the upper half, which the output scale keeps
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = places[i] << 16;
+  if (initial)
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      sums[i] += (*initial)[static_cast<std::size_t>(y * shape.w * depth) + i];
+  if (divides_by_count)
+    for (std::int64_t x = 0; x < shape.w; ++x) {
+      std::int64_t columns = 0;
+      for (std::int64_t kx = 0; kx < kernel.w; ++kx) {
+        const std::int64_t ix = x * kernel.stride_x + kx * kernel.dilation_x - pad.left;
+        columns += ix >= 0 && ix < window.w;
+      }
+      const std::int64_t count =
+          mutated("pool.count_padding") ? kernel.h * kernel.w : std::max<std::int64_t>(1, rows * columns);
+      const Scale scale = reciprocal(count);
+      for (std::int64_t c = 0; c < depth; ++c) {
+        std::int64_t& value = sums[static_cast<std::size_t>(x * depth + c)];
+        value = rescale(value, scale, Rounding::natural);
+      }
+    }
+  if (mode == Mode::reduce_sum) {
+    for (std::int64_t x = 0; x < shape.w; ++x) {
+      std::int64_t total = 0;
+      for (std::int64_t c = 0; c < depth; ++c) total += sums[static_cast<std::size_t>(x * depth + c)];
+      sums[static_cast<std::size_t>(x)] = total;
+    }
+    return out.finish_row(y, 0, 1, sums.data(), 1);
+  }
+  out.finish_row(y, 0, shape.c, sums.data(), shape.c);
+}
+
+}  // namespace
+
+Result<std::vector<std::int64_t>> sums_in_ifm2(Context& context, const Shape3& shape) {
+  TOSAIC_TRY(const Operand operand, ifm2_operand(context.registers));
+  if (operand.broadcast.scalar || operand.layout.type.bytes < 4)
+    return error("ethosu.undecidable", "accumulators from an IFM2 that is not a map of 32-bit or 48-bit elements");
+  TOSAIC_TRY(const FeatureMap map, place_operand(context, operand, shape, false, "IFM2"));
+  if (shape.elements() > most_elements) return error("ethosu.too-large", "the accumulators in IFM2");
+  std::vector<std::int64_t> sums(static_cast<std::size_t>(shape.elements()));
+  for (std::int64_t y = 0; y < shape.h; ++y)
+    map.read_row(y, 0, shape.w, 0, shape.c, sums.data() + y * shape.w * shape.c);
+  return sums;
+}
+
+Result<OutputStage> run_pool(Context& context, std::uint32_t mode) {
+  const Registers& r = context.registers;
+  if (mode > (r.u85() ? 7u : 2u)) return error("ethosu.reserved", fmt::format("pooling mode {}", mode));
+  TOSAIC_TRY(const Kernel kernel, kernel_of(r));
+  const bool per_channel = r.get<"OFM_PRECISION", "scale_mode">() == 0;
+  const std::uint64_t acc_input = r.u85() ? r.get<"ACC_FORMAT", "acc_input">() : 0;
+  if (r.u85() && r.get<"ACC_FORMAT", "acc_output">() == 1)
+    return error("ethosu.undecidable",
+                 "accumulators that stay inside the NPU between operations (not seen and checked)");
+  if (mode == Mode::argmax_y) return error("ethosu.undecidable", "ARGMAX along y: not seen and checked");
+  if (mode == Mode::none && acc_input != 2)
+    return error("ethosu.undecidable", "pooling mode NONE without accumulators from IFM2");
+  if (acc_input == 1 || (acc_input == 2 && mode != Mode::none))
+    return error("ethosu.undecidable", fmt::format("accumulator input {} in pooling mode {}", acc_input, mode));
+  TOSAIC_TRY(OutputStage out, OutputStage::create(context, per_channel ? Scaling::per_channel : Scaling::global));
+  const Shape3& shape = out.shape();
+  if (mode == Mode::none) {
+    TOSAIC_TRY(std::vector<std::int64_t> sums, sums_in_ifm2(context, shape));
+    if (r.missing()) return out;
+    for (std::int64_t y = 0; y < shape.h; ++y)
+      out.finish_row(y, 0, shape.c, sums.data() + y * shape.w * shape.c, shape.c);
+    TOSAIC_CHECK(out.close(context));
+    return out;
+  }
+  if (mode == Mode::reduce_sum && (shape.c != 1 || kernel.h * kernel.w != 1))
+    return error("ethosu.undecidable",
+                 fmt::format("REDUCE_SUM with a kernel of {}x{} and an OFM depth of {}", kernel.h, kernel.w, shape.c));
+  if (mode == Mode::argmax_x && kernel.h != 1) return error("ethosu.undecidable", "ARGMAX along x over several rows");
+  const std::int64_t depth = mode == Mode::reduce_sum ? ifm_depth(r) : shape.c;
+  TOSAIC_TRY(const WindowInput in, WindowInput::create(context, out, kernel, depth));
+  TOSAIC_CHECK(context.spend(
+      (static_cast<double>(shape.w) * static_cast<double>(kernel.w) + static_cast<double>(in.window().w)) *
+      static_cast<double>(shape.h) * static_cast<double>(kernel.h) * static_cast<double>(depth)));
+  if (shape.w * depth > most_elements) return error("ethosu.too-large", "an OFM row");
+  Pool pool{context, out, in, kernel, mode};
+  if (mode == Mode::average) {
+    // U55 and U65 multiply by OFM_SCALE, which holds 1/n, unless there is padding; U85 always counts.
+    const bool small = kernel.h <= 8 && kernel.w <= 8;
+    if (per_channel && (kernel.h * kernel.w != 1 || in.padding().any()))
+      return error("ethosu.undecidable", "an average over several elements with a scale per channel");
+    pool.divides_by_count = r.u85() ? small : in.padding().any();
+    if (!r.u85() && pool.divides_by_count && !out.global_scale().unit())
+      return error("ethosu.undecidable", "an average with padding and a scale besides: how they combine is not known");
+    if (r.u85() && !small) return error("ethosu.undecidable", fmt::format("an average over {}x{}", kernel.h, kernel.w));
+    if (r.u85() && !out.global_scale().unit() && kernel.h * kernel.w != 1)
+      return error("ethosu.undecidable",
+                   "an average over several elements and a scale besides: how they combine is not known");
+    if (r.u85() && kernel.h * kernel.w == 1) pool.divides_by_count = false;
+  }
+  if (r.missing()) return out;
+  context.pool.run(shape.h, [&](std::int64_t y, int) { pool.run_row(y); });
+  TOSAIC_CHECK(out.close(context));
+  return out;
+}
+
+}  // namespace tosaic::ethosu

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scaling primitive: out = (v * scale + r) >> shift, where r depends on the rounding mode. Products of a 48-bit
+// accumulator and a 32-bit scale need more than 64 bits.
+#pragma once
+#include <cstdint>
+
+#include "ethosu/mutate.h"
+
+namespace tosaic::ethosu {
+
+enum class Rounding : std::uint8_t { double_round, natural, double_asymmetric, symmetric, to_zero, to_lower };
+
+__extension__ using Wide = __int128;
+
+struct Scale {
+  std::uint32_t multiplier = 1;
+  std::uint8_t shift = 0;
+  std::uint8_t double_bits = 0;  // dbl_rnd of U85: the second rounding happens at bit 31 - double_bits
+  bool unit() const { return multiplier == 1 && shift == 0; }
+};
+
+inline Wide rounding_term(Rounding rounding, bool negative, int shift, int double_bits) {
+  const Wide half = shift == 0 ? 0 : Wide{1} << (shift - 1);
+  const int second = 31 - double_bits;
+  const Wide twice = Wide{1} << (30 - double_bits);
+  if (mutated("rounding.all_to_lower")) return 0;
+  switch (rounding) {
+    case Rounding::natural: return mutated("rounding.natural_symmetric") && negative && shift ? half - 1 : half;
+    case Rounding::double_round:
+      if (shift <= second || mutated("rounding.double_as_natural")) return half;
+      return negative ? half - twice : half + twice;
+    case Rounding::double_asymmetric: return shift > second ? half + twice : half;
+    case Rounding::symmetric: return negative && shift ? half - 1 : half;
+    case Rounding::to_zero: return negative ? (Wide{1} << shift) - 1 : 0;
+    case Rounding::to_lower: return 0;
+  }
+  return 0;
+}
+
+// Exact; the result is truncated to 64 bits, which no legal operand reaches (|v| < 2^63, multiplier < 2^32).
+inline std::int64_t rescale(std::int64_t v, const Scale& scale, Rounding rounding) {
+  if (scale.shift == 0) return static_cast<std::int64_t>(Wide{v} * scale.multiplier);
+  const Wide sum = Wide{v} * scale.multiplier + rounding_term(rounding, v < 0, scale.shift, scale.double_bits);
+  return static_cast<std::int64_t>(sum >> scale.shift);
+}
+
+// The same where |v| < 2^31, multiplier < 2^31 and shift < 62: 64 bits suffice (2^62 + 2^60 + 2^30).
+inline bool fits_narrow(const Scale& scale) {
+  return scale.multiplier < (1u << 31) && scale.shift < 62 && scale.double_bits == 0;
+}
+inline std::int64_t rescale_narrow(std::int32_t v, const Scale& scale, std::int64_t half, std::int64_t twice) {
+  return (static_cast<std::int64_t>(v) * scale.multiplier + half + (v < 0 ? -twice : twice)) >> scale.shift;
+}
+
+}  // namespace tosaic::ethosu
