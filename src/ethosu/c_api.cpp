@@ -29,10 +29,10 @@ int report(const Diagnostic& why, tosaic_ethosu_error* error) {
     copy_text(error->message, sizeof error->message, why.message);
   }
   if (why.code == "ethosu.argument") return TOSAIC_ETHOSU_ARGUMENT;
-  constexpr std::string_view unknown[] = {"ethosu.undecidable", "ethosu.reset-value", "ethosu.overflow", "ethosu.undefined",
-                                          "ethosu.too-much-work", "ethosu.too-large"};
+  constexpr std::string_view unknown[] = {"ethosu.undecidable", "ethosu.reset-value",   "ethosu.overflow",
+                                          "ethosu.undefined",   "ethosu.too-much-work", "ethosu.too-large"};
   return std::find(std::begin(unknown), std::end(unknown), why.code) != std::end(unknown) ? TOSAIC_ETHOSU_UNSUPPORTED
-                                                                                           : TOSAIC_ETHOSU_INVALID;
+                                                                                          : TOSAIC_ETHOSU_INVALID;
 }
 
 // Nothing is thrown on purpose; memory that the machine does not have is.
@@ -42,9 +42,7 @@ int guarded(tosaic_ethosu_error* error, F f) {
     return f();
   } catch (const std::bad_alloc&) {
     return report(tosaic::error("ethosu.too-large", "out of memory"), error);
-  } catch (const std::exception& e) {
-    return report(tosaic::internal_error(e.what()), error);
-  } catch (...) {
+  } catch (const std::exception& e) { return report(tosaic::internal_error(e.what()), error); } catch (...) {
     return report(tosaic::internal_error("an unknown exception"), error);
   }
 }
@@ -54,16 +52,19 @@ int guarded(tosaic_ethosu_error* error, F f) {
 extern "C" {
 
 int tosaic_ethosu_open(const void* commands, size_t command_bytes, const void* constants, size_t constant_bytes,
-                       const tosaic_ethosu_options* options, tosaic_ethosu_stream** stream, tosaic_ethosu_error* error) {
+                       const tosaic_ethosu_options* options, tosaic_ethosu_stream** stream,
+                       tosaic_ethosu_error* error) {
   return guarded(error, [&]() -> int {
     if (!stream) return report(tosaic::error("ethosu.argument", "no place for the stream"), error);
     *stream = nullptr;
-    if (!commands || (!constants && constant_bytes)) return report(tosaic::error("ethosu.argument", "null memory"), error);
+    if (!commands || (!constants && constant_bytes))
+      return report(tosaic::error("ethosu.argument", "null memory"), error);
     if (options && options->struct_bytes != sizeof(tosaic_ethosu_options))
       return report(tosaic::error("ethosu.argument", "options of another version of this header"), error);
     Options chosen;
-    chosen.threads = static_cast<int>(options && options->threads ? std::min(options->threads, 64u)
-                                                                  : std::clamp(std::thread::hardware_concurrency(), 1u, 8u));
+    chosen.threads =
+        static_cast<int>(options && options->threads ? std::min(options->threads, 64u)
+                                                     : std::clamp(std::thread::hardware_concurrency(), 1u, 8u));
     chosen.slow = options && options->plain_loops;
     if (options && options->most_work > 0) chosen.most_work = options->most_work;
     auto machine = Machine::open(Bytes::copy(commands, command_bytes), Bytes::copy(constants, constant_bytes), chosen);
@@ -73,8 +74,8 @@ int tosaic_ethosu_open(const void* commands, size_t command_bytes, const void* c
   });
 }
 
-int tosaic_ethosu_describe(const tosaic_ethosu_stream* stream, tosaic_ethosu_info* info, int registers, tosaic_ethosu_line line,
-                           void* user) {
+int tosaic_ethosu_describe(const tosaic_ethosu_stream* stream, tosaic_ethosu_info* info, int registers,
+                           tosaic_ethosu_line line, void* user) {
   return guarded(nullptr, [&]() -> int {
     if (!stream || !info) return TOSAIC_ETHOSU_ARGUMENT;
     const Machine& machine = *stream->machine;
@@ -96,10 +97,11 @@ int tosaic_ethosu_describe(const tosaic_ethosu_stream* stream, tosaic_ethosu_inf
   });
 }
 
-int tosaic_ethosu_run(tosaic_ethosu_stream* stream, const tosaic_ethosu_region* regions, size_t count, tosaic_ethosu_line trace,
-                      void* user, tosaic_ethosu_error* error) {
+int tosaic_ethosu_run(tosaic_ethosu_stream* stream, const tosaic_ethosu_region* regions, size_t count,
+                      tosaic_ethosu_line trace, void* user, tosaic_ethosu_error* error) {
   return guarded(error, [&]() -> int {
-    if (!stream || (!regions && count)) return report(tosaic::error("ethosu.argument", "null stream or regions"), error);
+    if (!stream || (!regions && count))
+      return report(tosaic::error("ethosu.argument", "null stream or regions"), error);
     if (count > TOSAIC_ETHOSU_REGIONS) return report(tosaic::error("ethosu.argument", "more than 8 regions"), error);
     Regions given{};
     for (std::size_t i = 0; i < count; ++i)

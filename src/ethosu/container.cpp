@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ethosu/container.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 namespace tosaic::ethosu {
 namespace {
 
 constexpr std::uint32_t cop1 = 0x31504f43, cop2 = 0x32504f43;  // "COP1", "COP2", little-endian
-constexpr std::uint32_t action_config = 1, action_stream = 2, action_read_apb = 3, action_dump_shram = 4, action_nop = 5;
+constexpr std::uint32_t action_config = 1, action_stream = 2, action_read_apb = 3, action_dump_shram = 4,
+                        action_nop = 5;
 
 Diagnostic bad(std::size_t byte, std::string why) {
   return error("ethosu.container", fmt::format("command stream container, byte {}: {}", byte, why));
@@ -24,15 +25,16 @@ Result<Config> parse_config(std::uint32_t config_word, std::uint32_t id_word) {
   config.id_word = id_word;
   const std::uint32_t product = bits(config_word, 31, 28);
   if (product > 2)
-    return error("ethosu.unknown-product", fmt::format("product number {} in the config word {:#010x}", product, config_word))
+    return error("ethosu.unknown-product",
+                 fmt::format("product number {} in the config word {:#010x}", product, config_word))
         .hint("0 is Ethos-U55, 1 Ethos-U65, 2 Ethos-U85");
   config.product = static_cast<Product>(product);
   const std::uint32_t macs_log2 = bits(config_word, 3, 0);
   const std::uint32_t least = product == 0 ? 5 : product == 1 ? 8 : 7, most = product == 0 ? 8 : product == 1 ? 9 : 11;
   if (macs_log2 < least || macs_log2 > most)
-    return error("ethosu.unknown-product", fmt::format("{} MACs in the config word {:#010x}, {} has {} to {}",
-                                                       1u << macs_log2, config_word, name_of(config.product),
-                                                       1u << least, 1u << most));
+    return error("ethosu.unknown-product",
+                 fmt::format("{} MACs in the config word {:#010x}, {} has {} to {}", 1u << macs_log2, config_word,
+                             name_of(config.product), 1u << least, 1u << most));
   config.macs = 1 << macs_log2;
   if (config.product == Product::u65 && config.macs == 512) config.cores = 2;
   // The word counts all cores; tables sit at the end of each core's own.
@@ -44,7 +46,8 @@ Result<Stream> parse_cop1(const Bytes& bytes, std::vector<std::uint32_t> words) 
   Stream stream;
   bool configured = false;
   for (std::size_t i = 1; i < words.size();) {
-    const std::uint32_t tag = words[i], id = bits(tag, 7, 0), reserved = bits(tag, 15, 8), parameter = bits(tag, 31, 16);
+    const std::uint32_t tag = words[i], id = bits(tag, 7, 0), reserved = bits(tag, 15, 8),
+                        parameter = bits(tag, 31, 16);
     if (id == action_nop) {
       ++i;
     } else if (id == action_config) {
@@ -81,7 +84,8 @@ Result<Stream> parse_cop2(const Bytes& bytes, const std::vector<std::uint32_t>& 
   Stream stream;
   stream.container_version = 2;
   if (words.size() < 4) return bad(4, "the COP2 header is cut short");
-  if (words[1] != 1) return bad(4, fmt::format("COP2 version {}.{}, only 1.0 is known", words[1] & 0xffff, words[1] >> 16));
+  if (words[1] != 1)
+    return bad(4, fmt::format("COP2 version {}.{}, only 1.0 is known", words[1] & 0xffff, words[1] >> 16));
   const std::uint64_t total = words[2] | std::uint64_t{words[3]} << 32;
   if (total > bytes.size() - 16) return bad(8, fmt::format("{} bytes stated, {} are there", total, bytes.size() - 16));
   if (words.size() < 14) return bad(16, "the COP2 metadata is cut short");
@@ -96,7 +100,8 @@ Result<Stream> parse_cop2(const Bytes& bytes, const std::vector<std::uint32_t>& 
   const std::size_t end = static_cast<std::size_t>(std::min<std::uint64_t>(24 + entry, 4 * words.size()));
   if (24 + entry > 16 + total || end < first) return bad(20, fmt::format("an entry of {} bytes in {}", entry, total));
   stream.first_byte = first;
-  stream.words.assign(words.begin() + static_cast<std::ptrdiff_t>(first / 4), words.begin() + static_cast<std::ptrdiff_t>(end / 4));
+  stream.words.assign(words.begin() + static_cast<std::ptrdiff_t>(first / 4),
+                      words.begin() + static_cast<std::ptrdiff_t>(end / 4));
   return stream;
 }
 

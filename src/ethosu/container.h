@@ -12,8 +12,8 @@ namespace tosaic::ethosu {
 struct Config {
   Product product = Product::u55;
   int macs = 0;
-  int cores = 1;      // weight and scale streams of U55 and U65
-  int shram_kb = 0;   // U55 and U65
+  int cores = 1;     // weight and scale streams of U55 and U65
+  int shram_kb = 0;  // U55 and U65
   std::uint32_t config_word = 0, id_word = 0;
   bool u85() const { return product == Product::u85; }
   int weight_streams() const;  // how many streams one operation's weights are divided into

@@ -7,12 +7,14 @@ namespace tosaic::ethosu {
 
 Status Context::spend(double work) {
   if (work > work_left)
-    return error("ethosu.too-much-work", fmt::format("this operation needs {:.3g} steps, {:.3g} are left for the run", work, work_left));
+    return error("ethosu.too-much-work",
+                 fmt::format("this operation needs {:.3g} steps, {:.3g} are left for the run", work, work_left));
   work_left -= work;
   return {};
 }
 
-Result<FeatureMap> place_operand(Context& context, const Operand& operand, const Shape3& shape, bool write, const char* what) {
+Result<FeatureMap> place_operand(Context& context, const Operand& operand, const Shape3& shape, bool write,
+                                 const char* what) {
   if (!operand.chained()) return place(context.regions, operand.layout, shape, write, what);
   const int number = operand.layout.region;
   Layout layout;
@@ -22,7 +24,8 @@ Result<FeatureMap> place_operand(Context& context, const Operand& operand, const
   layout.stride_x = shape.c * layout.type.bytes;
   layout.stride_y = shape.w * layout.stride_x;
   if (shape.elements() > most_elements)
-    return error("ethosu.too-large", fmt::format("{} in chaining buffer {} has {} elements", what, number, shape.elements()));
+    return error("ethosu.too-large",
+                 fmt::format("{} in chaining buffer {} has {} elements", what, number, shape.elements()));
   if (write) {
     ChainBuffer& buffer = context.chains[number];
     buffer.layout = layout;
@@ -34,9 +37,11 @@ Result<FeatureMap> place_operand(Context& context, const Operand& operand, const
     return error("ethosu.chain", fmt::format("{} reads chaining buffer {}, which nothing has filled", what, number));
   ChainBuffer& buffer = found->second;
   if (!(buffer.shape == shape) || !(buffer.layout.type == layout.type))
-    return error("ethosu.chain", fmt::format("{} reads {}x{}x{} elements of {} bytes from chaining buffer {}, which holds {}x{}x{} of {}",
-                                             what, shape.h, shape.w, shape.c, layout.type.bytes, number, buffer.shape.h,
-                                             buffer.shape.w, buffer.shape.c, buffer.layout.type.bytes));
+    return error(
+        "ethosu.chain",
+        fmt::format("{} reads {}x{}x{} elements of {} bytes from chaining buffer {}, which holds {}x{}x{} of {}", what,
+                    shape.h, shape.w, shape.c, layout.type.bytes, number, buffer.shape.h, buffer.shape.w,
+                    buffer.shape.c, buffer.layout.type.bytes));
   return FeatureMap(layout, shape, buffer.bytes.data(), 0, static_cast<std::int64_t>(buffer.bytes.size()));
 }
 

@@ -15,8 +15,8 @@ namespace tosaic::ethosu {
 // Decoded weights, arranged densely and, for the fast kernels, packed.
 struct DecodedWeights {
   Weights dense;
-  std::int64_t largest = 0;        // |w|
-  std::int64_t largest_sum = 0;    // of |w| over one output channel
+  std::int64_t largest = 0;          // |w|
+  std::int64_t largest_sum = 0;      // of |w| over one output channel
   std::vector<std::int16_t> packed;  // conv_kernel.h
 };
 
@@ -72,7 +72,8 @@ struct Context {
 };
 
 // A map of the operand, checked, wherever it lives. Chained maps must have the shape and type they were written with.
-Result<FeatureMap> place_operand(Context& context, const Operand& operand, const Shape3& shape, bool write, const char* what);
+Result<FeatureMap> place_operand(Context& context, const Operand& operand, const Shape3& shape, bool write,
+                                 const char* what);
 
 // Largest number of elements that an operation's working copies may have.
 constexpr std::int64_t most_elements = std::int64_t{1} << 27;

@@ -43,7 +43,8 @@ HWY_NOINLINE void dense_rows(const DenseCall& call) {
         const auto input = hn::BitCast(d16, hn::Set(d, pair));
         IntVector unused = hn::Zero(d);
 #pragma GCC unroll 4
-        for (int v = 0; v < vectors; ++v) sums[r][v] = hn::ReorderWidenMulAccumulate(d, input, weights[v], sums[r][v], unused);
+        for (int v = 0; v < vectors; ++v)
+          sums[r][v] = hn::ReorderWidenMulAccumulate(d, input, weights[v], sums[r][v], unused);
       }
     }
   }
@@ -113,7 +114,8 @@ std::vector<std::int16_t> pack_dense(const Weights& weights) {
   for (std::int64_t o = 0; o < weights.outputs; ++o)
     for (std::int64_t t = 0; t < taps; ++t) {
       const std::int16_t* from = weights.of(o) + t * weights.inputs;
-      std::int16_t* to = packed.data() + ((o / block_outputs * taps + t) * pairs * block_outputs + o % block_outputs) * 2;
+      std::int16_t* to =
+          packed.data() + ((o / block_outputs * taps + t) * pairs * block_outputs + o % block_outputs) * 2;
       for (std::int64_t i = 0; i < weights.inputs; ++i) to[i / 2 * 2 * block_outputs + i % 2] = from[i];
     }
   return packed;

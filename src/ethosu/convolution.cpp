@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CONV and DEPTHWISE: out[y][x][o] = sum over taps and inputs of (ifm - zero point) * weight, then the output stage.
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "ethosu/conv_kernel.h"
 #include "ethosu/operations.h"
@@ -33,7 +33,8 @@ Status Convolution::run_plainly() {
   const Shape3 shape = out.shape(), window = in.window();
   const Padding& pad = in.padding();
   const std::int64_t row = window.w * window.c;
-  if (window.elements() > most_elements / 4) return error("ethosu.too-large", fmt::format("an IFM of {} elements", window.elements()));
+  if (window.elements() > most_elements / 4)
+    return error("ethosu.too-large", fmt::format("an IFM of {} elements", window.elements()));
   std::vector<std::int64_t> plane(static_cast<std::size_t>(window.h * row));
   for (std::int64_t y = 0; y < window.h; ++y) in.read(y, plane.data() + y * row);
   context.pool.run(shape.h, [&](std::int64_t y, int) {
@@ -48,7 +49,8 @@ Status Convolution::run_plainly() {
             if (iy < 0 || iy >= window.h || ix < 0 || ix >= window.w) continue;
             const std::int64_t* input = plane.data() + iy * row + ix * window.c;
             const std::int16_t* w = weights.dense.of(o) + (ky * kernel.w + kx) * weights.dense.inputs;
-            if (depthwise) sum += input[o] * w[0];
+            if (depthwise)
+              sum += input[o] * w[0];
             else
               for (std::int64_t i = 0; i < window.c; ++i) sum += input[i] * w[i];
           }
@@ -62,7 +64,8 @@ Status Convolution::run_plainly() {
 void Convolution::finish(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int64_t* sums, std::int64_t stride) {
   if (initial)
     for (std::int64_t x = 0; x < out.shape().w; ++x)
-      for (std::int64_t c = c0; c < c1; ++c) sums[x * stride + c - c0] += initial[(y * out.shape().w + x) * out.shape().c + c];
+      for (std::int64_t c = c0; c < c1; ++c)
+        sums[x * stride + c - c0] += initial[(y * out.shape().w + x) * out.shape().c + c];
   out.finish_row(y, c0, c1, sums, stride);
 }
 
@@ -82,12 +85,14 @@ Status Convolution::run_fast() {
   const std::int64_t depth = in.depth();
   const std::int64_t stride = depthwise ? (depth + 15) / 16 * 16 : (depth + 1) / 2 * 2;
   const std::int64_t width = padded_w();
-  if (static_cast<double>(padded_h()) * static_cast<double>(width) * static_cast<double>(stride) > static_cast<double>(most_elements))
+  if (static_cast<double>(padded_h()) * static_cast<double>(width) * static_cast<double>(stride) >
+      static_cast<double>(most_elements))
     return error("ethosu.too-large", fmt::format("an IFM of {}x{}x{}", padded_h(), width, depth));
   std::vector<std::int16_t> plane(static_cast<std::size_t>(padded_h() * width * stride), 0);
   fill_plane(plane, stride);
   const std::int64_t largest_input = in.operand().layout.type.bytes == 1 ? 510 : 32768;
-  const std::int64_t fit = INT32_MAX / std::max<std::int64_t>(1, largest_input * weights.largest);  // products in 32 bits
+  const std::int64_t fit =
+      INT32_MAX / std::max<std::int64_t>(1, largest_input * weights.largest);  // products in 32 bits
 
   if (depthwise) {
     std::vector<std::int64_t> offsets;
@@ -100,7 +105,8 @@ Status Convolution::run_fast() {
       sums.resize(static_cast<std::size_t>(shape.w * stride));
       for (std::int64_t x = 0; x < shape.w; ++x) {
         const std::int16_t* pixel = plane.data() + (y * kernel.stride_y * width + x * kernel.stride_x) * stride;
-        depthwise_pixel({pixel, offsets.data(), kernel.h * kernel.w, stride, weights.packed.data(), sums.data() + x * stride});
+        depthwise_pixel(
+            {pixel, offsets.data(), kernel.h * kernel.w, stride, weights.packed.data(), sums.data() + x * stride});
       }
       if (short_way) return out.finish_row(y, 0, shape.c, sums.data(), stride);
       std::vector<std::int64_t> wide(sums.begin(), sums.end());
@@ -127,12 +133,14 @@ Status Convolution::run_fast() {
   };
   for (std::int64_t ky = 0; ky < kernel.h; ++ky) {
     const std::int64_t row = ky * kernel.dilation_y * width * stride;
-    if (kernel.dilation_x == 1) add(row, kernel.w * stride / 2);
+    if (kernel.dilation_x == 1)
+      add(row, kernel.w * stride / 2);
     else
       for (std::int64_t kx = 0; kx < kernel.w; ++kx) add(row + kx * kernel.dilation_x * stride, stride / 2);
   }
   const std::int64_t block_values = kernel.h * kernel.w * stride * block_outputs;
-  const bool short_way = groups.size() == 1 && weights.largest_sum * largest_input + out.largest_bias() <= INT32_MAX && !initial;
+  const bool short_way =
+      groups.size() == 1 && weights.largest_sum * largest_input + out.largest_bias() <= INT32_MAX && !initial;
   // A row is one task; a row of few pixels is shared by blocks of channels.
   const std::int64_t blocks = (shape.c + block_outputs - 1) / block_outputs;
   const std::int64_t parts = shape.h >= 4 ? 1 : std::min<std::int64_t>(blocks, 4);
@@ -160,28 +168,33 @@ Status Convolution::run_fast() {
         }
       for (std::size_t i = 0; i < wide.size(); ++i) wide[i] += sums[i];
     }
-    if (short_way) out.finish_row(y, c0, c1, sums.data(), sum_stride);
-    else finish(y, c0, c1, wide.data(), sum_stride);
+    if (short_way)
+      out.finish_row(y, c0, c1, sums.data(), sum_stride);
+    else
+      finish(y, c0, c1, wide.data(), sum_stride);
   });
   return {};
 }
 
 // U85: weights that an earlier operation computed, in IFM2: [1][outputs][inputs].
-Result<std::shared_ptr<const DecodedWeights>> weights_in_ifm2(Context& context, std::int64_t outputs, std::int64_t inputs, const Kernel& kernel) {
+Result<std::shared_ptr<const DecodedWeights>> weights_in_ifm2(Context& context, std::int64_t outputs,
+                                                              std::int64_t inputs, const Kernel& kernel) {
   TOSAIC_TRY(const Operand operand, ifm2_operand(context.registers));
   if (kernel.h * kernel.w != 1) return error("ethosu.undecidable", "weights from IFM2 with a kernel larger than 1x1");
   if (operand.broadcast.scalar || operand.layout.type.bytes > 2)
     return error("ethosu.undecidable", "weights from IFM2 that are not 8-bit or 16-bit elements in memory");
   const bool fits = operand.layout.type.bytes == 1 ? std::abs(operand.zero_point) <= 255
                                                    : operand.layout.type.is_signed && operand.zero_point == 0;
-  if (!fits) return error("ethosu.undecidable", fmt::format("weights from IFM2 with zero point {}", operand.zero_point));
+  if (!fits)
+    return error("ethosu.undecidable", fmt::format("weights from IFM2 with zero point {}", operand.zero_point));
   TOSAIC_TRY(const FeatureMap map, place_operand(context, operand, {1, outputs, inputs}, false, "IFM2"));
   if (outputs * inputs > most_elements) return error("ethosu.too-large", "the weights in IFM2");
   auto weights = std::make_shared<DecodedWeights>();
   weights->dense = {outputs, 1, 1, inputs, std::vector<std::int16_t>(static_cast<std::size_t>(outputs * inputs))};
   std::vector<std::int64_t> row(static_cast<std::size_t>(outputs * inputs));
   map.read_row(0, 0, outputs, 0, inputs, row.data());
-  for (std::size_t i = 0; i < row.size(); ++i) weights->dense.values[i] = static_cast<std::int16_t>(row[i] - operand.zero_point);
+  for (std::size_t i = 0; i < row.size(); ++i)
+    weights->dense.values[i] = static_cast<std::int16_t>(row[i] - operand.zero_point);
   finish_weights(*weights, false);
   return std::shared_ptr<const DecodedWeights>(weights);
 }
@@ -207,16 +220,21 @@ Result<OutputStage> run_convolution(Context& context, bool depthwise, bool weigh
   const Registers& r = context.registers;
   TOSAIC_TRY(const Kernel kernel, kernel_of(r));
   const bool leaves_sums = r.u85() && r.get<"ACC_FORMAT", "acc_output">() == 1;
-  if (leaves_sums) return error("ethosu.undecidable", "accumulators that stay inside the NPU between operations (not seen and checked)");
+  if (leaves_sums)
+    return error("ethosu.undecidable",
+                 "accumulators that stay inside the NPU between operations (not seen and checked)");
   const bool per_channel = r.get<"OFM_PRECISION", "scale_mode">() == 0;
-  if (!per_channel && !r.u85()) return error("ethosu.undecidable", "a convolution with one global scale: what becomes of its bias is not known");
+  if (!per_channel && !r.u85())
+    return error("ethosu.undecidable", "a convolution with one global scale: what becomes of its bias is not known");
   TOSAIC_TRY(OutputStage out, OutputStage::create(context, per_channel ? Scaling::per_channel : Scaling::global));
   const std::int64_t depth = depthwise ? out.shape().c : ifm_depth(r);
   TOSAIC_TRY(const WindowInput in, WindowInput::create(context, out, kernel, depth));
-  if (!r.u85() && r.get<"ACC_FORMAT", "acc_format">() == 2) return error("ethosu.undecidable", "16-bit float accumulators");
+  if (!r.u85() && r.get<"ACC_FORMAT", "acc_format">() == 2)
+    return error("ethosu.undecidable", "16-bit float accumulators");
   const Shape3& shape = out.shape();
-  TOSAIC_CHECK(context.spend(static_cast<double>(shape.h) * static_cast<double>(shape.w) * static_cast<double>(shape.c) *
-                             static_cast<double>(kernel.h) * static_cast<double>(kernel.w) * static_cast<double>(depthwise ? 1 : depth)));
+  TOSAIC_CHECK(context.spend(static_cast<double>(shape.h) * static_cast<double>(shape.w) *
+                             static_cast<double>(shape.c) * static_cast<double>(kernel.h) *
+                             static_cast<double>(kernel.w) * static_cast<double>(depthwise ? 1 : depth)));
   const int ifm_bits = 8 * in.operand().layout.type.bytes;
   std::shared_ptr<const DecodedWeights> weights;
   if (weights_from_ifm2) {
@@ -230,7 +248,8 @@ Result<OutputStage> run_convolution(Context& context, bool depthwise, bool weigh
 
   Convolution conv{context, out, in, kernel, *weights, depthwise, initial.empty() ? nullptr : initial.data()};
   const std::int64_t largest_input = in.operand().layout.type.bytes == 1 ? 510 : 32768;
-  const bool taps_fit = !depthwise || static_cast<double>(weights->largest_sum) * static_cast<double>(largest_input) < INT32_MAX;
+  const bool taps_fit =
+      !depthwise || static_cast<double>(weights->largest_sum) * static_cast<double>(largest_input) < INT32_MAX;
   // Weights of 16 bits (from IFM2) would overflow a pair of products.
   const bool plainly = context.slow || !in.fits_int16() || !taps_fit || weights->largest > 510;
   TOSAIC_CHECK(plainly ? conv.run_plainly() : conv.run_fast());

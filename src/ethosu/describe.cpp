@@ -7,10 +7,13 @@
 namespace tosaic::ethosu {
 namespace {
 
-constexpr std::uint16_t op_conv = 2, op_depthwise = 3, op_pool = 5, op_elementwise = 6, op_resize = 7, op_dma_start = 0x10;
+constexpr std::uint16_t op_conv = 2, op_depthwise = 3, op_pool = 5, op_elementwise = 6, op_resize = 7,
+                        op_dma_start = 0x10;
 constexpr std::uint32_t unary_modes[] = {5, 6, 7, 36};
 
-bool computes(const Command& c) { return c.row->width == Width::one_word && c.row->opcode >= op_conv && c.row->opcode <= op_resize; }
+bool computes(const Command& c) {
+  return c.row->width == Width::one_word && c.row->opcode >= op_conv && c.row->opcode <= op_resize;
+}
 bool has_window(const Command& c) { return c.row->opcode != op_elementwise && c.row->opcode != op_resize; }
 bool takes_two(const Command& c) {
   if (c.row->opcode != op_elementwise) return false;
@@ -21,7 +24,8 @@ bool takes_two(const Command& c) {
 
 std::string text_of(const Operand& operand, const Shape3& shape) {
   const ElementType type = operand.layout.type;
-  if (operand.broadcast.scalar) return fmt::format("scalar {} {}{}", operand.scalar, type.is_signed ? "i" : "u", 8 * type.bytes);
+  if (operand.broadcast.scalar)
+    return fmt::format("scalar {} {}{}", operand.scalar, type.is_signed ? "i" : "u", 8 * type.bytes);
   const std::string where = operand.chained() ? fmt::format("chain {}", operand.layout.region)
                             : operand.storage == Storage::none
                                 ? std::string("nowhere")
@@ -36,7 +40,9 @@ struct Maps {
   Shape3 ifm_shape, ifm2_shape;
 };
 
-Shape3 stretched(const Shape3& shape, const Broadcast& b) { return {b.h ? 1 : shape.h, b.w ? 1 : shape.w, b.c ? 1 : shape.c}; }
+Shape3 stretched(const Shape3& shape, const Broadcast& b) {
+  return {b.h ? 1 : shape.h, b.w ? 1 : shape.w, b.c ? 1 : shape.c};
+}
 
 Maps maps_of(const Registers& r, const Command& command) {
   Maps maps{ofm_operand(r), ifm_operand(r), ifm2_operand(r), {}, {}};
@@ -75,7 +81,8 @@ std::string describe_fields(bool u85, const Command& command) {
 OperationLine describe_operation(const Config& config, const Registers& r, const Command& command) {
   OperationLine line{command.byte, std::string(command.row->name.substr(3)), {}};
   const Row& row = *command.row;
-  if (row.width == Width::one_word && (row.opcode == op_pool || row.opcode == op_elementwise || row.opcode == op_resize)) {
+  if (row.width == Width::one_word &&
+      (row.opcode == op_pool || row.opcode == op_elementwise || row.opcode == op_resize)) {
     const Field& field = row.fields[0];
     const auto mode = static_cast<std::uint32_t>(command.value & ((1u << field.bits) - 1));
     const std::string_view name = value_name(config.u85(), row, field, mode);
@@ -87,8 +94,10 @@ OperationLine describe_operation(const Config& config, const Registers& r, const
       return internal ? fmt::format("internal:{:#x}", address) : fmt::format("{}:{:#x}", region, address);
     };
     line.text = fmt::format("{} bytes {} -> {}", r.signed40<"DMA0_LEN">(),
-                            side(r.get<"DMA0_SRC_REGION", "region_mode">() == 1, r.get<"DMA0_SRC_REGION", "region">(), r.signed40<"DMA0_SRC">()),
-                            side(r.get<"DMA0_DST_REGION", "region_mode">() == 1, r.get<"DMA0_DST_REGION", "region">(), r.signed40<"DMA0_DST">()));
+                            side(r.get<"DMA0_SRC_REGION", "region_mode">() == 1, r.get<"DMA0_SRC_REGION", "region">(),
+                                 r.signed40<"DMA0_SRC">()),
+                            side(r.get<"DMA0_DST_REGION", "region_mode">() == 1, r.get<"DMA0_DST_REGION", "region">(),
+                                 r.signed40<"DMA0_DST">()));
     return line;
   }
   if (!computes(command)) return line;
@@ -98,13 +107,15 @@ OperationLine describe_operation(const Config& config, const Registers& r, const
   if (takes_two(command) && maps.ifm2.ok()) line.text += fmt::format(", ifm2 {}", text_of(*maps.ifm2, maps.ifm2_shape));
   line.text += fmt::format(" -> ofm {}", text_of(*maps.ofm, maps.ofm->shape));
   const auto kernel = kernel_of(r);
-  if (has_window(command) && kernel.ok() && (kernel->h != 1 || kernel->w != 1 || kernel->stride_y != 1 || kernel->stride_x != 1))
-    line.text += fmt::format(", kernel {}x{} stride {}x{} dilation {}x{}", kernel->h, kernel->w, kernel->stride_y, kernel->stride_x,
-                             kernel->dilation_y, kernel->dilation_x);
+  if (has_window(command) && kernel.ok() &&
+      (kernel->h != 1 || kernel->w != 1 || kernel->stride_y != 1 || kernel->stride_x != 1))
+    line.text += fmt::format(", kernel {}x{} stride {}x{} dilation {}x{}", kernel->h, kernel->w, kernel->stride_y,
+                             kernel->stride_x, kernel->dilation_y, kernel->dilation_x);
   if (row.opcode == op_conv || row.opcode == op_depthwise)
-    line.text += fmt::format(", weights {}:{:#x}+{}, scales {}:{:#x}+{}", r.get<"WEIGHT_REGION", "region">(), r.signed40<"WEIGHT_BASE">(),
-                             r.get<"WEIGHT_LENGTH", "length">(), r.get<"SCALE_REGION", "region">(), r.signed40<"SCALE_BASE">(),
-                             r.get<"SCALE_LENGTH", "length">());
+    line.text +=
+        fmt::format(", weights {}:{:#x}+{}, scales {}:{:#x}+{}", r.get<"WEIGHT_REGION", "region">(),
+                    r.signed40<"WEIGHT_BASE">(), r.get<"WEIGHT_LENGTH", "length">(), r.get<"SCALE_REGION", "region">(),
+                    r.signed40<"SCALE_BASE">(), r.get<"SCALE_LENGTH", "length">());
   return line;
 }
 
@@ -122,9 +133,11 @@ void measure_operation(const Config&, const Registers& r, const Command& command
   };
   if (command.row->width == Width::one_word && command.row->opcode == op_dma_start) {
     if (r.get<"DMA0_SRC_REGION", "region_mode">() == 0)
-      reach(static_cast<int>(r.get<"DMA0_SRC_REGION", "region">()), r.signed40<"DMA0_SRC">() + r.signed40<"DMA0_LEN">(), false);
+      reach(static_cast<int>(r.get<"DMA0_SRC_REGION", "region">()), r.signed40<"DMA0_SRC">() + r.signed40<"DMA0_LEN">(),
+            false);
     if (r.get<"DMA0_DST_REGION", "region_mode">() == 0)
-      reach(static_cast<int>(r.get<"DMA0_DST_REGION", "region">()), r.signed40<"DMA0_DST">() + r.signed40<"DMA0_LEN">(), true);
+      reach(static_cast<int>(r.get<"DMA0_DST_REGION", "region">()), r.signed40<"DMA0_DST">() + r.signed40<"DMA0_LEN">(),
+            true);
   }
   if (!computes(command)) return;
   const Maps maps = maps_of(r, command);
@@ -143,8 +156,10 @@ void measure_operation(const Config&, const Registers& r, const Command& command
   reach_map(*maps.ifm, maps.ifm_shape, false);
   if (takes_two(command) && maps.ifm2.ok()) reach_map(*maps.ifm2, maps.ifm2_shape, false);
   if (command.row->opcode == op_conv || command.row->opcode == op_depthwise) {
-    reach(static_cast<int>(r.get<"WEIGHT_REGION", "region">()), r.signed40<"WEIGHT_BASE">() + static_cast<std::int64_t>(r.get<"WEIGHT_LENGTH", "length">()), false);
-    reach(static_cast<int>(r.get<"SCALE_REGION", "region">()), r.signed40<"SCALE_BASE">() + static_cast<std::int64_t>(r.get<"SCALE_LENGTH", "length">()), false);
+    reach(static_cast<int>(r.get<"WEIGHT_REGION", "region">()),
+          r.signed40<"WEIGHT_BASE">() + static_cast<std::int64_t>(r.get<"WEIGHT_LENGTH", "length">()), false);
+    reach(static_cast<int>(r.get<"SCALE_REGION", "region">()),
+          r.signed40<"SCALE_BASE">() + static_cast<std::int64_t>(r.get<"SCALE_LENGTH", "length">()), false);
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ELEMENTWISE: one or two operands, both scaled or not before the operation, the result scaled after it.
+#include <fmt/format.h>
 #include <algorithm>
 #include <bit>
-#include <fmt/format.h>
 
 #include "ethosu/operations.h"
 
@@ -10,14 +10,34 @@ namespace tosaic::ethosu {
 namespace {
 
 enum Mode : std::uint32_t {
-  mul = 0, add = 1, sub = 2, min = 3, max = 4, lrelu = 5, abs = 6, clz = 7, shr = 8, shl = 9, lsr = 10, div = 11,
-  eq = 16, ne = 17, ge = 18, gt = 19, bit_and = 33, bit_or = 34, bit_xor = 35, bit_not = 36, bit_and_not = 42,
+  mul = 0,
+  add = 1,
+  sub = 2,
+  min = 3,
+  max = 4,
+  lrelu = 5,
+  abs = 6,
+  clz = 7,
+  shr = 8,
+  shl = 9,
+  lsr = 10,
+  div = 11,
+  eq = 16,
+  ne = 17,
+  ge = 18,
+  gt = 19,
+  bit_and = 33,
+  bit_or = 34,
+  bit_xor = 35,
+  bit_not = 36,
+  bit_and_not = 42,
 };
 
 bool is_unary(std::uint32_t mode) { return mode == lrelu || mode == Mode::abs || mode == clz || mode == bit_not; }
 bool is_known(std::uint32_t mode, bool u85) {
   if (mode <= shl) return true;
-  return u85 && ((mode >= lsr && mode <= div) || (mode >= eq && mode <= gt) || (mode >= bit_and && mode <= bit_not) || mode == bit_and_not);
+  return u85 && ((mode >= lsr && mode <= div) || (mode >= eq && mode <= gt) || (mode >= bit_and && mode <= bit_not) ||
+                 mode == bit_and_not);
 }
 
 // One operand, read row by row and stretched to the OFM's shape.
@@ -55,8 +75,10 @@ void Side::read(std::int64_t y, const Shape3& shape, std::int64_t* to) const {
   if (!stretched) return;
   for (std::int64_t x = 0; x < shape.w; ++x) {
     const std::int64_t* from = row + (stored.w == 1 ? 0 : x * stored.c);
-    if (stored.c == shape.c) std::copy_n(from, shape.c, to + x * shape.c);
-    else std::fill_n(to + x * shape.c, shape.c, *from);
+    if (stored.c == shape.c)
+      std::copy_n(from, shape.c, to + x * shape.c);
+    else
+      std::fill_n(to + x * shape.c, shape.c, *from);
   }
 }
 
@@ -70,8 +92,10 @@ Result<Side> prepare(Context& context, const OutputStage& out, Operand operand, 
   if (type.bytes == 8) return error("ethosu.undecidable", fmt::format("{} with 64-bit elements", what));
   if (b.scalar) {
     const int bits = context.config.u85() ? std::min(32, 8 * type.bytes) : 16;
-    side.constant = type.is_signed ? static_cast<std::int64_t>(static_cast<std::uint64_t>(operand.scalar) << (64 - bits)) >> (64 - bits)
-                                   : operand.scalar & ((std::int64_t{1} << bits) - 1);
+    side.constant =
+        type.is_signed
+            ? static_cast<std::int64_t>(static_cast<std::uint64_t>(operand.scalar) << (64 - bits)) >> (64 - bits)
+            : operand.scalar & ((std::int64_t{1} << bits) - 1);
     side.constant -= operand.zero_point;
     return side;
   }
@@ -96,9 +120,10 @@ std::int64_t shift_amount(std::int64_t b, bool& defined) {
   return std::clamp<std::int64_t>(b, 0, 31);
 }
 
-// One row. A comparison gives all ones or zero. False when a result is not defined (a shift by more than the word, a division by zero).
-bool compute(std::uint32_t mode, Rounding rounding, int bits, const std::int64_t* a, const std::int64_t* b, std::int64_t count,
-             std::int64_t* out) {
+// One row. A comparison gives all ones or zero. False when a result is not defined (a shift by more than the word, a
+// division by zero).
+bool compute(std::uint32_t mode, Rounding rounding, int bits, const std::int64_t* a, const std::int64_t* b,
+             std::int64_t count, std::int64_t* out) {
   bool defined = true;
   const auto each = [&](auto f) {
     for (std::int64_t i = 0; i < count; ++i) out[i] = f(a[i], b[i]);
@@ -115,20 +140,28 @@ bool compute(std::uint32_t mode, Rounding rounding, int bits, const std::int64_t
     case Mode::max: each([](I x, I y) { return std::max(x, y); }); break;
     case Mode::abs: each([](I x, I) { return mutated("elementwise.abs") ? x : x < 0 ? -x : x; }); break;
     case clz: each([](I x, I) { return I{std::countl_zero(static_cast<std::uint32_t>(x))}; }); break;
-    case shl: each([&](I x, I y) {
-      const I by = mutated("elementwise.shl") ? shift_amount(y, defined) ^ 1 : shift_amount(y, defined);
-      return truncate(static_cast<std::uint64_t>(x) << by);
-    }); break;
-    case shr: each([&](I x, I y) {
-      const I by = shift_amount(y, defined);
-      const bool rounds = rounding == Rounding::natural && by > 0 && !mutated("elementwise.shr_rounding");
-      return (x + (rounds ? I{1} << (by - 1) : 0)) >> by;
-    }); break;
-    case lsr: each([&](I x, I y) { return truncate((static_cast<std::uint64_t>(x) & word) >> shift_amount(y, defined)); }); break;
-    case div: each([&](I x, I y) {
-      if (y == 0 || (x == INT32_MIN && y == -1)) defined = false, y = 1;
-      return x / y;
-    }); break;
+    case shl:
+      each([&](I x, I y) {
+        const I by = mutated("elementwise.shl") ? shift_amount(y, defined) ^ 1 : shift_amount(y, defined);
+        return truncate(static_cast<std::uint64_t>(x) << by);
+      });
+      break;
+    case shr:
+      each([&](I x, I y) {
+        const I by = shift_amount(y, defined);
+        const bool rounds = rounding == Rounding::natural && by > 0 && !mutated("elementwise.shr_rounding");
+        return (x + (rounds ? I{1} << (by - 1) : 0)) >> by;
+      });
+      break;
+    case lsr:
+      each([&](I x, I y) { return truncate((static_cast<std::uint64_t>(x) & word) >> shift_amount(y, defined)); });
+      break;
+    case div:
+      each([&](I x, I y) {
+        if (y == 0 || (x == INT32_MIN && y == -1)) defined = false, y = 1;
+        return x / y;
+      });
+      break;
     case eq: each([](I x, I y) { return -I{x == y}; }); break;
     case ne: each([](I x, I y) { return -I{x != y}; }); break;
     case ge: each([](I x, I y) { return mutated("elementwise.ge") ? -I{x > y} : -I{x >= y}; }); break;
@@ -147,7 +180,8 @@ Status set_input_scales(const Context& context, std::uint32_t mode, Side& a, Sid
   const Registers& r = context.registers;
   if (!r.u85()) {
     if (mode != add && mode != sub) return {};
-    const Scale opa{static_cast<std::uint32_t>(r.get<"OPA_SCALE", "scale">()), static_cast<std::uint8_t>(r.get<"OPA_SCALE", "shift">())};
+    const Scale opa{static_cast<std::uint32_t>(r.get<"OPA_SCALE", "scale">()),
+                    static_cast<std::uint8_t>(r.get<"OPA_SCALE", "shift">())};
     const std::uint64_t scale_mode = r.get<"IFM_PRECISION", "scale_mode">();
     if (scale_mode == 0) {
       if (opa.shift) return error("ethosu.undecidable", "16-bit operand scales with a shift");
@@ -163,25 +197,31 @@ Status set_input_scales(const Context& context, std::uint32_t mode, Side& a, Sid
     Side& chosen = (scale_mode == 1) != reversed ? a : b;
     Side& other = &chosen == &a ? b : a;
     const int bytes = a.operand.layout.type.bytes;
-    // Vela leaves the low half of the mantissa of 2^19 or 2^14 there: 0, or 2^14 itself. Any other number it writes only
-    // for factors that are whole, and then the fixed shift is not the factor it means.
+    // Vela leaves the low half of the mantissa of 2^19 or 2^14 there: 0, or 2^14 itself. Any other number it writes
+    // only for factors that are whole, and then the fixed shift is not the factor it means.
     if (const auto opb = r.get<"OPB_SCALE", "scale">(); opb != 0 && !(opb == 1 << 14 && bytes == 2))
-      return error("ethosu.undecidable", fmt::format("one 32-bit operand scale besides OPB_SCALE {}: whether the other operand is "
-                                                     "multiplied by it is not known", opb));
+      return error("ethosu.undecidable",
+                   fmt::format("one 32-bit operand scale besides OPB_SCALE {}: whether the other operand is "
+                               "multiplied by it is not known",
+                               opb));
     if (bytes > 2) return error("ethosu.undecidable", "a 32-bit operand scale with 32-bit operands");
     chosen.scaled = true;
     chosen.scale = opa;
     TOSAIC_TRY(chosen.rounding, ifm_rounding(r));
-    other.shift_left = bytes == 1 ? (mutated("elementwise.shift_19") ? 18 : 19) : (mutated("elementwise.shift_14") ? 15 : 14);
+    other.shift_left =
+        bytes == 1 ? (mutated("elementwise.shift_19") ? 18 : 19) : (mutated("elementwise.shift_14") ? 15 : 14);
     return {};
   }
-  const auto set = [](Side& side, std::uint64_t multiplier, std::uint64_t shift, std::uint64_t double_bits, std::uint64_t round) {
-    side.scale = {static_cast<std::uint32_t>(multiplier), static_cast<std::uint8_t>(shift), static_cast<std::uint8_t>(double_bits)};
+  const auto set = [](Side& side, std::uint64_t multiplier, std::uint64_t shift, std::uint64_t double_bits,
+                      std::uint64_t round) {
+    side.scale = {static_cast<std::uint32_t>(multiplier), static_cast<std::uint8_t>(shift),
+                  static_cast<std::uint8_t>(double_bits)};
     side.rounding = round ? Rounding::natural : Rounding::double_round;
     side.scaled = !side.scale.unit();
   };
   if (!mutated("elementwise.ifm_scale"))
-    set(a, r.get<"IFM_SCALE", "scale">(), r.get<"IFM_SCALE", "shift">(), r.get<"IFM_SCALE", "dbl_rnd">(), r.get<"IFM_SCALE", "round_mode">());
+    set(a, r.get<"IFM_SCALE", "scale">(), r.get<"IFM_SCALE", "shift">(), r.get<"IFM_SCALE", "dbl_rnd">(),
+        r.get<"IFM_SCALE", "round_mode">());
   if (!is_unary(mode) && !mutated("elementwise.ifm2_scale"))
     set(b, r.get<"IFM2_SCALE", "scale">(), r.get<"IFM2_SCALE", "shift">(), r.get<"IFM2_SCALE", "dbl_rnd">(),
         r.get<"IFM2_SCALE", "round_mode">());
@@ -194,8 +234,10 @@ Result<OutputStage> run_elementwise(Context& context, std::uint32_t mode) {
   const Registers& r = context.registers;
   if (!is_known(mode, r.u85())) return error("ethosu.reserved", fmt::format("elementwise mode {}", mode));
   const bool global = r.get<"OFM_PRECISION", "scale_mode">() == 1;
-  const bool scaleless = mode == Mode::min || mode == Mode::max || mode == clz || mode == shl || mode == shr || mode >= lsr;
-  if (!global && !scaleless && mode != lrelu) return error("ethosu.undecidable", "an elementwise operation with a scale per channel");
+  const bool scaleless =
+      mode == Mode::min || mode == Mode::max || mode == clz || mode == shl || mode == shr || mode >= lsr;
+  if (!global && !scaleless && mode != lrelu)
+    return error("ethosu.undecidable", "an elementwise operation with a scale per channel");
   const bool scales = r.u85() ? global : !scaleless && mode != lrelu;
   TOSAIC_TRY(OutputStage out, OutputStage::create(context, scales ? Scaling::global : Scaling::none));
   const Shape3& shape = out.shape();
@@ -211,9 +253,7 @@ Result<OutputStage> run_elementwise(Context& context, std::uint32_t mode) {
   scale_constant(a), scale_constant(b);
 
   Rounding rounding = Rounding::natural;
-  if (mode == shr || mode == lrelu) {
-    TOSAIC_TRY(rounding, ofm_rounding(r));
-  }
+  if (mode == shr || mode == lrelu) { TOSAIC_TRY(rounding, ofm_rounding(r)); }
   if (mode == shr && rounding != Rounding::natural && !r.u85())
     return error("ethosu.undecidable", "SHR without natural rounding: whether the hardware rounds then is not known")
         .note("Vela encodes TOSA's ARITHMETIC_RIGHT_SHIFT with round=false this way, and there is no other way for it");
@@ -237,8 +277,8 @@ Result<OutputStage> run_elementwise(Context& context, std::uint32_t mode) {
     if (mode == lrelu) {
       for (std::int64_t& v : left)
         if (v < 0) v = rescale(v, alpha, rounding);
-    } else if (!compute(mode, rounding, 8 * ifm.layout.type.bytes, reversed ? right.data() : left.data(), reversed ? left.data() : right.data(), count,
-                        left.data())) {
+    } else if (!compute(mode, rounding, 8 * ifm.layout.type.bytes, reversed ? right.data() : left.data(),
+                        reversed ? left.data() : right.data(), count, left.data())) {
       defined = false;
     }
     out.finish_row(y, 0, shape.c, left.data(), shape.c);

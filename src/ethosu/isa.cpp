@@ -76,7 +76,8 @@ const Row* find_row(bool u85, Width width, std::uint16_t opcode) {
 
 std::string_view value_name(bool u85, const Row& row, const Field& field, std::uint32_t value) {
   for (const Names& n : names)
-    if (n.field == field.name && (n.has == Has::both || (n.has == Has::u85) == u85) && ends_with(row.name, n.row_ending))
+    if (n.field == field.name && (n.has == Has::both || (n.has == Has::u85) == u85) &&
+        ends_with(row.name, n.row_ending))
       return value < n.values.size() ? n.values[value] : std::string_view();
   return {};
 }

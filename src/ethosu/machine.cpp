@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ethosu/machine.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "ethosu/operations.h"
 
 namespace tosaic::ethosu {
 namespace {
 
-constexpr std::uint16_t op_stop = 0, op_irq = 1, op_conv = 2, op_depthwise = 3, op_pool = 5, op_elementwise = 6, op_resize = 7,
-                        op_dma_start = 0x10, op_dma_wait = 0x11, op_kernel_wait = 0x12, op_pmu_mask = 0x13, op_branch = 0x100;
+constexpr std::uint16_t op_stop = 0, op_irq = 1, op_conv = 2, op_depthwise = 3, op_pool = 5, op_elementwise = 6,
+                        op_resize = 7, op_dma_start = 0x10, op_dma_wait = 0x11, op_kernel_wait = 0x12,
+                        op_pmu_mask = 0x13, op_branch = 0x100;
 constexpr std::size_t lut_bytes_u85 = 2048;
 constexpr double work_per_command = 20;
 constexpr double work_per_branch = 1e8;  // no loop of an honest stream turns a hundred thousand times
@@ -74,7 +75,10 @@ Result<std::vector<Command>> decode_commands(const Stream& stream) {
 }
 
 Machine::Machine(Stream stream, Bytes constants, const Options& options)
-    : stream_(std::move(stream)), constants_(std::move(constants)), options_(options), pool_(std::clamp(options.threads, 1, 64)) {}
+    : stream_(std::move(stream)),
+      constants_(std::move(constants)),
+      options_(options),
+      pool_(std::clamp(options.threads, 1, 64)) {}
 
 Result<std::unique_ptr<Machine>> Machine::open(const Bytes& container, const Bytes& constants, const Options& options) {
   TOSAIC_TRY(Stream stream, parse_container(container));
@@ -99,15 +103,17 @@ Status Machine::measure() {
 }
 
 Status Machine::run(const Regions& given, const Trace& trace) {
-  Context context{config(), Registers(config().u85()), given, 0, {}, {}, {}, {}, false, weights_, pool_, options_.slow, options_.most_work};
+  Context context{config(),      Registers(config().u85()), given, 0, {}, {}, {}, {}, false, weights_, pool_,
+                  options_.slow, options_.most_work};
   if (!given[0].base) {
     // Never written: `writable` stays false.
     context.regions[0] = {const_cast<std::byte*>(constants_.data()), constants_.size(), false};
   } else {
     context.constant_region = -1;  // the caller's: may change between runs
   }
-  context.internal.assign(config().u85() ? lut_bytes_u85 : std::max<std::size_t>(2048, static_cast<std::size_t>(config().shram_kb) * 1024),
-                          std::byte{0});
+  context.internal.assign(
+      config().u85() ? lut_bytes_u85 : std::max<std::size_t>(2048, static_cast<std::size_t>(config().shram_kb) * 1024),
+      std::byte{0});
   for (std::size_t next = 0; next < commands_.size();) {
     const Command& command = commands_[next++];
     if (auto status = context.spend(work_per_command); !status.ok()) return in_command(status.error(), command);
@@ -125,7 +131,10 @@ Status Machine::run(const Regions& given, const Trace& trace) {
     context.registers.forget_missing();
     auto status = execute(context, command, trace);
     if (const Row* missing = context.registers.missing())
-      return in_command(error("ethosu.reset-value", fmt::format("it depends on {}, which no command wrote; its reset value is not known", missing->name)), command);
+      return in_command(
+          error("ethosu.reset-value",
+                fmt::format("it depends on {}, which no command wrote; its reset value is not known", missing->name)),
+          command);
     if (!status.ok()) return in_command(status.error(), command);
   }
   return error("ethosu.no-stop", "the command stream ends without OP_STOP");
@@ -141,9 +150,11 @@ Result<std::size_t> Machine::branch(Context& context, const Command& command, st
   }
   TOSAIC_CHECK(context.spend(work_per_branch));
   const std::size_t byte = stream_.first_byte + (command.value & 0xffffffff);
-  const auto found = std::lower_bound(commands_.begin(), commands_.end(), byte, [](const Command& c, std::size_t b) { return c.byte < b; });
+  const auto found = std::lower_bound(commands_.begin(), commands_.end(), byte,
+                                      [](const Command& c, std::size_t b) { return c.byte < b; });
   if (found == commands_.end() || found->byte != byte)
-    return error("ethosu.branch", fmt::format("no command starts at its target, byte {:#x} of the commands", command.value & 0xffffffff));
+    return error("ethosu.branch", fmt::format("no command starts at its target, byte {:#x} of the commands",
+                                              command.value & 0xffffffff));
   return static_cast<std::size_t>(found - commands_.begin());
 }
 
@@ -173,7 +184,10 @@ Status Machine::execute(Context& context, const Command& command, const Trace& t
       trace(fmt::format("{:#08x} {:<16} {}", line.byte, line.name, line.text));
       return {};
     }
-    case op_irq: case op_dma_wait: case op_kernel_wait: case op_pmu_mask: return {};  // in order anyway
+    case op_irq:
+    case op_dma_wait:
+    case op_kernel_wait:
+    case op_pmu_mask: return {};  // in order anyway
     default: return error("ethosu.command", "an operation that is not known");
   }
 }
@@ -182,7 +196,8 @@ void Machine::disassemble(bool with_registers, const std::function<void(const st
   Registers registers(config().u85());
   for (const Command& command : commands_) {
     if (!is_operation(*command.row)) registers.write(*command.row, command.value);
-    if (with_registers) line(fmt::format("{:#08x} {} {}", command.byte, command.row->name, describe_fields(config().u85(), command)));
+    if (with_registers)
+      line(fmt::format("{:#08x} {} {}", command.byte, command.row->name, describe_fields(config().u85(), command)));
     if (!is_operation(*command.row)) continue;
     const OperationLine text = describe_operation(config(), registers, command);
     if (!with_registers || !text.text.empty()) line(fmt::format("{:#08x} {:<16} {}", text.byte, text.name, text.text));

@@ -22,8 +22,8 @@ Result<std::vector<Command>> decode_commands(const Stream& stream);
 
 struct Options {
   int threads = 2;
-  bool slow = false;       // the plain loops instead of the fast kernels
-  double most_work = 1e13; // multiplications and elements that one run may take
+  bool slow = false;        // the plain loops instead of the fast kernels
+  double most_work = 1e13;  // multiplications and elements that one run may take
 };
 
 // What an operation's line in a listing or a trace says.
@@ -75,6 +75,7 @@ OperationLine describe_operation(const Config& config, const Registers& register
 // "activation_type=signed" for all fields of a command.
 std::string describe_fields(bool u85, const Command& command);
 // Extents of all that an operation touches; those that make no sense are left out (running will tell).
-void measure_operation(const Config& config, const Registers& registers, const Command& command, Requirements& requirements);
+void measure_operation(const Config& config, const Registers& registers, const Command& command,
+                       Requirements& requirements);
 
 }  // namespace tosaic::ethosu

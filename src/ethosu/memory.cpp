@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ethosu/memory.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cstring>
-#include <fmt/format.h>
 
 #include "ethosu/mutate.h"
 
@@ -15,8 +15,8 @@ struct Range {
 };
 
 Diagnostic outside(const char* what, int region, std::int64_t low, std::int64_t high, const Region& given) {
-  return error("ethosu.out-of-region", fmt::format("{} spans bytes {} to {} of region {}, which has {} bytes", what, low, high,
-                                                   region, given.bytes));
+  return error("ethosu.out-of-region", fmt::format("{} spans bytes {} to {} of region {}, which has {} bytes", what,
+                                                   low, high, region, given.bytes));
 }
 
 }  // namespace
@@ -39,8 +39,8 @@ std::byte* FeatureMap::pixel(std::int64_t y, std::int64_t x) const {
 }
 
 template <class T, class Out>
-void FeatureMap::read_as(std::int64_t y, std::int64_t x0, std::int64_t x1, std::int64_t c0, std::int64_t c1, Out zero_point,
-                         Out* to, std::int64_t pixel_stride) const {
+void FeatureMap::read_as(std::int64_t y, std::int64_t x0, std::int64_t x1, std::int64_t c0, std::int64_t c1,
+                         Out zero_point, Out* to, std::int64_t pixel_stride) const {
   const auto convert = [&](const std::byte* from, std::int64_t count, Out* out) {
     for (std::int64_t i = 0; i < count; ++i) {
       T value;
@@ -76,12 +76,15 @@ void FeatureMap::read_row(std::int64_t y, std::int64_t x0, std::int64_t x1, std:
   const std::int64_t stride = c1 - c0;
   const bool s = layout_.type.is_signed;
   switch (layout_.type.bytes) {
-    case 1: return s ? read_as<std::int8_t>(y, x0, x1, c0, c1, std::int64_t{0}, to, stride)
-                     : read_as<std::uint8_t>(y, x0, x1, c0, c1, std::int64_t{0}, to, stride);
-    case 2: return s ? read_as<std::int16_t>(y, x0, x1, c0, c1, std::int64_t{0}, to, stride)
-                     : read_as<std::uint16_t>(y, x0, x1, c0, c1, std::int64_t{0}, to, stride);
-    case 4: return s ? read_as<std::int32_t>(y, x0, x1, c0, c1, std::int64_t{0}, to, stride)
-                     : read_as<std::uint32_t>(y, x0, x1, c0, c1, std::int64_t{0}, to, stride);
+    case 1:
+      return s ? read_as<std::int8_t>(y, x0, x1, c0, c1, std::int64_t{0}, to, stride)
+               : read_as<std::uint8_t>(y, x0, x1, c0, c1, std::int64_t{0}, to, stride);
+    case 2:
+      return s ? read_as<std::int16_t>(y, x0, x1, c0, c1, std::int64_t{0}, to, stride)
+               : read_as<std::uint16_t>(y, x0, x1, c0, c1, std::int64_t{0}, to, stride);
+    case 4:
+      return s ? read_as<std::int32_t>(y, x0, x1, c0, c1, std::int64_t{0}, to, stride)
+               : read_as<std::uint32_t>(y, x0, x1, c0, c1, std::int64_t{0}, to, stride);
     default: return read_as<std::int64_t>(y, x0, x1, c0, c1, std::int64_t{0}, to, stride);
   }
 }
@@ -174,7 +177,8 @@ Result<Extent> extent_of(const Layout& layout, const Shape3& shape, const char* 
   const std::int64_t h0 = std::min(layout.h0, shape.h);
   if (layout.tiles_3x1) {
     const std::int64_t h1 = std::min(layout.h1, shape.h);
-    if (h1 < h0) return error("ethosu.tiles", fmt::format("{} splits at row {} and then at row {}", what, layout.h0, layout.h1));
+    if (h1 < h0)
+      return error("ethosu.tiles", fmt::format("{} splits at row {} and then at row {}", what, layout.h0, layout.h1));
     add(0, h0, shape.w), add(1, h1 - h0, shape.w), add(2, shape.h - h1, shape.w);
   } else {
     const std::int64_t w0 = std::min(layout.w0, shape.w), h1 = std::min(layout.h1, shape.h);
@@ -183,14 +187,15 @@ Result<Extent> extent_of(const Layout& layout, const Shape3& shape, const char* 
   return extent;
 }
 
-Result<FeatureMap> place(const Regions& regions, const Layout& layout, const Shape3& shape, bool write, const char* what) {
+Result<FeatureMap> place(const Regions& regions, const Layout& layout, const Shape3& shape, bool write,
+                         const char* what) {
   TOSAIC_TRY(const Extent extent, extent_of(layout, shape, what));
   TOSAIC_TRY(const auto bytes, range(regions, layout.region, extent.low, extent.high - extent.low, write, what));
   return FeatureMap(layout, shape, bytes.data() - extent.low, extent.low, extent.high);
 }
 
-Result<std::span<std::byte>> range(const Regions& regions, int region, std::int64_t offset, std::int64_t bytes, bool write,
-                                   const char* what) {
+Result<std::span<std::byte>> range(const Regions& regions, int region, std::int64_t offset, std::int64_t bytes,
+                                   bool write, const char* what) {
   const Region& given = regions[static_cast<std::size_t>(region)];
   if (offset < 0 || bytes < 0 || static_cast<std::uint64_t>(offset) > given.bytes ||
       static_cast<std::uint64_t>(bytes) > given.bytes - static_cast<std::uint64_t>(offset))

@@ -71,16 +71,19 @@ class FeatureMap {
   }
 
   // Channels [c0, c1) of columns [x0, x1) of row y, channels innermost.
-  void read_row(std::int64_t y, std::int64_t x0, std::int64_t x1, std::int64_t c0, std::int64_t c1, std::int64_t* to) const;
+  void read_row(std::int64_t y, std::int64_t x0, std::int64_t x1, std::int64_t c0, std::int64_t c1,
+                std::int64_t* to) const;
   // minus `zero_point`, which the caller knows to fit.
-  void read_row(std::int64_t y, std::int64_t x0, std::int64_t x1, std::int64_t c0, std::int64_t c1, std::int32_t zero_point,
-                std::int16_t* to, std::int64_t pixel_stride) const;
+  void read_row(std::int64_t y, std::int64_t x0, std::int64_t x1, std::int64_t c0, std::int64_t c1,
+                std::int32_t zero_point, std::int16_t* to, std::int64_t pixel_stride) const;
   void write_row(std::int64_t y, std::int64_t x0, std::int64_t x1, std::int64_t c0, std::int64_t c1,
                  const std::int64_t* from) const;
   void write_row(std::int64_t y, std::int64_t x0, std::int64_t x1, std::int64_t c0, std::int64_t c1,
                  const std::int32_t* from) const;
 
-  bool overlaps(const FeatureMap& other) const { return first_byte() < other.end_byte() && other.first_byte() < end_byte(); }
+  bool overlaps(const FeatureMap& other) const {
+    return first_byte() < other.end_byte() && other.first_byte() < end_byte();
+  }
   // The same elements at the same addresses.
   bool same_place(const FeatureMap& other) const {
     return region_ == other.region_ && layout_ == other.layout_ && shape_ == other.shape_;
@@ -90,10 +93,11 @@ class FeatureMap {
 
  private:
   template <class T, class Out>
-  void read_as(std::int64_t y, std::int64_t x0, std::int64_t x1, std::int64_t c0, std::int64_t c1, Out zero_point, Out* to,
-               std::int64_t pixel_stride) const;
+  void read_as(std::int64_t y, std::int64_t x0, std::int64_t x1, std::int64_t c0, std::int64_t c1, Out zero_point,
+               Out* to, std::int64_t pixel_stride) const;
   template <class T, class In>
-  void write_as(std::int64_t y, std::int64_t x0, std::int64_t x1, std::int64_t c0, std::int64_t c1, const In* from) const;
+  void write_as(std::int64_t y, std::int64_t x0, std::int64_t x1, std::int64_t c0, std::int64_t c1,
+                const In* from) const;
   Layout layout_;
   Shape3 shape_;
   std::byte* region_ = nullptr;
@@ -106,9 +110,10 @@ struct Extent {
 };
 Result<Extent> extent_of(const Layout& layout, const Shape3& shape, const char* what);
 // Checks the extent against the region. `what`: "IFM", for the message.
-Result<FeatureMap> place(const Regions& regions, const Layout& layout, const Shape3& shape, bool write, const char* what);
+Result<FeatureMap> place(const Regions& regions, const Layout& layout, const Shape3& shape, bool write,
+                         const char* what);
 // A plain range of bytes.
-Result<std::span<std::byte>> range(const Regions& regions, int region, std::int64_t offset, std::int64_t bytes, bool write,
-                                   const char* what);
+Result<std::span<std::byte>> range(const Regions& regions, int region, std::int64_t offset, std::int64_t bytes,
+                                   bool write, const char* what);
 
 }  // namespace tosaic::ethosu

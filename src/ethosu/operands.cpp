@@ -33,10 +33,12 @@ Rounding rounding_u55(std::uint64_t mode) {
 Result<Operand> ifm_operand(const Registers& r) {
   Operand operand;
   Layout& layout = operand.layout;
-  TOSAIC_CHECK(set_format(layout, r.get<"IFM_PRECISION", "activation_format">(), r.get<"IFM_PRECISION", "activation_precision">(),
-                          r.get<"IFM_PRECISION", "activation_type">(), "the IFM format"));
+  TOSAIC_CHECK(set_format(layout, r.get<"IFM_PRECISION", "activation_format">(),
+                          r.get<"IFM_PRECISION", "activation_precision">(), r.get<"IFM_PRECISION", "activation_type">(),
+                          "the IFM format"));
   operand.storage = static_cast<Storage>(r.get<"IFM_PRECISION", "activation_storage">());
-  if (r.u85() && r.written<"IFM_BROADCAST">()) operand.broadcast = broadcast_u85(r.get<"IFM_BROADCAST", "broadcast_mode">());
+  if (r.u85() && r.written<"IFM_BROADCAST">())
+    operand.broadcast = broadcast_u85(r.get<"IFM_BROADCAST", "broadcast_mode">());
   const std::uint64_t zero = r.get<"IFM_ZERO_POINT", "zero_point">();
   operand.zero_point = layout.type.is_signed ? sign_extend16(zero) : static_cast<std::int64_t>(zero);
   if (operand.storage == Storage::none) operand.broadcast.scalar = true;
@@ -50,7 +52,8 @@ Result<Operand> ifm_operand(const Registers& r) {
   layout.h0 = static_cast<std::int64_t>(r.get<"IFM_HEIGHT0_M1", "height_m1">()) + 1;
   layout.h1 = static_cast<std::int64_t>(r.get<"IFM_HEIGHT1_M1", "height_m1">()) + 1;
   layout.w0 = static_cast<std::int64_t>(r.get<"IFM_WIDTH0_M1", "width_m1">()) + 1;
-  layout.base = {r.signed40<"IFM_BASE0">(), r.signed40<"IFM_BASE1">(), r.signed40<"IFM_BASE2">(), r.signed40<"IFM_BASE3">()};
+  layout.base = {r.signed40<"IFM_BASE0">(), r.signed40<"IFM_BASE1">(), r.signed40<"IFM_BASE2">(),
+                 r.signed40<"IFM_BASE3">()};
   layout.stride_x = r.signed40<"IFM_STRIDE_X">();
   layout.stride_y = r.signed40<"IFM_STRIDE_Y">();
   layout.stride_c = layout.bricks ? r.signed40<"IFM_STRIDE_C">() : 0;
@@ -61,8 +64,8 @@ Result<Operand> ifm2_operand(const Registers& r) {
   Operand operand;
   Layout& layout = operand.layout;
   TOSAIC_CHECK(set_format(layout, r.get<"IFM2_PRECISION", "activation_format">(),
-                          r.get<"IFM2_PRECISION", "activation_precision">(), r.get<"IFM2_PRECISION", "activation_type">(),
-                          "the IFM2 format"));
+                          r.get<"IFM2_PRECISION", "activation_precision">(),
+                          r.get<"IFM2_PRECISION", "activation_type">(), "the IFM2 format"));
   operand.storage = static_cast<Storage>(r.get<"IFM2_PRECISION", "activation_storage">());
   const std::uint64_t zero = r.get<"IFM2_ZERO_POINT", "zero_point">();
   operand.zero_point = layout.type.is_signed ? sign_extend16(zero) : static_cast<std::int64_t>(zero);
@@ -75,7 +78,8 @@ Result<Operand> ifm2_operand(const Registers& r) {
     }
   } else {
     operand.broadcast = {r.get<"IFM2_BROADCAST", "broadcast_h">() != 0, r.get<"IFM2_BROADCAST", "broadcast_w">() != 0,
-                         r.get<"IFM2_BROADCAST", "broadcast_c">() != 0, r.get<"IFM2_BROADCAST", "broadcast_constant">() != 0};
+                         r.get<"IFM2_BROADCAST", "broadcast_c">() != 0,
+                         r.get<"IFM2_BROADCAST", "broadcast_constant">() != 0};
     if (operand.broadcast.scalar) {
       operand.scalar = static_cast<std::int64_t>(r.get<"IFM2_SCALAR", "scalar">());
       return operand;
@@ -87,7 +91,8 @@ Result<Operand> ifm2_operand(const Registers& r) {
   layout.h0 = static_cast<std::int64_t>(r.get<"IFM2_HEIGHT0_M1", "height_m1">()) + 1;
   layout.h1 = static_cast<std::int64_t>(r.get<"IFM2_HEIGHT1_M1", "height_m1">()) + 1;
   layout.w0 = static_cast<std::int64_t>(r.get<"IFM2_WIDTH0_M1", "width_m1">()) + 1;
-  layout.base = {r.signed40<"IFM2_BASE0">(), r.signed40<"IFM2_BASE1">(), r.signed40<"IFM2_BASE2">(), r.signed40<"IFM2_BASE3">()};
+  layout.base = {r.signed40<"IFM2_BASE0">(), r.signed40<"IFM2_BASE1">(), r.signed40<"IFM2_BASE2">(),
+                 r.signed40<"IFM2_BASE3">()};
   layout.stride_x = r.signed40<"IFM2_STRIDE_X">();
   layout.stride_y = r.signed40<"IFM2_STRIDE_Y">();
   layout.stride_c = layout.bricks ? r.signed40<"IFM2_STRIDE_C">() : 0;
@@ -97,8 +102,9 @@ Result<Operand> ifm2_operand(const Registers& r) {
 Result<Output> ofm_operand(const Registers& r) {
   Output out;
   Layout& layout = out.layout;
-  TOSAIC_CHECK(set_format(layout, r.get<"OFM_PRECISION", "activation_format">(), r.get<"OFM_PRECISION", "activation_precision">(),
-                          r.get<"OFM_PRECISION", "activation_type">(), "the OFM format"));
+  TOSAIC_CHECK(set_format(layout, r.get<"OFM_PRECISION", "activation_format">(),
+                          r.get<"OFM_PRECISION", "activation_precision">(), r.get<"OFM_PRECISION", "activation_type">(),
+                          "the OFM format"));
   out.storage = static_cast<Storage>(r.get<"OFM_PRECISION", "activation_storage">());
   out.shape = {static_cast<std::int64_t>(r.get<"OFM_HEIGHT_M1", "height_m1">()) + 1,
                static_cast<std::int64_t>(r.get<"OFM_WIDTH_M1", "width_m1">()) + 1,
@@ -109,7 +115,8 @@ Result<Output> ofm_operand(const Registers& r) {
   const std::uint64_t transpose = r.get<"OFM_PRECISION", "activation_transpose">();
   if (transpose == 4 || transpose == 5) return reserved("the OFM transpose", transpose);
   out.transpose = mutated("transpose.ignored") ? Transpose::hwc : static_cast<Transpose>(transpose);
-  out.reverse = mutated("reverse.ignored") ? Reverse::none : static_cast<Reverse>(r.get<"OFM_PRECISION", "activation_reverse">());
+  out.reverse =
+      mutated("reverse.ignored") ? Reverse::none : static_cast<Reverse>(r.get<"OFM_PRECISION", "activation_reverse">());
   if (out.storage == Storage::none) return out;
   layout.region = static_cast<int>(r.get<"OFM_REGION", "region">());
   if (out.chained()) return out;
@@ -117,7 +124,8 @@ Result<Output> ofm_operand(const Registers& r) {
   layout.h0 = static_cast<std::int64_t>(r.get<"OFM_HEIGHT0_M1", "height_m1">()) + 1;
   layout.h1 = static_cast<std::int64_t>(r.get<"OFM_HEIGHT1_M1", "height_m1">()) + 1;
   layout.w0 = static_cast<std::int64_t>(r.get<"OFM_WIDTH0_M1", "width_m1">()) + 1;
-  layout.base = {r.signed40<"OFM_BASE0">(), r.signed40<"OFM_BASE1">(), r.signed40<"OFM_BASE2">(), r.signed40<"OFM_BASE3">()};
+  layout.base = {r.signed40<"OFM_BASE0">(), r.signed40<"OFM_BASE1">(), r.signed40<"OFM_BASE2">(),
+                 r.signed40<"OFM_BASE3">()};
   layout.stride_x = r.signed40<"OFM_STRIDE_X">();
   layout.stride_y = r.signed40<"OFM_STRIDE_Y">();
   layout.stride_c = layout.bricks ? r.signed40<"OFM_STRIDE_C">() : 0;
@@ -132,20 +140,24 @@ Result<Kernel> kernel_of(const Registers& r) {
   const auto w = static_cast<std::int64_t>(r.get<"KERNEL_WIDTH_M1", "width_m1">());
   const auto h = static_cast<std::int64_t>(r.get<"KERNEL_HEIGHT_M1", "height_m1">());
   if (w % k.dilation_x || h % k.dilation_y)
-    return error("ethosu.kernel", fmt::format("a dilated kernel of {}x{} with dilation {}x{}", h + 1, w + 1, k.dilation_y,
-                                              k.dilation_x));
+    return error("ethosu.kernel", fmt::format("a dilated kernel of {}x{} with dilation {}x{}", h + 1, w + 1,
+                                              k.dilation_y, k.dilation_x));
   k.w = w / k.dilation_x + 1;
   k.h = h / k.dilation_y + 1;
-  k.stride_x = 1 + static_cast<std::int64_t>(r.get<"KERNEL_STRIDE", "stride_x_lsb">() + 2 * r.get<"KERNEL_STRIDE", "stride_x_msb">());
-  k.stride_y = 1 + static_cast<std::int64_t>(r.get<"KERNEL_STRIDE", "stride_y_lsb">() + 2 * r.get<"KERNEL_STRIDE", "stride_y_msb">());
+  k.stride_x = 1 + static_cast<std::int64_t>(r.get<"KERNEL_STRIDE", "stride_x_lsb">() +
+                                             2 * r.get<"KERNEL_STRIDE", "stride_x_msb">());
+  k.stride_y = 1 + static_cast<std::int64_t>(r.get<"KERNEL_STRIDE", "stride_y_lsb">() +
+                                             2 * r.get<"KERNEL_STRIDE", "stride_y_msb">());
   k.part_kernel_first = r.get<"KERNEL_STRIDE", "weight_order">() != 0;
   k.decomposed = r.get<"KERNEL_STRIDE", "decomposition">() != 0;
   return k;
 }
 
 Padding padding_of(const Registers& r) {
-  return {static_cast<std::int64_t>(r.get<"IFM_PAD_TOP", "pad">()), static_cast<std::int64_t>(r.get<"IFM_PAD_LEFT", "pad">()),
-          static_cast<std::int64_t>(r.get<"IFM_PAD_RIGHT", "pad">()), static_cast<std::int64_t>(r.get<"IFM_PAD_BOTTOM", "pad">())};
+  return {static_cast<std::int64_t>(r.get<"IFM_PAD_TOP", "pad">()),
+          static_cast<std::int64_t>(r.get<"IFM_PAD_LEFT", "pad">()),
+          static_cast<std::int64_t>(r.get<"IFM_PAD_RIGHT", "pad">()),
+          static_cast<std::int64_t>(r.get<"IFM_PAD_BOTTOM", "pad">())};
 }
 
 Result<Upscale> upscale_of(const Registers& r) {
@@ -154,14 +166,16 @@ Result<Upscale> upscale_of(const Registers& r) {
   return static_cast<Upscale>(mode);
 }
 
-std::int64_t ifm_depth(const Registers& r) { return static_cast<std::int64_t>(r.get<"IFM_DEPTH_M1", "depth_m1">()) + 1; }
+std::int64_t ifm_depth(const Registers& r) {
+  return static_cast<std::int64_t>(r.get<"IFM_DEPTH_M1", "depth_m1">()) + 1;
+}
 
 Result<Shape3> window_extent(const Shape3& ofm, const Kernel& k, const Padding& pad, std::int64_t depth) {
   const std::int64_t h = (ofm.h - 1) * k.stride_y + k.extent_h() - pad.top - pad.bottom;
   const std::int64_t w = (ofm.w - 1) * k.stride_x + k.extent_w() - pad.left - pad.right;
   if (h <= 0 || w <= 0)
-    return error("ethosu.shape", fmt::format("an OFM of {}x{} with kernel {}x{} and pads {},{},{},{} leaves no input", ofm.h, ofm.w,
-                                             k.h, k.w, pad.top, pad.left, pad.bottom, pad.right));
+    return error("ethosu.shape", fmt::format("an OFM of {}x{} with kernel {}x{} and pads {},{},{},{} leaves no input",
+                                             ofm.h, ofm.w, k.h, k.w, pad.top, pad.left, pad.bottom, pad.right));
   return Shape3{h, w, depth};
 }
 
@@ -183,7 +197,8 @@ Result<Rounding> ifm_rounding(const Registers& r) {
 }
 
 Scale ofm_scale(const Registers& r) {
-  return {static_cast<std::uint32_t>(r.get<"OFM_SCALE", "scale">()), static_cast<std::uint8_t>(r.get<"OFM_SCALE", "shift">()),
+  return {static_cast<std::uint32_t>(r.get<"OFM_SCALE", "scale">()),
+          static_cast<std::uint8_t>(r.get<"OFM_SCALE", "shift">()),
           static_cast<std::uint8_t>(r.u85() ? r.get<"OFM_SCALE", "dbl_rnd">() : 0)};
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ethosu/output.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 namespace tosaic::ethosu {
 namespace {
@@ -21,20 +21,35 @@ std::int64_t sign_extend(std::uint64_t value, int bits) {
 // Bytes of the internal memory, or an error.
 Result<const std::byte*> table_bytes(const Context& context, std::int64_t offset, std::int64_t bytes) {
   if (offset < 0 || offset + bytes > static_cast<std::int64_t>(context.internal.size()))
-    return error("ethosu.table", fmt::format("a table of {} bytes at {} lies outside the {} bytes of internal memory", bytes, offset,
-                                             context.internal.size()));
+    return error("ethosu.table", fmt::format("a table of {} bytes at {} lies outside the {} bytes of internal memory",
+                                             bytes, offset, context.internal.size()));
   return context.internal.data() + offset;
 }
 
 }  // namespace
 
 OutputStage::OutputStage(OutputStage&& o) noexcept
-    : ofm_(o.ofm_), map_(o.map_), scaling_(o.scaling_), rounding_(o.rounding_), scales_(std::move(o.scales_)),
-      bias_(std::move(o.bias_)), clips_(o.clips_), clip_low_(o.clip_low_), clip_high_(o.clip_high_),
-      table_kind_(o.table_kind_), table_offset_(o.table_offset_), table_(std::move(o.table_)), slopes_(std::move(o.slopes_)),
-      narrow_(o.narrow_), narrow_multiplier_(std::move(o.narrow_multiplier_)), narrow_half_(std::move(o.narrow_half_)),
-      narrow_twice_(std::move(o.narrow_twice_)), narrow_bias_(std::move(o.narrow_bias_)),
-      narrow_shift_(std::move(o.narrow_shift_)), permuted_(std::move(o.permuted_)), overflow_(o.overflow_.load()) {}
+    : ofm_(o.ofm_),
+      map_(o.map_),
+      scaling_(o.scaling_),
+      rounding_(o.rounding_),
+      scales_(std::move(o.scales_)),
+      bias_(std::move(o.bias_)),
+      clips_(o.clips_),
+      clip_low_(o.clip_low_),
+      clip_high_(o.clip_high_),
+      table_kind_(o.table_kind_),
+      table_offset_(o.table_offset_),
+      table_(std::move(o.table_)),
+      slopes_(std::move(o.slopes_)),
+      narrow_(o.narrow_),
+      narrow_multiplier_(std::move(o.narrow_multiplier_)),
+      narrow_half_(std::move(o.narrow_half_)),
+      narrow_twice_(std::move(o.narrow_twice_)),
+      narrow_bias_(std::move(o.narrow_bias_)),
+      narrow_shift_(std::move(o.narrow_shift_)),
+      permuted_(std::move(o.permuted_)),
+      overflow_(o.overflow_.load()) {}
 
 Status OutputStage::read_table(Context& context) {
   const Registers& r = context.registers;
@@ -45,14 +60,20 @@ Status OutputStage::read_table(Context& context) {
   const int ofm_bytes = ofm_.layout.type.bytes;
   if (!r.u85()) {
     if (function < 16 || function > 23)
-      return error("ethosu.undecidable", fmt::format("activation function {}: the built-in tanh and sigmoid are not documented", function));
+      return error("ethosu.undecidable",
+                   fmt::format("activation function {}: the built-in tanh and sigmoid are not documented", function));
     offset = static_cast<std::int64_t>(context.internal.size()) - 2048 + 256 * static_cast<std::int64_t>(function - 16);
     if (mutated("table.slot")) offset ^= 256;
     const std::uint64_t range = r.get<"ACTIVATION", "activation_clip_range">();
-    if (ofm_bytes == 1) table_kind_ = Table::direct, table_offset_ = sign ? 128 : 0;
-    else if (ofm_bytes == 4 && (range == 2 || range == 3)) table_kind_ = Table::direct, bytes = 4, table_offset_ = range == 3 ? 128 : 0;
-    else if (ofm_bytes == 2 && sign) table_kind_ = Table::interpolated;
-    else return error("ethosu.undecidable", fmt::format("a table for an OFM of {} bytes with clip range {}", ofm_bytes, range));
+    if (ofm_bytes == 1)
+      table_kind_ = Table::direct, table_offset_ = sign ? 128 : 0;
+    else if (ofm_bytes == 4 && (range == 2 || range == 3))
+      table_kind_ = Table::direct, bytes = 4, table_offset_ = range == 3 ? 128 : 0;
+    else if (ofm_bytes == 2 && sign)
+      table_kind_ = Table::interpolated;
+    else
+      return error("ethosu.undecidable",
+                   fmt::format("a table for an OFM of {} bytes with clip range {}", ofm_bytes, range));
   } else {
     switch (function) {
       case 1: table_offset_ = 0; break;
@@ -72,7 +93,8 @@ Status OutputStage::read_table(Context& context) {
   for (std::int64_t i = 0; i < entries; ++i, from += bytes) {
     const std::uint64_t bits = little_endian(from, static_cast<int>(bytes));
     if (table_kind_ == Table::direct) {
-      table_.push_back(ofm_.layout.type.is_signed ? sign_extend(bits, static_cast<int>(8 * bytes)) : static_cast<std::int64_t>(bits));
+      table_.push_back(ofm_.layout.type.is_signed ? sign_extend(bits, static_cast<int>(8 * bytes))
+                                                  : static_cast<std::int64_t>(bits));
     } else {
       table_.push_back(sign_extend(bits & 0xffff, 16));
       slopes_.push_back(sign_extend(bits >> 16, 16));
@@ -93,20 +115,25 @@ Status OutputStage::read_scale_stream(Context& context) {
     const std::int64_t count = (channels + cores - 1 - core) / cores;
     if (count == 0) continue;
     const std::int64_t base = core == 0 ? r.signed40<"SCALE_BASE">() : r.signed40<"SCALE1_BASE">();
-    const auto length = static_cast<std::int64_t>(core == 0 ? r.get<"SCALE_LENGTH", "length">() : r.get<"SCALE1_LENGTH", "length">());
+    const auto length =
+        static_cast<std::int64_t>(core == 0 ? r.get<"SCALE_LENGTH", "length">() : r.get<"SCALE1_LENGTH", "length">());
     if (length < count * scale_entry_bytes)
-      return error("ethosu.scales", fmt::format("{} bytes of scales for {} channels of {} bytes", length, count, scale_entry_bytes));
+      return error("ethosu.scales",
+                   fmt::format("{} bytes of scales for {} channels of {} bytes", length, count, scale_entry_bytes));
     TOSAIC_TRY(const auto bytes, range(context.regions, region, base, length, false, "the scale stream"));
     for (std::int64_t i = 0; i < count; ++i) {
       const std::byte* entry = bytes.data() + i * scale_entry_bytes;
-      const auto channel = static_cast<std::size_t>(mutated("scales.u65_interleave") && cores > 1 ? i + core * (channels / 2) : i * cores + core);
+      const auto channel = static_cast<std::size_t>(
+          mutated("scales.u65_interleave") && cores > 1 ? i + core * (channels / 2) : i * cores + core);
       Scale& scale = scales_[channel];
       if (!u85) {
         bias_[channel] = sign_extend(little_endian(entry, 5), 40);
-        scale = {static_cast<std::uint32_t>(little_endian(entry + 5, 4)), static_cast<std::uint8_t>(little_endian(entry + 9, 1) & 63)};
+        scale = {static_cast<std::uint32_t>(little_endian(entry + 5, 4)),
+                 static_cast<std::uint8_t>(little_endian(entry + 9, 1) & 63)};
       } else {
         bias_[channel] = wide ? sign_extend(little_endian(entry, 6), 48) : sign_extend(little_endian(entry, 4), 32);
-        scale = {static_cast<std::uint32_t>(wide ? little_endian(entry + 6, 2) & 0x7fff : little_endian(entry + 4, 4) & 0x7fffffff),
+        scale = {static_cast<std::uint32_t>(wide ? little_endian(entry + 6, 2) & 0x7fff
+                                                 : little_endian(entry + 4, 4) & 0x7fffffff),
                  static_cast<std::uint8_t>(little_endian(entry + 8, 1) & 63),
                  static_cast<std::uint8_t>(r.get<"OFM_SCALE", "dbl_rnd">())};
       }
@@ -156,7 +183,8 @@ Result<OutputStage> OutputStage::create(Context& context, Scaling scaling) {
   TOSAIC_CHECK(context.spend(static_cast<double>(h) * static_cast<double>(w) * static_cast<double>(c)));
   if (ofm.storage != Storage::none) { TOSAIC_TRY(stage.map_, place_operand(context, ofm, stored, true, "OFM")); }
   if (reshaped || ofm.storage == Storage::none) {
-    if (ofm.shape.elements() > most_elements) return error("ethosu.too-large", fmt::format("an OFM of {} elements", ofm.shape.elements()));
+    if (ofm.shape.elements() > most_elements)
+      return error("ethosu.too-large", fmt::format("an OFM of {} elements", ofm.shape.elements()));
     if (reshaped) stage.permuted_.resize(static_cast<std::size_t>(ofm.shape.elements()));
   }
   TOSAIC_CHECK(stage.read_table(context));
@@ -178,9 +206,12 @@ Result<OutputStage> OutputStage::create(Context& context, Scaling scaling) {
       }
     } else {
       const std::uint64_t function = r.get<"ACTIVATION", "activation_function">();
-      if (function == 1) range_type = {1, false};
-      else if (function >= 4 && function <= 7) range_type = {1, true};
-      else if (function == 8 || function == 9) range_type = {2, true};
+      if (function == 1)
+        range_type = {1, false};
+      else if (function >= 4 && function <= 7)
+        range_type = {1, true};
+      else if (function == 8 || function == 9)
+        range_type = {2, true};
       // "No clip": what does not fit the type is unknown, and is caught below; a table's index is in range anyway.
       if (r.get<"ACTIVATION", "activation_clip_range">() == 1) {
         stage.clips_ = stage.table_kind_ != Table::none;
@@ -225,24 +256,29 @@ std::int64_t OutputStage::look_up(std::int64_t value) const {
 std::int64_t OutputStage::finish(std::int64_t value, std::int64_t channel) {
   const bool many = scales_.size() > 1;
   if (!bias_.empty()) value += bias_[static_cast<std::size_t>(channel)];
-  if (scaling_ != Scaling::none) value = rescale(value, scales_[many ? static_cast<std::size_t>(channel) : 0], rounding_);
+  if (scaling_ != Scaling::none)
+    value = rescale(value, scales_[many ? static_cast<std::size_t>(channel) : 0], rounding_);
   value += ofm_.zero_point;
   if (clips_) value = std::clamp(value, clip_low_, clip_high_);
   if (table_kind_ != Table::none) value = look_up(value);
   const ElementType type = ofm_.layout.type;
   // 32 bits: signed or unsigned is the reader's business, 33 bits are nobody's.
-  const bool fits = type.bytes == 4 ? value >= INT32_MIN && value <= static_cast<std::int64_t>(UINT32_MAX) - (type.is_signed ? INT32_MAX + std::int64_t{1} : 0)
-                                    : value >= type.lowest() && value <= type.highest();
+  const bool fits = type.bytes == 4
+                        ? value >= INT32_MIN && value <= static_cast<std::int64_t>(UINT32_MAX) -
+                                                             (type.is_signed ? INT32_MAX + std::int64_t{1} : 0)
+                        : value >= type.lowest() && value <= type.highest();
   if (!fits) overflow_ = true;
   return value;
 }
 
-void OutputStage::finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int64_t* sums, std::int64_t stride) {
+void OutputStage::finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int64_t* sums,
+                             std::int64_t stride) {
   const std::int64_t width = ofm_.shape.w, depth = c1 - c0;
   thread_local std::vector<std::int64_t> row;
   row.resize(static_cast<std::size_t>(width * depth));
   for (std::int64_t x = 0; x < width; ++x)
-    for (std::int64_t c = 0; c < depth; ++c) row[static_cast<std::size_t>(x * depth + c)] = finish(sums[x * stride + c], c0 + c);
+    for (std::int64_t c = 0; c < depth; ++c)
+      row[static_cast<std::size_t>(x * depth + c)] = finish(sums[x * stride + c], c0 + c);
   if (!permuted_.empty()) {
     for (std::int64_t x = 0; x < width; ++x)
       std::copy_n(row.data() + x * depth, depth, permuted_.data() + (y * width + x) * ofm_.shape.c + c0);
@@ -251,7 +287,8 @@ void OutputStage::finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, s
   map_.write_row(y, 0, width, c0, c1, row.data());
 }
 
-void OutputStage::finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int32_t* sums, std::int64_t stride) {
+void OutputStage::finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int32_t* sums,
+                             std::int64_t stride) {
   const std::int64_t width = ofm_.shape.w, depth = c1 - c0;
   if (!narrow_ || !permuted_.empty() || !clips_) {
     thread_local std::vector<std::int64_t> wide;
@@ -300,7 +337,9 @@ Status OutputStage::close(Context&) {
     case Transpose::chw: a = step_c, b = step_h, d = step_w; break;
     case Transpose::cwh: a = step_c, b = step_w, d = step_h; break;
   }
-  const auto at = [&](std::int64_t i, std::int64_t size, Reverse axis) { return ofm_.reverse == axis ? size - 1 - i : i; };
+  const auto at = [&](std::int64_t i, std::int64_t size, Reverse axis) {
+    return ofm_.reverse == axis ? size - 1 - i : i;
+  };
   for (std::int64_t y = 0; y < stored.h; ++y) {
     for (std::int64_t x = 0; x < stored.w; ++x)
       for (std::int64_t z = 0; z < stored.c; ++z)

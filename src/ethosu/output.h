@@ -31,8 +31,8 @@ class OutputStage {
   // Accumulators in 32 bits can be finished by the short way.
   bool narrow() const { return narrow_; }
 
-  // Finishes channels [c0, c1) of row y: sums are [w][stride] with c1 - c0 used. Rows and channel ranges are independent
-  // of each other, so threads may share them.
+  // Finishes channels [c0, c1) of row y: sums are [w][stride] with c1 - c0 used. Rows and channel ranges are
+  // independent of each other, so threads may share them.
   void finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int64_t* sums, std::int64_t stride);
   void finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int32_t* sums, std::int64_t stride);
   // After the last row. Error: ethosu.overflow when a value did not fit and the hardware's answer is unknown.

@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // POOL: maximum, minimum, sum and average over a window, the sum over the depth, and the plain copies that are written
 // as averages over one element.
+#include <fmt/format.h>
 #include <algorithm>
 #include <bit>
-#include <fmt/format.h>
 
 #include "ethosu/operations.h"
 
 namespace tosaic::ethosu {
 namespace {
 
-enum Mode : std::uint32_t { max = 0, average = 1, reduce_sum = 2, sum = 3, none = 4, min = 5, argmax_x = 6, argmax_y = 7 };
+enum Mode : std::uint32_t {
+  max = 0,
+  average = 1,
+  reduce_sum = 2,
+  sum = 3,
+  none = 4,
+  min = 5,
+  argmax_x = 6,
+  argmax_y = 7
+};
 
 // 1 / n as the hardware divides when it counts the elements itself: 31 bits after the leading one, rounded up.
 Scale reciprocal(std::int64_t n) {
@@ -75,7 +84,8 @@ void Pool::run_row(std::int64_t y) {
   if (argmax)  // the place in the upper half, which the output scale keeps
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = places[i] << 16;
   if (initial)
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += (*initial)[static_cast<std::size_t>(y * shape.w * depth) + i];
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      sums[i] += (*initial)[static_cast<std::size_t>(y * shape.w * depth) + i];
   if (divides_by_count)
     for (std::int64_t x = 0; x < shape.w; ++x) {
       std::int64_t columns = 0;
@@ -83,7 +93,8 @@ void Pool::run_row(std::int64_t y) {
         const std::int64_t ix = x * kernel.stride_x + kx * kernel.dilation_x - pad.left;
         columns += ix >= 0 && ix < window.w;
       }
-      const std::int64_t count = mutated("pool.count_padding") ? kernel.h * kernel.w : std::max<std::int64_t>(1, rows * columns);
+      const std::int64_t count =
+          mutated("pool.count_padding") ? kernel.h * kernel.w : std::max<std::int64_t>(1, rows * columns);
       const Scale scale = reciprocal(count);
       for (std::int64_t c = 0; c < depth; ++c) {
         std::int64_t& value = sums[static_cast<std::size_t>(x * depth + c)];
@@ -110,7 +121,8 @@ Result<std::vector<std::int64_t>> sums_in_ifm2(Context& context, const Shape3& s
   TOSAIC_TRY(const FeatureMap map, place_operand(context, operand, shape, false, "IFM2"));
   if (shape.elements() > most_elements) return error("ethosu.too-large", "the accumulators in IFM2");
   std::vector<std::int64_t> sums(static_cast<std::size_t>(shape.elements()));
-  for (std::int64_t y = 0; y < shape.h; ++y) map.read_row(y, 0, shape.w, 0, shape.c, sums.data() + y * shape.w * shape.c);
+  for (std::int64_t y = 0; y < shape.h; ++y)
+    map.read_row(y, 0, shape.w, 0, shape.c, sums.data() + y * shape.w * shape.c);
   for (const std::int64_t sum : sums)
     if (sum < -(std::int64_t{1} << 47) || sum >= std::int64_t{1} << 47)
       return error("ethosu.undefined", fmt::format("the accumulator {} in IFM2 has more than 48 bits", sum));
@@ -124,9 +136,11 @@ Result<OutputStage> run_pool(Context& context, std::uint32_t mode) {
   const bool per_channel = r.get<"OFM_PRECISION", "scale_mode">() == 0;
   const std::uint64_t acc_input = r.u85() ? r.get<"ACC_FORMAT", "acc_input">() : 0;
   if (r.u85() && r.get<"ACC_FORMAT", "acc_output">() == 1)
-    return error("ethosu.undecidable", "accumulators that stay inside the NPU between operations (not seen and checked)");
+    return error("ethosu.undecidable",
+                 "accumulators that stay inside the NPU between operations (not seen and checked)");
   if (mode == Mode::argmax_y) return error("ethosu.undecidable", "ARGMAX along y: not seen and checked");
-  if (mode == Mode::none && acc_input != 2) return error("ethosu.undecidable", "pooling mode NONE without accumulators from IFM2");
+  if (mode == Mode::none && acc_input != 2)
+    return error("ethosu.undecidable", "pooling mode NONE without accumulators from IFM2");
   if (acc_input == 1 || (acc_input == 2 && mode != Mode::none))
     return error("ethosu.undecidable", fmt::format("accumulator input {} in pooling mode {}", acc_input, mode));
   TOSAIC_TRY(OutputStage out, OutputStage::create(context, per_channel ? Scaling::per_channel : Scaling::global));
@@ -134,17 +148,20 @@ Result<OutputStage> run_pool(Context& context, std::uint32_t mode) {
   if (mode == Mode::none) {
     TOSAIC_TRY(std::vector<std::int64_t> sums, sums_in_ifm2(context, shape));
     if (r.missing()) return out;
-    for (std::int64_t y = 0; y < shape.h; ++y) out.finish_row(y, 0, shape.c, sums.data() + y * shape.w * shape.c, shape.c);
+    for (std::int64_t y = 0; y < shape.h; ++y)
+      out.finish_row(y, 0, shape.c, sums.data() + y * shape.w * shape.c, shape.c);
     TOSAIC_CHECK(out.close(context));
     return out;
   }
   if (mode == Mode::reduce_sum && (shape.c != 1 || kernel.h * kernel.w != 1))
-    return error("ethosu.undecidable", fmt::format("REDUCE_SUM with a kernel of {}x{} and an OFM depth of {}", kernel.h, kernel.w, shape.c));
+    return error("ethosu.undecidable",
+                 fmt::format("REDUCE_SUM with a kernel of {}x{} and an OFM depth of {}", kernel.h, kernel.w, shape.c));
   if (mode == Mode::argmax_x && kernel.h != 1) return error("ethosu.undecidable", "ARGMAX along x over several rows");
   const std::int64_t depth = mode == Mode::reduce_sum ? ifm_depth(r) : shape.c;
   TOSAIC_TRY(const WindowInput in, WindowInput::create(context, out, kernel, depth));
-  TOSAIC_CHECK(context.spend((static_cast<double>(shape.w) * static_cast<double>(kernel.w) + static_cast<double>(in.window().w)) *
-                             static_cast<double>(shape.h) * static_cast<double>(kernel.h) * static_cast<double>(depth)));
+  TOSAIC_CHECK(context.spend(
+      (static_cast<double>(shape.w) * static_cast<double>(kernel.w) + static_cast<double>(in.window().w)) *
+      static_cast<double>(shape.h) * static_cast<double>(kernel.h) * static_cast<double>(depth)));
   if (shape.w * depth > most_elements) return error("ethosu.too-large", "an OFM row");
   Pool pool{context, out, in, kernel, mode};
   if (mode == Mode::average) {
@@ -157,7 +174,8 @@ Result<OutputStage> run_pool(Context& context, std::uint32_t mode) {
       return error("ethosu.undecidable", "an average with padding and a scale besides: how they combine is not known");
     if (r.u85() && !small) return error("ethosu.undecidable", fmt::format("an average over {}x{}", kernel.h, kernel.w));
     if (r.u85() && !out.global_scale().unit() && kernel.h * kernel.w != 1)
-      return error("ethosu.undecidable", "an average over several elements and a scale besides: how they combine is not known");
+      return error("ethosu.undecidable",
+                   "an average over several elements and a scale besides: how they combine is not known");
     if (r.u85() && kernel.h * kernel.w == 1) pool.divides_by_count = false;
   }
   if (r.missing()) return out;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RESIZE (U85). A position is out * d + offset in units of 1/n of an input element. Bilinear sums are not divided by
 // n * n, and both modes' results carry 16 more bits, which the output scale takes off again.
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "ethosu/operations.h"
 
@@ -20,7 +20,8 @@ struct Axis {
   Place at(std::int64_t out) const {
     const std::int64_t position = out * d + offset;
     const std::int64_t whole = position >= 0 ? position / n : -((-position + n - 1) / n);
-    return {std::clamp<std::int64_t>(whole, 0, size - 1), std::clamp<std::int64_t>(whole + 1, 0, size - 1), position - whole * n};
+    return {std::clamp<std::int64_t>(whole, 0, size - 1), std::clamp<std::int64_t>(whole + 1, 0, size - 1),
+            position - whole * n};
   }
 };
 
@@ -30,8 +31,10 @@ std::int64_t sign_extend12(std::uint64_t v) { return static_cast<std::int64_t>(v
 
 Result<OutputStage> run_resize(Context& context, std::uint32_t mode) {
   const Registers& r = context.registers;
-  if (mode == replicate || mode > nearest) return error("ethosu.undecidable", fmt::format("resize mode {} has not been seen and checked", mode));
-  if (r.get<"OFM_PRECISION", "scale_mode">() != 1) return error("ethosu.undecidable", "RESIZE with a scale per channel");
+  if (mode == replicate || mode > nearest)
+    return error("ethosu.undecidable", fmt::format("resize mode {} has not been seen and checked", mode));
+  if (r.get<"OFM_PRECISION", "scale_mode">() != 1)
+    return error("ethosu.undecidable", "RESIZE with a scale per channel");
   TOSAIC_TRY(OutputStage out, OutputStage::create(context, Scaling::global));
   const Shape3& shape = out.shape();
   TOSAIC_TRY(const Operand ifm, ifm_operand(r));
@@ -39,8 +42,10 @@ Result<OutputStage> run_resize(Context& context, std::uint32_t mode) {
   Axis y, x;
   y.n = static_cast<std::int64_t>(r.get<"RESIZE_Y_SCALE_N_M1", "resize_y_scale_n_m1">()) + 1;
   x.n = static_cast<std::int64_t>(r.get<"RESIZE_X_SCALE_N_M1", "resize_x_scale_n_m1">()) + 1;
-  y.d = static_cast<std::int64_t>(r.get<"RESIZE_Y", "one_step_int">()) * y.n + static_cast<std::int64_t>(r.get<"RESIZE_Y", "one_step_mod">());
-  x.d = static_cast<std::int64_t>(r.get<"RESIZE_X", "one_step_int">()) * x.n + static_cast<std::int64_t>(r.get<"RESIZE_X", "one_step_mod">());
+  y.d = static_cast<std::int64_t>(r.get<"RESIZE_Y", "one_step_int">()) * y.n +
+        static_cast<std::int64_t>(r.get<"RESIZE_Y", "one_step_mod">());
+  x.d = static_cast<std::int64_t>(r.get<"RESIZE_X", "one_step_int">()) * x.n +
+        static_cast<std::int64_t>(r.get<"RESIZE_X", "one_step_mod">());
   y.offset = sign_extend12(r.get<"RESIZE_Y_OFFSET", "resize_y_offset">());
   x.offset = sign_extend12(r.get<"RESIZE_X_OFFSET", "resize_x_offset">());
   y.size = static_cast<std::int64_t>(r.get<"KERNEL_HEIGHT_M1", "height_m1">()) + 1;
@@ -48,7 +53,8 @@ Result<OutputStage> run_resize(Context& context, std::uint32_t mode) {
   TOSAIC_TRY(FeatureMap map, place_operand(context, ifm, {y.size, x.size, shape.c}, false, "IFM"));
   std::vector<std::byte> copy;
   if (out.stores() && map.overlaps(out.map())) map = map.snapshot(copy);
-  TOSAIC_CHECK(context.spend(4 * static_cast<double>(shape.h) * static_cast<double>(shape.w + x.size) * static_cast<double>(shape.c)));
+  TOSAIC_CHECK(context.spend(4 * static_cast<double>(shape.h) * static_cast<double>(shape.w + x.size) *
+                             static_cast<double>(shape.c)));
   if (std::max(x.size, shape.w) * shape.c > most_elements) return error("ethosu.too-large", "a row of RESIZE");
   if (r.missing()) return out;
   context.pool.run(shape.h, [&](std::int64_t oy, int) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ethosu/weight_codec.h"
 
+#include <fmt/format.h>
 #include <array>
 #include <bit>
 #include <cstring>
-#include <fmt/format.h>
 
 #include "ethosu/mutate.h"
 
@@ -101,7 +101,8 @@ bool read_slice(BitReader& in, const Palette& palette, int zero_divisor, int wei
   std::size_t weights_begun = 0, runs_begun = 0;
   bool weights_pending = false, runs_pending = false;
   do {
-    const auto balance = with_runs ? static_cast<std::int64_t>(weights_begun) - static_cast<std::int64_t>(runs_begun) : 0;
+    const auto balance =
+        with_runs ? static_cast<std::int64_t>(weights_begun) - static_cast<std::int64_t>(runs_begun) : 0;
     const bool take_weights = (balance < 8 || !with_runs) && weights_begun < weight_count;
     const bool take_runs = with_runs && balance >= 0 && runs_begun < run_count;
     weights_before = weights;
@@ -151,7 +152,8 @@ bool read_slice(BitReader& in, const Palette& palette, int zero_divisor, int wei
                                 in.take(remainder_bits));
     if (runs_pending)
       for (int i = 0; i < runs_before.symbols && slice.zero_runs.size() < run_count; ++i)
-        slice.zero_runs.push_back((runs_before.quotient[static_cast<std::size_t>(i)] << zero_divisor) + in.take(zero_divisor));
+        slice.zero_runs.push_back((runs_before.quotient[static_cast<std::size_t>(i)] << zero_divisor) +
+                                  in.take(zero_divisor));
     weights_pending = take_weights;
     runs_pending = take_runs;
     if (in.past_end()) return false;
@@ -185,8 +187,10 @@ Status decode_mlw(std::span<const std::byte> coded, std::size_t count, std::vect
     if (weight_divisor == 6) return bad(in.byte(), "weight divisor 6");
     const bool truncated = in.take(1);
     const bool new_palette = in.take(1);
-    if (new_palette) palette.read(in);
-    else if (!have_palette) return bad(in.byte(), "the first slice brings no palette");
+    if (new_palette)
+      palette.read(in);
+    else if (!have_palette)
+      return bad(in.byte(), "the first slice brings no palette");
     have_palette = true;
     const bool with_runs = zero_divisor != no_zero_runs;
     const std::size_t runs = with_runs ? length + (new_palette ? 1 : 0) : 0;
@@ -224,8 +228,11 @@ Status decode_fwd(std::span<const std::byte> coded, std::size_t count, std::vect
   BitReader body(coded.subspan(header_bytes));
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t code = body.take(bits);
-    if (raw) out.push_back(static_cast<std::int16_t>(static_cast<std::int8_t>(code) + (mutated("fwd.adjust") ? -adjust : adjust)));
-    else out.push_back(entries[mutated("fwd.table_order") ? code ^ 1 : code]);
+    if (raw)
+      out.push_back(
+          static_cast<std::int16_t>(static_cast<std::int8_t>(code) + (mutated("fwd.adjust") ? -adjust : adjust)));
+    else
+      out.push_back(entries[mutated("fwd.table_order") ? code ^ 1 : code]);
   }
   return {};
 }

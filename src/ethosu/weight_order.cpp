@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ethosu/weight_order.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "ethosu/mutate.h"
 
@@ -30,7 +30,9 @@ void walk_u55(const WeightOrder& order, const Weights& shape, int stream, Visito
   for (std::int64_t ob = 0; ob < outputs; ob += block) {
     const std::int64_t ofm_depth = std::min(block, outputs - ob);
     for (std::int64_t ib = 0; ib < (order.depthwise ? 1 : shape.inputs); ib += ifm_block) {
-      const std::int64_t ifm_depth = order.depthwise ? 1 : order.part_kernel ? std::min(ifm_block, shape.inputs - ib) : ifm_block;
+      const std::int64_t ifm_depth = order.depthwise     ? 1
+                                     : order.part_kernel ? std::min(ifm_block, shape.inputs - ib)
+                                                         : ifm_block;
       // Depth-first goes through the IFM micro-blocks innermost, part-kernel outermost.
       const std::int64_t outer = order.part_kernel && !order.depthwise ? divide_up(ifm_depth, ifm_group) : 1;
       const std::int64_t inner = order.part_kernel || order.depthwise ? 1 : divide_up(ifm_depth, ifm_group);
@@ -67,10 +69,14 @@ struct U85Steps {
 };
 U85Steps u85_steps(const WeightOrder& order) {
   U85Steps steps{};
-  if (order.part_kernel && !order.depthwise) steps.ifm_block = 16;
-  else if (order.sparse && order.ifm_bits == 8) steps.ifm_block = 128;
-  else if (order.ifm_bits == 32 || (order.macs <= 256 && order.ofm_micro_depth == 16)) steps.ifm_block = 32;
-  else steps.ifm_block = 64;
+  if (order.part_kernel && !order.depthwise)
+    steps.ifm_block = 16;
+  else if (order.sparse && order.ifm_bits == 8)
+    steps.ifm_block = 128;
+  else if (order.ifm_bits == 32 || (order.macs <= 256 && order.ofm_micro_depth == 16))
+    steps.ifm_block = 32;
+  else
+    steps.ifm_block = 64;
   steps.unit = order.depthwise ? 1 : order.part_kernel && order.ifm_bits == 16 && !order.sparse ? 8 : steps.ifm_block;
   steps.round = order.depthwise ? 10 : order.part_kernel ? (order.ifm_bits == 16 || order.sparse ? 10 : 5) : 1;
   return steps;
@@ -78,8 +84,8 @@ U85Steps u85_steps(const WeightOrder& order) {
 
 // One micro-block of output channels over one sub-kernel: the strided phases, each in zig-zag, then the padding.
 template <class Visitor>
-void walk_u85_micro_block(const WeightOrder& order, const Weights& shape, const U85Steps& steps, int stream, std::int64_t ky,
-                          std::int64_t kx, std::int64_t i0, std::int64_t o0, Visitor& visit) {
+void walk_u85_micro_block(const WeightOrder& order, const Weights& shape, const U85Steps& steps, int stream,
+                          std::int64_t ky, std::int64_t kx, std::int64_t i0, std::int64_t o0, Visitor& visit) {
   constexpr std::int64_t interleave = 4;
   const std::int64_t step_y = sub_kernel / order.dilation_y, step_x = sub_kernel / order.dilation_x;
   const std::int64_t h = std::min(step_y, shape.kernel_h - ky), w = std::min(step_x, shape.kernel_w - kx);
@@ -102,7 +108,8 @@ void walk_u85_micro_block(const WeightOrder& order, const Weights& shape, const 
             for (std::int64_t q = stream * interleave; q < order.ofm_micro_depth; q += interleave * order.streams)
               for (std::int64_t o = o0 + q; o < o0 + q + interleave; ++o) {
                 const std::int64_t first = i0 + group;
-                const std::int64_t real = o < shape.outputs ? std::clamp<std::int64_t>(shape.inputs - first, 0, lanes) : 0;
+                const std::int64_t real =
+                    o < shape.outputs ? std::clamp<std::int64_t>(shape.inputs - first, 0, lanes) : 0;
                 for (std::int64_t i = 0; i < real; ++i) visit.place(o, y, x, first + i);
                 visit.zeros(lanes - real);
               }
@@ -139,8 +146,10 @@ void walk_u85(const WeightOrder& order, const Weights& shape, int stream, Visito
 
 template <class Visitor>
 void walk(const WeightOrder& order, const Weights& shape, int stream, Visitor& visit) {
-  if (order.u85) walk_u85(order, shape, stream, visit);
-  else walk_u55(order, shape, stream, visit);
+  if (order.u85)
+    walk_u85(order, shape, stream, visit);
+  else
+    walk_u55(order, shape, stream, visit);
 }
 
 struct Counter {
@@ -156,7 +165,8 @@ struct Placer {
   bool padding_is_zero = true;
   bool keep_going() const { return true; }
   void place(std::int64_t o, std::int64_t y, std::int64_t x, std::int64_t i) {
-    weights.values[static_cast<std::size_t>(((o * weights.kernel_h + y) * weights.kernel_w + x) * weights.inputs + i)] = *next++;
+    weights.values[static_cast<std::size_t>(((o * weights.kernel_h + y) * weights.kernel_w + x) * weights.inputs + i)] =
+        *next++;
   }
   void zeros(std::int64_t n) {
     for (std::int64_t k = 0; k < n; ++k) padding_is_zero &= next[k] == 0;
@@ -172,7 +182,8 @@ std::size_t count_weights(const WeightOrder& order, const Weights& shape, int st
   return counter.keep_going() ? counter.count : 0;
 }
 
-Status arrange_weights(const WeightOrder& order, const std::vector<std::int16_t>& decoded, int stream, Weights& weights) {
+Status arrange_weights(const WeightOrder& order, const std::vector<std::int16_t>& decoded, int stream,
+                       Weights& weights) {
   Placer placer{decoded.data(), weights};
   walk(order, weights, stream, placer);
   if (!placer.padding_is_zero)

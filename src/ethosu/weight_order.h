@@ -34,8 +34,9 @@ struct WeightOrder {
 
 // How many weights, zeros of padding included, stream `s` holds. 0: more than `limit`.
 std::size_t count_weights(const WeightOrder& order, const Weights& shape, int stream, std::size_t limit);
-// Puts the weights of stream `s` where they belong; `decoded` has the counted length. Error: ethosu.weights when a place
-// that only pads holds something else than zero.
-Status arrange_weights(const WeightOrder& order, const std::vector<std::int16_t>& decoded, int stream, Weights& weights);
+// Puts the weights of stream `s` where they belong; `decoded` has the counted length. Error: ethosu.weights when a
+// place that only pads holds something else than zero.
+Status arrange_weights(const WeightOrder& order, const std::vector<std::int16_t>& decoded, int stream,
+                       Weights& weights);
 
 }  // namespace tosaic::ethosu

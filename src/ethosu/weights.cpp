@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ethosu/weights.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "base/bytes.h"
 #include "ethosu/conv_kernel.h"
@@ -24,7 +24,8 @@ Result<int> micro_depth(const Context& context) {
   if (micro > 5) return error("ethosu.reserved", fmt::format("micro-block number {}", micro));
   const int depth = context.config.macs / (8 * areas[micro]);
   if (depth < 4 * context.config.weight_streams() || depth > 128)
-    return error("ethosu.micro-block", fmt::format("micro-block number {} does not exist with {} MACs", micro, context.config.macs));
+    return error("ethosu.micro-block",
+                 fmt::format("micro-block number {} does not exist with {} MACs", micro, context.config.macs));
   return depth;
 }
 
@@ -36,10 +37,22 @@ Result<std::vector<CodedStream>> coded_streams(const Context& context, int count
     CodedStream& stream = streams[static_cast<std::size_t>(s)];
     if (!context.config.u85() && s >= outputs) continue;  // a core without a channel of its own
     switch (s) {
-      case 0: stream.base = r.signed40<"WEIGHT_BASE">(), stream.length = static_cast<std::int64_t>(r.get<"WEIGHT_LENGTH", "length">()); break;
-      case 1: stream.base = r.signed40<"WEIGHT1_BASE">(), stream.length = static_cast<std::int64_t>(r.get<"WEIGHT1_LENGTH", "length">()); break;
-      case 2: stream.base = r.signed40<"WEIGHT2_BASE">(), stream.length = static_cast<std::int64_t>(r.get<"WEIGHT2_LENGTH", "length">()); break;
-      default: stream.base = r.signed40<"WEIGHT3_BASE">(), stream.length = static_cast<std::int64_t>(r.get<"WEIGHT3_LENGTH", "length">()); break;
+      case 0:
+        stream.base = r.signed40<"WEIGHT_BASE">(),
+        stream.length = static_cast<std::int64_t>(r.get<"WEIGHT_LENGTH", "length">());
+        break;
+      case 1:
+        stream.base = r.signed40<"WEIGHT1_BASE">(),
+        stream.length = static_cast<std::int64_t>(r.get<"WEIGHT1_LENGTH", "length">());
+        break;
+      case 2:
+        stream.base = r.signed40<"WEIGHT2_BASE">(),
+        stream.length = static_cast<std::int64_t>(r.get<"WEIGHT2_LENGTH", "length">());
+        break;
+      default:
+        stream.base = r.signed40<"WEIGHT3_BASE">(),
+        stream.length = static_cast<std::int64_t>(r.get<"WEIGHT3_LENGTH", "length">());
+        break;
     }
     TOSAIC_TRY(stream.bytes, range(context.regions, region, stream.base, stream.length, false, "the weight stream"));
   }
@@ -47,8 +60,8 @@ Result<std::vector<CodedStream>> coded_streams(const Context& context, int count
 }
 
 // One physical stream of the fast format feeds all cores in turns of one micro-block step.
-std::vector<std::vector<std::int16_t>> deal_out(const std::vector<std::int16_t>& all, const std::vector<std::size_t>& counts,
-                                                std::size_t turn) {
+std::vector<std::vector<std::int16_t>> deal_out(const std::vector<std::int16_t>& all,
+                                                const std::vector<std::size_t>& counts, std::size_t turn) {
   std::vector<std::vector<std::int16_t>> streams(counts.size());
   std::size_t next = 0;
   while (next < all.size())
@@ -78,8 +91,8 @@ void finish_weights(DecodedWeights& weights, bool depthwise) {
   weights.packed = depthwise ? pack_depthwise(w) : pack_dense(w);
 }
 
-Result<std::shared_ptr<const DecodedWeights>> load_weights(Context& context, bool depthwise, std::int64_t outputs, std::int64_t inputs,
-                                                           const Kernel& kernel, int ifm_bits) {
+Result<std::shared_ptr<const DecodedWeights>> load_weights(Context& context, bool depthwise, std::int64_t outputs,
+                                                           std::int64_t inputs, const Kernel& kernel, int ifm_bits) {
   const Registers& r = context.registers;
   WeightOrder order;
   order.u85 = context.config.u85();
@@ -101,10 +114,24 @@ Result<std::shared_ptr<const DecodedWeights>> load_weights(Context& context, boo
   order.streams = context.config.weight_streams();
 
   const int region = static_cast<int>(r.get<"WEIGHT_REGION", "region">());
-  TOSAIC_TRY(const std::vector<CodedStream> coded, coded_streams(context, order.fast_format ? 1 : order.streams, outputs));
-  WeightCache::Key key{depthwise, outputs, inputs, kernel.h, kernel.w, order.part_kernel, ifm_bits, order.ofm_block_depth,
-                       order.ofm_micro_depth, order.dilation_x, order.dilation_y, order.stride_x, order.stride_y,
-                       order.fast_format, order.sparse, region};
+  TOSAIC_TRY(const std::vector<CodedStream> coded,
+             coded_streams(context, order.fast_format ? 1 : order.streams, outputs));
+  WeightCache::Key key{depthwise,
+                       outputs,
+                       inputs,
+                       kernel.h,
+                       kernel.w,
+                       order.part_kernel,
+                       ifm_bits,
+                       order.ofm_block_depth,
+                       order.ofm_micro_depth,
+                       order.dilation_x,
+                       order.dilation_y,
+                       order.stride_x,
+                       order.stride_y,
+                       order.fast_format,
+                       order.sparse,
+                       region};
   std::size_t coded_bytes = 0;
   for (const CodedStream& stream : coded) {
     key.insert(key.end(), {stream.base, stream.length});
@@ -122,7 +149,8 @@ Result<std::shared_ptr<const DecodedWeights>> load_weights(Context& context, boo
   const std::size_t most = 64 * coded_bytes + 64;
   const double volume = static_cast<double>(outputs) * static_cast<double>(inputs) * static_cast<double>(dense.taps());
   if (volume > static_cast<double>(std::min<std::size_t>(most, most_elements)))
-    return error("ethosu.weights", fmt::format("{} bytes of coded weights cannot hold {:.0f} weights", coded_bytes, volume));
+    return error("ethosu.weights",
+                 fmt::format("{} bytes of coded weights cannot hold {:.0f} weights", coded_bytes, volume));
   TOSAIC_CHECK(context.spend(static_cast<double>(most)));
   dense.values.assign(static_cast<std::size_t>(volume), 0);
   std::vector<std::size_t> counts;
@@ -130,8 +158,8 @@ Result<std::shared_ptr<const DecodedWeights>> load_weights(Context& context, boo
     counts.push_back(count_weights(order, dense, s, most));
     // A core whose share is empty has no stream.
     if (counts.back() == 0 && !(outputs <= s && !order.u85))
-      return error("ethosu.weights", fmt::format("{} bytes of coded weights cannot hold {} x {} x {} x {}", coded_bytes, outputs,
-                                                 kernel.h, kernel.w, inputs));
+      return error("ethosu.weights", fmt::format("{} bytes of coded weights cannot hold {} x {} x {} x {}", coded_bytes,
+                                                 outputs, kernel.h, kernel.w, inputs));
   }
   std::vector<std::vector<std::int16_t>> decoded(counts.size());
   if (order.fast_format) {
@@ -140,7 +168,8 @@ Result<std::shared_ptr<const DecodedWeights>> load_weights(Context& context, boo
     std::vector<std::int16_t> all;
     TOSAIC_CHECK(decode_fwd(coded[0].bytes, total, all));
     const std::size_t unit = order.part_kernel ? (ifm_bits == 16 ? 8 : 16)
-                             : ifm_bits == 32 || (order.macs <= 256 && order.ofm_micro_depth == 16) ? 32 : 64;
+                             : ifm_bits == 32 || (order.macs <= 256 && order.ofm_micro_depth == 16) ? 32
+                                                                                                    : 64;
     const std::size_t round = order.part_kernel ? (ifm_bits == 16 ? 10 : 5) : 1;
     decoded = deal_out(all, counts, static_cast<std::size_t>(order.ofm_micro_depth) * unit * round / counts.size());
   } else {
@@ -148,7 +177,8 @@ Result<std::shared_ptr<const DecodedWeights>> load_weights(Context& context, boo
       if (counts[s] > 0) { TOSAIC_CHECK(decode_mlw(coded[s].bytes, counts[s], decoded[s])); }
   }
   for (std::size_t s = 0; s < counts.size(); ++s) {
-    const int to = mutated("order.u85_stream_groups") && order.u85 ? static_cast<int>(counts.size() - 1 - s) : static_cast<int>(s);
+    const int to =
+        mutated("order.u85_stream_groups") && order.u85 ? static_cast<int>(counts.size() - 1 - s) : static_cast<int>(s);
     if (counts[s] > 0) { TOSAIC_CHECK(arrange_weights(order, decoded[s], to, dense)); }
   }
   finish_weights(*weights, depthwise);

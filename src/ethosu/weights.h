@@ -5,8 +5,8 @@
 
 namespace tosaic::ethosu {
 
-Result<std::shared_ptr<const DecodedWeights>> load_weights(Context& context, bool depthwise, std::int64_t outputs, std::int64_t inputs,
-                                                           const Kernel& kernel, int ifm_bits);
+Result<std::shared_ptr<const DecodedWeights>> load_weights(Context& context, bool depthwise, std::int64_t outputs,
+                                                           std::int64_t inputs, const Kernel& kernel, int ifm_bits);
 // Fills in what is derived from the dense weights.
 void finish_weights(DecodedWeights& weights, bool depthwise);
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "ethosu/operations.h"
 
 namespace tosaic::ethosu {
 
-Result<WindowInput> WindowInput::create(Context& context, const OutputStage& out, const Kernel& kernel, std::int64_t depth) {
+Result<WindowInput> WindowInput::create(Context& context, const OutputStage& out, const Kernel& kernel,
+                                        std::int64_t depth) {
   const Registers& r = context.registers;
   WindowInput in;
   TOSAIC_TRY(in.operand_, ifm_operand(r));
@@ -19,7 +20,8 @@ Result<WindowInput> WindowInput::create(Context& context, const OutputStage& out
   Shape3 stored = in.window_;
   if (in.upscale_ != Upscale::none) stored.h = (stored.h + 1) / 2, stored.w = (stored.w + 1) / 2;
   TOSAIC_TRY(in.map_, place_operand(context, in.operand_, stored, false, "IFM"));
-  if (in.window_.w * depth > most_elements) return error("ethosu.too-large", fmt::format("an IFM row of {} elements", in.window_.w * depth));
+  if (in.window_.w * depth > most_elements)
+    return error("ethosu.too-large", fmt::format("an IFM row of {} elements", in.window_.w * depth));
   if (out.stores() && in.map_.overlaps(out.map())) {
     in.copy_ = std::make_shared<std::vector<std::byte>>();
     in.map_ = in.map_.snapshot(*in.copy_);
@@ -38,8 +40,10 @@ template <class T>
 void WindowInput::spread(const T* stored_row, T* to, std::int64_t stride) const {
   for (std::int64_t x = 0; x < window_.w; ++x) {
     const std::int64_t from = stored(x);
-    if (from < 0) std::fill_n(to + x * stride, window_.c, T{0});
-    else std::copy_n(stored_row + from * window_.c, window_.c, to + x * stride);
+    if (from < 0)
+      std::fill_n(to + x * stride, window_.c, T{0});
+    else
+      std::copy_n(stored_row + from * window_.c, window_.c, to + x * stride);
   }
 }
 

@@ -50,7 +50,7 @@ TEST(Container, RefusesWithTheReason) {
   EXPECT_EQ(code_of({0x12345678, 0}), "ethosu.container");
   EXPECT_EQ(code_of(container({stop}, 0x30000007)), "ethosu.unknown-product");
   EXPECT_EQ(code_of(container({stop}, 0x1803)), "ethosu.unknown-product");
-  EXPECT_EQ(code_of(container({0x0000})), "");               // OP_STOP with mask 0
+  EXPECT_EQ(code_of(container({0x0000})), "");  // OP_STOP with mask 0
   EXPECT_EQ(code_of(container({0x0101})), "ethosu.no-stop");
   EXPECT_EQ(code_of(container({0x0007, stop})), "ethosu.command");  // RESIZE on U55
   EXPECT_EQ(code_of(container({0x0007, stop}, 0x20000008)), "");    // exists on U85
@@ -108,26 +108,33 @@ TEST(Registers, SignsAndMissingOnes) {
 
 std::vector<std::byte> bytes_of(std::string_view hex) {
   std::vector<std::byte> bytes;
-  for (std::size_t i = 0; i < hex.size(); i += 2) bytes.push_back(static_cast<std::byte>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
+  for (std::size_t i = 0; i < hex.size(); i += 2)
+    bytes.push_back(static_cast<std::byte>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
   return bytes;
 }
 
 TEST(Weights, DecodesWhatVelasCodecWrote) {
   std::vector<std::int16_t> found;
   const auto coded = bytes_of("400068812ee0bfff80fe1c283840e020e603e1dfd90000080040050000c8ffff");
-  const std::vector<std::int16_t> given{0, 0, 5, -3, 0, 0, 0, 0, 0, 127, -128, 255, -255, 1, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 7};
+  const std::vector<std::int16_t> given{0, 0, 5, -3, 0, 0, 0, 0, 0, 127, -128, 255, -255,
+                                        1, 1, 2, 0,  0, 0, 0, 0, 0, 0,   0,    7};
   ASSERT_TRUE(decode_mlw(coded, given.size(), found).ok());
   EXPECT_EQ(found, given);
   const std::vector<std::int16_t> dense{5,  -7, -5, -4, -5, 5,  6,  1,  -8, -7, -3, -1, 2,  0,  -4, -6, 3, 4,  -8, -7,
                                         -1, -2, 7,  0,  -1, -1, 3,  1,  -6, 4,  4,  8,  5,  -4, -3, 3,  3, 3,  6,  -4,
                                         7,  -8, -7, 8,  8,  -3, -6, -3, -8, 7,  3,  1,  -4, 0,  -5, 5,  0, -8, -4, 4};
   found.clear();
-  ASSERT_TRUE(decode_mlw(bytes_of("de014800974c7c0a9d01a06b4bb042da5f295ee219c0e495e60edc5d4ae52fc7a2beae402b6b2bd1ebd154ae1600d2ff"), dense.size(), found).ok());
+  ASSERT_TRUE(
+      decode_mlw(
+          bytes_of("de014800974c7c0a9d01a06b4bb042da5f295ee219c0e495e60edc5d4ae52fc7a2beae402b6b2bd1ebd154ae1600d2ff"),
+          dense.size(), found)
+          .ok());
   EXPECT_EQ(found, dense);
 }
 
 TEST(Weights, EveryCutAndEveryWrongCountIsAnError) {
-  const auto coded = bytes_of("de014800974c7c0a9d01a06b4bb042da5f295ee219c0e495e60edc5d4ae52fc7a2beae402b6b2bd1ebd154ae1600d2ff");
+  const auto coded =
+      bytes_of("de014800974c7c0a9d01a06b4bb042da5f295ee219c0e495e60edc5d4ae52fc7a2beae402b6b2bd1ebd154ae1600d2ff");
   std::vector<std::int16_t> found;
   for (const std::size_t wrong : {0u, 1u, 59u, 61u, 5000u}) {
     found.clear();
@@ -143,8 +150,8 @@ TEST(Weights, EveryCutAndEveryWrongCountIsAnError) {
 
 TEST(Weights, FastFormat) {
   std::vector<std::byte> coded(64, std::byte{0});
-  coded[0] = std::byte{1};     // raw
-  coded[13] = std::byte{0xfe}; // zero adjust -2
+  coded[0] = std::byte{1};      // raw
+  coded[13] = std::byte{0xfe};  // zero adjust -2
   coded[32] = std::byte{5}, coded[33] = std::byte{0x80};
   std::vector<std::int16_t> found;
   ASSERT_TRUE(decode_fwd(coded, 3, found).ok());
@@ -181,7 +188,7 @@ TEST(Scaling, RoundsAsTheModesSay) {
   EXPECT_EQ(rescale(-3, half, Rounding::to_lower), -2);
   EXPECT_EQ(rescale(INT64_C(0x7fffffffff), {0xffffffff, 40}, Rounding::natural), 0x7fffffff);  // 71 bits in between
   EXPECT_EQ(rescale(1, {1u << 30, 32}, Rounding::natural), 0);
-  EXPECT_EQ(rescale(1, {1u << 30, 32}, Rounding::double_round), 1);   // second rounding lifts it
+  EXPECT_EQ(rescale(1, {1u << 30, 32}, Rounding::double_round), 1);  // second rounding lifts it
   EXPECT_EQ(rescale(-2, {1u << 30, 32}, Rounding::natural), 0);
   EXPECT_EQ(rescale(-2, {1u << 30, 32}, Rounding::double_round), -1);
 }
@@ -212,7 +219,9 @@ TEST(CInterface, OpensDescribesRefuses) {
   ASSERT_EQ(tosaic_ethosu_open(words.data(), words.size() * 4, nullptr, 0, nullptr, &stream, &why), TOSAIC_ETHOSU_OK);
   tosaic_ethosu_info info{};
   std::string text;
-  EXPECT_EQ(tosaic_ethosu_describe(stream, &info, 1, [](void* to, const char* line) { *static_cast<std::string*>(to) += line; }, &text), 0);
+  EXPECT_EQ(tosaic_ethosu_describe(
+                stream, &info, 1, [](void* to, const char* line) { *static_cast<std::string*>(to) += line; }, &text),
+            0);
   EXPECT_EQ(info.product, 55u);
   EXPECT_EQ(info.operations, 1u);
   EXPECT_NE(text.find("OP_DMA_START"), std::string::npos);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/vela/vela.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 namespace tosaic::vela {
 namespace {
@@ -27,17 +27,21 @@ struct Block {
 
 Result<Block> read_block(const Bytes& stream, std::size_t at) {
   if (stream.size() < header_bytes || at > stream.size() - header_bytes)
-    return error("vela.truncated", fmt::format("the block stream ends at byte {}, inside a block header", stream.size()));
+    return error("vela.truncated",
+                 fmt::format("the block stream ends at byte {}, inside a block header", stream.size()));
   Block block;
   block.at = at;
   const char* name = reinterpret_cast<const char*>(stream.data() + at);
   block.name.assign(name, static_cast<std::size_t>(std::find(name, name + name_bytes, '\0') - name));
   const std::size_t size = u32(stream, at + name_bytes);
   const auto external = std::to_integer<unsigned>(stream.data()[at + name_bytes + 4]);
-  if (external > 1) return error("vela.block", fmt::format("byte {}: block '{}' has the external flag {}", at, block.name, external));
+  if (external > 1)
+    return error("vela.block", fmt::format("byte {}: block '{}' has the external flag {}", at, block.name, external));
   block.external = external == 1;
   const std::size_t left = stream.size() - at - header_bytes;
-  if (size > left) return error("vela.truncated", fmt::format("byte {}: block '{}' says {} bytes, {} are left", at, block.name, size, left));
+  if (size > left)
+    return error("vela.truncated",
+                 fmt::format("byte {}: block '{}' says {} bytes, {} are left", at, block.name, size, left));
   block.payload = stream.slice(at + header_bytes, size);
   block.next = at + header_bytes + std::min(padded(size), left);
   return block;
@@ -58,20 +62,24 @@ Result<Blob> blob_of(const Block& block) {
   const std::string key(block.payload.text());
   const bool hexadecimal = std::all_of(key.begin(), key.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
   if (key.size() != key_characters || !hexadecimal)
-    return error("vela.block", fmt::format("byte {}: block '{}' is external, but holds no key of {} hexadecimal characters", block.at,
-                                           block.name, key_characters));
+    return error("vela.block",
+                 fmt::format("byte {}: block '{}' is external, but holds no key of {} hexadecimal characters", block.at,
+                             block.name, key_characters));
   return Blob{{}, key};
 }
 
 Result<std::vector<Tensor>> tensors_of(const Block& block, std::uint32_t scratch_bytes) {
-  if (block.external || block.payload.size() < 4) return error("vela.block", fmt::format("byte {}: block '{}' holds no tensors", block.at, block.name));
+  if (block.external || block.payload.size() < 4)
+    return error("vela.block", fmt::format("byte {}: block '{}' holds no tensors", block.at, block.name));
   const std::size_t count = u32(block.payload, 0), bytes = block.payload.size();
   if ((bytes - 4) % 4 || (bytes - 4) / 4 != count * tensor_words) {
     if (count > 0 && bytes - 4 == count * old_tensor_words * 4)
-      return error("vela.old-layout", fmt::format("byte {}: block '{}' has shapes of four dimensions", block.at, block.name))
+      return error("vela.old-layout",
+                   fmt::format("byte {}: block '{}' has shapes of four dimensions", block.at, block.name))
           .note("streams had them before ExecuTorch 1.0")
           .hint("compile the model again");
-    return error("vela.block", fmt::format("byte {}: block '{}' has {} bytes for {} tensors", block.at, block.name, bytes, count));
+    return error("vela.block",
+                 fmt::format("byte {}: block '{}' has {} bytes for {} tensors", block.at, block.name, bytes, count));
   }
   std::vector<Tensor> tensors(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -114,7 +122,8 @@ Status append_blob(std::vector<std::byte>& out, std::string_view name, const Blo
     append(out, name, blob.external_key.data(), key_characters, true);
     return {};
   }
-  if (blob.data.size() > UINT32_MAX) return error("vela.block", fmt::format("block '{}' of {} bytes", name, blob.data.size()));
+  if (blob.data.size() > UINT32_MAX)
+    return error("vela.block", fmt::format("block '{}' of {} bytes", name, blob.data.size()));
   append(out, name, blob.data.data(), blob.data.size(), false);
   return {};
 }
@@ -147,7 +156,8 @@ Result<Payload> read(const Bytes& stream) {
   TOSAIC_TRY(payload.weights, blob_of(weights));
   TOSAIC_TRY(const Block scratch, expect(stream, weights.next, "scratch_size"));
   if (scratch.external || scratch.payload.size() != 4)
-    return error("vela.block", fmt::format("byte {}: block 'scratch_size' has {} bytes", scratch.at, scratch.payload.size()));
+    return error("vela.block",
+                 fmt::format("byte {}: block 'scratch_size' has {} bytes", scratch.at, scratch.payload.size()));
   payload.scratch_bytes = u32(scratch.payload, 0);
   TOSAIC_TRY(const Block inputs, expect(stream, scratch.next, "inputs"));
   TOSAIC_TRY(payload.inputs, tensors_of(inputs, payload.scratch_bytes));
