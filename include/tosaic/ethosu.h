@@ -32,30 +32,30 @@ typedef struct tosaic_ethosu_stream tosaic_ethosu_stream;
 
 enum tosaic_ethosu_status {
   TOSAIC_ETHOSU_OK = 0,
-  TOSAIC_ETHOSU_INVALID = 1,      /* the stream breaks a rule: not a container, garbage, an address outside its region */
-  TOSAIC_ETHOSU_UNSUPPORTED = 2,  /* legal perhaps, but what the hardware would do is not known or not implemented */
-  TOSAIC_ETHOSU_ARGUMENT = 3      /* the caller's arguments: null, too many regions */
+  TOSAIC_ETHOSU_INVALID = 1,     /* the stream breaks a rule: not a container, garbage, an address outside its region */
+  TOSAIC_ETHOSU_UNSUPPORTED = 2, /* legal perhaps, but what the hardware would do is not known or not implemented */
+  TOSAIC_ETHOSU_ARGUMENT = 3     /* the caller's arguments: null, too many regions */
 };
 
 typedef struct {
-  char code[48];      /* "ethosu.out-of-region" */
-  char message[464];  /* "command stream, byte 0x1a4: OP_CONV: ..." */
+  char code[48];     /* "ethosu.out-of-region" */
+  char message[464]; /* "command stream, byte 0x1a4: OP_CONV: ..." */
 } tosaic_ethosu_error;
 
 typedef struct {
-  uint32_t struct_bytes;  /* sizeof(tosaic_ethosu_options) */
-  uint32_t threads;       /* 0: as many as the machine has, at most 8 */
-  uint32_t plain_loops;   /* 1: the slow reference loops */
-  double most_work;       /* multiplications that one run may take; 0: 1e13 */
+  uint32_t struct_bytes; /* sizeof(tosaic_ethosu_options) */
+  uint32_t threads;      /* 0: as many as the machine has, at most 8 */
+  uint32_t plain_loops;  /* 1: the slow reference loops */
+  double most_work;      /* multiplications that one run may take; 0: 1e13 */
 } tosaic_ethosu_options;
 
 typedef struct {
-  uint32_t product;                  /* 55, 65 or 85 */
+  uint32_t product; /* 55, 65 or 85 */
   uint32_t macs;
-  uint32_t container_version;        /* 1: COP1, 2: COP2 */
-  uint32_t config_word, id_word;     /* as the stream states them: a driver compares them with its device */
+  uint32_t container_version;    /* 1: COP1, 2: COP2 */
+  uint32_t config_word, id_word; /* as the stream states them: a driver compares them with its device */
   uint32_t commands, operations;
-  uint64_t region_bytes[TOSAIC_ETHOSU_REGIONS];    /* what the commands reach; 0: not used */
+  uint64_t region_bytes[TOSAIC_ETHOSU_REGIONS]; /* what the commands reach; 0: not used */
   uint8_t region_written[TOSAIC_ETHOSU_REGIONS];
 } tosaic_ethosu_info;
 

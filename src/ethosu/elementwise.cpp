@@ -192,9 +192,18 @@ Status set_input_scales(const Context& context, std::uint32_t mode, Side& a, Sid
       return {};
     }
     if (scale_mode == 3) return error("ethosu.reserved", "IFM scale mode 3");
-    Side& chosen = scale_mode == 1 ? a : b;
-    Side& other = scale_mode == 1 ? b : a;
+    // The mode names operand A or B; in reverse order A is IFM2.
+    const bool reversed = r.get<"IFM2_BROADCAST", "operand_order">() != 0 && !mutated("elementwise.scaled_operand");
+    Side& chosen = (scale_mode == 1) != reversed ? a : b;
+    Side& other = &chosen == &a ? b : a;
     const int bytes = a.operand.layout.type.bytes;
+    // Vela leaves the low half of the mantissa of 2^19 or 2^14 there: 0, or 2^14 itself. Any other number it writes
+    // only for factors that are whole, and then the fixed shift is not the factor it means.
+    if (const auto opb = r.get<"OPB_SCALE", "scale">(); opb != 0 && !(opb == 1 << 14 && bytes == 2))
+      return error("ethosu.undecidable",
+                   fmt::format("one 32-bit operand scale besides OPB_SCALE {}: whether the other operand is "
+                               "multiplied by it is not known",
+                               opb));
     if (bytes > 2) return error("ethosu.undecidable", "a 32-bit operand scale with 32-bit operands");
     chosen.scaled = true;
     chosen.scale = opa;
@@ -252,8 +261,6 @@ Result<OutputStage> run_elementwise(Context& context, std::uint32_t mode) {
   bool reversed = false;
   if (!r.u85() && !is_unary(mode)) {
     reversed = r.get<"IFM2_BROADCAST", "operand_order">() != 0;
-    if (reversed && (mode == add || mode == sub) && r.get<"IFM_PRECISION", "scale_mode">() != 0)
-      return error("ethosu.undecidable", "operands in reverse order with one 32-bit operand scale");
     if (mutated("elementwise.operand_order")) reversed = false;
   }
   if (shape.w * shape.c > most_elements) return error("ethosu.too-large", "an OFM row");

@@ -21,6 +21,7 @@ using Regions = std::array<Region, max_regions>;
 struct ElementType {
   std::uint8_t bytes = 1;  // 1, 2, 4 or 8
   bool is_signed = true;
+  bool operator==(const ElementType&) const = default;
   // 48-bit sums are stored in 64 bits.
   int value_bits() const { return bytes == 8 ? 48 : 8 * bytes; }
   std::int64_t lowest() const { return is_signed ? -(std::int64_t{1} << (value_bits() - 1)) : 0; }
@@ -44,15 +45,12 @@ struct Layout {
   std::int64_t stride_x = 0, stride_y = 0, stride_c = 0;
   bool operator==(const Layout&) const = default;
 };
-inline bool operator==(const ElementType& a, const ElementType& b) {
-  return a.bytes == b.bytes && a.is_signed == b.is_signed;
-}
 
 // A feature map whose every element is known to lie in memory.
 class FeatureMap {
  public:
   FeatureMap() = default;
-  // `origin`: memory that stands for offset `first` of the region.
+  // `region`: where offset 0 of the region would be; [low, high) is known to lie in it.
   FeatureMap(const Layout& layout, const Shape3& shape, std::byte* region, std::int64_t low, std::int64_t high)
       : layout_(layout), shape_(shape), region_(region), low_(low), high_(high) {}
 

@@ -123,6 +123,9 @@ Result<std::vector<std::int64_t>> sums_in_ifm2(Context& context, const Shape3& s
   std::vector<std::int64_t> sums(static_cast<std::size_t>(shape.elements()));
   for (std::int64_t y = 0; y < shape.h; ++y)
     map.read_row(y, 0, shape.w, 0, shape.c, sums.data() + y * shape.w * shape.c);
+  for (const std::int64_t sum : sums)
+    if (sum < -(std::int64_t{1} << 47) || sum >= std::int64_t{1} << 47)
+      return error("ethosu.undefined", fmt::format("the accumulator {} in IFM2 has more than 48 bits", sum));
   return sums;
 }
 

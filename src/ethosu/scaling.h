@@ -22,7 +22,7 @@ struct Scale {
 inline Wide rounding_term(Rounding rounding, bool negative, int shift, int double_bits) {
   const Wide half = shift == 0 ? 0 : Wide{1} << (shift - 1);
   const int second = 31 - double_bits;
-  const Wide twice = Wide{1} << (30 - double_bits);
+  const Wide twice = double_bits > 30 ? 0 : Wide{1} << (30 - double_bits);
   if (mutated("rounding.all_to_lower")) return 0;
   switch (rounding) {
     case Rounding::natural: return mutated("rounding.natural_symmetric") && negative && shift ? half - 1 : half;
@@ -37,11 +37,17 @@ inline Wide rounding_term(Rounding rounding, bool negative, int shift, int doubl
   return 0;
 }
 
-// Exact; the result is truncated to 64 bits, which no legal operand reaches (|v| < 2^63, multiplier < 2^32).
+// Far outside of what any element holds; values beyond are cut there, so that later sums cannot overflow.
+inline std::int64_t bounded(Wide value) {
+  constexpr Wide most = Wide{1} << 62;
+  return static_cast<std::int64_t>(value > most ? most : value < -most ? -most : value);
+}
+
+// Exact, for |v| < 2^63 and any multiplier.
 inline std::int64_t rescale(std::int64_t v, const Scale& scale, Rounding rounding) {
-  if (scale.shift == 0) return static_cast<std::int64_t>(Wide{v} * scale.multiplier);
+  if (scale.shift == 0) return bounded(Wide{v} * scale.multiplier);
   const Wide sum = Wide{v} * scale.multiplier + rounding_term(rounding, v < 0, scale.shift, scale.double_bits);
-  return static_cast<std::int64_t>(sum >> scale.shift);
+  return bounded(sum >> scale.shift);
 }
 
 // The same where |v| < 2^31, multiplier < 2^31 and shift < 62: 64 bits suffice (2^62 + 2^60 + 2^30).

@@ -29,12 +29,13 @@ Result<int> micro_depth(const Context& context) {
   return depth;
 }
 
-Result<std::vector<CodedStream>> coded_streams(const Context& context, int count) {
+Result<std::vector<CodedStream>> coded_streams(const Context& context, int count, std::int64_t outputs) {
   const Registers& r = context.registers;
   const int region = static_cast<int>(r.get<"WEIGHT_REGION", "region">());
   std::vector<CodedStream> streams(static_cast<std::size_t>(count));
   for (int s = 0; s < count; ++s) {
     CodedStream& stream = streams[static_cast<std::size_t>(s)];
+    if (!context.config.u85() && s >= outputs) continue;  // a core without a channel of its own
     switch (s) {
       case 0:
         stream.base = r.signed40<"WEIGHT_BASE">(),
@@ -113,7 +114,8 @@ Result<std::shared_ptr<const DecodedWeights>> load_weights(Context& context, boo
   order.streams = context.config.weight_streams();
 
   const int region = static_cast<int>(r.get<"WEIGHT_REGION", "region">());
-  TOSAIC_TRY(const std::vector<CodedStream> coded, coded_streams(context, order.fast_format ? 1 : order.streams));
+  TOSAIC_TRY(const std::vector<CodedStream> coded,
+             coded_streams(context, order.fast_format ? 1 : order.streams, outputs));
   WeightCache::Key key{depthwise,
                        outputs,
                        inputs,

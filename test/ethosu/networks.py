@@ -188,6 +188,13 @@ def scaled_sum(n, dtype, op, left, right, out, shape_b, swap=False):
     return n.finish(n.rescale(getattr(n, op)(x, y), dtype, out / 2 ** bits, zero_out=zo))
 
 
+def whole_scales(n, dtype, op, left, right):
+    """Factors that fit 16 bits without a shift, or that are one."""
+    a, b = n.input((1, 9, 7, 19), dtype), n.input((1, 9, 7, 19), dtype)
+    x, y = n.rescale(a, I32, left), n.rescale(b, I32, right)
+    return n.finish(n.rescale(getattr(n, op)(x, y), dtype, 0.9 / (abs(left) + abs(right))))
+
+
 def product(n, dtype, shape_b):
     a, b = n.input((1, 8, 5, 21), dtype), n.input(shape_b, dtype)
     za, zb = (-3, 9) if dtype == I8 else (0, 0)
@@ -253,6 +260,15 @@ def networks():
             add(f"add_small_left_{t}_{i}", scaled_sum, dtype, "add", 0.22, 0.97, 0.8, shape_b)
             add(f"sub_{t}_{i}", scaled_sum, dtype, "sub", 0.6, 0.9, 0.9, shape_b)
             add(f"sub_swapped_{t}_{i}", scaled_sum, dtype, "sub", 0.6, 0.9, 0.9, shape_b, True)
+        for op in ("add", "sub"):
+            add(f"{op}_whole_scales_{t}", whole_scales, dtype, op, 3.0, 3.0)
+            add(f"{op}_unequal_whole_scales_{t}", whole_scales, dtype, op, 1.0, 6.0)  # U55: refused, see the page
+            largest = 0.5 if dtype == I8 else 1.0  # 2^19 or 2^14: what makes one operand's scale a plain shift
+            add(f"{op}_one_scale_left_{t}", scaled_sum, dtype, op, 0.31, largest, 0.9, (1, 9, 7, 19))
+            add(f"{op}_one_scale_right_{t}", scaled_sum, dtype, op, largest, 0.23, 0.9, (1, 9, 7, 19))
+            add(f"{op}_one_scale_broadcast_{t}", scaled_sum, dtype, op, largest, 0.23, 0.9, (1, 1, 1, 19), op == "sub")
+            add(f"{op}_unscaled_left_{t}", whole_scales, dtype, op, 1.0, 0.71)
+            add(f"{op}_unscaled_right_{t}", whole_scales, dtype, op, 0.71, 1.0)
         for i, shape_b in enumerate([(1, 8, 5, 21), (1, 1, 1, 21), (1, 8, 1, 1)]):
             add(f"mul_{t}_{i}", product, dtype, shape_b)
         add(f"matmul_{t}", matmul_case, dtype, 9, 35, 6)
