@@ -25,7 +25,8 @@ def test_network(name, target, library, workspace):
     verdict, detail = suite.judge(library, tosa, target)
     if verdict == "vela":
         pytest.skip("Vela compiles no program for it")
-    assert verdict == "equal", detail
+    undecidable = "unequal_whole" in name and "u85" not in target  # docs/ethosu-simulator.md
+    assert verdict == ("refused" if undecidable else "equal"), detail
 
 
 @pytest.mark.parametrize("name", ["conv_i8_7x9x16_24_k3x3_s11_d11", "chain_i8_16", "depthwise_i8_9x8x24_k3x3_s11_d11", "chain_i16_16"])
