@@ -17,7 +17,7 @@ LINT_PACKAGES  := clang-format-14 clang-tidy-14
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
 VENV_PACKAGES  := python3-venv
 
-.PHONY: help demo build dev test test-cpp test-asan test-py test-peers conformance fuzz bench models venv format lint clean
+.PHONY: help demo build dev test test-cpp test-asan test-py test-peers test-ethosu conformance fuzz bench bench-ethosu models venv format lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -36,6 +36,11 @@ $(STAMPS)/venv: test/requirements.txt | .venv/bin/python
 	@echo "== installing the Python peers (torch, executorch, tosa-tools) into .venv; once, a few minutes"
 	@.venv/bin/python -m pip install -qq --disable-pip-version-check "$$(grep '^torch==' test/requirements.txt)"
 	@.venv/bin/python -m pip install -qq --disable-pip-version-check -r test/requirements.txt
+	@mkdir -p $(@D) && touch $@
+
+# Arm's compiler for Ethos-U, all that the demo needs of Python packages.
+$(STAMPS)/vela: test/requirements.txt | .venv/bin/python
+	@.venv/bin/python -m pip install -qq --disable-pip-version-check "$$(grep '^ethos-u-vela==' test/requirements.txt)"
 	@mkdir -p $(@D) && touch $@
 
 # PYTHON=/path/to/python uses an environment that already holds test/requirements.txt.
@@ -96,6 +101,9 @@ test-py: build venv  ## golden text, demo, peers (fast subset), conformance slic
 test-peers: build venv  ## every model against PyTorch, tosa_reference_model and ExecuTorch
 	@$(PYTHON) -m pytest -q test/peers --all-models
 
+test-ethosu: build-tests venv  ## every Ethos-U network, model and conformance sample, on every product
+	@$(PYTHON) -m pytest -q test/ethosu test/peers/test_ethosu.py --all-models
+
 conformance: build venv  ## the TOSA 1.0.1 conformance sample, on both executors
 	@$(PYTHON) test/conformance/run_sample.py all --jobs $(JOBS)
 
@@ -110,11 +118,14 @@ models: venv  ## the test models, into build/models
 
 # ---- use ------------------------------------------------------------------------------------------------------
 
-demo: build  ## compile, explain and run the handwritten digits; no PyTorch needed
-	@examples/digits/demo.sh $(TOSAIC)
+demo: build $(STAMPS)/vela  ## compile, explain and run the handwritten digits, also for an NPU; no PyTorch needed
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" examples/digits/demo.sh $(TOSAIC)
 
 bench: build venv  ## tosaic beside its peers, one table
 	@$(PYTHON) bench/bench.py --tosaic $(TOSAIC) --output build/bench.md
+
+bench-ethosu: build venv  ## Vela's estimates for our TOSA and for ExecuTorch's, every model
+	@$(PYTHON) bench/ethosu.py --tosaic $(TOSAIC) --output build/bench-ethosu.md
 
 # ---- hygiene --------------------------------------------------------------------------------------------------
 

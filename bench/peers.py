@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tosaic is measured beside, one measurement per process; prints one JSON object of seconds and files.
 
-    python peers.py flow MODEL.pt2 {tosa-int,tosa-fp} OUT.pte [SAMPLES.npz]     ExecuTorch's own Arm flow
+    python peers.py flow MODEL.pt2 {tosa-int,tosa-fp,ethos-u55-128...} OUT.pte [SAMPLES.npz]    ExecuTorch's Arm flow
     python peers.py eager MODEL.pt2 INPUT.npy THREADS                           PyTorch
     python peers.py xnnpack MODEL.pt2 INPUT.npy {float,int8} [SAMPLES.npz]      ExecuTorch's runtime with XNNPACK
     python peers.py reference MODEL.tosa INPUT.npy                              tosa_reference_model, whole process
@@ -45,20 +45,33 @@ def quantised(program, quantizer, samples):
     return torch.export.export(convert_pt2e(prepared), batches_of(samples)[0])
 
 
-def flow(path, target, out, samples=None):
-    import torch
-    from executorch.backends.arm.quantizer import TOSAQuantizer, get_symmetric_quantization_config
+def arm_backend(target, out):
+    """ExecuTorch's compile spec, quantizer class and partitioner class for a target."""
+    from executorch.backends.arm.quantizer import EthosUQuantizer, TOSAQuantizer
     from executorch.backends.arm.tosa.compile_spec import TosaCompileSpec
     from executorch.backends.arm.tosa.partitioner import TOSAPartitioner
+    if not target.startswith("ethos-u"):
+        return TosaCompileSpec("TOSA-1.0+INT" if target == "tosa-int" else "TOSA-1.0+FP"), TOSAQuantizer, TOSAPartitioner
+    from executorch.backends.arm.ethosu import EthosUCompileSpec, EthosUPartitioner
+    spec = EthosUCompileSpec(target, extra_flags=["--verbose-performance"])
+    folder = pathlib.Path(out).with_suffix("")
+    folder.mkdir(exist_ok=True)
+    spec.dump_intermediate_artifacts_to(str(folder))  # before the partitioner, which takes a copy of the spec
+    return spec, EthosUQuantizer, EthosUPartitioner
+
+
+def flow(path, target, out, samples=None):
+    import torch
+    from executorch.backends.arm.quantizer import get_symmetric_quantization_config
     from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
     start = time.perf_counter()
     program = torch.export.load(path)
-    spec = TosaCompileSpec("TOSA-1.0+INT" if target == "tosa-int" else "TOSA-1.0+FP")
-    if target == "tosa-int":
-        quantizer = TOSAQuantizer(spec)
+    spec, quantizer_class, partitioner_class = arm_backend(target, out)
+    if target != "tosa-fp":
+        quantizer = quantizer_class(spec)
         quantizer.set_global(get_symmetric_quantization_config(is_per_channel=True))
         program = quantised(program, quantizer, samples)
-    edge = to_edge_transform_and_lower(program, partitioner=[TOSAPartitioner(spec)],
+    edge = to_edge_transform_and_lower(program, partitioner=[partitioner_class(spec)],
                                        compile_config=EdgeCompileConfig(_check_ir_validity=False))
     pathlib.Path(out).write_bytes(edge.to_executorch().buffer)
     return {"seconds": time.perf_counter() - start}

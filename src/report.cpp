@@ -63,7 +63,7 @@ std::string manifest(const CompileRequest& request, const Compiled& compiled, co
                        json_quote(compiled.target.delegate_id), compiled.emitted[i].payload.size(),
                        compiled.lowered[i].nodes.size(), hash_text(compiled.emitted[i].payload));
   out += "],\n  \"estimates\": [" + estimates_json(outcome.estimates);
-  out += "],\n  \"stages\": {";
+  out += fmt::format("],\n  \"peer_seconds\": {:.6f},\n  \"stages\": {{", outcome.peer_seconds);
   for (std::size_t i = 0; i < outcome.stage_seconds.size(); ++i)
     out += fmt::format("{}{}: {:.6f}", i ? ", " : "", json_quote(outcome.stage_seconds[i].first),
                        outcome.stage_seconds[i].second);

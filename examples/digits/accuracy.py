@@ -47,17 +47,18 @@ def main(tosaic, data, work):
             out = pathlib.Path(work, "answer")
             out.mkdir(exist_ok=True)
             subprocess.run([tosaic, "run", program, "--input", images / f"{i}.npy", "--output-dir", out],
-                           check=True, stdout=subprocess.DEVNULL)
+                           check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             _, scores = parse_npy((out / "output_0.npy").read_bytes())
             found.append(max(range(len(scores)), key=scores.__getitem__))
         return found, time.perf_counter() - start
 
     print(f"{shape[0]} held-out digits, one process each:")
-    for name, program in (("float", "digits_fp.pte"), ("int8", "digits.pte")):
+    for name, program in (("float", "digits_fp.pte"), ("int8", "digits.pte"),
+                          ("int8 on ethos-u55-128, simulated", "digits_u55.pte")):
         program = pathlib.Path(work, program)
         found, seconds = answers(program)
         right = sum(a == b for a, b in zip(found, labels))
-        print(f"  {name:5s}  {100 * right / len(labels):6.2f} % right   {os.path.getsize(program):6d} bytes   "
+        print(f"  {name:32s}  {100 * right / len(labels):6.2f} % right   {os.path.getsize(program):6d} bytes   "
               f"{1000 * seconds / len(labels):.1f} ms per process")
 
 

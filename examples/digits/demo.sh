@@ -15,8 +15,10 @@ show compile digits.pt2 --target tosa-fp -o digits_fp.pte
 show compile digits.pt2 --target tosa-int --calibrate digits_samples.npz -o digits.pte
 show explain digits.pt2 --target tosa-int
 show inspect digits.pte | sed -n '1,16p;17s/.*/  .../p'
+show compile digits.pt2 --target ethos-u55-128 --calibrate digits_samples.npz -o digits_u55.pte
 mkdir -p one
 show run digits.pte --input digit.npy --output-dir one --repeat 200
+show run digits_u55.pte --input digit.npy --output-dir one --repeat 200
 
 echo
 python3 "$here/accuracy.py" "$tosaic" "$here" .

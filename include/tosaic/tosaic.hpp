@@ -127,7 +127,7 @@ struct RunRequest {
   std::string method = "forward";   // of a .pte
   std::string device = "auto";      // "ethos-u": insist on a program whose delegates run on the simulated NPU
   std::function<void(const std::string&)> trace;  // one line per NPU operation with its result's checksum
-  bool level_8k = false;            // hold a .tosa to the limits of TOSA's level 8K
+  bool level_8k = false;                          // hold a .tosa to the limits of TOSA's level 8K
   int threads = 0;
   int repeat = 1;  // runs, after one that warms up when more than one
 };

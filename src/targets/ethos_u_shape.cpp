@@ -1,52 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // TOSA -> TOSA, equal bit for bit: forms that Vela 5.1.0 turns into fewer or cheaper NPU commands. The measurements
 // behind each rewrite are in docs/ethos-u.md.
-#include <numeric>
-
-#include "ir/tensor.h"
 #include "targets/ethos_u.h"
+#include "targets/ethos_u_rewrites.h"
+#include "tidy/tidy.h"
 
 namespace tosaic::ethos_u {
 namespace {
-
-using Ints = std::vector<std::int64_t>;
-
-// Writes the node list anew; `node` may put other nodes before or instead of the one it is given.
-class Rewriter {
- public:
-  explicit Rewriter(Graph& graph) : graph_(graph) { nodes_.swap(graph.nodes); }
-  ~Rewriter() { graph_.nodes.swap(result_); }
-  std::vector<Node>& nodes() { return nodes_; }
-  Graph& graph() { return graph_; }
-  void keep(Node node) { result_.push_back(std::move(node)); }
-
-  ValueId reshape(ValueId x, const Ints& dims, const LocRef& loc, ValueId to = no_value) {
-    const ValueId shape = graph_.add_value("shape", {DType::shape, Shape{static_cast<std::int64_t>(dims.size())}, {}},
-                                           constant_bytes(DType::shape, dims));
-    return add("tosa.reshape", {x, shape}, {}, graph_[x].type.with(Shape(dims)), loc, to);
-  }
-  ValueId transpose(ValueId x, const Ints& perm, const LocRef& loc) {
-    Ints dims;
-    for (std::int64_t p : perm) dims.push_back(graph_[x].type.shape[static_cast<int>(p)]);
-    std::vector<std::int64_t> perms(perm.begin(), perm.end());
-    return add("tosa.transpose", {x}, {{"perms", std::move(perms)}}, graph_[x].type.with(Shape(dims)), loc);
-  }
-  ValueId add(std::string op, std::vector<ValueId> inputs, Attrs attrs, TensorType type, const LocRef& loc,
-              ValueId to = no_value) {
-    Node node;
-    node.op = std::move(op);
-    node.inputs = std::move(inputs);
-    node.attrs = std::move(attrs);
-    node.loc = loc;
-    node.outputs = {to == no_value ? graph_.add_value("npu", std::move(type)) : to};
-    result_.push_back(std::move(node));
-    return result_.back().outputs[0];
-  }
-
- private:
-  Graph& graph_;
-  decltype(Graph::nodes) nodes_, result_;
-};
 
 // A RESCALE is fused into its reader only where it has one: each reader gets a RESCALE of its own.
 void one_rescale_per_reader(Graph& graph) {
@@ -118,14 +78,22 @@ void images_as_rows(Graph& graph) {
 }  // namespace
 
 void shape_for_u55(Graph& graph) {
+  windows_into_channels(graph);
+  slices_before_transposes(graph);
+  at_most_four_dims(graph);
   maximum_along_width(graph);
   images_as_rows(graph);
+  merge_reshapes(graph);
   one_rescale_per_reader(graph);
   make_names_unique(graph);
 }
 
 void shape_for_u85(Graph& graph) {
+  windows_into_channels(graph);
+  slices_before_transposes(graph);
+  at_most_four_dims(graph);
   maximum_along_width(graph);
+  merge_reshapes(graph);
   one_rescale_per_reader(graph);
   make_names_unique(graph);
 }

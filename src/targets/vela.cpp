@@ -121,8 +121,11 @@ Diagnostic failed(const Ended& ended, const Graph& graph) {
   else
     why = error("vela.failed", fmt::format("Vela ended with exit code {}", WEXITSTATUS(ended.status)));
   const auto lines = lines_of(ended.said);
-  const std::size_t shown = std::min<std::size_t>(lines.size(), 6);
-  for (std::size_t i = lines.size() - shown; i < lines.size(); ++i) why.notes.push_back("vela: " + lines[i]);
+  std::size_t first = lines.size() - std::min<std::size_t>(lines.size(), 6);
+  for (std::size_t i = 0; i < lines.size(); ++i)  // a Python traceback ends with "RuntimeError: " and what matters
+    if (const auto colon = lines[i].find("Error: "); colon != std::string::npos && lines[i].find(' ') > colon)
+      first = i;
+  for (std::size_t i = first; i < lines.size(); ++i) why.notes.push_back("vela: " + lines[i]);
   for (const std::string& line : lines)
     for (const Node& node : graph.nodes)
       for (ValueId v : node.outputs)
@@ -257,7 +260,7 @@ Status check_config(const std::string& path, const std::string& system_config, c
   for (const auto& [found, wanted] :
        {std::pair{system, "System_Config." + system_config}, std::pair{memory, "Memory_Mode." + memory_mode}})
     if (!found)
-      return error("vela.config", fmt::format("{} has no section [{}]", path, wanted))
+      return error("vela.config", fmt::format("it has no section [{}]", wanted))
           .at({path, 0, ""})
           .hint("its sections: " + sections + "; choose with --system-config and --memory-mode");
   return {};
@@ -271,7 +274,7 @@ Result<VelaResult> run_vela(const Bytes& tosa, const Graph& graph, const std::st
   std::string config = "Arm/vela.ini";
   if (!options.config.empty()) {
     config = fs::absolute(options.config).string();
-    TOSAIC_CHECK(check_config(config, options.system_config, options.memory_mode));
+    TOSAIC_CHECK(check_config(options.config, options.system_config, options.memory_mode));
   }
   TOSAIC_TRY(const TemporaryFolder folder, TemporaryFolder::make());
   const fs::path network = folder / "network.tosa", output = folder / "output", log = folder / "vela.log";

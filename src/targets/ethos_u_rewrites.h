@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rewrites of ethos_u_shape.cpp are made of, and those that have a file of their own.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ir/tensor.h"
+#include "ops/tosa_op.h"
+
+namespace tosaic::ethos_u {
+
+using Ints = std::vector<std::int64_t>;
+
+// Writes a graph's node list anew; a rewrite puts other nodes before or instead of the one that it looks at.
+class Rewriter {
+ public:
+  explicit Rewriter(Graph& graph) : graph_(graph) { nodes_.swap(graph.nodes); }
+  ~Rewriter() { graph_.nodes.swap(result_); }
+  Rewriter(const Rewriter&) = delete;
+  Rewriter& operator=(const Rewriter&) = delete;
+
+  std::vector<Node>& nodes() { return nodes_; }
+  void keep(Node node) { result_.push_back(std::move(node)); }
+
+  // Each writes `to`, or a new value; a reshape to the shape that x has is x.
+  ValueId reshape(ValueId x, const Ints& dims, const LocRef& loc, ValueId to = no_value) {
+    if (to == no_value && graph_[x].type.shape.dims() == dims) return x;
+    return add("tosa.reshape", {x, constant(dims)}, {}, graph_[x].type.with(Shape(dims)), loc, to);
+  }
+  // Elements [start, start + size) of every dim.
+  ValueId slice(ValueId x, const Ints& start, const Ints& size, const LocRef& loc, ValueId to = no_value) {
+    return add("tosa.slice", {x, constant(start), constant(size)}, {}, graph_[x].type.with(Shape(size)), loc, to);
+  }
+  ValueId transpose(ValueId x, const Ints& perm, const LocRef& loc, ValueId to = no_value) {
+    Ints dims;
+    for (std::int64_t p : perm) dims.push_back(graph_[x].type.shape[static_cast<int>(p)]);
+    return add("tosa.transpose", {x}, {{"perms", perm}}, graph_[x].type.with(Shape(dims)), loc, to);
+  }
+  ValueId add(std::string op, std::vector<ValueId> inputs, Attrs attrs, TensorType type, const LocRef& loc,
+              ValueId to = no_value) {
+    Node node;
+    node.op = std::move(op);
+    node.inputs = std::move(inputs);
+    node.attrs = std::move(attrs);
+    node.loc = loc;
+    node.outputs = {to == no_value ? graph_.add_value("npu", std::move(type)) : to};
+    result_.push_back(std::move(node));
+    return result_.back().outputs[0];
+  }
+
+ private:
+  ValueId constant(const Ints& dims) {
+    return graph_.add_value("dims", {DType::shape, Shape{static_cast<std::int64_t>(dims.size())}, {}},
+                            constant_bytes(DType::shape, dims));
+  }
+  Graph& graph_;
+  std::vector<Node> nodes_, result_;
+};
+
+void slices_before_transposes(Graph& graph);
+void at_most_four_dims(Graph& graph);
+void windows_into_channels(Graph& graph);
+
+}  // namespace tosaic::ethos_u

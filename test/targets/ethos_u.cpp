@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the products refuse, by label; and that the last rewrites keep every result.
+#include "targets/ethos_u.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+
+#include "base/diagnostic.h"
+#include "interp/interp.h"
+#include "targets/target.h"
+#include "tosa/one_node.h"
+
+namespace tosaic {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+std::string refusal(const tosa::Product& product, const OneNode& node) {
+  const Graph graph = node.graph();
+  const auto broken = product.check(tosa::View(graph, graph.nodes[0]));
+  return broken ? broken->label : "";
+}
+
+OneNode convolution(const std::string& op, Shape x, Shape weight, Ints stride, DType weights = DType::i8) {
+  const std::int64_t channels = op == "conv2d" ? weight[0] : weight[2] * weight[3];
+  return {op,
+          {in(DType::i8, x), in(weights, weight), constant(DType::i32, {channels}, std::vector<double>(channels, 0)),
+           constant(DType::i8, {1}, {0}), constant(weights, {1}, {0})},
+          {{"pad", Ints{0, 0, 0, 0}},
+           {"stride", stride},
+           {"dilation", Ints{1, 1}},
+           {"acc_type", DType::i32},
+           {"local_bound", false}}};
+}
+
+TEST(EthosU, convolutions) {
+  const auto &u55 = ethos_u::u55(), &u85 = ethos_u::u85();
+  EXPECT_EQ(refusal(u55, convolution("conv2d", {1, 9, 9, 4}, {8, 3, 3, 4}, {2, 2})), "");
+  EXPECT_EQ(refusal(u55, convolution("conv2d", {1, 65, 9, 4}, {8, 65, 1, 4}, {1, 1})), "ethos-u.conv2d.kernel");
+  EXPECT_EQ(refusal(u85, convolution("conv2d", {1, 64, 128, 4}, {8, 64, 128, 4}, {1, 1})), "ethos-u.conv2d.kernel");
+  EXPECT_EQ(refusal(u55, convolution("conv2d", {1, 3, 3, 4}, {8, 1, 1, 4}, {1, 1}, DType::i4)),
+            "ethos-u.conv2d.weights");
+  EXPECT_EQ(refusal(u55, convolution("depthwise_conv2d", {1, 9, 9, 4}, {1, 1, 4, 1}, {4, 4})),
+            "ethos-u.depthwise_conv2d.stride");
+  EXPECT_EQ(refusal(u85, convolution("depthwise_conv2d", {1, 9, 9, 4}, {1, 1, 4, 1}, {4, 4})), "");
+}
+
+TEST(EthosU, what_only_u85_has) {
+  for (const OneNode& node : {OneNode{"equal", {in(DType::i32, {4}), in(DType::i32, {4})}},
+                              OneNode{"bitwise_and", {in(DType::i32, {4}), in(DType::i32, {4})}},
+                              OneNode{"gather", {in(DType::i8, {1, 4, 2}), in(DType::i32, {1, 3})}}}) {
+    EXPECT_EQ(refusal(ethos_u::u55(), node), "ethos-u." + node.op + ".operator");
+    EXPECT_EQ(refusal(ethos_u::u65(), node), "ethos-u." + node.op + ".operator");
+    EXPECT_EQ(refusal(ethos_u::u85(), node), "");
+  }
+}
+
+TEST(EthosU, shifts_and_reductions) {
+  const auto& u55 = ethos_u::u55();
+  const auto shift = [&](bool round) {
+    return OneNode{"arithmetic_right_shift", {in(DType::i32, {4}), in(DType::i32, {4})}, {{"round", round}}};
+  };
+  EXPECT_EQ(refusal(u55, shift(true)), "");
+  EXPECT_EQ(refusal(u55, shift(false)), "ethos-u.arithmetic_right_shift.round");
+  const auto argmax = [&](Shape shape, std::int64_t axis) {
+    return OneNode{"argmax", {in(DType::i8, shape)}, {{"axis", axis}, {"nan_mode", std::string("propagate")}}};
+  };
+  EXPECT_EQ(refusal(u55, argmax({1, 4, 127}, 2)), "");
+  EXPECT_EQ(refusal(u55, argmax({1, 4, 128}, 2)), "ethos-u.argmax.axis");
+  EXPECT_EQ(refusal(u55, argmax({1, 4, 127}, 1)), "ethos-u.argmax.axis");
+}
+
+TEST(EthosU, resizing) {
+  const auto resize = [](double n, double d, double offset, double border, std::string mode) {
+    return OneNode{"resize",
+                   {in(DType::i8, {1, 4, 4, 2}), dims({n, d, n, d}), dims({offset, offset}), dims({border, border})},
+                   {{"mode", std::move(mode)}}};
+  };
+  EXPECT_EQ(refusal(ethos_u::u55(), resize(4, 2, -1, 1, "nearest")), "");
+  EXPECT_EQ(refusal(ethos_u::u55(), resize(2, 1, -1, 0, "nearest")), "ethos-u.resize.scale");
+  EXPECT_EQ(refusal(ethos_u::u55(), resize(8, 2, -3, 3, "nearest")), "ethos-u.resize.scale");
+  EXPECT_EQ(refusal(ethos_u::u55(), resize(4, 2, -1, 1, "bilinear")), "ethos-u.resize.mode");
+  EXPECT_EQ(refusal(ethos_u::u85(), resize(2, 1, -1, 0, "nearest")), "");
+}
+
+// Values that differ from place to place.
+Tensor counted(const TensorType& type) {
+  std::vector<double> values(static_cast<std::size_t>(type.shape.elements()));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>((i * 37 + 11) % 251) - 125;
+  return {type, constant_bytes(type.dtype, values)};
+}
+
+void expect_same_results(const std::string& text, void (*shape)(Graph&), std::size_t nodes) {
+  auto graph = parse(text);
+  ASSERT_TRUE(graph.ok()) << render(graph.error(), false);
+  std::vector<Tensor> inputs;
+  for (ValueId v : graph->inputs) inputs.push_back(counted((*graph)[v].type));
+  const auto before = interp::run(*graph, inputs);
+  ASSERT_TRUE(before.ok()) << render(before.error(), false);
+  shape(*graph);
+  EXPECT_EQ(graph->nodes.size(), nodes) << print(*graph);
+  const auto sound = tosa::verify_graph(*graph, *tosa::Spec::parse("TOSA-1.0+INT+int16"));
+  ASSERT_TRUE(sound.ok()) << render(sound.error(), false);
+  const auto after = interp::run(*graph, inputs);
+  ASSERT_TRUE(after.ok()) << render(after.error(), false);
+  ASSERT_EQ(before->size(), after->size());
+  for (std::size_t i = 0; i < before->size(); ++i) {
+    EXPECT_EQ((*before)[i].type, (*after)[i].type);
+    EXPECT_EQ((*before)[i].data, (*after)[i].data);
+  }
+}
+
+TEST(EthosU, images_become_rows) {
+  const std::string text = R"(graph @main(%x: 1x3x4x5xi8) -> (%y) {
+    %y: 1x4x5x3xi8 = tosa.transpose(%x) {perms=[0, 2, 3, 1]}
+  })";
+  expect_same_results(text, ethos_u::shape_for_u55, 3);
+  expect_same_results(text, ethos_u::shape_for_u85, 1);
+}
+
+TEST(EthosU, maxima_run_along_the_width) {
+  for (auto shape : {ethos_u::shape_for_u55, ethos_u::shape_for_u85})
+    expect_same_results(R"(graph @main(%x: 2x3x4x5xi8) -> (%y) {
+      %y: 2x3x4x1xi8 = tosa.reduce_max(%x) {axis=3, nan_mode="propagate"}
+    })",
+                        shape, 4);
+}
+
+TEST(EthosU, packed_heads_are_cut_before_they_are_turned) {
+  expect_same_results(R"(graph @main(%x: 1x5x24xi8) -> (%q, %k) {
+    %s: 5xshape = constant [1, 5, 3, 4, 2]
+    %h: 1x5x3x4x2xi8 = tosa.reshape(%x, %s)
+    %t: 3x1x4x5x2xi8 = tosa.transpose(%h) {perms=[2, 0, 3, 1, 4]}
+    %a: 5xshape = constant [0, 0, 0, 0, 0]
+    %b: 5xshape = constant [1, 0, 0, 0, 0]
+    %n: 5xshape = constant [1, 1, 4, 5, 2]
+    %q: 1x1x4x5x2xi8 = tosa.slice(%t, %a, %n)
+    %k: 1x1x4x5x2xi8 = tosa.slice(%t, %b, %n)
+  })",
+                      ethos_u::shape_for_u55, 10);
+}
+
+TEST(EthosU, windows_side_by_side_become_channels) {
+  std::string weights;
+  for (int i = 0; i < 3 * 4 * 4 * 2; ++i) weights += (i ? ", " : "") + std::to_string((i * 29) % 200 - 100);
+  const std::string text = R"(graph @main(%x: 1x8x12x2xi8) -> (%y) {
+    %w: 3x4x4x2xi8 = constant [)" +
+                           weights + R"(]
+    %b: 3xi32 = constant [5, -7, 100]
+    %zx: 1xi8 = constant [4]
+    %zw: 1xi8 = constant [0]
+    %y: 1x2x3x3xi32 = tosa.conv2d(%x, %w, %b, %zx, %zw) {pad=[0, 0, 0, 0], stride=[4, 4], dilation=[1, 1], acc_type=i32, local_bound=false}
+  })";
+  for (auto shape : {ethos_u::shape_for_u55, ethos_u::shape_for_u85}) expect_same_results(text, shape, 7);
+}
+
+TEST(EthosU, every_reader_has_its_own_rescale) {
+  expect_same_results(R"(graph @main(%x: 4xi8) -> (%y) {
+    %m: 1xi32 = constant [1073741824]
+    %s: 1xi8 = constant [30]
+    %zi: 1xi8 = constant [3]
+    %zo: 1xi32 = constant [0]
+    %shift: 1xi8 = constant [0]
+    %w: 4xi32 = tosa.rescale(%x, %m, %s, %zi, %zo) {scale32=true, rounding_mode="single_round", per_channel=false, input_unsigned=false, output_unsigned=false}
+    %y: 4xi32 = tosa.mul(%w, %w, %shift)
+  })",
+                      ethos_u::shape_for_u55, 3);
+}
+
+TEST(Targets, an_unknown_name_suggests_the_nearest) {
+  auto found = find_target("ethos-u55-129", "");
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().code, "target.unknown");
+  EXPECT_NE(found.error().help.find("ethos-u55-128"), std::string::npos) << found.error().help;
+  EXPECT_EQ(found.error().help.find("tosa-fp"), std::string::npos) << found.error().help;
+}
+
+}  // namespace
+}  // namespace tosaic
