@@ -8,6 +8,7 @@
 namespace tosaic::ethos_u {
 namespace {
 
+using Ints = std::vector<std::int64_t>;
 using tosa::Check;
 using tosa::View;
 using tosa::Violation;
@@ -43,7 +44,12 @@ Check convolution(const View& view) {
   if (weight.dtype == DType::i4) return refused(view, "weights", "weights of 4 bits; 8 are taken");
   const bool depthwise = view.node().op == "tosa.depthwise_conv2d";
   const int first = depthwise ? 0 : 1;  // where the kernel's height stands in the weight
-  const std::int64_t height = weight.shape[first], area = height * weight.shape[first + 1];
+  Ints dilation{1, 1};
+  if (view.node().attrs.find("dilation")) dilation = view.ints("dilation");
+  const auto reach = [&](int dim) {
+    return (weight.shape[first + dim] - 1) * dilation[static_cast<std::size_t>(dim)] + 1;
+  };
+  const std::int64_t height = reach(0), area = height * reach(1);
   if (height > max_kernel_height)
     return refused(view, "kernel", "a kernel {} high; {} is the most", height, max_kernel_height);
   if (area > max_kernel_area)
