@@ -22,6 +22,7 @@ std::vector<TensorType> output_types(const Graph& graph, const Node& node) {
   return types;
 }
 
+std::string target_text(const tosa::Spec& spec) { return spec.product ? std::string(spec.product->name) : spec.text(); }
 }  // namespace
 
 std::vector<char> used_values(const Graph& graph) {
@@ -113,7 +114,7 @@ Status can_lower(const Graph& aten, const Node& node, const std::vector<char>& u
   } catch (Refusal& refusal) { return std::move(refusal.why); }
   for (const Node& made : scratch.nodes)
     if (auto broken = tosa::verify_node(tosa::View(scratch, made), spec))
-      return located(error("target.unsupported", fmt::format("{} cannot run on {}", node.op, spec.text()))
+      return located(error("target.unsupported", fmt::format("{} cannot run on {}", node.op, target_text(spec)))
                          .note(fmt::format("it lowers to {}: {}", made.op, broken->message)),
                      node.loc);
   return {};

@@ -122,9 +122,10 @@ Diagnostic failed(const Ended& ended, const Graph& graph) {
     why = error("vela.failed", fmt::format("Vela ended with exit code {}", WEXITSTATUS(ended.status)));
   const auto lines = lines_of(ended.said);
   std::size_t first = lines.size() - std::min<std::size_t>(lines.size(), 6);
-  for (std::size_t i = 0; i < lines.size(); ++i)  // a Python traceback ends with "RuntimeError: " and what matters
-    if (const auto colon = lines[i].find("Error: "); colon != std::string::npos && lines[i].find(' ') > colon)
-      first = i;
+  for (std::size_t i = 0; i < lines.size(); ++i) {  // a traceback ends with "RuntimeError: " and what matters
+    const auto colon = lines[i].find("Error: ");
+    if ((colon != std::string::npos && lines[i].find(' ') > colon) || lines[i].starts_with("vela: error: ")) first = i;
+  }
   for (std::size_t i = first; i < lines.size(); ++i) why.notes.push_back("vela: " + lines[i]);
   for (const std::string& line : lines)
     for (const Node& node : graph.nodes)
