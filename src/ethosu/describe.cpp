@@ -142,17 +142,7 @@ void measure_operation(const Config&, const Registers& r, const Command& command
   if (!computes(command)) return;
   const Maps maps = maps_of(r, command);
   if (!maps.ofm.ok() || !maps.ifm.ok()) return;
-  Shape3 stored = maps.ofm->shape;
-  const auto [h, w, c] = stored;
-  switch (maps.ofm->transpose) {
-    case Transpose::hwc: break;
-    case Transpose::whc: stored = {w, h, c}; break;
-    case Transpose::hcw: stored = {h, c, w}; break;
-    case Transpose::wch: stored = {w, c, h}; break;
-    case Transpose::chw: stored = {c, h, w}; break;
-    case Transpose::cwh: stored = {c, w, h}; break;
-  }
-  reach_map(*maps.ofm, stored, true);
+  reach_map(*maps.ofm, maps.ofm->stored_shape(), true);
   reach_map(*maps.ifm, maps.ifm_shape, false);
   if (takes_two(command) && maps.ifm2.ok()) reach_map(*maps.ifm2, maps.ifm2_shape, false);
   if (command.row->opcode == op_conv || command.row->opcode == op_depthwise) {

@@ -202,4 +202,17 @@ Scale ofm_scale(const Registers& r) {
           static_cast<std::uint8_t>(r.u85() ? r.get<"OFM_SCALE", "dbl_rnd">() : 0)};
 }
 
+Shape3 Output::stored_shape() const {
+  const auto [h, w, c] = shape;
+  switch (transpose) {
+    case Transpose::hwc: break;
+    case Transpose::whc: return {w, h, c};
+    case Transpose::hcw: return {h, c, w};
+    case Transpose::wch: return {w, c, h};
+    case Transpose::chw: return {c, h, w};
+    case Transpose::cwh: return {c, w, h};
+  }
+  return shape;
+}
+
 }  // namespace tosaic::ethosu

@@ -44,6 +44,7 @@ struct Output : Operand {
   Shape3 shape;  // in operation order
   Transpose transpose = Transpose::hwc;
   Reverse reverse = Reverse::none;
+  Shape3 stored_shape() const;  // in memory order, after the transpose
 };
 
 // All of these read registers only; a register never written is noticed by the caller (Registers::missing).

@@ -170,18 +170,11 @@ Result<OutputStage> OutputStage::create(Context& context, Scaling scaling) {
   Output& ofm = stage.ofm_;
   stage.scaling_ = scaling;
   const bool reshaped = ofm.transpose != Transpose::hwc || ofm.reverse != Reverse::none;
-  Shape3 stored = ofm.shape;
   const auto [h, w, c] = ofm.shape;
-  switch (ofm.transpose) {
-    case Transpose::hwc: break;
-    case Transpose::whc: stored = {w, h, c}; break;
-    case Transpose::hcw: stored = {h, c, w}; break;
-    case Transpose::wch: stored = {w, c, h}; break;
-    case Transpose::chw: stored = {c, h, w}; break;
-    case Transpose::cwh: stored = {c, w, h}; break;
-  }
   TOSAIC_CHECK(context.spend(static_cast<double>(h) * static_cast<double>(w) * static_cast<double>(c)));
-  if (ofm.storage != Storage::none) { TOSAIC_TRY(stage.map_, place_operand(context, ofm, stored, true, "OFM")); }
+  if (ofm.storage != Storage::none) {
+    TOSAIC_TRY(stage.map_, place_operand(context, ofm, ofm.stored_shape(), true, "OFM"));
+  }
   if (reshaped || ofm.storage == Storage::none) {
     if (ofm.shape.elements() > most_elements)
       return error("ethosu.too-large", fmt::format("an OFM of {} elements", ofm.shape.elements()));
