@@ -6,6 +6,8 @@
 
 namespace tosaic {
 
+Attrs::Attrs(std::initializer_list<std::pair<std::string, Attr>> list) : list_(list) {}
+
 void Attrs::set(std::string name, Attr value) {
   for (auto& [n, a] : list_)
     if (n == name) {
@@ -13,6 +15,11 @@ void Attrs::set(std::string name, Attr value) {
       return;
     }
   list_.emplace_back(std::move(name), std::move(value));
+}
+
+ValueId Graph::add_value(std::string value_name, TensorType type, Bytes constant) {
+  values.push_back({std::move(value_name), std::move(type), std::move(constant)});
+  return static_cast<ValueId>(values.size() - 1);
 }
 
 Diagnostic located(Diagnostic d, const LocRef& loc) {

@@ -37,6 +37,22 @@ bool Builder::folded(const tosa::Op& op, Node& node, const TensorType& type, Byt
   return true;
 }
 
+Val Builder::tosa(std::string_view op, std::initializer_list<Val> operands, Attrs attrs) {
+  return tosa_all(op, std::vector<Val>(operands), std::move(attrs)).front();
+}
+Val Builder::tosa(std::string_view op, std::vector<Val> operands, Attrs attrs) {
+  return tosa_all(op, std::move(operands), std::move(attrs)).front();
+}
+Val Builder::typed(std::string_view op, std::vector<Val> operands, Attrs attrs, DType result) {
+  return tosa_all(op, std::move(operands), std::move(attrs), result).front();
+}
+Val Builder::unary(std::string_view op, Val x) { return tosa(op, {x}); }
+Val Builder::aten(const std::string& op, std::vector<std::optional<Val>> operands, Attrs attrs) {
+  return aten_all(op, std::move(operands), std::move(attrs)).front();
+}
+Val Builder::relabelled(Val x, TensorType type) { return retyped(tosa("identity", {x}), std::move(type)); }
+void Builder::set_wanted(std::optional<TensorType> type) { wanted_ = std::move(type); }
+
 std::vector<Val> Builder::tosa_all(std::string_view name, std::vector<Val> operands, Attrs attrs,
                                    std::optional<DType> result) {
   const bool all_constant = std::all_of(operands.begin(), operands.end(), [](Val v) { return v.is_constant(); });
