@@ -124,7 +124,7 @@ bench: build venv  ## tosaic beside its peers, one table
 	@$(PYTHON) bench/bench.py --tosaic $(TOSAIC) --output build/bench.md
 
 bench-ethosu: build venv  ## Vela's estimates for our TOSA and for ExecuTorch's, every model
-	@$(PYTHON) bench/ethosu.py --tosaic $(TOSAIC) --output build/bench-ethosu.md
+	@$(PYTHON) bench/ethos_u.py --tosaic $(TOSAIC) --output build/bench-ethosu.md
 
 # ---- hygiene --------------------------------------------------------------------------------------------------
 
