@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// One TOSA graph as one SPIR-V module (SPV_ARM_graph, instruction set TOSA.001000.1), and back.
+//
+// The operator rows of ops/tosa say everything about an instruction: its number, its attributes in order, its
+// operands. Descriptor set 0 holds the graph's inputs at bindings 0.., then its outputs.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "formats/spirv/spirv.h"
+#include "ir/graph.h"
+
+namespace tosaic::spirv {
+
+struct GraphModule {
+  std::vector<Word> words;
+  std::vector<ValueId> constants;  // whose data the module does not hold; the index is the GraphConstantID
+  std::vector<ValueId> outputs;    // what the graph sets, each value once (a graph's output list may repeat one)
+};
+// Errors: spirv.no-instruction (control flow, variables, custom operators), spirv.dynamic, spirv.type.
+Result<GraphModule> write_graph(const Graph& graph, const std::string& entry_point);
+
+// A tensor whose data lie outside the module.
+struct OutsideConstant {
+  TensorType type;
+  Bytes data;
+};
+// Checks every size, id and type; the result passes ir verify, not necessarily tosa::verify_graph. `constants` are
+// found by GraphConstantID. Errors: spirv.*, with the word at which the instruction stands.
+Result<Graph> read_graph(std::span<const Word> words, const std::string& entry_point,
+                         const std::vector<std::pair<Word, OutsideConstant>>& constants);
+
+}  // namespace tosaic::spirv

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "formats/spirv/attributes.h"
+#include "formats/spirv/graph_module.h"
+#include "formats/spirv/module.h"
+#include "ops/tosa_op.h"
+
+namespace tosaic::spirv {
+namespace {
+
+// Up to this many elements stand in the module itself, as in what Arm's converter writes.
+constexpr std::int64_t most_inline_elements = 16;
+
+class Writer {
+ public:
+  explicit Writer(const Graph& graph) : graph_(graph), ids_(graph.values.size(), 0) {}
+
+  Result<GraphModule> write(const std::string& entry_point) {
+    for (const Value& value : graph_.values) TOSAIC_CHECK(check(value));
+    const Id graph_id = module_.fresh();
+    std::vector<Id> types, interface;
+    auto expose = [&](ValueId v) {
+      types.push_back(type_of(v));
+      interface.push_back(module_.variable(types.back(), static_cast<std::uint32_t>(interface.size())));
+      module_.name(interface.back(), graph_[v].name);
+    };
+    for (ValueId v : graph_.inputs) expose(v);
+    for (ValueId v : graph_.outputs)
+      if (std::find(made_.outputs.begin(), made_.outputs.end(), v) == made_.outputs.end()) {
+        made_.outputs.push_back(v);
+        expose(v);
+      }
+    module_.entry_point(graph_id, entry_point, interface);
+    const auto inputs = static_cast<std::uint32_t>(graph_.inputs.size());
+    const std::vector<Id> outputs(types.begin() + inputs, types.end());
+    const Id graph_type = module_.graph_type(inputs, types);
+    module_.body(Opcode::graph, {graph_type, graph_id});
+    for (std::uint32_t i = 0; i < inputs; ++i) {
+      const Id id = result(graph_.inputs[i]);
+      module_.body(Opcode::graph_input, {types[i], id, module_.integer(i)});
+    }
+    for (const Node& node : graph_.nodes)
+      if (Status status = write(node); !status.ok()) return located(std::move(status.error()), node.loc);
+    std::set<Id> set;
+    for (std::uint32_t i = 0; i < made_.outputs.size(); ++i) {
+      Id id = read(made_.outputs[i]);
+      if (!set.insert(id).second) id = copied(made_.outputs[i], id);  // drivers set one output from one value
+      module_.body(Opcode::graph_set_output, {id, module_.integer(i)});
+    }
+    module_.body(Opcode::graph_end, {});
+    made_.words = module_.words();
+    return std::move(made_);
+  }
+
+ private:
+  Status check(const Value& value) const {
+    if (!value.type.shape.is_static())
+      return error("spirv.dynamic", fmt::format("tensor '{}' has shape [{}], but a graph for Vulkan has fixed shapes",
+                                                value.name, to_string(value.type.shape)));
+    if (value.type.dtype == DType::f64 || value.type.dtype == DType::i64)
+      return error("spirv.type", fmt::format("tensor '{}' is {}, which TOSA does not have", value.name,
+                                             name_of(value.type.dtype)));
+    for (std::int64_t d : value.type.shape)
+      if (d > 0xffffffffll)
+        return error("spirv.type", fmt::format("tensor '{}' has a dim of {}, above 32 bits", value.name, d));
+    return {};
+  }
+
+  Id type_of(ValueId v) { return module_.tensor(graph_[v].type.dtype, graph_[v].type.shape); }
+
+  // A new id for a value that an instruction computes, under the value's own name.
+  Id result(ValueId v) {
+    ids_[v] = module_.fresh();
+    module_.name(ids_[v], graph_[v].name);
+    return ids_[v];
+  }
+
+  Id copied(ValueId v, Id from) {
+    const TensorType& type = graph_[v].type;
+    const Id shape = type.rank() == 0 ? module_.list({1}) : module_.list(type.shape.dims());
+    const Id id = module_.fresh();
+    module_.body(Opcode::ext_inst,
+                 {type_of(v), id, module_.tosa_instructions(), tosa::find("reshape")->spirv_number, from, shape});
+    return id;
+  }
+
+  // Data that is the graph's own output must not be null in the module: the emulation layer never writes those.
+  bool is_inline(ValueId v) const {
+    const TensorType& type = graph_[v].type;
+    if (type.dtype == DType::shape) return true;
+    return type.shape.elements() <= most_inline_elements &&
+           std::find(graph_.outputs.begin(), graph_.outputs.end(), v) == graph_.outputs.end();
+  }
+
+  Id read(ValueId v) {
+    if (ids_[v] || !graph_[v].is_constant()) return ids_[v];
+    const Value& value = graph_[v];
+    if (is_inline(v)) return ids_[v] = constant(value);
+    ids_[v] = module_.graph_constant(type_of(v), static_cast<std::uint32_t>(made_.constants.size()));
+    module_.name(ids_[v], value.name);
+    made_.constants.push_back(v);
+    return ids_[v];
+  }
+
+  Id constant(const Value& value) {
+    // The shape of a rank-0 tensor has no elements; in SPIR-V that tensor is [1].
+    if (value.type.shape.elements() == 0 && value.type.dtype == DType::shape) return module_.list({1});
+    return module_.tensor_constant(value.type.dtype, value.type.shape, value.constant);
+  }
+
+  Status write(const Node& node) {
+    if (node.op == "tosa.identity") {
+      ids_[node.outputs[0]] = read(node.inputs[0]);
+      return {};
+    }
+    const tosa::Op* op = tosa::find(node.op);
+    if (!op || op->spirv_number == 0xffff)
+      return error("spirv.no-instruction", fmt::format("{} has no instruction in {}", node.op, tosa_set))
+          .hint("control flow, variables and custom operators cannot be part of a graph for Vulkan");
+    std::vector<Word> operands{0, 0, module_.tosa_instructions(), op->spirv_number};
+    for (const tosa::AttrDef& def : op->attrs) operands.push_back(attribute(node, def));
+    for (ValueId v : node.inputs) operands.push_back(read(v));
+    if (node.outputs.size() == 1) {
+      operands[0] = type_of(node.outputs[0]);
+      operands[1] = result(node.outputs[0]);
+      module_.body(Opcode::ext_inst, operands);
+      return {};
+    }
+    std::vector<Id> members;
+    for (ValueId v : node.outputs) members.push_back(type_of(v));
+    operands[0] = module_.structure(members);
+    operands[1] = module_.fresh();
+    module_.body(Opcode::ext_inst, operands);
+    for (std::size_t i = 0; i < members.size(); ++i)
+      module_.body(Opcode::composite_extract,
+                   {members[i], result(node.outputs[i]), operands[1], static_cast<Word>(i)});
+    return {};
+  }
+
+  Id attribute(const Node& node, const tosa::AttrDef& def) {
+    const Attrs& attrs = node.attrs;
+    switch (def.kind) {
+      case tosa::AttrKind::i32: return module_.integer(static_cast<std::uint32_t>(attrs.get<std::int64_t>(def.name)));
+      case tosa::AttrKind::boolean: return module_.boolean(attrs.get<bool>(def.name));
+      case tosa::AttrKind::i32_list: return module_.list(attrs.get<std::vector<std::int64_t>>(def.name));
+      case tosa::AttrKind::nan_mode:
+      case tosa::AttrKind::rounding_mode:
+      case tosa::AttrKind::resize_mode: {
+        const auto names = names_of(def.kind);
+        const auto found = std::find(names.begin(), names.end(), attrs.get<std::string>(def.name));
+        return module_.integer(static_cast<std::uint32_t>(found - names.begin()) + 1);
+      }
+      case tosa::AttrKind::dtype: {
+        const auto found = std::find(accumulators.begin(), accumulators.end(), attrs.get<DType>(def.name));
+        return module_.integer(static_cast<std::uint32_t>(found - accumulators.begin()) + 1);
+      }
+      case tosa::AttrKind::number: return number(*attrs.find(def.name), graph_[node.inputs[0]].type.dtype);
+      case tosa::AttrKind::string: break;  // only operators without an instruction have one
+    }
+    return 0;
+  }
+
+  Id number(const Attr& value, DType type) {
+    const bool integer = std::holds_alternative<std::int64_t>(value);
+    const Bytes element = integer ? constant_bytes(type, std::vector{std::get<std::int64_t>(value)})
+                                  : constant_bytes(type, std::vector{std::get<double>(value)});
+    return module_.scalar(type, element.data());
+  }
+
+  const Graph& graph_;
+  Module module_;
+  std::vector<Id> ids_;  // by value; 0: none yet
+  GraphModule made_;
+};
+
+}  // namespace
+
+Result<GraphModule> write_graph(const Graph& graph, const std::string& entry_point) {
+  return Writer(graph).write(entry_point);
+}
+
+}  // namespace tosaic::spirv

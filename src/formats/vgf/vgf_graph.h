@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// A TOSA graph as a VGF file with one graph segment, and the graph segments of a VGF file as one TOSA graph.
+#pragma once
+#include "formats/vgf/vgf.h"
+#include "ir/graph.h"
+
+namespace tosaic::vgf {
+
+// Inputs and outputs keep their names; constants of more than 16 elements lie outside the module, each once.
+// Errors: spirv.* where an operator or type has no form in SPIR-V.
+Result<File> from_graph(const Graph& graph);
+// Segments in order, joined by the resources that they share. Errors: vgf.compute-segment (a shader is not TOSA),
+// vgf.unconnected, vgf.format, spirv.*.
+Result<Graph> to_graph(const File& file);
+
+// Vulkan's format of a tensor's elements; nullopt: none. `is_unsigned`: how a RESCALE reads or writes the tensor.
+std::optional<std::uint32_t> format_of(DType type, bool is_unsigned);
+std::optional<DType> dtype_of_format(std::uint32_t format);
+std::string name_of_format(std::uint32_t format);  // "R8_SINT"; "format 7" for those that tensors do not have
+
+}  // namespace tosaic::vgf
