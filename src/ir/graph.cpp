@@ -15,17 +15,6 @@ void Attrs::set(std::string name, Attr value) {
   list_.emplace_back(std::move(name), std::move(value));
 }
 
-Diagnostic located(Diagnostic d, const LocRef& loc) {
-  if (!loc) return d;
-  if (d.place.file.empty()) d.place = loc->place;
-  if (d.context.empty() && !loc->module_path.empty()) {
-    auto dot = loc->module_type.rfind('.');
-    std::string type = dot == std::string::npos ? loc->module_type : loc->module_type.substr(dot + 1);
-    d.context = "in module " + loc->module_path + (type.empty() ? "" : " (" + type + ")");
-  }
-  return d;
-}
-
 std::vector<std::int32_t> producers(const Graph& graph) {
   std::vector<std::int32_t> result(graph.values.size(), -1);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n)

@@ -293,6 +293,9 @@ def networks():
             add(f"reverse_{t}_{axis}", lambda n, dtype=dtype, axis=axis: (lambda x: n.finish(n.reverse(x, axis)))(n.input((1, 6, 9, 21), dtype)))
             add(f"reduce_sum_{t}_{axis}", lambda n, dtype=dtype, axis=axis:
                 (lambda x: n.finish(n.rescale(n.reduce_sum(n.rescale(x, I32, 1.0, 5 if dtype == I8 else 0), axis), dtype, 0.2)))(n.input((1, 6, 9, 21), dtype)))
+    # A zero point taken off by a SUB with a scalar, then sums that are turned: a broadcast register that outlives the SUB.
+    add("mean_of_two_axes", lambda n: (lambda x: n.finish(n.rescale(n.reduce_sum(n.reduce_sum(n.rescale(x, I32, 1.0, -75), 2), 1), I8, 1 / 90)))(
+        n.input((1, 8, 8, 8))))
     for rounding in (RoundingMode.SINGLE_ROUND, RoundingMode.DOUBLE_ROUND):
         for real in (0.0123, 0.5, 1.7, 2.0 ** -9):
             add(f"rescale_i32_{rounding}_{real:g}", lambda n, rounding=rounding, real=real:
