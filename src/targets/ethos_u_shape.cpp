@@ -97,6 +97,7 @@ void shape_for_u85(Graph& graph) {
   express(graph, native_u85);
   slices_before_transposes(graph);
   at_most_four_dims(graph);
+  turn_images_one_by_one(graph);
   maximum_along_width(graph);
   merge_reshapes(graph);
   one_rescale_per_reader(graph);

@@ -114,6 +114,14 @@ TEST(EthosU, images_become_rows) {
   expect_same_results(text, ethos_u::shape_for_u85, 1);
 }
 
+TEST(EthosU, images_of_a_batch_are_turned_one_by_one) {
+  const std::string text = R"(graph @main(%x: 3x2x4x5xi8) -> (%y) {
+    %y: 3x4x5x2xi8 = tosa.transpose(%x) {perms=[0, 2, 3, 1]}
+  })";
+  expect_same_results(text, ethos_u::shape_for_u55, 1);
+  expect_same_results(text, ethos_u::shape_for_u85, 7);
+}
+
 TEST(EthosU, maxima_run_along_the_width) {
   for (auto shape : {ethos_u::shape_for_u55, ethos_u::shape_for_u85})
     expect_same_results(R"(graph @main(%x: 2x3x4x5xi8) -> (%y) {
