@@ -60,5 +60,8 @@ class Rewriter {
 void slices_before_transposes(Graph& graph);
 void at_most_four_dims(Graph& graph);
 void windows_into_channels(Graph& graph);
+void strides_into_channels(Graph& graph);
+void narrow_constants(Graph& graph);
+void parts_of_linears(Graph& graph);
 
 }  // namespace tosaic::ethos_u
