@@ -78,30 +78,34 @@ void images_as_rows(Graph& graph) {
   }
 }
 
+void shape_for_all(Graph& graph) {
+  slices_before_transposes(graph);
+  at_most_four_dims(graph);
+  maximum_along_width(graph);
+  merge_reshapes(graph);
+  drop_identity(graph);
+  parts_of_linears(graph);
+  narrow_constants(graph);
+  one_rescale_per_reader(graph);
+  make_names_unique(graph);
+}
+
 }  // namespace
 
 void shape_for_u55(Graph& graph) {
   windows_into_channels(graph);
   express(graph, native_u55);
-  slices_before_transposes(graph);
-  at_most_four_dims(graph);
-  maximum_along_width(graph);
+  strides_into_channels(graph);
   images_as_rows(graph);
-  merge_reshapes(graph);
-  one_rescale_per_reader(graph);
-  make_names_unique(graph);
+  shape_for_all(graph);
 }
 
+// U85 fills its multipliers in other ways, and turns images in one command whatever their rank.
 void shape_for_u85(Graph& graph) {
   windows_into_channels(graph);
   express(graph, native_u85);
-  slices_before_transposes(graph);
-  at_most_four_dims(graph);
   turn_images_one_by_one(graph);
-  maximum_along_width(graph);
-  merge_reshapes(graph);
-  one_rescale_per_reader(graph);
-  make_names_unique(graph);
+  shape_for_all(graph);
 }
 
 }  // namespace tosaic::ethos_u
