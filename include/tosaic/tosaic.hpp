@@ -66,7 +66,8 @@ struct NodePlacement {
   int delegate = -1;                // -1: runs outside any delegate
   std::string reason_code, reason;  // why it stays outside: one line, and the whole message
   std::string reason_text;
-  bool conversion = false;  // between float and integer tensors at a delegate's border: no node of the user's
+  bool conversion =
+      false;  // between float and integer, or int64 and int32, at a delegate's border: no node of the user's
 };
 
 // One NPU operator as Vela's estimator sees it.
