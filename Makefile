@@ -84,19 +84,18 @@ test-cpp: build-tests  ## C++ tests, release build
 	  --output-on-failure --no-tests=ignore --output-junit $(CURDIR)/build/test-results/cpp/ctest.xml
 
 # Bad input is where sanitizers earn their time: the readers and writers, and what feeds them.
-ASAN_TESTS ?= base ir formats read fuzz_replay
-test-asan: $(STAMPS)/packages-BUILD  ## reader and format tests with sanitizers
+ASAN_TESTS ?= ir formats read
+test-asan: build-tests  ## reader and format tests with sanitizers
 	@rm -rf build/test-results/asan && mkdir -p build/test-results/asan
-	@[ -f build/dev/build.ninja ] || $(CMAKE) --preset dev >/dev/null
-	@targets=""; for t in $(ASAN_TESTS); do ls test/$$t/*.cpp >/dev/null 2>&1 && targets="$$targets test_$$t" || true; done; \
-	 [ -z "$$targets" ] || $(CMAKE) --build --preset dev -j $(JOBS) --target $$targets
-	@GTEST_OUTPUT=xml:$(CURDIR)/build/test-results/asan/ ctest --test-dir build/dev -j $(JOBS) --no-tests=ignore \
+	@[ -f build/readers/build.ninja ] || $(CMAKE) --preset readers >/dev/null
+	@$(CMAKE) --build --preset readers -j $(JOBS) --target $(addprefix test_,$(ASAN_TESTS))
+	@GTEST_OUTPUT=xml:$(CURDIR)/build/test-results/asan/ ctest --test-dir build/readers -j $(JOBS) --no-tests=error \
 	  -R "^($$(echo $(ASAN_TESTS) | tr ' ' '|'))$$" --output-on-failure \
 	  --output-junit $(CURDIR)/build/test-results/asan/ctest.xml
 
 test-py: build venv  ## golden text, demo, peers (fast subset), conformance slice
 	@mkdir -p build/test-results
-	@$(PYTHON) -m pytest -q test --junitxml=build/test-results/pytest.xml
+	@$(PYTHON) -m pytest -q test -n $(JOBS) --dist worksteal --junitxml=build/test-results/pytest.xml
 
 test-peers: build venv  ## every model against PyTorch, tosa_reference_model and ExecuTorch
 	@$(PYTHON) -m pytest -q test/peers --all-models
@@ -125,7 +124,7 @@ bench: build venv  ## tosaic beside its peers, one table
 	@$(PYTHON) bench/bench.py --tosaic $(TOSAIC) --output build/bench.md
 
 bench-ethosu: build venv  ## Vela's estimates for our TOSA and for ExecuTorch's, every model
-	@$(PYTHON) bench/ethosu.py --tosaic $(TOSAIC) --output build/bench-ethosu.md
+	@$(PYTHON) bench/ethos_u.py --tosaic $(TOSAIC) --output build/bench-ethosu.md
 
 # ---- hygiene --------------------------------------------------------------------------------------------------
 
@@ -142,4 +141,4 @@ lint: $(STAMPS)/packages-BUILD $(STAMPS)/packages-LINT  ## format, clang-tidy, S
 	@git ls-files 'src/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy-14 -p build/lint --quiet --warnings-as-errors='*'
 
 clean:  ## remove the builds (keeps .venv and cached models)
-	@rm -rf build/release build/dev build/fuzz build/coverage build/tsan build/test-results
+	@rm -rf build/release build/dev build/readers build/fuzz build/coverage build/tsan build/test-results

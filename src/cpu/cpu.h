@@ -10,6 +10,7 @@
 
 #include "ir/graph.h"
 #include "ir/tensor.h"
+#include "ops/tosa_op.h"
 
 namespace tosaic::cpu {
 
@@ -17,8 +18,9 @@ namespace tosaic::cpu {
 using Observer = std::function<void(ValueId value, const TensorView& content)>;
 
 struct Options {
-  int threads = 0;                // 0: all cores
-  std::vector<ValueId> observed;  // values that must exist as such (not fused away), reported to the observer
+  int threads = 0;                       // 0: all cores
+  std::vector<ValueId> observed;         // values that must exist as such (not fused away), reported to the observer
+  tosa::Variables* variables = nullptr;  // the VARIABLEs of the program that this is a region of; outlives this one
 };
 
 class Program {

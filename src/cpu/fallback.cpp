@@ -17,11 +17,12 @@ namespace {
 
 // Runs the region graphs of cond_if and while_loop, each compiled once.
 struct Regions {
+  tosa::Variables* variables;
   std::vector<std::pair<const Graph*, Program>> programs;
   Result<std::vector<Tensor>> run(const Graph& graph, std::vector<Tensor> inputs) {
     for (auto& [g, program] : programs)
       if (g == &graph) return program.run(inputs);
-    TOSAIC_TRY(Program program, Program::compile(graph, {.threads = 1}));
+    TOSAIC_TRY(Program program, Program::compile(graph, {.threads = 1, .variables = variables}));
     programs.emplace_back(&graph, std::move(program));
     return programs.back().second.run(inputs);
   }
@@ -37,7 +38,8 @@ struct Reference {
   tosa::RunRegion region;
   bool open = false;  // an operand that the standard wants constant is known only now (EXT-DYNAMIC)
 
-  Reference(const tosa::Op* o, const Graph& graph, const Node& node) : op(o), view(graph, node) {
+  Reference(const tosa::Op* o, const Graph& graph, const Node& node, tosa::Variables* variables)
+      : op(o), view(graph, node), regions{variables, {}} {
     for (ValueId v : node.inputs) in.push_back({v == no_value ? TensorType{} : graph[v].type, nullptr});
     for (ValueId v : node.outputs) out.push_back({graph[v].type, nullptr});
     for (std::size_t i = 0; i < op->inputs.size() && i < node.inputs.size(); ++i)
@@ -49,7 +51,7 @@ struct Reference {
     for (std::size_t i = 0; i < in.size(); ++i)
       in[i].data = node.inputs[i] == no_value ? nullptr : frame.read(node.inputs[i]);
     for (std::size_t i = 0; i < out.size(); ++i) out[i].data = frame.write(node.outputs[i]);
-    const tosa::Run run{view, in, out, &region};
+    const tosa::Run run{view, in, out, &region, regions.variables};
     if (open) TOSAIC_CHECK(tosa::check_run_time_operands(run));
     return op->eval(run);
   }
@@ -61,7 +63,7 @@ bool take_reference(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
   const tosa::Op* op = tosa::find(node.op);
   if (!op || !op->eval) return false;
-  auto reference = std::make_shared<Reference>(op, planning.graph, node);
+  auto reference = std::make_shared<Reference>(op, planning.graph, node, planning.variables);
   Step step{.kernel = "reference", .nodes = {n}, .writes = node.outputs};
   for (ValueId v : node.inputs)
     if (v != no_value) step.reads.push_back(v);

@@ -63,6 +63,8 @@ struct Program::Impl {
   Arena arena;
   std::size_t arena_bytes = 0;
   std::unique_ptr<ThreadPool> pool;
+  tosa::Variables own_variables;
+  tosa::Variables* variables = &own_variables;  // or those of the program that this is a region of
   std::vector<std::vector<std::byte>> input_bounce, output_bounce;
   std::vector<const void*> input_pointers;
   std::vector<void*> output_pointers;
@@ -80,8 +82,11 @@ struct Program::Impl {
 Status Program::Impl::plan_steps(const Options& options) {
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   pool = std::make_unique<ThreadPool>(options.threads > 0 ? options.threads : cores);
-  Planning planning{
-      .graph = graph, .threads = pool->threads(), .producer = producers(graph), .users = consumers(graph)};
+  Planning planning{.graph = graph,
+                    .threads = pool->threads(),
+                    .variables = variables,
+                    .producer = producers(graph),
+                    .users = consumers(graph)};
   planning.visible.assign(graph.values.size(), false);
   planning.taken.assign(graph.nodes.size(), false);
   for (ValueId v : graph.outputs) planning.visible[v] = true;
@@ -226,6 +231,7 @@ Status Program::Impl::run(std::span<const void* const> inputs, std::span<void* c
                  fmt::format("the program has {} inputs and {} outputs, {} and {} were given", graph.inputs.size(),
                              graph.outputs.size(), inputs.size(), outputs.size()));
   bounce(inputs, outputs);
+  own_variables.clear();  // VARIABLEs keep their content within a run
   for (ValueId v : at_input)
     address[v] = static_cast<std::byte*>(const_cast<void*>(input_pointers[location[v].slot])) + location[v].offset;
   for (ValueId v : at_output)
@@ -256,6 +262,7 @@ Program::~Program() = default;
 Result<Program> Program::compile(const Graph& graph, const Options& options) {
   auto impl = std::make_unique<Impl>();
   impl->graph = graph;
+  if (options.variables) impl->variables = options.variables;
   for (ValueId v : graph.inputs) impl->input_types.push_back(graph[v].type);
   for (ValueId v : graph.outputs) impl->output_types.push_back(graph[v].type);
   // Constants of a mapped file may lie at any byte; kernels want them aligned.

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/thread_pool.h"
 #include "cpu/cpu.h"
-#include "cpu/thread_pool.h"
 #include "ops/tosa_op.h"
 
 namespace tosaic::cpu {
@@ -43,6 +43,7 @@ struct Alias {
 struct Planning {
   const Graph& graph;
   int threads;
+  tosa::Variables* variables;
   std::vector<std::int32_t> producer;             // node of each value, -1: input or constant
   std::vector<std::vector<std::uint32_t>> users;  // nodes that read each value
   std::vector<bool> visible;                      // graph outputs and observed values

@@ -6,6 +6,8 @@
 
 namespace tosaic {
 
+Attrs::Attrs(std::initializer_list<std::pair<std::string, Attr>> list) : list_(list) {}
+
 void Attrs::set(std::string name, Attr value) {
   for (auto& [n, a] : list_)
     if (n == name) {
@@ -15,15 +17,9 @@ void Attrs::set(std::string name, Attr value) {
   list_.emplace_back(std::move(name), std::move(value));
 }
 
-Diagnostic located(Diagnostic d, const LocRef& loc) {
-  if (!loc) return d;
-  if (d.place.file.empty()) d.place = loc->place;
-  if (d.context.empty() && !loc->module_path.empty()) {
-    auto dot = loc->module_type.rfind('.');
-    std::string type = dot == std::string::npos ? loc->module_type : loc->module_type.substr(dot + 1);
-    d.context = "in module " + loc->module_path + (type.empty() ? "" : " (" + type + ")");
-  }
-  return d;
+ValueId Graph::add_value(std::string value_name, TensorType type, Bytes constant) {
+  values.push_back({std::move(value_name), std::move(type), std::move(constant)});
+  return static_cast<ValueId>(values.size() - 1);
 }
 
 std::vector<std::int32_t> producers(const Graph& graph) {

@@ -42,7 +42,7 @@ using Attr = std::variant<std::monostate, bool, std::int64_t, double, std::strin
 class Attrs {
  public:
   Attrs() = default;
-  Attrs(std::initializer_list<std::pair<std::string, Attr>> list) : list_(list) {}
+  Attrs(std::initializer_list<std::pair<std::string, Attr>> list);
   const Attr* find(std::string_view name) const {
     for (const auto& [n, a] : list_)
       if (n == name) return &a;
@@ -94,10 +94,7 @@ struct Graph {
   std::vector<ValueId> inputs, outputs;
   std::vector<State> states;
 
-  ValueId add_value(std::string value_name, TensorType type, Bytes constant = {}) {
-    values.push_back({std::move(value_name), std::move(type), std::move(constant)});
-    return static_cast<ValueId>(values.size() - 1);
-  }
+  ValueId add_value(std::string value_name, TensorType type, Bytes constant = {});
   Value& operator[](ValueId id) { return values[id]; }
   const Value& operator[](ValueId id) const { return values[id]; }
 };

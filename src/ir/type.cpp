@@ -37,6 +37,9 @@ std::optional<DType> dtype_named(std::string_view name) {
   return std::nullopt;
 }
 
+Shape::Shape(std::vector<std::int64_t> dims) : dims_(std::move(dims)) {}
+Shape::Shape(std::initializer_list<std::int64_t> dims) : dims_(dims) {}
+
 std::int64_t Shape::elements() const {
   std::int64_t n = 1;
   for (auto d : dims_) n *= d;
@@ -61,6 +64,22 @@ bool Shape::operator==(const Shape& other) const {
   if (dims_ != other.dims_) return false;
   if (symbols_ == other.symbols_) return true;
   return symbols_ && other.symbols_ && *symbols_ == *other.symbols_;
+}
+
+TensorType TensorType::with(DType d) const {
+  TensorType t = *this;
+  t.dtype = d;
+  return t;
+}
+TensorType TensorType::with(Shape s) const {
+  TensorType t = *this;
+  t.shape = std::move(s);
+  return t;
+}
+TensorType TensorType::with(std::optional<Scales> s) const {
+  TensorType t = *this;
+  t.scales = std::move(s);
+  return t;
 }
 
 IntegerRange codes_of(const TensorType& type) {

@@ -22,8 +22,8 @@ struct SymbolicDim {
 class Shape {
  public:
   Shape() = default;
-  Shape(std::vector<std::int64_t> dims) : dims_(std::move(dims)) {}
-  Shape(std::initializer_list<std::int64_t> dims) : dims_(dims) {}
+  Shape(std::vector<std::int64_t> dims);
+  Shape(std::initializer_list<std::int64_t> dims);
 
   int rank() const { return static_cast<int>(dims_.size()); }
   std::int64_t operator[](int i) const { return dims_[static_cast<std::size_t>(i)]; }
@@ -62,21 +62,9 @@ struct TensorType {
   bool quantised() const { return scales.has_value(); }
   int rank() const { return shape.rank(); }
   std::size_t storage_bytes() const { return static_cast<std::size_t>(shape.elements()) * storage_size(dtype); }
-  TensorType with(DType d) const {
-    TensorType t = *this;
-    t.dtype = d;
-    return t;
-  }
-  TensorType with(Shape s) const {
-    TensorType t = *this;
-    t.shape = std::move(s);
-    return t;
-  }
-  TensorType with(std::optional<Scales> s) const {
-    TensorType t = *this;
-    t.scales = std::move(s);
-    return t;
-  }
+  TensorType with(DType d) const;
+  TensorType with(Shape s) const;
+  TensorType with(std::optional<Scales> s) const;
   bool operator==(const TensorType&) const = default;
 };
 

@@ -59,7 +59,7 @@ class Builder {
   // The quantised type that the caller wants of the result (accumulating operators rescale to it at once);
   // unset: float, or the operator chooses.
   const std::optional<TensorType>& wanted() const { return wanted_; }
-  void set_wanted(std::optional<TensorType> type) { wanted_ = std::move(type); }
+  void set_wanted(std::optional<TensorType> type);
 
   // ---- constants
   Val constant(TensorType type, Bytes data, std::string name = {});
@@ -69,21 +69,15 @@ class Builder {
   Val shape_constant(std::vector<std::int64_t> values);  // CONST_SHAPE
 
   // ---- any TOSA operator by name, operands as TOSA wants them; output types are inferred
-  Val tosa(std::string_view op, std::initializer_list<Val> operands, Attrs attrs = {}) {
-    return tosa_all(op, std::vector<Val>(operands), std::move(attrs)).front();
-  }
-  Val tosa(std::string_view op, std::vector<Val> operands, Attrs attrs = {}) {
-    return tosa_all(op, std::move(operands), std::move(attrs)).front();
-  }
+  Val tosa(std::string_view op, std::initializer_list<Val> operands, Attrs attrs = {});
+  Val tosa(std::string_view op, std::vector<Val> operands, Attrs attrs = {});
   // `result`: the output's dtype where the operands do not imply it (cast, rescale, resize).
   std::vector<Val> tosa_all(std::string_view op, std::vector<Val> operands, Attrs attrs = {},
                             std::optional<DType> result = std::nullopt);
 
   // ---- another ATen operator, by full name, e.g. aten("aten.sum.dim_IntList", {x}, {{"dim", ints}, {"keepdim",
   // true}}) In an ATen graph (the quantiser's expansion) this stays a node; otherwise it is lowered at once.
-  Val aten(const std::string& op, std::vector<std::optional<Val>> operands, Attrs attrs = {}) {
-    return aten_all(op, std::move(operands), std::move(attrs)).front();
-  }
+  Val aten(const std::string& op, std::vector<std::optional<Val>> operands, Attrs attrs = {});
   std::vector<Val> aten_all(const std::string& op, std::vector<std::optional<Val>> operands, Attrs attrs = {});
   void keep_aten(bool keep) { keep_aten_ = keep; }
   // Whether operators on constants are evaluated at once (the default) or left as nodes (trial lowering).
@@ -119,7 +113,7 @@ class Builder {
   Val maximum(Val a, Val b);
   Val minimum(Val a, Val b);
   Val select(Val condition, Val a, Val b);
-  Val unary(std::string_view op, Val x) { return tosa(op, {x}); }  // exp, log, floor, tanh, rsqrt, ...
+  Val unary(std::string_view op, Val x);  // exp, log, floor, tanh, rsqrt, ...
   Val negate(Val x);
   // lowest/highest are real numbers; +-infinity leaves that side open. One tosa.clamp for i8/i16/floats,
   // MAXIMUM/MINIMUM for i32.
@@ -155,7 +149,7 @@ class Builder {
   // Changes codes to another dtype/scale/zero point with one RESCALE; no node when the types agree.
   Val rescale(Val x, TensorType to);
   // The same elements under another type of the same dtype and shape (other scales, or none).
-  Val relabelled(Val x, TensorType type) { return retyped(tosa("identity", {x}), std::move(type)); }
+  Val relabelled(Val x, TensorType type);
   // The integers of x as i32 with zero point 0 and the same scale (for `product`, comparisons, reductions).
   Val as_i32(Val x);
   // real = f(real), as one TABLE from x's codes to `to`'s. f maps a list of reals element by element.
@@ -174,9 +168,7 @@ class Builder {
   Val accumulated(Val accumulator, const TensorType& x, const TensorType& weight);
   std::string fresh_name(std::string_view stem);
 
-  Val typed(std::string_view op, std::vector<Val> operands, Attrs attrs, DType result) {
-    return tosa_all(op, std::move(operands), std::move(attrs), result).front();
-  }
+  Val typed(std::string_view op, std::vector<Val> operands, Attrs attrs, DType result);
   Val unify(std::string_view op, Val a, Val b);    // operands share one scale, so does the result
   Val extreme(std::string_view op, Val a, Val b);  // maximum, minimum
   Val retyped(Val x, TensorType type);             // the same value under another type, without a node

@@ -76,6 +76,18 @@ std::optional<Val> Call::optional_tensor(std::string_view name) const {
   return groups.empty() ? std::nullopt : groups.front();
 }
 
+Vals::Vals(Val v) : std::vector<Val>{v} {}
+Vals::Vals(std::initializer_list<Val> v) : std::vector<Val>(v) {}
+Vals::Vals(std::vector<Val> v) : std::vector<Val>(std::move(v)) {}
+
+Call::Call(Builder& builder, const Schema& schema, std::vector<std::optional<Val>> operands, const Attrs& attrs,
+           std::vector<TensorType> declared)
+    : builder_(builder),
+      schema_(schema),
+      operands_(std::move(operands)),
+      attrs_(attrs),
+      declared_(std::move(declared)) {}
+
 Val Call::tensor(std::string_view name) const {
   auto v = optional_tensor(name);
   if (!v) builder_.refuse("aten.missing-tensor", fmt::format("{} of {} is missing", quoted(name), schema_.full_name()));

@@ -30,21 +30,16 @@ std::string_view name_of(Rule rule);
 // Several values from a lowering; one Val converts by itself.
 struct Vals : std::vector<Val> {
   Vals() = default;
-  Vals(Val v) : std::vector<Val>{v} {}
-  Vals(std::initializer_list<Val> v) : std::vector<Val>(v) {}
-  Vals(std::vector<Val> v) : std::vector<Val>(std::move(v)) {}
+  Vals(Val v);
+  Vals(std::initializer_list<Val> v);
+  Vals(std::vector<Val> v);
 };
 
 // One call being lowered: its arguments by schema name, defaults filled in.
 class Call {
  public:
   Call(Builder& builder, const Schema& schema, std::vector<std::optional<Val>> operands, const Attrs& attrs,
-       std::vector<TensorType> declared)
-      : builder_(builder),
-        schema_(schema),
-        operands_(std::move(operands)),
-        attrs_(attrs),
-        declared_(std::move(declared)) {}
+       std::vector<TensorType> declared);
 
   // Tensors. `tensors` gives a Tensor[] or Tensor?[] argument.
   Val tensor(std::string_view name) const;

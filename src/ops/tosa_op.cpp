@@ -42,6 +42,14 @@ const Op* by_schema_number(std::uint16_t n) {
   return found == by_number.end() ? nullptr : found->second;
 }
 
+const std::vector<std::int64_t>& View::ints(std::string_view name) const {
+  return node_.attrs.get<std::vector<std::int64_t>>(name);
+}
+std::int64_t View::integer(std::string_view name) const { return node_.attrs.get<std::int64_t>(name); }
+bool View::flag(std::string_view name) const { return node_.attrs.get<bool>(name); }
+const std::string& View::text(std::string_view name) const { return node_.attrs.get<std::string>(name); }
+DType View::dtype(std::string_view name) const { return node_.attrs.get<DType>(name); }
+
 std::optional<std::vector<std::int64_t>> View::constant_integers(std::size_t i) const {
   const Value& value = graph_[node_.inputs[i]];
   if (!value.is_constant() || value.constant.size() != value.type.storage_bytes()) return std::nullopt;

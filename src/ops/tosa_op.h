@@ -123,13 +123,11 @@ class View {
   const Bytes& constant(std::size_t i) const { return graph_[node_.inputs[i]].constant; }
   // The elements of a constant integer or shape operand; empty optional when not constant.
   std::optional<std::vector<std::int64_t>> constant_integers(std::size_t i) const;
-  const std::vector<std::int64_t>& ints(std::string_view name) const {
-    return node_.attrs.get<std::vector<std::int64_t>>(name);
-  }
-  std::int64_t integer(std::string_view name) const { return node_.attrs.get<std::int64_t>(name); }
-  bool flag(std::string_view name) const { return node_.attrs.get<bool>(name); }
-  const std::string& text(std::string_view name) const { return node_.attrs.get<std::string>(name); }
-  DType dtype(std::string_view name) const { return node_.attrs.get<DType>(name); }
+  const std::vector<std::int64_t>& ints(std::string_view name) const;
+  std::int64_t integer(std::string_view name) const;
+  bool flag(std::string_view name) const;
+  const std::string& text(std::string_view name) const;
+  DType dtype(std::string_view name) const;
 
  private:
   const Graph& graph_;

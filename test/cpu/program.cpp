@@ -56,6 +56,38 @@ TEST(Program, BufferThatIsReadAndWrittenInPlace) {
   }
 }
 
+TEST(Program, VariablesKeepTheirContentWithinARunAndAreSharedWithRegions) {
+  const auto graph = parse(R"(graph @main(%x: 2xf32, %p: bool) -> (%after, %inside) {
+    %start: 2xf32 = constant [1.5, 2.0]
+    tosa.variable(%start) {name="v", var_shape=[2], type=f32}
+    %before: 2xf32 = tosa.variable_read() {name="v"}
+    %sum: 2xf32 = tosa.add(%before, %x)
+    tosa.variable_write(%sum) {name="v"}
+    %inside: 2xf32 = tosa.cond_if(%p) (
+      graph @t() -> (%y) {
+        %y: 2xf32 = tosa.variable_read() {name="v"}
+        %c: 2xf32 = constant [7, 8]
+        tosa.variable_write(%c) {name="v"}
+      }
+      graph @e() -> (%y) {
+        %y: 2xf32 = tosa.variable_read() {name="v"}
+      }
+    )
+    %after: 2xf32 = tosa.variable_read() {name="v"}
+  })");
+  ASSERT_TRUE(graph.ok()) << render(graph.error(), false);
+  auto program = cpu::Program::compile(*graph, {.threads = 2});
+  ASSERT_TRUE(program.ok());
+  const std::vector<Tensor> inputs = {{{DType::f32, Shape{2}, {}}, Bytes::of(std::vector<float>{10, 20})},
+                                      {{DType::boolean, Shape{}, {}}, Bytes::of(std::vector<std::uint8_t>{1})}};
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    const auto result = program->run(inputs);
+    ASSERT_TRUE(result.ok()) << render(result.error(), false);
+    EXPECT_EQ((*result)[0].data.as<float>()[0], 7.0f);
+    EXPECT_EQ((*result)[1].data.as<float>()[1], 22.0f);
+  }
+}
+
 TEST(Program, MisalignedPointers) {
   Net net;
   const ValueId x = net.input(DType::f32, {33}, -1, 1);

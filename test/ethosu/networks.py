@@ -307,6 +307,19 @@ def networks():
             add(f"reverse_{t}_{axis}", lambda n, dtype=dtype, axis=axis: (lambda x: n.finish(n.reverse(x, axis)))(n.input((1, 6, 9, 21), dtype)))
             add(f"reduce_sum_{t}_{axis}", lambda n, dtype=dtype, axis=axis:
                 (lambda x: n.finish(n.rescale(n.reduce_sum(n.rescale(x, I32, 1.0, 5 if dtype == I8 else 0), axis), dtype, 0.2)))(n.input((1, 6, 9, 21), dtype)))
+    # Batches: Vela makes a command for each image, or puts the batch in the height.
+    for dtype in (I8, I16):
+        t = short[dtype]
+        add(f"batch_conv_{t}", lambda n, dtype=dtype: (lambda x: n.finish(n.narrow(n.conv(x, 12, (3, 3), (2, 1), (1, 1, 1, 1)), dtype, inputs=99)))(
+            n.input((3, 9, 8, 11), dtype)))
+        add(f"batch_linear_{t}", lambda n, dtype=dtype: (lambda x: n.finish(n.narrow(n.conv(x, 30), dtype, inputs=40)))(n.input((5, 1, 1, 40), dtype)))
+        add(f"batch_depthwise_{t}", lambda n, dtype=dtype: (lambda x: n.finish(n.narrow(n.depthwise(x), dtype, inputs=9)))(n.input((3, 7, 6, 20), dtype)))
+        add(f"batch_average_{t}", lambda n, dtype=dtype: (lambda x: n.finish(n.average(x, (2, 3), (2, 1))))(n.input((3, 8, 7, 9), dtype)))
+        add(f"batch_maximum_{t}", lambda n, dtype=dtype: (lambda x: n.finish(n.maximum_pool(x, (3, 2), (1, 2), (1, 1, 0, 0))))(n.input((3, 8, 8, 9), dtype)))
+        add(f"batch_transpose_{t}", lambda n, dtype=dtype: (lambda x: n.finish(n.transpose(x, (0, 2, 3, 1))))(n.input((3, 5, 6, 7), dtype)))
+    # A zero point taken off by a SUB with a scalar, then sums that are turned: a broadcast register that outlives the SUB.
+    add("mean_of_two_axes", lambda n: (lambda x: n.finish(n.rescale(n.reduce_sum(n.reduce_sum(n.rescale(x, I32, 1.0, -75), 2), 1), I8, 1 / 90)))(
+        n.input((1, 8, 8, 8))))
     for rounding in (RoundingMode.SINGLE_ROUND, RoundingMode.DOUBLE_ROUND):
         for real in (0.0123, 0.5, 1.7, 2.0 ** -9):
             add(f"rescale_i32_{rounding}_{real:g}", lambda n, rounding=rounding, real=real:

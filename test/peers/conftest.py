@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import sys
 
+import filelock
 import numpy as np
 import pytest
 
@@ -79,10 +80,12 @@ def tool(tosaic):
 
 @pytest.fixture(scope="session")
 def model(request):
-    if not (MODELS / f"{request.param}_expected.npz").exists():  # written last; spares the script's slow imports
-        done = subprocess.run([sys.executable, ROOT / "test/models/make_models.py", "--output", MODELS,
-                               "--only", request.param], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr[-3000:]
+    MODELS.mkdir(parents=True, exist_ok=True)
+    with filelock.FileLock(MODELS / f"{request.param}.lock"):  # tests run in several processes
+        if not (MODELS / f"{request.param}_expected.npz").exists():  # written last; spares the script's slow imports
+            done = subprocess.run([sys.executable, ROOT / "test/models/make_models.py", "--output", MODELS,
+                                   "--only", request.param], capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr[-3000:]
     return Model(request.param)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The .pte container in both directions: ExecuTorch loads what we write, and we run what ExecuTorch writes."""
+import subprocess
 import warnings
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 warnings.filterwarnings("ignore")
 import torch
-from executorch.exir import to_edge
+from executorch.exir import ExecutorchBackendConfig, to_edge
 from executorch.runtime import Runtime, Verification
 from torch import nn
 
@@ -120,3 +121,21 @@ def test_we_run_executorch_models(model, tool, tmp_path):
     inputs = model.arrays("input")[0]
     for found, expected in zip(tool.run(path, inputs, tmp_path), execute(path, inputs), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_constants_in_a_data_file(tool, tosaic, tmp_path):
+    """What ExecuTorch keeps outside its program (.ptd) gives the results of the program that has it inside."""
+    module, inputs = PORTABLE[-1]
+    edge = torch.export.export(module, inputs)
+    inside, outside = tmp_path / "inside.pte", tmp_path / "outside.pte"
+    inside.write_bytes(to_edge(edge).to_executorch().buffer)
+    program = to_edge(edge).to_executorch(ExecutorchBackendConfig(external_constants=True))
+    outside.write_bytes(program.buffer)
+    program.write_tensor_data_to_file(str(tmp_path))
+    data, = tmp_path.glob("*.ptd")
+    arrays = [i.numpy() for i in inputs]
+    for found, expected in zip(tool.run(outside, arrays, tmp_path, "--data", data), tool.run(inside, arrays, tmp_path), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    done = subprocess.run([tosaic, "run", str(outside)], capture_output=True, text=True)
+    assert done.returncode == 1 and "error[method.external-data]" in done.stderr and "--data" in done.stderr
+    assert "x3x3xf32" in tool("inspect", data)

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Vela's estimates for tosaic's TOSA and for ExecuTorch's: same model, same samples, same configuration, one table.
 
-    python ethosu.py --tosaic build/release/bin/tosaic [--models mobilenet_v2 ...] [--targets ethos-u55-128 ...]
+    python ethos_u.py --tosaic build/release/bin/tosaic [--models mobilenet_v2 ...] [--targets ethos-u55-128 ...]
 
 Cycles and bytes are Vela's own estimates, summed over a model's delegates; commands are NPU operators that cost
-cycles. Seconds are of the whole flow without Vela's own time (tosaic), and without imports (ExecuTorch).
+cycles. Milliseconds are of the whole flow without Vela's own time, and for ExecuTorch also without its imports.
+
+Not named ethosu.py: Vela's package is, and a script's own folder comes first where Python looks.
 """
 import argparse
 import csv
@@ -76,8 +78,8 @@ def main():
                 ratios.setdefault(target, []).append(a["cycles"] / b["cycles"])
             parts = [f"{a['cycles']:.0f}", f"{b['cycles']:.0f}" if same else "failed",
                      f"{a['cycles'] / b['cycles']:.3f}" if same else "–", str(a["commands"]),
-                     str(b["commands"]) if same else "–", bench.megabytes(a["sram"]),
-                     bench.megabytes(b["sram"]) if same else "–", bench.milliseconds(a["seconds"]),
+                     str(b["commands"]) if same else "–", f"{a['sram'] / 1e3:.0f} kB",
+                     f"{b['sram'] / 1e3:.0f} kB" if same else "–", bench.milliseconds(a["seconds"]),
                      bench.milliseconds(b["seconds"]) if same else "–",
                      f"1/{b['seconds'] / a['seconds']:.0f}" if same else "–"]
             lines.append(f"| {model} | {target} | " + " | ".join(parts) + " |")
