@@ -188,6 +188,15 @@ def scaled_sum(n, dtype, op, left, right, out, shape_b, swap=False):
     return n.finish(n.rescale(getattr(n, op)(x, y), dtype, out / 2 ** bits, zero_out=zo))
 
 
+def constant_sum(n, dtype, shape):
+    """A constant in the tensor's own width beside the largest factor, as tosaic writes it."""
+    bits, high = (19, 127) if dtype == I8 else (14, 32767)
+    x = n.rescale(n.input((1, 9, 7, 19), dtype), I32, 2.0 ** bits, -7 if dtype == I8 else 0)
+    values = np.arange(np.prod(shape)) * 12347 % (2 * high) - high
+    c = n.rescale(n.constant(values, dtype, shape), I32, 1025.25 if dtype == I8 else 2.25)
+    return n.finish(n.rescale(n.add(x, c), dtype, 0.9 / 2 ** bits))
+
+
 def whole_scales(n, dtype, op, left, right):
     """Factors that fit 16 bits without a shift, or that are one."""
     a, b = n.input((1, 9, 7, 19), dtype), n.input((1, 9, 7, 19), dtype)
@@ -260,6 +269,11 @@ def networks():
             add(f"add_small_left_{t}_{i}", scaled_sum, dtype, "add", 0.22, 0.97, 0.8, shape_b)
             add(f"sub_{t}_{i}", scaled_sum, dtype, "sub", 0.6, 0.9, 0.9, shape_b)
             add(f"sub_swapped_{t}_{i}", scaled_sum, dtype, "sub", 0.6, 0.9, 0.9, shape_b, True)
+        for i, shape in enumerate([(1, 9, 7, 19), (1, 1, 1, 19), (1, 1, 1, 1)]):
+            add(f"add_constant_{t}_{i}", constant_sum, dtype, shape)
+        # A first layer whose stride stands in the channels, and one factor per channel.
+        add(f"conv_{t}_packed_columns", conv_case, dtype, (24, 12), 6, 32, (7, 4), (2, 1), (1, 1), (3, 2, 2, 1), 5)
+        add(f"depthwise_{t}_1x1_row", depthwise_case, dtype, (1, 65), 64, (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), 0)
         for op in ("add", "sub"):
             add(f"{op}_whole_scales_{t}", whole_scales, dtype, op, 3.0, 3.0)
             add(f"{op}_unequal_whole_scales_{t}", whole_scales, dtype, op, 1.0, 6.0)  # U55: refused, see the page
