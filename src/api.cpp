@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // include/tosaic/tosaic.hpp on top of the stages: requests in, plain strings and numbers out, files written whole.
 #include <fmt/format.h>
+#include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "compile.h"
+#include "formats/ptd/ptd_file.h"
 #include "formats/tosa/tosa_file.h"
 #include "message.h"
 #include "ops/op.h"
@@ -12,11 +15,6 @@
 
 namespace tosaic {
 namespace {
-
-std::string place_text(const LocRef& loc) {
-  if (!loc || loc->place.file.empty()) return "";
-  return loc->place.line > 0 ? fmt::format("{}:{}", loc->place.file, loc->place.line) : loc->place.file;
-}
 
 // One line that says why, for tables: the message, and what the node would have lowered to.
 std::string one_line(const Diagnostic& reason) { return reason.notes.empty() ? reason.message : reason.notes.front(); }
@@ -69,12 +67,33 @@ std::string c_array(const Bytes& program) {
   return out + "\n};\n";
 }
 
+// The .ptd files that hold parts of the payloads; delegates with equal parts share them.
+std::map<std::string, std::vector<ptd::Entry>> external_files(const Compiled& compiled) {
+  std::map<std::string, std::vector<ptd::Entry>> files;
+  for (const Emitted& emitted : compiled.emitted)
+    for (const ExternalData& part : emitted.external) {
+      auto& entries = files[part.file];
+      const bool known = std::any_of(entries.begin(), entries.end(), [&](const auto& e) { return e.key == part.key; });
+      if (!known) entries.push_back({part.key, part.data});
+    }
+  return files;
+}
+
 Status write_results(const CompileRequest& request, const Compiled& compiled, const CompileOutcome& outcome) {
+  const auto external = external_files(compiled);
+  for (const std::string* file : {&request.external_commands, &request.external_weights})
+    if (!file->empty() && !external.contains(*file))
+      return error("compile.external", fmt::format("the target {} has nothing to put in {}", request.target, *file))
+          .hint("only Ethos-U programs can keep commands or weights outside the .pte");
   if (!request.emit_tosa.empty()) {
     if (compiled.lowered.empty())
       return error("compile.no-delegate", "no part of the model was delegated, so there is no TOSA graph to write");
     TOSAIC_TRY(const Bytes file, tosa_file::write(compiled.lowered[0]));
     TOSAIC_CHECK(write_file(request.emit_tosa, file.data(), file.size()));
+  }
+  for (const auto& [file, entries] : external) {
+    const Bytes data = ptd::write(entries);
+    TOSAIC_CHECK(write_file(file, data.data(), data.size()));
   }
   if (!request.report.empty()) TOSAIC_CHECK(write_file(request.report, outcome.manifest));
   if (!request.emit_header.empty()) TOSAIC_CHECK(write_file(request.emit_header, c_array(compiled.program)));
@@ -96,7 +115,8 @@ Status writable(const std::string& path) {
 }
 
 Result<CompileOutcome> try_compile(const CompileRequest& request, const MessageSink& sink) {
-  for (const auto* path : {&request.output, &request.emit_tosa, &request.emit_header, &request.report})
+  for (const auto* path : {&request.output, &request.emit_tosa, &request.emit_header, &request.report,
+                           &request.external_commands, &request.external_weights})
     TOSAIC_CHECK(writable(*path));
   CompileOptions options;
   options.model = request.model;
@@ -116,6 +136,8 @@ Result<CompileOutcome> try_compile(const CompileRequest& request, const MessageS
   options.print_after = request.print_after;
   options.emit.vela = {request.vela,        request.system_config, request.memory_mode,
                        request.vela_config, request.vela_flags,    request.emit_vela};
+  options.emit.external_commands = request.external_commands;
+  options.emit.external_weights = request.external_weights;
   TOSAIC_TRY(Compiled compiled, compile_model(options, to_messages(sink)));
   CompileOutcome outcome;
   describe(compiled, outcome);

@@ -4,18 +4,18 @@
 #include <map>
 
 #include "formats/npy/npy.h"
+#include "formats/ptd/ptd_file.h"
 #include "formats/pte/pte_file.h"
 #include "formats/tosa/tosa_file.h"
+#include "formats/vela/raw_output.h"
 #include "formats/zip/zip.h"
+#include "inspect_ethos_u.h"
 #include "message.h"
+#include "named_data.h"
 #include "read/pt2.h"
 
 namespace tosaic {
 namespace {
-
-struct Inspected {
-  std::string text, json;
-};
 
 std::string counted(const Graph& graph) {
   std::map<std::string, int> counts;
@@ -135,8 +135,50 @@ std::string instruction_text(const pte::Plan& plan, const pte::Instruction& inst
       instruction);
 }
 
-Result<Inspected> inspect_pte(const Bytes& file, const std::string& name) {
+// The tensors of a delegate's call with the scales that the conversions beside it state.
+std::vector<ProgramTensor> delegate_tensors(const pte::Plan& plan, std::size_t delegate) {
+  const auto value = [&](std::int32_t i) -> const pte::Value& { return plan.values[static_cast<std::size_t>(i)]; };
+  std::vector<ProgramTensor> tensors;
+  for (const pte::Instruction& instruction : plan.instructions) {
+    const auto* call = std::get_if<pte::DelegateCall>(&instruction);
+    if (!call || static_cast<std::size_t>(call->delegate) != delegate) continue;
+    for (std::int32_t v : call->args) {
+      const auto* known = std::get_if<pte::TensorValue>(&value(v));
+      ProgramTensor tensor{
+          known ? to_string(TensorType{known->dtype, Shape({known->sizes.begin(), known->sizes.end()}), {}})
+                : "no tensor"};
+      for (const pte::Instruction& other : plan.instructions) {
+        const auto* kernel = std::get_if<pte::KernelCall>(&other);
+        if (!kernel || kernel->args.size() < 3) continue;
+        const std::string& op = plan.operators[static_cast<std::size_t>(kernel->op)].name;
+        const bool gives = op == "quantized_decomposed::quantize_per_tensor" && kernel->args.back() == v;
+        const bool takes = op == "quantized_decomposed::dequantize_per_tensor" && kernel->args[0] == v;
+        const auto* scale = std::get_if<double>(&value(kernel->args[1]));
+        const auto* zero = std::get_if<std::int64_t>(&value(kernel->args[2]));
+        if ((gives || takes) && scale && zero) tensor = {tensor.type, true, *scale, *zero};
+      }
+      tensors.push_back(std::move(tensor));
+    }
+    break;
+  }
+  return tensors;
+}
+
+// A payload that cannot be read is shown as that: the program around it is worth seeing all the same.
+Result<Inspected> inspect_payload(const Bytes& bytes, const std::vector<ProgramTensor>& tensors,
+                                  const std::map<std::string, Bytes>& data, const InspectOptions& options,
+                                  const std::string& indent) {
+  auto payload = vela::read(bytes);
+  if (payload.ok()) return inspect_ethos_u(*payload, tensors, data, options, indent);
+  if (options.disassemble || options.registers) return payload.error();
+  return Inspected{fmt::format("{}unreadable {}\n", indent, payload.error().message),
+                   fmt::format("{{\"error\": {}}}", json_quote(payload.error().message))};
+}
+
+Result<Inspected> inspect_pte(const Bytes& file, const std::string& name, const InspectOptions& options) {
   TOSAIC_TRY(pte::Program program, pte::read(file, name));
+  TOSAIC_TRY(auto data, read_named_data(options.data));
+  for (const pte::NamedData& named : program.named_data) data.insert_or_assign(named.key, named.data);
   Inspected out;
   out.text = fmt::format("{}: ExecuTorch program, {} bytes\n", name, file.size());
   std::string plans;
@@ -155,18 +197,24 @@ Result<Inspected> inspect_pte(const Bytes& file, const std::string& name) {
     };
     list("input", plan.inputs, inputs);
     list("output", plan.outputs, outputs);
-    for (const pte::Delegate& d : plan.delegates)
-      delegates += fmt::format("{}{{\"id\": {}, \"bytes\": {}}}", delegates.empty() ? "" : ", ", json_quote(d.id),
-                               d.payload.size());
     for (std::size_t i = 0; i < plan.instructions.size(); ++i)
       out.text += fmt::format("  {:>4} {}\n", i, instruction_text(plan, plan.instructions[i]));
-    for (const pte::Delegate& d : plan.delegates) {
+    for (std::size_t i = 0; i < plan.delegates.size(); ++i) {
+      const pte::Delegate& d = plan.delegates[i];
       out.text += fmt::format("  delegate {}: {} bytes\n", d.id, d.payload.size());
       for (const auto& spec : d.specs) out.text += fmt::format("    spec {} ({} bytes)\n", spec.key, spec.value.size());
+      delegates += fmt::format("{}{{\"id\": {}, \"bytes\": {}", delegates.empty() ? "" : ", ", json_quote(d.id),
+                               d.payload.size());
       if (d.payload.size() >= 8 && d.payload.text().substr(4, 4) == "TOSA") {
         auto inner = inspect_tosa(d.payload, d.id + " payload");
         if (inner.ok()) out.text += inner->text;
+      } else if (d.id == "EthosUBackend") {
+        auto inner = inspect_payload(d.payload, delegate_tensors(plan, i), data, options, "    ");
+        if (!inner.ok()) return std::move(inner.error()).at({fmt::format("{} (delegate {})", name, i), 0, ""});
+        out.text += inner->text;
+        delegates += ", \"ethos_u\": " + inner->json;
       }
+      delegates += "}";
     }
     plans += fmt::format(
         "{}{{\"name\": {}, \"inputs\": [{}], \"outputs\": [{}], \"instructions\": {}, \"arena_bytes\": {}, "
@@ -197,31 +245,73 @@ Result<Inspected> inspect_arrays(const Bytes& file, const std::string& name, boo
   return out;
 }
 
+// A payload without a program: its blocks, what Vela wrote, or the commands alone.
+Result<Inspected> inspect_stream(const vela::Payload& payload, std::size_t bytes, const std::string& what,
+                                 const std::string& name, const InspectOptions& options) {
+  TOSAIC_TRY(const auto data, read_named_data(options.data));
+  auto inner = inspect_ethos_u(payload, {}, data, options, "  ");
+  if (!inner.ok()) return std::move(inner.error()).at({name, 0, ""});
+  return Inspected{fmt::format("{}: {}, {} bytes\n{}", name, what, bytes, inner->text),
+                   fmt::format("{{\"format\": \"ethos-u\", \"bytes\": {}, \"ethos_u\": {}}}", bytes, inner->json)};
+}
+
+Result<Inspected> inspect_blocks(const Bytes& file, const std::string& name, const InspectOptions& options) {
+  const auto payload = vela::read(file);
+  if (!payload.ok()) return Diagnostic(payload.error()).at({name, 0, ""});
+  return inspect_stream(*payload, file.size(), "Ethos-U payload", name, options);
+}
+
+Result<Inspected> inspect_ptd(const Bytes& file, const std::string& name) {
+  TOSAIC_TRY(const auto entries, ptd::read(file, name));
+  Inspected out;
+  out.text = fmt::format("{}: ExecuTorch data, {} piece{}, {} bytes\n", name, entries.size(),
+                         entries.size() == 1 ? "" : "s", file.size());
+  std::string json;
+  for (const ptd::Entry& entry : entries) {
+    const std::string type = entry.tensor ? to_string(*entry.tensor) : "";
+    out.text += fmt::format("  {} {} bytes {}\n", entry.key, entry.data.size(), type);
+    json += fmt::format("{}{{\"name\": {}, \"bytes\": {}, \"type\": {}}}", json.empty() ? "" : ", ",
+                        json_quote(entry.key), entry.data.size(), type.empty() ? "null" : json_quote(type));
+  }
+  out.json = fmt::format("{{\"format\": \"ptd\", \"bytes\": {}, \"data\": [{}]}}", file.size(), json);
+  return out;
+}
+
 Result<Inspected> inspect_graph_text(const Bytes& file, const std::string& name) {
   TOSAIC_TRY(Graph graph, parse(file.text(), name));
   return Inspected{fmt::format("{}: graph text\n{}\n{}", name, counted(graph), print(graph)),
                    fmt::format("{{\"format\": \"text\", \"graph\": {}}}", graph_json(graph))};
 }
 
-Result<Inspected> try_inspect(const std::string& path) {
+Result<Inspected> try_inspect(const std::string& path, const InspectOptions& options) {
   TOSAIC_TRY(Bytes file, map_file(path));
   std::string_view head = file.text().substr(0, 16);
   if (head.size() >= 8 && head.substr(4, 4) == "TOSA") return inspect_tosa(file, path);
-  if (head.size() >= 8 && head.substr(4, 2) == "ET") return inspect_pte(file, path);
+  if (head.size() >= 8 && head.substr(4, 2) == "ET") return inspect_pte(file, path, options);
+  if (head.size() >= 8 && head.substr(4, 2) == "FT") return inspect_ptd(file, path);
+  if (head.starts_with("vela_bin_stream")) return inspect_blocks(file, path, options);
+  if (head.starts_with("COP1") || head.starts_with("COP2"))
+    return inspect_stream({{file, ""}, {}, 0, {}, {}}, file.size(), "Ethos-U command stream", path, options);
   if (head.starts_with("\x93NUMPY")) return inspect_arrays(file, path, false);
   if (head.starts_with("graph ")) return inspect_graph_text(file, path);
   if (head.starts_with("PK")) {
     TOSAIC_TRY(zip::Archive archive, zip::Archive::open(file, path));
+    if (archive.find("cmd_data.npy")) {
+      TOSAIC_TRY(const vela::Payload payload, vela::read_raw_output(file, path));
+      return inspect_stream(payload, file.size(), "Vela's output for Ethos-U", path, options);
+    }
     bool arrays = !archive.entries().empty() && archive.entries()[0].name.ends_with(".npy");
     return arrays ? inspect_arrays(file, path, true) : inspect_pt2(file, path);
   }
-  return error("inspect.unknown-format", path + " is none of .pt2, .tosa, .pte, .npy, .npz").at({path, 0, ""});
+  return error("inspect.unknown-format",
+               path + " is none of .pt2, .tosa, .pte, .ptd, .npy, .npz, nor an Ethos-U command stream")
+      .at({path, 0, ""});
 }
 
 }  // namespace
 
-InspectOutcome inspect(const std::string& file) {
-  auto result = try_inspect(file);
+InspectOutcome inspect(const std::string& file, const InspectOptions& options) {
+  auto result = try_inspect(file, options);
   if (!result.ok()) return {to_message(result.error()), "", ""};
   return {std::nullopt, std::move(result->text), std::move(result->json)};
 }

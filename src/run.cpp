@@ -11,10 +11,12 @@
 #include "interp/interp.h"
 #include "lower/lower.h"
 #include "message.h"
+#include "named_data.h"
 #include "normalise/normalise.h"
 #include "ops/tosa_op.h"
 #include "read/pt2.h"
 #include "runtime/method.h"
+#include "targets/target.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {
@@ -76,11 +78,20 @@ Status check_device(const pte::Program& program, const RunRequest& request, cons
     note.severity = Severity::note;
     sink(note);
   }
-  if (!simulated && request.device == "ethos-u")
+  if (!simulated && request.device != "auto")
     return error("run.device", fmt::format("{} has no Ethos-U delegate", request.program))
         .at({request.program, 0, ""})
         .hint("compile it with --target ethos-u55-128 or another Ethos-U target");
   return {};
+}
+
+// "auto" and "ethos-u" name no product; a product is named as the target that compiles for it.
+Result<std::string> product_of(const RunRequest& request) {
+  if (request.device == "auto" || request.device == "ethos-u") return std::string();
+  TOSAIC_TRY(const Target target, find_target(request.device, ""));
+  if (target.delegate_id == "EthosUBackend") return target.name;
+  return error("run.device", fmt::format("'{}' is no device", request.device))
+      .hint("auto, ethos-u, or a product such as ethos-u55-128");
 }
 
 Result<Runnable> load_pte(const Bytes& file, const RunRequest& request, const Sink& sink) {
@@ -90,7 +101,9 @@ Result<Runnable> load_pte(const Bytes& file, const RunRequest& request, const Si
   options.interpret = request.executor == "interp";
   options.file = request.program;
   options.trace = request.trace;
+  TOSAIC_TRY(options.product, product_of(request));
   TOSAIC_CHECK(check_device(program, request, sink));
+  TOSAIC_TRY(options.data, read_named_data(request.data));
   TOSAIC_TRY(runtime::Method method, runtime::Method::load(program, request.method, options));
   auto shared = std::make_shared<runtime::Method>(std::move(method));
   Runnable r;

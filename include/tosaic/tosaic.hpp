@@ -53,6 +53,8 @@ struct CompileRequest {
   // further options for it.
   std::string vela, system_config, memory_mode, vela_config;
   std::vector<std::string> vela_flags;
+  // Ethos-U: .ptd files that take the commands or the weights instead of the .pte; both may name the same file.
+  std::string external_commands, external_weights;
   std::string report;                    // JSON manifest to write
   std::vector<std::string> print_after;  // stages whose graph goes to CompileOutcome::printed
   bool dry_run = false;                  // stop after lowering; samples are made up where none are given
@@ -64,7 +66,8 @@ struct NodePlacement {
   int delegate = -1;                // -1: runs outside any delegate
   std::string reason_code, reason;  // why it stays outside: one line, and the whole message
   std::string reason_text;
-  bool conversion = false;  // between float and integer tensors at a delegate's border: no node of the user's
+  bool conversion =
+      false;  // between float and integer, or int64 and int32, at a delegate's border: no node of the user's
 };
 
 // One NPU operator as Vela's estimator sees it.
@@ -114,8 +117,14 @@ struct InspectOutcome {
   std::string text;  // for people
   std::string json;
 };
-// .pt2, .tosa, .pte, .npy, .npz, or our own graph text; told apart by content.
-InspectOutcome inspect(const std::string& file);
+struct InspectOptions {
+  bool disassemble = false;       // Ethos-U: one line per operation
+  bool registers = false;         // and one per command
+  std::vector<std::string> data;  // .ptd files with what the program keeps outside itself
+};
+// .pt2, .tosa, .pte, .ptd, .npy, .npz, an Ethos-U payload or command stream, what Vela wrote (.npz), or our own graph
+// text; told apart by content.
+InspectOutcome inspect(const std::string& file, const InspectOptions& options = {});
 
 // ---- run
 
@@ -125,7 +134,9 @@ struct RunRequest {
   std::string output_dir;           // output_N.npy go here; empty: none written
   std::string executor = "cpu";     // "cpu" or "interp", the reference interpreter
   std::string method = "forward";   // of a .pte
-  std::string device = "auto";      // "ethos-u": insist on a program whose delegates run on the simulated NPU
+  // "ethos-u": insist on a program whose delegates run on the simulated NPU; "ethos-u55-128": on that very NPU.
+  std::string device = "auto";
+  std::vector<std::string> data;                  // .ptd files with what the program keeps outside itself
   std::function<void(const std::string&)> trace;  // one line per NPU operation with its result's checksum
   bool level_8k = false;                          // hold a .tosa to the limits of TOSA's level 8K
   int threads = 0;

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/thread_pool.h"
 #include "cpu/cpu.h"
-#include "cpu/thread_pool.h"
 #include "ops/tosa_op.h"
 
 namespace tosaic::cpu {

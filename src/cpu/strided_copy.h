@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cpu/thread_pool.h"
+#include "base/thread_pool.h"
 
 namespace tosaic::cpu {
 

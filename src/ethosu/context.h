@@ -5,7 +5,7 @@
 #include <map>
 #include <memory>
 
-#include "cpu/thread_pool.h"
+#include "base/thread_pool.h"
 #include "ethosu/container.h"
 #include "ethosu/operands.h"
 #include "ethosu/weight_order.h"
@@ -61,7 +61,7 @@ struct Context {
   Shape3 accumulator_shape;
   bool accumulators_kept = false;
   WeightCache& weights;
-  cpu::ThreadPool& pool;
+  ThreadPool& pool;
   bool slow = false;  // the plain loops everywhere: the fast kernels' oracle
   double work_left = 0;
   // U85: what a conditional branch asks, known after an operation with one result.

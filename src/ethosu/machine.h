@@ -67,7 +67,7 @@ class Machine {
   Options options_;
   Requirements requirements_;
   WeightCache weights_;
-  cpu::ThreadPool pool_;
+  ThreadPool pool_;
 };
 
 // The line for the operation that `command` starts with these registers.

@@ -129,8 +129,9 @@ void FeatureMap::write_as(std::int64_t y, std::int64_t x0, std::int64_t x1, std:
   }
 }
 
+template <class In>
 void FeatureMap::write_row(std::int64_t y, std::int64_t x0, std::int64_t x1, std::int64_t c0, std::int64_t c1,
-                           const std::int64_t* from) const {
+                           const In* from) const {
   switch (layout_.type.bytes) {
     case 1: return write_as<std::uint8_t>(y, x0, x1, c0, c1, from);
     case 2: return write_as<std::uint16_t>(y, x0, x1, c0, c1, from);
@@ -138,16 +139,10 @@ void FeatureMap::write_row(std::int64_t y, std::int64_t x0, std::int64_t x1, std
     default: return write_as<std::uint64_t>(y, x0, x1, c0, c1, from);
   }
 }
-
-void FeatureMap::write_row(std::int64_t y, std::int64_t x0, std::int64_t x1, std::int64_t c0, std::int64_t c1,
-                           const std::int32_t* from) const {
-  switch (layout_.type.bytes) {
-    case 1: return write_as<std::uint8_t>(y, x0, x1, c0, c1, from);
-    case 2: return write_as<std::uint16_t>(y, x0, x1, c0, c1, from);
-    case 4: return write_as<std::uint32_t>(y, x0, x1, c0, c1, from);
-    default: return write_as<std::int64_t>(y, x0, x1, c0, c1, from);
-  }
-}
+template void FeatureMap::write_row(std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                                    const std::int32_t*) const;
+template void FeatureMap::write_row(std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                                    const std::int64_t*) const;
 
 FeatureMap FeatureMap::snapshot(std::vector<std::byte>& storage) const {
   storage.assign(region_ + low_, region_ + high_);

@@ -76,10 +76,9 @@ class FeatureMap {
   // minus `zero_point`, which the caller knows to fit.
   void read_row(std::int64_t y, std::int64_t x0, std::int64_t x1, std::int64_t c0, std::int64_t c1,
                 std::int32_t zero_point, std::int16_t* to, std::int64_t pixel_stride) const;
+  template <class In>  // std::int32_t or std::int64_t
   void write_row(std::int64_t y, std::int64_t x0, std::int64_t x1, std::int64_t c0, std::int64_t c1,
-                 const std::int64_t* from) const;
-  void write_row(std::int64_t y, std::int64_t x0, std::int64_t x1, std::int64_t c0, std::int64_t c1,
-                 const std::int32_t* from) const;
+                 const In* from) const;
 
   bool overlaps(const FeatureMap& other) const {
     return first_byte() < other.end_byte() && other.first_byte() < end_byte();

@@ -60,7 +60,7 @@ Result<Operand> ifm_operand(const Registers& r) {
   return operand;
 }
 
-Result<Operand> ifm2_operand(const Registers& r) {
+Result<Operand> ifm2_operand(const Registers& r, bool broadcasts) {
   Operand operand;
   Layout& layout = operand.layout;
   TOSAIC_CHECK(set_format(layout, r.get<"IFM2_PRECISION", "activation_format">(),
@@ -70,7 +70,8 @@ Result<Operand> ifm2_operand(const Registers& r) {
   const std::uint64_t zero = r.get<"IFM2_ZERO_POINT", "zero_point">();
   operand.zero_point = layout.type.is_signed ? sign_extend16(zero) : static_cast<std::int64_t>(zero);
   if (r.u85()) {
-    if (r.written<"IFM2_BROADCAST">()) operand.broadcast = broadcast_u85(r.get<"IFM2_BROADCAST", "broadcast_mode">());
+    if (broadcasts && r.written<"IFM2_BROADCAST">())
+      operand.broadcast = broadcast_u85(r.get<"IFM2_BROADCAST", "broadcast_mode">());
     if (operand.storage == Storage::none) operand.broadcast.scalar = true;
     if (operand.broadcast.scalar) {
       operand.scalar = static_cast<std::int64_t>(r.get<"OP_SCALAR", "scalar">());

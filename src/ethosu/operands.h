@@ -49,7 +49,8 @@ struct Output : Operand {
 
 // All of these read registers only; a register never written is noticed by the caller (Registers::missing).
 Result<Operand> ifm_operand(const Registers& registers);
-Result<Operand> ifm2_operand(const Registers& registers);
+// Only elementwise operations broadcast: for others the register holds what the last of those wanted (U85).
+Result<Operand> ifm2_operand(const Registers& registers, bool broadcasts = true);
 Result<Output> ofm_operand(const Registers& registers);
 Result<Kernel> kernel_of(const Registers& registers);
 Padding padding_of(const Registers& registers);

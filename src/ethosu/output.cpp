@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <atomic>
 
 namespace tosaic::ethosu {
 namespace {
@@ -27,29 +28,6 @@ Result<const std::byte*> table_bytes(const Context& context, std::int64_t offset
 }
 
 }  // namespace
-
-OutputStage::OutputStage(OutputStage&& o) noexcept
-    : ofm_(o.ofm_),
-      map_(o.map_),
-      scaling_(o.scaling_),
-      rounding_(o.rounding_),
-      scales_(std::move(o.scales_)),
-      bias_(std::move(o.bias_)),
-      clips_(o.clips_),
-      clip_low_(o.clip_low_),
-      clip_high_(o.clip_high_),
-      table_kind_(o.table_kind_),
-      table_offset_(o.table_offset_),
-      table_(std::move(o.table_)),
-      slopes_(std::move(o.slopes_)),
-      narrow_(o.narrow_),
-      narrow_multiplier_(std::move(o.narrow_multiplier_)),
-      narrow_half_(std::move(o.narrow_half_)),
-      narrow_twice_(std::move(o.narrow_twice_)),
-      narrow_bias_(std::move(o.narrow_bias_)),
-      narrow_shift_(std::move(o.narrow_shift_)),
-      permuted_(std::move(o.permuted_)),
-      overflow_(o.overflow_.load()) {}
 
 Status OutputStage::read_table(Context& context) {
   const Registers& r = context.registers;
@@ -260,7 +238,7 @@ std::int64_t OutputStage::finish(std::int64_t value, std::int64_t channel) {
                         ? value >= INT32_MIN && value <= static_cast<std::int64_t>(UINT32_MAX) -
                                                              (type.is_signed ? INT32_MAX + std::int64_t{1} : 0)
                         : value >= type.lowest() && value <= type.highest();
-  if (!fits) overflow_ = true;
+  if (!fits) std::atomic_ref(overflow_).store(true, std::memory_order_relaxed);
   return value;
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The output stage that all operations share: bias, scale, zero point, clip, table, and the store, with transposition.
 #pragma once
-#include <atomic>
-
 #include "ethosu/context.h"
 
 namespace tosaic::ethosu {
@@ -38,8 +36,6 @@ class OutputStage {
   // After the last row. Error: ethosu.overflow when a value did not fit and the hardware's answer is unknown.
   Status close(Context& context);
 
-  OutputStage(OutputStage&& other) noexcept;
-
  private:
   OutputStage() = default;
   Status read_scale_stream(Context& context);
@@ -63,7 +59,7 @@ class OutputStage {
   std::vector<std::int64_t> narrow_multiplier_, narrow_half_, narrow_twice_, narrow_bias_;
   std::vector<std::int32_t> narrow_shift_;
   std::vector<std::int64_t> permuted_;  // the whole result, when it is stored transposed or reversed
-  std::atomic<bool> overflow_{false};
+  bool overflow_ = false;               // several threads may set it
 };
 
 }  // namespace tosaic::ethosu

@@ -115,7 +115,7 @@ void Pool::run_row(std::int64_t y) {
 }  // namespace
 
 Result<std::vector<std::int64_t>> sums_in_ifm2(Context& context, const Shape3& shape) {
-  TOSAIC_TRY(const Operand operand, ifm2_operand(context.registers));
+  TOSAIC_TRY(const Operand operand, ifm2_operand(context.registers, false));
   if (operand.broadcast.scalar || operand.layout.type.bytes < 4)
     return error("ethosu.undecidable", "accumulators from an IFM2 that is not a map of 32-bit or 48-bit elements");
   TOSAIC_TRY(const FeatureMap map, place_operand(context, operand, shape, false, "IFM2"));

@@ -22,17 +22,6 @@ ValueId Graph::add_value(std::string value_name, TensorType type, Bytes constant
   return static_cast<ValueId>(values.size() - 1);
 }
 
-Diagnostic located(Diagnostic d, const LocRef& loc) {
-  if (!loc) return d;
-  if (d.place.file.empty()) d.place = loc->place;
-  if (d.context.empty() && !loc->module_path.empty()) {
-    auto dot = loc->module_type.rfind('.');
-    std::string type = dot == std::string::npos ? loc->module_type : loc->module_type.substr(dot + 1);
-    d.context = "in module " + loc->module_path + (type.empty() ? "" : " (" + type + ")");
-  }
-  return d;
-}
-
 std::vector<std::int32_t> producers(const Graph& graph) {
   std::vector<std::int32_t> result(graph.values.size(), -1);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n)

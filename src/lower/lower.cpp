@@ -100,6 +100,11 @@ Status can_lower(const Graph& aten, const Node& node, const std::vector<char>& u
         error("target.conversion", fmt::format("{} is the border between float and integer tensors", node.op))
             .note("conversion between float and integers, outside an integer delegate"),
         node.loc);
+  auto wide = [&](ValueId v) { return v != no_value && aten[v].type.dtype == DType::i64; };
+  if (node.op == "aten._to_copy.default" && (wide(node.inputs[0]) || wide(node.outputs[0])))
+    return located(error("target.conversion", "int64 inputs and outputs are int32 inside: TOSA has no int64")
+                       .note("conversion between int64 and int32, outside the delegate"),
+                   node.loc);
   try {
     auto declared = output_types(aten, node);
     Vals results = lower_node(builder, node, std::move(operands), declared);

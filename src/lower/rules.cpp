@@ -30,8 +30,35 @@ struct IntegerForm {
     return results;
   }
 
-  // A float constant as integers of the given scale.
-  Val quantised_constant(Val x, DType dtype, double scale, std::int64_t zero, std::string_view why) const {
+  // The step between the values of a constant in a sum, in units of the sum, that leaves them as few bits as the
+  // tensors have: NPUs then have the sum in one command. An odd number of quarters, because they tell a scale that is
+  // no whole number from one that is. 1 where the step would show beside the tensors' own rounding.
+  double coarsest_step(Val x, double unit, double scale, bool narrow) const {
+    const double quarters = std::ceil(4 * largest_magnitude(x) / (unit * (narrow ? 127 : 32767)));
+    const double step = std::max(quarters + (std::fmod(quarters, 2) == 0 ? 1 : 0), 5.0) / 4;
+    return unit * step <= scale / 16 ? step : 1;
+  }
+
+  double largest_magnitude(Val x) const {
+    double largest = 0;
+    for (std::int64_t i = 0; x.is_constant() && i < x.shape().elements(); ++i) {
+      const double value =
+          std::fabs(element_as_double(x.dtype(), b.graph()[x.id()].constant.data(), static_cast<std::size_t>(i)));
+      if (std::isfinite(value)) largest = std::max(largest, value);
+    }
+    return largest;
+  }
+
+  // Is one of two operands a constant no larger than 16-bit codes of this scale?
+  bool beside_constant(const Operands& operands, double scale) const {
+    return std::all_of(operands.begin(), operands.end(), [&](const auto& v) {
+      return v && (v->type().quantised() || (v->is_constant() && largest_magnitude(*v) <= 32767 * scale));
+    });
+  }
+
+  // A float constant as integers of the given scale; all of them multiples of `step`, then rounded.
+  Val quantised_constant(Val x, DType dtype, double scale, std::int64_t zero, std::string_view why,
+                         double step = 1) const {
     if (!x.is_constant())
       b.refuse("quantise.float-operand",
                fmt::format("operand {} of {} is float among quantised ones ({})", to_string(x.type()), node.op, why));
@@ -40,7 +67,7 @@ struct IntegerForm {
     std::vector<std::int64_t> codes(n);
     for (std::size_t i = 0; i < n; ++i) {
       double real = element_as_double(x.dtype(), b.graph()[x.id()].constant.data(), i);
-      double code = std::nearbyint(real / scale) + static_cast<double>(zero);
+      double code = std::floor(std::nearbyint(real / scale / step) * step + 0.5) + static_cast<double>(zero);
       if (std::isnan(code)) code = static_cast<double>(zero);
       codes[i] = static_cast<std::int64_t>(
           std::clamp(code, static_cast<double>(range.lowest), static_cast<double>(range.highest)));
@@ -102,8 +129,9 @@ struct IntegerForm {
       // Codes of at most 9 (17) bits move up by 19 (11): sums of a few terms stay below 2^31. For two terms the NPUs
       // have one command, if both factors are whole numbers below 2^15, or the larger is 2^19 (14 for 16 bits) exactly.
       const Attr* alpha = node.attrs.find("alpha");
-      const bool pair = operands.size() == 2 && tensors == 2 && (!alpha || *alpha == Attr(std::int64_t{1}));
-      const bool equal = pair && operands[0]->type().scales->scale == operands[1]->type().scales->scale;
+      const bool two = operands.size() == 2 && (!alpha || *alpha == Attr(std::int64_t{1}));
+      const bool pair = two && (tensors == 2 || beside_constant(operands, largest));
+      const bool equal = two && tensors == 2 && operands[0]->type().scales->scale == operands[1]->type().scales->scale;
       const int up = narrow ? (equal ? 14 : 19) : (pair ? 14 : 11);
       const double unit = largest / (1 << up);
       const TensorType common{DType::i32, {}, Scales{{unit}, {0}}};
@@ -112,7 +140,7 @@ struct IntegerForm {
         if (v->type().quantised())
           v = b.rescale(*v, common.with(v->shape()));
         else if (is_real(v->type()))
-          v = quantised_constant(*v, DType::i32, unit, 0, "sum");
+          v = quantised_constant(*v, DType::i32, unit, 0, "sum", coarsest_step(*v, unit, largest, narrow));
       }
     }
     return declared_types(plain(std::move(operands)));
@@ -124,11 +152,7 @@ struct IntegerForm {
       if (v->type().quantised()) {
         v = b.as_i32(*v);
       } else if (is_real(v->type())) {
-        double largest = 0;
-        if (v->is_constant())
-          for (std::int64_t i = 0; i < v->shape().elements(); ++i)
-            largest = std::max(largest, std::fabs(element_as_double(v->dtype(), b.graph()[v->id()].constant.data(),
-                                                                    static_cast<std::size_t>(i))));
+        const double largest = largest_magnitude(*v);
         Val codes = quantised_constant(*v, DType::i16, largest > 0 ? largest / 32767 : 1.0, 0, "product");
         v = b.as_i32(codes);
       }

@@ -22,7 +22,12 @@ std::string Builder::fresh_name(std::string_view stem) { return fmt::format("{}.
 // ---- nodes
 
 bool Builder::folded(const tosa::Op& op, Node& node, const TensorType& type, Bytes& result) const {
-  if (!fold_ || !op.eval || node.inputs.empty() || node.outputs.size() != 1 || !node.regions.empty()) return false;
+  // Without folding, weights stay where they are; what must be a constant for an operator's sake (a pad's value, one
+  // group's bias) is small.
+  constexpr std::size_t always_folded_bytes = 1 << 16;
+  if ((!fold_ && type.storage_bytes() > always_folded_bytes) || !op.eval || node.inputs.empty() ||
+      node.outputs.size() != 1 || !node.regions.empty())
+    return false;
   std::vector<TensorView> in;
   for (ValueId v : node.inputs) {
     if (!graph_[v].is_constant()) return false;
@@ -203,7 +208,7 @@ Val Builder::reshape(Val x, Shape shape) {
     refuse("aten.reshape-size", fmt::format("shape {} cannot become {}", to_string(x.shape()), to_string(shape)));
   if (keep_aten_) return aten("aten.view.default", {x}, {{"size", shape.dims()}});
   TensorType type = x.type().with(shape).with(reshaped_scales(x.type(), shape));
-  if (x.is_constant() && fold_) return constant(type, graph_[x.id()].constant);
+  if (x.is_constant()) return constant(type, graph_[x.id()].constant);
   return retyped(tosa("reshape", {x, shape_constant(shape.dims())}), type);
 }
 

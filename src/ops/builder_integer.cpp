@@ -155,14 +155,17 @@ Val Builder::table(Val x, TensorType to, const Function& f) {
   inputs.front() = -32767;
   inputs.back() = 32767;
   auto knots = values_at(std::move(inputs), *x.type().scales);
-  double largest = 0;  // entries, and the steps between neighbours, must fit 16 bits
+  // Entries in the output's own codes leave an exact 2^-7 to the RESCALE, which NPUs have inside their table lookup.
+  // For a narrower output: as large as entries, and the steps between neighbours, may be.
+  double largest = 0;
   for (std::size_t k = 0; k < knots.size(); ++k)
     largest = std::max({largest, std::fabs(knots[k]), k ? std::fabs(knots[k] - knots[k - 1]) : 0.0});
-  // Entries in the output's own codes leave an exact 2^-7 to the RESCALE, which NPUs have inside their table lookup.
-  double unit = largest > 0 ? largest / 32766 : 1.0;  // of a table entry
-  if (to.dtype == DType::i16 && largest <= 32767.4 * t.scale[0]) unit = t.scale[0];
+  const double unit = to.dtype == DType::i16 ? t.scale[0] : largest > 0 ? largest / 32766 : 1.0;
   std::vector<std::int64_t> entries;
   for (double y : knots) entries.push_back(static_cast<std::int64_t>(std::nearbyint(y / unit)));
+  // Where f jumps from one end of the codes to the other (1/x at 0), the knot before the jump gives way.
+  for (std::size_t k = entries.size() - 1; k-- > 0;)
+    entries[k] = std::clamp<std::int64_t>(entries[k], entries[k + 1] - 32767, entries[k + 1] + 32767);
   Val result = tosa("table", {x, integers(entries, DType::i16, Shape{513})});
   result = retyped(result, {DType::i32, result.shape(), Scales{{unit / 128}, {0}}});
   return rescale(result, to.with(result.shape()));

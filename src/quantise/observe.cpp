@@ -158,10 +158,26 @@ Tensor quantised_weight(const Tensor& weight, int axis) {
   s.axis = axis;
   s.lowest = -127;
   s.highest = 127;
-  for (float l : largest) {
-    s.scale.push_back(std::max(static_cast<double>(static_cast<float>(l / 127.0)), 1e-12));
+  for (std::size_t c = 0; c < channels; ++c) {
+    s.scale.push_back(std::max(static_cast<double>(static_cast<float>(largest[c] / 127.0)), 1e-12));
     s.zero_point.push_back(0);
   }
+  // Whole multiples of one unit (the weights of a centring, of a mean) stay exact.
+  std::vector<float> least(largest);
+  each_channel([&](std::size_t c, std::size_t first, std::size_t end) {
+    for (std::size_t i = first; i < end; ++i)
+      if (w[i] != 0 && std::isfinite(w[i])) least[c] = std::min(least[c], std::fabs(w[i]));
+  });
+  std::vector<char> whole(channels, 1);
+  each_channel([&](std::size_t c, std::size_t first, std::size_t end) {
+    for (std::size_t i = first; i < end && whole[c]; ++i) {
+      const double multiple = w[i] / static_cast<double>(least[c]);
+      whole[c] = std::fabs(multiple) < 127.5 && std::fabs(multiple - std::nearbyint(multiple)) < 1e-4;
+    }
+  });
+  for (std::size_t c = 0; c < channels; ++c)
+    if (whole[c] && least[c] > 0 && least[c] < largest[c])
+      s.scale[c] = least[c] / std::floor(127.0 / std::nearbyint(static_cast<double>(largest[c]) / least[c]));
   std::vector<std::int8_t> codes(n);
   each_channel([&](std::size_t c, std::size_t first, std::size_t end) {
     const double per_unit = 1 / s.scale[c];

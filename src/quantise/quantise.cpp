@@ -60,6 +60,13 @@ int weight_axis(const Node& node) {
   return node.attrs.get_or<std::int64_t>("groups", 1) == 1 ? 1 : -1;
 }
 
+// A weight per result, as in a depthwise convolution of size 1: nothing is added up.
+bool one_product_each(const Graph& graph, const Node& node) {
+  const ValueId w = node.inputs.size() > 1 ? node.inputs[1] : no_value;
+  return w != no_value && graph[w].is_constant() && graph[w].type.rank() > 0 &&
+         node.attrs.get_or<std::int64_t>("groups", 1) == graph[w].type.shape.elements();
+}
+
 Plan plan_groups(const Graph& graph) {
   Plan plan{std::vector<char>(graph.values.size(), 0), std::vector<char>(graph.values.size(), 0),
             Groups(graph.values.size())};
@@ -230,9 +237,11 @@ Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samp
   TOSAIC_CHECK(check_samples(graph, samples));
   std::vector<char> inner;
   TOSAIC_CHECK(expand_composites(graph, inner));
+  linear_forms(graph, inner);
   Plan plan = plan_groups(graph);
 
-  // int16 inside composites, except where an accumulating call reads it (its fast form takes int8).
+  // int16 inside composites, except where an accumulating call reads it (its fast form takes int8; with one product
+  // per result there is little to gain).
   const bool all_wide = options.scheme == Scheme::int16x8;
   std::vector<char> wide(graph.values.size(), 1);
   if (!all_wide) {
@@ -241,7 +250,7 @@ Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samp
       if (!inner[v] || !options.wide_inside) narrow_group[plan.groups.find(v)] = 1;
     for (const Node& node : graph.nodes) {
       FoundOp found = find_aten(node.op);
-      if (found.op && found.rule == Rule::accumulate)
+      if (found.op && found.rule == Rule::accumulate && !one_product_each(graph, node))
         for (ValueId v : node.inputs)
           if (v != no_value) narrow_group[plan.groups.find(v)] = 1;
     }

@@ -38,6 +38,8 @@ bool is_quantised(const Graph& graph);
 // Composites (Rule::inside) become the operators that their lowering calls, until none is left. `inner[v]` is set
 // for values that did not exist before.
 Status expand_composites(Graph& graph, std::vector<char>& inner);
+// Centring and scaling along the last dim as linear maps; `inner` grows with the graph's values.
+void linear_forms(Graph& graph, std::vector<char>& inner);
 // What the program takes and gives: what it says itself; floats around a quantised body; the body's codes.
 enum class Io : std::uint8_t { as_written, floats, codes };
 // Where a float node meets quantised ones, and at the graph's own ends as `io` says, explicit

@@ -14,10 +14,15 @@
 
 namespace tosaic::runtime {
 
+// Data outside the delegates' payloads, by key: from the program itself or from .ptd files.
+using NamedData = std::map<std::string, Bytes>;
+
 struct DelegateContext {
   int threads = 0;
-  bool interpret = false;                         // the reference interpreter instead of the fast executor
-  std::string name;                               // for messages
+  bool interpret = false;  // the reference interpreter instead of the fast executor
+  std::string name;        // for messages
+  std::string product;     // the NPU that a stream must be made for; empty: any
+  const NamedData* data = nullptr;
   std::function<void(const std::string&)> trace;  // one line per operation, where the delegate has operations
 };
 

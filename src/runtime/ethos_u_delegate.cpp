@@ -2,6 +2,7 @@
 // "EthosUBackend": the payload is an Ethos-U command stream, run by the simulator in src/ethosu as the NPU's driver
 // would run it: inputs are copied into scratch memory, outputs out of it.
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "formats/vela/vela.h"
 #include "runtime/delegate.h"
@@ -19,47 +20,59 @@ class EthosUDelegate : public Delegate {
   EthosUDelegate& operator=(const EthosUDelegate&) = delete;
   ~EthosUDelegate() override { tosaic_ethosu_close(stream_); }
 
-  Status init(const Bytes& payload, std::span<const pte::CompileSpec>, std::span<const TensorType> arguments,
+  Status init(const Bytes& payload, std::span<const pte::CompileSpec> specs, std::span<const TensorType> arguments,
               const DelegateContext& context) override {
     TOSAIC_TRY(places_, vela::read(payload));
     trace_ = context.trace;
-    for (const vela::Blob* blob : {&places_.commands, &places_.weights})
-      if (blob->external())
-        return error("vela.external",
-                     fmt::format("the NPU's {} lie outside the program, under the key {}",
-                                 blob == &places_.commands ? "commands" : "weights", blob->external_key))
-            .hint("export the program with everything inside the .pte");
+    TOSAIC_TRY(const Bytes commands, vela::resolve(places_.commands, "commands", context.data));
+    TOSAIC_TRY(const Bytes weights, vela::resolve(places_.weights, "weights", context.data));
     TOSAIC_CHECK(check(arguments));
     tosaic_ethosu_options options{};
     options.struct_bytes = sizeof options;
     options.threads = static_cast<std::uint32_t>(context.threads);
     options.plain_loops = context.interpret ? 1 : 0;
     tosaic_ethosu_error why{};
-    const Bytes &commands = places_.commands.data, &weights = places_.weights.data;
     if (tosaic_ethosu_open(commands.data(), commands.size(), weights.data(), weights.size(), &options, &stream_, &why))
       return from_simulator(why);
-    return reserve();
+    tosaic_ethosu_info info{};
+    if (tosaic_ethosu_describe(stream_, &info, 0, nullptr, nullptr))
+      return internal_error("a stream that opened cannot be described");
+    TOSAIC_CHECK(check_product(fmt::format("ethos-u{}-{}", info.product, info.macs), specs, context.product));
+    return reserve(info);
   }
 
   std::size_t inputs() const override { return places_.inputs.size(); }
 
   Status execute(std::span<void* const> arguments) override {
-    auto* scratch = static_cast<std::byte*>(regions_[scratch_region].base);
     std::size_t i = 0;
-    for (const vela::Tensor& t : places_.inputs) copy(scratch + t.offset, arguments[i++], t);
+    for (const vela::Tensor& t : places_.inputs) std::memcpy(memory_of(t), arguments[i++], bytes_of(t));
     tosaic_ethosu_error why{};
     const auto say = [](void* user, const char* line) { static_cast<EthosUDelegate*>(user)->trace_(line); };
     if (tosaic_ethosu_run(stream_, regions_.data(), regions_.size(), trace_ ? +say : nullptr, this, &why))
       return from_simulator(why);
-    for (const vela::Tensor& t : places_.outputs) copy(arguments[i++], scratch + t.offset, t);
+    for (const vela::Tensor& t : places_.outputs) std::memcpy(arguments[i++], memory_of(t), bytes_of(t));
     return {};
   }
 
  private:
-  static constexpr std::size_t scratch_region = 1;
+  static std::size_t bytes_of(const vela::Tensor& t) { return static_cast<std::size_t>(t.bytes()); }
+  std::byte* memory_of(const vela::Tensor& t) const {
+    return static_cast<std::byte*>(regions_[static_cast<std::size_t>(t.region)].base) + t.offset;
+  }
 
-  static void copy(void* to, const void* from, const vela::Tensor& t) {
-    std::memcpy(to, from, static_cast<std::size_t>(t.bytes()));
+  // The stream states its product; what the user asked for and what the program says (ExecuTorch's compile spec
+  // "target") must be the same: a driver refuses the stream otherwise.
+  static Status check_product(const std::string& stream, std::span<const pte::CompileSpec> specs,
+                              const std::string& asked) {
+    const auto wrong = [&](const std::string& who, const std::string& product) {
+      return error("delegate.product", fmt::format("the command stream is made for {}, {} {}", stream, who, product))
+          .hint(fmt::format("compile the model again with --target {}", product));
+    };
+    if (!asked.empty() && asked != stream) return wrong("the device is", asked);
+    for (const pte::CompileSpec& spec : specs)
+      if (const std::string said(spec.value.text()); spec.key == "target" && said != stream)
+        return wrong("the program says", said);
+    return {};
   }
 
   // The stream knows bytes, not types; sizes are what can be compared.
@@ -71,29 +84,33 @@ class EthosUDelegate : public Delegate {
                                inputs, outputs, arguments.size()));
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const vela::Tensor& t = i < inputs ? places_.inputs[i] : places_.outputs[i - inputs];
-      if (static_cast<std::int64_t>(arguments[i].storage_bytes()) != t.bytes())
+      const auto element = static_cast<std::int64_t>(storage_size(arguments[i].dtype));
+      if (static_cast<std::int64_t>(arguments[i].storage_bytes()) != t.bytes() || element != t.element_bytes)
         return error("delegate.arguments",
-                     fmt::format("tensor {} is {} ({} bytes) in the program and {} bytes in the command stream", i,
-                                 to_string(arguments[i]), arguments[i].storage_bytes(), t.bytes()));
-      if (t.region != static_cast<std::int32_t>(scratch_region))
-        return error("delegate.arguments", fmt::format("tensor {} lies in region {}, which only streams made with "
-                                                       "--separate-io-regions have",
-                                                       i, t.region))
-            .hint("compile without that option, as ExecuTorch does");
+                     fmt::format("{} {} is {} ({} bytes) in the program and {} bytes, {} per element, in the command "
+                                 "stream",
+                                 i < inputs ? "input" : "output", i < inputs ? i : i - inputs, to_string(arguments[i]),
+                                 arguments[i].storage_bytes(), t.bytes(), t.element_bytes));
+      if (t.region == 0)
+        return error("delegate.arguments", fmt::format("tensor {} lies in region 0, which holds the constants", i));
     }
     return {};
   }
 
-  // Scratch memory as large as the payload says; what else the commands reach (fast scratch) as large as they need.
-  Status reserve() {
-    tosaic_ethosu_info info{};
-    if (tosaic_ethosu_describe(stream_, &info, 0, nullptr, nullptr))
-      return internal_error("a stream that opened cannot be described");
+  // Scratch memory as large as the payload says; the other regions (fast scratch, inputs and outputs of their own) as
+  // large as the commands and the tensors need.
+  Status reserve(const tosaic_ethosu_info& info) {
     constexpr std::uint64_t most = std::uint64_t{1} << 32;
     regions_.resize(TOSAIC_ETHOSU_REGIONS);
     memory_.resize(regions_.size());
-    for (std::size_t r = scratch_region; r < regions_.size(); ++r) {
-      const std::uint64_t bytes = r == scratch_region ? places_.scratch_bytes : info.region_bytes[r];
+    std::vector<std::uint64_t> wanted(std::begin(info.region_bytes), std::end(info.region_bytes));
+    wanted[vela::scratch_region] = places_.scratch_bytes;
+    for (const auto* tensors : {&places_.inputs, &places_.outputs})
+      for (const vela::Tensor& t : *tensors)
+        wanted[static_cast<std::size_t>(t.region)] =
+            std::max(wanted[static_cast<std::size_t>(t.region)], static_cast<std::uint64_t>(t.offset) + bytes_of(t));
+    for (std::size_t r = 1; r < regions_.size(); ++r) {
+      const std::uint64_t bytes = wanted[r];
       if (bytes > most)
         return error("delegate.memory", fmt::format("the commands want {} bytes in memory region {}", bytes, r));
       memory_[r].resize(static_cast<std::size_t>((bytes + sizeof(Line) - 1) / sizeof(Line)));

@@ -54,6 +54,7 @@ struct Method::Impl {
   Cells cells;
   std::vector<Memory> memory;
   std::vector<Bytes> constants;  // kept alive
+  NamedData data;                // the program's and that of .ptd files
   std::vector<std::unique_ptr<Delegate>> delegates;
   std::vector<Step> steps;
   std::vector<std::int32_t> inputs;  // those that are tensors
@@ -61,6 +62,7 @@ struct Method::Impl {
 
   Status load(const Options& options);
   Status place_tensor(const pte::TensorValue& tensor, Cell& cell);
+  Result<Bytes> external(const std::string& name, const TensorType& type) const;
   Status prepare(const Options& options);
   Result<DelegateStep> prepare_delegate(const pte::DelegateCall& call, const Options& options, std::vector<char>& made);
   Status run_steps();
@@ -86,6 +88,8 @@ Result<Method> Method::load(const pte::Program& program, const std::string& name
     if (plan.name != name) continue;
     auto impl = std::make_unique<Impl>();
     impl->plan = plan;
+    impl->data = options.data;
+    for (const pte::NamedData& named : program.named_data) impl->data.insert_or_assign(named.key, named.data);
     if (Status status = impl->load(options); !status.ok()) return located(std::move(status.error()));
     return Method(std::move(impl));
   }
@@ -125,27 +129,38 @@ Status Method::Impl::place_tensor(const pte::TensorValue& tensor, Cell& cell) {
   cell.tensor.type = {tensor.dtype, Shape(std::vector<std::int64_t>(tensor.sizes.begin(), tensor.sizes.end())), {}};
   cell.tensor.dim_order = tensor.dim_order;
   const std::size_t bytes = cell.tensor.type.storage_bytes();
-  if (!tensor.external_name.empty())
-    return error("method.external-data",
-                 fmt::format("the data of '{}' is in another file (.ptd), which cannot be read yet",
-                             tensor.external_name))
-        .hint("write the program with its constants inside");
+  Bytes constant = tensor.constant;
+  if (!tensor.external_name.empty()) { TOSAIC_TRY(constant, external(tensor.external_name, cell.tensor.type)); }
   if (tensor.is_planned) {
     if (tensor.planned.memory_id == 0 || tensor.planned.memory_id > memory.size() ||
         tensor.planned.offset + bytes > static_cast<std::uint64_t>(plan.arena_sizes[tensor.planned.memory_id - 1]))
       return error("method.memory", "a tensor is planned outside its arena");
     cell.tensor.data = memory[tensor.planned.memory_id - 1].data() + tensor.planned.offset;
-    if (!tensor.constant.empty()) std::memcpy(cell.tensor.data, tensor.constant.data(), tensor.constant.size());
-  } else if (!tensor.constant.null()) {
+    if (!constant.empty()) std::memcpy(cell.tensor.data, constant.data(), constant.size());
+  } else if (!constant.null()) {
     cell.tensor.constant = true;
-    cell.tensor.data = const_cast<std::byte*>(tensor.constant.data());  // `constant` keeps everyone from writing
-    constants.push_back(tensor.constant);
+    cell.tensor.data = const_cast<std::byte*>(constant.data());  // `constant` keeps everyone from writing
+    constants.push_back(constant);
   } else {  // memory that the caller or a move would give
     TOSAIC_TRY(Memory own, Memory::of(bytes));
     cell.tensor.data = own.data();
     memory.push_back(std::move(own));
   }
   return {};
+}
+
+// A constant that the program keeps in a .ptd file.
+Result<Bytes> Method::Impl::external(const std::string& name, const TensorType& type) const {
+  const auto found = data.find(name);
+  if (found == data.end())
+    return error("method.external-data", fmt::format("the data of '{}' is in another file", name))
+        .hint("give it with --data FILE.ptd");
+  if (found->second.size() != type.storage_bytes())
+    return error("method.external-data",
+                 fmt::format("'{}' is {} ({} bytes) in the program and {} bytes in the data file", name,
+                             to_string(type), type.storage_bytes(), found->second.size()));
+  const bool aligned = reinterpret_cast<std::uintptr_t>(found->second.data()) % storage_size(type.dtype) == 0;
+  return aligned ? found->second : Bytes::copy(found->second.data(), found->second.size());
 }
 
 Status Method::Impl::prepare(const Options& options) {
@@ -234,9 +249,10 @@ Result<DelegateStep> Method::Impl::prepare_delegate(const pte::DelegateCall& cal
           .hint("run the program where that delegate is linked in, or compile the model for another target");
     }
     auto delegate = factory->second();
-    TOSAIC_CHECK(delegate->init(from.payload, from.specs, types,
-                                {options.threads, options.interpret,
-                                 fmt::format("{} (delegate {})", options.file, call.delegate), options.trace}));
+    TOSAIC_CHECK(delegate->init(
+        from.payload, from.specs, types,
+        {options.threads, options.interpret, fmt::format("{} (delegate {})", options.file, call.delegate),
+         options.product, &data, options.trace}));
     delegates[at(call.delegate)] = std::move(delegate);
     made[at(call.delegate)] = 1;
   }

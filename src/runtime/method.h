@@ -17,13 +17,15 @@ struct Options {
   bool interpret = false;                         // the reference interpreter instead of the fast executor
   std::string file;                               // for messages
   std::function<void(const std::string&)> trace;  // given to the delegates
+  std::string product;                            // the same: "ethos-u55-128", or empty
+  NamedData data;                                 // of .ptd files, beside the program's own
   Delegates delegates = default_delegates();
 };
 
 class Method {
  public:
   // Everything that can fail for reasons of the program fails here: method.missing, delegate.unknown, kernel.unknown,
-  // kernel.unsupported, method.external-data.
+  // kernel.unsupported, method.external-data, what the delegates say.
   static Result<Method> load(const pte::Program& program, const std::string& name, const Options& options = {});
   Method(Method&&) noexcept;
   Method& operator=(Method&&) noexcept;

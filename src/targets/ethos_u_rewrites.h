@@ -60,5 +60,9 @@ class Rewriter {
 void slices_before_transposes(Graph& graph);
 void at_most_four_dims(Graph& graph);
 void windows_into_channels(Graph& graph);
+void turn_images_one_by_one(Graph& graph);  // U85
+void strides_into_channels(Graph& graph);
+void narrow_constants(Graph& graph);
+void parts_of_linears(Graph& graph);
 
 }  // namespace tosaic::ethos_u

@@ -2,11 +2,14 @@
 // TOSA -> TOSA, equal bit for bit: forms that Vela 5.1.0 turns into fewer or cheaper NPU commands. The measurements
 // behind each rewrite are in docs/ethos-u.md.
 #include "targets/ethos_u.h"
+#include "targets/ethos_u_express.h"
 #include "targets/ethos_u_rewrites.h"
 #include "tidy/tidy.h"
 
 namespace tosaic::ethos_u {
 namespace {
+
+constexpr std::int64_t longest_axis = 65536;
 
 // A RESCALE is fused into its reader only where it has one: each reader gets a RESCALE of its own.
 void one_rescale_per_reader(Graph& graph) {
@@ -65,7 +68,7 @@ void images_as_rows(Graph& graph) {
     const bool turns =
         node.op == "tosa.transpose" && node.attrs.get<std::vector<std::int64_t>>("perms") == Ints{0, 2, 3, 1};
     const Shape shape = turns ? graph[node.inputs[0]].type.shape : Shape{};
-    if (!turns || shape[0] != 1 || shape[1] == 1) {
+    if (!turns || shape[0] != 1 || shape[1] == 1 || shape[2] * shape[3] > longest_axis) {
       out.keep(std::move(node));
       continue;
     }
@@ -75,27 +78,34 @@ void images_as_rows(Graph& graph) {
   }
 }
 
-}  // namespace
-
-void shape_for_u55(Graph& graph) {
-  windows_into_channels(graph);
+void shape_for_all(Graph& graph) {
   slices_before_transposes(graph);
   at_most_four_dims(graph);
   maximum_along_width(graph);
-  images_as_rows(graph);
   merge_reshapes(graph);
+  drop_identity(graph);
+  parts_of_linears(graph);
+  narrow_constants(graph);
   one_rescale_per_reader(graph);
   make_names_unique(graph);
 }
 
+}  // namespace
+
+void shape_for_u55(Graph& graph) {
+  windows_into_channels(graph);
+  express(graph, native_u55);
+  strides_into_channels(graph);
+  images_as_rows(graph);
+  shape_for_all(graph);
+}
+
+// U85 fills its multipliers in other ways, and turns images in one command whatever their rank.
 void shape_for_u85(Graph& graph) {
   windows_into_channels(graph);
-  slices_before_transposes(graph);
-  at_most_four_dims(graph);
-  maximum_along_width(graph);
-  merge_reshapes(graph);
-  one_rescale_per_reader(graph);
-  make_names_unique(graph);
+  express(graph, native_u85);
+  turn_images_one_by_one(graph);
+  shape_for_all(graph);
 }
 
 }  // namespace tosaic::ethos_u

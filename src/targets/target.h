@@ -16,12 +16,20 @@ namespace tosaic {
 
 struct EmitOptions {
   VelaOptions vela;
+  std::string external_commands, external_weights;  // .ptd files that take these instead of the payload
+};
+
+// A piece of a payload that lies in a .ptd file under a key.
+struct ExternalData {
+  std::string file, key;
+  Bytes data;
 };
 
 struct Emitted {
   Bytes payload;
   std::optional<NpuEstimate> estimate;
   double peer_seconds = 0;  // spent in a compiler that is not ours
+  std::vector<ExternalData> external = {};
 };
 
 struct Target {

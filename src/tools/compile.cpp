@@ -56,6 +56,20 @@ void summary(const CompileRequest& request, const CompileOutcome& outcome) {
              peer > 0 ? fmt::format(" (of which Vela {:.0f})", peer * 1e3) : "");
 }
 
+// KIND=PATH, as often as the option is given.
+void take_pairs(const std::string& option, const std::vector<std::string>& given,
+                const std::map<std::string, std::string*>& kinds) {
+  std::string known;
+  for (const auto& [kind, place] : kinds) known += (known.empty() ? "" : ", ") + kind + "=PATH";
+  for (const std::string& pair : given) {
+    const auto equals = pair.find('=');
+    const auto kind = kinds.find(pair.substr(0, equals));
+    const std::string path = equals == std::string::npos ? "" : pair.substr(equals + 1);
+    if (kind == kinds.end() || path.empty()) throw CLI::ValidationError(option, "takes " + known);
+    *kind->second = path;
+  }
+}
+
 }  // namespace
 
 void add_compile(CLI::App& app, Tool& tool) {
@@ -66,6 +80,7 @@ void add_compile(CLI::App& app, Tool& tool) {
   auto observer = std::make_shared<std::string>("histogram");
   auto weights = std::make_shared<std::string>("per-channel");
   auto emit = std::make_shared<std::vector<std::string>>();
+  auto external = std::make_shared<std::vector<std::string>>();
   command->add_option("model", request->model, "program that torch.export.save wrote")->required();
   command
       ->add_option("--target,-t", request->target,
@@ -99,6 +114,10 @@ void add_compile(CLI::App& app, Tool& tool) {
   ethos->add_option("--memory-mode", request->memory_mode, "Memory_Mode section; default: the product's");
   ethos->add_option("--vela-flags", request->vela_flags, "further options for vela, e.g. --vela-flags=--optimise=Size")
       ->take_all();
+  ethos
+      ->add_option("--external", *external,
+                   "keep in a data file instead of the .pte: weights=FILE.ptd, commands=FILE.ptd")
+      ->allow_extra_args(false);
   command->add_option("--print-after", request->print_after, "print the graph after a stage")
       ->check(CLI::IsMember({"read", "normalise", "quantise", "partition", "lower", "tidy"}));
   command->add_option("--report", request->report,
@@ -110,7 +129,8 @@ void add_compile(CLI::App& app, Tool& tool) {
       "examples:\n"
       "  tosaic compile digits.pt2 --target tosa-int --calibrate digits_samples.npz -o digits.pte\n"
       "  tosaic compile net.pt2 --target tosa-fp -o net.pte --emit tosa=net.tosa\n"
-      "  tosaic compile net.pt2 --target ethos-u55-128 --calibrate samples.npz -o net.pte");
+      "  tosaic compile net.pt2 --target ethos-u55-128 --calibrate samples.npz -o net.pte\n"
+      "  tosaic compile net.pt2 --target ethos-u55-128 -o net.pte --external weights=net_weights.ptd");
   command->callback([=, &tool] {
     request->quantise = *quantise == "int8"      ? Quantise::int8
                         : *quantise == "int16x8" ? Quantise::int16x8
@@ -118,16 +138,10 @@ void add_compile(CLI::App& app, Tool& tool) {
     request->quantised_io = *io == "quantized";
     request->minmax_observer = *observer == "minmax";
     request->per_tensor_weights = *weights == "per-tensor";
-    for (const std::string& e : *emit) {
-      const auto equals = e.find('=');
-      const std::string kind = e.substr(0, equals), path = equals == std::string::npos ? "" : e.substr(equals + 1);
-      std::string* place = kind == "tosa"     ? &request->emit_tosa
-                           : kind == "vela"   ? &request->emit_vela
-                           : kind == "header" ? &request->emit_header
-                                              : nullptr;
-      if (!place || path.empty()) throw CLI::ValidationError("--emit", "takes tosa=PATH, vela=DIR or header=PATH");
-      *place = path;
-    }
+    take_pairs("--emit", *emit,
+               {{"tosa", &request->emit_tosa}, {"vela", &request->emit_vela}, {"header", &request->emit_header}});
+    take_pairs("--external", *external,
+               {{"weights", &request->external_weights}, {"commands", &request->external_commands}});
     if (request->output.empty() && request->emit_tosa.empty() && request->print_after.empty())
       throw CLI::RequiredError("--output");
     const bool terminal = ::isatty(STDERR_FILENO) != 0;

@@ -8,13 +8,23 @@
 namespace tosaic::tools {
 
 void add_inspect(CLI::App& app, Tool& tool) {
-  auto* command = app.add_subcommand("inspect", "show what is in a .pt2, .tosa, .pte, .npy or .npz file");
+  auto* command = app.add_subcommand("inspect", "show what is in a .pt2, .tosa, .pte, .ptd, .npy or .npz file");
   auto file = std::make_shared<std::string>();
+  auto options = std::make_shared<InspectOptions>();
   command->add_option("file", *file)->required();
+  command->add_flag("--disassemble", options->disassemble,
+                    "Ethos-U: list the NPU's operations with their tensors, addresses and formats");
+  command->add_flag("--registers", options->registers, "Ethos-U: list every command as well");
+  command->add_option("--data", options->data, "a .ptd file with what the .pte keeps outside itself")
+      ->allow_extra_args(false);
   add_json(*command, tool);
-  command->footer("example:\n  tosaic inspect digits.pte");
+  command->footer(
+      "examples:\n"
+      "  tosaic inspect digits.pte\n"
+      "  tosaic inspect digits_u55.pte --disassemble\n"
+      "  tosaic inspect vela/network_vela.npz --disassemble   (kept by compile --emit vela=DIR)");
   command->callback([=, &tool] {
-    InspectOutcome outcome = inspect(*file);
+    InspectOutcome outcome = inspect(*file, *options);
     if (outcome.error) return tool.fail(*outcome.error);
     fmt::print("{}", tool.json ? outcome.json + "\n" : outcome.text);
   });

@@ -25,9 +25,14 @@ void Tool::fail(const Message& message) {
 }
 
 std::string conversions_text(const CompileOutcome& outcome, const std::string& prefix) {
-  if (outcome.conversions == 0) return "";
-  return fmt::format("{}{} conversion{} between float and integer tensors (none with --io quantized)\n", prefix,
-                     outcome.conversions, outcome.conversions == 1 ? "" : "s");
+  std::size_t codes = 0, integers = 0;  // to and from codes; to and from int64
+  for (const NodePlacement& n : outcome.nodes)
+    if (n.conversion) ++(n.op.starts_with("quantized_decomposed.") ? codes : integers);
+  auto line = [&](std::size_t count, const char* between) {
+    return count ? fmt::format("{}{} conversion{} between {}\n", prefix, count, count == 1 ? "" : "s", between) : "";
+  };
+  return line(codes, "float and integer tensors (none with --io quantized)") +
+         line(integers, "int64 and int32 tensors");
 }
 
 std::string human_bytes(std::size_t bytes) {

@@ -52,9 +52,12 @@ void add_run(CLI::App& app, Tool& tool) {
   command->add_option("--executor", request->executor, "cpu, or interp: the reference interpreter")
       ->check(CLI::IsMember({"cpu", "interp"}))
       ->capture_default_str();
-  command->add_option("--device", request->device, "ethos-u: insist on the (simulated) NPU")
-      ->check(CLI::IsMember({"auto", "ethos-u"}))
+  command
+      ->add_option("--device", request->device,
+                   "ethos-u: insist on the (simulated) NPU; ethos-u55-128: on that product")
       ->capture_default_str();
+  command->add_option("--data", request->data, "a .ptd file with what the .pte keeps outside itself")
+      ->allow_extra_args(false);
   command->add_flag("--trace", *trace, "one line per NPU operation, with a checksum of its result, on stderr");
   command->add_option("--method", request->method, "method of a .pte")->capture_default_str();
   command->add_option("--level", *level, "TOSA level whose limits a .tosa must hold")
@@ -67,7 +70,8 @@ void add_run(CLI::App& app, Tool& tool) {
       "examples:\n"
       "  tosaic run digits.pte --input digit.npy --output-dir out/\n"
       "  tosaic run net.tosa --input a.npy --input b.npy --executor interp --output-dir out/\n"
-      "  tosaic run digits.pte --repeat 100");
+      "  tosaic run digits.pte --repeat 100\n"
+      "  tosaic run digits_u55.pte --device ethos-u55-128 --data digits_weights.ptd --trace");
   command->callback([=, &tool] {
     request->level_8k = *level == "8k";
     if (*trace) request->trace = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };

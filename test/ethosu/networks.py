@@ -188,6 +188,15 @@ def scaled_sum(n, dtype, op, left, right, out, shape_b, swap=False):
     return n.finish(n.rescale(getattr(n, op)(x, y), dtype, out / 2 ** bits, zero_out=zo))
 
 
+def constant_sum(n, dtype, shape):
+    """A constant in the tensor's own width beside the largest factor, as tosaic writes it."""
+    bits, high = (19, 127) if dtype == I8 else (14, 32767)
+    x = n.rescale(n.input((1, 9, 7, 19), dtype), I32, 2.0 ** bits, -7 if dtype == I8 else 0)
+    values = np.arange(np.prod(shape)) * 12347 % (2 * high) - high
+    c = n.rescale(n.constant(values, dtype, shape), I32, 1025.25 if dtype == I8 else 2.25)
+    return n.finish(n.rescale(n.add(x, c), dtype, 0.9 / 2 ** bits))
+
+
 def whole_scales(n, dtype, op, left, right):
     """Factors that fit 16 bits without a shift, or that are one."""
     a, b = n.input((1, 9, 7, 19), dtype), n.input((1, 9, 7, 19), dtype)
@@ -260,6 +269,11 @@ def networks():
             add(f"add_small_left_{t}_{i}", scaled_sum, dtype, "add", 0.22, 0.97, 0.8, shape_b)
             add(f"sub_{t}_{i}", scaled_sum, dtype, "sub", 0.6, 0.9, 0.9, shape_b)
             add(f"sub_swapped_{t}_{i}", scaled_sum, dtype, "sub", 0.6, 0.9, 0.9, shape_b, True)
+        for i, shape in enumerate([(1, 9, 7, 19), (1, 1, 1, 19), (1, 1, 1, 1)]):
+            add(f"add_constant_{t}_{i}", constant_sum, dtype, shape)
+        # A first layer whose stride stands in the channels, and one factor per channel.
+        add(f"conv_{t}_packed_columns", conv_case, dtype, (24, 12), 6, 32, (7, 4), (2, 1), (1, 1), (3, 2, 2, 1), 5)
+        add(f"depthwise_{t}_1x1_row", depthwise_case, dtype, (1, 65), 64, (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), 0)
         for op in ("add", "sub"):
             add(f"{op}_whole_scales_{t}", whole_scales, dtype, op, 3.0, 3.0)
             add(f"{op}_unequal_whole_scales_{t}", whole_scales, dtype, op, 1.0, 6.0)  # U55: refused, see the page
@@ -293,6 +307,19 @@ def networks():
             add(f"reverse_{t}_{axis}", lambda n, dtype=dtype, axis=axis: (lambda x: n.finish(n.reverse(x, axis)))(n.input((1, 6, 9, 21), dtype)))
             add(f"reduce_sum_{t}_{axis}", lambda n, dtype=dtype, axis=axis:
                 (lambda x: n.finish(n.rescale(n.reduce_sum(n.rescale(x, I32, 1.0, 5 if dtype == I8 else 0), axis), dtype, 0.2)))(n.input((1, 6, 9, 21), dtype)))
+    # Batches: Vela makes a command for each image, or puts the batch in the height.
+    for dtype in (I8, I16):
+        t = short[dtype]
+        add(f"batch_conv_{t}", lambda n, dtype=dtype: (lambda x: n.finish(n.narrow(n.conv(x, 12, (3, 3), (2, 1), (1, 1, 1, 1)), dtype, inputs=99)))(
+            n.input((3, 9, 8, 11), dtype)))
+        add(f"batch_linear_{t}", lambda n, dtype=dtype: (lambda x: n.finish(n.narrow(n.conv(x, 30), dtype, inputs=40)))(n.input((5, 1, 1, 40), dtype)))
+        add(f"batch_depthwise_{t}", lambda n, dtype=dtype: (lambda x: n.finish(n.narrow(n.depthwise(x), dtype, inputs=9)))(n.input((3, 7, 6, 20), dtype)))
+        add(f"batch_average_{t}", lambda n, dtype=dtype: (lambda x: n.finish(n.average(x, (2, 3), (2, 1))))(n.input((3, 8, 7, 9), dtype)))
+        add(f"batch_maximum_{t}", lambda n, dtype=dtype: (lambda x: n.finish(n.maximum_pool(x, (3, 2), (1, 2), (1, 1, 0, 0))))(n.input((3, 8, 8, 9), dtype)))
+        add(f"batch_transpose_{t}", lambda n, dtype=dtype: (lambda x: n.finish(n.transpose(x, (0, 2, 3, 1))))(n.input((3, 5, 6, 7), dtype)))
+    # A zero point taken off by a SUB with a scalar, then sums that are turned: a broadcast register that outlives the SUB.
+    add("mean_of_two_axes", lambda n: (lambda x: n.finish(n.rescale(n.reduce_sum(n.reduce_sum(n.rescale(x, I32, 1.0, -75), 2), 1), I8, 1 / 90)))(
+        n.input((1, 8, 8, 8))))
     for rounding in (RoundingMode.SINGLE_ROUND, RoundingMode.DOUBLE_ROUND):
         for real in (0.0123, 0.5, 1.7, 2.0 ** -9):
             add(f"rescale_i32_{rounding}_{real:g}", lambda n, rounding=rounding, real=real:

@@ -2,6 +2,7 @@
 // EthosUBackend's payload: there and back, and what is refused by name.
 #include <gtest/gtest.h>
 
+#include "base/sha256.h"
 #include "formats/vela/vela.h"
 
 namespace tosaic::vela {
@@ -82,6 +83,36 @@ TEST(Payload, GarbageIsRefused) {
   Payload p = sample();
   p.scratch_bytes = 1040;
   EXPECT_EQ(code_of(*write(p)), "vela.tensor");
+}
+
+TEST(Payload, RegionsOfTheirOwnHaveNoStatedSize) {
+  Payload p = sample();
+  p.inputs[0].region = 3, p.outputs[0].region = 4, p.outputs[0].offset = 1 << 20;
+  const auto again = read(*write(p));
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(again->outputs, p.outputs);
+  p.inputs[0].region = 8;
+  EXPECT_EQ(code_of(*write(p)), "vela.tensor");
+  p.inputs[0].region = 3, p.inputs[0].offset = -16;
+  EXPECT_EQ(code_of(*write(p)), "vela.tensor");
+}
+
+TEST(Payload, ExternalBlobsAreFoundByKey) {
+  const Bytes data = Bytes::copy("abc", 3);
+  EXPECT_EQ(external_key("", Bytes::copy("", 0)).size(), 64u);
+  const std::string key = external_key("tag", data);
+  EXPECT_EQ(key, sha256(std::string_view("tag\0abc", 7)));
+  const std::map<std::string, Bytes> known{{key, data}};
+  EXPECT_TRUE(*resolve({{}, key}, "weights", &known) == data);
+  EXPECT_TRUE(*resolve({data, {}}, "weights", nullptr) == data);
+  EXPECT_EQ(resolve({{}, std::string(64, '0')}, "weights", &known).error().code, "vela.external");
+}
+
+TEST(Sha256, KnownAnswers) {  // FIPS 180-2, appendix B
+  EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(sha256(std::string(1000000, 'a')), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
 }  // namespace

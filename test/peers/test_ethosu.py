@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ethos-U programs: what Vela made of our TOSA, run by the simulator, gives every byte that the TOSA gives."""
+import pathlib
+import subprocess
+
 import numpy as np
 import pytest
 import reference_model
 import torch
 from test_executorch import load
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGETS = ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"]
 
 
@@ -60,25 +64,81 @@ class Small(torch.nn.Module):
         return self.head((x + self.depthwise(x)).mean((2, 3)))
 
 
-def test_we_run_executorch_programs(tool, tmp_path):
-    """A .pte that ExecuTorch's own flow and Vela made, against the quantised model in PyTorch."""
-    from executorch.backends.arm.ethosu import EthosUCompileSpec, EthosUPartitioner
+@pytest.fixture(scope="module")
+def small():
+    """A model that ExecuTorch quantised, and an example."""
+    from executorch.backends.arm.ethosu import EthosUCompileSpec
     from executorch.backends.arm.quantizer import EthosUQuantizer, get_symmetric_quantization_config
-    from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge_transform_and_lower
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
     torch.manual_seed(3)
     example = (torch.randn(1, 3, 16, 16),)
-    spec = EthosUCompileSpec("ethos-u55-128")
-    quantizer = EthosUQuantizer(spec).set_global(get_symmetric_quantization_config(is_per_channel=True))
+    quantizer = EthosUQuantizer(EthosUCompileSpec("ethos-u55-128")).set_global(get_symmetric_quantization_config(is_per_channel=True))
     prepared = prepare_pt2e(torch.export.export(Small().eval(), example).module(check_guards=False), quantizer)
     prepared(*example)
-    converted = convert_pt2e(prepared)
+    return convert_pt2e(prepared), example
+
+
+def made_by_executorch(small, folder, target="ethos-u55-128", **options):
+    """The .pte of ExecuTorch's own flow, with the .ptd files that it writes beside it."""
+    from executorch.backends.arm.ethosu import EthosUCompileSpec, EthosUPartitioner
+    from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge_transform_and_lower
+
+    converted, example = small
+    spec = EthosUCompileSpec(target, **options)
     edge = to_edge_transform_and_lower(torch.export.export(converted, example), partitioner=[EthosUPartitioner(spec)],
                                        compile_config=EdgeCompileConfig(_check_ir_validity=False))
     program = edge.to_executorch(config=ExecutorchBackendConfig(extract_delegate_segments=False))
-    (tmp_path / "model.pte").write_bytes(program.buffer)
-    found, = tool.run(tmp_path / "model.pte", [example[0].numpy()], tmp_path, "--device", "ethos-u")
+    (folder / "model.pte").write_bytes(program.buffer)
+    program.write_tensor_data_to_file(str(folder))
+    return folder / "model.pte"
+
+
+def external(**tags):
+    from executorch.backends.arm.ethosu.compile_spec import VelaExternalBlockPlacements
+    return {"external_block_placements": VelaExternalBlockPlacements(**tags)}
+
+
+@pytest.mark.parametrize("target,options,tags", [
+    ("ethos-u55-128", {}, {}), ("ethos-u65-256", {}, {}), ("ethos-u85-256", {}, {}),
+    ("ethos-u85-256", {"extra_flags": ["--separate-io-regions", "--cop-format=COP2"]}, {}),
+    ("ethos-u55-128", {}, {"weight_data": "flash"}), ("ethos-u55-128", {}, {"weight_data": "flash", "cmd_data": "sram"}),
+], ids=["u55", "u65", "u85", "direct drive", "external weights", "external both"])
+def test_we_run_executorch_programs(small, target, options, tags, tool, tmp_path):
+    """A .pte that ExecuTorch's own flow and Vela made, against the quantised model in PyTorch."""
+    pte = made_by_executorch(small, tmp_path, target, **options, **(external(**tags) if tags else {}))
+    data = [o for file in sorted(tmp_path.glob("*.ptd")) for o in ("--data", file)]
+    assert len(data) == 2 * len(set(tags.values()))
+    assert target in tool("inspect", pte, *data, "--disassemble")
+    converted, example = small
+    found, = tool.run(pte, [example[0].numpy()], tmp_path, "--device", target, *data)
     expected = converted(*example).detach().numpy()
     scale = np.abs(expected).max() / 127
     assert np.abs(found - expected).max() <= 2 * scale + 1e-6, (found, expected)
+
+
+def test_a_stream_of_another_product_than_the_program_says(small, tool, tosaic, tmp_path):
+    pte = made_by_executorch(small, tmp_path)
+    changed = pte.read_bytes().replace(b"ethos-u55-128", b"ethos-u55-256")
+    pte.write_bytes(changed)
+    done = subprocess.run([tosaic, "run", str(pte)], capture_output=True, text=True)
+    assert done.returncode == 1 and "error[delegate.product]" in done.stderr and "ethos-u55-256" in done.stderr
+
+
+def test_executorch_finds_our_external_blocks(tool, tmp_path):
+    """The same keys for the same blocks under the same tag, in a file that ExecuTorch's reader takes."""
+    import hashlib
+
+    from executorch.exir._serialize._cord import Cord
+    from executorch.extension.flat_tensor.serialize.serialize import FlatTensorSerializer
+
+    digits = ROOT / "examples/digits"
+    tool("compile", digits / "digits.pt2", "--target", "ethos-u55-128", "--calibrate", digits / "digits_samples.npz", "-o",
+         tmp_path / "model.pte", "--external", f"weights={tmp_path / 'flash.ptd'}", "--external",
+         f"commands={tmp_path / 'flash.ptd'}")
+    payload = FlatTensorSerializer().deserialize(Cord((tmp_path / "flash.ptd").read_bytes()))
+    assert len(payload.named_data) == 2
+    program = (tmp_path / "model.pte").read_bytes()
+    for key, entry in payload.named_data.items():
+        assert key == hashlib.sha256(b"flash\0" + bytes(payload.buffers[entry.buffer_index])).hexdigest()
+        assert key.encode() in program

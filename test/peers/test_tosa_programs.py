@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every model, compiled whole to TOSA, against PyTorch and against tosa_reference_model."""
 import numpy as np
+import pytest
 import reference_model
 
 QUICK_FOR_INTERPRETER = 2_000_000  # bytes of .tosa: the interpreter is exact, not fast
@@ -97,3 +98,27 @@ def test_same_bytes_every_time(model, variant, compiled, tool, tmp_path):
         again = tmp_path / f"{threads}.pte"
         tool("compile", model.program(kind), "--target", target, "-o", again, "--threads", threads, *calibration)
         assert again.read_bytes() == pte.read_bytes(), f"{threads} threads"
+
+
+@pytest.mark.parametrize("target", ["tosa-int", "tosa-fp"])
+def test_int64_at_the_border(target, tool, tmp_path):
+    """Classes out: TOSA counts in int32, the program's own int64 is kept, and nothing counts as left behind."""
+    import torch
+
+    class Classifier(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(8, 5)
+
+        def forward(self, x):
+            return self.linear(x).argmax(1)
+
+    torch.manual_seed(0)
+    module, x = Classifier().eval(), torch.randn(4, 8)
+    torch.export.save(torch.export.export(module, (x,)), tmp_path / "classes.pt2")
+    pte = tmp_path / "classes.pte"
+    tool("compile", tmp_path / "classes.pt2", "--target", target, "-o", pte, "--require-full-delegation")
+    for program in (pte, tmp_path / "classes.pt2"):
+        found, = tool.run(program, [x.numpy()], tmp_path)
+        assert found.dtype == np.int64
+        np.testing.assert_array_equal(found, module(x).numpy())

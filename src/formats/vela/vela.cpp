@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "base/sha256.h"
+
 namespace tosaic::vela {
 namespace {
 
@@ -99,7 +101,8 @@ Result<std::vector<Tensor>> tensors_of(const Block& block, std::uint32_t scratch
     if (t.element_bytes != 1 && t.element_bytes != 2 && t.element_bytes != 4 && t.element_bytes != 8)
       return bad(fmt::format("has elements of {} bytes", t.element_bytes));
     if (t.region < 0 || t.region > 7) return bad(fmt::format("lies in region {}", t.region));
-    if (t.offset < 0 || t.offset + t.bytes() > static_cast<std::int64_t>(scratch_bytes))
+    if (t.offset < 0) return bad(fmt::format("has the offset {}", t.offset));
+    if (t.region == scratch_region && t.offset + t.bytes() > static_cast<std::int64_t>(scratch_bytes))
       return bad(fmt::format("ends at byte {} of {} bytes of scratch memory", t.offset + t.bytes(), scratch_bytes));
   }
   return tensors;
@@ -166,6 +169,22 @@ Result<Payload> read(const Bytes& stream) {
   TOSAIC_TRY(const Block end, expect(stream, outputs.next, "vela_end_stream"));
   (void)end;
   return payload;
+}
+
+Result<Bytes> resolve(const Blob& blob, const std::string& what, const std::map<std::string, Bytes>* data) {
+  if (!blob.external()) return blob.data;
+  if (data)
+    if (const auto found = data->find(blob.external_key); found != data->end()) return found->second;
+  return error("vela.external",
+               fmt::format("the NPU's {} lie outside the program, under the key {}", what, blob.external_key))
+      .hint("give the data file that was written beside the program: --data FILE.ptd");
+}
+
+std::string external_key(const std::string& tag, const Bytes& blob) {
+  std::string message = tag;
+  message += '\0';
+  message += blob.text();
+  return sha256(message);
 }
 
 Result<Bytes> write(const Payload& payload) {

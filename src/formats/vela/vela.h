@@ -9,6 +9,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,13 @@
 
 namespace tosaic::vela {
 
+constexpr std::int32_t scratch_region = 1;  // where inputs and outputs lie unless Vela was told --separate-io-regions
+
 struct Tensor {
   std::array<std::int32_t, 6> shape{1, 1, 1, 1, 1, 1};  // padded with ones in front
   std::int32_t element_bytes = 1;
   std::int32_t offset = 0;  // in its region
-  std::int32_t region = 1;
+  std::int32_t region = scratch_region;
   std::int64_t bytes() const;
   bool operator==(const Tensor&) const = default;
 };
@@ -39,8 +42,13 @@ struct Payload {
 };
 
 // Views into `payload`. Errors: vela.not-a-stream, vela.truncated, vela.block (a wrong order or size), vela.old-layout
-// (blocks of streams before ExecuTorch 1.0: scratch_data, four-dimensional shapes), vela.tensor (outside the scratch).
+// (blocks of streams before ExecuTorch 1.0: scratch_data, four-dimensional shapes), vela.tensor (outside the scratch;
+// other regions have no stated size).
 Result<Payload> read(const Bytes& payload);
+// The blob's bytes, wherever they are. Error: vela.external (`data` has no such key). `what`: "commands".
+Result<Bytes> resolve(const Blob& blob, const std::string& what, const std::map<std::string, Bytes>* data);
+// The key that ExecuTorch gives to a blob in the .ptd file `tag`.ptd.
+std::string external_key(const std::string& tag, const Bytes& blob);
 // Errors: vela.block, when a blob is larger than a block can say or a key is not one.
 Result<Bytes> write(const Payload& payload);
 

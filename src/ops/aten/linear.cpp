@@ -3,7 +3,7 @@
 
 namespace tosaic {
 namespace {
-// A 1x1 convolution over N pixels: the weight is already OC,1,1,IC.
+// A 1x1 convolution over a row of pixels (NPUs work along rows): the weight is already OC,1,1,IC.
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("input"), weight = call.tensor("weight");
   auto bias = call.optional_tensor("bias");
@@ -17,7 +17,7 @@ Vals lower(Builder& b, const Call& call) {
   if (bias) bias = b.reshape(*bias, {bias->shape().elements()});
   auto dims = x.shape().dims();
   dims.back() = out;
-  Val rows = b.reshape(x, {x.shape().elements() / in, 1, 1, in});
+  Val rows = b.reshape(x, {1, 1, x.shape().elements() / in, in});
   return b.reshape(b.conv2d(rows, b.reshape(weight, {out, 1, 1, in}), bias, {0, 0, 0, 0}, {1, 1}, {1, 1}), Shape(dims));
 }
 }  // namespace

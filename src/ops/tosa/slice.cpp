@@ -40,7 +40,7 @@ std::vector<TensorType> infer(const View& view) {
 }
 
 Status eval(const Run& run) {
-  const Shape &in = run.in[0].type.shape, &out = run.out[0].type.shape;
+  const Shape& in = run.in[0].type.shape;
   const auto start = integers_of(run.in[1]);
   Walk from = row_major(in);
   for (int i = 0; i < in.rank(); ++i) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ethos-U NPUs: the payload is the command stream that Vela makes of our TOSA, in ExecuTorch's block layout.
 #include <fmt/format.h>
+#include <filesystem>
 
 #include "formats/tosa/tosa_file.h"
 #include "formats/vela/vela.h"
@@ -21,14 +22,27 @@ Defaults defaults_of(const Target& target) {
   return {"Ethos_U85_SYS_DRAM_Mid", "Sram_Only"};
 }
 
+// Moves a blob to a .ptd file. ExecuTorch calls such a file's name without its ending the placement tag.
+void move_out(vela::Blob& blob, const std::string& file, std::vector<ExternalData>& external) {
+  if (file.empty()) return;
+  const std::string key = vela::external_key(std::filesystem::path(file).stem().string(), blob.data);
+  external.push_back({file, key, blob.data});
+  blob = {{}, key};
+}
+
 Result<Emitted> emit(const Graph& graph, const Target& target, const EmitOptions& options) {
   VelaOptions how = options.vela;
   if (how.system_config.empty()) how.system_config = defaults_of(target).system_config;
   if (how.memory_mode.empty()) how.memory_mode = defaults_of(target).memory_mode;
   TOSAIC_TRY(const Bytes tosa, tosa_file::write(graph));
   TOSAIC_TRY(VelaResult made, run_vela(tosa, graph, target.name, how));
-  TOSAIC_TRY(Bytes payload, vela::write(made.program));
-  return Emitted{std::move(payload), std::move(made.estimate), made.seconds};
+  Emitted emitted;
+  move_out(made.program.commands, options.external_commands, emitted.external);
+  move_out(made.program.weights, options.external_weights, emitted.external);
+  TOSAIC_TRY(emitted.payload, vela::write(made.program));
+  emitted.estimate = std::move(made.estimate);
+  emitted.peer_seconds = made.seconds;
+  return emitted;
 }
 
 }  // namespace

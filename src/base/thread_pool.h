@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace tosaic::cpu {
+namespace tosaic {
 
 class ThreadPool {
  public:
@@ -53,4 +53,4 @@ class ThreadPool {
   std::atomic<int> sleepers_{0};
 };
 
-}  // namespace tosaic::cpu
+}  // namespace tosaic

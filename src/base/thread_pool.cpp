@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/thread_pool.h"
+#include "base/thread_pool.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
-namespace tosaic::cpu {
+namespace tosaic {
 namespace {
 
 void pause() {
@@ -79,4 +79,4 @@ void ThreadPool::work(int thread) {
   }
 }
 
-}  // namespace tosaic::cpu
+}  // namespace tosaic

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/ethos_u_express.h"
+
+#include <algorithm>
+
+namespace tosaic::ethos_u {
+namespace {
+
+constexpr Rewrite rewrites[] = {conv3d_by_slices,          long_stride_into_channels, long_stride_in_two_steps,
+                                tall_kernel_into_channels, depthwise_as_dense,        transposed_by_phases,
+                                average_by_zones,          average_as_sums,           long_sum_in_two_steps,
+                                long_transpose_in_pieces,  nearest_by_copies};
+constexpr int most_rounds = 6;  // a rewrite's nodes may need another; none makes a circle
+
+bool one_round(Graph& graph, NativeCheck native) {
+  bool changed = false;
+  Rewriter out(graph);
+  for (Node& node : out.nodes()) {
+    const bool foreign = native(tosa::View(graph, node)).has_value();
+    const bool rewritten = foreign && std::any_of(std::begin(rewrites), std::end(rewrites),
+                                                  [&](Rewrite rewrite) { return rewrite(out, graph, node); });
+    if (!rewritten) out.keep(std::move(node));
+    changed |= rewritten;
+  }
+  return changed;
+}
+
+// A RESCALE is fused into the convolution before it only where nothing stands between: views and cuts that a rewrite
+// put there go behind. They must keep the last dim, which a RESCALE's channels are.
+void results_before_views(Graph& graph) {
+  const auto made_by = producers(graph);
+  const auto read_by = consumers(graph);
+  std::vector<char> leaves(graph.values.size(), 0);
+  for (ValueId v : graph.outputs) leaves[v] = 1;
+  std::vector<Node> views(graph.nodes.size());  // what may be moved: RESHAPE and SLICE with one reader
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    if (node.op != "tosa.reshape" && node.op != "tosa.slice") continue;
+    const Shape &from = graph[node.inputs[0]].type.shape, &to = graph[node.outputs[0]].type.shape;
+    const ValueId y = node.outputs[0];
+    if (from.rank() > 0 && to.rank() > 0 && from[from.rank() - 1] == to[to.rank() - 1] && read_by[y].size() == 1 &&
+        !leaves[y])
+      views[n] = node;
+  }
+  const auto view_of = [&](ValueId v) -> const Node* {
+    if (v >= made_by.size() || made_by[v] < 0) return nullptr;
+    const Node& view = views[static_cast<std::size_t>(made_by[v])];
+    return view.op.empty() ? nullptr : &view;
+  };
+  const auto follows_convolution = [&](ValueId v) {
+    const std::string& op =
+        v < made_by.size() && made_by[v] >= 0 ? graph.nodes[static_cast<std::size_t>(made_by[v])].op : std::string();
+    return op == "tosa.conv2d" || op == "tosa.depthwise_conv2d";
+  };
+  struct Move {
+    std::vector<const Node*> views;  // first the one behind the convolution
+  };
+  std::vector<Move> moves(graph.nodes.size());
+  std::vector<ValueId> moved_input(graph.values.size(), no_value);
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    if (node.op != "tosa.rescale") continue;
+    Move move;
+    ValueId v = node.inputs[0];
+    while (const Node* view = view_of(v)) move.views.insert(move.views.begin(), view), v = view->inputs[0];
+    if (!move.views.empty() && follows_convolution(v)) moves[n] = move;
+  }
+  {
+    Rewriter out(graph);
+    for (std::size_t n = 0; n < moves.size(); ++n) {
+      Node node = std::move(out.nodes()[n]);
+      if (moves[n].views.empty()) {
+        out.keep(std::move(node));
+        continue;
+      }
+      std::vector<ValueId> inputs = node.inputs;
+      inputs[0] = moves[n].views.front()->inputs[0];
+      const TensorType type = graph[node.outputs[0]].type;
+      ValueId v = out.add(node.op, inputs, node.attrs, type.with(graph[inputs[0]].type.shape), node.loc);
+      for (const Node* view : moves[n].views) {
+        std::vector<ValueId> operands = view->inputs;
+        operands[0] = v;
+        v = out.add(view->op, operands, view->attrs, type.with(graph[view->outputs[0]].type.shape), view->loc,
+                    view == moves[n].views.back() ? node.outputs[0] : no_value);
+      }
+    }
+  }
+  drop_dead(graph);
+}
+
+// Made of constants alone.
+bool will_be_constant(const Graph& graph, ValueId v) {
+  if (graph[v].is_constant()) return true;
+  for (const Node& node : graph.nodes)
+    if (std::find(node.outputs.begin(), node.outputs.end(), v) != node.outputs.end())
+      return !node.inputs.empty() && std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+        return input == no_value || will_be_constant(graph, input);
+      });
+  return false;
+}
+
+}  // namespace
+
+void express(Graph& graph, NativeCheck native) {
+  bool changed = false;
+  for (int round = 0; round < most_rounds && one_round(graph, native); ++round) changed = true;
+  if (changed) results_before_views(graph);
+}
+
+tosa::Check expressible(const tosa::View& view, NativeCheck native) {
+  const tosa::Check why = native(view);
+  if (!why) return why;
+  Graph scratch;
+  Node node = view.node();
+  for (std::size_t i = 0; i < view.inputs(); ++i) {
+    if (node.inputs[i] == no_value) continue;
+    Bytes constant = view.constant(i);
+    // A trial leaves large weights as they are stored; any numbers will do in their place.
+    if (constant.null() && will_be_constant(view.graph(), node.inputs[i]))
+      constant = Bytes::of(std::vector<std::byte>(view.in(i).storage_bytes()));
+    node.inputs[i] = scratch.add_value("operand", view.in(i), std::move(constant));
+  }
+  for (ValueId& v : node.outputs)
+    if (v != no_value) v = scratch.add_value("result", view.graph()[v].type);
+  if (!node.regions.empty()) return why;
+  scratch.nodes.push_back(std::move(node));
+  express(scratch, native);
+  for (const Node& n : scratch.nodes)
+    if (native(tosa::View(scratch, n))) return why;
+  return std::nullopt;
+}
+
+// ---- words
+
+ValueId Words::slice(ValueId x, int axis, std::int64_t start, std::int64_t size) {
+  Ints starts(static_cast<std::size_t>(type(x).rank()), 0), sizes = type(x).shape.dims();
+  if (sizes[static_cast<std::size_t>(axis)] == size) return x;
+  starts[static_cast<std::size_t>(axis)] = start;
+  sizes[static_cast<std::size_t>(axis)] = size;
+  return out.slice(x, starts, sizes, loc);
+}
+
+ValueId Words::concat(const std::vector<ValueId>& parts, int axis, ValueId to) {
+  if (parts.size() == 1 && to == no_value) return parts[0];
+  Shape shape = type(parts[0]).shape;
+  shape[axis] = 0;
+  for (ValueId p : parts) shape[axis] += type(p).shape[axis];
+  return out.add("tosa.concat", parts, {{"axis", std::int64_t{axis}}}, type(parts[0]).with(shape), loc, to);
+}
+
+ValueId Words::pad(ValueId x, int axis, std::int64_t before, std::int64_t after, ValueId value) {
+  if (before == 0 && after == 0) return x;
+  Ints pads(static_cast<std::size_t>(2 * type(x).rank()), 0);
+  pads[static_cast<std::size_t>(2 * axis)] = before;
+  pads[static_cast<std::size_t>(2 * axis + 1)] = after;
+  Shape shape = type(x).shape;
+  shape[axis] += before + after;
+  return out.add("tosa.pad", {x, integers(DType::shape, pads), value}, {}, type(x).with(shape), loc);
+}
+
+ValueId Words::integers(DType dtype, const Ints& values) {
+  return graph.add_value("npu", {dtype, Shape{static_cast<std::int64_t>(values.size())}, {}},
+                         constant_bytes(dtype, values));
+}
+
+ValueId Words::rescale(ValueId x, DType to, std::int64_t multiplier, std::int64_t shift, ValueId input_zp,
+                       ValueId output_zp, ValueId result) {
+  Attrs attrs;
+  attrs.set("scale32", true);
+  attrs.set("rounding_mode", std::string("single_round"));
+  attrs.set("per_channel", false);
+  attrs.set("input_unsigned", false);
+  attrs.set("output_unsigned", false);
+  const TensorType made{to, type(x).shape, {}};
+  return out.add("tosa.rescale",
+                 {x, integers(DType::i32, {multiplier}), integers(DType::i8, {shift}), input_zp, output_zp},
+                 std::move(attrs), made, loc, result);
+}
+
+ValueId Words::sum(ValueId x, int axis) {
+  Shape shape = type(x).shape;
+  shape[axis] = 1;
+  return out.add("tosa.reduce_sum", {x}, {{"axis", std::int64_t{axis}}}, type(x).with(shape), loc);
+}
+
+ValueId Words::every(ValueId x, int axis, std::int64_t step) {
+  if (step == 1) return x;
+  const Shape s = type(x).shape;
+  std::int64_t outer = 1, inner = 1;  // the dims before `axis`; those between it and the channels
+  for (int d = 0; d < axis; ++d) outer *= s[d];
+  for (int d = axis + 1; d < s.rank() - 1; ++d) inner *= s[d];
+  const std::int64_t kept = s[axis] / step, channels = s[s.rank() - 1];
+  const ValueId groups = reshape(x, {1, outer * kept, step * inner, channels});
+  Ints dims = s.dims();
+  dims[static_cast<std::size_t>(axis)] = kept;
+  return reshape(slice(groups, 2, 0, inner), dims);
+}
+
+std::optional<Ints> weights_of(const Graph& graph, const Node& node) {
+  return tosa::View(graph, node).constant_integers(1);
+}
+
+}  // namespace tosaic::ethos_u

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Axes longer than a command can hold, and images enlarged by factors that the device has no command for.
+#include <algorithm>
+
+#include "targets/ethos_u_express.h"
+
+namespace tosaic::ethos_u {
+namespace {
+
+constexpr std::int64_t longest_axis = 65536, piece = 32768;
+
+}  // namespace
+
+// Groups of the axis, then the groups' sums; zeros fill the last group. Many sums side by side go in pieces.
+bool long_sum_in_two_steps(Rewriter& out, Graph& graph, const Node& node) {
+  if (node.op != "tosa.reduce_sum") return false;
+  Words say{out, graph, node.loc};
+  const auto axis = static_cast<int>(node.attrs.get<std::int64_t>("axis"));
+  const TensorType x = graph[node.inputs[0]].type, y = graph[node.outputs[0]].type;
+  const std::int64_t size = x.shape[axis];
+  std::int64_t outer = 1, inner = 1;
+  for (int d = 0; d < axis; ++d) outer *= x.shape[d];
+  for (int d = axis + 1; d < x.rank(); ++d) inner *= x.shape[d];
+  if (size <= longest_axis && inner <= longest_axis) return false;
+  ValueId v = say.reshape(node.inputs[0], {1, outer, size, inner});
+  if (inner > longest_axis) {
+    std::vector<ValueId> parts;
+    for (std::int64_t at = 0; at < inner; at += piece)
+      parts.push_back(say.sum(say.slice(v, 3, at, std::min(piece, inner - at)), 2));
+    v = say.concat(parts, 3);
+  } else {
+    std::int64_t groups = size / longest_axis + 1;
+    for (std::int64_t g = groups; g <= 64 * groups; ++g)  // a number of groups that divides needs no zeros
+      if (size % g == 0) {
+        groups = g;
+        break;
+      }
+    const std::int64_t each = (size + groups - 1) / groups;
+    v = say.pad(v, 2, 0, groups * each - size, say.integers(x.dtype, {0}));
+    v = say.sum(say.reshape(v, {1, outer * groups, each, inner}), 2);
+    v = say.sum(say.reshape(v, {1, outer, groups, inner}), 2);
+  }
+  say.reshape(v, y.shape.dims(), node.outputs[0]);
+  return true;
+}
+
+// Pieces of the longest axis, turned one by one.
+bool long_transpose_in_pieces(Rewriter& out, Graph& graph, const Node& node) {
+  if (node.op != "tosa.transpose") return false;
+  Words say{out, graph, node.loc};
+  const Shape x = graph[node.inputs[0]].type.shape;
+  const auto longest = static_cast<int>(std::max_element(x.begin(), x.end()) - x.begin());
+  if (x[longest] <= longest_axis) return false;
+  const Ints perm = node.attrs.get<Ints>("perms");
+  const auto to = static_cast<int>(std::find(perm.begin(), perm.end(), longest) - perm.begin());
+  std::vector<ValueId> parts;
+  for (std::int64_t at = 0; at < x[longest]; at += piece)
+    parts.push_back(
+        out.transpose(say.slice(node.inputs[0], longest, at, std::min(piece, x[longest] - at)), perm, node.loc));
+  say.concat(parts, to, node.outputs[0]);
+  return true;
+}
+
+// Every pixel k times along each axis: copies beside each other, along W first, then whole rows.
+bool nearest_by_copies(Rewriter& out, Graph& graph, const Node& node) {
+  if (node.op != "tosa.resize" || node.attrs.get<std::string>("mode") != "nearest") return false;
+  const tosa::View view(graph, node);
+  const auto scale = view.constant_integers(1), offset = view.constant_integers(2);
+  if (!scale || !offset) return false;
+  const TensorType x = view.in(0), y = view.out();
+  std::int64_t times[2];
+  for (int axis = 0; axis < 2; ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    const std::int64_t in = x.shape[1 + axis], size = y.shape[1 + axis], n = (*scale)[2 * a], d = (*scale)[2 * a + 1];
+    if (size % in != 0) return false;
+    times[axis] = size / in;
+    for (std::int64_t o = 0; o < size; ++o) {  // TOSA 1.0, RESIZE: the nearer of two neighbours, clamped
+      const std::int64_t at = o * d + (*offset)[a];
+      std::int64_t whole = at / n;
+      if (whole * n > at) --whole;
+      if (2 * (at - whole * n) >= n) ++whole;
+      if (std::clamp<std::int64_t>(whole, 0, in - 1) != o / times[axis]) return false;
+    }
+  }
+  Words say{out, graph, node.loc};
+  const auto repeated = [&](ValueId v, std::int64_t rows, std::int64_t columns, std::int64_t n) {
+    return say.concat(std::vector<ValueId>(static_cast<std::size_t>(n), say.reshape(v, {1, rows, columns, x.shape[3]})),
+                      2);
+  };
+  const std::int64_t rows = x.shape[0] * x.shape[1];
+  ValueId v = repeated(node.inputs[0], rows * x.shape[2], 1, times[1]);
+  v = repeated(v, rows, x.shape[2] * times[1], times[0]);
+  say.reshape(v, y.shape.dims(), node.outputs[0]);
+  return true;
+}
+
+}  // namespace tosaic::ethos_u

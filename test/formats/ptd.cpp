@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// .ptd files: there and back, and files that are not what they seem. test/peers has ExecuTorch's own reader and writer.
+#include "formats/ptd/ptd_file.h"
+
+#include <gtest/gtest.h>
+
+namespace tosaic {
+namespace {
+
+const TensorType matrix{DType::f32, Shape{2, 3}, {}};
+
+Bytes sample() {
+  return ptd::write({{"weights", Bytes::copy("0123456789abcdef01234567", 24), matrix},
+                     {"empty", Bytes::copy("", 0)},
+                     {"key", Bytes::copy("some bytes", 10)}});
+}
+
+TEST(Ptd, there_and_back) {
+  const auto entries = ptd::read(sample(), "x.ptd");
+  ASSERT_TRUE(entries.ok()) << entries.error().message;
+  ASSERT_EQ(entries->size(), 3u);
+  EXPECT_EQ((*entries)[0].key, "weights");
+  EXPECT_EQ((*entries)[0].data.text(), "0123456789abcdef01234567");
+  EXPECT_EQ((*entries)[0].tensor, std::optional(matrix));
+  EXPECT_EQ((*entries)[1].data.size(), 0u);
+  EXPECT_EQ((*entries)[2].data.text(), "some bytes");
+  EXPECT_FALSE((*entries)[2].tensor.has_value());
+  EXPECT_TRUE(ptd::write(*entries) == sample());
+  const auto none = ptd::read(ptd::write({}), "x.ptd");
+  ASSERT_TRUE(none.ok()) << none.error().message;
+  EXPECT_TRUE(none->empty());
+}
+
+TEST(Ptd, data_lie_on_aligned_offsets) {
+  const Bytes file = sample();
+  const auto entries = ptd::read(file, "x.ptd");
+  for (const ptd::Entry& entry : *entries) EXPECT_EQ((entry.data.data() - file.data()) % 128, 0) << entry.key;
+}
+
+TEST(Ptd, garbage_is_refused) {
+  const Bytes good = sample();
+  const auto code = [](const Bytes& file) {
+    const auto entries = ptd::read(file, "x.ptd");
+    return entries.ok() ? std::string() : entries.error().code;
+  };
+  EXPECT_EQ(code(Bytes::copy("nothing", 7)), "ptd.not-ptd");
+  for (std::size_t n = 0; n + 1 < good.size(); ++n) EXPECT_NE(code(good.slice(0, n)), "") << n;
+  for (std::size_t i = 0; i < good.size(); ++i)
+    for (int bit = 0; bit < 8; ++bit) {  // must not crash, whatever it says
+      std::vector<std::byte> bytes(good.data(), good.data() + good.size());
+      bytes[i] ^= std::byte{static_cast<unsigned char>(1 << bit)};
+      (void)ptd::read(Bytes::of(bytes), "x.ptd");
+    }
+}
+
+}  // namespace
+}  // namespace tosaic
