@@ -34,13 +34,13 @@ $(STAMPS)/packages-%: .ci/install-packages Makefile
 
 $(STAMPS)/venv: test/requirements.txt | .venv/bin/python
 	@echo "== installing the Python peers (torch, executorch, tosa-tools) into .venv; once, a few minutes"
-	@.venv/bin/python -m pip install -qq --disable-pip-version-check "$$(grep '^torch==' test/requirements.txt)"
-	@.venv/bin/python -m pip install -qq --disable-pip-version-check -r test/requirements.txt
+	@.venv/bin/python -m pip install -qq --no-compile --disable-pip-version-check "$$(grep '^torch==' test/requirements.txt)"
+	@.venv/bin/python -m pip install -qq --no-compile --disable-pip-version-check -r test/requirements.txt
 	@mkdir -p $(@D) && touch $@
 
 # Arm's compiler for Ethos-U, all that the demo needs of Python packages.
 $(STAMPS)/vela: test/requirements.txt | .venv/bin/python
-	@.venv/bin/python -m pip install -qq --disable-pip-version-check "$$(grep '^ethos-u-vela==' test/requirements.txt)"
+	@.venv/bin/python -m pip install -qq --no-compile --disable-pip-version-check "$$(grep '^ethos-u-vela==' test/requirements.txt)"
 	@mkdir -p $(@D) && touch $@
 
 # PYTHON=/path/to/python uses an environment that already holds test/requirements.txt.

@@ -91,6 +91,14 @@ Status write_results(const CompileRequest& request, const Compiled& compiled, co
     TOSAIC_TRY(const Bytes file, tosa_file::write(compiled.lowered[0]));
     TOSAIC_CHECK(write_file(request.emit_tosa, file.data(), file.size()));
   }
+  if (!request.emit_vgf.empty()) {
+    if (compiled.target.delegate_id != "VgfBackend" || compiled.emitted.size() != 1)
+      return error("compile.emit-vgf", fmt::format("the target {} made {} delegates, and a VGF file is written of one",
+                                                   request.target, compiled.emitted.size()))
+          .hint("use --target vgf; `tosaic explain` says what stays outside the delegate and why");
+    const Bytes& file = compiled.emitted[0].payload;
+    TOSAIC_CHECK(write_file(request.emit_vgf, file.data(), file.size()));
+  }
   for (const auto& [file, entries] : external) {
     const Bytes data = ptd::write(entries);
     TOSAIC_CHECK(write_file(file, data.data(), data.size()));
@@ -115,7 +123,7 @@ Status writable(const std::string& path) {
 }
 
 Result<CompileOutcome> try_compile(const CompileRequest& request, const MessageSink& sink) {
-  for (const auto* path : {&request.output, &request.emit_tosa, &request.emit_header, &request.report,
+  for (const auto* path : {&request.output, &request.emit_tosa, &request.emit_vgf, &request.emit_header, &request.report,
                            &request.external_commands, &request.external_weights})
     TOSAIC_CHECK(writable(*path));
   CompileOptions options;

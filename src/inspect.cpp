@@ -10,6 +10,7 @@
 #include "formats/vela/raw_output.h"
 #include "formats/zip/zip.h"
 #include "inspect_ethos_u.h"
+#include "inspect_vgf.h"
 #include "message.h"
 #include "named_data.h"
 #include "read/pt2.h"
@@ -208,6 +209,11 @@ Result<Inspected> inspect_pte(const Bytes& file, const std::string& name, const 
       if (d.payload.size() >= 8 && d.payload.text().substr(4, 4) == "TOSA") {
         auto inner = inspect_tosa(d.payload, d.id + " payload");
         if (inner.ok()) out.text += inner->text;
+      } else if (d.id == "VgfBackend") {
+        auto inner = inspect_vgf(d.payload, d.id + " payload");
+        if (!inner.ok()) return std::move(inner.error()).at({fmt::format("{} (delegate {})", name, i), 0, ""});
+        out.text += inner->text;
+        delegates += ", \"vgf\": " + inner->json;
       } else if (d.id == "EthosUBackend") {
         auto inner = inspect_payload(d.payload, delegate_tensors(plan, i), data, options, "    ");
         if (!inner.ok()) return std::move(inner.error()).at({fmt::format("{} (delegate {})", name, i), 0, ""});
@@ -289,6 +295,7 @@ Result<Inspected> try_inspect(const std::string& path, const InspectOptions& opt
   if (head.size() >= 8 && head.substr(4, 4) == "TOSA") return inspect_tosa(file, path);
   if (head.size() >= 8 && head.substr(4, 2) == "ET") return inspect_pte(file, path, options);
   if (head.size() >= 8 && head.substr(4, 2) == "FT") return inspect_ptd(file, path);
+  if (head.starts_with("VGF1")) return inspect_vgf(file, path);
   if (head.starts_with("vela_bin_stream")) return inspect_blocks(file, path, options);
   if (head.starts_with("COP1") || head.starts_with("COP2"))
     return inspect_stream({{file, ""}, {}, 0, {}, {}}, file.size(), "Ethos-U command stream", path, options);
@@ -304,7 +311,7 @@ Result<Inspected> try_inspect(const std::string& path, const InspectOptions& opt
     return arrays ? inspect_arrays(file, path, true) : inspect_pt2(file, path);
   }
   return error("inspect.unknown-format",
-               path + " is none of .pt2, .tosa, .pte, .ptd, .npy, .npz, nor an Ethos-U command stream")
+               path + " is none of .pt2, .tosa, .vgf, .pte, .ptd, .npy, .npz, nor an Ethos-U command stream")
       .at({path, 0, ""});
 }
 

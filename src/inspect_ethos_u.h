@@ -6,13 +6,10 @@
 #include <vector>
 
 #include "formats/vela/vela.h"
+#include "inspected.h"
 #include "tosaic/tosaic.hpp"
 
 namespace tosaic {
-
-struct Inspected {
-  std::string text, json;
-};
 
 // What the program around a payload says of one of its inputs or outputs.
 struct ProgramTensor {

@@ -8,6 +8,7 @@
 #include "formats/npy/npy.h"
 #include "formats/pte/pte_file.h"
 #include "formats/tosa/tosa_file.h"
+#include "formats/vgf/vgf_graph.h"
 #include "interp/interp.h"
 #include "lower/lower.h"
 #include "message.h"
@@ -51,6 +52,13 @@ Result<Runnable> load_tosa(const Bytes& file, const RunRequest& request) {
   tosa::Spec spec = tosa::Spec::everything();
   if (request.level_8k) spec.level = tosa::level_8k;
   TOSAIC_CHECK(tosa::verify_graph(graph, spec));
+  return runnable_graph(std::move(graph), request);
+}
+
+Result<Runnable> load_vgf(const Bytes& bytes, const RunRequest& request) {
+  TOSAIC_TRY(const vgf::File file, vgf::read(bytes));
+  TOSAIC_TRY(Graph graph, vgf::to_graph(file));
+  TOSAIC_CHECK(tosa::verify_graph(graph, tosa::Spec::everything()));
   return runnable_graph(std::move(graph), request);
 }
 
@@ -117,8 +125,9 @@ Result<Runnable> load(const RunRequest& request, const Sink& sink) {
   std::string_view head = file.text().substr(0, 16);
   if (head.size() >= 8 && head.substr(4, 4) == "TOSA") return load_tosa(file, request);
   if (head.size() >= 8 && head.substr(4, 2) == "ET") return load_pte(file, request, sink);
+  if (head.starts_with("VGF1")) return load_vgf(file, request);
   if (head.starts_with("PK")) return load_pt2(file, request, sink);
-  return error("run.unknown-format", request.program + " is neither a .pte, a .tosa nor a .pt2")
+  return error("run.unknown-format", request.program + " is neither a .pte, a .tosa, a .vgf nor a .pt2")
       .at({request.program, 0, ""});
 }
 

@@ -47,6 +47,7 @@ struct CompileRequest {
   int threads = 0;          // of calibration; 0: all cores. Never changes the result
   std::string output;       // .pte to write; empty: none
   std::string emit_tosa;    // also write the first region's TOSA flatbuffer here
+  std::string emit_vgf;     // target vgf, one delegate: also write its VGF file here
   std::string emit_vela;    // Ethos-U: folder that keeps what Vela was given and what it wrote
   std::string emit_header;  // also write the .pte as a C array, aligned to 16 bytes
   // Ethos-U only: the vela executable (empty: found on PATH), its configuration (empty: the product's default) and
@@ -122,14 +123,14 @@ struct InspectOptions {
   bool registers = false;         // and one per command
   std::vector<std::string> data;  // .ptd files with what the program keeps outside itself
 };
-// .pt2, .tosa, .pte, .ptd, .npy, .npz, an Ethos-U payload or command stream, what Vela wrote (.npz), or our own graph
+// .pt2, .tosa, .vgf, .pte, .ptd, .npy, .npz, an Ethos-U payload or command stream, what Vela wrote (.npz), or our own graph
 // text; told apart by content.
 InspectOutcome inspect(const std::string& file, const InspectOptions& options = {});
 
 // ---- run
 
 struct RunRequest {
-  std::string program;              // .pte, .tosa or .pt2 (float, on the CPU executor)
+  std::string program;              // .pte, .tosa, .vgf or .pt2 (float, on the CPU executor)
   std::vector<std::string> inputs;  // .npy, in order; empty: zeros for a `.tosa`/.pte, stored samples for a .pt2
   std::string output_dir;           // output_N.npy go here; empty: none written
   std::string executor = "cpu";     // "cpu" or "interp", the reference interpreter

@@ -43,6 +43,7 @@ using DelegateFactory = std::function<std::unique_ptr<Delegate>()>;
 using Delegates = std::map<std::string, DelegateFactory>;
 
 std::unique_ptr<Delegate> tosa_delegate();     // "TOSABackend"
+std::unique_ptr<Delegate> vgf_delegate();      // "VgfBackend", on the CPU
 std::unique_ptr<Delegate> ethos_u_delegate();  // "EthosUBackend", simulated
 // The delegates that tosaic has of itself.
 Delegates default_delegates();

@@ -41,7 +41,10 @@ void summary(const CompileRequest& request, const CompileOutcome& outcome) {
     total += seconds;
     stages += fmt::format("{}{} {:.1f}", stages.empty() ? "" : ", ", name, seconds * 1e3);
   }
-  fmt::print("{} -> {} ({})\n", request.model, request.output.empty() ? request.emit_tosa : request.output,
+  fmt::print("{} -> {} ({})\n", request.model,
+             !request.output.empty()     ? request.output
+             : request.emit_tosa.empty() ? request.emit_vgf
+                                         : request.emit_tosa,
              request.target);
   fmt::print("  delegated  {} of {} nodes in {} delegate{}, {} TOSA operators\n", outcome.delegated,
              outcome.nodes.size() - outcome.conversions, outcome.delegates, outcome.delegates == 1 ? "" : "s",
@@ -104,9 +107,9 @@ void add_compile(CLI::App& app, Tool& tool) {
   command->add_option("--tosa-spec", request->tosa_spec, "replaces the target's specification, e.g. TOSA-1.0+INT");
   command->add_flag("--require-full-delegation", request->require_full_delegation,
                     "fail when any node stays outside the delegate");
-  command->add_option(
-      "--emit", *emit,
-      "also write: tosa=PATH (first delegate), vela=DIR (Vela's files), header=PATH (the .pte as C array)");
+  command->add_option("--emit", *emit,
+                      "also write: tosa=PATH (first delegate), vgf=PATH (target vgf), vela=DIR (Vela's files), "
+                      "header=PATH (the .pte as C array)");
   auto* ethos = command->add_option_group("Ethos-U");
   ethos->add_option("--vela", request->vela, "the vela executable, when it is not on PATH");
   ethos->add_option("--vela-config", request->vela_config, ".ini of your own, with the sections named below");
@@ -129,6 +132,7 @@ void add_compile(CLI::App& app, Tool& tool) {
       "examples:\n"
       "  tosaic compile digits.pt2 --target tosa-int --calibrate digits_samples.npz -o digits.pte\n"
       "  tosaic compile net.pt2 --target tosa-fp -o net.pte --emit tosa=net.tosa\n"
+      "  tosaic compile net.pt2 --target vgf -o net.pte --emit vgf=net.vgf\n"
       "  tosaic compile net.pt2 --target ethos-u55-128 --calibrate samples.npz -o net.pte\n"
       "  tosaic compile net.pt2 --target ethos-u55-128 -o net.pte --external weights=net_weights.ptd");
   command->callback([=, &tool] {
@@ -139,10 +143,14 @@ void add_compile(CLI::App& app, Tool& tool) {
     request->minmax_observer = *observer == "minmax";
     request->per_tensor_weights = *weights == "per-tensor";
     take_pairs("--emit", *emit,
-               {{"tosa", &request->emit_tosa}, {"vela", &request->emit_vela}, {"header", &request->emit_header}});
+               {{"tosa", &request->emit_tosa},
+                {"vgf", &request->emit_vgf},
+                {"vela", &request->emit_vela},
+                {"header", &request->emit_header}});
     take_pairs("--external", *external,
                {{"weights", &request->external_weights}, {"commands", &request->external_commands}});
-    if (request->output.empty() && request->emit_tosa.empty() && request->print_after.empty())
+    if (request->output.empty() && request->emit_tosa.empty() && request->emit_vgf.empty() &&
+        request->print_after.empty())
       throw CLI::RequiredError("--output");
     const bool terminal = ::isatty(STDERR_FILENO) != 0;
     if (terminal && !tool.json)

@@ -8,7 +8,7 @@
 namespace tosaic::tools {
 
 void add_inspect(CLI::App& app, Tool& tool) {
-  auto* command = app.add_subcommand("inspect", "show what is in a .pt2, .tosa, .pte, .ptd, .npy or .npz file");
+  auto* command = app.add_subcommand("inspect", "show what is in a .pt2, .tosa, .vgf, .pte, .ptd, .npy or .npz file");
   auto file = std::make_shared<std::string>();
   auto options = std::make_shared<InspectOptions>();
   command->add_option("file", *file)->required();

@@ -42,11 +42,11 @@ void print_json(const RunOutcome& outcome) {
 }  // namespace
 
 void add_run(CLI::App& app, Tool& tool) {
-  auto* command = app.add_subcommand("run", "run a .pte, .tosa or .pt2 on this machine");
+  auto* command = app.add_subcommand("run", "run a .pte, .tosa, .vgf or .pt2 on this machine");
   auto request = std::make_shared<RunRequest>();
   auto trace = std::make_shared<bool>(false);
   auto level = std::make_shared<std::string>("none");
-  command->add_option("program", request->program, ".pte, .tosa or .pt2")->required();
+  command->add_option("program", request->program, ".pte, .tosa, .vgf or .pt2")->required();
   command->add_option("--input,-i", request->inputs, "a .npy file; once per input, in order")->allow_extra_args(false);
   command->add_option("--output-dir", request->output_dir, "folder for output_N.npy, made when missing");
   command->add_option("--executor", request->executor, "cpu, or interp: the reference interpreter")

@@ -31,7 +31,7 @@ class Module {
   // ---- constants
   Id integer(std::uint32_t value);  // 32 bits
   Id boolean(bool value);
-  Id scalar(DType type, const void* element);  // one element in storage form
+  Id scalar(DType type, const void* element);        // one element in storage form
   Id list(const std::vector<std::int64_t>& values);  // a rank-1 tensor of 32-bit integers
   // Dense, row-major elements in storage form, at least one.
   Id tensor_constant(DType type, const Shape& shape, const Bytes& elements);

@@ -75,8 +75,8 @@ class Reader {
   // ---- operands
   static Status at_least(const Instruction& i, std::size_t count) {
     if (i.operands.size() >= count) return {};
-    return corrupt(i.at, "opcode {} has {} operands, {} are needed", static_cast<unsigned>(i.opcode),
-                   i.operands.size(), count);
+    return corrupt(i.at, "opcode {} has {} operands, {} are needed", static_cast<unsigned>(i.opcode), i.operands.size(),
+                   count);
   }
   Result<Id> fresh(const Instruction& i, std::size_t k) {
     TOSAIC_CHECK(at_least(i, k + 1));
@@ -386,7 +386,8 @@ class Reader {
     if (!inside_) return {};
     TOSAIC_CHECK(at_least(i, 4));
     if (i.operands[2] != tosa_)
-      return error("spirv.instruction-set", fmt::format("word {}: an instruction of another set than {}", i.at, tosa_set));
+      return error("spirv.instruction-set",
+                   fmt::format("word {}: an instruction of another set than {}", i.at, tosa_set));
     const tosa::Op* op = nullptr;
     for (const tosa::Op& row : tosa::all())
       if (row.spirv_number == i.operands[3] && row.spirv_number != 0xffff) op = &row;

@@ -62,8 +62,8 @@ class Writer {
       return error("spirv.dynamic", fmt::format("tensor '{}' has shape [{}], but a graph for Vulkan has fixed shapes",
                                                 value.name, to_string(value.type.shape)));
     if (value.type.dtype == DType::f64 || value.type.dtype == DType::i64)
-      return error("spirv.type", fmt::format("tensor '{}' is {}, which TOSA does not have", value.name,
-                                             name_of(value.type.dtype)));
+      return error("spirv.type",
+                   fmt::format("tensor '{}' is {}, which TOSA does not have", value.name, name_of(value.type.dtype)));
     for (std::int64_t d : value.type.shape)
       if (d > 0xffffffffll)
         return error("spirv.type", fmt::format("tensor '{}' has a dim of {}, above 32 bits", value.name, d));
@@ -92,18 +92,22 @@ class Writer {
   bool is_inline(ValueId v) const {
     const TensorType& type = graph_[v].type;
     if (type.dtype == DType::shape) return true;
-    return type.shape.elements() <= most_inline_elements &&
-           std::find(graph_.outputs.begin(), graph_.outputs.end(), v) == graph_.outputs.end();
+    return type.shape.elements() <= most_inline_elements && !is_output(v);
   }
 
   Id read(ValueId v) {
     if (ids_[v] || !graph_[v].is_constant()) return ids_[v];
     const Value& value = graph_[v];
-    if (is_inline(v)) return ids_[v] = constant(value);
-    ids_[v] = module_.graph_constant(type_of(v), static_cast<std::uint32_t>(made_.constants.size()));
-    module_.name(ids_[v], value.name);
+    return ids_[v] = is_inline(v) ? constant(value) : outside(v);
+  }
+  Id outside(ValueId v) {
+    const Id id = module_.graph_constant(type_of(v), static_cast<std::uint32_t>(made_.constants.size()));
+    module_.name(id, graph_[v].name);
     made_.constants.push_back(v);
-    return ids_[v];
+    return id;
+  }
+  bool is_output(ValueId v) const {
+    return std::find(graph_.outputs.begin(), graph_.outputs.end(), v) != graph_.outputs.end();
   }
 
   Id constant(const Value& value) {
@@ -114,7 +118,8 @@ class Writer {
 
   Status write(const Node& node) {
     if (node.op == "tosa.identity") {
-      ids_[node.outputs[0]] = read(node.inputs[0]);
+      const ValueId from = node.inputs[0], to = node.outputs[0];
+      ids_[to] = graph_[from].is_constant() && is_output(to) ? outside(from) : read(from);
       return {};
     }
     const tosa::Op* op = tosa::find(node.op);
@@ -136,8 +141,7 @@ class Writer {
     operands[1] = module_.fresh();
     module_.body(Opcode::ext_inst, operands);
     for (std::size_t i = 0; i < members.size(); ++i)
-      module_.body(Opcode::composite_extract,
-                   {members[i], result(node.outputs[i]), operands[1], static_cast<Word>(i)});
+      module_.body(Opcode::composite_extract, {members[i], result(node.outputs[i]), operands[1], static_cast<Word>(i)});
     return {};
   }
 

@@ -70,8 +70,8 @@ class Reader {
       const auto at = number_at<std::uint64_t>(bytes_, first_section_entry + 16 * i);
       const auto size = number_at<std::uint64_t>(bytes_, first_section_entry + 16 * i + 8);
       if (at > bytes_.size() || size > bytes_.size() - at)
-        return error("vgf.truncated", fmt::format("section {} spans bytes {} to {}+{}, the file has {}", i, at, at, size,
-                                                  bytes_.size()));
+        return error("vgf.truncated", fmt::format("section {} spans bytes {} to {}+{}, the file has {}", i, at, at,
+                                                  size, bytes_.size()));
       sections_[i] = bytes_.slice(at, size);
     }
     return {};
@@ -113,8 +113,13 @@ class Reader {
     for (std::size_t i = 0; i < count_of(table->mrt_entry()); ++i) {
       const auto* row = table->mrt_entry()->Get(static_cast<flatbuffers::uoffset_t>(i));
       if (row->category() > 3) return corrupt("resource {} has category {}", i, row->category());
-      Resource r{row->vk_descriptor_type(), row->vk_format(), static_cast<Category>(row->category()), {}, {},
-                 row->alias_group_id(), {}};
+      Resource r{row->vk_descriptor_type(),
+                 row->vk_format(),
+                 static_cast<Category>(row->category()),
+                 {},
+                 {},
+                 row->alias_group_id(),
+                 {}};
       if (const auto* d = row->description()) {
         if (d->shape()) r.shape.assign(d->shape()->begin(), d->shape()->end());
         if (d->strides()) r.strides.assign(d->strides()->begin(), d->strides()->end());
@@ -242,8 +247,7 @@ class Reader {
   static Status in_range(std::uint32_t index, std::size_t count, const char* owner, std::size_t owner_index,
                          const char* what) {
     if (index < count) return {};
-    return error("vgf.index",
-                 fmt::format("{} {} names {} {}, there are {}", owner, owner_index, what, index, count));
+    return error("vgf.index", fmt::format("{} {} names {} {}, there are {}", owner, owner_index, what, index, count));
   }
 
   const Bytes& bytes_;

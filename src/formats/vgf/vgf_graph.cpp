@@ -17,16 +17,20 @@ struct Format {
   bool is_unsigned;
   const char* name;
 };
-constexpr Format formats[] = {
-    {13, DType::i8, true, "R8_UINT"},           {14, DType::i8, false, "R8_SINT"},
-    {14, DType::i4, false, "R8_SINT"},          {74, DType::i16, true, "R16_UINT"},
-    {75, DType::i16, false, "R16_SINT"},        {76, DType::f16, false, "R16_SFLOAT"},
-    {98, DType::i32, true, "R32_UINT"},         {99, DType::i32, false, "R32_SINT"},
-    {100, DType::f32, false, "R32_SFLOAT"},     {111, DType::i48, false, "R64_SINT"},
-    {1000460000, DType::boolean, false, "R8_BOOL_ARM"},
-    {1000460001, DType::bf16, false, "R16_SFLOAT_FPENCODING_BFLOAT16_ARM"},
-    {1000460002, DType::f8e4m3, false, "R8_SFLOAT_FPENCODING_FLOAT8E4M3_ARM"},
-    {1000460003, DType::f8e5m2, false, "R8_SFLOAT_FPENCODING_FLOAT8E5M2_ARM"}};
+constexpr Format formats[] = {{13, DType::i8, true, "R8_UINT"},
+                              {14, DType::i8, false, "R8_SINT"},
+                              {14, DType::i4, false, "R8_SINT"},
+                              {74, DType::i16, true, "R16_UINT"},
+                              {75, DType::i16, false, "R16_SINT"},
+                              {76, DType::f16, false, "R16_SFLOAT"},
+                              {98, DType::i32, true, "R32_UINT"},
+                              {99, DType::i32, false, "R32_SINT"},
+                              {100, DType::f32, false, "R32_SFLOAT"},
+                              {111, DType::i48, false, "R64_SINT"},
+                              {1000460000, DType::boolean, false, "R8_BOOL_ARM"},
+                              {1000460001, DType::bf16, false, "R16_SFLOAT_FPENCODING_BFLOAT16_ARM"},
+                              {1000460002, DType::f8e4m3, false, "R8_SFLOAT_FPENCODING_FLOAT8E4M3_ARM"},
+                              {1000460003, DType::f8e5m2, false, "R8_SFLOAT_FPENCODING_FLOAT8E5M2_ARM"}};
 
 // Is the value read or written as unsigned by a RESCALE?
 bool is_unsigned(const Graph& graph, ValueId v) {
@@ -90,8 +94,8 @@ Result<File> from_graph(const Graph& graph) {
     if (!format)
       return error("vgf.format", fmt::format("tensor '{}' is {}, for which Vulkan has no format", graph[v].name,
                                              name_of(type.dtype)));
-    Resource r{category == Category::constant ? none : tensor_descriptor, *format, category, type.shape.dims(), {},
-               none, {}};
+    Resource r{
+        category == Category::constant ? none : tensor_descriptor, *format, category, type.shape.dims(), {}, none, {}};
     file.resources.push_back(std::move(r));
     return static_cast<std::uint32_t>(file.resources.size() - 1);
   };
@@ -141,16 +145,14 @@ class Joiner {
     for (std::size_t i = 0; i < file_.inputs.size(); ++i) {
       TOSAIC_TRY(TensorType type, type_of(file_.inputs[i].resource));
       const bool named = i < file_.input_names.size() && !file_.input_names[i].empty();
-      const ValueId v =
-          graph_.add_value(named ? file_.input_names[i] : fmt::format("input_{}", i), std::move(type));
+      const ValueId v = graph_.add_value(named ? file_.input_names[i] : fmt::format("input_{}", i), std::move(type));
       graph_.inputs.push_back(v);
       value_of_[root(file_.inputs[i].resource)] = v;
     }
     for (const Segment& segment : file_.segments) TOSAIC_CHECK(append(segment));
     for (std::size_t i = 0; i < file_.outputs.size(); ++i) {
       const auto found = value_of_.find(root(file_.outputs[i].resource));
-      if (found == value_of_.end())
-        return error("vgf.unconnected", fmt::format("nothing computes model output {}", i));
+      if (found == value_of_.end()) return error("vgf.unconnected", fmt::format("nothing computes model output {}", i));
       graph_.outputs.push_back(found->second);
       if (i < file_.output_names.size() && !file_.output_names[i].empty() &&
           std::find(graph_.inputs.begin(), graph_.inputs.end(), found->second) == graph_.inputs.end())
@@ -187,7 +189,8 @@ class Joiner {
           .hint("tosaic runs files of graph segments on the CPU");
     const Module& module = file_.modules[segment.module];
     if (module.language != Language::spirv)
-      return error("vgf.no-code", fmt::format("module '{}' of segment '{}' holds no SPIR-V", module.name, segment.name));
+      return error("vgf.no-code",
+                   fmt::format("module '{}' of segment '{}' holds no SPIR-V", module.name, segment.name));
     std::vector<std::pair<spirv::Word, spirv::OutsideConstant>> constants;
     for (const GraphConstant& c : segment.constants) {
       TOSAIC_TRY(TensorType type, type_of(file_.constants[c.constant].resource));
@@ -195,16 +198,16 @@ class Joiner {
     }
     TOSAIC_TRY(const Graph part, spirv::read_graph(module.code.as<spirv::Word>(), module.entry_point, constants));
     if (part.inputs.size() != segment.inputs.size() || part.outputs.size() != segment.outputs.size())
-      return error("vgf.corrupt", fmt::format("segment '{}' has {} inputs and {} outputs, its graph {} and {}",
-                                              segment.name, segment.inputs.size(), segment.outputs.size(),
-                                              part.inputs.size(), part.outputs.size()));
+      return error("vgf.corrupt",
+                   fmt::format("segment '{}' has {} inputs and {} outputs, its graph {} and {}", segment.name,
+                               segment.inputs.size(), segment.outputs.size(), part.inputs.size(), part.outputs.size()));
     std::vector<ValueId> moved(part.values.size(), no_value);
     for (std::size_t i = 0; i < part.inputs.size(); ++i) {
       const std::uint32_t resource = root(segment.inputs[i].resource);
       const auto found = value_of_.find(resource);
       if (found == value_of_.end())
-        return error("vgf.unconnected", fmt::format("segment '{}' reads resource {}, which nothing has computed",
-                                                    segment.name, resource));
+        return error("vgf.unconnected",
+                     fmt::format("segment '{}' reads resource {}, which nothing has computed", segment.name, resource));
       TOSAIC_CHECK(agree(segment, graph_[found->second].type, part[part.inputs[i]].type));
       moved[part.inputs[i]] = as_read(found->second, part[part.inputs[i]].type);
     }
@@ -226,8 +229,8 @@ class Joiner {
   // Tensors of rank 0 are [1] in a module.
   ValueId as_read(ValueId v, const TensorType& type) {
     if (graph_[v].type.shape == type.shape) return v;
-    const ValueId shape = graph_.add_value("shape", {DType::shape, {type.rank()}, std::nullopt},
-                                           Bytes::of(type.shape.dims()));
+    const ValueId shape =
+        graph_.add_value("shape", {DType::shape, {type.rank()}, std::nullopt}, Bytes::of(type.shape.dims()));
     const ValueId reshaped = graph_.add_value(graph_[v].name, {graph_[v].type.dtype, type.shape, std::nullopt});
     graph_.nodes.push_back({"tosa.reshape", {v, shape}, {}, {reshaped}, nullptr, {}});
     return reshaped;

@@ -89,8 +89,7 @@ std::string sequence_section(const File& file) {
   const auto inputs = slots(builder, file.inputs), outputs = slots(builder, file.outputs);
   const auto input_names = builder.CreateVectorOfStrings(file.input_names);
   const auto output_names = builder.CreateVectorOfStrings(file.output_names);
-  builder.Finish(
-      vgf_schema::CreateModelSequenceTable(builder, segments, inputs, outputs, input_names, output_names));
+  builder.Finish(vgf_schema::CreateModelSequenceTable(builder, segments, inputs, outputs, input_names, output_names));
   return {reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()};
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// "TOSABackend": the payload is a TOSA flatbuffer, run by the CPU executor or the interpreter.
+// "TOSABackend" and "VgfBackend": the payload is a TOSA graph in a file format, run by the CPU executor or the
+// interpreter.
 #include <fmt/format.h>
 
 #include "formats/tosa/tosa_file.h"
+#include "formats/vgf/vgf_graph.h"
+#include "ops/tosa_op.h"
 #include "runtime/delegate.h"
 #include "runtime/executable.h"
 
@@ -15,22 +18,33 @@ bool agree(const TensorType& program, const TensorType& graph) {
   return dtype && program.shape.dims() == graph.shape.dims();
 }
 
-class TosaDelegate : public Delegate {
+using ReadGraph = Result<Graph> (*)(const Bytes& payload, const std::string& name);
+
+Result<Graph> read_vgf(const Bytes& payload, const std::string&) {
+  TOSAIC_TRY(const vgf::File file, vgf::read(payload));
+  TOSAIC_TRY(Graph graph, vgf::to_graph(file));
+  TOSAIC_CHECK(tosa::verify_graph(graph, tosa::Spec::everything()));
+  return graph;
+}
+
+class GraphDelegate : public Delegate {
  public:
+  explicit GraphDelegate(ReadGraph read) : read_(read) {}
+
   Status init(const Bytes& payload, std::span<const pte::CompileSpec>, std::span<const TensorType> arguments,
               const DelegateContext& context) override {
-    TOSAIC_TRY(Graph graph, tosa_file::read(payload, context.name));
+    TOSAIC_TRY(Graph graph, read_(payload, context.name));
     TOSAIC_TRY(executable_, Executable::make(std::move(graph), context.threads, context.interpret));
     inputs_ = executable_->input_types().size();
     const std::size_t outputs = executable_->output_types().size();
     if (inputs_ + outputs != arguments.size())
       return error("delegate.arguments",
-                   fmt::format("the TOSA graph takes {} inputs and gives {} outputs, the program passes {} tensors",
-                               inputs_, outputs, arguments.size()));
+                   fmt::format("the graph takes {} inputs and gives {} outputs, the program passes {} tensors", inputs_,
+                               outputs, arguments.size()));
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const TensorType& wanted = i < inputs_ ? executable_->input_types()[i] : executable_->output_types()[i - inputs_];
       if (!agree(arguments[i], wanted))
-        return error("delegate.arguments", fmt::format("tensor {} is {} in the program and {} in the TOSA graph", i,
+        return error("delegate.arguments", fmt::format("tensor {} is {} in the program and {} in the graph", i,
                                                        to_string(arguments[i]), to_string(wanted)));
     }
     return {};
@@ -44,14 +58,18 @@ class TosaDelegate : public Delegate {
   }
 
  private:
+  const ReadGraph read_;
   std::optional<Executable> executable_;
   std::size_t inputs_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Delegate> tosa_delegate() { return std::make_unique<TosaDelegate>(); }
+std::unique_ptr<Delegate> tosa_delegate() { return std::make_unique<GraphDelegate>(tosa_file::read); }
+std::unique_ptr<Delegate> vgf_delegate() { return std::make_unique<GraphDelegate>(read_vgf); }
 
-Delegates default_delegates() { return {{"TOSABackend", tosa_delegate}, {"EthosUBackend", ethos_u_delegate}}; }
+Delegates default_delegates() {
+  return {{"TOSABackend", tosa_delegate}, {"VgfBackend", vgf_delegate}, {"EthosUBackend", ethos_u_delegate}};
+}
 
 }  // namespace tosaic::runtime

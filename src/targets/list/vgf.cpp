@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// VGF, what the ML extensions for Vulkan run: the payload is a VGF file, in ExecuTorch's program as it is.
+#include "formats/vgf/vgf_graph.h"
+#include "targets/target.h"
+
+namespace tosaic {
+namespace {
+
+Result<Emitted> emit(const Graph& graph, const Target&, const EmitOptions&) {
+  TOSAIC_TRY(const vgf::File file, vgf::from_graph(graph));
+  TOSAIC_TRY(Bytes payload, vgf::write(file));
+  return Emitted{std::move(payload)};
+}
+
+}  // namespace
+
+std::vector<Target> target_vgf() {
+  return {{"vgf", "VGF for the ML extensions of Vulkan, float and integer",
+           *tosa::Spec::parse("TOSA-1.0+FP+INT+int16+int4"), "VgfBackend", nullptr, emit}};
+}
+
+}  // namespace tosaic

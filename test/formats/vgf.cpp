@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// .vgf files: what comes back is the graph that went in, the container is checked, and files lie in vain.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "formats/vgf/vgf_graph.h"
+#include "ops/tosa_op.h"
+
+namespace tosaic {
+namespace {
+
+// Attributes of every kind, elements of several widths, constants inside and outside the module, several results,
+// rank 0, a tensor that is two outputs, an input that is an output.
+const char* const varied = R"(graph @main(%x: 1x8x8x4xf32, %q: 4x6xi8, %p: bool, %s: f32) -> (%tall, %narrow, %flag, %real, %imag, %narrow, %scalar, %wide, %p) {
+  %w: 2x3x3x4xf32 = constant [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0, 8.5, 9.0,
+    9.5, 10.0, 10.5, 11.0, 11.5, 12.0, 12.5, 13.0, 13.5, 14.0, 14.5, 15.0, 15.5, 16.0, 16.5, 17.0, 17.5, 18.0,
+    0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0, 8.5, 9.0,
+    9.5, 10.0, 10.5, 11.0, 11.5, 12.0, 12.5, 13.0, 13.5, 14.0, 14.5, 15.0, 15.5, 16.0, 16.5, 17.0, 17.5, 18.0]
+  %b: 2xf32 = constant [0.25, -0.25]
+  %z: 1xf32 = constant [0.0]
+  %conv: 1x8x8x2xf32 = tosa.conv2d(%x, %w, %b, %z, %z) {pad=[1, 1, 1, 1], stride=[1, 1], dilation=[1, 1], acc_type=f32, local_bound=false}
+  %clamped: 1x8x8x2xf32 = tosa.clamp(%conv) {min_val=0.0, max_val=6.5, nan_mode="propagate"}
+  %to: 2xshape = constant [64, 2]
+  %tall: 64x2xf32 = tosa.reshape(%clamped, %to)
+  %low: 4x6xi8 = tosa.clamp(%q) {min_val=-3, max_val=100, nan_mode="ignore"}
+  %multiplier: 1xi32 = constant [1073741824]
+  %shift: 1xi8 = constant [30]
+  %in_zp: 1xi8 = constant [-1]
+  %out_zp: 1xi16 = constant [0]
+  %narrow: 4x6xi16 = tosa.rescale(%low, %multiplier, %shift, %in_zp, %out_zp) {scale32=true, rounding_mode="double_round", per_channel=false, input_unsigned=false, output_unsigned=false}
+  %flag: 4xi32 = tosa.argmax(%q) {axis=1, nan_mode="propagate"}
+  %slice: 1x8x8xf32 = constant [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0, 0.5, 1.0,
+    1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5,
+    5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0]
+  %real: 1x8x5xf32, %imag: 1x8x5xf32 = tosa.rfft2d(%slice) {local_bound=false}
+  %scalar: f32 = tosa.exp(%s)
+  %big: 1xi48 = constant [-123456789012]
+  %wide: 1xi48 = tosa.identity(%big)
+})";
+
+Graph graph_of(std::string_view text) {
+  auto graph = parse(text);
+  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : render(graph.error(), false));
+  return graph.ok() ? *graph : Graph();
+}
+
+Bytes file_of(const Graph& graph) {
+  auto file = vgf::from_graph(graph);
+  EXPECT_TRUE(file.ok()) << (file.ok() ? "" : render(file.error(), false));
+  auto bytes = file.ok() ? vgf::write(*file) : Result<Bytes>(Bytes());
+  return bytes.ok() ? *bytes : Bytes();
+}
+
+Result<Graph> graph_in(const Bytes& bytes) {
+  TOSAIC_TRY(const vgf::File file, vgf::read(bytes));
+  TOSAIC_TRY(Graph graph, vgf::to_graph(file));
+  TOSAIC_CHECK(verify(graph));
+  TOSAIC_CHECK(tosa::verify_graph(graph, tosa::Spec::everything()));
+  return graph;
+}
+
+std::vector<const Node*> instructions(const Graph& graph) {
+  std::vector<const Node*> list;
+  for (const Node& n : graph.nodes)
+    if (n.op != "tosa.identity" && n.op != "tosa.reshape") list.push_back(&n);
+  return list;
+}
+
+TEST(Vgf, GraphComesBack) {
+  const Graph graph = graph_of(varied);
+  const auto back = graph_in(file_of(graph));
+  ASSERT_TRUE(back.ok()) << render(back.error(), false);
+  ASSERT_EQ(back->inputs.size(), graph.inputs.size());
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    EXPECT_EQ((*back)[back->inputs[i]].name, graph[graph.inputs[i]].name);
+    EXPECT_EQ((*back)[back->inputs[i]].type, graph[graph.inputs[i]].type);
+  }
+  ASSERT_EQ(back->outputs.size(), graph.outputs.size());
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i)
+    EXPECT_EQ((*back)[back->outputs[i]].type, graph[graph.outputs[i]].type) << i;
+  EXPECT_EQ(back->outputs[1], back->outputs[5]);
+  EXPECT_EQ((*back)[back->outputs[0]].name, "tall");
+
+  const auto wanted = instructions(graph), found = instructions(*back);
+  ASSERT_EQ(found.size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    EXPECT_EQ(found[i]->op, wanted[i]->op);
+    EXPECT_EQ(found[i]->attrs, wanted[i]->attrs) << wanted[i]->op;
+    ASSERT_EQ(found[i]->inputs.size(), wanted[i]->inputs.size());
+    for (std::size_t k = 0; k < wanted[i]->inputs.size(); ++k) {
+      const Value &w = graph[wanted[i]->inputs[k]], &f = (*back)[found[i]->inputs[k]];
+      EXPECT_EQ(f.type.dtype, w.type.dtype);
+      EXPECT_EQ(f.constant, w.constant) << w.name;
+    }
+  }
+}
+
+TEST(Vgf, ConstantsOfMoreThanSixteenElementsLieOutside) {
+  const auto file = vgf::read(file_of(graph_of(varied)));
+  ASSERT_TRUE(file.ok());
+  ASSERT_EQ(file->constants.size(), 3u);  // the weight, the picture, and what is an output by itself
+  EXPECT_EQ(file->constants[0].data.size(), 72u * 4);
+  EXPECT_EQ(file->resources[file->constants[0].resource].shape, (std::vector<std::int64_t>{2, 3, 3, 4}));
+  EXPECT_EQ(vgf::name_of_format(file->resources[file->inputs[1].resource].format), "R8_SINT");
+  EXPECT_TRUE(file->resources[file->inputs[3].resource].shape.empty());  // rank 0 stays rank 0
+}
+
+TEST(Vgf, SparseWeightsAreMarked) {
+  for (const bool sparse : {false, true}) {
+    std::vector<std::int8_t> weight(1 * 3 * 3 * 8, 0);
+    for (std::size_t i = 0; i < weight.size(); ++i) weight[i] = sparse && i % 4 > 1 ? 0 : 1;
+    Graph graph = graph_of(R"(graph @main(%x: 1x8x8x8xi8, %w: 1x3x3x8xi8) -> (%y) {
+      %b: 1xi32 = constant [0]
+      %z: 1xi8 = constant [0]
+      %y: 1x6x6x1xi32 = tosa.conv2d(%x, %w, %b, %z, %z) {pad=[0, 0, 0, 0], stride=[1, 1], dilation=[1, 1], acc_type=i32, local_bound=false}
+    })");
+    graph[graph.inputs[1]].constant = Bytes::of(weight);
+    graph.inputs.pop_back();
+    const auto file = vgf::from_graph(graph);
+    ASSERT_TRUE(file.ok()) << render(file.error(), false);
+    EXPECT_EQ(file->constants[0].sparsity_dimension, sparse ? 3 : -1);
+  }
+}
+
+TEST(Vgf, WhatSpirvCannotSayIsRefused) {
+  const auto file = vgf::from_graph(graph_of(R"(graph @main(%p: bool, %x: 2xf32) -> (%y) {
+    %y: 2xf32 = tosa.cond_if(%p, %x) (
+      graph @t(%a: 2xf32) -> (%a) {
+      }
+      graph @e(%a: 2xf32) -> (%a) {
+      }
+    )
+  })"));
+  ASSERT_FALSE(file.ok());
+  EXPECT_EQ(file.error().code, "spirv.no-instruction");
+}
+
+TEST(Vgf, BadFiles) {
+  const Bytes good = file_of(graph_of(varied));
+  auto code_of = [&](auto change) {
+    std::vector<std::byte> bytes(good.data(), good.data() + good.size());
+    change(bytes);
+    const auto graph = graph_in(Bytes::of(std::move(bytes)));
+    return graph.ok() ? std::string("good") : graph.error().code;
+  };
+  EXPECT_EQ(code_of([](auto&) {}), "good");
+  EXPECT_EQ(code_of([](auto& b) { b[0] = std::byte{'X'}; }), "vgf.not-a-vgf");
+  EXPECT_EQ(code_of([](auto& b) { b[9] = std::byte{6}; }), "vgf.version");
+  EXPECT_EQ(code_of([](auto& b) { b.resize(100); }), "vgf.truncated");
+  EXPECT_EQ(code_of([](auto& b) { b.resize(b.size() - 8); }), "vgf.truncated");
+  EXPECT_EQ(code_of([](auto& b) { b[17] = std::byte{0xff}; }).substr(0, 4), "vgf.");
+
+  auto file = *vgf::read(good);
+  auto code_with = [](const vgf::File& f) {
+    const auto graph = graph_in(*vgf::write(f));
+    return graph.ok() ? std::string("good") : graph.error().code;
+  };
+  auto broken = file;
+  broken.segments[0].module = 7;
+  EXPECT_EQ(code_with(broken), "vgf.index");
+  broken = file;
+  broken.inputs[0].resource = 99;
+  EXPECT_EQ(code_with(broken), "vgf.index");
+  broken = file;
+  broken.constants[0].data = broken.constants[0].data.slice(0, 4);
+  EXPECT_EQ(code_with(broken), "spirv.corrupt");
+  broken = file;
+  broken.segments[0].constants.clear();
+  EXPECT_EQ(code_with(broken), "spirv.corrupt");
+  broken = file;
+  broken.resources[broken.inputs[0].resource].shape = {1, 8, 8};
+  EXPECT_EQ(code_with(broken), "vgf.corrupt");
+  broken = file;
+  broken.segments[0].kind = broken.modules[0].kind = vgf::Kind::compute;
+  EXPECT_EQ(code_with(broken), "vgf.compute-segment");
+  broken = file;
+  broken.modules[0].entry_point = "other";
+  EXPECT_EQ(code_with(broken), "spirv.no-graph");
+}
+
+// Any word may be any other: the answer is a graph that holds or an error, never a crash.
+TEST(Vgf, EveryWordChanged) {
+  const Bytes good = file_of(graph_of(varied));
+  std::mt19937 random(7);
+  for (std::size_t at = 0; at + 4 <= good.size(); at += 4) {
+    std::vector<std::byte> bytes(good.data(), good.data() + good.size());
+    const std::uint32_t values[] = {0, 1, 0xffffffffu, static_cast<std::uint32_t>(random())};
+    std::memcpy(bytes.data() + at, &values[at / 4 % 4], 4);
+    const auto graph = graph_in(Bytes::of(std::move(bytes)));
+    if (!graph.ok()) EXPECT_FALSE(graph.error().code.empty());
+  }
+}
+
+}  // namespace
+}  // namespace tosaic

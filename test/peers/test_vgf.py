@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""VGF files: Arm's own tools read ours, and ours computes the same from Arm's converter's file of the same TOSA."""
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+TOOLS = pathlib.Path(sys.executable).parent
+KINDS = {"float": [], "int8": ["--quantize", "int8", "--io", "quantized"]}
+
+
+@pytest.fixture(params=KINDS, scope="module")
+def files(request, model, tool, tmp_path_factory):
+    """One compile: the program, its VGF file and its TOSA file."""
+    folder = tmp_path_factory.mktemp(f"{model.name}_{request.param}")
+    options = [*KINDS[request.param], "--calibrate", model.samples] if request.param == "int8" else []
+    tool("compile", model.program("raw"), "--target", "vgf", "-o", folder / "m.pte", "--emit", f"vgf={folder / 'm.vgf'}",
+         "--emit", f"tosa={folder / 'm.tosa'}", "--require-full-delegation", *options)
+    return folder
+
+
+def inputs_for(files):
+    described = json.loads(subprocess.run([TOOLS / "vgf_dump", "-i", files / "m.vgf"], capture_output=True, text=True,
+                                          check=True).stdout)
+    return described
+
+
+def random_inputs(tool, program):
+    made = []
+    random = np.random.default_rng(3)
+    for entry in json.loads(tool("inspect", program, "--json"))["inputs"]:
+        *dims, form = entry["type"].split("x")
+        shape = [int(d) for d in dims]
+        made.append(random.integers(-128, 128, shape).astype(np.int8) if form == "R8_SINT"
+                    else random.standard_normal(shape).astype(np.float32))
+    return made
+
+
+def test_arms_decoder_reads_our_file(files):
+    assert inputs_for(files)["resources"]
+
+
+def test_our_file_computes_what_its_tosa_does(files, tool, tmp_path):
+    inputs = random_inputs(tool, files / "m.vgf")
+    for executor in ("cpu", "interp") if (files / "m.tosa").stat().st_size < 1_000_000 else ("cpu",):
+        expected = tool.run(files / "m.tosa", inputs, tmp_path, "--executor", executor)
+        for program in ("m.vgf", "m.pte"):
+            found = tool.run(files / program, inputs, tmp_path, "--executor", executor)
+            assert len(found) == len(expected)
+            for f, e in zip(found, expected):
+                np.testing.assert_array_equal(f, e)
+
+
+def test_we_run_the_converters_file(files, tool, tmp_path):
+    subprocess.run([TOOLS / "model-converter", "-i", files / "m.tosa", "-o", tmp_path / "theirs.vgf"], check=True,
+                   capture_output=True)
+    inputs = random_inputs(tool, files / "m.vgf")
+    expected = tool.run(files / "m.tosa", inputs, tmp_path)
+    for f, e in zip(tool.run(tmp_path / "theirs.vgf", inputs, tmp_path), expected, strict=True):
+        np.testing.assert_array_equal(f, e)
+    assert (files / "m.vgf").stat().st_size <= 1.02 * (tmp_path / "theirs.vgf").stat().st_size + 20_000
