@@ -32,7 +32,9 @@ std::string slots_json(const vgf::File& file, const std::vector<vgf::Slot>& slot
 }  // namespace
 
 Result<Inspected> inspect_vgf(const Bytes& bytes, const std::string& name) {
-  TOSAIC_TRY(const vgf::File file, vgf::read(bytes));
+  auto read = vgf::read(bytes);
+  if (!read.ok()) return std::move(read.error()).at({name, 0, ""});
+  const vgf::File& file = *read;
   std::size_t weights = 0;
   for (const vgf::Constant& c : file.constants) weights += c.data.size();
   const auto [major, minor, patch] = file.version;

@@ -56,9 +56,7 @@ Result<Runnable> load_tosa(const Bytes& file, const RunRequest& request) {
 }
 
 Result<Runnable> load_vgf(const Bytes& bytes, const RunRequest& request) {
-  TOSAIC_TRY(const vgf::File file, vgf::read(bytes));
-  TOSAIC_TRY(Graph graph, vgf::to_graph(file));
-  TOSAIC_CHECK(tosa::verify_graph(graph, tosa::Spec::everything()));
+  TOSAIC_TRY(Graph graph, vgf::read_graph(bytes, request.program));
   return runnable_graph(std::move(graph), request);
 }
 

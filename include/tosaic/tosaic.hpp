@@ -123,8 +123,8 @@ struct InspectOptions {
   bool registers = false;         // and one per command
   std::vector<std::string> data;  // .ptd files with what the program keeps outside itself
 };
-// .pt2, .tosa, .vgf, .pte, .ptd, .npy, .npz, an Ethos-U payload or command stream, what Vela wrote (.npz), or our own graph
-// text; told apart by content.
+// .pt2, .tosa, .vgf, .pte, .ptd, .npy, .npz, an Ethos-U payload or command stream, what Vela wrote (.npz), or our own
+// graph text; told apart by content.
 InspectOutcome inspect(const std::string& file, const InspectOptions& options = {});
 
 // ---- run

@@ -5,7 +5,6 @@
 
 #include "formats/tosa/tosa_file.h"
 #include "formats/vgf/vgf_graph.h"
-#include "ops/tosa_op.h"
 #include "runtime/delegate.h"
 #include "runtime/executable.h"
 
@@ -19,13 +18,6 @@ bool agree(const TensorType& program, const TensorType& graph) {
 }
 
 using ReadGraph = Result<Graph> (*)(const Bytes& payload, const std::string& name);
-
-Result<Graph> read_vgf(const Bytes& payload, const std::string&) {
-  TOSAIC_TRY(const vgf::File file, vgf::read(payload));
-  TOSAIC_TRY(Graph graph, vgf::to_graph(file));
-  TOSAIC_CHECK(tosa::verify_graph(graph, tosa::Spec::everything()));
-  return graph;
-}
 
 class GraphDelegate : public Delegate {
  public:
@@ -66,7 +58,7 @@ class GraphDelegate : public Delegate {
 }  // namespace
 
 std::unique_ptr<Delegate> tosa_delegate() { return std::make_unique<GraphDelegate>(tosa_file::read); }
-std::unique_ptr<Delegate> vgf_delegate() { return std::make_unique<GraphDelegate>(read_vgf); }
+std::unique_ptr<Delegate> vgf_delegate() { return std::make_unique<GraphDelegate>(vgf::read_graph); }
 
 Delegates default_delegates() {
   return {{"TOSABackend", tosa_delegate}, {"VgfBackend", vgf_delegate}, {"EthosUBackend", ethos_u_delegate}};

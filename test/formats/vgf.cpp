@@ -53,10 +53,8 @@ Bytes file_of(const Graph& graph) {
 }
 
 Result<Graph> graph_in(const Bytes& bytes) {
-  TOSAIC_TRY(const vgf::File file, vgf::read(bytes));
-  TOSAIC_TRY(Graph graph, vgf::to_graph(file));
+  TOSAIC_TRY(Graph graph, vgf::read_graph(bytes, "test.vgf"));
   TOSAIC_CHECK(verify(graph));
-  TOSAIC_CHECK(tosa::verify_graph(graph, tosa::Spec::everything()));
   return graph;
 }
 
@@ -188,7 +186,9 @@ TEST(Vgf, EveryWordChanged) {
     const std::uint32_t values[] = {0, 1, 0xffffffffu, static_cast<std::uint32_t>(random())};
     std::memcpy(bytes.data() + at, &values[at / 4 % 4], 4);
     const auto graph = graph_in(Bytes::of(std::move(bytes)));
-    if (!graph.ok()) EXPECT_FALSE(graph.error().code.empty());
+    if (!graph.ok()) {
+      EXPECT_FALSE(graph.error().code.empty());
+    }
   }
 }
 

@@ -22,12 +22,6 @@ def files(request, model, tool, tmp_path_factory):
     return folder
 
 
-def inputs_for(files):
-    described = json.loads(subprocess.run([TOOLS / "vgf_dump", "-i", files / "m.vgf"], capture_output=True, text=True,
-                                          check=True).stdout)
-    return described
-
-
 def random_inputs(tool, program):
     made = []
     random = np.random.default_rng(3)
@@ -40,7 +34,8 @@ def random_inputs(tool, program):
 
 
 def test_arms_decoder_reads_our_file(files):
-    assert inputs_for(files)["resources"]
+    dump = subprocess.run([TOOLS / "vgf_dump", "-i", files / "m.vgf"], capture_output=True, text=True, check=True)
+    assert json.loads(dump.stdout)["resources"]
 
 
 def test_our_file_computes_what_its_tosa_does(files, tool, tmp_path):

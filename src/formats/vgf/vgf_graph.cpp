@@ -7,6 +7,7 @@
 #include <map>
 
 #include "formats/spirv/graph_module.h"
+#include "ops/tosa_op.h"
 
 namespace tosaic::vgf {
 namespace {
@@ -252,5 +253,17 @@ class Joiner {
 }  // namespace
 
 Result<Graph> to_graph(const File& file) { return Joiner(file).join(); }
+
+Result<Graph> read_graph(const Bytes& bytes, const std::string& name) {
+  auto read = [&]() -> Result<Graph> {
+    TOSAIC_TRY(const File file, vgf::read(bytes));
+    TOSAIC_TRY(Graph graph, to_graph(file));
+    TOSAIC_CHECK(tosa::verify_graph(graph, tosa::Spec::everything()));
+    return graph;
+  };
+  auto graph = read();
+  if (!graph.ok()) return std::move(graph.error()).at({name, 0, ""});
+  return graph;
+}
 
 }  // namespace tosaic::vgf

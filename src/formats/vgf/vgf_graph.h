@@ -13,6 +13,9 @@ Result<File> from_graph(const Graph& graph);
 // vgf.unconnected, vgf.format, spirv.*.
 Result<Graph> to_graph(const File& file);
 
+// The graph of a whole file, held to TOSA's rules. `name` is for messages.
+Result<Graph> read_graph(const Bytes& bytes, const std::string& name);
+
 // Vulkan's format of a tensor's elements; nullopt: none. `is_unsigned`: how a RESCALE reads or writes the tensor.
 std::optional<std::uint32_t> format_of(DType type, bool is_unsigned);
 std::optional<DType> dtype_of_format(std::uint32_t format);
