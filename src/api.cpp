@@ -123,8 +123,8 @@ Status writable(const std::string& path) {
 }
 
 Result<CompileOutcome> try_compile(const CompileRequest& request, const MessageSink& sink) {
-  for (const auto* path : {&request.output, &request.emit_tosa, &request.emit_vgf, &request.emit_header, &request.report,
-                           &request.external_commands, &request.external_weights})
+  for (const auto* path : {&request.output, &request.emit_tosa, &request.emit_vgf, &request.emit_header,
+                           &request.report, &request.external_commands, &request.external_weights})
     TOSAIC_CHECK(writable(*path));
   CompileOptions options;
   options.model = request.model;

@@ -12,7 +12,8 @@ namespace {
 
 // Attributes of every kind, elements of several widths, constants inside and outside the module, several results,
 // rank 0, a tensor that is two outputs, an input that is an output.
-const char* const varied = R"(graph @main(%x: 1x8x8x4xf32, %q: 4x6xi8, %p: bool, %s: f32) -> (%tall, %narrow, %flag, %real, %imag, %narrow, %scalar, %wide, %p) {
+const char* const varied =
+    R"(graph @main(%x: 1x8x8x4xf32, %q: 4x6xi8, %p: bool, %s: f32) -> (%tall, %narrow, %flag, %real, %imag, %narrow, %scalar, %wide, %p) {
   %w: 2x3x3x4xf32 = constant [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0, 8.5, 9.0,
     9.5, 10.0, 10.5, 11.0, 11.5, 12.0, 12.5, 13.0, 13.5, 14.0, 14.5, 15.0, 15.5, 16.0, 16.5, 17.0, 17.5, 18.0,
     0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0, 8.5, 9.0,
@@ -186,9 +187,7 @@ TEST(Vgf, EveryWordChanged) {
     const std::uint32_t values[] = {0, 1, 0xffffffffu, static_cast<std::uint32_t>(random())};
     std::memcpy(bytes.data() + at, &values[at / 4 % 4], 4);
     const auto graph = graph_in(Bytes::of(std::move(bytes)));
-    if (!graph.ok()) {
-      EXPECT_FALSE(graph.error().code.empty());
-    }
+    if (!graph.ok()) { EXPECT_FALSE(graph.error().code.empty()); }
   }
 }
 
