@@ -108,7 +108,7 @@ void express(Graph& graph, NativeCheck native) {
 }
 
 tosa::Check expressible(const tosa::View& view, NativeCheck native) {
-  const tosa::Check why = native(view);
+  tosa::Check why = native(view);
   if (!why) return why;
   Graph scratch;
   Node node = view.node();
