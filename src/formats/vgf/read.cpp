@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "formats/vgf/layout.h"
 #include "formats/vgf/vgf.h"
 #include "vgf_generated.h"
 
 namespace tosaic::vgf {
 namespace {
+
+constexpr std::int64_t most_elements = std::int64_t{1} << 40;
 
 template <class T>
 T number_at(const Bytes& bytes, std::size_t at) {
@@ -124,8 +128,11 @@ class Reader {
         if (d->shape()) r.shape.assign(d->shape()->begin(), d->shape()->end());
         if (d->strides()) r.strides.assign(d->strides()->begin(), d->strides()->end());
       }
-      for (std::int64_t d : r.shape)
-        if (d < -1) return corrupt("resource {} has a dim of {}", i, d);
+      std::int64_t elements = 1;
+      for (std::int64_t d : r.shape) {
+        if (d < -1 || d > most_elements / elements) return corrupt("resource {} has a dim of {}", i, d);
+        elements *= std::max<std::int64_t>(d, 1);
+      }
       if (const auto* s = row->extra_config_as_SamplerConfig())
         r.sampler.push_back(
             {{s->min_filter(), s->mag_filter(), s->address_mode_u(), s->address_mode_v(), s->border_color()}});
