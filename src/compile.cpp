@@ -82,7 +82,7 @@ Status fully_delegated(const Partition& partition) {
     Diagnostic why = p.reason;
     if (why.code == "target.conversion") continue;
     why.severity = Severity::error;
-    why.notes.push_back("--require-full-delegation allows no node outside the delegate");
+    why.notes.emplace_back("--require-full-delegation allows no node outside the delegate");
     return why;
   }
   return {};

@@ -23,6 +23,19 @@ std::vector<TensorType> output_types(const Graph& graph, const Node& node) {
 }
 
 std::string target_text(const tosa::Spec& spec) { return spec.product ? std::string(spec.product->name) : spec.text(); }
+
+// What the caller of a delegate converts, because the delegate's types are others than the program's.
+std::optional<Diagnostic> border(const Graph& aten, const Node& node, const tosa::Spec& spec) {
+  if (node.op.starts_with("quantized_decomposed.") && !spec.has(tosa::Feature::pro_fp))
+    return error("target.conversion", fmt::format("{} is the border between float and integer tensors", node.op))
+        .note("conversion between float and integers, outside an integer delegate");
+  auto wide = [&](ValueId v) { return v != no_value && aten[v].type.dtype == DType::i64; };
+  if (node.op == "aten._to_copy.default" && (wide(node.inputs[0]) || wide(node.outputs[0])))
+    return error("target.conversion", "int64 inputs and outputs are int32 inside: TOSA has no int64")
+        .note("conversion between int64 and int32, outside the delegate");
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<char> used_values(const Graph& graph) {
@@ -83,6 +96,7 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
 }
 
 Status can_lower(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec& spec) {
+  if (auto conversion = border(aten, node, spec)) return located(*std::move(conversion), node.loc);
   Graph scratch;
   Builder builder(scratch, &spec);
   builder.fold(false);
@@ -95,16 +109,6 @@ Status can_lower(const Graph& aten, const Node& node, const std::vector<char>& u
       operands.emplace_back(Val(
           &builder, scratch.add_value("operand." + std::to_string(operands.size()), aten[v].type, aten[v].constant)));
   }
-  if (node.op.starts_with("quantized_decomposed.") && !spec.has(tosa::Feature::pro_fp))
-    return located(
-        error("target.conversion", fmt::format("{} is the border between float and integer tensors", node.op))
-            .note("conversion between float and integers, outside an integer delegate"),
-        node.loc);
-  auto wide = [&](ValueId v) { return v != no_value && aten[v].type.dtype == DType::i64; };
-  if (node.op == "aten._to_copy.default" && (wide(node.inputs[0]) || wide(node.outputs[0])))
-    return located(error("target.conversion", "int64 inputs and outputs are int32 inside: TOSA has no int64")
-                       .note("conversion between int64 and int32, outside the delegate"),
-                   node.loc);
   try {
     auto declared = output_types(aten, node);
     Vals results = lower_node(builder, node, std::move(operands), declared);

@@ -75,6 +75,10 @@ struct IntegerForm {
     return b.constant({dtype, x.shape(), Scales{{scale}, {zero}}}, constant_bytes(dtype, codes));
   }
 
+  Val in_codes_of(Val x, const TensorType& to, std::string_view why) const {
+    return quantised_constant(x, to.dtype, to.scales->scale[0], to.scales->zero_point[0], why);
+  }
+
   // y = f(x): one table, f being this operator's float lowering run on the representable inputs.
   Vals pointwise(const Operands& operands) const {
     Val x = operands.at(0).value();
@@ -177,6 +181,13 @@ struct IntegerForm {
     return declared_types(std::move(results));
   }
 
+  // Codes in, the same codes out; a constant (the table of an embedding) takes the result's.
+  Vals transparent(Operands operands) const {
+    for (auto& v : operands)
+      if (v && is_real(v->type()) && declared.at(0).quantised()) v = in_codes_of(*v, declared[0], "transparent");
+    return declared_types(plain(std::move(operands)));
+  }
+
   Vals joined(Operands operands) const {
     const TensorType& to = declared.at(0);
     for (auto& v : operands) {
@@ -184,7 +195,7 @@ struct IntegerForm {
       if (v->type().quantised())
         v = b.rescale(*v, to.with(v->shape()));
       else if (is_real(v->type()))
-        v = quantised_constant(*v, to.dtype, to.scales->scale[0], to.scales->zero_point[0], "joined");
+        v = in_codes_of(*v, to, "joined");
     }
     return declared_types(plain(std::move(operands)));
   }
@@ -210,7 +221,7 @@ Vals lower_node(Builder& b, const Node& node, std::vector<std::optional<Val>> op
   if (!in && !out) return form.plain(std::move(operands));
   switch (found.rule) {
     case Rule::pointwise: return form.pointwise(operands);
-    case Rule::transparent: return form.declared_types(form.plain(std::move(operands)));
+    case Rule::transparent: return form.transparent(std::move(operands));
     case Rule::sum: return form.sum(std::move(operands));
     case Rule::product: return form.product(std::move(operands));
     case Rule::accumulate: return form.accumulate(std::move(operands));

@@ -2,6 +2,7 @@
 // Short names for the ATen operators that composites (Rule::inside) are written with. Each call stays one ATen
 // node in the quantiser's expansion, so that the piece's own rule gives its integer form.
 #pragma once
+#include <fmt/format.h>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@ using Axes = std::vector<int>;
 
 inline std::vector<std::int64_t> as_ints(const Axes& axes) { return {axes.begin(), axes.end()}; }
 
-inline Val unary(const char* name, Val x) { return x.builder().aten(std::string("aten.") + name + ".default", {x}); }
+inline Val unary(const char* name, Val x) { return x.builder().aten(fmt::format("aten.{}.default", name), {x}); }
 inline Val exp(Val x) { return unary("exp", x); }
 inline Val log(Val x) { return unary("log", x); }
 inline Val abs(Val x) { return unary("abs", x); }

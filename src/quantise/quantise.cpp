@@ -35,6 +35,7 @@ struct Plan {
   std::vector<char> coded;   // this value becomes integers
   std::vector<char> hidden;  // its own range does not count: a single reader clamps it anyway
   Groups groups;
+  std::vector<std::pair<ValueId, ValueId>> chosen_from;  // (constant, the tensor of its elements): an embedding
 };
 
 // Does the node hold its input between bounds and nothing else?
@@ -68,8 +69,10 @@ bool one_product_each(const Graph& graph, const Node& node) {
 }
 
 Plan plan_groups(const Graph& graph) {
-  Plan plan{std::vector<char>(graph.values.size(), 0), std::vector<char>(graph.values.size(), 0),
-            Groups(graph.values.size())};
+  Plan plan{std::vector<char>(graph.values.size(), 0),
+            std::vector<char>(graph.values.size(), 0),
+            Groups(graph.values.size()),
+            {}};
   auto read_by = consumers(graph);
   std::vector<char> is_output(graph.values.size(), 0);
   for (ValueId v : graph.outputs) is_output[v] = 1;
@@ -87,7 +90,11 @@ Plan plan_groups(const Graph& graph) {
     if (node.outputs.empty() || node.outputs[0] == no_value || !real(graph[node.outputs[0]])) continue;
     if (found.rule == Rule::transparent) {
       ValueId x = node.inputs[0];
-      if (x == no_value || graph[x].is_constant()) continue;
+      if (x == no_value) continue;
+      if (graph[x].is_constant()) {
+        if (real(graph[x])) plan.chosen_from.emplace_back(x, node.outputs[0]);
+        continue;
+      }
       bool alone = read_by[x].size() == 1 && !is_output[x];
       bool clamping = clamps(node);
       if (clamping && !alone) continue;  // x keeps its full range, the clamped tensor gets a finer one
@@ -173,6 +180,7 @@ Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::
   const bool histogram = options.observer == Observer::histogram;
   const std::size_t total = samples.size() * (histogram ? 2 : 1);
   std::size_t done = 0;
+  auto content_of = [&](ValueId v) { return TensorView{graph[v].type, graph[v].constant.data()}; };
   auto each_sample = [&](const cpu::Observer& observer) -> Status {
     for (const auto& sample : samples) {
       auto run = observed.program.run(sample, &observer);
@@ -187,6 +195,8 @@ Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::
     Range range = range_of_elements(content);
     for (ValueId who : it->second) ranges[who].include(range);
   }));
+  // The samples may choose few of a table's elements; its codes have to hold all of them.
+  for (auto [table, result] : plan.chosen_from) ranges[result].include(range_of_elements(content_of(table)));
   // One range per group, from the members whose range counts.
   std::map<ValueId, Range> group_ranges;
   for (ValueId v = 0; v < graph.values.size(); ++v)
@@ -205,6 +215,8 @@ Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::
         histograms[g].add(content);
       }
     }));
+    for (auto [table, result] : plan.chosen_from)
+      if (!plan.hidden[result]) histograms[plan.groups.find(result)].add(content_of(table));
     for (auto& [g, range] : group_ranges) range = histograms[g].best_range(wide[g] ? 65535 : 255);
   }
   for (ValueId v = 0; v < graph.values.size(); ++v)

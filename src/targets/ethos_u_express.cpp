@@ -89,14 +89,13 @@ void results_before_views(Graph& graph) {
 }
 
 // Made of constants alone.
-bool will_be_constant(const Graph& graph, ValueId v) {
+bool will_be_constant(const Graph& graph, const std::vector<std::int32_t>& made_by, ValueId v) {
   if (graph[v].is_constant()) return true;
-  for (const Node& node : graph.nodes)
-    if (std::find(node.outputs.begin(), node.outputs.end(), v) != node.outputs.end())
-      return !node.inputs.empty() && std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
-        return input == no_value || will_be_constant(graph, input);
-      });
-  return false;
+  if (made_by[v] < 0) return false;
+  const auto& inputs = graph.nodes[static_cast<std::size_t>(made_by[v])].inputs;
+  return !inputs.empty() && std::all_of(inputs.begin(), inputs.end(), [&](ValueId input) {
+    return input == no_value || will_be_constant(graph, made_by, input);
+  });
 }
 
 }  // namespace
@@ -112,11 +111,12 @@ tosa::Check expressible(const tosa::View& view, NativeCheck native) {
   if (!why) return why;
   Graph scratch;
   Node node = view.node();
+  const auto made_by = producers(view.graph());
   for (std::size_t i = 0; i < view.inputs(); ++i) {
     if (node.inputs[i] == no_value) continue;
     Bytes constant = view.constant(i);
     // A trial leaves large weights as they are stored; any numbers will do in their place.
-    if (constant.null() && will_be_constant(view.graph(), node.inputs[i]))
+    if (constant.null() && will_be_constant(view.graph(), made_by, node.inputs[i]))
       constant = Bytes::of(std::vector<std::byte>(view.in(i).storage_bytes()));
     node.inputs[i] = scratch.add_value("operand", view.in(i), std::move(constant));
   }

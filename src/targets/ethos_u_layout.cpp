@@ -9,17 +9,6 @@
 namespace tosaic::ethos_u {
 namespace {
 
-struct Cut {
-  Ints start, size;
-};
-
-std::optional<Cut> constant_cut(const Graph& graph, const Node& node) {
-  const tosa::View view(graph, node);
-  auto start = view.constant_integers(1), size = view.constant_integers(2);
-  if (!start || !size) return std::nullopt;
-  return Cut{*std::move(start), *std::move(size)};
-}
-
 // A transpose in the least rank: dims of size 1 left out, dims that stay neighbours merged.
 struct Turn {
   Ints dims, perm;
@@ -87,6 +76,13 @@ bool slice_in_four(Rewriter& out, const Graph& graph, const Node& node) {
 }
 
 }  // namespace
+
+std::optional<Cut> constant_cut(const Graph& graph, const Node& node) {
+  const tosa::View view(graph, node);
+  auto start = view.constant_integers(1), size = view.constant_integers(2);
+  if (!start || !size) return std::nullopt;
+  return Cut{*std::move(start), *std::move(size)};
+}
 
 // slice(transpose(x)) is transpose(slice(x)), where nobody reads the transposed tensor as a whole: the pieces of a
 // packed query, key and value are cut out before they are turned.

@@ -9,30 +9,28 @@
 namespace tosaic::ethos_u {
 namespace {
 
-struct Cut {
-  std::uint32_t node;  // the slice
+struct Part {
+  std::uint32_t slice;  // its node
   std::int64_t start, size;
 };
 
 // A slice of a range of channels, all of every other dim.
-std::optional<Cut> cut_of_channels(const Graph& graph, std::uint32_t n) {
+std::optional<Part> part_of_channels(const Graph& graph, std::uint32_t n) {
   const Node& node = graph.nodes[n];
-  if (node.op != "tosa.slice") return std::nullopt;
-  const tosa::View view(graph, node);
-  const auto start = view.constant_integers(1), size = view.constant_integers(2);
-  if (!start || !size) return std::nullopt;
-  const Shape& shape = view.in(0).shape;
+  const auto cut = node.op == "tosa.slice" ? constant_cut(graph, node) : std::nullopt;
+  if (!cut) return std::nullopt;
+  const Shape& shape = graph[node.inputs[0]].type.shape;
   for (int d = 0; d + 1 < shape.rank(); ++d)
-    if ((*size)[static_cast<std::size_t>(d)] != shape[d]) return std::nullopt;
-  return Cut{n, start->back(), size->back()};
+    if (cut->size[static_cast<std::size_t>(d)] != shape[d]) return std::nullopt;
+  return Part{n, cut->start.back(), cut->size.back()};
 }
 
 struct Packed {
   std::uint32_t convolution;
-  std::vector<Cut> cuts;
+  std::vector<Part> parts;
 };
 
-// The convolution of rescale `n`, and the cuts, if nothing else reads either and the parts do not overlap.
+// The convolution of rescale `n`, and the parts, if nothing else reads either and the parts do not overlap.
 std::optional<Packed> packed(const Graph& graph, const std::vector<std::int32_t>& made_by,
                              const std::vector<std::vector<std::uint32_t>>& read_by, std::uint32_t n) {
   const Node& rescale = graph.nodes[n];
@@ -49,27 +47,27 @@ std::optional<Packed> packed(const Graph& graph, const std::vector<std::int32_t>
   std::int64_t all = 0;
   bool copied = false;  // a cut that a command reads directly costs nothing where it is
   for (std::uint32_t reader : read_by[y]) {
-    const auto cut = cut_of_channels(graph, reader);
-    if (!cut) return std::nullopt;
+    const auto part = part_of_channels(graph, reader);
+    if (!part) return std::nullopt;
     for (std::uint32_t after : read_by[graph.nodes[reader].outputs[0]])
       copied |= graph.nodes[after].op == "tosa.reshape" || graph.nodes[after].op == "tosa.transpose";
-    all += cut->size;
-    p.cuts.push_back(*cut);
+    all += part->size;
+    p.parts.push_back(*part);
   }
   if (!copied || all > graph[y].type.shape[graph[y].type.rank() - 1]) return std::nullopt;
   return p;
 }
 
 // Elements [start, start + size) of the first dim; a constant with one element for all channels stays.
-ValueId part_of(Graph& graph, ValueId v, const Cut& cut) {
+ValueId rows_of(Graph& graph, ValueId v, const Part& part) {
   const Value whole = graph[v];
   if (whole.type.shape[0] == 1) return v;
   const std::int64_t row = whole.type.shape.elements() / whole.type.shape[0];
   Ints codes;
-  for (std::int64_t i = cut.start * row; i < (cut.start + cut.size) * row; ++i)
+  for (std::int64_t i = part.start * row; i < (part.start + part.size) * row; ++i)
     codes.push_back(element_as_integer(whole.type.dtype, whole.constant.data(), static_cast<std::size_t>(i)));
   Ints dims = whole.type.shape.dims();
-  dims[0] = cut.size;
+  dims[0] = part.size;
   return graph.add_value(whole.name, {whole.type.dtype, Shape(dims), {}}, constant_bytes(whole.type.dtype, codes));
 }
 
@@ -85,7 +83,7 @@ void parts_of_linears(Graph& graph) {
   const std::vector<Node> before = graph.nodes;
   std::vector<const Packed*> of(before.size(), nullptr);
   for (const Packed& p : found)
-    for (const Cut& cut : p.cuts) of[cut.node] = &p;
+    for (const Part& part : p.parts) of[part.slice] = &p;
   {
     Rewriter out(graph);
     for (std::size_t n = 0; n < before.size(); ++n) {
@@ -95,15 +93,17 @@ void parts_of_linears(Graph& graph) {
         continue;
       }
       Node conv = before[of[n]->convolution];
-      const Cut cut = *std::find_if(of[n]->cuts.begin(), of[n]->cuts.end(), [&](const Cut& c) { return c.node == n; });
+      const Part part =
+          *std::find_if(of[n]->parts.begin(), of[n]->parts.end(), [&](const Part& p) { return p.slice == n; });
       const auto r = static_cast<std::size_t>(made_by[node.inputs[0]]);
       Ints dims = graph[conv.outputs[0]].type.shape.dims();
-      dims.back() = cut.size;
-      for (std::size_t i : {std::size_t{1}, std::size_t{2}}) conv.inputs[i] = part_of(graph, conv.inputs[i], cut);
+      dims.back() = part.size;
+      for (std::size_t i : {std::size_t{1}, std::size_t{2}}) conv.inputs[i] = rows_of(graph, conv.inputs[i], part);
       conv.outputs[0] = out.add(conv.op, conv.inputs, conv.attrs, {DType::i32, Shape(dims), {}}, conv.loc);
       Node rescale = before[r];
       rescale.inputs[0] = conv.outputs[0];
-      for (std::size_t i : {std::size_t{1}, std::size_t{2}}) rescale.inputs[i] = part_of(graph, rescale.inputs[i], cut);
+      for (std::size_t i : {std::size_t{1}, std::size_t{2}})
+        rescale.inputs[i] = rows_of(graph, rescale.inputs[i], part);
       rescale.outputs = {node.outputs[0]};
       out.keep(std::move(rescale));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the rewrites of ethos_u_shape.cpp are made of, and those that have a file of their own.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,12 @@ class Rewriter {
   Graph& graph_;
   std::vector<Node> nodes_, result_;
 };
+
+// Where a SLICE takes its elements from, if its operands are constants.
+struct Cut {
+  Ints start, size;
+};
+std::optional<Cut> constant_cut(const Graph& graph, const Node& node);
 
 void slices_before_transposes(Graph& graph);
 void at_most_four_dims(Graph& graph);

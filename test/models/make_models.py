@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the test models into a folder, from seeds only. Files that exist are kept.
 
-    python make_models.py --output build/models [--only NAME ...]
+    python make_models.py --output build/models [--quick | --only NAME ...]
 
 For each model NAME:
     NAME.pt2             torch.export, as a user would save it
@@ -24,6 +24,7 @@ from torch import nn
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from mobilenet import MobileNetV2, MobileNetV3Small
+from model_names import ALL, QUICK
 from resnet import ResNet18
 from small_nets import AutoEncoder, KeywordSpotting, UNet
 from vit import TinyViT
@@ -129,7 +130,8 @@ def make_digits(output):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--output", type=pathlib.Path, required=True)
-    parser.add_argument("--only", nargs="*", default=["digits", *MODELS])
+    parser.add_argument("--only", nargs="*", default=ALL)
+    parser.add_argument("--quick", dest="only", action="store_const", const=QUICK, help="those of `make test`")
     arguments = parser.parse_args()
     arguments.output.mkdir(parents=True, exist_ok=True)
     for name in arguments.only:

@@ -249,7 +249,7 @@ std::vector<const NamedAtenOp*> every_operator() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Aten, Quantised, testing::ValuesIn(every_operator()),
-                         [](const auto& info) { return std::string(info.param->file); });
+                         [](const auto& instance) { return std::string(instance.param->file); });
 
 }  // namespace
 }  // namespace tosaic::domain

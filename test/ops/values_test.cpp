@@ -162,8 +162,8 @@ std::vector<const NamedAtenOp*> operators() {
   return result;
 }
 
-INSTANTIATE_TEST_SUITE_P(Aten, Values, testing::ValuesIn(operators()), [](const auto& info) {
-  std::string name(info.param->file);
+INSTANTIATE_TEST_SUITE_P(Aten, Values, testing::ValuesIn(operators()), [](const auto& instance) {
+  std::string name(instance.param->file);
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   return name;

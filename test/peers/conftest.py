@@ -14,8 +14,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODELS = ROOT / "build/models"
 os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"  # where pip installed vela
-QUICK = ["digits", "auto_encoder", "keyword_spotting", "tiny_vit"]
-ALL = [*QUICK, "unet", "mobilenet_v2", "mobilenet_v3_small", "resnet18"]
+sys.path.insert(0, str(ROOT / "test/models"))
+from model_names import ALL, QUICK  # noqa: E402
 
 # What is compiled: the kind of program, the target, and whether calibration samples are needed.
 VARIANTS = [("raw", "tosa-fp"), ("decomposed", "tosa-fp"), ("raw", "tosa-int"), ("decomposed", "tosa-int"),

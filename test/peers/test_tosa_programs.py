@@ -122,3 +122,21 @@ def test_int64_at_the_border(target, tool, tmp_path):
         found, = tool.run(program, [x.numpy()], tmp_path)
         assert found.dtype == np.int64
         np.testing.assert_array_equal(found, module(x).numpy())
+
+
+@pytest.mark.parametrize("scheme", ["int8", "int16x8"])
+def test_a_table_is_quantised_whole(scheme, tool, tmp_path):
+    """An embedding joins the integer delegate, and rows that no sample chose keep their values."""
+    import torch
+    torch.manual_seed(0)
+    module = torch.nn.Embedding(12, 16).eval()
+    with torch.no_grad():
+        module.weight[7] *= 4
+    few, others = torch.tensor([[0, 1, 2]]), torch.tensor([[7, 3, 11]])
+    torch.export.save(torch.export.export(module, (few,)), tmp_path / "table.pt2")
+    np.save(tmp_path / "few.npy", few[None].numpy())
+    tool("compile", tmp_path / "table.pt2", "--target", "tosa-int", "--calibrate", tmp_path / "few.npy", "--observer", "minmax",
+         "--quantize", scheme, "-o", tmp_path / "table.pte", "--require-full-delegation")
+    found, = tool.run(tmp_path / "table.pte", [others.numpy()], tmp_path)
+    step = 2 * np.abs(module.weight.detach().numpy()).max() / {"int8": 255, "int16x8": 65535}[scheme]
+    np.testing.assert_allclose(found, module(others).detach().numpy(), atol=0.51 * step)

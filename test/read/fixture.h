@@ -12,9 +12,7 @@
 
 namespace tosaic::test {
 
-inline std::string fixture_path(const std::string& name) {
-  return std::string(TOSAIC_TEST_DATA) + "/read/data/" + name;
-}
+inline std::string fixture_path(const std::string& name) { return TOSAIC_TEST_DATA "/read/data/" + name; }
 
 inline Bytes fixture(const std::string& name) {
   auto bytes = map_file(fixture_path(name));

@@ -55,8 +55,8 @@ TEST_P(OfExecutorch, GivesItsOutputs) {
 INSTANTIATE_TEST_SUITE_P(
     Programs, OfExecutorch,
     testing::Combine(testing::Values("add_mul", "mlp", "counter", "branch", "conv", "tosa_delegate"), testing::Bool()),
-    [](const auto& info) {
-      return std::string(std::get<0>(info.param)) + (std::get<1>(info.param) ? "_interpreted" : "");
+    [](const auto& instance) {
+      return std::string(std::get<0>(instance.param)) + (std::get<1>(instance.param) ? "_interpreted" : "");
     });
 
 TEST(Method, BothBranchesOfACondition) {
