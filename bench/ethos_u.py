@@ -3,7 +3,7 @@
 
     python ethos_u.py --tosaic build/release/bin/tosaic [--models mobilenet_v2 ...] [--targets ethos-u55-128 ...]
 
-Cycles and bytes are Vela's own estimates, summed over a model's delegates; commands are NPU operators that cost
+Cycles and bytes are Vela's own estimates, summed over a model's delegates (the SRAM in use: the largest); commands are NPU operators that cost
 cycles. Milliseconds are of the whole flow without Vela's own time, and for ExecuTorch also without its imports.
 
 Not named ethosu.py: Vela's package is, and a script's own folder comes first where Python looks.
@@ -30,20 +30,20 @@ def ours(tosaic, model, target, samples):
     made = json.loads(report.read_text())
     estimates = made["estimates"]
     return {"cycles": sum(e["cycles"] for e in estimates), "commands": sum(e["npu_operators"] for e in estimates),
-            "sram": sum(e["sram_traffic_bytes"] for e in estimates), "delegates": len(estimates),
+            "sram": sum(e["sram_traffic_bytes"] for e in estimates), "used": max(e["sram_bytes"] for e in estimates),
             "seconds": sum(made["stages"].values()) - made["peer_seconds"]}
 
 
 def theirs(model, target, samples):
     out = bench.WORK / f"et_{model}_{target}.pte"
     seconds = bench.peer("flow", bench.MODELS / f"{model}.pt2", target, out, samples)[0]["seconds"]
-    found = {"cycles": 0, "commands": 0, "sram": 0, "delegates": 0, "seconds": seconds}
+    found = {"cycles": 0, "commands": 0, "sram": 0, "used": 0, "seconds": seconds}
     folder = out.with_suffix("")
     for summary in folder.rglob("*_summary_*.csv"):
         row = list(csv.DictReader(summary.open()))[-1]
         found["cycles"] += float(row["cycles_total"])
         found["sram"] += float(row["sram_total_bytes"])
-        found["delegates"] += 1
+        found["used"] = max(found["used"], float(row["sram_memory_used"]) * 1024)
     for layers in folder.rglob("*_per-layer.csv"):
         found["commands"] += sum(float(row["Op Cycles"]) > 0 for row in csv.DictReader(layers.open()))
     return found
@@ -59,7 +59,7 @@ def main():
     os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"  # where pip installed vela
     bench.WORK.mkdir(parents=True, exist_ok=True)
     lines = ["| model | target | cycles | ExecuTorch | ratio | commands | ExecuTorch | SRAM traffic | ExecuTorch | "
-             "flow | ExecuTorch | ratio |", "|---|---|" + "---:|" * 10]
+             "SRAM used | ExecuTorch | flow | ExecuTorch | ratio |", "|---|---|" + "---:|" * 12]
     ratios = {}
     for model in arguments.models:
         bench.process(sys.executable, bench.ROOT / "test/models/make_models.py", "--output", bench.MODELS, "--only", model)
@@ -79,13 +79,14 @@ def main():
             parts = [f"{a['cycles']:.0f}", f"{b['cycles']:.0f}" if same else "failed",
                      f"{a['cycles'] / b['cycles']:.3f}" if same else "–", str(a["commands"]),
                      str(b["commands"]) if same else "–", f"{a['sram'] / 1e3:.0f} kB",
-                     f"{b['sram'] / 1e3:.0f} kB" if same else "–", bench.milliseconds(a["seconds"]),
+                     f"{b['sram'] / 1e3:.0f} kB" if same else "–", f"{a['used'] / 1e3:.1f} kB",
+                     f"{b['used'] / 1e3:.1f} kB" if same else "–", bench.milliseconds(a["seconds"]),
                      bench.milliseconds(b["seconds"]) if same else "–",
                      f"1/{b['seconds'] / a['seconds']:.0f}" if same else "–"]
             lines.append(f"| {model} | {target} | " + " | ".join(parts) + " |")
             print(lines[-1], flush=True)
     for target, values in ratios.items():
-        lines.append(f"| geometric mean | {target} | | | {math.exp(sum(map(math.log, values)) / len(values)):.3f} |" + " |" * 7)
+        lines.append(f"| geometric mean | {target} | | | {math.exp(sum(map(math.log, values)) / len(values)):.3f} |" + " |" * 9)
     arguments.output.write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
 

@@ -9,7 +9,7 @@ namespace {
 constexpr Rewrite rewrites[] = {conv3d_by_slices,          long_stride_into_channels, long_stride_in_two_steps,
                                 tall_kernel_into_channels, depthwise_as_dense,        transposed_by_phases,
                                 average_by_zones,          average_as_sums,           long_sum_in_two_steps,
-                                long_transpose_in_pieces,  nearest_by_copies};
+                                long_transpose_in_pieces,  nearest_by_copies,         bilinear_by_phases};
 constexpr int most_rounds = 6;  // a rewrite's nodes may need another; none makes a circle
 
 bool one_round(Graph& graph, NativeCheck native) {
@@ -25,64 +25,79 @@ bool one_round(Graph& graph, NativeCheck native) {
   return changed;
 }
 
-// A RESCALE is fused into the convolution before it only where nothing stands between: views and cuts that a rewrite
-// put there go behind. They must keep the last dim, which a RESCALE's channels are.
+// A RESCALE is fused into a convolution only right behind it: views, cuts and concatenations that a rewrite put between
+// the two go behind the RESCALE.
+class ResultsFirst {
+ public:
+  explicit ResultsFirst(const Graph& graph)
+      : nodes_(graph.nodes), made_by_(producers(graph)), movable_(graph.values.size(), 0) {
+    const auto read_by = consumers(graph);
+    for (ValueId v = 0; v < movable_.size(); ++v) movable_[v] = read_by[v].size() == 1;
+    for (ValueId v : graph.outputs) movable_[v] = 0;
+  }
+
+  const Node& node(std::size_t n) const { return nodes_[n]; }
+
+  // Do the codes of `rescale` come out of convolutions, with something between?
+  bool moves(const Graph& graph, const Node& rescale) const {
+    const Node* before = maker(rescale.inputs[0]);
+    return before && moved_over(*before) &&
+           from_convolutions(graph, rescale.inputs[0], rescale.attrs.get_or("per_channel", false));
+  }
+
+  // `v`, rescaled where it comes from; `to` is the RESCALE's result.
+  ValueId rescaled(Rewriter& out, const Graph& graph, const Node& rescale, ValueId v, ValueId to) const {
+    const TensorType type = graph[rescale.outputs[0]].type.with(graph[v].type.shape);
+    const Node* before = maker(v);
+    if (!moved_over(*before)) {
+      auto inputs = rescale.inputs;
+      inputs[0] = v;
+      return out.add(rescale.op, inputs, rescale.attrs, type, rescale.loc, to);
+    }
+    auto inputs = before->inputs;
+    for (std::size_t i = 0; i < tensors(*before); ++i) inputs[i] = rescaled(out, graph, rescale, inputs[i], no_value);
+    return out.add(before->op, inputs, before->attrs, type, before->loc, to);
+  }
+
+ private:
+  const Node* maker(ValueId v) const {
+    return v < made_by_.size() && made_by_[v] >= 0 ? &nodes_[static_cast<std::size_t>(made_by_[v])] : nullptr;
+  }
+  static bool moved_over(const Node& node) {
+    return node.op == "tosa.reshape" || node.op == "tosa.slice" || node.op == "tosa.concat";
+  }
+  static std::size_t tensors(const Node& node) { return node.op == "tosa.concat" ? node.inputs.size() : 1; }
+
+  // A RESCALE per channel goes along the last dim, which must stay as it is.
+  bool from_convolutions(const Graph& graph, ValueId v, bool per_channel) const {
+    const Node* before = maker(v);
+    if (!before) return false;
+    if (before->op == "tosa.conv2d" || before->op == "tosa.depthwise_conv2d") return true;
+    if (!moved_over(*before) || !movable_[v]) return false;
+    const Shape& to = graph[v].type.shape;
+    for (std::size_t i = 0; i < tensors(*before); ++i) {
+      const Shape& from = graph[before->inputs[i]].type.shape;
+      const bool kept = from.rank() > 0 && to.rank() > 0 && from[from.rank() - 1] == to[to.rank() - 1];
+      if ((per_channel && !kept) || !from_convolutions(graph, before->inputs[i], per_channel)) return false;
+    }
+    return true;
+  }
+
+  const std::vector<Node> nodes_;
+  const std::vector<std::int32_t> made_by_;
+  std::vector<char> movable_;  // one reader, no output
+};
+
 void results_before_views(Graph& graph) {
-  const auto made_by = producers(graph);
-  const auto read_by = consumers(graph);
-  std::vector<char> leaves(graph.values.size(), 0);
-  for (ValueId v : graph.outputs) leaves[v] = 1;
-  std::vector<Node> views(graph.nodes.size());  // what may be moved: RESHAPE and SLICE with one reader
-  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    const Node& node = graph.nodes[n];
-    if (node.op != "tosa.reshape" && node.op != "tosa.slice") continue;
-    const Shape &from = graph[node.inputs[0]].type.shape, &to = graph[node.outputs[0]].type.shape;
-    const ValueId y = node.outputs[0];
-    if (from.rank() > 0 && to.rank() > 0 && from[from.rank() - 1] == to[to.rank() - 1] && read_by[y].size() == 1 &&
-        !leaves[y])
-      views[n] = node;
-  }
-  const auto view_of = [&](ValueId v) -> const Node* {
-    if (v >= made_by.size() || made_by[v] < 0) return nullptr;
-    const Node& view = views[static_cast<std::size_t>(made_by[v])];
-    return view.op.empty() ? nullptr : &view;
-  };
-  const auto follows_convolution = [&](ValueId v) {
-    const std::string& op =
-        v < made_by.size() && made_by[v] >= 0 ? graph.nodes[static_cast<std::size_t>(made_by[v])].op : std::string();
-    return op == "tosa.conv2d" || op == "tosa.depthwise_conv2d";
-  };
-  struct Move {
-    std::vector<const Node*> views;  // first the one behind the convolution
-  };
-  std::vector<Move> moves(graph.nodes.size());
-  std::vector<ValueId> moved_input(graph.values.size(), no_value);
-  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    const Node& node = graph.nodes[n];
-    if (node.op != "tosa.rescale") continue;
-    Move move;
-    ValueId v = node.inputs[0];
-    while (const Node* view = view_of(v)) move.views.insert(move.views.begin(), view), v = view->inputs[0];
-    if (!move.views.empty() && follows_convolution(v)) moves[n] = move;
-  }
+  const ResultsFirst results(graph);
   {
     Rewriter out(graph);
-    for (std::size_t n = 0; n < moves.size(); ++n) {
-      Node node = std::move(out.nodes()[n]);
-      if (moves[n].views.empty()) {
-        out.keep(std::move(node));
-        continue;
-      }
-      std::vector<ValueId> inputs = node.inputs;
-      inputs[0] = moves[n].views.front()->inputs[0];
-      const TensorType type = graph[node.outputs[0]].type;
-      ValueId v = out.add(node.op, inputs, node.attrs, type.with(graph[inputs[0]].type.shape), node.loc);
-      for (const Node* view : moves[n].views) {
-        std::vector<ValueId> operands = view->inputs;
-        operands[0] = v;
-        v = out.add(view->op, operands, view->attrs, type.with(graph[view->outputs[0]].type.shape), view->loc,
-                    view == moves[n].views.back() ? node.outputs[0] : no_value);
-      }
+    for (std::size_t n = 0; n < out.nodes().size(); ++n) {
+      const Node& node = results.node(n);
+      if (node.op == "tosa.rescale" && results.moves(graph, node))
+        results.rescaled(out, graph, node, node.inputs[0], node.outputs[0]);
+      else
+        out.keep(node);
     }
   }
   drop_dead(graph);

@@ -31,6 +31,7 @@ bool average_by_zones(Rewriter& out, Graph& graph, const Node& node);
 bool long_sum_in_two_steps(Rewriter& out, Graph& graph, const Node& node);
 bool long_transpose_in_pieces(Rewriter& out, Graph& graph, const Node& node);
 bool nearest_by_copies(Rewriter& out, Graph& graph, const Node& node);
+bool bilinear_by_phases(Rewriter& out, Graph& graph, const Node& node);
 
 // More words for rewrites, all of one place in the user's source.
 struct Words {

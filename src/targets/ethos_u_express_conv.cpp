@@ -261,9 +261,9 @@ bool transposed_by_phases(Rewriter& out, Graph& graph, const Node& node) {
     inputs[1] = graph.add_value("npu", {DType::i8, Shape{sx * outputs, rows, columns, channels}, {}},
                                 constant_bytes(DType::i8, phase));
     const TensorType made{DType::i32, Shape{x.shape[0], height, width, sx * outputs}, {}};
-    const ValueId image = out.add("tosa.conv2d", inputs, attrs, made, node.loc);
-    parts.push_back(say.reshape(image, {1, x.shape[0] * height, 1, width * sx * outputs}));
+    parts.push_back(out.add("tosa.conv2d", inputs, attrs, made, node.loc));
   }
+  // Side by side along W, they lie in memory as the image does.
   ValueId v = say.reshape(say.concat(parts, 2), {x.shape[0], height * sy, width * sx, outputs});
   v = say.slice(v, 1, -pad[0], y.shape[1]);
   v = say.slice(v, 2, -pad[2], y.shape[2]);

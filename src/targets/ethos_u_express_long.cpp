@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Axes longer than a command can hold, and images enlarged by factors that the device has no command for.
+// Axes longer than a command can hold.
 #include <algorithm>
 
 #include "targets/ethos_u_express.h"
@@ -58,39 +58,6 @@ bool long_transpose_in_pieces(Rewriter& out, Graph& graph, const Node& node) {
     parts.push_back(
         out.transpose(say.slice(node.inputs[0], longest, at, std::min(piece, x[longest] - at)), perm, node.loc));
   say.concat(parts, to, node.outputs[0]);
-  return true;
-}
-
-// Every pixel k times along each axis: copies beside each other, along W first, then whole rows.
-bool nearest_by_copies(Rewriter& out, Graph& graph, const Node& node) {
-  if (node.op != "tosa.resize" || node.attrs.get<std::string>("mode") != "nearest") return false;
-  const tosa::View view(graph, node);
-  const auto scale = view.constant_integers(1), offset = view.constant_integers(2);
-  if (!scale || !offset) return false;
-  const TensorType x = view.in(0), y = view.out();
-  std::int64_t times[2];
-  for (int axis = 0; axis < 2; ++axis) {
-    const auto a = static_cast<std::size_t>(axis);
-    const std::int64_t in = x.shape[1 + axis], size = y.shape[1 + axis], n = (*scale)[2 * a], d = (*scale)[2 * a + 1];
-    if (size % in != 0) return false;
-    times[axis] = size / in;
-    for (std::int64_t o = 0; o < size; ++o) {  // TOSA 1.0, RESIZE: the nearer of two neighbours, clamped
-      const std::int64_t at = o * d + (*offset)[a];
-      std::int64_t whole = at / n;
-      if (whole * n > at) --whole;
-      if (2 * (at - whole * n) >= n) ++whole;
-      if (std::clamp<std::int64_t>(whole, 0, in - 1) != o / times[axis]) return false;
-    }
-  }
-  Words say{out, graph, node.loc};
-  const auto repeated = [&](ValueId v, std::int64_t rows, std::int64_t columns, std::int64_t n) {
-    return say.concat(std::vector<ValueId>(static_cast<std::size_t>(n), say.reshape(v, {1, rows, columns, x.shape[3]})),
-                      2);
-  };
-  const std::int64_t rows = x.shape[0] * x.shape[1];
-  ValueId v = repeated(node.inputs[0], rows * x.shape[2], 1, times[1]);
-  v = repeated(v, rows, x.shape[2] * times[1], times[0]);
-  say.reshape(v, y.shape.dims(), node.outputs[0]);
   return true;
 }
 

@@ -87,13 +87,18 @@ CASES = {
     "average_256x400": (nn.AvgPool2d((256, 400)), (1, 3, 256, 400)),
     "upsample_3": (nn.Upsample(scale_factor=3), (1, 4, 8, 8)),
     "upsample_4": (nn.Upsample(scale_factor=4), (1, 4, 8, 8)),
+    "bilinear_2": (nn.Upsample(scale_factor=2, mode="bilinear"), (1, 4, 8, 6)),
+    "bilinear_2_batch": (nn.Upsample(scale_factor=2, mode="bilinear"), (2, 4, 5, 6)),
+    "bilinear_4": (nn.Upsample(scale_factor=4, mode="bilinear"), (1, 4, 8, 8)),
+    "bilinear_half": (nn.Upsample(scale_factor=0.5, mode="bilinear"), (1, 4, 8, 8)),
+    "bilinear_3_for_2": (nn.Upsample(size=(12, 9), mode="bilinear"), (1, 4, 8, 6)),
 }
 QUICK = {"mean_256x400", "mean_of_all", "permute_70000x3", "conv1d_batch_stride_4", "conv3d_batch_stride_2", "conv3d_large_weights",
          "average3d_padded", "linear_rank_3", "conv_batch", "conv_groups_batch", "conv_65x1", "conv_depthwise_80x1", "conv_stride_5",
          "conv_depthwise_stride_4", "conv_transpose_stride_3", "maximum_9x9_stride_4", "average_10x10_without_padding", "average_256x400",
-         "upsample_3", "image_320x480"}
-# Sums of 48 bits cannot be joined: a transposed convolution of 16 bits stays outside on U55.
-NOT_IN_16_BITS = {"conv_transpose_stride_3", "conv_transpose_stride_4"}
+         "upsample_3", "bilinear_2", "image_320x480"}
+# Sums of 48 bits cannot be joined: these stay outside on U55 in 16 bits.
+NOT_IN_16_BITS = {"conv_transpose_stride_3", "conv_transpose_stride_4", *(name for name in CASES if name.startswith("bilinear"))}
 
 
 def pytest_generate_tests(metafunc):

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Vela and tosa_reference_model as functions, each in a process of its own: both may abort."""
-import contextlib
-import io
+import gc
 import multiprocessing
 import os
 import pathlib
 import subprocess
 import sys
 
+import ethosu.vela.vela  # here, so that the children need not
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "peers"))
@@ -24,10 +24,10 @@ class VelaRefused(Exception):
 def _compile(tosa, target, folder, extra, pipe):
     os.dup2(os.open(folder / "vela.log", os.O_CREAT | os.O_WRONLY | os.O_TRUNC), 1)
     os.dup2(1, 2)
-    from ethosu.vela import vela
     system, memory = SYSTEM[target.rsplit("-", 1)[0]]
-    code = vela.main([f"--accelerator-config={target}", "--config=Arm/vela.ini", "--output-format=raw",
-                      f"--system-config={system}", f"--memory-mode={memory}", f"--output-dir={folder}", *extra, str(tosa)])
+    code = ethosu.vela.vela.main([f"--accelerator-config={target}", "--config=Arm/vela.ini", "--output-format=raw",
+                                  f"--system-config={system}", f"--memory-mode={memory}", f"--output-dir={folder}", *extra,
+                                  str(tosa)])
     pipe.send(code)
 
 
@@ -40,6 +40,7 @@ def vela(tosa, target, folder, extra=()):
         result.unlink()
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
+    gc.freeze()  # a collection in the child would copy every page of what the tests have imported
     process = context.Process(target=_compile, args=(tosa, target, folder, list(extra), theirs))
     process.start()
     process.join(300)

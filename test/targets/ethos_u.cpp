@@ -75,7 +75,8 @@ TEST(EthosU, resizing) {
   };
   EXPECT_EQ(refusal(ethos_u::u55(), resize(4, 2, -1, 1, "nearest")), "");
   EXPECT_EQ(refusal(ethos_u::u55(), resize(3, 2, 0, 0, "nearest")), "ethos-u.resize.scale");
-  EXPECT_EQ(refusal(ethos_u::u55(), resize(4, 2, -1, 1, "bilinear")), "ethos-u.resize.mode");
+  EXPECT_EQ(refusal(ethos_u::u55(), resize(4, 2, -1, 1, "bilinear")), "");
+  EXPECT_EQ(refusal(ethos_u::u55(), resize(22, 3, 0, 0, "bilinear")), "ethos-u.resize.mode");
   EXPECT_EQ(refusal(ethos_u::u85(), resize(2, 1, -1, 0, "nearest")), "");
 }
 

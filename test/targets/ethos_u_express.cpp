@@ -159,15 +159,20 @@ TEST(Express, long_axes) {
   expect_expressed(turn({1, 2, 65537}, {2, 0, 1}));
 }
 
-TEST(Express, whole_factors_of_nearest) {
-  const auto resize = [](double n, double d, double offset, double border) {
+TEST(Express, resizing) {
+  const auto resize = [](double n, double d, double offset, double border, std::string mode) {
     return OneNode{"resize",
                    {in(DType::i8, {2, 3, 4, 2}), dims({n, d, n, d}), dims({offset, offset}), dims({border, border})},
-                   {{"mode", std::string("nearest")}}};
+                   {{"mode", std::move(mode)}}};
   };
-  expect_expressed(resize(6, 2, -2, 2));
-  expect_expressed(resize(8, 2, -3, 3));
-  expect_expressed(resize(2, 1, -1, 0));
+  expect_expressed(resize(6, 2, -2, 2, "nearest"));
+  expect_expressed(resize(8, 2, -3, 3, "nearest"));
+  expect_expressed(resize(2, 1, -1, 0, "nearest"));
+  expect_expressed(resize(4, 2, -1, 1, "bilinear"));  // twice, pixels' centres
+  expect_expressed(resize(8, 2, -3, 3, "bilinear"));  // four times
+  expect_expressed(resize(3, 1, 0, 0, "bilinear"));   // corners on corners
+  expect_expressed(resize(2, 4, 1, -1, "bilinear"));  // half
+  expect_expressed(resize(6, 4, -1, 1, "bilinear"));  // three for two
 }
 
 TEST(Express, a_rescale_goes_before_the_views_behind_its_convolution) {
