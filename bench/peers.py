@@ -10,6 +10,7 @@
 """
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -55,13 +56,14 @@ def arm_backend(target, out):
     from executorch.backends.arm.ethosu import EthosUCompileSpec, EthosUPartitioner
     spec = EthosUCompileSpec(target, extra_flags=["--verbose-performance"])
     folder = pathlib.Path(out).with_suffix("")
-    folder.mkdir(exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     spec.dump_intermediate_artifacts_to(str(folder))  # before the partitioner, which takes a copy of the spec
     return spec, EthosUQuantizer, EthosUPartitioner
 
 
-def timed(module, name, spent):
-    """Replaces module.name by itself with its seconds added to spent[0]."""
+def timed(module, name, spent, after=lambda: None):
+    """Replaces module.name by itself with its seconds added to spent[0], and `after` called behind it."""
     call = getattr(module, name)
 
     def wrapper(*arguments, **options):
@@ -70,6 +72,7 @@ def timed(module, name, spent):
             return call(*arguments, **options)
         finally:
             spent[0] += time.perf_counter() - start
+            after()
     setattr(module, name, wrapper)
 
 
@@ -82,7 +85,12 @@ def flow(path, target, out, samples=None):
     if target.startswith("ethos-u"):
         from executorch.backends.arm._passes import decompose_permute_for_u55_pass
         from executorch.backends.arm.ethosu import backend
-        timed(backend, "vela_compile", vela)
+        reports = pathlib.Path(out).with_suffix("") / "output"
+
+        def keep():  # the next delegate's reports go to the same place
+            if reports.exists():
+                reports.rename(reports.with_name(f"delegate_{len(list(reports.parent.iterdir()))}"))
+        timed(backend, "vela_compile", vela, keep)
         timed(decompose_permute_for_u55_pass, "vela_compile", vela)
     start = time.perf_counter()
     program = torch.export.load(path)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace tosaic {
 namespace {
@@ -38,7 +39,21 @@ Range range_of_elements(const TensorView& tensor) {
   return range;
 }
 
-void Histogram::add(const TensorView& tensor) {
+void Histogram::cover(const Range& range) {
+  const Range before = range_;
+  range_.include(range);
+  if (counts_.empty()) counts_.assign(bins, 0);
+  if (range_.lowest == before.lowest && range_.highest == before.highest) return;
+  const double old_bin = (before.highest - before.lowest) / bins, bin = (range_.highest - range_.lowest) / bins;
+  const auto old_counts = std::exchange(counts_, std::vector<std::uint64_t>(bins, 0));
+  for (std::size_t b = 0; b < bins; ++b) {
+    const double centre = before.lowest + (static_cast<double>(b) + 0.5) * old_bin;
+    counts_[std::min<std::size_t>(static_cast<std::size_t>((centre - range_.lowest) / bin), bins - 1)] += old_counts[b];
+  }
+}
+
+void Histogram::add(const TensorView& tensor, const Range& range) {
+  cover(range);
   const double width = range_.highest - range_.lowest;
   if (!(width > 0)) return;
   const auto low = static_cast<float>(range_.lowest);
@@ -67,10 +82,6 @@ void Histogram::add(const TensorView& tensor) {
     for (std::size_t i = 0; i < n; ++i)
       ++counts_[bin_of(static_cast<float>(element_as_double(tensor.type.dtype, tensor.data, i)))];
   }
-}
-
-void Histogram::add(const Histogram& other) {
-  for (std::size_t i = 0; i < counts_.size() && i < other.counts_.size(); ++i) counts_[i] += other.counts_[i];
 }
 
 Range Histogram::best_range(int levels) const {

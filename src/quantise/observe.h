@@ -26,15 +26,15 @@ Range range_of_elements(const TensorView& tensor);
 
 class Histogram {
  public:
-  Histogram() = default;
-  explicit Histogram(Range range) : range_(range), counts_(bins, 0) {}
-  void add(const TensorView& tensor);
-  void add(const Histogram& other);  // of the same range
+  // `range` is the tensor's own, or wider. What was counted before moves to the bins of the range that holds both, so
+  // that one look at each tensor is enough.
+  void add(const TensorView& tensor, const Range& range);
   // The sub-range whose quantisation to `levels` steps has the least expected squared error.
   Range best_range(int levels) const;
   static constexpr int bins = 2048;
 
  private:
+  void cover(const Range& range);
   Range range_;
   std::vector<std::uint64_t> counts_;
 };

@@ -176,49 +176,35 @@ Result<Observed> compile_observed(const Graph& graph, const std::vector<char>& w
 Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::vector<std::vector<Tensor>>& samples,
                                      const std::vector<char>& wide, const QuantiseOptions& options) {
   TOSAIC_TRY(Observed observed, compile_observed(graph, plan.coded, options.threads));
-  std::vector<Range> ranges(graph.values.size());
   const bool histogram = options.observer == Observer::histogram;
-  const std::size_t total = samples.size() * (histogram ? 2 : 1);
-  std::size_t done = 0;
-  auto content_of = [&](ValueId v) { return TensorView{graph[v].type, graph[v].constant.data()}; };
-  auto each_sample = [&](const cpu::Observer& observer) -> Status {
-    for (const auto& sample : samples) {
-      auto run = observed.program.run(sample, &observer);
-      if (!run.ok()) return run.error();
-      if (options.progress) options.progress(++done, total);
-    }
-    return {};
-  };
-  TOSAIC_CHECK(each_sample([&](ValueId v, const TensorView& content) {
-    auto it = observed.watchers.find(v);
-    if (it == observed.watchers.end()) return;
-    Range range = range_of_elements(content);
-    for (ValueId who : it->second) ranges[who].include(range);
-  }));
-  // The samples may choose few of a table's elements; its codes have to hold all of them.
-  for (auto [table, result] : plan.chosen_from) ranges[result].include(range_of_elements(content_of(table)));
-  // One range per group, from the members whose range counts.
   std::map<ValueId, Range> group_ranges;
+  std::map<ValueId, Histogram> histograms;
   for (ValueId v = 0; v < graph.values.size(); ++v)
-    if (plan.coded[v] && !plan.hidden[v]) group_ranges[plan.groups.find(v)].include(ranges[v]);
-  if (histogram) {
-    std::map<ValueId, Histogram> histograms;
-    for (const auto& [g, range] : group_ranges) histograms.emplace(g, Histogram(range));
-    TOSAIC_CHECK(each_sample([&](ValueId v, const TensorView& content) {
-      auto it = observed.watchers.find(v);
-      if (it == observed.watchers.end()) return;
-      std::vector<ValueId> fed;  // a group sees each tensor once, however many of its members it stands for
-      for (ValueId who : it->second) {
-        ValueId g = plan.groups.find(who);
-        if (plan.hidden[who] || std::count(fed.begin(), fed.end(), g)) continue;
-        fed.push_back(g);
-        histograms[g].add(content);
-      }
-    }));
-    for (auto [table, result] : plan.chosen_from)
-      if (!plan.hidden[result]) histograms[plan.groups.find(result)].add(content_of(table));
-    for (auto& [g, range] : group_ranges) range = histograms[g].best_range(wide[g] ? 65535 : 255);
+    if (plan.coded[v] && !plan.hidden[v]) group_ranges[plan.groups.find(v)];
+  auto see = [&](const TensorView& content, const std::vector<ValueId>& values) {
+    const Range range = range_of_elements(content);
+    std::vector<ValueId> fed;  // a group sees each tensor once, however many of its members it stands for
+    for (ValueId v : values) {
+      const ValueId g = plan.groups.find(v);
+      if (plan.hidden[v] || std::count(fed.begin(), fed.end(), g)) continue;
+      fed.push_back(g);
+      group_ranges[g].include(range);
+      if (histogram) histograms[g].add(content, range);
+    }
+  };
+  const cpu::Observer observer = [&](ValueId v, const TensorView& content) {
+    if (auto it = observed.watchers.find(v); it != observed.watchers.end()) see(content, it->second);
+  };
+  for (std::size_t done = 0; done < samples.size();) {
+    auto run = observed.program.run(samples[done], &observer);
+    if (!run.ok()) return run.error();
+    ++done;
+    if (options.progress) options.progress(done, samples.size());
   }
+  // The samples may choose few of a table's elements; its codes have to hold all of them.
+  for (auto [table, result] : plan.chosen_from) see({graph[table].type, graph[table].constant.data()}, {result});
+  for (auto& [g, histogram_of] : histograms) group_ranges[g] = histogram_of.best_range(wide[g] ? 65535 : 255);
+  std::vector<Range> ranges(graph.values.size());
   for (ValueId v = 0; v < graph.values.size(); ++v)
     if (plan.coded[v]) ranges[v] = group_ranges[plan.groups.find(v)];
   return ranges;
