@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace tosaic {
@@ -160,10 +161,12 @@ Tensor quantised_weight(const Tensor& weight, int axis) {
   };
   std::vector<float> largest(channels, 0);
   each_channel([&](std::size_t c, std::size_t first, std::size_t end) {
+    float most = largest[c];
     for (std::size_t i = first; i < end; ++i) {
-      float v = std::fabs(w[i]);
-      if (v > largest[c] && std::isfinite(v)) largest[c] = v;
+      const float v = std::fabs(w[i]);
+      most = v > most && v <= std::numeric_limits<float>::max() ? v : most;
     }
+    largest[c] = most;
   });
   Scales s{{}, {}};
   s.axis = axis;
@@ -176,8 +179,12 @@ Tensor quantised_weight(const Tensor& weight, int axis) {
   // Whole multiples of one unit (the weights of a centring, of a mean) stay exact.
   std::vector<float> least(largest);
   each_channel([&](std::size_t c, std::size_t first, std::size_t end) {
-    for (std::size_t i = first; i < end; ++i)
-      if (w[i] != 0 && std::isfinite(w[i])) least[c] = std::min(least[c], std::fabs(w[i]));
+    float smallest = least[c];
+    for (std::size_t i = first; i < end; ++i) {
+      const float v = std::fabs(w[i]);
+      smallest = v > 0 && v < smallest ? v : smallest;
+    }
+    least[c] = smallest;
   });
   std::vector<char> whole(channels, 1);
   each_channel([&](std::size_t c, std::size_t first, std::size_t end) {
@@ -192,10 +199,12 @@ Tensor quantised_weight(const Tensor& weight, int axis) {
   std::vector<std::int8_t> codes(n);
   each_channel([&](std::size_t c, std::size_t first, std::size_t end) {
     const double per_unit = 1 / s.scale[c];
+    constexpr double to_even = 0x1.8p52;  // added and taken away, it rounds as nearbyint does, but in vectors
     for (std::size_t i = first; i < end; ++i) {
-      double code = std::nearbyint(w[i] * per_unit);
-      code = code > -127 ? code : std::isnan(code) ? 0 : -127;
-      codes[i] = static_cast<std::int8_t>(code < 127 ? code : 127);
+      double code = w[i] * per_unit;
+      code = code == code ? code : 0;
+      code = std::clamp(code, -127.0, 127.0);
+      codes[i] = static_cast<std::int8_t>(static_cast<std::int32_t>((code + to_even) - to_even));
     }
   });
   return {{DType::i8, shape, s}, Bytes::of(std::move(codes))};
