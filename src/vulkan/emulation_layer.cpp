@@ -36,7 +36,7 @@ bool is_file(const fs::path& path) {
 // Both kinds of folder as the wheel lays them out: deploy/share/vulkan/explicit_layer.d and deploy/lib.
 std::optional<EmulationFiles> in_manifests(const fs::path& manifests) {
   if (!is_file(manifests / "VkLayer_Graph.json") || !is_file(manifests / "VkLayer_Tensor.json")) return std::nullopt;
-  for (const fs::path& lib : {manifests / "../../../lib", manifests})
+  for (const fs::path& lib : {manifests / "../../../lib", manifests / "../../../lib64", manifests})
     if (std::all_of(std::begin(libraries), std::end(libraries), [&](const char* l) { return is_file(lib / l); }))
       return EmulationFiles{manifests.string(), lib.lexically_normal().string()};
   return std::nullopt;

@@ -253,6 +253,17 @@ TEST_F(VulkanModel, FilesThatLie) {
   EXPECT_EQ(refusal(strided), "vulkan.resource");
 }
 
+// The emulation layer reads zero points when the pipeline is made and throws where they are no constants.
+TEST_F(VulkanModel, ExceptionOfALayer) {
+  const auto model = Model::load(graph_file(
+      "graph @main(%a: 8xi8, %zp: 1xi8) -> (%b) { %z: 1xi8 = constant [0]\n%b: 8xi8 = tosa.negate(%a, %zp, %z) }"));
+  if (model.ok()) return;  // a driver that can
+  EXPECT_EQ(model.error().code, "vulkan.failed") << reason(model.error());
+  Model next = loaded(sum_file());  // the device is as good as before
+  const auto a = numbers(1);
+  EXPECT_EQ(run<std::int32_t>(next, {a.data(), a.data()}, count)[0], 2);
+}
+
 TEST_F(VulkanModel, MoreMemoryThanThereIs) {
   EXPECT_EQ(refusal(graph_file("graph @main(%a: 1024x1024x1024x128xi32) -> (%b) {"
                                "%b: 1024x1024x1024x128xi32 = tosa.abs(%a) }")),
