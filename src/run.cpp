@@ -226,6 +226,8 @@ Result<std::vector<Tensor>> inputs_for(const Runnable& program, const RunRequest
 }
 
 Result<RunOutcome> try_run(const RunRequest& request, const MessageSink& sink) {
+  if (request.device == "vulkan" && request.executor == "interp")
+    return error("run.device", "the reference interpreter runs on the CPU, not on a Vulkan device");
   RunOutcome outcome;
   auto begin = Clock::now();
   TOSAIC_TRY(Runnable program, load(request, to_messages(sink)));

@@ -110,8 +110,10 @@ Status Device::start(VkPhysicalDevice physical) {
   vk.vkGetDeviceQueue(handle, queue_family, 0, &queue_);
   vkGetPhysicalDeviceMemoryProperties(physical, &memory_);
 
-  VkPhysicalDeviceProperties properties;
-  vkGetPhysicalDeviceProperties(physical, &properties);
+  VkPhysicalDeviceProperties2 all{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  all.pNext = &limits_;
+  vkGetPhysicalDeviceProperties2(physical, &all);
+  const VkPhysicalDeviceProperties& properties = all.properties;
   std::uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);

@@ -43,6 +43,8 @@ class Device {
   // "llvmpipe (LLVM 15.0.6, 256 bits) (emulation layer)"
   std::string description() const;
   bool runs_shaders() const { return runs_shaders_; }
+  std::uint32_t most_dims() const { return limits_.maxTensorDimensionCount; }
+  std::uint64_t most_tensor_bytes() const { return limits_.maxTensorSize; }
   double nanoseconds_per_tick() const { return nanoseconds_per_tick_; }  // 0: the queue has no timestamps
 
   // Memory of one of the types in `type_bits` that has all of `needed` and, where there is one, all of `liked`.
@@ -71,6 +73,7 @@ class Device {
   void forget();  // lost: the next open() makes a new one
 
   DeviceInfo info_;
+  VkPhysicalDeviceTensorPropertiesARM limits_{stype::tensor_properties};
   VkPhysicalDeviceMemoryProperties memory_{};
   VkQueue queue_ = VK_NULL_HANDLE;
   std::mutex queue_guard_;

@@ -60,6 +60,19 @@ struct VkWriteDescriptorSetTensorARM {
   std::uint32_t tensorViewCount;
   const VkTensorViewARM* pTensorViews;
 };
+struct VkPhysicalDeviceTensorPropertiesARM {
+  VkStructureType sType;
+  void* pNext;
+  std::uint32_t maxTensorDimensionCount;
+  std::uint64_t maxTensorElements, maxPerDimensionTensorElements;
+  std::int64_t maxTensorStride;
+  std::uint64_t maxTensorSize;
+  std::uint32_t maxTensorShaderAccessArrayLength, maxTensorShaderAccessSize, maxDescriptorSetStorageTensors,
+      maxPerStageDescriptorSetStorageTensors, maxDescriptorSetUpdateAfterBindStorageTensors,
+      maxPerStageDescriptorUpdateAfterBindStorageTensors;
+  VkBool32 shaderStorageTensorArrayNonUniformIndexingNative;
+  VkShaderStageFlags shaderTensorSupportedStages;
+};
 struct VkPhysicalDeviceTensorFeaturesARM {
   VkStructureType sType;
   void* pNext;
@@ -159,6 +172,10 @@ static_assert(sizeof(VkTensorMemoryRequirementsInfoARM) == 24);
 static_assert(sizeof(VkBindTensorMemoryInfoARM) == 40 && offsetof(VkBindTensorMemoryInfoARM, memoryOffset) == 32);
 static_assert(sizeof(VkWriteDescriptorSetTensorARM) == 32 &&
               offsetof(VkWriteDescriptorSetTensorARM, pTensorViews) == 24);
+static_assert(sizeof(VkPhysicalDeviceTensorPropertiesARM) == 88 &&
+              offsetof(VkPhysicalDeviceTensorPropertiesARM, maxTensorElements) == 24 &&
+              offsetof(VkPhysicalDeviceTensorPropertiesARM, maxTensorSize) == 48 &&
+              offsetof(VkPhysicalDeviceTensorPropertiesARM, shaderTensorSupportedStages) == 84);
 static_assert(sizeof(VkPhysicalDeviceTensorFeaturesARM) == 40 &&
               offsetof(VkPhysicalDeviceTensorFeaturesARM, tensors) == 36);
 static_assert(sizeof(VkPhysicalDeviceDataGraphFeaturesARM) == 40 &&
@@ -192,6 +209,7 @@ inline constexpr auto tensor = static_cast<VkStructureType>(1000460000);
 inline constexpr auto tensor_view = static_cast<VkStructureType>(1000460001);
 inline constexpr auto bind_tensor = static_cast<VkStructureType>(1000460002);
 inline constexpr auto write_tensor = static_cast<VkStructureType>(1000460003);
+inline constexpr auto tensor_properties = static_cast<VkStructureType>(1000460004);
 inline constexpr auto tensor_description = static_cast<VkStructureType>(1000460006);
 inline constexpr auto tensor_requirements = static_cast<VkStructureType>(1000460007);
 inline constexpr auto tensor_features = static_cast<VkStructureType>(1000460009);

@@ -44,6 +44,13 @@ Status Resources::check(std::uint32_t resource) const {
                                                 "buffers",
                                                 resource, r.descriptor_type));
   TOSAIC_TRY(const TensorType type, vgf::type_of(file_, resource));
+  if (is_tensor(r) && r.shape.size() > device_->most_dims())
+    return error("vulkan.resource", fmt::format("resource {} has rank {}, {} takes tensors up to rank {}", resource,
+                                                r.shape.size(), device_->description(), device_->most_dims()));
+  if (is_tensor(r) && type.storage_bytes() > device_->most_tensor_bytes())
+    return error("vulkan.memory",
+                 fmt::format("resource {} has {} bytes, {} takes tensors up to {}", resource, type.storage_bytes(),
+                             device_->description(), device_->most_tensor_bytes()));
   auto packed = static_cast<std::int64_t>(storage_size(type.dtype));
   for (std::size_t d = r.shape.size(); d-- > 0; packed *= r.shape[d]) {
     if (r.shape[d] == 0)

@@ -270,6 +270,12 @@ TEST_F(VulkanModel, MoreMemoryThanThereIs) {
             "vulkan.memory");
 }
 
+TEST_F(VulkanModel, MoreDimsThanTheDeviceTakes) {
+  EXPECT_EQ(refusal(graph_file("graph @main(%a: 1x1x1x1x1x1x1x1x1x1x2xi32) -> (%b) {"
+                               "%b: 1x1x1x1x1x1x1x1x1x1x2xi32 = tosa.abs(%a) }")),
+            "vulkan.resource");
+}
+
 TEST_F(VulkanModel, UnknownDevice) {
   const auto model = Model::load(sum_file(), {.device = "no such thing"});
   ASSERT_FALSE(model.ok());
