@@ -10,6 +10,7 @@
 
 #include "formats/vgf/vgf_graph.h"
 #include "ops/tosa_op.h"
+#include "vulkan/module_interface.h"
 
 namespace tosaic::vulkan {
 namespace {
@@ -57,8 +58,14 @@ class Checker {
       if (!is_computed(slot.resource))
         return error("vgf.unconnected", fmt::format("it reads resource {}, which nothing has computed", slot.resource));
     TOSAIC_TRY(const auto bound, bindings(s));
-    TOSAIC_TRY(checked.interface, interface_of(module.code.as<spirv::Word>(), module.entry_point, s.kind));
-    TOSAIC_CHECK(s.kind == vgf::Kind::graph ? graph(s, bound, checked) : shader(s, bound, checked));
+    TOSAIC_TRY(const ModuleInterface interface,
+               interface_of(module.code.as<spirv::Word>(), module.entry_point, s.kind));
+    if (s.kind == vgf::Kind::graph) {
+      TOSAIC_CHECK(graph(s, bound, interface, checked));
+    } else {
+      TOSAIC_CHECK(shader(s, bound, interface));
+      for (const auto& [place, resource] : bound) checked.bound.push_back({place.first, place.second, resource});
+    }
     return checked;
   }
 
@@ -85,18 +92,19 @@ class Checker {
                                             wanted.binding, wanted.set));
   }
 
-  Status graph(const vgf::Segment& s, const Bound& bound, CheckedSegment& checked) const {
+  Status graph(const vgf::Segment& s, const Bound& bound, const ModuleInterface& interface,
+               CheckedSegment& checked) const {
     TOSAIC_TRY(const Graph read, vgf::graph_of(file_, s));
     TOSAIC_CHECK(tosa::verify_graph(read, tosa::Spec::everything()));
     std::vector<ValueId> values = read.inputs;
     values.insert(values.end(), read.outputs.begin(), read.outputs.end());
     std::vector<vgf::Slot> slots = s.inputs;
     slots.insert(slots.end(), s.outputs.begin(), s.outputs.end());
-    if (checked.interface.bindings.size() != values.size())
+    if (interface.bindings.size() != values.size())
       return error("spirv.corrupt", fmt::format("the graph has {} inputs and outputs, its entry point {}",
-                                                values.size(), checked.interface.bindings.size()));
+                                                values.size(), interface.bindings.size()));
     for (std::size_t i = 0; i < values.size(); ++i) {
-      TOSAIC_TRY(const std::uint32_t resource, resource_at(bound, checked.interface.bindings[i]));
+      TOSAIC_TRY(const std::uint32_t resource, resource_at(bound, interface.bindings[i]));
       if (resource != slots[i].resource)
         return error("vgf.corrupt", fmt::format("tensor {} of the graph is bound to resource {}, the segment names {}",
                                                 i, resource, slots[i].resource));
@@ -107,18 +115,24 @@ class Checker {
         return error("vgf.corrupt", fmt::format("resource {} is {}, the graph takes {}", resource, to_string(type),
                                                 to_string(wanted)));
     }
-    checked.outputs = outputs_for_drivers(file_.modules[s.module].code.as<spirv::Word>());
-    for (const GraphOutputs::Zero& zero : checked.outputs.zeros)
-      checked.zero_types.push_back(read[read.outputs[zero.output]].type);
+    TOSAIC_TRY(checked.graph, vgf::from_graph(read));
+    std::map<std::uint32_t, std::uint32_t> resource_of;  // by binding
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::size_t inputs = s.inputs.size();
+      const std::uint32_t binding = (i < inputs ? checked.graph.inputs[i] : checked.graph.outputs[i - inputs]).binding;
+      if (const auto [known, fresh] = resource_of.try_emplace(binding, slots[i].resource); !fresh)
+        checked.same.push_back({known->second, slots[i].resource});
+    }
+    for (const auto& [binding, resource] : resource_of) checked.bound.push_back({0, binding, resource});
     return {};
   }
 
-  Status shader(const vgf::Segment& s, const Bound& bound, const CheckedSegment& checked) const {
+  Status shader(const vgf::Segment& s, const Bound& bound, const ModuleInterface& interface) const {
     if (s.dispatch.size() != 3 || std::ranges::count(s.dispatch, 0u) != 0)
       return error("vulkan.segment", "the shader has no number of work groups");
-    if (!s.push_ranges.empty() || checked.interface.has_push_constants)
+    if (!s.push_ranges.empty() || interface.has_push_constants)
       return error("vulkan.segment", "the shader takes push constants, whose values a VGF file does not hold");
-    for (const ModuleBinding& b : checked.interface.bindings) {
+    for (const ModuleBinding& b : interface.bindings) {
       TOSAIC_TRY(const std::uint32_t resource, resource_at(bound, b));
       const std::uint32_t type = file_.resources[resource].descriptor_type;
       const bool is_buffer = type == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER || type == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;

@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segments of a VGF file held to the rules, before a driver sees them: drivers and layers trust what they are given.
+// Segments of a VGF file held to the rules, before a driver sees them: drivers and layers trust what they are given,
+// some to the point of crashing on an id that is not there. So no graph module of a file reaches a driver: its graph is
+// read, verified, and written anew. That also mends two kinds of output which Arm's emulation layer leaves unwritten:
+// one that is OpConstantNull, and the first of two that are one value. Shaders are programs and passed on as they are.
 #pragma once
 #include <vector>
 
 #include "formats/vgf/vgf.h"
-#include "ir/graph.h"
-#include "vulkan/module_interface.h"
 
 namespace tosaic::vulkan {
 
+struct BoundResource {
+  std::uint32_t set = 0, binding = 0, resource = 0;
+};
+
 struct CheckedSegment {
   const vgf::Segment* segment = nullptr;
-  ModuleInterface interface;
-  GraphOutputs outputs;                // graphs
-  std::vector<TensorType> zero_types;  // as many as outputs.zeros
+  std::vector<BoundResource> bound;
+  vgf::File graph;  // of a graph segment: it alone, with its constants
+  // Resources that the graph gives one value: they must be one memory.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> same;
 };
 
 // Every segment in order: its graph is valid TOSA, its module's bindings are resources of their types, and what it

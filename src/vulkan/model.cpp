@@ -26,6 +26,7 @@ struct Model::Impl {
 
   // In the order in which they are needed: what is destroyed first stands last.
   const vgf::File file;
+  std::vector<CheckedSegment> checked;
   std::shared_ptr<Device> device;
   std::unique_ptr<Resources> resources;
   std::shared_ptr<Memory> session_memory;
@@ -42,7 +43,7 @@ struct Model::Impl {
 };
 
 Status Model::Impl::make(const ModelOptions& options) {
-  TOSAIC_TRY(const auto checked, check_segments(file));
+  TOSAIC_TRY(checked, check_segments(file));
   for (const vgf::Slot& slot : file.inputs) {
     TOSAIC_TRY(TensorType type, vgf::type_of(file, slot.resource));
     inputs.push_back(std::move(type));
@@ -56,9 +57,7 @@ Status Model::Impl::make(const ModelOptions& options) {
 
   Resources::Options wanted;
   wanted.stage = options.stage;
-  for (const CheckedSegment& s : checked)
-    for (const auto& [a, b] : s.outputs.same_value)
-      wanted.same.push_back({s.segment->outputs[a].resource, s.segment->outputs[b].resource});
+  for (const CheckedSegment& s : checked) wanted.same.insert(wanted.same.end(), s.same.begin(), s.same.end());
   resources = std::make_unique<Resources>(file, device);
   TOSAIC_CHECK(resources->make(wanted));
 

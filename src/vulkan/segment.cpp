@@ -57,10 +57,10 @@ class Constants {
 Result<std::unique_ptr<SegmentOnDevice>> SegmentOnDevice::make(const vgf::File& file, const CheckedSegment& checked,
                                                                const Resources& resources,
                                                                std::shared_ptr<Device> device) {
-  auto made = std::make_unique<SegmentOnDevice>(*checked.segment, std::move(device));
+  auto made = std::make_unique<SegmentOnDevice>(checked, std::move(device));
   TOSAIC_CHECK(made->make_layout(file));
   if (checked.segment->kind == vgf::Kind::graph) {
-    TOSAIC_CHECK(made->make_graph_pipeline(file, checked, resources));
+    TOSAIC_CHECK(made->make_graph_pipeline(resources));
     TOSAIC_CHECK(made->make_session());
   } else {
     TOSAIC_CHECK(made->make_compute_pipeline(file.modules[checked.segment->module]));
@@ -72,12 +72,10 @@ Result<std::unique_ptr<SegmentOnDevice>> SegmentOnDevice::make(const vgf::File& 
 Status SegmentOnDevice::make_layout(const vgf::File& file) {
   const auto& vk = device_->vk;
   std::vector<std::vector<VkDescriptorSetLayoutBinding>> bindings;  // by set number; numbers left out are empty sets
-  for (std::size_t i = 0; i < segment_.sets.size(); ++i) {
-    const std::uint32_t set = number_of_set(segment_, i);
-    if (bindings.size() <= set) bindings.resize(set + 1);
-    for (const vgf::Slot& slot : segment_.sets[i].slots)
-      bindings[set].push_back(
-          {slot.binding, descriptor_type(file.resources[slot.resource]), 1, VK_SHADER_STAGE_ALL, nullptr});
+  for (const BoundResource& b : checked_.bound) {
+    if (bindings.size() <= b.set) bindings.resize(b.set + 1);
+    bindings[b.set].push_back(
+        {b.binding, descriptor_type(file.resources[b.resource]), 1, VK_SHADER_STAGE_ALL, nullptr});
   }
   for (const auto& list : bindings) {
     VkDescriptorSetLayoutCreateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
@@ -98,10 +96,10 @@ Status SegmentOnDevice::make_layout(const vgf::File& file) {
   return {};
 }
 
-Result<VkShaderModule> SegmentOnDevice::make_module(const void* words, std::size_t bytes) {
+Result<VkShaderModule> SegmentOnDevice::make_module(const Bytes& code) {
   VkShaderModuleCreateInfo info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
-  info.codeSize = bytes;
-  info.pCode = static_cast<const std::uint32_t*>(words);
+  info.codeSize = code.size();
+  info.pCode = code.as<std::uint32_t>().data();
   VkShaderModule module = VK_NULL_HANDLE;
   TOSAIC_CHECK(called("vkCreateShaderModule",
                       [&] { return device_->vk.vkCreateShaderModule(device_->handle, &info, nullptr, &module); }));
@@ -109,32 +107,22 @@ Result<VkShaderModule> SegmentOnDevice::make_module(const void* words, std::size
   return module;
 }
 
-Status SegmentOnDevice::make_graph_pipeline(const vgf::File& file, const CheckedSegment& checked,
-                                            const Resources& resources) {
+Status SegmentOnDevice::make_graph_pipeline(const Resources& resources) {
   std::vector<VkDataGraphPipelineResourceInfoARM> bound;
-  for (std::size_t i = 0; i < checked.interface.bindings.size(); ++i) {
-    const auto& slots = i < segment_.inputs.size() ? segment_.inputs : segment_.outputs;
-    const std::uint32_t resource = slots[i < segment_.inputs.size() ? i : i - segment_.inputs.size()].resource;
-    const ModuleBinding& at = checked.interface.bindings[i];
-    bound.push_back({stype::graph_resource, &resources.description(resource).description, at.set, at.binding, 0});
+  for (const BoundResource& b : checked_.bound)
+    bound.push_back({stype::graph_resource, &resources.description(b.resource).description, b.set, b.binding, 0});
+  const vgf::File& graph = checked_.graph;
+  const vgf::Segment& segment = graph.segments[0];
+  Constants constants(segment.constants.size());
+  for (const vgf::GraphConstant& c : segment.constants) {
+    const vgf::Constant& constant = graph.constants[c.constant];
+    constants.add(c.id, graph.resources[constant.resource], constant.data, constant.sparsity_dimension);
   }
-  Constants constants(segment_.constants.size() + checked.outputs.zeros.size());
-  for (const vgf::GraphConstant& c : segment_.constants) {
-    const vgf::Constant& constant = file.constants[c.constant];
-    constants.add(c.id, file.resources[constant.resource], constant.data, constant.sparsity_dimension);
-  }
-  for (std::size_t i = 0; i < checked.outputs.zeros.size(); ++i) {
-    const TensorType& type = checked.zero_types[i];
-    vgf::Resource zeros;
-    zeros.format = file.resources[segment_.outputs[checked.outputs.zeros[i].output].resource].format;
-    zeros.shape = type.shape.dims();
-    constants.add(checked.outputs.zeros[i].id, zeros, Bytes::of(std::vector<std::byte>(type.storage_bytes())), -1);
-  }
-  const auto& words = checked.outputs.words;
-  TOSAIC_TRY(const VkShaderModule module, make_module(words.data(), words.size() * sizeof(spirv::Word)));
+  const vgf::Module& code = graph.modules[segment.module];
+  TOSAIC_TRY(const VkShaderModule module, make_module(code.code));
   VkDataGraphPipelineShaderModuleCreateInfoARM shader{stype::graph_module};
   shader.module = module;
-  shader.pName = file.modules[segment_.module].entry_point.c_str();
+  shader.pName = code.entry_point.c_str();
   shader.constantCount = static_cast<std::uint32_t>(constants.list().size());
   shader.pConstants = constants.list().data();
   VkDataGraphPipelineCreateInfoARM info{stype::graph_pipeline};
@@ -151,7 +139,7 @@ Status SegmentOnDevice::make_graph_pipeline(const vgf::File& file, const Checked
 }
 
 Status SegmentOnDevice::make_compute_pipeline(const vgf::Module& module) {
-  TOSAIC_TRY(const VkShaderModule shader, make_module(module.code.data(), module.code.size()));
+  TOSAIC_TRY(const VkShaderModule shader, make_module(module.code));
   VkComputePipelineCreateInfo info{VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
   info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
@@ -224,21 +212,19 @@ Status SegmentOnDevice::bind_session(const Memory& memory) const {
 Status SegmentOnDevice::make_descriptors(const vgf::File& file, const Resources& resources) {
   const auto& vk = device_->vk;
   std::map<VkDescriptorType, std::uint32_t> counts;
-  for (const vgf::DescriptorSet& set : segment_.sets)
-    for (const vgf::Slot& slot : set.slots) ++counts[descriptor_type(file.resources[slot.resource])];
+  for (const BoundResource& b : checked_.bound) ++counts[descriptor_type(file.resources[b.resource])];
   if (counts.empty()) return {};
   std::vector<VkDescriptorPoolSize> sizes;
   for (const auto& [type, count] : counts) sizes.push_back({type, count});
   VkDescriptorPoolCreateInfo pool_info{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
-  pool_info.maxSets = static_cast<std::uint32_t>(segment_.sets.size());
+  pool_info.maxSets = static_cast<std::uint32_t>(set_layouts_.size());
   pool_info.poolSizeCount = static_cast<std::uint32_t>(sizes.size());
   pool_info.pPoolSizes = sizes.data();
   VkDescriptorPool pool = VK_NULL_HANDLE;
   TOSAIC_CHECK(called("vkCreateDescriptorPool",
                       [&] { return vk.vkCreateDescriptorPool(device_->handle, &pool_info, nullptr, &pool); }));
   undo_.later([this, pool] { device_->vk.vkDestroyDescriptorPool(device_->handle, pool, nullptr); });
-  for (std::size_t i = 0; i < segment_.sets.size(); ++i) {
-    const std::uint32_t number = number_of_set(segment_, i);
+  for (std::uint32_t number = 0; number < set_layouts_.size(); ++number) {
     VkDescriptorSetAllocateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
     info.descriptorPool = pool;
     info.descriptorSetCount = 1;
@@ -246,8 +232,9 @@ Status SegmentOnDevice::make_descriptors(const vgf::File& file, const Resources&
     VkDescriptorSet set = VK_NULL_HANDLE;
     TOSAIC_CHECK(
         called("vkAllocateDescriptorSets", [&] { return vk.vkAllocateDescriptorSets(device_->handle, &info, &set); }));
-    sets_.push_back({number, set});
-    for (const vgf::Slot& slot : segment_.sets[i].slots) {
+    sets_.push_back(set);
+    for (const BoundResource& slot : checked_.bound) {
+      if (slot.set != number) continue;
       VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
       write.dstSet = set;
       write.dstBinding = slot.binding;
@@ -274,15 +261,17 @@ Status SegmentOnDevice::make_descriptors(const vgf::File& file, const Resources&
 
 void SegmentOnDevice::record(VkCommandBuffer commands) const {
   const auto& vk = device_->vk;
-  const bool graph = segment_.kind == vgf::Kind::graph;
+  const bool graph = checked_.segment->kind == vgf::Kind::graph;
   const VkPipelineBindPoint point = graph ? VK_PIPELINE_BIND_POINT_DATA_GRAPH_ARM : VK_PIPELINE_BIND_POINT_COMPUTE;
   vk.vkCmdBindPipeline(commands, point, pipeline_);
-  for (const auto& [number, set] : sets_)
-    vk.vkCmdBindDescriptorSets(commands, point, layout_, number, 1, &set, 0, nullptr);
+  if (!sets_.empty())
+    vk.vkCmdBindDescriptorSets(commands, point, layout_, 0, static_cast<std::uint32_t>(sets_.size()), sets_.data(), 0,
+                               nullptr);
   if (graph)
     device_->ml.CmdDispatchDataGraphARM(commands, session_, nullptr);
   else
-    vk.vkCmdDispatch(commands, segment_.dispatch[0], segment_.dispatch[1], segment_.dispatch[2]);
+    vk.vkCmdDispatch(commands, checked_.segment->dispatch[0], checked_.segment->dispatch[1],
+                     checked_.segment->dispatch[2]);
 }
 
 }  // namespace tosaic::vulkan

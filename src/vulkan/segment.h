@@ -15,8 +15,9 @@ class SegmentOnDevice {
   // Errors: vulkan.failed, vulkan.memory.
   static Result<std::unique_ptr<SegmentOnDevice>> make(const vgf::File& file, const CheckedSegment& checked,
                                                        const Resources& resources, std::shared_ptr<Device> device);
-  SegmentOnDevice(const vgf::Segment& segment, std::shared_ptr<Device> device)
-      : segment_(segment), device_(std::move(device)) {}
+  // `checked` and what it points to must outlive the segment.
+  SegmentOnDevice(const CheckedSegment& checked, std::shared_ptr<Device> device)
+      : checked_(checked), device_(std::move(device)) {}
 
   // Memory that the session wants while it runs.
   VkDeviceSize session_bytes() const { return session_bytes_; }
@@ -26,16 +27,16 @@ class SegmentOnDevice {
 
  private:
   Status make_layout(const vgf::File& file);
-  Status make_graph_pipeline(const vgf::File& file, const CheckedSegment& checked, const Resources& resources);
+  Status make_graph_pipeline(const Resources& resources);
   Status make_compute_pipeline(const vgf::Module& module);
-  Result<VkShaderModule> make_module(const void* words, std::size_t bytes);
+  Result<VkShaderModule> make_module(const Bytes& code);
   Status make_session();
   Status make_descriptors(const vgf::File& file, const Resources& resources);
 
-  const vgf::Segment& segment_;
+  const CheckedSegment& checked_;
   std::shared_ptr<Device> device_;
   std::vector<VkDescriptorSetLayout> set_layouts_;  // by set number
-  std::vector<std::pair<std::uint32_t, VkDescriptorSet>> sets_;
+  std::vector<VkDescriptorSet> sets_;               // as many
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   VkPipeline pipeline_ = VK_NULL_HANDLE;
   VkDataGraphPipelineSessionARM session_ = VK_NULL_HANDLE;

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <numeric>
+#include <random>
 #include <thread>
 
 #include "formats/vgf/vgf_graph.h"
@@ -251,6 +252,27 @@ TEST_F(VulkanModel, FilesThatLie) {
   vgf::File strided = sum_file();
   strided.resources[0].strides = {8};
   EXPECT_EQ(refusal(strided), "vulkan.resource");
+}
+
+// Whatever the bytes are: an error or a run, never the end of the process.
+TEST_F(VulkanModel, ChangedBytes) {
+  const auto whole = vgf::write(graph_file(
+      "graph @main(%a: 1x4x4x2xi8) -> (%b) {\n"
+      "%w: 3x1x1x2xi8 = constant [1, 2, 3, 4, 5, 6]\n%bias: 3xi32 = constant [7, 8, 9]\n%z: 1xi8 = constant [0]\n"
+      "%c: 1x4x4x3xi32 = tosa.conv2d(%a, %w, %bias, %z, %z) {pad=[0, 0, 0, 0], stride=[1, 1], dilation=[1, 1], "
+      "acc_type=i32, local_bound=false}\n"
+      "%to: 2xshape = constant [16, 3]\n%b: 16x3xi32 = tosa.reshape(%c, %to) }"));
+  ASSERT_TRUE(whole.ok());
+  std::mt19937 random(3);
+  int loaded_files = 0;
+  for (int i = 0; i < 150; ++i) {
+    std::vector<std::byte> data(whole->data(), whole->data() + whole->size());
+    data[128 + random() % (data.size() - 128)] = std::byte(random() % (i % 3 == 0 ? 256 : 12));
+    auto file = vgf::read(Bytes::of(std::move(data)));
+    auto model = file.ok() ? Model::load(*std::move(file)) : Result<Model>(file.error());
+    loaded_files += model.ok();
+  }
+  EXPECT_GT(loaded_files, 0);
 }
 
 // The emulation layer reads zero points when the pipeline is made and throws where they are no constants.
