@@ -12,12 +12,15 @@ TOSAIC := build/release/bin/tosaic
 
 # The quick check is a stamp that depends on this file: nothing is asked again until the lists below change.
 BUILD_PACKAGES := g++ cmake ninja-build ccache python3 libflatbuffers-dev flatbuffers-compiler libsimdjson-dev \
-                  libcli11-dev libfmt-dev libgtest-dev libbenchmark-dev libhwy-dev libxxhash-dev zlib1g-dev
+                  libcli11-dev libfmt-dev libgtest-dev libbenchmark-dev libhwy-dev libxxhash-dev zlib1g-dev \
+                  libvulkan-dev libvulkan-volk-dev
+# Any Vulkan 1.3 driver will do to run VGF files; Mesa's runs on the CPU.
+VULKAN_PACKAGES := libvulkan1 mesa-vulkan-drivers
 LINT_PACKAGES  := clang-format-14 clang-tidy-14
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
 VENV_PACKAGES  := python3-venv
 
-.PHONY: help demo build build-tests dev test test-cpp test-asan test-py test-peers test-ethosu conformance fuzz bench bench-ethosu models quick-models venv format lint clean
+.PHONY: help demo build build-tests dev test test-cpp test-asan test-py test-peers test-ethosu test-vgf conformance fuzz bench bench-ethosu models quick-models venv format lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,17 +41,24 @@ $(STAMPS)/venv: test/requirements.txt | .venv/bin/python
 	@.venv/bin/python -m pip install -qq --no-compile --disable-pip-version-check -r test/requirements.txt
 	@mkdir -p $(@D) && touch $@
 
-# Arm's compiler for Ethos-U, all that the demo needs of Python packages.
+# Arm's compiler for Ethos-U and its emulation layer for Vulkan, all that the demo needs of Python packages.
 $(STAMPS)/vela: test/requirements.txt | .venv/bin/python
 	@.venv/bin/python -m pip install -qq --no-compile --disable-pip-version-check "$$(grep '^ethos-u-vela==' test/requirements.txt)"
 	@mkdir -p $(@D) && touch $@
 
+$(STAMPS)/emulation-layer: test/requirements.txt | .venv/bin/python $(STAMPS)/packages-VULKAN
+	@.venv/bin/python -m pip install -qq --no-compile --disable-pip-version-check "$$(grep '^ai_ml_emulation_layer' test/requirements.txt)"
+	@mkdir -p $(@D) && touch $@
+
 # PYTHON=/path/to/python uses an environment that already holds test/requirements.txt.
 ifeq ($(PYTHON),.venv/bin/python)
-venv: $(STAMPS)/venv  ## the pinned Python environment of the peer tests
+venv: $(STAMPS)/venv $(STAMPS)/packages-VULKAN  ## the pinned Python environment of the peer tests
+emulation-layer: $(STAMPS)/emulation-layer
 else
-venv:
+venv: $(STAMPS)/packages-VULKAN
+emulation-layer: $(STAMPS)/packages-VULKAN
 endif
+PYTHON_FOLDER = $(abspath $(dir $(PYTHON))..)
 
 # ---- build ----------------------------------------------------------------------------------------------------
 
@@ -79,9 +89,9 @@ test:  ## all tests; the last line counts them
 	-@$(MAKE) test-py
 	@python3 test/count_results.py build/test-results
 
-test-cpp: build-tests  ## C++ tests, release build
+test-cpp: build-tests emulation-layer  ## C++ tests, release build
 	@rm -rf build/test-results/cpp && mkdir -p build/test-results/cpp
-	@GTEST_OUTPUT=xml:$(CURDIR)/build/test-results/cpp/ ctest --test-dir build/release -j $(JOBS) \
+	@VIRTUAL_ENV=$(PYTHON_FOLDER) GTEST_OUTPUT=xml:$(CURDIR)/build/test-results/cpp/ ctest --test-dir build/release -j $(JOBS) \
 	  --output-on-failure --no-tests=ignore --output-junit $(CURDIR)/build/test-results/cpp/ctest.xml
 
 # Bad input is where sanitizers earn their time: the readers and writers, and what feeds them.
@@ -104,6 +114,10 @@ test-peers: build venv  ## every model against PyTorch, tosa_reference_model and
 test-ethosu: build-tests venv  ## every Ethos-U network, model and conformance sample, on every product
 	@$(PYTHON) -m pytest -q test/ethosu test/peers/test_ethosu.py --all-models
 
+test-vgf: build-tests venv  ## every model and operator graph as VGF, on the CPU, on Vulkan and in Arm's runner
+	@VIRTUAL_ENV=$(PYTHON_FOLDER) ctest --test-dir build/release -R '^vulkan$$' --output-on-failure
+	@$(PYTHON) -m pytest -q test/peers/test_vgf.py test/peers/test_vgf_vulkan.py --all-models
+
 conformance: build venv  ## the TOSA 1.0.1 conformance sample, on both executors
 	@$(PYTHON) test/conformance/run_sample.py all --jobs $(JOBS)
 
@@ -123,7 +137,7 @@ quick-models: venv
 
 # ---- use ------------------------------------------------------------------------------------------------------
 
-demo: build $(STAMPS)/vela  ## compile, explain and run the handwritten digits, also for an NPU; no PyTorch needed
+demo: build $(STAMPS)/vela $(STAMPS)/emulation-layer  ## compile, explain and run the handwritten digits, also for an NPU and on Vulkan; no PyTorch needed
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" examples/digits/demo.sh $(TOSAIC)
 
 bench: build venv  ## tosaic beside its peers, one table

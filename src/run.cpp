@@ -19,6 +19,7 @@
 #include "runtime/method.h"
 #include "targets/target.h"
 #include "tidy/tidy.h"
+#include "vulkan/model.h"
 
 namespace tosaic {
 namespace {
@@ -30,11 +31,62 @@ double since(Clock::time_point begin) { return std::chrono::duration<double>(Clo
 struct Runnable {
   std::vector<TensorType> inputs;
   std::vector<Tensor> default_inputs;  // used when none are given
+  std::string device;
+  std::function<double()> device_seconds;  // of the last run; empty: the device has no clock
   std::function<Result<std::vector<Tensor>>(const std::vector<Tensor>&)> run;
 };
 
-Result<Runnable> runnable_graph(Graph graph, const RunRequest& request) {
+// A product is named as the target that compiles for it; the other devices name none.
+Result<std::string> product_of(const RunRequest& request) {
+  for (const char* other : {"auto", "cpu", "vulkan", "ethos-u"})
+    if (request.device == other) return std::string();
+  TOSAIC_TRY(const Target target, find_target(request.device, ""));
+  if (target.delegate_id == "EthosUBackend") return target.name;
+  return error("run.device", fmt::format("'{}' is no device", request.device))
+      .hint("auto, cpu, vulkan, ethos-u, or a product such as ethos-u55-128");
+}
+
+// Of programs that are graphs and not made for a device.
+Status no_npu(const RunRequest& request) {
+  TOSAIC_TRY(const std::string product, product_of(request));
+  if (product.empty() && request.device != "ethos-u") return {};
+  return error("run.device", fmt::format("{} has no Ethos-U delegate", request.program))
+      .at({request.program, 0, ""})
+      .hint("compile the model with --target ethos-u55-128 or another Ethos-U target");
+}
+
+Result<Runnable> runnable_on_vulkan(vgf::File file, const RunRequest& request) {
+  TOSAIC_TRY(vulkan::Model model, vulkan::Model::load(std::move(file), {.device = request.vulkan_device}));
+  auto shared = std::make_shared<vulkan::Model>(std::move(model));
   Runnable r;
+  r.inputs = shared->inputs();
+  r.device = "vulkan: " + shared->device();
+  r.device_seconds = [shared] { return shared->device_seconds(); };
+  r.run = [shared](const std::vector<Tensor>& inputs) -> Result<std::vector<Tensor>> {
+    std::vector<const void*> in;
+    std::vector<void*> out;
+    std::vector<Tensor> outputs;
+    for (const Tensor& t : inputs) in.push_back(t.data.data());
+    for (const TensorType& type : shared->outputs()) {
+      std::vector<std::byte> data(type.storage_bytes());
+      out.push_back(data.data());
+      outputs.push_back({type, Bytes::of(std::move(data))});  // moved, its elements stay where they are
+    }
+    TOSAIC_CHECK(shared->run(in, out));
+    return outputs;
+  };
+  return r;
+}
+
+// A graph has no place of its own: it runs on the CPU, or as a VGF file on a Vulkan device.
+Result<Runnable> runnable_graph(Graph graph, const RunRequest& request) {
+  if (request.device == "vulkan") {
+    TOSAIC_TRY(vgf::File file, vgf::from_graph(graph));
+    return runnable_on_vulkan(std::move(file), request);
+  }
+  TOSAIC_CHECK(no_npu(request));
+  Runnable r;
+  r.device = request.executor;
   for (ValueId v : graph.inputs) r.inputs.push_back(graph[v].type);
   if (request.executor == "interp") {
     auto shared = std::make_shared<Graph>(std::move(graph));
@@ -56,6 +108,14 @@ Result<Runnable> load_tosa(const Bytes& file, const RunRequest& request) {
 }
 
 Result<Runnable> load_vgf(const Bytes& bytes, const RunRequest& request) {
+  if (request.device == "vulkan") {
+    auto loaded = [&]() -> Result<Runnable> {
+      TOSAIC_TRY(vgf::File file, vgf::read(bytes));
+      return runnable_on_vulkan(std::move(file), request);
+    }();
+    if (!loaded.ok()) return std::move(loaded.error()).at({request.program, 0, ""});
+    return loaded;
+  }
   TOSAIC_TRY(Graph graph, vgf::read_graph(bytes, request.program));
   return runnable_graph(std::move(graph), request);
 }
@@ -74,9 +134,13 @@ Result<Runnable> load_pt2(const Bytes& file, const RunRequest& request, const Si
 
 // What runs on a simulated device is said to be that.
 Status check_device(const pte::Program& program, const RunRequest& request, const Sink& sink) {
-  bool simulated = false;
-  for (const pte::Plan& plan : program.plans)
-    for (const pte::Delegate& d : plan.delegates) simulated |= d.id == "EthosUBackend";
+  const auto has = [&](std::string_view id) {
+    for (const pte::Plan& plan : program.plans)
+      for (const pte::Delegate& d : plan.delegates)
+        if (d.id == id) return true;
+    return false;
+  };
+  const bool simulated = has("EthosUBackend");
   if (simulated && sink) {
     Diagnostic note = warning("run.simulated",
                               "the Ethos-U delegate runs on a functional simulator, checked against "
@@ -84,20 +148,18 @@ Status check_device(const pte::Program& program, const RunRequest& request, cons
     note.severity = Severity::note;
     sink(note);
   }
-  if (!simulated && request.device != "auto")
-    return error("run.device", fmt::format("{} has no Ethos-U delegate", request.program))
+  if (request.device == "auto") return {};
+  const bool vulkan = request.device == "vulkan", cpu = request.device == "cpu";
+  if (cpu && simulated)
+    return error("run.device", fmt::format("{} has an Ethos-U delegate, which the CPU does not run", request.program))
         .at({request.program, 0, ""})
-        .hint("compile it with --target ethos-u55-128 or another Ethos-U target");
+        .hint("without --device its commands run on a simulated NPU");
+  if ((vulkan && !has("VgfBackend")) || (!vulkan && !cpu && !simulated))
+    return error("run.device", fmt::format("{} has no {} delegate", request.program, vulkan ? "VGF" : "Ethos-U"))
+        .at({request.program, 0, ""})
+        .hint(vulkan ? "compile it with --target vgf"
+                     : "compile it with --target ethos-u55-128 or another Ethos-U target");
   return {};
-}
-
-// "auto" and "ethos-u" name no product; a product is named as the target that compiles for it.
-Result<std::string> product_of(const RunRequest& request) {
-  if (request.device == "auto" || request.device == "ethos-u") return std::string();
-  TOSAIC_TRY(const Target target, find_target(request.device, ""));
-  if (target.delegate_id == "EthosUBackend") return target.name;
-  return error("run.device", fmt::format("'{}' is no device", request.device))
-      .hint("auto, ethos-u, or a product such as ethos-u55-128");
 }
 
 Result<Runnable> load_pte(const Bytes& file, const RunRequest& request, const Sink& sink) {
@@ -107,6 +169,8 @@ Result<Runnable> load_pte(const Bytes& file, const RunRequest& request, const Si
   options.interpret = request.executor == "interp";
   options.file = request.program;
   options.trace = request.trace;
+  options.vulkan_device = request.vulkan_device;
+  options.delegates = runtime::default_delegates(request.device == "vulkan");
   TOSAIC_TRY(options.product, product_of(request));
   TOSAIC_CHECK(check_device(program, request, sink));
   TOSAIC_TRY(options.data, read_named_data(request.data));
@@ -114,6 +178,9 @@ Result<Runnable> load_pte(const Bytes& file, const RunRequest& request, const Si
   auto shared = std::make_shared<runtime::Method>(std::move(method));
   Runnable r;
   r.inputs = shared->input_types();
+  for (const std::string& device : shared->devices()) r.device += (r.device.empty() ? "" : ", ") + device;
+  if (r.device.empty()) r.device = request.executor;
+  r.device_seconds = [shared] { return shared->device_seconds(); };
   r.run = [shared](const std::vector<Tensor>& inputs) { return shared->run(inputs); };
   return r;
 }
@@ -159,6 +226,8 @@ Result<std::vector<Tensor>> inputs_for(const Runnable& program, const RunRequest
 }
 
 Result<RunOutcome> try_run(const RunRequest& request, const MessageSink& sink) {
+  if (request.device == "vulkan" && request.executor == "interp")
+    return error("run.device", "the reference interpreter runs on the CPU, not on a Vulkan device");
   RunOutcome outcome;
   auto begin = Clock::now();
   TOSAIC_TRY(Runnable program, load(request, to_messages(sink)));
@@ -168,8 +237,12 @@ Result<RunOutcome> try_run(const RunRequest& request, const MessageSink& sink) {
   for (int i = request.repeat > 1 ? -1 : 0; i < request.repeat; ++i) {
     auto start = Clock::now();
     TOSAIC_TRY(outputs, program.run(inputs));
-    if (i >= 0) outcome.run_seconds.push_back(since(start));
+    if (i < 0) continue;
+    outcome.run_seconds.push_back(since(start));
+    if (const double seconds = program.device_seconds ? program.device_seconds() : 0; seconds > 0)
+      outcome.device_seconds.push_back(seconds);
   }
+  outcome.device = program.device;
   auto plain = [](const TensorType& t) { return to_string(t.with(std::optional<Scales>{})); };
   for (const TensorType& t : program.inputs) outcome.input_types.push_back(plain(t));
   for (const Tensor& t : outputs) outcome.output_types.push_back(plain(t.type));

@@ -16,9 +16,15 @@ show compile digits.pt2 --target tosa-int --calibrate digits_samples.npz -o digi
 show explain digits.pt2 --target tosa-int
 show inspect digits.pte | sed -n '1,16p;17s/.*/  .../p'
 show compile digits.pt2 --target ethos-u55-128 --calibrate digits_samples.npz -o digits_u55.pte
-mkdir -p one
+show compile digits.pt2 --target vgf --tosa-spec TOSA-1.0+INT --calibrate digits_samples.npz -o digits_vgf.pte --emit vgf=digits.vgf
+mkdir -p one on_vulkan
 show run digits.pte --input digit.npy --output-dir one --repeat 200
 show run digits_u55.pte --input digit.npy --output-dir one --repeat 200
+show run digits_vgf.pte --device vulkan --input digit.npy --output-dir on_vulkan --repeat 20
+show run digits_vgf.pte --device cpu --input digit.npy --output-dir one --repeat 200
+cmp one/output_0.npy on_vulkan/output_0.npy
+echo "  the Vulkan device and the CPU give the same bytes"
+show run digits.vgf --device vulkan
 
 echo
 python3 "$here/accuracy.py" "$tosaic" "$here" .

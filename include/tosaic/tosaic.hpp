@@ -135,8 +135,10 @@ struct RunRequest {
   std::string output_dir;           // output_N.npy go here; empty: none written
   std::string executor = "cpu";     // "cpu" or "interp", the reference interpreter
   std::string method = "forward";   // of a .pte
-  // "ethos-u": insist on a program whose delegates run on the simulated NPU; "ethos-u55-128": on that very NPU.
+  // "cpu" and "vulkan": where VGF files run, "auto" is the CPU; "ethos-u": insist on a program whose delegates run on
+  // the simulated NPU; "ethos-u55-128": on that very NPU.
   std::string device = "auto";
+  std::string vulkan_device;                      // an index or a part of a name; empty: the best one
   std::vector<std::string> data;                  // .ptd files with what the program keeps outside itself
   std::function<void(const std::string&)> trace;  // one line per NPU operation with its result's checksum
   bool level_8k = false;                          // hold a .tosa to the limits of TOSA's level 8K
@@ -148,8 +150,10 @@ struct RunOutcome {
   std::optional<Message> error;
   std::vector<std::string> input_types, output_types;  // "1x8x8x1xf32"
   std::vector<std::string> written;                    // files
+  std::string device;  // what it ran on: "cpu", "interp", "vulkan: ...", "ethos-u55-128 (simulated)"
   double load_seconds = 0;
   std::vector<double> run_seconds;
+  std::vector<double> device_seconds;  // the same by the device's own clock; empty: it has none
 };
 RunOutcome run(const RunRequest& request, const MessageSink& sink);
 

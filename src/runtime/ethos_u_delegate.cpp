@@ -37,11 +37,13 @@ class EthosUDelegate : public Delegate {
     tosaic_ethosu_info info{};
     if (tosaic_ethosu_describe(stream_, &info, 0, nullptr, nullptr))
       return internal_error("a stream that opened cannot be described");
-    TOSAIC_CHECK(check_product(fmt::format("ethos-u{}-{}", info.product, info.macs), specs, context.product));
+    product_ = fmt::format("ethos-u{}-{}", info.product, info.macs);
+    TOSAIC_CHECK(check_product(product_, specs, context.product));
     return reserve(info);
   }
 
   std::size_t inputs() const override { return places_.inputs.size(); }
+  std::string device() const override { return product_ + " (simulated)"; }
 
   Status execute(std::span<void* const> arguments) override {
     std::size_t i = 0;
@@ -127,6 +129,7 @@ class EthosUDelegate : public Delegate {
   std::vector<tosaic_ethosu_region> regions_;  // region 0 stays null: the constants given at opening
   std::vector<std::vector<Line>> memory_;
   std::function<void(const std::string&)> trace_;
+  std::string product_;
 };
 
 }  // namespace

@@ -27,6 +27,7 @@ class GraphDelegate : public Delegate {
               const DelegateContext& context) override {
     TOSAIC_TRY(Graph graph, read_(payload, context.name));
     TOSAIC_TRY(executable_, Executable::make(std::move(graph), context.threads, context.interpret));
+    interpreted_ = context.interpret;
     inputs_ = executable_->input_types().size();
     const std::size_t outputs = executable_->output_types().size();
     if (inputs_ + outputs != arguments.size())
@@ -43,6 +44,7 @@ class GraphDelegate : public Delegate {
   }
 
   std::size_t inputs() const override { return inputs_; }
+  std::string device() const override { return interpreted_ ? "interp" : "cpu"; }
 
   Status execute(std::span<void* const> arguments) override {
     const std::vector<const void*> inputs(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(inputs_));
@@ -53,6 +55,7 @@ class GraphDelegate : public Delegate {
   const ReadGraph read_;
   std::optional<Executable> executable_;
   std::size_t inputs_ = 0;
+  bool interpreted_ = false;
 };
 
 }  // namespace
@@ -60,8 +63,10 @@ class GraphDelegate : public Delegate {
 std::unique_ptr<Delegate> tosa_delegate() { return std::make_unique<GraphDelegate>(tosa_file::read); }
 std::unique_ptr<Delegate> vgf_delegate() { return std::make_unique<GraphDelegate>(vgf::read_graph); }
 
-Delegates default_delegates() {
-  return {{"TOSABackend", tosa_delegate}, {"VgfBackend", vgf_delegate}, {"EthosUBackend", ethos_u_delegate}};
+Delegates default_delegates(bool on_vulkan) {
+  return {{"TOSABackend", tosa_delegate},
+          {"VgfBackend", on_vulkan ? vgf_vulkan_delegate : vgf_delegate},
+          {"EthosUBackend", ethos_u_delegate}};
 }
 
 }  // namespace tosaic::runtime

@@ -252,7 +252,7 @@ Result<DelegateStep> Method::Impl::prepare_delegate(const pte::DelegateCall& cal
     TOSAIC_CHECK(delegate->init(
         from.payload, from.specs, types,
         {options.threads, options.interpret, fmt::format("{} (delegate {})", options.file, call.delegate),
-         options.product, &data, options.trace}));
+         options.product, options.vulkan_device, &data, options.trace}));
     delegates[at(call.delegate)] = std::move(delegate);
     made[at(call.delegate)] = 1;
   }
@@ -303,6 +303,21 @@ Status Method::Impl::run_steps() {
     }
   }
   return {};
+}
+
+std::vector<std::string> Method::devices() const {
+  std::vector<std::string> list;
+  for (const auto& delegate : impl_->delegates)
+    if (delegate && std::find(list.begin(), list.end(), delegate->device()) == list.end())
+      list.push_back(delegate->device());
+  return list;
+}
+
+double Method::device_seconds() const {
+  double seconds = 0;
+  for (const auto& delegate : impl_->delegates)
+    if (delegate) seconds += delegate->device_seconds();
+  return seconds;
 }
 
 Result<std::vector<Tensor>> Method::run(const std::vector<Tensor>& tensors) {

@@ -18,6 +18,7 @@ struct Options {
   std::string file;                               // for messages
   std::function<void(const std::string&)> trace;  // given to the delegates
   std::string product;                            // the same: "ethos-u55-128", or empty
+  std::string vulkan_device;                      // the same
   NamedData data;                                 // of .ptd files, beside the program's own
   Delegates delegates = default_delegates();
 };
@@ -34,6 +35,10 @@ class Method {
   // The tensor inputs and outputs, row-major. Scalars that the model was traced with are not inputs.
   const std::vector<TensorType>& input_types() const;
   const std::vector<TensorType>& output_types() const;
+  // What the delegates run on, each device once.
+  std::vector<std::string> devices() const;
+  // The delegates' time in the last run, by their devices' own clocks.
+  double device_seconds() const;
   // Buffers keep their content from run to run. Errors: run.input-count, run.input-type.
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
 

@@ -10,21 +10,23 @@
 namespace tosaic::tools {
 namespace {
 
-void print_text(const RunRequest& request, RunOutcome outcome) {
-  fmt::print("{} on {}\n", request.program, request.executor);
+std::string spread(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  if (times.size() == 1) return fmt::format("{:.3f} ms", times[0] * 1e3);
+  return fmt::format("min {:.3f}, median {:.3f}, max {:.3f} ms over {} runs", times.front() * 1e3,
+                     times[times.size() / 2] * 1e3, times.back() * 1e3, times.size());
+}
+
+void print_text(const RunRequest& request, const RunOutcome& outcome) {
+  fmt::print("{} on {}\n", request.program, outcome.device);
   for (std::size_t i = 0; i < outcome.input_types.size(); ++i)
     fmt::print("  input {}    {}\n", i, outcome.input_types[i]);
   for (std::size_t i = 0; i < outcome.output_types.size(); ++i)
     fmt::print("  output {}   {}{}\n", i, outcome.output_types[i],
                i < outcome.written.size() ? " -> " + outcome.written[i] : "");
-  auto& times = outcome.run_seconds;
-  std::sort(times.begin(), times.end());
-  if (times.size() == 1)
-    fmt::print("  time       {:.3f} ms, load {:.1f} ms\n", times[0] * 1e3, outcome.load_seconds * 1e3);
-  else if (!times.empty())
-    fmt::print("  time       min {:.3f}, median {:.3f}, max {:.3f} ms over {} runs, load {:.1f} ms\n",
-               times.front() * 1e3, times[times.size() / 2] * 1e3, times.back() * 1e3, times.size(),
-               outcome.load_seconds * 1e3);
+  if (!outcome.run_seconds.empty())
+    fmt::print("  time       {}, load {:.1f} ms\n", spread(outcome.run_seconds), outcome.load_seconds * 1e3);
+  if (!outcome.device_seconds.empty()) fmt::print("  of these   {} on the device\n", spread(outcome.device_seconds));
 }
 
 void print_json(const RunOutcome& outcome) {
@@ -33,10 +35,16 @@ void print_json(const RunOutcome& outcome) {
     for (const auto& i : items) text += (text.empty() ? "" : ", ") + json_text(i);
     return "[" + text + "]";
   };
-  std::string times;
-  for (double t : outcome.run_seconds) times += fmt::format("{}{:.9f}", times.empty() ? "" : ", ", t);
-  fmt::print("{{\"inputs\": {}, \"outputs\": {}, \"written\": {}, \"load_seconds\": {:.9f}, \"run_seconds\": [{}]}}\n",
-             list(outcome.input_types), list(outcome.output_types), list(outcome.written), outcome.load_seconds, times);
+  auto times = [](const std::vector<double>& all) {
+    std::string text;
+    for (double t : all) text += fmt::format("{}{:.9f}", text.empty() ? "" : ", ", t);
+    return "[" + text + "]";
+  };
+  fmt::print(
+      "{{\"device\": {}, \"inputs\": {}, \"outputs\": {}, \"written\": {}, \"load_seconds\": {:.9f}, "
+      "\"run_seconds\": {}, \"device_seconds\": {}}}\n",
+      json_text(outcome.device), list(outcome.input_types), list(outcome.output_types), list(outcome.written),
+      outcome.load_seconds, times(outcome.run_seconds), times(outcome.device_seconds));
 }
 
 }  // namespace
@@ -54,8 +62,11 @@ void add_run(CLI::App& app, Tool& tool) {
       ->capture_default_str();
   command
       ->add_option("--device", request->device,
-                   "ethos-u: insist on the (simulated) NPU; ethos-u55-128: on that product")
+                   "vulkan: VGF on a Vulkan device; cpu: on the CPU, as auto does; ethos-u: insist on the (simulated) "
+                   "NPU; ethos-u55-128: on that product")
       ->capture_default_str();
+  command->add_option("--vulkan-device", request->vulkan_device,
+                      "index or a part of the name of a Vulkan device, instead of the best one");
   command->add_option("--data", request->data, "a .ptd file with what the .pte keeps outside itself")
       ->allow_extra_args(false);
   command->add_flag("--trace", *trace, "one line per NPU operation, with a checksum of its result, on stderr");
@@ -71,9 +82,11 @@ void add_run(CLI::App& app, Tool& tool) {
       "  tosaic run digits.pte --input digit.npy --output-dir out/\n"
       "  tosaic run net.tosa --input a.npy --input b.npy --executor interp --output-dir out/\n"
       "  tosaic run digits.pte --repeat 100\n"
+      "  tosaic run digits.vgf --device vulkan --vulkan-device llvmpipe\n"
       "  tosaic run digits_u55.pte --device ethos-u55-128 --data digits_weights.ptd --trace");
   command->callback([=, &tool] {
     request->level_8k = *level == "8k";
+    if (!request->vulkan_device.empty() && request->device == "auto") request->device = "vulkan";
     if (*trace) request->trace = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
     RunOutcome outcome = run(*request, tool.sink());
     if (outcome.error) return tool.fail(*outcome.error);

@@ -78,15 +78,19 @@ def tool(tosaic):
     return Tool(tosaic)
 
 
+def build_model(name):
+    MODELS.mkdir(parents=True, exist_ok=True)
+    with filelock.FileLock(MODELS / f"{name}.lock"):  # tests run in several processes
+        if not (MODELS / f"{name}_expected.npz").exists():  # written last; spares the script's slow imports
+            done = subprocess.run([sys.executable, ROOT / "test/models/make_models.py", "--output", MODELS,
+                                   "--only", name], capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr[-3000:]
+    return Model(name)
+
+
 @pytest.fixture(scope="session")
 def model(request):
-    MODELS.mkdir(parents=True, exist_ok=True)
-    with filelock.FileLock(MODELS / f"{request.param}.lock"):  # tests run in several processes
-        if not (MODELS / f"{request.param}_expected.npz").exists():  # written last; spares the script's slow imports
-            done = subprocess.run([sys.executable, ROOT / "test/models/make_models.py", "--output", MODELS,
-                                   "--only", request.param], capture_output=True, text=True)
-            assert done.returncode == 0, done.stderr[-3000:]
-    return Model(request.param)
+    return build_model(request.param)
 
 
 @pytest.fixture(scope="session")

@@ -111,6 +111,13 @@ class Reader {
     return section_keeper_[0].slice(static_cast<std::size_t>(at), size);
   }
 
+  // FlatBuffers' verifier sees to it that a vector's length is aligned, not that its 8-byte elements are.
+  static std::vector<std::int64_t> numbers(const flatbuffers::Vector<std::int64_t>* list) {
+    std::vector<std::int64_t> copy(count_of(list));
+    if (!copy.empty()) std::memcpy(copy.data(), list->Data(), copy.size() * sizeof(copy[0]));
+    return copy;
+  }
+
   Status resources() {
     TOSAIC_TRY(section_keeper_[2], verified<vgf_schema::ModelResourceTable>(sections_[2], "resource"));
     const auto* table = root<vgf_schema::ModelResourceTable>(section_keeper_[2]);
@@ -125,8 +132,8 @@ class Reader {
                  row->alias_group_id(),
                  {}};
       if (const auto* d = row->description()) {
-        if (d->shape()) r.shape.assign(d->shape()->begin(), d->shape()->end());
-        if (d->strides()) r.strides.assign(d->strides()->begin(), d->strides()->end());
+        r.shape = numbers(d->shape());
+        r.strides = numbers(d->strides());
       }
       std::int64_t elements = 1;
       for (std::int64_t d : r.shape) {

@@ -135,6 +135,34 @@ Result<File> from_graph(const Graph& graph) {
   return file;
 }
 
+Result<TensorType> type_of(const File& file, std::uint32_t resource) {
+  const Resource& r = file.resources[resource];
+  const auto dtype = dtype_of_format(r.format);
+  if (!dtype)
+    return error("vgf.format", fmt::format("resource {} has Vulkan's {}, which no TOSA tensor has", resource,
+                                           name_of_format(r.format)));
+  for (std::int64_t d : r.shape)
+    if (d < 0) return error("vgf.dynamic", fmt::format("resource {} has a dim that the file leaves open", resource));
+  return TensorType{*dtype, Shape(r.shape), std::nullopt};
+}
+
+Result<Graph> graph_of(const File& file, const Segment& segment) {
+  const Module& module = file.modules[segment.module];
+  if (module.language != Language::spirv)
+    return error("vgf.no-code", fmt::format("module '{}' of segment '{}' holds no SPIR-V", module.name, segment.name));
+  std::vector<std::pair<spirv::Word, spirv::OutsideConstant>> constants;
+  for (const GraphConstant& c : segment.constants) {
+    TOSAIC_TRY(TensorType type, type_of(file, file.constants[c.constant].resource));
+    constants.push_back({c.id, {std::move(type), file.constants[c.constant].data}});
+  }
+  TOSAIC_TRY(Graph part, spirv::read_graph(module.code.as<spirv::Word>(), module.entry_point, constants));
+  if (part.inputs.size() != segment.inputs.size() || part.outputs.size() != segment.outputs.size())
+    return error("vgf.corrupt",
+                 fmt::format("segment '{}' has {} inputs and {} outputs, its graph {} and {}", segment.name,
+                             segment.inputs.size(), segment.outputs.size(), part.inputs.size(), part.outputs.size()));
+  return part;
+}
+
 namespace {
 
 class Joiner {
@@ -144,7 +172,7 @@ class Joiner {
   Result<Graph> join() {
     graph_.name = "main";
     for (std::size_t i = 0; i < file_.inputs.size(); ++i) {
-      TOSAIC_TRY(TensorType type, type_of(file_.inputs[i].resource));
+      TOSAIC_TRY(TensorType type, type_of(file_, file_.inputs[i].resource));
       const bool named = i < file_.input_names.size() && !file_.input_names[i].empty();
       const ValueId v = graph_.add_value(named ? file_.input_names[i] : fmt::format("input_{}", i), std::move(type));
       graph_.inputs.push_back(v);
@@ -173,35 +201,11 @@ class Joiner {
     return resource;
   }
 
-  Result<TensorType> type_of(std::uint32_t resource) const {
-    const Resource& r = file_.resources[resource];
-    const auto dtype = dtype_of_format(r.format);
-    if (!dtype)
-      return error("vgf.format", fmt::format("resource {} has Vulkan's {}, which no TOSA tensor has", resource,
-                                             name_of_format(r.format)));
-    for (std::int64_t d : r.shape)
-      if (d < 0) return error("vgf.dynamic", fmt::format("resource {} has a dim that the file leaves open", resource));
-    return TensorType{*dtype, Shape(r.shape), std::nullopt};
-  }
-
   Status append(const Segment& segment) {
     if (segment.kind != Kind::graph)
       return error("vgf.compute-segment", fmt::format("segment '{}' is a shader, not a TOSA graph", segment.name))
           .hint("tosaic runs files of graph segments on the CPU");
-    const Module& module = file_.modules[segment.module];
-    if (module.language != Language::spirv)
-      return error("vgf.no-code",
-                   fmt::format("module '{}' of segment '{}' holds no SPIR-V", module.name, segment.name));
-    std::vector<std::pair<spirv::Word, spirv::OutsideConstant>> constants;
-    for (const GraphConstant& c : segment.constants) {
-      TOSAIC_TRY(TensorType type, type_of(file_.constants[c.constant].resource));
-      constants.push_back({c.id, {std::move(type), file_.constants[c.constant].data}});
-    }
-    TOSAIC_TRY(const Graph part, spirv::read_graph(module.code.as<spirv::Word>(), module.entry_point, constants));
-    if (part.inputs.size() != segment.inputs.size() || part.outputs.size() != segment.outputs.size())
-      return error("vgf.corrupt",
-                   fmt::format("segment '{}' has {} inputs and {} outputs, its graph {} and {}", segment.name,
-                               segment.inputs.size(), segment.outputs.size(), part.inputs.size(), part.outputs.size()));
+    TOSAIC_TRY(const Graph part, graph_of(file_, segment));
     std::vector<ValueId> moved(part.values.size(), no_value);
     for (std::size_t i = 0; i < part.inputs.size(); ++i) {
       const std::uint32_t resource = root(segment.inputs[i].resource);
@@ -220,7 +224,7 @@ class Joiner {
       graph_.nodes.push_back(std::move(node));
     }
     for (std::size_t i = 0; i < part.outputs.size(); ++i) {
-      TOSAIC_TRY(const TensorType type, type_of(segment.outputs[i].resource));
+      TOSAIC_TRY(const TensorType type, type_of(file_, segment.outputs[i].resource));
       TOSAIC_CHECK(agree(segment, type, part[part.outputs[i]].type));
       value_of_[root(segment.outputs[i].resource)] = as_read(moved[part.outputs[i]], type);
     }

@@ -13,6 +13,11 @@ Result<File> from_graph(const Graph& graph);
 // vgf.unconnected, vgf.format, spirv.*.
 Result<Graph> to_graph(const File& file);
 
+// What a tensor of the file is: the type of a resource that TOSA has. Errors: vgf.format, vgf.dynamic.
+Result<TensorType> type_of(const File& file, std::uint32_t resource);
+// The graph of one graph segment, with as many inputs and outputs as the segment names resources.
+Result<Graph> graph_of(const File& file, const Segment& segment);
+
 // The graph of a whole file, held to TOSA's rules. `name` is for messages.
 Result<Graph> read_graph(const Bytes& bytes, const std::string& name);
 

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vulkan/device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "vulkan/call.h"
+#include "vulkan/features.h"
+
+namespace tosaic::vulkan {
+namespace {
+
+// What the process has opened. Reachable for ever and never destroyed, see open_driver.
+struct Opened {
+  std::mutex guard;
+  std::optional<Driver> plain, emulated;
+  std::map<VkPhysicalDevice, std::shared_ptr<Device>> devices;
+};
+Opened& opened() {
+  static Opened* const all = new Opened;
+  return *all;
+}
+
+template <class Function>
+bool load(VkDevice device, PFN_vkGetDeviceProcAddr address_of, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(address_of(device, name));
+  return function != nullptr;
+}
+
+bool load(VkDevice device, PFN_vkGetDeviceProcAddr address_of, MlFunctions& ml) {
+  const auto get = [&](const char* name, auto& function) { return load(device, address_of, name, function); };
+  return get("vkCreateTensorARM", ml.CreateTensorARM) && get("vkDestroyTensorARM", ml.DestroyTensorARM) &&
+         get("vkCreateTensorViewARM", ml.CreateTensorViewARM) &&
+         get("vkDestroyTensorViewARM", ml.DestroyTensorViewARM) &&
+         get("vkGetTensorMemoryRequirementsARM", ml.GetTensorMemoryRequirementsARM) &&
+         get("vkBindTensorMemoryARM", ml.BindTensorMemoryARM) &&
+         get("vkCreateDataGraphPipelinesARM", ml.CreateDataGraphPipelinesARM) &&
+         get("vkCreateDataGraphPipelineSessionARM", ml.CreateDataGraphPipelineSessionARM) &&
+         get("vkGetDataGraphPipelineSessionBindPointRequirementsARM",
+             ml.GetDataGraphPipelineSessionBindPointRequirementsARM) &&
+         get("vkGetDataGraphPipelineSessionMemoryRequirementsARM",
+             ml.GetDataGraphPipelineSessionMemoryRequirementsARM) &&
+         get("vkBindDataGraphPipelineSessionMemoryARM", ml.BindDataGraphPipelineSessionMemoryARM) &&
+         get("vkDestroyDataGraphPipelineSessionARM", ml.DestroyDataGraphPipelineSessionARM) &&
+         get("vkCmdDispatchDataGraphARM", ml.CmdDispatchDataGraphARM);
+}
+
+// The driver whose own device will do, or the emulation layer's.
+Result<std::pair<Driver*, std::size_t>> find(const std::string& wanted) {
+  Opened& all = opened();
+  if (!all.plain) { TOSAIC_TRY(all.plain, open_driver(false)); }
+  const auto own = choose(all.plain->devices, wanted);
+  if (own.ok()) return std::pair(&*all.plain, *own);
+  if (own.error().code != "vulkan.no-extension") return own.error();
+  if (!all.emulated) { TOSAIC_TRY(all.emulated, open_driver(true)); }
+  TOSAIC_TRY(const std::size_t index, choose(all.emulated->devices, wanted));
+  return std::pair(&*all.emulated, index);
+}
+
+}  // namespace
+
+Memory::~Memory() { device_.vk.vkFreeMemory(device_.handle, handle_, nullptr); }  // unmaps it as well
+
+Result<std::shared_ptr<Device>> Device::open(const std::string& wanted) {
+  Opened& all = opened();
+  const std::lock_guard lock(all.guard);
+  TOSAIC_TRY(const auto found, find(wanted));
+  const auto& [driver, index] = found;
+  std::shared_ptr<Device>& device = all.devices[driver->handles[index]];
+  if (!device) {
+    auto made = std::make_shared<Device>();
+    made->info_ = driver->devices[index];
+    TOSAIC_CHECK(made->start(driver->handles[index]));
+    device = std::move(made);
+  }
+  return device;
+}
+
+void Device::forget() {
+  Opened& all = opened();
+  const std::lock_guard lock(all.guard);
+  std::erase_if(all.devices, [&](const auto& entry) { return entry.second.get() == this; });
+}
+
+std::string Device::description() const { return info_.name + (info_.emulated ? " (emulation layer)" : ""); }
+
+Status Device::start(VkPhysicalDevice physical) {
+  const Features features(physical);
+  TOSAIC_CHECK(features.check());
+  has_addresses_ = features.buffer_addresses();
+  queue_family = data_graph_family(physical);
+  const float priority = 1;
+  VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
+  queue.queueFamilyIndex = queue_family;
+  queue.queueCount = 1;
+  queue.pQueuePriorities = &priority;
+  VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+  info.pNext = &features.chain();
+  info.queueCreateInfoCount = 1;
+  info.pQueueCreateInfos = &queue;
+  info.enabledExtensionCount = static_cast<std::uint32_t>(features.extensions().size());
+  info.ppEnabledExtensionNames = features.extensions().data();
+  TOSAIC_CHECK(called("vkCreateDevice", [&] { return vkCreateDevice(physical, &info, nullptr, &handle); }));
+  volkLoadDeviceTable(&vk, handle);
+  if (!load(handle, vkGetDeviceProcAddr, ml))
+    return error("vulkan.no-extension",
+                 fmt::format("{} offers data graphs but not all of their functions", description()));
+  vk.vkGetDeviceQueue(handle, queue_family, 0, &queue_);
+  vkGetPhysicalDeviceMemoryProperties(physical, &memory_);
+
+  VkPhysicalDeviceProperties2 all{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  all.pNext = &limits_;
+  vkGetPhysicalDeviceProperties2(physical, &all);
+  const VkPhysicalDeviceProperties& properties = all.properties;
+  std::uint32_t count = 0;
+  vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families.data());
+  runs_shaders_ = families[queue_family].queueFlags & VK_QUEUE_COMPUTE_BIT;
+  if (families[queue_family].timestampValidBits > 0)
+    nanoseconds_per_tick_ = static_cast<double>(properties.limits.timestampPeriod);
+  open_pipeline_cache(properties);
+  return {};
+}
+
+std::optional<std::uint32_t> Device::memory_type(std::uint32_t type_bits, VkMemoryPropertyFlags needed,
+                                                 VkMemoryPropertyFlags liked) const {
+  std::optional<std::uint32_t> found;
+  for (std::uint32_t i = 0; i < memory_.memoryTypeCount; ++i) {
+    const VkMemoryPropertyFlags flags = memory_.memoryTypes[i].propertyFlags;
+    if (!(type_bits >> i & 1) || (flags & needed) != needed) continue;
+    if ((flags & liked) == liked) return i;
+    if (!found) found = i;
+  }
+  return found;
+}
+
+Result<std::shared_ptr<Memory>> Device::allocate(VkDeviceSize bytes, std::uint32_t type, bool mapped) const {
+  VkMemoryAllocateFlagsInfo flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
+  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;  // the emulation layer addresses tensors
+  VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+  info.pNext = has_addresses_ ? &flags : nullptr;
+  info.allocationSize = bytes;
+  info.memoryTypeIndex = type;
+  const VkDeviceSize heap = memory_.memoryHeaps[memory_.memoryTypes[type].heapIndex].size;
+  if (bytes > heap)
+    return error("vulkan.memory", fmt::format("the model wants {} bytes in one piece of the {} that {} has", bytes,
+                                              heap, description()));
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  TOSAIC_CHECK(called("vkAllocateMemory", [&] { return vk.vkAllocateMemory(handle, &info, nullptr, &memory); }));
+  void* at = nullptr;
+  if (mapped)
+    if (auto status = called("vkMapMemory", [&] { return vk.vkMapMemory(handle, memory, 0, VK_WHOLE_SIZE, 0, &at); });
+        !status.ok()) {
+      vk.vkFreeMemory(handle, memory, nullptr);
+      return std::move(status).error();
+    }
+  return std::make_shared<Memory>(*this, memory, bytes, type, static_cast<std::byte*>(at));
+}
+
+Result<std::shared_ptr<Memory>> Device::transient(VkDeviceSize bytes, std::uint32_t type_bits) {
+  if (auto now = transient_.lock(); now && now->bytes() >= bytes && (type_bits >> now->type() & 1)) return now;
+  const auto type = memory_type(type_bits, 0, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
+  if (!type) return error("vulkan.memory", "the device has no memory of a type that its data graphs take");
+  TOSAIC_TRY(auto made, allocate(bytes, *type, false));
+  transient_ = made;
+  return made;
+}
+
+Status Device::run(VkCommandBuffer commands, VkFence fence) {
+  VkSubmitInfo submit{VK_STRUCTURE_TYPE_SUBMIT_INFO};
+  submit.commandBufferCount = 1;
+  submit.pCommandBuffers = &commands;
+  auto status = called("vkQueueSubmit", [&] {
+    const std::lock_guard lock(queue_guard_);
+    return vk.vkQueueSubmit(queue_, 1, &submit, fence);
+  });
+  if (status.ok())
+    status = called("vkWaitForFences", [&] { return vk.vkWaitForFences(handle, 1, &fence, VK_TRUE, UINT64_MAX); });
+  if (status.ok()) status = called("vkResetFences", [&] { return vk.vkResetFences(handle, 1, &fence); });
+  if (!status.ok() && status.error().code == "vulkan.lost") forget();
+  return status;
+}
+
+}  // namespace tosaic::vulkan

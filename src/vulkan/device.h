@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// An opened Vulkan device with the ML extensions: its functions, its one queue, its memory. All models and threads of a
+// process share it.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "base/bytes.h"
+#include "vulkan/drivers.h"
+#include "vulkan/ml_extensions.h"
+
+namespace tosaic::vulkan {
+
+// Device memory; mapped as long as it lives, where the host sees it.
+class Memory {
+ public:
+  Memory(const class Device& device, VkDeviceMemory handle, VkDeviceSize bytes, std::uint32_t type, std::byte* mapped)
+      : device_(device), handle_(handle), bytes_(bytes), type_(type), mapped_(mapped) {}
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  ~Memory();
+  VkDeviceMemory handle() const { return handle_; }
+  VkDeviceSize bytes() const { return bytes_; }
+  std::uint32_t type() const { return type_; }
+  std::byte* mapped() const { return mapped_; }
+
+ private:
+  const Device& device_;
+  const VkDeviceMemory handle_;
+  const VkDeviceSize bytes_;
+  const std::uint32_t type_;
+  std::byte* const mapped_;
+};
+
+class Device {
+ public:
+  // The device that `wanted` chooses (see choose()), opened on first use. Never closed, see open_driver; a lost one is
+  // opened anew. Errors: those of choose() and open_driver(), vulkan.feature, vulkan.memory, vulkan.failed.
+  static Result<std::shared_ptr<Device>> open(const std::string& wanted);
+
+  const DeviceInfo& info() const { return info_; }
+  // "llvmpipe (LLVM 15.0.6, 256 bits) (emulation layer)"
+  std::string description() const;
+  bool runs_shaders() const { return runs_shaders_; }
+  std::uint32_t most_dims() const { return limits_.maxTensorDimensionCount; }
+  std::uint64_t most_tensor_bytes() const { return limits_.maxTensorSize; }
+  double nanoseconds_per_tick() const { return nanoseconds_per_tick_; }  // 0: the queue has no timestamps
+
+  // Memory of one of the types in `type_bits` that has all of `needed` and, where there is one, all of `liked`.
+  std::optional<std::uint32_t> memory_type(std::uint32_t type_bits, VkMemoryPropertyFlags needed,
+                                           VkMemoryPropertyFlags liked) const;
+  Result<std::shared_ptr<Memory>> allocate(VkDeviceSize bytes, std::uint32_t type, bool mapped) const;
+  // Memory for what lives within one submission. Everything in the queue uses the same: submissions are ordered by the
+  // barrier with which each of them begins.
+  Result<std::shared_ptr<Memory>> transient(VkDeviceSize bytes, std::uint32_t type_bits);
+
+  // Runs the commands and waits. Errors: vulkan.lost, vulkan.memory, vulkan.failed.
+  Status run(VkCommandBuffer commands, VkFence fence);
+
+  VkDevice handle = VK_NULL_HANDLE;
+  VolkDeviceTable vk{};
+  MlFunctions ml{};
+  std::uint32_t queue_family = 0;
+  VkPipelineCache pipeline_cache = VK_NULL_HANDLE;
+  std::mutex building;  // held while a model is made: not every layer takes calls from several threads
+  // Writes the pipeline cache to disk where it has grown. Failure to do so is no error. Under `building`.
+  void save_pipeline_cache();
+
+ private:
+  Status start(VkPhysicalDevice physical);
+  void open_pipeline_cache(const VkPhysicalDeviceProperties& properties);
+  void forget();  // lost: the next open() makes a new one
+
+  DeviceInfo info_;
+  VkPhysicalDeviceTensorPropertiesARM limits_{stype::tensor_properties};
+  VkPhysicalDeviceMemoryProperties memory_{};
+  VkQueue queue_ = VK_NULL_HANDLE;
+  std::mutex queue_guard_;
+  double nanoseconds_per_tick_ = 0;
+  bool runs_shaders_ = false, has_addresses_ = false;
+  std::weak_ptr<Memory> transient_;
+  std::string cache_file_;  // empty: none
+  std::size_t cached_bytes_ = 0;
+};
+
+}  // namespace tosaic::vulkan

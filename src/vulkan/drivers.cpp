@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vulkan/drivers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <tuple>
+
+#include "vulkan/call.h"
+#include "vulkan/emulation_layer.h"
+#include "vulkan/ml_extensions.h"
+
+namespace tosaic::vulkan {
+namespace {
+
+constexpr std::uint32_t least_version = VK_API_VERSION_1_3;
+constexpr const char* how_to_emulate =
+    "pip install ai_ml_emulation_layer_for_vulkan==0.11.0 brings both on any Vulkan 1.3 driver; it is found through "
+    "VK_LAYER_PATH, VIRTUAL_ENV or PATH";
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+std::string version_text(std::uint32_t v) {
+  return fmt::format("{}.{}", VK_API_VERSION_MAJOR(v), VK_API_VERSION_MINOR(v));
+}
+
+bool has_extensions(VkPhysicalDevice device) {
+  std::uint32_t count = 0;
+  vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
+  std::vector<VkExtensionProperties> list(count);
+  vkEnumerateDeviceExtensionProperties(device, nullptr, &count, list.data());
+  return std::ranges::all_of(
+      std::initializer_list<const char*>{"VK_ARM_tensors", "VK_ARM_data_graph"}, [&](const char* name) {
+        return std::ranges::any_of(
+            list, [&](const VkExtensionProperties& e) { return std::strcmp(e.extensionName, name) == 0; });
+      });
+}
+
+int rank_of(const DeviceInfo& d) {
+  switch (d.type) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return 4;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return 3;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return 2;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return 1;
+    default: return 0;
+  }
+}
+
+bool fits(const DeviceInfo& d) { return d.version >= least_version && d.runs_data_graphs; }
+
+Diagnostic with_list(Diagnostic why, const std::vector<DeviceInfo>& devices) {
+  for (const DeviceInfo& d : devices)
+    why.notes.push_back(fmt::format("device {}: {}, Vulkan {}", d.index, d.name, version_text(d.version)));
+  return why;
+}
+
+Diagnostic no_driver(const std::string& detail) {
+  return error("vulkan.no-driver", "there is no Vulkan driver" + detail)
+      .hint(
+          "install the GPU's driver, or Debian's mesa-vulkan-drivers, which has one for CPUs (lavapipe); "
+          "VK_ICD_FILENAMES, where it is set, must name existing files");
+}
+
+bool layers_listed() {
+  std::uint32_t count = 0;
+  if (vkEnumerateInstanceLayerProperties(&count, nullptr) < 0) return false;
+  std::vector<VkLayerProperties> list(count);
+  if (vkEnumerateInstanceLayerProperties(&count, list.data()) < 0) return false;
+  return std::all_of(std::begin(emulation_layers), std::end(emulation_layers), [&](const char* name) {
+    return std::ranges::any_of(list, [&](const VkLayerProperties& l) { return std::strcmp(l.layerName, name) == 0; });
+  });
+}
+
+Result<VkInstance> make_instance(bool emulation) {
+  VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
+  application.pApplicationName = application.pEngineName = "tosaic";
+  application.apiVersion = least_version;
+  VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+  info.pApplicationInfo = &application;
+  if (emulation) {
+    info.enabledLayerCount = static_cast<std::uint32_t>(std::size(emulation_layers));
+    info.ppEnabledLayerNames = emulation_layers;
+  }
+  VkInstance instance = VK_NULL_HANDLE;
+  VkResult result = VK_SUCCESS;
+  TOSAIC_CHECK(called("vkCreateInstance", [&] {
+    result = vkCreateInstance(&info, nullptr, &instance);
+    return result == VK_ERROR_INCOMPATIBLE_DRIVER ? VK_SUCCESS : result;
+  }));
+  if (result == VK_ERROR_INCOMPATIBLE_DRIVER) return no_driver(": the loader found none that it can use");
+  return instance;
+}
+
+// The environment already has the loader put the layers in.
+bool layers_from_environment() {
+  const char* layers = std::getenv("VK_INSTANCE_LAYERS");
+  return layers && std::strstr(layers, emulation_layers[0]);
+}
+
+Result<VkInstance> make_emulated_instance() {
+  const auto files = find_emulation_files();
+  std::optional<LayerFolder> folder;
+  if (files) {
+    if (!load_emulation_libraries(*files))
+      return error("vulkan.no-extension", fmt::format("the emulation layer in {} cannot be loaded", files->libraries));
+    if (!layers_listed()) folder.emplace(files->manifests);
+  }
+  if (!layers_listed())
+    return error("vulkan.no-extension",
+                 "no device has VK_ARM_tensors and VK_ARM_data_graph, and Arm's emulation layer is not installed")
+        .hint(how_to_emulate);
+  return make_instance(true);
+}
+
+}  // namespace
+
+Result<std::size_t> choose(const std::vector<DeviceInfo>& devices, const std::string& wanted) {
+  if (devices.empty()) return no_driver(" that offers a device");
+  std::vector<std::size_t> candidates;
+  std::uint32_t index = 0;
+  const char* const end = wanted.data() + wanted.size();
+  const auto number = std::from_chars(wanted.data(), end, index);
+  const bool is_index = !wanted.empty() && number.ec == std::errc() && number.ptr == end;
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    if (wanted.empty() ||
+        (is_index ? devices[i].index == index : lower(devices[i].name).find(lower(wanted)) != std::string::npos))
+      candidates.push_back(i);
+  if (candidates.empty())
+    return with_list(error("vulkan.device", fmt::format("there is no Vulkan device '{}'", wanted)), devices)
+        .hint("--vulkan-device takes an index or a part of a name");
+  const auto best = *std::ranges::max_element(candidates, [&](std::size_t a, std::size_t b) {
+    const auto merit = [&](std::size_t i) {
+      return std::tuple(fits(devices[i]), devices[i].version >= least_version, rank_of(devices[i]));
+    };
+    return merit(a) < merit(b);
+  });
+  const DeviceInfo& d = devices[best];
+  if (d.version < least_version)
+    return with_list(
+               error("vulkan.version", fmt::format("{} has Vulkan {}, 1.3 is needed", d.name, version_text(d.version))),
+               devices)
+        .hint("a newer driver of the device, or Debian's mesa-vulkan-drivers for the CPU");
+  if (!d.runs_data_graphs)
+    return error("vulkan.no-extension", fmt::format("{} has no {}", d.name,
+                                                    d.emulated ? "queue for data graphs, also with the emulation layer"
+                                                               : "VK_ARM_tensors and VK_ARM_data_graph"))
+        .hint(how_to_emulate);
+  return best;
+}
+
+std::uint32_t data_graph_family(VkPhysicalDevice device) {
+  std::uint32_t count = 0;
+  vkGetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  vkGetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
+  std::uint32_t found = UINT32_MAX;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (!(families[i].queueFlags & VK_QUEUE_DATA_GRAPH_BIT_ARM)) continue;
+    if (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) return i;  // runs shader segments too
+    if (found == UINT32_MAX) found = i;
+  }
+  return found;
+}
+
+Result<Driver> open_driver(bool emulation) {
+  if (volkGetInstanceVersion() == 0 && volkInitialize() != VK_SUCCESS)
+    return error("vulkan.no-loader", "libvulkan.so.1, the Vulkan loader, is not installed")
+        .hint("Debian's package is libvulkan1; a driver is needed as well, e.g. mesa-vulkan-drivers for the CPU");
+  if (volkGetInstanceVersion() < least_version)
+    return error("vulkan.version", fmt::format("the Vulkan loader knows Vulkan {}, 1.3 is needed",
+                                               version_text(volkGetInstanceVersion())));
+  Driver driver;
+  TOSAIC_TRY(driver.instance, emulation ? make_emulated_instance() : make_instance(false));
+  volkLoadInstanceOnly(driver.instance);
+  std::uint32_t count = 0;
+  TOSAIC_CHECK(called("vkEnumeratePhysicalDevices",
+                      [&] { return vkEnumeratePhysicalDevices(driver.instance, &count, nullptr); }));
+  driver.handles.resize(count);
+  TOSAIC_CHECK(called("vkEnumeratePhysicalDevices",
+                      [&] { return vkEnumeratePhysicalDevices(driver.instance, &count, driver.handles.data()); }));
+  driver.handles.resize(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    VkPhysicalDeviceProperties p;
+    vkGetPhysicalDeviceProperties(driver.handles[i], &p);
+    const bool able = has_extensions(driver.handles[i]) && data_graph_family(driver.handles[i]) != UINT32_MAX;
+    driver.devices.push_back(
+        {i, p.deviceName, p.deviceType, p.apiVersion, able, emulation || layers_from_environment()});
+  }
+  return driver;
+}
+
+}  // namespace tosaic::vulkan

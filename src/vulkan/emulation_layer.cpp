@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vulkan/emulation_layer.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+namespace tosaic::vulkan {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr const char* libraries[] = {"libVkLayer_Tensor.so", "libVkLayer_Graph.so"};
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::vector<std::string> folders_of(const std::string& path) {
+  std::vector<std::string> list;
+  for (std::size_t at = 0; at < path.size();) {
+    const std::size_t end = std::min(path.find(':', at), path.size());
+    if (end > at) list.push_back(path.substr(at, end - at));
+    at = end + 1;
+  }
+  return list;
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+// Both kinds of folder as the wheel lays them out: deploy/share/vulkan/explicit_layer.d and deploy/lib.
+std::optional<EmulationFiles> in_manifests(const fs::path& manifests) {
+  if (!is_file(manifests / "VkLayer_Graph.json") || !is_file(manifests / "VkLayer_Tensor.json")) return std::nullopt;
+  for (const fs::path& lib : {manifests / "../../../lib", manifests / "../../../lib64", manifests})
+    if (std::all_of(std::begin(libraries), std::end(libraries), [&](const char* l) { return is_file(lib / l); }))
+      return EmulationFiles{manifests.string(), lib.lexically_normal().string()};
+  return std::nullopt;
+}
+
+std::optional<EmulationFiles> in_environment(const fs::path& bin) {
+  std::error_code ignored;
+  const fs::path lib = bin.parent_path() / "lib";
+  for (const auto& entry : fs::directory_iterator(lib, ignored)) {
+    if (!entry.path().filename().string().starts_with("python")) continue;
+    for (const char* packages : {"site-packages", "dist-packages"})
+      if (auto found = in_manifests(entry.path() / packages / "emulation_layer/deploy/share/vulkan/explicit_layer.d"))
+        return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<EmulationFiles> find_emulation_files() {
+  for (const std::string& folder : folders_of(variable("VK_LAYER_PATH")))
+    if (auto found = in_manifests(folder)) return found;
+  std::vector<std::string> bins = folders_of(variable("PATH"));
+  if (const std::string own = variable("VIRTUAL_ENV"); !own.empty()) bins.insert(bins.begin(), own + "/bin");
+  for (const std::string& bin : bins)
+    if (auto found = in_environment(bin)) return found;
+  return std::nullopt;
+}
+
+bool load_emulation_libraries(const EmulationFiles& files) {
+  // Never closed: the loader uses them as long as an instance lives, and instances live as long as the process.
+  return std::all_of(std::begin(libraries), std::end(libraries), [&](const char* name) {
+    return dlopen((fs::path(files.libraries) / name).c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr;
+  });
+}
+
+// VK_LAYER_PATH replaces the folders of the system, VK_ADD_LAYER_PATH comes before them; the first, where it is set,
+// makes the loader ignore the second.
+LayerFolder::LayerFolder(const std::string& folder)
+    : variable_(std::getenv("VK_LAYER_PATH") ? "VK_LAYER_PATH" : "VK_ADD_LAYER_PATH") {
+  if (const char* value = std::getenv(variable_)) before_ = value;
+  ::setenv(variable_, (before_ && !before_->empty() ? folder + ":" + *before_ : folder).c_str(), 1);
+}
+
+LayerFolder::~LayerFolder() {
+  if (before_)
+    ::setenv(variable_, before_->c_str(), 1);
+  else
+    ::unsetenv(variable_);
+}
+
+}  // namespace tosaic::vulkan

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pipeline cache on disk: one file per device and driver version in $XDG_CACHE_HOME/tosaic, replaced as a whole,
+// so that processes may share it. A file that is missing, foreign or cut off is an empty cache.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "vulkan/call.h"
+#include "vulkan/device.h"
+
+namespace tosaic::vulkan {
+namespace {
+
+std::string cache_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache && *cache == '/') return std::string(cache) + "/tosaic";
+  const char* home = std::getenv("HOME");
+  return home && *home == '/' ? std::string(home) + "/.cache/tosaic" : "";
+}
+
+// Drivers check the header that they wrote themselves; not all of them survive a file shorter than it.
+bool usable(const Bytes& file, const VkPhysicalDeviceProperties& device) {
+  VkPipelineCacheHeaderVersionOne header;
+  if (file.size() < sizeof(header)) return false;
+  std::memcpy(&header, file.data(), sizeof(header));
+  return header.headerSize >= sizeof(header) && header.headerSize <= file.size() &&
+         header.headerVersion == VK_PIPELINE_CACHE_HEADER_VERSION_ONE && header.vendorID == device.vendorID &&
+         header.deviceID == device.deviceID &&
+         std::memcmp(header.pipelineCacheUUID, device.pipelineCacheUUID, VK_UUID_SIZE) == 0;
+}
+
+}  // namespace
+
+void Device::open_pipeline_cache(const VkPhysicalDeviceProperties& properties) {
+  Bytes stored;
+  if (const std::string folder = cache_folder(); !folder.empty()) {
+    const auto uuid = hash_of(properties.pipelineCacheUUID, VK_UUID_SIZE, properties.driverVersion);
+    cache_file_ = fmt::format("{}/pipelines-{:04x}-{:04x}-{:016x}{}.bin", folder, properties.vendorID,
+                              properties.deviceID, uuid, info_.emulated ? "-emulated" : "");
+    if (auto file = map_file(cache_file_); file.ok() && usable(*file, properties)) stored = *file;
+  }
+  VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+  info.initialDataSize = stored.size();
+  info.pInitialData = stored.data();
+  cached_bytes_ = stored.size();
+  if (!called("vkCreatePipelineCache", [&] {
+         return vk.vkCreatePipelineCache(handle, &info, nullptr, &pipeline_cache);
+       }).ok())
+    pipeline_cache = VK_NULL_HANDLE;  // pipelines are made without one
+}
+
+void Device::save_pipeline_cache() {
+  if (pipeline_cache == VK_NULL_HANDLE || cache_file_.empty()) return;
+  std::size_t bytes = 0;
+  std::vector<std::byte> data;
+  const auto get = [&](void* at) {
+    return called("vkGetPipelineCacheData",
+                  [&] { return vk.vkGetPipelineCacheData(handle, pipeline_cache, &bytes, at); });
+  };
+  // No more than the header: a driver that caches nothing here.
+  if (!get(nullptr).ok() || bytes == cached_bytes_ || bytes <= sizeof(VkPipelineCacheHeaderVersionOne)) return;
+  data.resize(bytes);
+  if (!get(data.data()).ok()) return;
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(cache_file_).parent_path(), ignored);
+  if (write_file(cache_file_, data.data(), bytes).ok()) cached_bytes_ = bytes;
+}
+
+}  // namespace tosaic::vulkan
