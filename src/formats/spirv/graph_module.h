@@ -2,7 +2,7 @@
 // One TOSA graph as one SPIR-V module (SPV_ARM_graph, instruction set TOSA.001000.1), and back.
 //
 // The operator rows of ops/tosa say everything about an instruction: its number, its attributes in order, its
-// operands. Descriptor set 0 holds the graph's inputs at bindings 0.., then its outputs.
+// operands. Descriptor set 0 holds the graph's inputs, then its outputs, at the bindings given or at 0, 1, ...
 #pragma once
 #include <string>
 #include <vector>
@@ -17,8 +17,12 @@ struct GraphModule {
   std::vector<ValueId> constants;  // whose data the module does not hold; the index is the GraphConstantID
   std::vector<ValueId> outputs;    // what the graph sets, each value once (a graph's output list may repeat one)
 };
+struct WriteOptions {
+  bool replicated_composites = true;  // else constants of one value are spelled out: for drivers without the extension
+};
 // Errors: spirv.no-instruction (control flow, variables, custom operators), spirv.dynamic, spirv.type.
-Result<GraphModule> write_graph(const Graph& graph, const std::string& entry_point);
+Result<GraphModule> write_graph(const Graph& graph, const std::string& entry_point, const WriteOptions& options = {},
+                                const std::vector<Word>& bindings = {});
 
 // A tensor whose data lie outside the module.
 struct OutsideConstant {

@@ -116,7 +116,12 @@ Id Module::scalar(DType type, const void* element_data) {
 }
 
 Id Module::list(const std::vector<std::int64_t>& values) {
-  return tensor_constant(DType::shape, {static_cast<std::int64_t>(values.size())}, Bytes::of(values));
+  const Shape shape{static_cast<std::int64_t>(values.size())};
+  const Bytes elements = Bytes::of(values);
+  if (all_zero(elements.data(), elements.size())) return tensor_constant(DType::shape, shape, elements);
+  // Spelled out even where all are equal: short, and a module without other constants of one value then needs no
+  // extension.
+  return nested(DType::shape, shape.dims(), 0, elements.data());
 }
 
 Id Module::nested(DType type, const std::vector<std::int64_t>& dims, std::size_t level, const std::byte* elements) {
@@ -131,13 +136,15 @@ Id Module::nested(DType type, const std::vector<std::int64_t>& dims, std::size_t
   return global(Opcode::constant_composite, std::move(operands), true);
 }
 
+bool Module::is_uniform(DType type, const Bytes& elements) const {
+  const std::size_t size = storage_size(type);
+  if (all_zero(elements.data(), elements.size())) return true;
+  return replicates_ && std::memcmp(elements.data(), elements.data() + size, elements.size() - size) == 0;
+}
+
 Id Module::tensor_constant(DType type, const Shape& shape, const Bytes& elements) {
   if (all_zero(elements.data(), elements.size())) return global(Opcode::constant_null, {tensor(type, shape)}, true);
-  const std::size_t size = storage_size(type);
-  bool splat = elements.size() > size;
-  for (std::size_t at = size; splat && at < elements.size(); at += size)
-    splat = std::memcmp(elements.data(), elements.data() + at, size) == 0;
-  if (splat) {
+  if (elements.size() > storage_size(type) && is_uniform(type, elements)) {
     require(Capability::replicated_composites, "SPV_EXT_replicated_composites");
     return global(Opcode::constant_composite_replicate, {tensor(type, shape), scalar(type, elements.data())}, true);
   }

@@ -18,6 +18,7 @@ class Module {
  public:
   Module();
 
+  void use_replicated_composites(bool allowed) { replicates_ = allowed; }
   Id fresh() { return next_++; }
   // The whole module, header first.
   std::vector<Word> words() const;
@@ -35,6 +36,8 @@ class Module {
   Id list(const std::vector<std::int64_t>& values);  // a rank-1 tensor of 32-bit integers
   // Dense, row-major elements in storage form, at least one.
   Id tensor_constant(DType type, const Shape& shape, const Bytes& elements);
+  // Does the extension that repeats one element, or none at all, say all of this tensor?
+  bool is_uniform(DType type, const Bytes& elements) const;
   Id graph_constant(Id tensor_type, std::uint32_t number);
 
   // ---- the graph and its interface
@@ -58,6 +61,7 @@ class Module {
   Words names_, decorations_, globals_, entry_points_, body_;
   std::map<Words, Id> interned_;
   Id tosa_ = 0;
+  bool replicates_ = true;
 };
 
 // Text as SPIR-V literal: UTF-8, zero-terminated, padded to words.

@@ -388,9 +388,7 @@ class Reader {
     if (i.operands[2] != tosa_)
       return error("spirv.instruction-set",
                    fmt::format("word {}: an instruction of another set than {}", i.at, tosa_set));
-    const tosa::Op* op = nullptr;
-    for (const tosa::Op& row : tosa::all())
-      if (row.spirv_number == i.operands[3] && row.spirv_number != 0xffff) op = &row;
+    const tosa::Op* op = tosa::by_spirv_number(i.operands[3]);
     if (!op) return corrupt(i.at, "{} has no instruction {}", tosa_set, i.operands[3]);
     TOSAIC_CHECK(at_least(i, 4 + op->attrs.size()));
     Node node;
@@ -421,7 +419,26 @@ class Reader {
       structures_[id] = node.outputs;
     }
     graph_.nodes.push_back(std::move(node));
+    if (op->outputs.size() == 1) as_scalar(id);
     return {};
+  }
+
+  // A result of rank 0, as ARGMAX has of a list, is [1] in SPIR-V.
+  void as_scalar(Id id) {
+    const tosa::Spec spec = tosa::Spec::everything();
+    const Node node = graph_.nodes.back();
+    const ValueId v = node.outputs[0];
+    if (graph_[v].type.shape != Shape{1} || !tosa::verify_node({graph_, node}, spec)) return;
+    graph_[v].type.shape = Shape{};
+    if (tosa::verify_node({graph_, node}, spec)) {
+      graph_[v].type.shape = Shape{1};
+      return;
+    }
+    const ValueId shape =
+        graph_.add_value("shape", {DType::shape, {1}, std::nullopt}, Bytes::of(std::vector{std::int64_t{1}}));
+    const ValueId listed = graph_.add_value(graph_[v].name, {graph_[v].type.dtype, {1}, std::nullopt});
+    graph_.nodes.push_back({"tosa.reshape", {v, shape}, {}, {listed}, nullptr, {}});
+    values_[id] = listed;
   }
 
   Status extract(const Instruction& i) {

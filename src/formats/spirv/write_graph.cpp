@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "formats/spirv/attributes.h"
@@ -12,20 +13,24 @@
 namespace tosaic::spirv {
 namespace {
 
-// Up to this many elements stand in the module itself, as in what Arm's converter writes.
-constexpr std::int64_t most_inline_elements = 16;
+// Up to this many elements stand in the module itself: from there on a tensor of the file is the smaller form.
+constexpr std::int64_t most_inline_elements = 4;
 
 class Writer {
  public:
-  explicit Writer(const Graph& graph) : graph_(graph), ids_(graph.values.size(), 0) {}
+  Writer(const Graph& graph, const WriteOptions& options) : graph_(graph), ids_(graph.values.size(), 0) {
+    module_.use_replicated_composites(options.replicated_composites);
+  }
 
-  Result<GraphModule> write(const std::string& entry_point) {
+  Result<GraphModule> write(const std::string& entry_point, const std::vector<Word>& bindings) {
+    choose_labels();
     for (const Value& value : graph_.values) TOSAIC_CHECK(check(value));
     const Id graph_id = module_.fresh();
     std::vector<Id> types, interface;
     auto expose = [&](ValueId v) {
       types.push_back(type_of(v));
-      interface.push_back(module_.variable(types.back(), static_cast<std::uint32_t>(interface.size())));
+      const auto place = static_cast<Word>(interface.size());
+      interface.push_back(module_.variable(types.back(), bindings.empty() ? place : bindings[place]));
       module_.name(interface.back(), graph_[v].name);
     };
     for (ValueId v : graph_.inputs) expose(v);
@@ -72,13 +77,39 @@ class Writer {
 
   Id type_of(ValueId v) { return module_.tensor(graph_[v].type.dtype, graph_[v].type.shape); }
 
-  // A new id for a value that an instruction computes, under the value's own name.
+  // A new id for a value that an instruction computes.
   Id result(ValueId v) {
     ids_[v] = module_.fresh();
-    module_.name(ids_[v], graph_[v].name);
+    if (const auto label = labels_.find(v); label != labels_.end()) module_.name(ids_[v], label->second);
     return ids_[v];
   }
 
+  // What a tool shows of an instruction: the user's module that computes it, or without one the name of its result,
+  // unless the compiler made that up of an operator and a number. Of the instructions that make up one layer the last
+  // has the layer's name. Inputs and outputs have theirs on the variables.
+  void choose_labels() {
+    std::map<std::string, ValueId> last;
+    for (const Node& node : graph_.nodes)
+      for (ValueId v : node.outputs)
+        if (v != no_value)
+          if (std::string text = label(v, node.loc); !text.empty()) last[std::move(text)] = v;
+    for (auto& [text, v] : last) labels_[v] = text;
+  }
+  std::string label(ValueId v, const LocRef& loc) const {
+    if (loc && !loc->module_path.empty()) return loc->module_path;
+    std::string_view name = graph_[v].name;
+    bool made_up = false;
+    for (std::size_t dot; (dot = name.rfind('.')) != std::string_view::npos && is_number(name.substr(dot + 1));) {
+      name = name.substr(0, dot);
+      made_up = true;
+    }
+    return made_up && tosa::find(name) ? "" : std::string(name);
+  }
+  // "12", "t12": what later stages put behind a name to make another.
+  static bool is_number(std::string_view text) {
+    if (text.size() > 1 && (text[0] < '0' || text[0] > '9')) text.remove_prefix(1);
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  }
   Id copied(ValueId v, Id from) {
     const TensorType& type = graph_[v].type;
     const Id shape = type.rank() == 0 ? module_.list({1}) : module_.list(type.shape.dims());
@@ -92,7 +123,8 @@ class Writer {
   bool is_inline(ValueId v) const {
     const TensorType& type = graph_[v].type;
     if (type.dtype == DType::shape) return true;
-    return type.shape.elements() <= most_inline_elements && !is_output(v);
+    if (is_output(v)) return false;
+    return type.shape.elements() <= most_inline_elements || module_.is_uniform(type.dtype, graph_[v].constant);
   }
 
   Id read(ValueId v) {
@@ -102,7 +134,6 @@ class Writer {
   }
   Id outside(ValueId v) {
     const Id id = module_.graph_constant(type_of(v), static_cast<std::uint32_t>(made_.constants.size()));
-    module_.name(id, graph_[v].name);
     made_.constants.push_back(v);
     return id;
   }
@@ -178,13 +209,15 @@ class Writer {
   const Graph& graph_;
   Module module_;
   std::vector<Id> ids_;  // by value; 0: none yet
+  std::map<ValueId, std::string> labels_;
   GraphModule made_;
 };
 
 }  // namespace
 
-Result<GraphModule> write_graph(const Graph& graph, const std::string& entry_point) {
-  return Writer(graph).write(entry_point);
+Result<GraphModule> write_graph(const Graph& graph, const std::string& entry_point, const WriteOptions& options,
+                                const std::vector<Word>& bindings) {
+  return Writer(graph, options).write(entry_point, bindings);
 }
 
 }  // namespace tosaic::spirv

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
-#include "formats/spirv/graph_module.h"
+#include "formats/vgf/shader.h"
+#include "formats/vgf/split.h"
 #include "ops/tosa_op.h"
 
 namespace tosaic::vgf {
@@ -85,55 +87,187 @@ std::string name_of_format(std::uint32_t format) {
   return fmt::format("format {}", format);
 }
 
-Result<File> from_graph(const Graph& graph) {
-  const std::string partition = "graph_partition_0";
-  TOSAIC_TRY(spirv::GraphModule module, spirv::write_graph(graph, partition));
-  File file;
-  auto add_resource = [&](ValueId v, Category category) -> Result<std::uint32_t> {
-    const TensorType& type = graph[v].type;
-    const auto format = format_of(type.dtype, is_unsigned(graph, v));
-    if (!format)
-      return error("vgf.format", fmt::format("tensor '{}' is {}, for which Vulkan has no format", graph[v].name,
-                                             name_of(type.dtype)));
-    Resource r{
-        category == Category::constant ? none : tensor_descriptor, *format, category, type.shape.dims(), {}, none, {}};
-    file.resources.push_back(std::move(r));
-    return static_cast<std::uint32_t>(file.resources.size() - 1);
-  };
+namespace {
 
-  Segment segment{Kind::graph, "graph_segment_0", 0, {DescriptorSet{0, {}}}, {}, {}, {}, {}, {}};
-  for (std::uint32_t id = 0; id < module.constants.size(); ++id) {
-    const ValueId v = module.constants[id];
-    TOSAIC_TRY(const std::uint32_t resource, add_resource(v, Category::constant));
-    file.constants.push_back({resource, sparsity_of(graph, v), graph[v].constant});
-    segment.constants.push_back({id, id});
+// The file of a graph: its segments in order, and the resources that they share.
+class Maker {
+ public:
+  Maker(const Graph& graph, const spirv::WriteOptions& options)
+      : parts_(split(graph)), whole_(parts_.whole), options_(options) {}
+
+  Result<File> make() {
+    number_bindings();
+    std::vector<spirv::GraphModule> modules(parts_.list.size());
+    for (std::size_t p = 0; p < modules.size(); ++p) {
+      if (parts_.list[p].shader) continue;
+      TOSAIC_TRY(modules[p], module_of(p));
+      for (ValueId v : modules[p].constants) TOSAIC_CHECK(add_constant(v));
+    }
+    for (const auto& [place, v] : places_) {
+      TOSAIC_TRY(const std::uint32_t resource, add_resource(v, place.category));
+      slots_[place] = {place.binding, resource};
+    }
+    for (std::size_t p = 0; p < modules.size(); ++p) {
+      if (parts_.list[p].shader) {
+        TOSAIC_CHECK(add_shader(p));
+      } else {
+        add_graph(p, std::move(modules[p]));
+      }
+    }
+    for (ValueId v : whole_.inputs) {
+      file_.inputs.push_back(taken(v));
+      file_.input_names.push_back(whole_[v].name);
+    }
+    for (ValueId v : whole_.outputs) {
+      file_.outputs.push_back(given(v));
+      file_.output_names.push_back(whole_[v].name);
+    }
+    return std::move(file_);
   }
-  std::vector<Slot>& bound = segment.sets[0].slots;
-  std::map<ValueId, Slot> slot_of_output;
-  auto bind = [&](ValueId v, Category category) -> Result<Slot> {
-    TOSAIC_TRY(const std::uint32_t resource, add_resource(v, category));
-    bound.push_back({static_cast<std::uint32_t>(bound.size()), resource});
-    return bound.back();
+
+ private:
+  // Inputs, intermediate tensors and outputs have bindings in this order. A value that is both an input and an output
+  // is two tensors.
+  struct Place {
+    std::uint32_t binding;
+    Category category;
+    auto operator<=>(const Place&) const = default;
   };
-  for (ValueId v : graph.inputs) {
-    TOSAIC_TRY(const Slot slot, bind(v, Category::input));
-    segment.inputs.push_back(slot);
-    file.input_names.push_back(graph[v].name);
+  void number_bindings() {
+    std::uint32_t next = 0;
+    auto number = [&](std::map<ValueId, Place>& of, ValueId v, Category category) {
+      if (of.contains(v)) return;
+      places_.push_back({{next++, category}, v});
+      of[v] = places_.back().first;
+    };
+    for (ValueId v : whole_.inputs) number(taken_, v, Category::input);
+    for (const Part& part : parts_.list)
+      for (ValueId v : part.graph.outputs)
+        if (std::find(whole_.outputs.begin(), whole_.outputs.end(), v) == whole_.outputs.end()) {
+          number(given_, v, Category::intermediate);
+          taken_.emplace(v, given_[v]);
+        }
+    for (ValueId v : whole_.outputs) {
+      number(given_, v, Category::output);
+      taken_.emplace(v, given_[v]);
+    }
   }
-  for (ValueId v : module.outputs) {
-    TOSAIC_TRY(const Slot slot, bind(v, Category::output));
-    segment.outputs.push_back(slot);
-    slot_of_output[v] = slot;
+  Slot taken(ValueId v) const { return slots_.at(taken_.at(v)); }
+  Slot given(ValueId v) const { return slots_.at(given_.at(v)); }
+
+  Result<spirv::GraphModule> module_of(std::size_t p) const {
+    const Graph& graph = parts_.list[p].graph;
+    std::vector<spirv::Word> bindings;
+    for (ValueId v : graph.inputs) bindings.push_back(taken_.at(v).binding);
+    std::set<ValueId> outputs;
+    for (ValueId v : graph.outputs)
+      if (outputs.insert(v).second) bindings.push_back(given_.at(v).binding);
+    return spirv::write_graph(graph, fmt::format("graph_partition_{}", p), options_, bindings);
   }
-  file.inputs = segment.inputs;
-  for (ValueId v : graph.outputs) {
-    file.outputs.push_back(slot_of_output[v]);
-    file.output_names.push_back(graph[v].name);
+
+  Result<std::uint32_t> add_resource(ValueId v, Category category) {
+    const TensorType& type = whole_[v].type;
+    const auto format = format_of(type.dtype, is_unsigned(whole_, v));
+    if (!format)
+      return error("vgf.format", fmt::format("tensor '{}' is {}, for which Vulkan has no format", whole_[v].name,
+                                             name_of(type.dtype)));
+    return add({category == Category::constant ? none : tensor_descriptor,
+                *format,
+                category,
+                type.shape.dims(),
+                {},
+                none,
+                {}});
   }
-  file.segments.push_back(std::move(segment));
-  file.modules.push_back({Kind::graph, partition, partition, Language::spirv, Bytes::of(std::move(module.words))});
-  return file;
-}
+  std::uint32_t add(Resource resource) {
+    file_.resources.push_back(std::move(resource));
+    return static_cast<std::uint32_t>(file_.resources.size() - 1);
+  }
+  Status add_constant(ValueId v) {
+    if (constants_.contains(v)) return {};
+    TOSAIC_TRY(const std::uint32_t resource, add_resource(v, Category::constant));
+    constants_[v] = static_cast<std::uint32_t>(file_.constants.size());
+    file_.constants.push_back({resource, sparsity_of(whole_, v), whole_[v].constant});
+    return {};
+  }
+
+  void add_graph(std::size_t p, spirv::GraphModule module) {
+    Segment segment{Kind::graph, fmt::format("graph_segment_{}", p), 0, {DescriptorSet{0, {}}}, {}, {}, {}, {}, {}};
+    for (ValueId v : parts_.list[p].graph.inputs) segment.inputs.push_back(taken(v));
+    for (ValueId v : module.outputs) segment.outputs.push_back(given(v));
+    std::vector<Slot>& bound = segment.sets[0].slots;
+    bound = segment.inputs;
+    bound.insert(bound.end(), segment.outputs.begin(), segment.outputs.end());
+    for (std::uint32_t id = 0; id < module.constants.size(); ++id)
+      segment.constants.push_back({id, constants_.at(module.constants[id])});
+    const std::string name = fmt::format("graph_partition_{}", p);
+    add_segment(std::move(segment), {Kind::graph, name, name, Language::spirv, Bytes::of(std::move(module.words))});
+  }
+
+  Status add_shader(std::size_t p) {
+    const Node& node = parts_.list[p].graph.nodes[0];
+    auto parsed =
+        parse_shader(node.attrs.get<std::string>("implementation_attrs"), node.inputs.size(), node.outputs.size());
+    if (!parsed.ok()) return located(std::move(parsed.error()), node.loc);
+    const Shader& shader = *parsed;
+    Segment segment{Kind::compute, fmt::format("compute_segment_{}", p), 0, {}, {}, {}, {}, shader.dispatch, {}};
+    auto bind = [&](const ShaderOperand& operand, Slot slot) {
+      slot = {operand.binding, as_seen(slot.resource, operand)};
+      auto set = std::find_if(segment.sets.begin(), segment.sets.end(),
+                              [&](const DescriptorSet& s) { return s.index == operand.set; });
+      if (set == segment.sets.end()) set = segment.sets.insert(set, {operand.set, {}});
+      set->slots.push_back(slot);
+      return slot;
+    };
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      segment.inputs.push_back(bind(shader.inputs[i], taken(node.inputs[i])));
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      segment.outputs.push_back(bind(shader.outputs[i], given(node.outputs[i])));
+    add_segment(std::move(segment), {Kind::compute, node.attrs.get<std::string>("operator_name"), shader.entry_point,
+                                     shader.language, shader.code});
+    return {};
+  }
+  // The resource as a shader wants it: another kind of descriptor or another format is another resource on the same
+  // memory.
+  std::uint32_t as_seen(std::uint32_t resource, const ShaderOperand& operand) {
+    const std::uint32_t format = operand.format ? operand.format : file_.resources[resource].format;
+    auto fits = [&](const Resource& r) {
+      return r.descriptor_type == operand.descriptor_type && r.format == format &&
+             r.sampler.size() == operand.sampler.size() &&
+             (r.sampler.empty() || r.sampler[0].values == operand.sampler[0].values);
+    };
+    if (fits(file_.resources[resource])) return resource;
+    const std::uint32_t group = file_.resources[resource].alias_group;
+    for (std::uint32_t r = 0; group != none && r < file_.resources.size(); ++r)
+      if (file_.resources[r].alias_group == group && fits(file_.resources[r])) return r;
+    if (group == none) file_.resources[resource].alias_group = next_group_++;
+    Resource other = file_.resources[resource];
+    other.descriptor_type = operand.descriptor_type;
+    other.format = format;
+    other.category = Category::intermediate;
+    other.sampler = operand.sampler;
+    return add(std::move(other));
+  }
+  void add_segment(Segment segment, Module module) {
+    segment.module = static_cast<std::uint32_t>(file_.modules.size());
+    file_.segments.push_back(std::move(segment));
+    file_.modules.push_back(std::move(module));
+  }
+
+  const Parts parts_;
+  const Graph& whole_;
+  const spirv::WriteOptions& options_;
+  File file_;
+  std::vector<std::pair<Place, ValueId>> places_;
+  std::map<ValueId, Place> taken_, given_;  // as an operand, as a result
+  std::map<Place, Slot> slots_;
+  std::map<ValueId, std::uint32_t> constants_;  // index in the file
+  std::uint32_t next_group_ = 0;
+};
+
+}  // namespace
+
+Result<File> from_graph(const Graph& graph, const spirv::WriteOptions& options) { return Maker(graph, options).make(); }
 
 namespace {
 

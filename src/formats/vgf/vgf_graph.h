@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A TOSA graph as a VGF file with one graph segment, and the graph segments of a VGF file as one TOSA graph.
 #pragma once
+#include "formats/spirv/graph_module.h"
 #include "formats/vgf/vgf.h"
 #include "ir/graph.h"
 
@@ -8,7 +9,7 @@ namespace tosaic::vgf {
 
 // Inputs and outputs keep their names; constants of more than 16 elements lie outside the module, each once.
 // Errors: spirv.* where an operator or type has no form in SPIR-V.
-Result<File> from_graph(const Graph& graph);
+Result<File> from_graph(const Graph& graph, const spirv::WriteOptions& options = {});
 // Segments in order, joined by the resources that they share. Errors: vgf.compute-segment (a shader is not TOSA),
 // vgf.unconnected, vgf.format, spirv.*.
 Result<Graph> to_graph(const File& file);
