@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 
 #include "formats/tosa/tosa_file.h"
@@ -13,15 +14,35 @@
 namespace tosaic {
 namespace {
 
+// DOMAIN:NUMBER
+Status map_domain(const std::string& pair, spirv::WriteOptions& options) {
+  const std::size_t colon = pair.rfind(':');
+  std::uint32_t number = 0;
+  const char* end = pair.data() + pair.size();
+  if (colon == std::string::npos || colon == 0 || std::from_chars(pair.data() + colon + 1, end, number).ptr != end ||
+      colon + 1 == pair.size())
+    return error("vgf.flag", fmt::format("'{}' is no DOMAIN:NUMBER", pair));
+  options.custom_domains[pair.substr(0, colon)] = number;
+  return {};
+}
+
 // The flags of Arm's converter that mean something here.
 Result<spirv::WriteOptions> own_options(const std::vector<std::string>& flags) {
+  constexpr std::string_view mapping = "--custom-op-domain-to-opcode=";
   spirv::WriteOptions options;
   for (const std::string& flag : flags) {
     if (flag == "--disable-replicated-composites")
       options.replicated_composites = false;
-    else if (flag != "--require-static-shape" && flag != "--emit-debug-info")  // always so: shapes fixed, names kept
+    else if (flag == "--enable-bespoke")
+      options.custom_domains[std::string(spirv::bespoke_domain)] = 0;
+    else if (flag.starts_with(mapping)) {
+      TOSAIC_CHECK(map_domain(flag.substr(mapping.size()), options));
+    } else if (flag != "--require-static-shape" && flag != "--emit-debug-info")  // always so: shapes fixed, names kept
       return error("vgf.flag", fmt::format("tosaic's own VGF converter has no flag {}", flag))
-          .hint("it has --disable-replicated-composites; others are the model converter's, with --vgf-converter sdk");
+          .hint(
+              "it has --disable-replicated-composites, --enable-bespoke and "
+              "--custom-op-domain-to-opcode=DOMAIN:NUMBER; "
+              "others are the model converter's, with --vgf-converter sdk");
   }
   return options;
 }

@@ -173,5 +173,75 @@ TEST(Vgf, EveryWordChanged) {
   }
 }
 
+std::string quoted(const std::string& text) {
+  std::string out;
+  for (char c : text) out += c == '"' ? std::string("\\\"") : std::string(1, c);
+  return out;
+}
+
+// Domains without a number are refused; those with one come back with their names and attributes.
+TEST(Vgf, CustomOperatorsAreKept) {
+  const Graph graph = graph_of(R"(graph @main(%x: 1x4xf32, %z: 2x3xi8) -> (%y, %w) {
+    %b: 1x4xf32 = tosa.custom(%x) {operator_name="one", domain_name="com.arm.bespoke", implementation_attrs="hello"}
+    %c: 1x2xf32, %w: 3xi8 = tosa.custom(%b, %z) {operator_name="two", domain_name="acme.ops", implementation_attrs=""}
+    %y: 1x2xf32 = tosa.exp(%c)
+  })");
+  const auto refused = vgf::from_graph(graph);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "spirv.no-instruction");
+  const auto file = vgf::from_graph(graph, {.custom_domains = {{"com.arm.bespoke", 0}, {"acme.ops", 7}}});
+  ASSERT_TRUE(file.ok()) << render(file.error(), false);
+  const auto back = graph_in(*vgf::write(*file));
+  ASSERT_TRUE(back.ok()) << render(back.error(), false);
+  EXPECT_EQ(print(*back, ConstantText::all), print(graph, ConstantText::all));
+}
+
+// A shader is a segment of its own; what lies before and behind it, two graph segments.
+TEST(Vgf, ShadersAreComputeSegments) {
+  const std::string attributes = quoted(
+      R"({"entry_point": "main", "workgroup_sizes": [4, 1, 1], "shader_language": "GLSL", "shader_code": "void main() {}", )"
+      R"("input_0_binding": 0, "input_0_descriptorset": 0, "input_0_type": "Image", "input_0_vkformat": )"
+      R"("VK_FORMAT_R32_SFLOAT", "input_0_vkdescriptortype": "VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER", )"
+      R"("input_0_sampler": {"min_filter": "VK_FILTER_LINEAR", "mag_filter": "VK_FILTER_NEAREST", "address_mode_u": )"
+      R"("VK_SAMPLER_ADDRESS_MODE_REPEAT", "address_mode_v": "VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE", "border_color": )"
+      R"("VK_BORDER_COLOR_INT_OPAQUE_WHITE"}, "input_1_binding": 1, "input_1_descriptorset": 0, "input_1_type": "Tensor", )"
+      R"("input_1_vkformat": "VK_FORMAT_R32_SFLOAT", "input_1_vkdescriptortype": "VK_DESCRIPTOR_TYPE_TENSOR_ARM", )"
+      R"("output_0_binding": 2, "output_0_descriptorset": 0, "output_0_type": "Tensor", "output_0_vkformat": )"
+      R"("VK_FORMAT_R32_SFLOAT", "output_0_vkdescriptortype": "VK_DESCRIPTOR_TYPE_STORAGE_BUFFER"})");
+  const Graph graph = graph_of(R"(graph @main(%x: 1x4xf32, %g: 1x4xf32) -> (%y, %k, %x) {
+    %a: 1x4xf32 = tosa.abs(%x)
+    %k: 1x4xf32 = constant [1.0, 2.0, 3.0, 4.0]
+    %b: 1x4xf32 = tosa.custom(%a, %g) {operator_name="first", domain_name="com.arm.VulkanCustomShader", implementation_attrs=")" +
+                               attributes + R"("}
+    %d: 1x4xf32 = tosa.add(%b, %a)
+    %c: 1x4xf32 = tosa.custom(%d, %k) {operator_name="second", domain_name="com.arm.VulkanCustomShader", implementation_attrs=")" +
+                               attributes + R"("}
+    %y: 1x4xf32 = tosa.exp(%c)
+  })");
+  const auto file = vgf::from_graph(graph);
+  ASSERT_TRUE(file.ok()) << render(file.error(), false);
+  std::string kinds;
+  for (const vgf::Segment& s : file->segments) kinds += s.kind == vgf::Kind::graph ? 'g' : 'c';
+  EXPECT_EQ(kinds, "gcgcg");
+  const auto back = graph_in(*vgf::write(*file));
+  ASSERT_TRUE(back.ok()) << render(back.error(), false);
+  std::vector<const Node*> wanted = instructions(graph), found = instructions(*back);
+  ASSERT_EQ(found.size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    EXPECT_EQ(found[i]->op, wanted[i]->op);
+    EXPECT_EQ(found[i]->attrs, wanted[i]->attrs);
+  }
+  // Who reads whom has stayed: the second shader reads the sum and a constant, the sum the first shader and the abs.
+  EXPECT_EQ(found[2]->inputs, (std::vector<ValueId>{found[1]->outputs[0], found[0]->outputs[0]}));
+  EXPECT_EQ(found[3]->inputs[0], found[2]->outputs[0]);
+
+  Graph bad = graph;
+  for (Node& n : bad.nodes)
+    if (n.op == "tosa.custom") n.attrs.set("implementation_attrs", Attr(std::string("{\"entry_point\": 3}")));
+  const auto refused = vgf::from_graph(bad);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "vgf.shader");
+}
+
 }  // namespace
 }  // namespace tosaic

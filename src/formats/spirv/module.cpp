@@ -30,7 +30,7 @@ Module::Module() {
                        Capability::vulkan_memory_model})
     capabilities_.insert(static_cast<Word>(c));
   extensions_ = {"SPV_ARM_graph", "SPV_ARM_tensors", "SPV_KHR_vulkan_memory_model"};
-  tosa_ = fresh();
+  tosa_ = instructions(tosa_set);
 }
 
 void Module::put(Words& section, Opcode opcode, const Words& operands) {
@@ -97,6 +97,14 @@ Id Module::graph_type(std::uint32_t inputs, std::vector<Id> types) {
 
 Id Module::integer(std::uint32_t value) { return global(Opcode::constant, {element(DType::i32), value}, true); }
 
+Id Module::text(std::string_view bytes) {
+  const std::string_view all = bytes.empty() ? std::string_view("\0", 1) : bytes;
+  const Id size = integer(static_cast<std::uint32_t>(all.size()));
+  Words operands{global(Opcode::type_array, {element(DType::i8), size}, false)};
+  for (const char& c : all) operands.push_back(scalar(DType::i8, &c));
+  return global(Opcode::constant_composite, std::move(operands), true);
+}
+
 Id Module::boolean(bool value) {
   return global(value ? Opcode::constant_true : Opcode::constant_false, {element(DType::boolean)}, true);
 }
@@ -155,6 +163,13 @@ Id Module::graph_constant(Id tensor_type, std::uint32_t number) {
   return global(Opcode::graph_constant, {tensor_type, number}, true);
 }
 
+Id Module::instructions(std::string_view set) {
+  Words import = literal(set);
+  import.insert(import.begin(), fresh());
+  put(imports_, Opcode::ext_inst_import, import);
+  return import[0];
+}
+
 Id Module::variable(Id tensor_type, std::uint32_t binding) {
   const Id pointer = global(Opcode::type_pointer, {storage_uniform_constant, tensor_type}, false);
   const Id id = fresh();
@@ -183,9 +198,7 @@ std::vector<Word> Module::words() const {
   Words all{magic, version_1_5, 0, next_, 0};
   for (Word c : capabilities_) put(all, Opcode::capability, {c});
   for (const std::string& e : extensions_) put(all, Opcode::extension, literal(e));
-  Words import = literal(tosa_set);
-  import.insert(import.begin(), tosa_);
-  put(all, Opcode::ext_inst_import, import);
+  all.insert(all.end(), imports_.begin(), imports_.end());
   put(all, Opcode::memory_model, {logical_addressing, vulkan_memory});
   for (const Words* section : {&names_, &decorations_, &globals_, &entry_points_, &body_})
     all.insert(all.end(), section->begin(), section->end());

@@ -31,6 +31,7 @@ class Module {
 
   // ---- constants
   Id integer(std::uint32_t value);  // 32 bits
+  Id text(std::string_view bytes);  // an array of 8-bit integers; arrays are not empty, so nothing is one zero
   Id boolean(bool value);
   Id scalar(DType type, const void* element);        // one element in storage form
   Id list(const std::vector<std::int64_t>& values);  // a rank-1 tensor of 32-bit integers
@@ -42,6 +43,7 @@ class Module {
 
   // ---- the graph and its interface
   Id tosa_instructions() const { return tosa_; }
+  Id instructions(std::string_view set);               // imported anew with each call
   Id variable(Id tensor_type, std::uint32_t binding);  // descriptor set 0
   void name(Id id, std::string_view text);
   void entry_point(Id graph, std::string_view name, const std::vector<Id>& interface);
@@ -58,7 +60,7 @@ class Module {
   Id next_ = 1;
   std::set<Word> capabilities_;
   std::set<std::string> extensions_;
-  Words names_, decorations_, globals_, entry_points_, body_;
+  Words imports_, names_, decorations_, globals_, entry_points_, body_;
   std::map<Words, Id> interned_;
   Id tosa_ = 0;
   bool replicates_ = true;

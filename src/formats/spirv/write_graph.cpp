@@ -18,7 +18,8 @@ constexpr std::int64_t most_inline_elements = 4;
 
 class Writer {
  public:
-  Writer(const Graph& graph, const WriteOptions& options) : graph_(graph), ids_(graph.values.size(), 0) {
+  Writer(const Graph& graph, const WriteOptions& options)
+      : graph_(graph), domains_(options.custom_domains), ids_(graph.values.size(), 0) {
     module_.use_replicated_composites(options.replicated_composites);
   }
 
@@ -153,18 +154,46 @@ class Writer {
       ids_[to] = graph_[from].is_constant() && is_output(to) ? outside(from) : read(from);
       return {};
     }
+    if (node.op == "tosa.custom") return write_call(node);
     const tosa::Op* op = tosa::find(node.op);
     if (!op || op->spirv_number == 0xffff)
       return error("spirv.no-instruction", fmt::format("{} has no instruction in {}", node.op, tosa_set))
-          .hint("control flow, variables and custom operators cannot be part of a graph for Vulkan");
+          .hint("control flow and variables cannot be part of a graph for Vulkan");
     std::vector<Word> operands{0, 0, module_.tosa_instructions(), op->spirv_number};
     for (const tosa::AttrDef& def : op->attrs) operands.push_back(attribute(node, def));
+    write_results(node, std::move(operands));
+    return {};
+  }
+
+  // CUSTOM: a call of its domain's number. The import that the call names bears the domain's name.
+  Status write_call(const Node& node) {
+    const auto& domain = node.attrs.get<std::string>("domain_name");
+    const auto& name = node.attrs.get<std::string>("operator_name");
+    const auto number = domains_.find(domain);
+    if (number == domains_.end())
+      return error("spirv.no-instruction", fmt::format("no instruction is known for the custom operator '{}' of domain "
+                                                       "'{}'",
+                                                       name, domain))
+          .hint("give the domain a number of " + std::string(call_set) +
+                ": --vgf-flags=--custom-op-domain-to-opcode=DOMAIN:NUMBER");
+    auto set = call_sets_.find(domain);
+    if (set == call_sets_.end()) {
+      set = call_sets_.emplace(domain, module_.instructions(call_set)).first;
+      module_.name(set->second, domain);
+    }
+    write_results(node, {0, 0, set->second, call_instruction, number->second, module_.text(name),
+                         module_.text(node.attrs.get<std::string>("implementation_attrs"))});
+    return {};
+  }
+
+  // The instruction that begins with these operands and takes the node's tensors; several results come out of a
+  // structure.
+  void write_results(const Node& node, std::vector<Word> operands) {
     for (ValueId v : node.inputs) operands.push_back(read(v));
     if (node.outputs.size() == 1) {
       operands[0] = type_of(node.outputs[0]);
       operands[1] = result(node.outputs[0]);
-      module_.body(Opcode::ext_inst, operands);
-      return {};
+      return module_.body(Opcode::ext_inst, operands);
     }
     std::vector<Id> members;
     for (ValueId v : node.outputs) members.push_back(type_of(v));
@@ -173,7 +202,6 @@ class Writer {
     module_.body(Opcode::ext_inst, operands);
     for (std::size_t i = 0; i < members.size(); ++i)
       module_.body(Opcode::composite_extract, {members[i], result(node.outputs[i]), operands[1], static_cast<Word>(i)});
-    return {};
   }
 
   Id attribute(const Node& node, const tosa::AttrDef& def) {
@@ -207,6 +235,8 @@ class Writer {
   }
 
   const Graph& graph_;
+  const std::map<std::string, Word>& domains_;
+  std::map<std::string, Id> call_sets_;  // by domain
   Module module_;
   std::vector<Id> ids_;  // by value; 0: none yet
   std::map<ValueId, std::string> labels_;

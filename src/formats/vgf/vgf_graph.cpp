@@ -9,6 +9,7 @@
 
 #include "formats/vgf/shader.h"
 #include "formats/vgf/split.h"
+#include "formats/vgf/vulkan_names.h"
 #include "ops/tosa_op.h"
 
 namespace tosaic::vgf {
@@ -244,7 +245,6 @@ class Maker {
     Resource other = file_.resources[resource];
     other.descriptor_type = operand.descriptor_type;
     other.format = format;
-    other.category = Category::intermediate;
     other.sampler = operand.sampler;
     return add(std::move(other));
   }
@@ -309,7 +309,11 @@ class Joiner {
 
   Result<TensorType> type_of(std::uint32_t resource) const {
     const Resource& r = file_.resources[resource];
-    const auto dtype = dtype_of_format(r.format);
+    auto dtype = dtype_of_format(r.format);
+    // A texture of a shader's: what TOSA operators see of it is another resource on the same memory, if any.
+    for (const Resource& other : file_.resources)
+      if (!dtype && r.alias_group != none && other.alias_group == r.alias_group) dtype = dtype_of_format(other.format);
+    if (!dtype) dtype = channel_type(r.format);
     if (!dtype)
       return error("vgf.format", fmt::format("resource {} has Vulkan's {}, which no TOSA tensor has", resource,
                                              name_of_format(r.format)));
@@ -319,9 +323,7 @@ class Joiner {
   }
 
   Status append(const Segment& segment) {
-    if (segment.kind != Kind::graph)
-      return error("vgf.compute-segment", fmt::format("segment '{}' is a shader, not a TOSA graph", segment.name))
-          .hint("tosaic runs files of graph segments on the CPU");
+    if (segment.kind != Kind::graph) return append_shader(segment);
     const Module& module = file_.modules[segment.module];
     if (module.language != Language::spirv)
       return error("vgf.no-code",
@@ -331,14 +333,16 @@ class Joiner {
       TOSAIC_TRY(TensorType type, type_of(file_.constants[c.constant].resource));
       constants.push_back({c.id, {std::move(type), file_.constants[c.constant].data}});
     }
-    TOSAIC_TRY(const Graph part, spirv::read_graph(module.code.as<spirv::Word>(), module.entry_point, constants));
+    std::vector<spirv::Word> bindings;
+    TOSAIC_TRY(const Graph part,
+               spirv::read_graph(module.code.as<spirv::Word>(), module.entry_point, constants, &bindings));
     if (part.inputs.size() != segment.inputs.size() || part.outputs.size() != segment.outputs.size())
       return error("vgf.corrupt",
                    fmt::format("segment '{}' has {} inputs and {} outputs, its graph {} and {}", segment.name,
                                segment.inputs.size(), segment.outputs.size(), part.inputs.size(), part.outputs.size()));
     std::vector<ValueId> moved(part.values.size(), no_value);
     for (std::size_t i = 0; i < part.inputs.size(); ++i) {
-      const std::uint32_t resource = root(segment.inputs[i].resource);
+      const std::uint32_t resource = root(bound(segment, bindings[i], segment.inputs[i]));
       const auto found = value_of_.find(resource);
       if (found == value_of_.end())
         return error("vgf.unconnected",
@@ -354,11 +358,71 @@ class Joiner {
       graph_.nodes.push_back(std::move(node));
     }
     for (std::size_t i = 0; i < part.outputs.size(); ++i) {
-      TOSAIC_TRY(const TensorType type, type_of(segment.outputs[i].resource));
+      const std::uint32_t resource = bound(segment, bindings[part.inputs.size() + i], segment.outputs[i]);
+      TOSAIC_TRY(const TensorType type, type_of(resource));
       TOSAIC_CHECK(agree(segment, type, part[part.outputs[i]].type));
-      value_of_[root(segment.outputs[i].resource)] = as_read(moved[part.outputs[i]], type);
+      value_of_[root(resource)] = as_read(moved[part.outputs[i]], type);
     }
     return {};
+  }
+
+  // The resource at a binding of the segment's descriptor set. The lists of inputs and outputs are in another order
+  // than the graph's own where Arm's converter cuts a graph in pieces.
+  static std::uint32_t bound(const Segment& segment, spirv::Word binding, const Slot& at_place) {
+    for (const DescriptorSet& set : segment.sets)
+      for (const Slot& slot : set.slots)
+        if (slot.binding == binding) return slot.resource;
+    return at_place.resource;
+  }
+
+  // A compute segment is a CUSTOM operator: what it takes and gives is known, what it does is between it and Vulkan.
+  Status append_shader(const Segment& segment) {
+    const Module& module = file_.modules[segment.module];
+    if (segment.dispatch.size() != 3)
+      return error("vgf.compute-segment", fmt::format("segment '{}' is a shader without work groups", segment.name));
+    Shader shader{module.entry_point, module.language, module.code, segment.dispatch, {}, {}};
+    Node node;
+    node.op = "tosa.custom";
+    for (const auto& [seen, resource] : operands(segment, segment.inputs)) {
+      const auto found = value_of_.find(root(resource));
+      if (found == value_of_.end())
+        return error("vgf.unconnected",
+                     fmt::format("segment '{}' reads resource {}, which nothing has computed", segment.name, resource));
+      shader.inputs.push_back(seen);
+      node.inputs.push_back(found->second);
+    }
+    for (const auto& [seen, resource] : operands(segment, segment.outputs)) {
+      TOSAIC_TRY(const TensorType type, type_of(resource));
+      shader.outputs.push_back(seen);
+      node.outputs.push_back(graph_.add_value(fmt::format("{}_{}", segment.name, node.outputs.size()), type));
+      value_of_[root(resource)] = node.outputs.back();
+    }
+    node.attrs.set("operator_name", Attr(module.name));
+    node.attrs.set("domain_name", Attr(std::string(shader_domain)));
+    node.attrs.set("implementation_attrs", Attr(shader_json(shader)));
+    graph_.nodes.push_back(std::move(node));
+    return {};
+  }
+  // How a shader sees its tensors, in the order of the bindings that its descriptor sets give them: that of the lists
+  // is another one in files of Arm's converter.
+  std::vector<std::pair<ShaderOperand, std::uint32_t>> operands(const Segment& segment,
+                                                                const std::vector<Slot>& slots) const {
+    std::vector<std::pair<ShaderOperand, std::uint32_t>> list;
+    for (const Slot& slot : slots) {
+      const Resource& r = file_.resources[slot.resource];
+      ShaderOperand seen{slot.binding, 0, r.format, r.descriptor_type, r.sampler};
+      for (std::size_t i = 0; i < segment.sets.size(); ++i)
+        for (const Slot& bound : segment.sets[i].slots)
+          if (bound.resource == slot.resource) {
+            seen.binding = bound.binding;
+            seen.set = segment.sets[i].index == none ? static_cast<std::uint32_t>(i) : segment.sets[i].index;
+          }
+      list.emplace_back(std::move(seen), slot.resource);
+    }
+    std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.first.set, a.first.binding) < std::pair(b.first.set, b.first.binding);
+    });
+    return list;
   }
 
   // Tensors of rank 0 are [1] in a module.

@@ -7,11 +7,12 @@
 
 namespace tosaic::vgf {
 
-// Inputs and outputs keep their names; constants of more than 16 elements lie outside the module, each once.
+// Inputs and outputs keep their names; constants of more than a few elements lie outside the module, each once. CUSTOM
+// operators that are shaders are compute segments, between graph segments.
 // Errors: spirv.* where an operator or type has no form in SPIR-V.
 Result<File> from_graph(const Graph& graph, const spirv::WriteOptions& options = {});
-// Segments in order, joined by the resources that they share. Errors: vgf.compute-segment (a shader is not TOSA),
-// vgf.unconnected, vgf.format, spirv.*.
+// Segments in order, joined by the resources that they share; a shader becomes a CUSTOM operator. Errors:
+// vgf.compute-segment, vgf.unconnected, vgf.format, spirv.*.
 Result<Graph> to_graph(const File& file);
 
 // The graph of a whole file, held to TOSA's rules. `name` is for messages.

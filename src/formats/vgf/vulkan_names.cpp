@@ -69,6 +69,15 @@ std::optional<std::uint32_t> vulkan_number(VulkanEnum kind, std::string_view nam
   return found == names.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::optional<DType> channel_type(std::uint32_t format) {
+  const std::string name = vulkan_name(VulkanEnum::format, format);
+  const bool real = name.ends_with("_SFLOAT");
+  if (name.find("_R8") != std::string::npos || name.find("_B8") != std::string::npos) return DType::i8;
+  if (name.find("_R16") != std::string::npos) return real ? DType::f16 : DType::i16;
+  if (name.find("_R32") != std::string::npos) return real ? DType::f32 : DType::i32;
+  return std::nullopt;
+}
+
 std::string vulkan_name(VulkanEnum kind, std::uint32_t number) {
   for (const auto& [name, value] : names_of(kind))
     if (value == number) return name;
