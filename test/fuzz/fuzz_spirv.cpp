@@ -13,7 +13,8 @@ Bytes zeros(std::size_t size) { return Bytes::of(std::vector<std::byte>(size)); 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, unsigned long size) {
-  std::vector<spirv::Word> words(size / 4);
+  if (size < sizeof(spirv::Word)) return 0;
+  std::vector<spirv::Word> words(size / sizeof(spirv::Word));
   std::memcpy(words.data(), data, words.size() * 4);
   const std::vector<std::pair<spirv::Word, spirv::OutsideConstant>> constants{
       {0, {{DType::f32, {2, 3, 3, 4}, {}}, zeros(288)}}, {1, {{DType::i8, {4, 8}, {}}, zeros(32)}}};

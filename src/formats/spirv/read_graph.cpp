@@ -54,7 +54,7 @@ class Reader {
       return error("spirv.version", fmt::format("the module has SPIR-V version {}.{}, tosaic reads up to 1.6",
                                                 words_[1] >> 16, words_[1] >> 8 & 0xff));
     if (words_[3] > most_ids) return error("spirv.corrupt", fmt::format("the module claims {} ids", words_[3]));
-    types_.resize(words_[3]);
+    bound_ = words_[3];
     for (std::size_t at = header_words; at < words_.size();) {
       const std::size_t length = words_[at] >> 16;
       if (length == 0 || length > words_.size() - at)
@@ -93,7 +93,7 @@ class Reader {
   Result<Id> fresh(const Instruction& i, std::size_t k) {
     TOSAIC_CHECK(at_least(i, k + 1));
     const Id id = i.operands[k];
-    if (id == 0 || id >= types_.size()) return corrupt(i.at, "id {} is beyond the bound {}", id, types_.size());
+    if (id == 0 || id >= bound_) return corrupt(i.at, "id {} is beyond the bound {}", id, bound_);
     if (!defined_.insert({id, i.at}).second) return corrupt(i.at, "id {} is defined twice", id);
     return id;
   }
@@ -102,8 +102,9 @@ class Reader {
     return type(i.at, i.operands[k], kind);
   }
   Result<const Type*> type(std::size_t at, Id id, Type::Kind kind) const {
-    if (id >= types_.size() || types_[id].kind != kind) return corrupt(at, "id {} is no type that fits here", id);
-    return &types_[id];
+    const auto found = types_.find(id);
+    if (found == types_.end() || found->second.kind != kind) return corrupt(at, "id {} is no type that fits here", id);
+    return &found->second;
   }
   static std::string text(std::span<const Word> words, std::size_t* used = nullptr) {
     const auto* chars = reinterpret_cast<const char*>(words.data());
@@ -291,9 +292,8 @@ class Reader {
     const auto found = constants_.find(id);
     if (found == constants_.end()) return corrupt(at, "id {} is no constant", id);
     std::int64_t count = static_cast<std::int64_t>(found->second.parts.size());
-    if (const Type& t = types_[found->second.type < types_.size() ? found->second.type : 0];
-        t.kind == Type::Kind::tensor)
-      count = t.shape.elements();
+    if (const auto t = types_.find(found->second.type); t != types_.end() && t->second.kind == Type::Kind::tensor)
+      count = t->second.shape.elements();
     if (count > 64) return corrupt(at, "a list of {} numbers", count);
     std::vector<std::byte> data;
     TOSAIC_CHECK(elements(at, id, DType::i32, count, data));
@@ -434,9 +434,9 @@ class Reader {
   Status results(const Instruction& i, Node& node) {
     TOSAIC_TRY(const Id id, fresh(i, 1));
     const std::string name = node.op.substr(5);
-    const Id result = i.operands[0];
-    if (result < types_.size() && types_[result].kind == Type::Kind::structure) {
-      for (Id member : types_[result].members) {
+    const auto result = types_.find(i.operands[0]);
+    if (result != types_.end() && result->second.kind == Type::Kind::structure) {
+      for (Id member : result->second.members) {
         TOSAIC_TRY(const Type* part, type(i.at, member, Type::Kind::tensor));
         node.outputs.push_back(value(0, *part, fmt::format("{}_{}_{}", name, id, node.outputs.size())));
       }
@@ -560,7 +560,7 @@ class Reader {
   const std::span<const Word> words_;
   const std::string& entry_;
   const std::vector<std::pair<Word, OutsideConstant>>& outside_;
-  std::vector<Type> types_;  // by id
+  std::map<Id, Type> types_;
   std::map<Id, std::size_t> defined_;
   std::map<Id, Constant> constants_;
   std::map<Id, std::string> names_;
@@ -568,7 +568,7 @@ class Reader {
   std::map<Id, ValueId> values_;
   std::map<Id, std::vector<ValueId>> structures_;
   std::vector<Id> interface_;
-  Id tosa_ = 0, wanted_ = 0;
+  Id tosa_ = 0, wanted_ = 0, bound_ = 0;
   std::set<Id> call_sets_;
   bool inside_ = false, done_ = false;
   Graph graph_;

@@ -30,6 +30,13 @@ std::size_t count_of(const T* vector) {
   return vector ? vector->size() : 0;
 }
 
+// FlatBuffers' verifier lets 64-bit elements lie at any multiple of four.
+std::vector<std::int64_t> numbers_of(const flatbuffers::Vector<std::int64_t>* vector) {
+  std::vector<std::int64_t> list(count_of(vector));
+  if (!list.empty()) std::memcpy(list.data(), vector->Data(), list.size() * sizeof(std::int64_t));
+  return list;
+}
+
 // A section as an aligned FlatBuffer that has passed the verifier.
 template <class Table>
 Result<Bytes> verified(const Bytes& section, const char* name) {
@@ -125,8 +132,8 @@ class Reader {
                  row->alias_group_id(),
                  {}};
       if (const auto* d = row->description()) {
-        if (d->shape()) r.shape.assign(d->shape()->begin(), d->shape()->end());
-        if (d->strides()) r.strides.assign(d->strides()->begin(), d->strides()->end());
+        r.shape = numbers_of(d->shape());
+        r.strides = numbers_of(d->strides());
       }
       std::int64_t elements = 1;
       for (std::int64_t d : r.shape) {
