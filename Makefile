@@ -20,7 +20,7 @@ LINT_PACKAGES  := clang-format-14 clang-tidy-14
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
 VENV_PACKAGES  := python3-venv
 
-.PHONY: help demo build build-tests dev test test-cpp test-asan test-py test-peers test-ethosu test-vgf conformance fuzz bench bench-ethosu models quick-models venv format lint clean
+.PHONY: help demo build build-tests dev test test-cpp test-asan test-py test-peers test-ethosu test-vgf conformance fuzz bench bench-ethosu bench-vgf models quick-models venv format lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -145,6 +145,9 @@ bench: build venv  ## tosaic beside its peers, one table
 
 bench-ethosu: build venv  ## Vela's estimates for our TOSA and for ExecuTorch's, every model
 	@$(PYTHON) bench/ethos_u.py --tosaic $(TOSAIC) --output build/bench-ethosu.md
+
+bench-vgf: build venv  ## VGF files and their making, beside Arm's model converter and ExecuTorch's flow
+	@$(PYTHON) bench/vgf.py --tosaic $(TOSAIC) --output build/bench-vgf.md
 
 # ---- hygiene --------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tosaic is measured beside, one measurement per process; prints one JSON object of seconds and files.
 
-    python peers.py flow MODEL.pt2 {tosa-int,tosa-fp,ethos-u55-128...} OUT.pte [SAMPLES.npz]    ExecuTorch's Arm flow
+    python peers.py flow MODEL.pt2 {tosa-int,tosa-fp,vgf-int,vgf-fp,ethos-u55-128...} OUT.pte [SAMPLES.npz]    ExecuTorch's Arm flow
     python peers.py eager MODEL.pt2 INPUT.npy THREADS                           PyTorch
     python peers.py xnnpack MODEL.pt2 INPUT.npy {float,int8} [SAMPLES.npz]      ExecuTorch's runtime with XNNPACK
     python peers.py reference MODEL.tosa INPUT.npy                              tosa_reference_model, whole process
@@ -48,9 +48,12 @@ def quantised(program, quantizer, samples):
 
 def arm_backend(target, out):
     """ExecuTorch's compile spec, quantizer class and partitioner class for a target."""
-    from executorch.backends.arm.quantizer import EthosUQuantizer, TOSAQuantizer
+    from executorch.backends.arm.quantizer import EthosUQuantizer, TOSAQuantizer, VgfQuantizer
     from executorch.backends.arm.tosa.compile_spec import TosaCompileSpec
     from executorch.backends.arm.tosa.partitioner import TOSAPartitioner
+    if target.startswith("vgf"):
+        from executorch.backends.arm.vgf import VgfCompileSpec, VgfPartitioner
+        return VgfCompileSpec("TOSA-1.0+INT" if target == "vgf-int" else "TOSA-1.0+FP"), VgfQuantizer, VgfPartitioner
     if not target.startswith("ethos-u"):
         return TosaCompileSpec("TOSA-1.0+INT" if target == "tosa-int" else "TOSA-1.0+FP"), TOSAQuantizer, TOSAPartitioner
     from executorch.backends.arm.ethosu import EthosUCompileSpec, EthosUPartitioner
@@ -95,7 +98,7 @@ def flow(path, target, out, samples=None):
     start = time.perf_counter()
     program = torch.export.load(path)
     spec, quantizer_class, partitioner_class = arm_backend(target, out)
-    if target != "tosa-fp":
+    if not target.endswith("-fp"):
         quantizer = quantizer_class(spec)
         quantizer.set_global(get_symmetric_quantization_config(is_per_channel=True))
         program = quantised(program, quantizer, samples)

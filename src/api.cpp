@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "compile.h"
 #include "formats/ptd/ptd_file.h"
@@ -79,36 +80,72 @@ std::map<std::string, std::vector<ptd::Entry>> external_files(const Compiled& co
   return files;
 }
 
-Status write_results(const CompileRequest& request, const Compiled& compiled, const CompileOutcome& outcome) {
+std::string emitted_to(const CompileRequest& request, const std::string& kind) {
+  const auto found = request.emit.find(kind);
+  return found == request.emit.end() ? "" : found->second;
+}
+
+// One file per delegate: `path` itself when there is one, else numbered.
+Status write_per_delegate(const std::string& path, const char* what, const std::vector<Bytes>& files,
+                          const MessageSink& sink) {
+  if (files.empty())
+    return error("compile.no-delegate",
+                 fmt::format("no part of the model was delegated, so there is no {} to write", what))
+        .hint("`tosaic explain` says what stays outside the delegate and why");
+  const std::filesystem::path whole(path);
+  std::string written;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    std::filesystem::path name = whole;
+    if (files.size() > 1)
+      name.replace_filename(fmt::format("{}_{}{}", whole.stem().string(), i, whole.extension().string()));
+    TOSAIC_CHECK(write_file(name.string(), files[i].data(), files[i].size()));
+    written += (i ? ", " : "") + name.string();
+  }
+  if (files.size() > 1 && sink) {
+    Diagnostic note =
+        warning("compile.several-delegates", fmt::format("{} delegates, a {} each: {}", files.size(), what, written));
+    note.severity = Severity::note;
+    sink(to_message(note));
+  }
+  return {};
+}
+
+Status write_results(const CompileRequest& request, const Compiled& compiled, const CompileOutcome& outcome,
+                     const MessageSink& sink) {
   const auto external = external_files(compiled);
   for (const std::string* file : {&request.external_commands, &request.external_weights})
     if (!file->empty() && !external.contains(*file))
       return error("compile.external", fmt::format("the target {} has nothing to put in {}", request.target, *file))
           .hint("only Ethos-U programs can keep commands or weights outside the .pte");
-  if (!request.emit_tosa.empty()) {
-    if (compiled.lowered.empty())
-      return error("compile.no-delegate", "no part of the model was delegated, so there is no TOSA graph to write");
-    TOSAIC_TRY(const Bytes file, tosa_file::write(compiled.lowered[0]));
-    TOSAIC_CHECK(write_file(request.emit_tosa, file.data(), file.size()));
+  if (const std::string path = emitted_to(request, "tosa"); !path.empty()) {
+    std::vector<Bytes> files;
+    for (const Graph& region : compiled.lowered) {
+      TOSAIC_TRY(Bytes file, tosa_file::write(region));
+      files.push_back(std::move(file));
+    }
+    TOSAIC_CHECK(write_per_delegate(path, "TOSA graph", files, sink));
   }
-  if (!request.emit_vgf.empty()) {
-    if (compiled.target.delegate_id != "VgfBackend" || compiled.emitted.size() != 1)
-      return error("compile.emit-vgf", fmt::format("the target {} made {} delegates, and a VGF file is written of one",
-                                                   request.target, compiled.emitted.size()))
-          .hint("use --target vgf; `tosaic explain` says what stays outside the delegate and why");
-    const Bytes& file = compiled.emitted[0].payload;
-    TOSAIC_CHECK(write_file(request.emit_vgf, file.data(), file.size()));
+  if (const std::string path = emitted_to(request, "vgf"); !path.empty()) {
+    if (compiled.target.delegate_id != "VgfBackend")
+      return error("compile.emit-vgf", fmt::format("the target {} makes no VGF files", request.target))
+          .hint("use --target vgf");
+    std::vector<Bytes> files;
+    for (const Emitted& e : compiled.emitted) files.push_back(e.payload);
+    TOSAIC_CHECK(write_per_delegate(path, "VGF file", files, sink));
   }
   for (const auto& [file, entries] : external) {
     const Bytes data = ptd::write(entries);
     TOSAIC_CHECK(write_file(file, data.data(), data.size()));
   }
   if (!request.report.empty()) TOSAIC_CHECK(write_file(request.report, outcome.manifest));
-  if (!request.emit_header.empty()) TOSAIC_CHECK(write_file(request.emit_header, c_array(compiled.program)));
+  if (const std::string path = emitted_to(request, "header"); !path.empty())
+    TOSAIC_CHECK(write_file(path, c_array(compiled.program)));
   if (!request.output.empty())
     TOSAIC_CHECK(write_file(request.output, compiled.program.data(), compiled.program.size()));
   return {};
 }
+
+const std::set<std::string> emit_kinds{"tosa", "vgf", "vela", "header"};
 
 // A folder that is missing or read-only is worth saying before the work, not after it.
 Status writable(const std::string& path) {
@@ -123,9 +160,13 @@ Status writable(const std::string& path) {
 }
 
 Result<CompileOutcome> try_compile(const CompileRequest& request, const MessageSink& sink) {
-  for (const auto* path : {&request.output, &request.emit_tosa, &request.emit_vgf, &request.emit_header,
-                           &request.report, &request.external_commands, &request.external_weights})
+  for (const auto* path : {&request.output, &request.report, &request.external_commands, &request.external_weights})
     TOSAIC_CHECK(writable(*path));
+  for (const auto& [kind, path] : request.emit) {
+    if (!emit_kinds.contains(kind))
+      return error("compile.emit", fmt::format("there is nothing called '{}' to write", kind));
+    if (kind != "vela") TOSAIC_CHECK(writable(path));
+  }
   CompileOptions options;
   options.model = request.model;
   options.target = request.target;
@@ -143,7 +184,8 @@ Result<CompileOutcome> try_compile(const CompileRequest& request, const MessageS
   options.invent_samples = request.dry_run;
   options.print_after = request.print_after;
   options.emit.vela = {request.vela,        request.system_config, request.memory_mode,
-                       request.vela_config, request.vela_flags,    request.emit_vela};
+                       request.vela_config, request.vela_flags,    emitted_to(request, "vela")};
+  options.emit.vgf = {request.vgf_converter, request.vgf_flags};
   options.emit.external_commands = request.external_commands;
   options.emit.external_weights = request.external_weights;
   TOSAIC_TRY(Compiled compiled, compile_model(options, to_messages(sink)));
@@ -152,7 +194,7 @@ Result<CompileOutcome> try_compile(const CompileRequest& request, const MessageS
   TOSAIC_TRY(Bytes model, map_file(request.model));
   outcome.model_bytes = model.size();
   if (!request.report.empty() || !request.dry_run) outcome.manifest = manifest(request, compiled, outcome, model);
-  if (!request.dry_run) TOSAIC_CHECK(write_results(request, compiled, outcome));
+  if (!request.dry_run) TOSAIC_CHECK(write_results(request, compiled, outcome, sink));
   return outcome;
 }
 

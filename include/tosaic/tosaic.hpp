@@ -12,6 +12,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -44,16 +45,19 @@ struct CompileRequest {
   bool per_tensor_weights = false;  // else one scale per output channel
   bool quantised_io = false;        // integer inputs and outputs, no quantise/dequantise around the delegate
   bool require_full_delegation = false;
-  int threads = 0;          // of calibration; 0: all cores. Never changes the result
-  std::string output;       // .pte to write; empty: none
-  std::string emit_tosa;    // also write the first region's TOSA flatbuffer here
-  std::string emit_vgf;     // target vgf, one delegate: also write its VGF file here
-  std::string emit_vela;    // Ethos-U: folder that keeps what Vela was given and what it wrote
-  std::string emit_header;  // also write the .pte as a C array, aligned to 16 bytes
+  int threads = 0;     // of calibration; 0: all cores. Never changes the result
+  std::string output;  // .pte to write; empty: none
+  // What else to write, kind -> path: "tosa" (the delegates' TOSA), "vgf" (target vgf), "vela" (Ethos-U: a folder that
+  // keeps what Vela was given and wrote), "header" (the .pte as a C array, aligned to 16 bytes). Several delegates make
+  // several files: net.vgf becomes net_0.vgf, net_1.vgf.
+  std::map<std::string, std::string> emit;
   // Ethos-U only: the vela executable (empty: found on PATH), its configuration (empty: the product's default) and
   // further options for it.
   std::string vela, system_config, memory_mode, vela_config;
   std::vector<std::string> vela_flags;
+  // Target vgf: "sdk", or the path of Arm's model converter, instead of our own; and flags for it.
+  std::string vgf_converter;
+  std::vector<std::string> vgf_flags;
   // Ethos-U: .ptd files that take the commands or the weights instead of the .pte; both may name the same file.
   std::string external_commands, external_weights;
   std::string report;                    // JSON manifest to write
@@ -97,7 +101,7 @@ struct CompileOutcome {
   std::size_t conversions = 0;                                // of `nodes`
   std::vector<std::pair<std::string, double>> stage_seconds;  // in order
   std::size_t model_bytes = 0, output_bytes = 0, payload_bytes = 0, tosa_operators = 0;
-  double peer_seconds = 0;             // of the stage `emit`, in a compiler that is not ours (Vela)
+  double peer_seconds = 0;             // of the stage `emit`, in a compiler that is not ours (Vela, model-converter)
   std::vector<NpuEstimate> estimates;  // Ethos-U: one per delegate
   std::size_t samples = 0;             // used for calibration
   std::string printed;                 // text of the stages in print_after
@@ -126,6 +130,44 @@ struct InspectOptions {
 // .pt2, .tosa, .vgf, .pte, .ptd, .npy, .npz, an Ethos-U payload or command stream, what Vela wrote (.npz), or our own
 // graph text; told apart by content.
 InspectOutcome inspect(const std::string& file, const InspectOptions& options = {});
+
+// ---- extract
+
+struct ExtractRequest {
+  std::string program;            // .pte
+  std::string output_dir;         // made if missing
+  std::vector<std::string> data;  // .ptd files with what the program keeps outside itself
+  bool replace = false;           // files that hold something else
+};
+struct Extracted {
+  std::string file, method;
+  std::size_t delegate = 0;  // its number in the method
+  std::string id, format;  // "VgfBackend"; "vgf", "tosa", "vela" (an Ethos-U payload, with all that it needs) or "bin"
+  std::size_t bytes = 0;
+};
+struct ExtractOutcome {
+  std::optional<Message> error;  // nothing was written, unless the disk failed half way
+  std::vector<Extracted> files;
+};
+// What every delegate of a program runs, one file each.
+ExtractOutcome extract(const ExtractRequest& request);
+
+// ---- convert
+
+struct ConvertRequest {
+  std::string input;   // .tosa, .vgf or graph text
+  std::string output;  // its ending says what is made: .vgf or .tosa
+  std::string vgf_converter;
+  std::vector<std::string> vgf_flags;  // both as in CompileRequest
+  int repeat = 1;
+};
+struct ConvertOutcome {
+  std::optional<Message> error;
+  std::vector<double> seconds;  // of each repetition, from the input's bytes to the output's
+  double peer_seconds = 0;      // of the last one, in Arm's converter
+  std::size_t bytes = 0, operators = 0;
+};
+ConvertOutcome convert(const ConvertRequest& request);
 
 // ---- run
 

@@ -42,6 +42,18 @@ const Op* by_schema_number(std::uint16_t n) {
   return found == by_number.end() ? nullptr : found->second;
 }
 
+const Op* by_spirv_number(std::uint32_t n) {
+  constexpr std::uint32_t none = 0xffff;
+  static const auto by_number = [] {
+    std::unordered_map<std::uint32_t, const Op*> map;
+    for (const Op& op : all())
+      if (op.spirv_number != none) map.emplace(op.spirv_number, &op);
+    return map;
+  }();
+  auto found = by_number.find(n);
+  return found == by_number.end() ? nullptr : found->second;
+}
+
 const std::vector<std::int64_t>& View::ints(std::string_view name) const {
   return node_.attrs.get<std::vector<std::int64_t>>(name);
 }

@@ -179,6 +179,7 @@ struct Op {
 std::span<const Op> all();              // sorted by name
 const Op* find(std::string_view name);  // "conv2d" or "tosa.conv2d"; nullptr: no such operator
 const Op* by_schema_number(std::uint16_t n);
+const Op* by_spirv_number(std::uint32_t n);  // of TOSA.001000.1
 
 // Does this node hold to the standard within `spec`? The first rule that fails, in this order: number of
 // operands, attributes, ranks, types (with the feature that would admit them), constants, ERROR_IF, level.

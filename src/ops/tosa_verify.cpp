@@ -81,7 +81,8 @@ Check check_attributes(const Op& op, const View& view) {
       return broken(label(op, "attributes"), "attribute {} of {} must be {}", def.name, op.name, wanted);
   }
   for (const auto& [name, attr] : view.node().attrs)
-    if (std::none_of(op.attrs.begin(), op.attrs.end(), [&](const AttrDef& def) { return def.name == name; }))
+    if (std::none_of(op.attrs.begin(), op.attrs.end(),
+                     [&wanted = name](const AttrDef& def) { return def.name == wanted; }))
       return broken(label(op, "attributes"), "{} has no attribute {}", op.name, name);
   return std::nullopt;
 }

@@ -11,11 +11,13 @@
 #include "ir/graph.h"
 #include "ops/tosa_op.h"
 #include "targets/vela.h"
+#include "targets/vgf_converter.h"
 
 namespace tosaic {
 
 struct EmitOptions {
   VelaOptions vela;
+  VgfOptions vgf;
   std::string external_commands, external_weights;  // .ptd files that take these instead of the payload
 };
 

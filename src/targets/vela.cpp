@@ -1,109 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/vela.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
+#include <cstring>
 #include <map>
 
+#include "targets/peer_process.h"
 #include "targets/vela_config.h"
-
-extern char** environ;
 
 namespace tosaic {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A folder of this process's own that goes away with it.
-class TemporaryFolder {
- public:
-  static Result<TemporaryFolder> make() {
-    std::string pattern = (fs::temp_directory_path() / "tosaic-vela-XXXXXX").string();
-    if (!::mkdtemp(pattern.data()))
-      return error("vela.temporary", fmt::format("cannot make a temporary folder like {}", pattern))
-          .hint("set TMPDIR to a folder that can be written");
-    return TemporaryFolder(pattern);
-  }
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  fs::path operator/(const std::string& name) const { return fs::path(path_) / name; }
-
- private:
-  std::string path_;
-};
-
-bool executable(const fs::path& file) {
-  std::error_code failure;
-  return fs::is_regular_file(file, failure) && ::access(file.c_str(), X_OK) == 0;
-}
-
 Result<std::string> find_vela(const std::string& given) {
   if (!given.empty()) {
-    if (executable(given)) return given;
+    if (is_executable(given)) return given;
     return error("vela.missing", fmt::format("{} is not a program that can be run", given))
         .hint("--vela takes the path of the vela executable, e.g. .venv/bin/vela");
   }
-  const auto variable = [](const char* name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
-  std::string folders = variable("PATH");
-  if (const std::string environment = variable("VIRTUAL_ENV"); !environment.empty())
-    folders += ":" + environment + "/bin";
-  for (std::size_t at = 0; at <= folders.size();) {
-    const std::size_t end = std::min(folders.find(':', at), folders.size());
-    const fs::path candidate = fs::path(folders.substr(at, end - at)) / "vela";
-    if (executable(candidate)) return candidate.string();
-    at = end + 1;
-  }
+  if (std::string found = find_program("vela"); !found.empty()) return found;
   return error("vela.missing", "Ethos-U targets are compiled by Arm's Vela, and there is no 'vela' on PATH")
       .hint("pip install ethos-u-vela==5.1.0, or give its path with --vela");
-}
-
-struct Ended {
-  int status = 0;  // of waitpid
-  std::string said;
-};
-
-Result<Ended> run_process(const std::vector<std::string>& command, const fs::path& log) {
-  std::vector<char*> arguments;
-  for (const std::string& a : command) arguments.push_back(const_cast<char*>(a.c_str()));
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
-  pid_t child = 0;
-  const int problem = ::posix_spawn(&child, command[0].c_str(), &files, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&files);
-  if (problem != 0)
-    return error("vela.missing", fmt::format("{} cannot be started: {}", command[0], std::strerror(problem)));
-  Ended ended;
-  while (::waitpid(child, &ended.status, 0) < 0 && errno == EINTR) {}
-  if (auto said = map_file(log.string()); said.ok()) ended.said = said->text();
-  return ended;
-}
-
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view line = text.substr(at, end - at);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (!line.empty()) lines.emplace_back(line);
-    at = end + 1;
-  }
-  return lines;
 }
 
 // The node that writes the tensor of this name.

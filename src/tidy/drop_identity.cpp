@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// identity, and layout operators that hand back their operand as it is.
+// identity, layout operators that hand back their operand as it is, and products with one.
 #include "ops/tosa_op.h"
 #include "tidy/forward.h"
 #include "tidy/tidy.h"
@@ -7,12 +7,21 @@
 namespace tosaic {
 namespace {
 
+bool is_all(const Value& value, double wanted) {
+  if (!value.is_constant()) return false;
+  for (std::int64_t i = 0; i < value.type.shape.elements(); ++i)
+    if (element_as_double(value.type.dtype, value.constant.data(), static_cast<std::size_t>(i)) != wanted) return false;
+  return true;
+}
+
 bool is_identity(const Graph& graph, const Node& node) {
   if (node.op == "tosa.identity") return true;
   const tosa::Op* op = tosa::find(node.op);
   if (!op || node.outputs.size() != 1) return false;
   const TensorType &in = graph[node.inputs[0]].type, &out = graph[node.outputs[0]].type;
   if (in.shape != out.shape || in.dtype != out.dtype) return false;
+  if (node.op == "tosa.mul")
+    return is_all(graph[node.inputs[1]], 1) && (is_float(in.dtype) || is_all(graph[node.inputs[2]], 0));
   if (node.op == "tosa.concat") return node.inputs.size() == 1;
   if (node.op == "tosa.transpose") {
     const auto& perms = node.attrs.get<std::vector<std::int64_t>>("perms");

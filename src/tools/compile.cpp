@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "tools/tool.h"
 
@@ -42,9 +43,7 @@ void summary(const CompileRequest& request, const CompileOutcome& outcome) {
     stages += fmt::format("{}{} {:.1f}", stages.empty() ? "" : ", ", name, seconds * 1e3);
   }
   fmt::print("{} -> {} ({})\n", request.model,
-             !request.output.empty()     ? request.output
-             : request.emit_tosa.empty() ? request.emit_vgf
-                                         : request.emit_tosa,
+             !request.output.empty() || request.emit.empty() ? request.output : request.emit.begin()->second,
              request.target);
   fmt::print("  delegated  {} of {} nodes in {} delegate{}, {} TOSA operators\n", outcome.delegated,
              outcome.nodes.size() - outcome.conversions, outcome.delegates, outcome.delegates == 1 ? "" : "s",
@@ -56,21 +55,24 @@ void summary(const CompileRequest& request, const CompileOutcome& outcome) {
   for (const NpuEstimate& e : outcome.estimates) print_estimate(e);
   const double peer = outcome.peer_seconds;
   fmt::print("  time       {:.1f} ms: {} ms{}\n", total * 1e3, stages,
-             peer > 0 ? fmt::format(" (of which Vela {:.0f})", peer * 1e3) : "");
+             peer > 0 ? fmt::format(" (of which {} {:.0f})", outcome.estimates.empty() ? "model-converter" : "Vela",
+                                    peer * 1e3)
+                      : "");
 }
 
 // KIND=PATH, as often as the option is given.
-void take_pairs(const std::string& option, const std::vector<std::string>& given,
-                const std::map<std::string, std::string*>& kinds) {
+std::map<std::string, std::string> pairs(const std::string& option, const std::vector<std::string>& given,
+                                         const std::set<std::string>& kinds) {
   std::string known;
-  for (const auto& [kind, place] : kinds) known += (known.empty() ? "" : ", ") + kind + "=PATH";
+  for (const auto& kind : kinds) known += (known.empty() ? "" : ", ") + kind + "=PATH";
+  std::map<std::string, std::string> found;
   for (const std::string& pair : given) {
     const auto equals = pair.find('=');
-    const auto kind = kinds.find(pair.substr(0, equals));
-    const std::string path = equals == std::string::npos ? "" : pair.substr(equals + 1);
-    if (kind == kinds.end() || path.empty()) throw CLI::ValidationError(option, "takes " + known);
-    *kind->second = path;
+    const std::string kind = pair.substr(0, equals), path = equals == std::string::npos ? "" : pair.substr(equals + 1);
+    if (!kinds.contains(kind) || path.empty()) throw CLI::ValidationError(option, "takes " + known);
+    found[kind] = path;
   }
+  return found;
 }
 
 }  // namespace
@@ -108,8 +110,9 @@ void add_compile(CLI::App& app, Tool& tool) {
   command->add_flag("--require-full-delegation", request->require_full_delegation,
                     "fail when any node stays outside the delegate");
   command->add_option("--emit", *emit,
-                      "also write: tosa=PATH (first delegate), vgf=PATH (target vgf), vela=DIR (Vela's files), "
-                      "header=PATH (the .pte as C array)");
+                      "also write: tosa=PATH, vgf=PATH (target vgf; both numbered where there are several delegates), "
+                      "vela=DIR (Vela's files), header=PATH (the .pte as C array)");
+  add_vgf_options(*command->add_option_group("VGF"), request->vgf_converter, request->vgf_flags);
   auto* ethos = command->add_option_group("Ethos-U");
   ethos->add_option("--vela", request->vela, "the vela executable, when it is not on PATH");
   ethos->add_option("--vela-config", request->vela_config, ".ini of your own, with the sections named below");
@@ -142,14 +145,11 @@ void add_compile(CLI::App& app, Tool& tool) {
     request->quantised_io = *io == "quantized";
     request->minmax_observer = *observer == "minmax";
     request->per_tensor_weights = *weights == "per-tensor";
-    take_pairs("--emit", *emit,
-               {{"tosa", &request->emit_tosa},
-                {"vgf", &request->emit_vgf},
-                {"vela", &request->emit_vela},
-                {"header", &request->emit_header}});
-    take_pairs("--external", *external,
-               {{"weights", &request->external_weights}, {"commands", &request->external_commands}});
-    if (request->output.empty() && request->emit_tosa.empty() && request->emit_vgf.empty() &&
+    request->emit = pairs("--emit", *emit, {"tosa", "vgf", "vela", "header"});
+    const auto outside = pairs("--external", *external, {"weights", "commands"});
+    if (outside.contains("weights")) request->external_weights = outside.at("weights");
+    if (outside.contains("commands")) request->external_commands = outside.at("commands");
+    if (request->output.empty() && !request->emit.contains("tosa") && !request->emit.contains("vgf") &&
         request->print_after.empty())
       throw CLI::RequiredError("--output");
     const bool terminal = ::isatty(STDERR_FILENO) != 0;

@@ -60,6 +60,8 @@ int main(int argc, char** argv) {
   add_run(app, tool);
   add_explain(app, tool);
   add_inspect(app, tool);
+  add_extract(app, tool);
+  add_convert(app, tool);
   add_ops(app, tool);
   try {
     app.parse(argc, argv);

@@ -22,10 +22,14 @@ void add_compile(CLI::App& app, Tool& tool);
 void add_run(CLI::App& app, Tool& tool);
 void add_explain(CLI::App& app, Tool& tool);
 void add_inspect(CLI::App& app, Tool& tool);
+void add_extract(CLI::App& app, Tool& tool);
+void add_convert(CLI::App& app, Tool& tool);
 void add_ops(CLI::App& app, Tool& tool);
 
 // The line about quantise and dequantise kernels at the border; empty where there are none.
 std::string conversions_text(const CompileOutcome& outcome, const std::string& prefix);
+// --vgf-converter and --vgf-flags.
+void add_vgf_options(CLI::App& command, std::string& converter, std::vector<std::string>& flags);
 std::string human_bytes(std::size_t bytes);  // "13.9 MB"
 std::string json_text(const std::string& text);
 void add_json(CLI::App& command, Tool& tool);

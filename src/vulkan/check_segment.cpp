@@ -98,16 +98,20 @@ class Checker {
     TOSAIC_CHECK(tosa::verify_graph(read, tosa::Spec::everything()));
     std::vector<ValueId> values = read.inputs;
     values.insert(values.end(), read.outputs.begin(), read.outputs.end());
-    std::vector<vgf::Slot> slots = s.inputs;
-    slots.insert(slots.end(), s.outputs.begin(), s.outputs.end());
+    std::vector<std::uint32_t> resources;  // of the values
     if (interface.bindings.size() != values.size())
       return error("spirv.corrupt", fmt::format("the graph has {} inputs and outputs, its entry point {}",
                                                 values.size(), interface.bindings.size()));
     for (std::size_t i = 0; i < values.size(); ++i) {
       TOSAIC_TRY(const std::uint32_t resource, resource_at(bound, interface.bindings[i]));
-      if (resource != slots[i].resource)
-        return error("vgf.corrupt", fmt::format("tensor {} of the graph is bound to resource {}, the segment names {}",
-                                                i, resource, slots[i].resource));
+      // In any order: Arm's converter lists them in another one where it cuts a graph in pieces.
+      const std::vector<vgf::Slot>& named = i < s.inputs.size() ? s.inputs : s.outputs;
+      if (std::none_of(named.begin(), named.end(), [&](const vgf::Slot& slot) { return slot.resource == resource; }))
+        return error("vgf.corrupt",
+                     fmt::format("tensor {} of the graph is bound to resource {}, which the segment does "
+                                 "not name",
+                                 i, resource));
+      resources.push_back(resource);
       TOSAIC_TRY(const TensorType type, vgf::type_of(file_, resource));
       const TensorType& wanted = read[values[i]].type;
       const Shape shape = type.rank() == 0 ? Shape({1}) : type.shape;
@@ -120,8 +124,8 @@ class Checker {
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::size_t inputs = s.inputs.size();
       const std::uint32_t binding = (i < inputs ? checked.graph.inputs[i] : checked.graph.outputs[i - inputs]).binding;
-      if (const auto [known, fresh] = resource_of.try_emplace(binding, slots[i].resource); !fresh)
-        checked.same.push_back({known->second, slots[i].resource});
+      if (const auto [known, fresh] = resource_of.try_emplace(binding, resources[i]); !fresh)
+        checked.same.push_back({known->second, resources[i]});
     }
     for (const auto& [binding, resource] : resource_of) checked.bound.push_back({0, binding, resource});
     return {};

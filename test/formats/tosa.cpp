@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <random>
 
+#include "formats/sample_graph.h"
 #include "formats/tosa/attributes.h"
 #include "formats/tosa/elements.h"
 #include "formats/tosa/location.h"
@@ -13,32 +14,10 @@
 namespace tosaic {
 namespace {
 
-Graph graph_of(std::string_view text) {
-  auto graph = parse(text);
-  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : render(graph.error(), false));
-  return graph.ok() ? *graph : Graph();
-}
-
-// One graph with every kind of attribute, of element and of body.
-const char* const varied = R"(graph @main(%x: 1x8x8x4xf32, %q: 4x6xi8, %p: bool) -> (%tall, %narrow, %flag, %picked) {
-  %w: 2x3x3x4xf32 = constant [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0, 8.5, 9.0,
-    9.5, 10.0, 10.5, 11.0, 11.5, 12.0, 12.5, 13.0, 13.5, 14.0, 14.5, 15.0, 15.5, 16.0, 16.5, 17.0, 17.5, 18.0,
-    0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0, 8.5, 9.0,
-    9.5, 10.0, 10.5, 11.0, 11.5, 12.0, 12.5, 13.0, 13.5, 14.0, 14.5, 15.0, 15.5, 16.0, 16.5, 17.0, 17.5, 18.0]
-  %b: 2xf32 = constant [0.25, -0.25]
-  %z: 1xf32 = constant [0.0]
-  %conv: 1x8x8x2xf32 = tosa.conv2d(%x, %w, %b, %z, %z) {pad=[1, 1, 1, 1], stride=[1, 1], dilation=[1, 1], acc_type=f32, local_bound=false} loc("model.py":6 "y = a | b" in "net.conv" "torch.nn.modules.conv.Conv2d" fn "conv2d_1" from "aten.conv2d.default" as "conv2d")
-  %clamped: 1x8x8x2xf32 = tosa.clamp(%conv) {min_val=0.0, max_val=6.5, nan_mode="propagate"}
-  %to: 2xshape = constant [64, 2]
-  %tall: 64x2xf32 = tosa.reshape(%clamped, %to)
-  %low: 4x6xi8 = tosa.clamp(%q) {min_val=-3, max_val=100, nan_mode="ignore"}
-  %multiplier: 1xi32 = constant [1073741824]
-  %shift: 1xi8 = constant [30]
-  %in_zp: 1xi8 = constant [-1]
-  %out_zp: 1xi16 = constant [0]
-  %narrow: 4x6xi16 = tosa.rescale(%low, %multiplier, %shift, %in_zp, %out_zp) {scale32=true, rounding_mode="single_round", per_channel=false, input_unsigned=false, output_unsigned=false}
-  %flag: 4xi32 = tosa.argmax(%q) {axis=1, nan_mode="propagate"}
-  %picked: 64x2xf32 = tosa.cond_if(%p, %tall) (
+// With bodies.
+const std::string varied =
+    "graph @main(%x: 1x8x8x4xf32, %q: 4x6xi8, %p: bool) -> (%tall, %narrow, %flag, %picked) {\n" + sample_nodes +
+    R"(  %picked: 64x2xf32 = tosa.cond_if(%p, %tall) (
     graph @then(%a: 64x2xf32) -> (%r) {
       %one: 1x1xf32 = constant [1.0]
       %r: 64x2xf32 = tosa.add(%a, %one)

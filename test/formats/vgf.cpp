@@ -4,47 +4,28 @@
 
 #include <random>
 
+#include "formats/sample_graph.h"
 #include "formats/vgf/vgf_graph.h"
 #include "ops/tosa_op.h"
 
 namespace tosaic {
 namespace {
 
-// Attributes of every kind, elements of several widths, constants inside and outside the module, several results,
-// rank 0, a tensor that is two outputs, an input that is an output.
-const char* const varied =
-    R"(graph @main(%x: 1x8x8x4xf32, %q: 4x6xi8, %p: bool, %s: f32) -> (%tall, %narrow, %flag, %real, %imag, %narrow, %scalar, %wide, %p) {
-  %w: 2x3x3x4xf32 = constant [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0, 8.5, 9.0,
-    9.5, 10.0, 10.5, 11.0, 11.5, 12.0, 12.5, 13.0, 13.5, 14.0, 14.5, 15.0, 15.5, 16.0, 16.5, 17.0, 17.5, 18.0,
-    0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0, 8.5, 9.0,
-    9.5, 10.0, 10.5, 11.0, 11.5, 12.0, 12.5, 13.0, 13.5, 14.0, 14.5, 15.0, 15.5, 16.0, 16.5, 17.0, 17.5, 18.0]
-  %b: 2xf32 = constant [0.25, -0.25]
-  %z: 1xf32 = constant [0.0]
-  %conv: 1x8x8x2xf32 = tosa.conv2d(%x, %w, %b, %z, %z) {pad=[1, 1, 1, 1], stride=[1, 1], dilation=[1, 1], acc_type=f32, local_bound=false}
-  %clamped: 1x8x8x2xf32 = tosa.clamp(%conv) {min_val=0.0, max_val=6.5, nan_mode="propagate"}
-  %to: 2xshape = constant [64, 2]
-  %tall: 64x2xf32 = tosa.reshape(%clamped, %to)
-  %low: 4x6xi8 = tosa.clamp(%q) {min_val=-3, max_val=100, nan_mode="ignore"}
-  %multiplier: 1xi32 = constant [1073741824]
-  %shift: 1xi8 = constant [30]
-  %in_zp: 1xi8 = constant [-1]
-  %out_zp: 1xi16 = constant [0]
-  %narrow: 4x6xi16 = tosa.rescale(%low, %multiplier, %shift, %in_zp, %out_zp) {scale32=true, rounding_mode="double_round", per_channel=false, input_unsigned=false, output_unsigned=false}
-  %flag: 4xi32 = tosa.argmax(%q) {axis=1, nan_mode="propagate"}
-  %slice: 1x8x8xf32 = constant [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0, 0.5, 1.0,
+// Besides the sample: constants inside and outside the module, several results, rank 0, a tensor that is two outputs,
+// an input that is an output.
+const std::string varied =
+    "graph @main(%x: 1x8x8x4xf32, %q: 4x6xi8, %p: bool, %s: f32) -> "
+    "(%tall, %narrow, %flag, %real, %imag, %narrow, %scalar, %wide, %p) {\n" +
+    sample_nodes +
+    R"(  %slice: 1x8x8xf32 = constant [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0, 0.5, 1.0,
     1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5,
     5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0]
+  %fr: 1x8x8xf32, %fi: 1x8x8xf32 = tosa.fft2d(%slice, %slice) {inverse=true, local_bound=false}
   %real: 1x8x5xf32, %imag: 1x8x5xf32 = tosa.rfft2d(%slice) {local_bound=false}
   %scalar: f32 = tosa.exp(%s)
   %big: 1xi48 = constant [-123456789012]
   %wide: 1xi48 = tosa.identity(%big)
 })";
-
-Graph graph_of(std::string_view text) {
-  auto graph = parse(text);
-  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : render(graph.error(), false));
-  return graph.ok() ? *graph : Graph();
-}
 
 Bytes file_of(const Graph& graph) {
   auto file = vgf::from_graph(graph);
@@ -95,7 +76,7 @@ TEST(Vgf, GraphComesBack) {
   }
 }
 
-TEST(Vgf, ConstantsOfMoreThanSixteenElementsLieOutside) {
+TEST(Vgf, ConstantsOfMoreThanFourElementsLieOutside) {
   const auto file = vgf::read(file_of(graph_of(varied)));
   ASSERT_TRUE(file.ok());
   ASSERT_EQ(file->constants.size(), 3u);  // the weight, the picture, and what is an output by itself
@@ -108,7 +89,8 @@ TEST(Vgf, ConstantsOfMoreThanSixteenElementsLieOutside) {
 TEST(Vgf, SparseWeightsAreMarked) {
   for (const bool sparse : {false, true}) {
     std::vector<std::int8_t> weight(1 * 3 * 3 * 8, 0);
-    for (std::size_t i = 0; i < weight.size(); ++i) weight[i] = sparse && i % 4 > 1 ? 0 : 1;
+    for (std::size_t i = 0; i < weight.size(); ++i)
+      weight[i] = static_cast<std::int8_t>(sparse && i % 4 > 1 ? 0 : i + 1);
     Graph graph = graph_of(R"(graph @main(%x: 1x8x8x8xi8, %w: 1x3x3x8xi8) -> (%y) {
       %b: 1xi32 = constant [0]
       %z: 1xi8 = constant [0]
@@ -189,6 +171,76 @@ TEST(Vgf, EveryWordChanged) {
     const auto graph = graph_in(Bytes::of(std::move(bytes)));
     if (!graph.ok()) { EXPECT_FALSE(graph.error().code.empty()); }
   }
+}
+
+std::string quoted(const std::string& text) {
+  std::string out;
+  for (char c : text) out += c == '"' ? std::string("\\\"") : std::string(1, c);
+  return out;
+}
+
+// Domains without a number are refused; those with one come back with their names and attributes.
+TEST(Vgf, CustomOperatorsAreKept) {
+  const Graph graph = graph_of(R"(graph @main(%x: 1x4xf32, %z: 2x3xi8) -> (%y, %w) {
+    %b: 1x4xf32 = tosa.custom(%x) {operator_name="one", domain_name="com.arm.bespoke", implementation_attrs="hello"}
+    %c: 1x2xf32, %w: 3xi8 = tosa.custom(%b, %z) {operator_name="two", domain_name="acme.ops", implementation_attrs=""}
+    %y: 1x2xf32 = tosa.exp(%c)
+  })");
+  const auto refused = vgf::from_graph(graph);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "spirv.no-instruction");
+  const auto file = vgf::from_graph(graph, {.custom_domains = {{"com.arm.bespoke", 0}, {"acme.ops", 7}}});
+  ASSERT_TRUE(file.ok()) << render(file.error(), false);
+  const auto back = graph_in(*vgf::write(*file));
+  ASSERT_TRUE(back.ok()) << render(back.error(), false);
+  EXPECT_EQ(print(*back, ConstantText::all), print(graph, ConstantText::all));
+}
+
+// A shader is a segment of its own; what lies before and behind it, two graph segments.
+TEST(Vgf, ShadersAreComputeSegments) {
+  const std::string attributes = quoted(
+      R"({"entry_point": "main", "workgroup_sizes": [4, 1, 1], "shader_language": "GLSL", "shader_code": "void main() {}", )"
+      R"("input_0_binding": 0, "input_0_descriptorset": 0, "input_0_type": "Image", "input_0_vkformat": )"
+      R"("VK_FORMAT_R32_SFLOAT", "input_0_vkdescriptortype": "VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER", )"
+      R"("input_0_sampler": {"min_filter": "VK_FILTER_LINEAR", "mag_filter": "VK_FILTER_NEAREST", "address_mode_u": )"
+      R"("VK_SAMPLER_ADDRESS_MODE_REPEAT", "address_mode_v": "VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE", "border_color": )"
+      R"("VK_BORDER_COLOR_INT_OPAQUE_WHITE"}, "input_1_binding": 1, "input_1_descriptorset": 0, "input_1_type": "Tensor", )"
+      R"("input_1_vkformat": "VK_FORMAT_R32_SFLOAT", "input_1_vkdescriptortype": "VK_DESCRIPTOR_TYPE_TENSOR_ARM", )"
+      R"("output_0_binding": 2, "output_0_descriptorset": 0, "output_0_type": "Tensor", "output_0_vkformat": )"
+      R"("VK_FORMAT_R32_SFLOAT", "output_0_vkdescriptortype": "VK_DESCRIPTOR_TYPE_STORAGE_BUFFER"})");
+  const Graph graph = graph_of(R"(graph @main(%x: 1x4xf32, %g: 1x4xf32) -> (%y, %k, %x) {
+    %a: 1x4xf32 = tosa.abs(%x)
+    %k: 1x4xf32 = constant [1.0, 2.0, 3.0, 4.0]
+    %b: 1x4xf32 = tosa.custom(%a, %g) {operator_name="first", domain_name="com.arm.VulkanCustomShader", implementation_attrs=")" +
+                               attributes + R"("}
+    %d: 1x4xf32 = tosa.add(%b, %a)
+    %c: 1x4xf32 = tosa.custom(%d, %k) {operator_name="second", domain_name="com.arm.VulkanCustomShader", implementation_attrs=")" +
+                               attributes + R"("}
+    %y: 1x4xf32 = tosa.exp(%c)
+  })");
+  const auto file = vgf::from_graph(graph);
+  ASSERT_TRUE(file.ok()) << render(file.error(), false);
+  std::string kinds;
+  for (const vgf::Segment& s : file->segments) kinds += s.kind == vgf::Kind::graph ? 'g' : 'c';
+  EXPECT_EQ(kinds, "gcgcg");
+  const auto back = graph_in(*vgf::write(*file));
+  ASSERT_TRUE(back.ok()) << render(back.error(), false);
+  std::vector<const Node*> wanted = instructions(graph), found = instructions(*back);
+  ASSERT_EQ(found.size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    EXPECT_EQ(found[i]->op, wanted[i]->op);
+    EXPECT_EQ(found[i]->attrs, wanted[i]->attrs);
+  }
+  // Who reads whom has stayed: the second shader reads the sum and a constant, the sum the first shader and the abs.
+  EXPECT_EQ(found[2]->inputs, (std::vector<ValueId>{found[1]->outputs[0], found[0]->outputs[0]}));
+  EXPECT_EQ(found[3]->inputs[0], found[2]->outputs[0]);
+
+  Graph bad = graph;
+  for (Node& n : bad.nodes)
+    if (n.op == "tosa.custom") n.attrs.set("implementation_attrs", Attr(std::string("{\"entry_point\": 3}")));
+  const auto refused = vgf::from_graph(bad);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "vgf.shader");
 }
 
 }  // namespace

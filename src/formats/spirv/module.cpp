@@ -30,7 +30,7 @@ Module::Module() {
                        Capability::vulkan_memory_model})
     capabilities_.insert(static_cast<Word>(c));
   extensions_ = {"SPV_ARM_graph", "SPV_ARM_tensors", "SPV_KHR_vulkan_memory_model"};
-  tosa_ = fresh();
+  tosa_ = instructions(tosa_set);
 }
 
 void Module::put(Words& section, Opcode opcode, const Words& operands) {
@@ -97,6 +97,14 @@ Id Module::graph_type(std::uint32_t inputs, std::vector<Id> types) {
 
 Id Module::integer(std::uint32_t value) { return global(Opcode::constant, {element(DType::i32), value}, true); }
 
+Id Module::text(std::string_view bytes) {
+  const std::string_view all = bytes.empty() ? std::string_view("\0", 1) : bytes;
+  const Id size = integer(static_cast<std::uint32_t>(all.size()));
+  Words operands{global(Opcode::type_array, {element(DType::i8), size}, false)};
+  for (const char& c : all) operands.push_back(scalar(DType::i8, &c));
+  return global(Opcode::constant_composite, std::move(operands), true);
+}
+
 Id Module::boolean(bool value) {
   return global(value ? Opcode::constant_true : Opcode::constant_false, {element(DType::boolean)}, true);
 }
@@ -116,7 +124,12 @@ Id Module::scalar(DType type, const void* element_data) {
 }
 
 Id Module::list(const std::vector<std::int64_t>& values) {
-  return tensor_constant(DType::shape, {static_cast<std::int64_t>(values.size())}, Bytes::of(values));
+  const Shape shape{static_cast<std::int64_t>(values.size())};
+  const Bytes elements = Bytes::of(values);
+  if (all_zero(elements.data(), elements.size())) return tensor_constant(DType::shape, shape, elements);
+  // Spelled out even where all are equal: short, and a module without other constants of one value then needs no
+  // extension.
+  return nested(DType::shape, shape.dims(), 0, elements.data());
 }
 
 Id Module::nested(DType type, const std::vector<std::int64_t>& dims, std::size_t level, const std::byte* elements) {
@@ -131,13 +144,15 @@ Id Module::nested(DType type, const std::vector<std::int64_t>& dims, std::size_t
   return global(Opcode::constant_composite, std::move(operands), true);
 }
 
+bool Module::is_uniform(DType type, const Bytes& elements) const {
+  const std::size_t size = storage_size(type);
+  if (all_zero(elements.data(), elements.size())) return true;
+  return replicates_ && std::memcmp(elements.data(), elements.data() + size, elements.size() - size) == 0;
+}
+
 Id Module::tensor_constant(DType type, const Shape& shape, const Bytes& elements) {
   if (all_zero(elements.data(), elements.size())) return global(Opcode::constant_null, {tensor(type, shape)}, true);
-  const std::size_t size = storage_size(type);
-  bool splat = elements.size() > size;
-  for (std::size_t at = size; splat && at < elements.size(); at += size)
-    splat = std::memcmp(elements.data(), elements.data() + at, size) == 0;
-  if (splat) {
+  if (elements.size() > storage_size(type) && is_uniform(type, elements)) {
     require(Capability::replicated_composites, "SPV_EXT_replicated_composites");
     return global(Opcode::constant_composite_replicate, {tensor(type, shape), scalar(type, elements.data())}, true);
   }
@@ -146,6 +161,13 @@ Id Module::tensor_constant(DType type, const Shape& shape, const Bytes& elements
 
 Id Module::graph_constant(Id tensor_type, std::uint32_t number) {
   return global(Opcode::graph_constant, {tensor_type, number}, true);
+}
+
+Id Module::instructions(std::string_view set) {
+  Words import = literal(set);
+  import.insert(import.begin(), fresh());
+  put(imports_, Opcode::ext_inst_import, import);
+  return import[0];
 }
 
 Id Module::variable(Id tensor_type, std::uint32_t binding) {
@@ -176,9 +198,7 @@ std::vector<Word> Module::words() const {
   Words all{magic, version_1_5, 0, next_, 0};
   for (Word c : capabilities_) put(all, Opcode::capability, {c});
   for (const std::string& e : extensions_) put(all, Opcode::extension, literal(e));
-  Words import = literal(tosa_set);
-  import.insert(import.begin(), tosa_);
-  put(all, Opcode::ext_inst_import, import);
+  all.insert(all.end(), imports_.begin(), imports_.end());
   put(all, Opcode::memory_model, {logical_addressing, vulkan_memory});
   for (const Words* section : {&names_, &decorations_, &globals_, &entry_points_, &body_})
     all.insert(all.end(), section->begin(), section->end());

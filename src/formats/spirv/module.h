@@ -18,6 +18,7 @@ class Module {
  public:
   Module();
 
+  void use_replicated_composites(bool allowed) { replicates_ = allowed; }
   Id fresh() { return next_++; }
   // The whole module, header first.
   std::vector<Word> words() const;
@@ -30,15 +31,19 @@ class Module {
 
   // ---- constants
   Id integer(std::uint32_t value);  // 32 bits
+  Id text(std::string_view bytes);  // an array of 8-bit integers; arrays are not empty, so nothing is one zero
   Id boolean(bool value);
   Id scalar(DType type, const void* element);        // one element in storage form
   Id list(const std::vector<std::int64_t>& values);  // a rank-1 tensor of 32-bit integers
   // Dense, row-major elements in storage form, at least one.
   Id tensor_constant(DType type, const Shape& shape, const Bytes& elements);
+  // Does the extension that repeats one element, or none at all, say all of this tensor?
+  bool is_uniform(DType type, const Bytes& elements) const;
   Id graph_constant(Id tensor_type, std::uint32_t number);
 
   // ---- the graph and its interface
   Id tosa_instructions() const { return tosa_; }
+  Id instructions(std::string_view set);               // imported anew with each call
   Id variable(Id tensor_type, std::uint32_t binding);  // descriptor set 0
   void name(Id id, std::string_view text);
   void entry_point(Id graph, std::string_view name, const std::vector<Id>& interface);
@@ -55,9 +60,10 @@ class Module {
   Id next_ = 1;
   std::set<Word> capabilities_;
   std::set<std::string> extensions_;
-  Words names_, decorations_, globals_, entry_points_, body_;
+  Words imports_, names_, decorations_, globals_, entry_points_, body_;
   std::map<Words, Id> interned_;
   Id tosa_ = 0;
+  bool replicates_ = true;
 };
 
 // Text as SPIR-V literal: UTF-8, zero-terminated, padded to words.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "formats/spirv/attributes.h"
 #include "formats/spirv/graph_module.h"
@@ -17,6 +18,7 @@ constexpr std::size_t header_words = 5;
 constexpr Word most_ids = 1u << 22;
 constexpr std::int64_t most_tensor_bytes = std::int64_t{1} << 40, most_inline_bytes = std::int64_t{1} << 28;
 constexpr int deepest_constant = 16;
+constexpr std::int64_t most_text_bytes = std::int64_t{1} << 24;
 
 struct Type {
   enum class Kind : std::uint8_t { other, element, array, tensor, structure, pointer, graph } kind = Kind::other;
@@ -52,7 +54,7 @@ class Reader {
       return error("spirv.version", fmt::format("the module has SPIR-V version {}.{}, tosaic reads up to 1.6",
                                                 words_[1] >> 16, words_[1] >> 8 & 0xff));
     if (words_[3] > most_ids) return error("spirv.corrupt", fmt::format("the module claims {} ids", words_[3]));
-    types_.resize(words_[3]);
+    bound_ = words_[3];
     for (std::size_t at = header_words; at < words_.size();) {
       const std::size_t length = words_[at] >> 16;
       if (length == 0 || length > words_.size() - at)
@@ -64,6 +66,16 @@ class Reader {
     if (!done_) return error("spirv.no-graph", fmt::format("the module holds no graph '{}'", entry_));
     TOSAIC_CHECK(finish());
     return std::move(graph_);
+  }
+
+  // Of the graph's inputs, then its outputs; no_binding where the module does not say.
+  std::vector<Word> bindings() const {
+    std::vector<Word> list;
+    for (Id id : interface_) {
+      const auto found = bindings_.find(id);
+      list.push_back(found == bindings_.end() ? no_binding : found->second);
+    }
+    return list;
   }
 
  private:
@@ -81,7 +93,7 @@ class Reader {
   Result<Id> fresh(const Instruction& i, std::size_t k) {
     TOSAIC_CHECK(at_least(i, k + 1));
     const Id id = i.operands[k];
-    if (id == 0 || id >= types_.size()) return corrupt(i.at, "id {} is beyond the bound {}", id, types_.size());
+    if (id == 0 || id >= bound_) return corrupt(i.at, "id {} is beyond the bound {}", id, bound_);
     if (!defined_.insert({id, i.at}).second) return corrupt(i.at, "id {} is defined twice", id);
     return id;
   }
@@ -90,8 +102,9 @@ class Reader {
     return type(i.at, i.operands[k], kind);
   }
   Result<const Type*> type(std::size_t at, Id id, Type::Kind kind) const {
-    if (id >= types_.size() || types_[id].kind != kind) return corrupt(at, "id {} is no type that fits here", id);
-    return &types_[id];
+    const auto found = types_.find(id);
+    if (found == types_.end() || found->second.kind != kind) return corrupt(at, "id {} is no type that fits here", id);
+    return &found->second;
   }
   static std::string text(std::span<const Word> words, std::size_t* used = nullptr) {
     const auto* chars = reinterpret_cast<const char*>(words.data());
@@ -107,9 +120,14 @@ class Reader {
         TOSAIC_CHECK(at_least(i, 2));
         names_[i.operands[0]] = text(i.operands.subspan(1));
         return {};
+      case Opcode::decorate:
+        if (i.operands.size() == 3 && i.operands[1] == decoration_binding) bindings_[i.operands[0]] = i.operands[2];
+        return {};
       case Opcode::ext_inst_import: {
         TOSAIC_TRY(const Id id, fresh(i, 0));
-        if (text(i.operands.subspan(1)) == tosa_set) tosa_ = id;
+        const std::string set = text(i.operands.subspan(1));
+        if (set == tosa_set) tosa_ = id;
+        if (set == call_set) call_sets_.insert(id);
         return {};
       }
       case Opcode::type_bool: return element(i, 1, DType::boolean);
@@ -274,9 +292,8 @@ class Reader {
     const auto found = constants_.find(id);
     if (found == constants_.end()) return corrupt(at, "id {} is no constant", id);
     std::int64_t count = static_cast<std::int64_t>(found->second.parts.size());
-    if (const Type& t = types_[found->second.type < types_.size() ? found->second.type : 0];
-        t.kind == Type::Kind::tensor)
-      count = t.shape.elements();
+    if (const auto t = types_.find(found->second.type); t != types_.end() && t->second.kind == Type::Kind::tensor)
+      count = t->second.shape.elements();
     if (count > 64) return corrupt(at, "a list of {} numbers", count);
     std::vector<std::byte> data;
     TOSAIC_CHECK(elements(at, id, DType::i32, count, data));
@@ -385,12 +402,11 @@ class Reader {
   Status instruction(const Instruction& i) {
     if (!inside_) return {};
     TOSAIC_CHECK(at_least(i, 4));
+    if (call_sets_.contains(i.operands[2])) return call(i);
     if (i.operands[2] != tosa_)
       return error("spirv.instruction-set",
                    fmt::format("word {}: an instruction of another set than {}", i.at, tosa_set));
-    const tosa::Op* op = nullptr;
-    for (const tosa::Op& row : tosa::all())
-      if (row.spirv_number == i.operands[3] && row.spirv_number != 0xffff) op = &row;
+    const tosa::Op* op = tosa::by_spirv_number(i.operands[3]);
     if (!op) return corrupt(i.at, "{} has no instruction {}", tosa_set, i.operands[3]);
     TOSAIC_CHECK(at_least(i, 4 + op->attrs.size()));
     Node node;
@@ -407,21 +423,86 @@ class Reader {
       TOSAIC_TRY(Attr a, attribute(i.at, i.operands[4 + k], op->attrs[k], graph_[node.inputs[0]].type.dtype));
       node.attrs.set(std::string(op->attrs[k].name), std::move(a));
     }
+    TOSAIC_CHECK(results(i, node));
+    if (node.outputs.size() != op->outputs.size()) return corrupt(i.at, "{} has other results", op->name);
+    graph_.nodes.push_back(std::move(node));
+    if (op->outputs.size() == 1) as_scalar(i.operands[1]);
+    return {};
+  }
+
+  // A tensor, or a structure of them.
+  Status results(const Instruction& i, Node& node) {
     TOSAIC_TRY(const Id id, fresh(i, 1));
-    if (op->outputs.size() == 1) {
-      TOSAIC_TRY(const Type* of, type(i, 0, Type::Kind::tensor));
-      node.outputs.push_back(values_[id] = value(id, *of, fmt::format("{}_{}", op->name, id)));
-    } else {
-      TOSAIC_TRY(const Type* of, type(i, 0, Type::Kind::structure));
-      if (of->members.size() != op->outputs.size()) return corrupt(i.at, "{} has other results", op->name);
-      for (Id member : of->members) {
+    const std::string name = node.op.substr(5);
+    const auto result = types_.find(i.operands[0]);
+    if (result != types_.end() && result->second.kind == Type::Kind::structure) {
+      for (Id member : result->second.members) {
         TOSAIC_TRY(const Type* part, type(i.at, member, Type::Kind::tensor));
-        node.outputs.push_back(value(0, *part, fmt::format("{}_{}_{}", op->name, id, node.outputs.size())));
+        node.outputs.push_back(value(0, *part, fmt::format("{}_{}_{}", name, id, node.outputs.size())));
       }
       structures_[id] = node.outputs;
+      return {};
     }
+    TOSAIC_TRY(const Type* of, type(i, 0, Type::Kind::tensor));
+    node.outputs.push_back(values_[id] = value(id, *of, fmt::format("{}_{}", name, id)));
+    return {};
+  }
+
+  // CUSTOM: the number, the operator's name, its attributes, tensors. Without the name that our writer gives to the
+  // import only the number tells the domain.
+  Status call(const Instruction& i) {
+    TOSAIC_CHECK(at_least(i, 7));
+    if (i.operands[3] != call_instruction) return corrupt(i.at, "{} has no instruction {}", call_set, i.operands[3]);
+    const Word domain_number = i.operands[4];  // a literal
+    const auto named = names_.find(i.operands[2]);
+    const std::string domain = named != names_.end() ? named->second
+                               : domain_number == 0  ? std::string(bespoke_domain)
+                                                     : fmt::format("{}:{}", call_set, domain_number);
+    Node node;
+    node.op = "tosa.custom";
+    TOSAIC_TRY(std::string name, byte_text(i.at, i.operands[5]));
+    TOSAIC_TRY(std::string attributes, byte_text(i.at, i.operands[6]));
+    node.attrs.set("operator_name", Attr(std::move(name)));
+    node.attrs.set("domain_name", Attr(domain));
+    node.attrs.set("implementation_attrs", Attr(std::move(attributes)));
+    for (Id id : i.operands.subspan(7)) {
+      TOSAIC_TRY(const ValueId v, operand(i.at, id, {}));
+      node.inputs.push_back(v);
+    }
+    TOSAIC_CHECK(results(i, node));
     graph_.nodes.push_back(std::move(node));
     return {};
+  }
+  // An array of 8-bit integers.
+  Result<std::string> byte_text(std::size_t at, Id id) const {
+    const auto found = constants_.find(id);
+    if (found == constants_.end()) return corrupt(at, "id {} is no constant", id);
+    TOSAIC_TRY(const Type* array, type(at, found->second.type, Type::Kind::array));
+    if (array->members.size() < 2) return corrupt(at, "an array type without a length");
+    TOSAIC_TRY(const std::int64_t length, number(at, array->members[1]));
+    if (length < 1 || length > most_text_bytes) return corrupt(at, "a text of {} bytes", length);
+    std::vector<std::byte> bytes;
+    TOSAIC_CHECK(elements(at, id, DType::i8, length, bytes));
+    if (bytes.size() == 1 && bytes[0] == std::byte{0}) return std::string();
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+
+  // A result of rank 0, as ARGMAX has of a list, is [1] in SPIR-V.
+  void as_scalar(Id id) {
+    const tosa::Spec spec = tosa::Spec::everything();
+    const Node node = graph_.nodes.back();
+    const ValueId v = node.outputs[0];
+    if (graph_[v].type.shape != Shape{1} || !tosa::verify_node({graph_, node}, spec)) return;
+    graph_[v].type.shape = Shape{};
+    if (tosa::verify_node({graph_, node}, spec)) {
+      graph_[v].type.shape = Shape{1};
+      return;
+    }
+    const ValueId shape =
+        graph_.add_value("shape", {DType::shape, {1}, std::nullopt}, Bytes::of(std::vector{std::int64_t{1}}));
+    const ValueId listed = graph_.add_value(graph_[v].name, {graph_[v].type.dtype, {1}, std::nullopt});
+    graph_.nodes.push_back({"tosa.reshape", {v, shape}, {}, {listed}, nullptr, {}});
+    values_[id] = listed;
   }
 
   Status extract(const Instruction& i) {
@@ -479,14 +560,16 @@ class Reader {
   const std::span<const Word> words_;
   const std::string& entry_;
   const std::vector<std::pair<Word, OutsideConstant>>& outside_;
-  std::vector<Type> types_;  // by id
+  std::map<Id, Type> types_;
   std::map<Id, std::size_t> defined_;
   std::map<Id, Constant> constants_;
   std::map<Id, std::string> names_;
+  std::map<Id, Word> bindings_;
   std::map<Id, ValueId> values_;
   std::map<Id, std::vector<ValueId>> structures_;
   std::vector<Id> interface_;
-  Id tosa_ = 0, wanted_ = 0;
+  Id tosa_ = 0, wanted_ = 0, bound_ = 0;
+  std::set<Id> call_sets_;
   bool inside_ = false, done_ = false;
   Graph graph_;
 };
@@ -494,8 +577,11 @@ class Reader {
 }  // namespace
 
 Result<Graph> read_graph(std::span<const Word> words, const std::string& entry_point,
-                         const std::vector<std::pair<Word, OutsideConstant>>& constants) {
-  return Reader(words, entry_point, constants).read();
+                         const std::vector<std::pair<Word, OutsideConstant>>& constants, std::vector<Word>* bindings) {
+  Reader reader(words, entry_point, constants);
+  auto graph = reader.read();
+  if (bindings) *bindings = reader.bindings();
+  return graph;
 }
 
 }  // namespace tosaic::spirv

@@ -12,6 +12,11 @@ using Id = Word;
 
 inline constexpr Word magic = 0x07230203, version_1_5 = 0x00010500, version_1_6 = 0x00010600;
 inline constexpr std::string_view tosa_set = "TOSA.001000.1";  // the extended instruction set
+// Arm's set for operators that TOSA does not define. Its instruction 0, CALL, takes a literal that stands for a domain,
+// then the operator's name and its attributes as arrays of bytes, then tensors.
+inline constexpr std::string_view call_set = "Arm.ExperimentalMLOperations.1";
+inline constexpr Word call_instruction = 0;
+inline constexpr std::string_view bespoke_domain = "com.arm.bespoke";  // number 0
 
 enum class Opcode : std::uint16_t {
   name = 5,

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "formats/spirv/attributes.h"
@@ -12,20 +13,25 @@
 namespace tosaic::spirv {
 namespace {
 
-// Up to this many elements stand in the module itself, as in what Arm's converter writes.
-constexpr std::int64_t most_inline_elements = 16;
+// Up to this many elements stand in the module itself: from there on a tensor of the file is the smaller form.
+constexpr std::int64_t most_inline_elements = 4;
 
 class Writer {
  public:
-  explicit Writer(const Graph& graph) : graph_(graph), ids_(graph.values.size(), 0) {}
+  Writer(const Graph& graph, const WriteOptions& options)
+      : graph_(graph), domains_(options.custom_domains), ids_(graph.values.size(), 0) {
+    module_.use_replicated_composites(options.replicated_composites);
+  }
 
-  Result<GraphModule> write(const std::string& entry_point) {
+  Result<GraphModule> write(const std::string& entry_point, const std::vector<Word>& bindings) {
+    choose_labels();
     for (const Value& value : graph_.values) TOSAIC_CHECK(check(value));
     const Id graph_id = module_.fresh();
     std::vector<Id> types, interface;
     auto expose = [&](ValueId v) {
       types.push_back(type_of(v));
-      interface.push_back(module_.variable(types.back(), static_cast<std::uint32_t>(interface.size())));
+      const auto place = static_cast<Word>(interface.size());
+      interface.push_back(module_.variable(types.back(), bindings.empty() ? place : bindings[place]));
       module_.name(interface.back(), graph_[v].name);
     };
     for (ValueId v : graph_.inputs) expose(v);
@@ -72,13 +78,39 @@ class Writer {
 
   Id type_of(ValueId v) { return module_.tensor(graph_[v].type.dtype, graph_[v].type.shape); }
 
-  // A new id for a value that an instruction computes, under the value's own name.
+  // A new id for a value that an instruction computes.
   Id result(ValueId v) {
     ids_[v] = module_.fresh();
-    module_.name(ids_[v], graph_[v].name);
+    if (const auto label = labels_.find(v); label != labels_.end()) module_.name(ids_[v], label->second);
     return ids_[v];
   }
 
+  // What a tool shows of an instruction: the user's module that computes it, or without one the name of its result,
+  // unless the compiler made that up of an operator and a number. Of the instructions that make up one layer the last
+  // has the layer's name. Inputs and outputs have theirs on the variables.
+  void choose_labels() {
+    std::map<std::string, ValueId> last;
+    for (const Node& node : graph_.nodes)
+      for (ValueId v : node.outputs)
+        if (v != no_value)
+          if (std::string text = label(v, node.loc); !text.empty()) last[std::move(text)] = v;
+    for (auto& [text, v] : last) labels_[v] = text;
+  }
+  std::string label(ValueId v, const LocRef& loc) const {
+    if (loc && !loc->module_path.empty()) return loc->module_path;
+    std::string_view name = graph_[v].name;
+    bool made_up = false;
+    for (std::size_t dot; (dot = name.rfind('.')) != std::string_view::npos && is_number(name.substr(dot + 1));) {
+      name = name.substr(0, dot);
+      made_up = true;
+    }
+    return made_up && tosa::find(name) ? "" : std::string(name);
+  }
+  // "12", "t12": what later stages put behind a name to make another.
+  static bool is_number(std::string_view text) {
+    if (text.size() > 1 && (text[0] < '0' || text[0] > '9')) text.remove_prefix(1);
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  }
   Id copied(ValueId v, Id from) {
     const TensorType& type = graph_[v].type;
     const Id shape = type.rank() == 0 ? module_.list({1}) : module_.list(type.shape.dims());
@@ -92,7 +124,8 @@ class Writer {
   bool is_inline(ValueId v) const {
     const TensorType& type = graph_[v].type;
     if (type.dtype == DType::shape) return true;
-    return type.shape.elements() <= most_inline_elements && !is_output(v);
+    if (is_output(v)) return false;
+    return type.shape.elements() <= most_inline_elements || module_.is_uniform(type.dtype, graph_[v].constant);
   }
 
   Id read(ValueId v) {
@@ -102,7 +135,6 @@ class Writer {
   }
   Id outside(ValueId v) {
     const Id id = module_.graph_constant(type_of(v), static_cast<std::uint32_t>(made_.constants.size()));
-    module_.name(id, graph_[v].name);
     made_.constants.push_back(v);
     return id;
   }
@@ -122,18 +154,46 @@ class Writer {
       ids_[to] = graph_[from].is_constant() && is_output(to) ? outside(from) : read(from);
       return {};
     }
+    if (node.op == "tosa.custom") return write_call(node);
     const tosa::Op* op = tosa::find(node.op);
     if (!op || op->spirv_number == 0xffff)
       return error("spirv.no-instruction", fmt::format("{} has no instruction in {}", node.op, tosa_set))
-          .hint("control flow, variables and custom operators cannot be part of a graph for Vulkan");
+          .hint("control flow and variables cannot be part of a graph for Vulkan");
     std::vector<Word> operands{0, 0, module_.tosa_instructions(), op->spirv_number};
     for (const tosa::AttrDef& def : op->attrs) operands.push_back(attribute(node, def));
+    write_results(node, std::move(operands));
+    return {};
+  }
+
+  // CUSTOM: a call of its domain's number. The import that the call names bears the domain's name.
+  Status write_call(const Node& node) {
+    const auto& domain = node.attrs.get<std::string>("domain_name");
+    const auto& name = node.attrs.get<std::string>("operator_name");
+    const auto number = domains_.find(domain);
+    if (number == domains_.end())
+      return error("spirv.no-instruction", fmt::format("no instruction is known for the custom operator '{}' of domain "
+                                                       "'{}'",
+                                                       name, domain))
+          .hint("give the domain a number of " + std::string(call_set) +
+                ": --vgf-flags=--custom-op-domain-to-opcode=DOMAIN:NUMBER");
+    auto set = call_sets_.find(domain);
+    if (set == call_sets_.end()) {
+      set = call_sets_.emplace(domain, module_.instructions(call_set)).first;
+      module_.name(set->second, domain);
+    }
+    write_results(node, {0, 0, set->second, call_instruction, number->second, module_.text(name),
+                         module_.text(node.attrs.get<std::string>("implementation_attrs"))});
+    return {};
+  }
+
+  // The instruction that begins with these operands and takes the node's tensors; several results come out of a
+  // structure.
+  void write_results(const Node& node, std::vector<Word> operands) {
     for (ValueId v : node.inputs) operands.push_back(read(v));
     if (node.outputs.size() == 1) {
       operands[0] = type_of(node.outputs[0]);
       operands[1] = result(node.outputs[0]);
-      module_.body(Opcode::ext_inst, operands);
-      return {};
+      return module_.body(Opcode::ext_inst, operands);
     }
     std::vector<Id> members;
     for (ValueId v : node.outputs) members.push_back(type_of(v));
@@ -142,7 +202,6 @@ class Writer {
     module_.body(Opcode::ext_inst, operands);
     for (std::size_t i = 0; i < members.size(); ++i)
       module_.body(Opcode::composite_extract, {members[i], result(node.outputs[i]), operands[1], static_cast<Word>(i)});
-    return {};
   }
 
   Id attribute(const Node& node, const tosa::AttrDef& def) {
@@ -176,15 +235,19 @@ class Writer {
   }
 
   const Graph& graph_;
+  const std::map<std::string, Word>& domains_;
+  std::map<std::string, Id> call_sets_;  // by domain
   Module module_;
   std::vector<Id> ids_;  // by value; 0: none yet
+  std::map<ValueId, std::string> labels_;
   GraphModule made_;
 };
 
 }  // namespace
 
-Result<GraphModule> write_graph(const Graph& graph, const std::string& entry_point) {
-  return Writer(graph).write(entry_point);
+Result<GraphModule> write_graph(const Graph& graph, const std::string& entry_point, const WriteOptions& options,
+                                const std::vector<Word>& bindings) {
+  return Writer(graph, options).write(entry_point, bindings);
 }
 
 }  // namespace tosaic::spirv

@@ -30,6 +30,13 @@ std::size_t count_of(const T* vector) {
   return vector ? vector->size() : 0;
 }
 
+// FlatBuffers' verifier lets 64-bit elements lie at any multiple of four.
+std::vector<std::int64_t> numbers_of(const flatbuffers::Vector<std::int64_t>* vector) {
+  std::vector<std::int64_t> list(count_of(vector));
+  if (!list.empty()) std::memcpy(list.data(), vector->Data(), list.size() * sizeof(std::int64_t));
+  return list;
+}
+
 // A section as an aligned FlatBuffer that has passed the verifier.
 template <class Table>
 Result<Bytes> verified(const Bytes& section, const char* name) {
@@ -111,13 +118,6 @@ class Reader {
     return section_keeper_[0].slice(static_cast<std::size_t>(at), size);
   }
 
-  // FlatBuffers' verifier sees to it that a vector's length is aligned, not that its 8-byte elements are.
-  static std::vector<std::int64_t> numbers(const flatbuffers::Vector<std::int64_t>* list) {
-    std::vector<std::int64_t> copy(count_of(list));
-    if (!copy.empty()) std::memcpy(copy.data(), list->Data(), copy.size() * sizeof(copy[0]));
-    return copy;
-  }
-
   Status resources() {
     TOSAIC_TRY(section_keeper_[2], verified<vgf_schema::ModelResourceTable>(sections_[2], "resource"));
     const auto* table = root<vgf_schema::ModelResourceTable>(section_keeper_[2]);
@@ -132,8 +132,8 @@ class Reader {
                  row->alias_group_id(),
                  {}};
       if (const auto* d = row->description()) {
-        r.shape = numbers(d->shape());
-        r.strides = numbers(d->strides());
+        r.shape = numbers_of(d->shape());
+        r.strides = numbers_of(d->strides());
       }
       std::int64_t elements = 1;
       for (std::int64_t d : r.shape) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <map>
 
 #include "formats/vgf/layout.h"
 #include "formats/vgf/vgf.h"
@@ -13,21 +13,44 @@ template <class T>
 using Rows = std::vector<fb::Offset<T>>;
 using Slots = fb::Offset<fb::Vector<fb::Offset<vgf_schema::BindingSlot>>>;
 
-// Every field is written, also where it equals a default: other readers may assume other ones.
-fb::FlatBufferBuilder make_builder() {
-  fb::FlatBufferBuilder builder;
-  builder.ForceDefaults(true);
-  return builder;
-}
+// Equal tables and vectors lie in a section once, and everything that needs one points at it: a network has hundreds of
+// constants of a few shapes.
+template <class Key, class T>
+class Shared {
+ public:
+  template <class Make>
+  fb::Offset<T> at(const Key& key, const Make& make) {
+    const auto found = made_.find(key);
+    return found != made_.end() ? found->second : made_.emplace(key, make()).first->second;
+  }
 
-Slots slots(fb::FlatBufferBuilder& builder, const std::vector<Slot>& list) {
-  Rows<vgf_schema::BindingSlot> rows;
-  for (const Slot& s : list) rows.push_back(vgf_schema::CreateBindingSlot(builder, s.binding, s.resource));
-  return builder.CreateVector(rows);
-}
+ private:
+  std::map<Key, fb::Offset<T>> made_;
+};
+
+class SlotRows {
+ public:
+  explicit SlotRows(fb::FlatBufferBuilder& builder) : builder_(builder) {}
+  Slots of(const std::vector<Slot>& list) {
+    std::vector<std::uint32_t> key;
+    for (const Slot& s : list) key.insert(key.end(), {s.binding, s.resource});
+    return lists_.at(key, [&] {
+      Rows<vgf_schema::BindingSlot> rows;
+      for (const Slot& s : list)
+        rows.push_back(rows_.at({s.binding, s.resource},
+                                [&] { return vgf_schema::CreateBindingSlot(builder_, s.binding, s.resource); }));
+      return builder_.CreateVector(rows);
+    });
+  }
+
+ private:
+  fb::FlatBufferBuilder& builder_;
+  Shared<std::pair<std::uint32_t, std::uint32_t>, vgf_schema::BindingSlot> rows_;
+  Shared<std::vector<std::uint32_t>, fb::Vector<fb::Offset<vgf_schema::BindingSlot>>> lists_;
+};
 
 std::string modules_section(const File& file) {
-  fb::FlatBufferBuilder builder = make_builder();
+  fb::FlatBufferBuilder builder;
   Rows<vgf_schema::Module> rows;
   for (const Module& m : file.modules) {
     fb::Offset<void> code;
@@ -50,17 +73,17 @@ std::string modules_section(const File& file) {
         code = vgf_schema::CreateHlsl(builder, builder.CreateString(text)).Union();
         break;
     }
-    const auto name = builder.CreateString(m.name), entry = builder.CreateString(m.entry_point);
+    const auto name = builder.CreateSharedString(m.name), entry = builder.CreateSharedString(m.entry_point);
     rows.push_back(vgf_schema::CreateModule(builder, static_cast<std::uint8_t>(m.kind), name, entry, type, code));
   }
   builder.Finish(vgf_schema::CreateModuleTable(builder, builder.CreateVector(rows)));
   return {reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()};
 }
 
-fb::Offset<vgf_schema::SegmentInfo> segment_row(fb::FlatBufferBuilder& builder, const Segment& s) {
+fb::Offset<vgf_schema::SegmentInfo> segment_row(fb::FlatBufferBuilder& builder, SlotRows& slots, const Segment& s) {
   Rows<vgf_schema::DescriptorSetInfo> sets;
   for (const DescriptorSet& set : s.sets)
-    sets.push_back(vgf_schema::CreateDescriptorSetInfo(builder, slots(builder, set.slots), set.index));
+    sets.push_back(vgf_schema::CreateDescriptorSetInfo(builder, slots.of(set.slots), set.index));
   Rows<vgf_schema::PushConstantRange> ranges;
   for (const PushRange& r : s.push_ranges)
     ranges.push_back(vgf_schema::CreatePushConstantRange(builder, r.stages, r.offset, r.size));
@@ -72,7 +95,7 @@ fb::Offset<vgf_schema::SegmentInfo> segment_row(fb::FlatBufferBuilder& builder, 
   }
   const auto name = builder.CreateString(s.name);
   const auto set_rows = builder.CreateVector(sets);
-  const auto inputs = slots(builder, s.inputs), outputs = slots(builder, s.outputs);
+  const auto inputs = slots.of(s.inputs), outputs = slots.of(s.outputs);
   const auto constants = builder.CreateVector(indices);
   const auto dispatch = s.dispatch.empty() ? 0 : builder.CreateVector(s.dispatch);
   const auto range_rows = builder.CreateVector(ranges);
@@ -82,11 +105,12 @@ fb::Offset<vgf_schema::SegmentInfo> segment_row(fb::FlatBufferBuilder& builder, 
 }
 
 std::string sequence_section(const File& file) {
-  fb::FlatBufferBuilder builder = make_builder();
+  fb::FlatBufferBuilder builder;
+  SlotRows slots(builder);
   Rows<vgf_schema::SegmentInfo> rows;
-  for (const Segment& s : file.segments) rows.push_back(segment_row(builder, s));
+  for (const Segment& s : file.segments) rows.push_back(segment_row(builder, slots, s));
   const auto segments = builder.CreateVector(rows);
-  const auto inputs = slots(builder, file.inputs), outputs = slots(builder, file.outputs);
+  const auto inputs = slots.of(file.inputs), outputs = slots.of(file.outputs);
   const auto input_names = builder.CreateVectorOfStrings(file.input_names);
   const auto output_names = builder.CreateVectorOfStrings(file.output_names);
   builder.Finish(vgf_schema::CreateModelSequenceTable(builder, segments, inputs, outputs, input_names, output_names));
@@ -94,11 +118,18 @@ std::string sequence_section(const File& file) {
 }
 
 std::string resources_section(const File& file) {
-  fb::FlatBufferBuilder builder = make_builder();
-  Rows<vgf_schema::ModelResourceTableEntry> rows;
-  for (const Resource& r : file.resources) {
-    const auto shape = builder.CreateVector(r.shape), strides = builder.CreateVector(r.strides);
-    const auto description = vgf_schema::CreateDescription(builder, shape, strides);
+  fb::FlatBufferBuilder builder;
+  Shared<std::vector<std::int64_t>, fb::Vector<std::int64_t>> lists;
+  Shared<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>, vgf_schema::Description> descriptions;
+  Shared<std::vector<std::int64_t>, vgf_schema::ModelResourceTableEntry> entries;
+  auto list = [&](const std::vector<std::int64_t>& values) {
+    return lists.at(values, [&] { return builder.CreateVector(values); });
+  };
+  auto entry = [&](const Resource& r) {
+    const auto description = descriptions.at({r.shape, r.strides}, [&] {
+      const auto shape = list(r.shape), strides = list(r.strides);
+      return vgf_schema::CreateDescription(builder, shape, strides);
+    });
     auto extra_type = vgf_schema::ExtraConfig::NONE;
     fb::Offset<void> extra;
     if (!r.sampler.empty()) {
@@ -106,9 +137,17 @@ std::string resources_section(const File& file) {
       extra_type = vgf_schema::ExtraConfig::SamplerConfig;
       extra = vgf_schema::CreateSamplerConfig(builder, v[0], v[1], v[2], v[3], v[4]).Union();
     }
-    rows.push_back(vgf_schema::CreateModelResourceTableEntry(builder, r.descriptor_type, r.format,
-                                                             static_cast<std::uint8_t>(r.category), description,
-                                                             extra_type, extra, r.alias_group));
+    return vgf_schema::CreateModelResourceTableEntry(builder, r.descriptor_type, r.format,
+                                                     static_cast<std::uint8_t>(r.category), description, extra_type,
+                                                     extra, r.alias_group);
+  };
+  Rows<vgf_schema::ModelResourceTableEntry> rows;
+  for (const Resource& r : file.resources) {
+    std::vector<std::int64_t> key{r.descriptor_type, r.format, static_cast<std::int64_t>(r.category), r.alias_group,
+                                  static_cast<std::int64_t>(r.shape.size())};
+    key.insert(key.end(), r.shape.begin(), r.shape.end());
+    key.insert(key.end(), r.strides.begin(), r.strides.end());
+    rows.push_back(r.sampler.empty() ? entries.at(key, [&] { return entry(r); }) : entry(r));
   }
   builder.Finish(vgf_schema::CreateModelResourceTable(builder, builder.CreateVector(rows)));
   return {reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()};
@@ -138,19 +177,31 @@ class Output {
   std::vector<std::byte> bytes_;
 };
 
+// Constants of equal bytes, whatever their shapes and types, are one stretch of the payload.
 void constants_section(const File& file, Output& out) {
   out.append(constants_magic, sizeof(constants_magic));
   out.number<std::uint64_t>(file.constants.size());
-  std::uint64_t offset = 0;
+  std::multimap<std::uint64_t, std::pair<const Bytes*, std::uint64_t>> placed;  // by hash: the bytes, their offset
+  std::vector<const Bytes*> payload;
+  std::uint64_t end = 0;
+  auto offset_of = [&](const Bytes& data) {
+    const std::uint64_t hash = hash_of(data);
+    for (auto [it, last] = placed.equal_range(hash); it != last; ++it)
+      if (*it->second.first == data) return it->second.second;
+    const std::uint64_t offset = end;
+    placed.emplace(hash, std::pair(&data, offset));
+    payload.push_back(&data);
+    end += aligned(data.size());
+    return offset;
+  };
   for (const Constant& c : file.constants) {
     out.number<std::uint32_t>(c.resource);
     out.number<std::int32_t>(c.sparsity_dimension);
     out.number<std::uint64_t>(c.data.size());
-    out.number<std::uint64_t>(offset);
-    offset += aligned(c.data.size());
+    out.number<std::uint64_t>(offset_of(c.data));
   }
-  for (const Constant& c : file.constants) {
-    out.append(c.data.data(), c.data.size());
+  for (const Bytes* data : payload) {
+    out.append(data->data(), data->size());
     out.pad();
   }
 }

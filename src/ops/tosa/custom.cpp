@@ -8,7 +8,8 @@ std::vector<TensorType> infer(const View&) { return {}; }
 
 Status eval(const Run& run) {
   return error("run.custom-operator", fmt::format("custom operator '{}' of domain '{}' has no reference",
-                                                  run.view.text("operator_name"), run.view.text("domain_name")));
+                                                  run.view.text("operator_name"), run.view.text("domain_name")))
+      .hint("the CPU runs the standard's operators; shaders of a VGF file run on Vulkan");
 }
 }  // namespace
 

@@ -23,7 +23,7 @@ Status eval(const Run& run) {
   if (dtype == DType::i32) return map_unary<[](std::int64_t x) { return -x; }, Domain::integers>(run);
   const std::int64_t zeros = integers_of(run.in[1]).front() + integers_of(run.in[2]).front();
   const auto [lowest, highest] = range_of(dtype);
-  with_integer_storage(dtype, [&]<class T>() {
+  with_integer_storage(dtype, [&, lowest = lowest, highest = highest]<class T>() {
     const auto in = run.in[0].as<T>();
     const auto out = run.out[0].as<T>();
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<T>(std::clamp(zeros - in[i], lowest, highest));

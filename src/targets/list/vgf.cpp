@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // VGF, what the ML extensions for Vulkan run: the payload is a VGF file, in ExecuTorch's program as it is.
-#include "formats/vgf/vgf_graph.h"
 #include "targets/target.h"
 
 namespace tosaic {
 namespace {
 
-Result<Emitted> emit(const Graph& graph, const Target&, const EmitOptions&) {
-  TOSAIC_TRY(const vgf::File file, vgf::from_graph(graph));
-  TOSAIC_TRY(Bytes payload, vgf::write(file));
-  return Emitted{std::move(payload)};
+Result<Emitted> emit(const Graph& graph, const Target&, const EmitOptions& options) {
+  TOSAIC_TRY(VgfResult made, make_vgf(graph, options.vgf));
+  Emitted emitted{std::move(made.file)};
+  emitted.peer_seconds = made.peer_seconds;
+  return emitted;
 }
 
 }  // namespace

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""VGF beside its peers: Arm's model converter and ExecuTorch's VGF flow; one table, every row measured in this run.
+
+    python vgf.py --tosaic build/release/bin/tosaic [--output build/bench-vgf.md] [--only convert size flow run]
+
+Ours converts in process, file to file; the converter's time is that of its process without Python. ExecuTorch's time
+leaves out its imports. Times are minima over several runs.
+"""
+import argparse
+import json
+import os
+import pathlib
+import sys
+
+import bench
+
+MODEL = "mobilenet_v2"
+KINDS = {"int8": ["--quantize", "int8", "--io", "quantized"], "float": []}
+SIZED = ["digits", "mobilenet_v2", "mobilenet_v3_small", "resnet18", "keyword_spotting", "auto_encoder", "unet", "tiny_vit"]
+
+
+def native_converter():
+    import model_converter
+    return pathlib.Path(model_converter.__file__).parent / "binaries/bin/model-converter"
+
+
+def emit(tosaic, model, kind):
+    """The TOSA and VGF files of one compile."""
+    tosa, vgf = (bench.WORK / f"{model}_{kind}.{ending}" for ending in ("tosa", "vgf"))
+    if not vgf.exists():
+        bench.process(sys.executable, bench.ROOT / "test/models/make_models.py", "--output", bench.MODELS, "--only", model)
+        samples = ["--calibrate", bench.MODELS / f"{model}_samples.npz"] if kind == "int8" else []
+        bench.process(tosaic, "compile", bench.MODELS / f"{model}.pt2", "--target", "vgf", "--emit", f"tosa={tosa}",
+                      "--emit", f"vgf={vgf}", "--require-full-delegation", *KINDS[kind], *samples)
+    return tosa, vgf
+
+
+def by_sdk(tosa):
+    out = tosa.with_suffix(".sdk.vgf")
+    return bench.least(10, native_converter(), "-i", tosa, "-o", out)[0], out
+
+
+def converting(table, tosaic):
+    def ours(tosa, key):
+        out = bench.process(tosaic, "convert", tosa, "-o", tosa.with_suffix(".ours.vgf"), "--repeat", 20, "--json")[2]
+        return json.loads(out)[key]
+
+    for kind in KINDS:
+        tosa, _ = emit(tosaic, MODEL, kind)
+        for key, words in (("least_seconds", "in process"), ("first_seconds", "in process, first of it")):
+            table.add(f"TOSA to VGF, MobileNetV2 {kind}, {words}", lambda: ours(tosa, key), "model-converter",
+                      lambda: by_sdk(tosa)[0], bench.milliseconds)
+        table.add(f"TOSA to VGF, MobileNetV2 {kind}, process",
+                  lambda: bench.least(10, tosaic, "convert", tosa, "-o", tosa.with_suffix(".ours.vgf"))[0],
+                  "model-converter", lambda: by_sdk(tosa)[0], bench.milliseconds)
+
+
+def sizes(table, tosaic):
+    for model in SIZED:
+        for kind in KINDS:
+            tosa, vgf = emit(tosaic, model, kind)
+            table.add(f"file, {model} {kind}", lambda: vgf.stat().st_size, "model-converter",
+                      lambda: by_sdk(tosa)[1].stat().st_size, lambda size: f"{size:,} B")
+
+
+def flows(table, tosaic):
+    for kind, target in (("float", "vgf-fp"), ("int8", "vgf-int")):
+        samples = [bench.WORK / "one_sample.npz"] if kind == "int8" else []
+        options = ["--quantize", "int8", "--calibrate", *samples] if samples else []
+        table.add(f".pt2 to VGF .pte, MobileNetV2 {kind}",
+                  lambda: bench.least(5, tosaic, "compile", bench.MODELS / f"{MODEL}.pt2", "--target", "vgf", "-o",
+                                      bench.WORK / "ours_vgf.pte", *options)[0],
+                  "ExecuTorch's VGF flow, without imports",
+                  lambda: bench.peer("flow", bench.MODELS / f"{MODEL}.pt2", target, bench.WORK / f"et_{target}.pte",
+                                     *samples)[0]["seconds"], bench.milliseconds)
+
+
+SECTIONS = {"convert": converting, "size": sizes, "flow": flows}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tosaic", type=pathlib.Path, default=bench.ROOT / "build/release/bin/tosaic")
+    parser.add_argument("--output", type=pathlib.Path, default=bench.ROOT / "build/bench-vgf.md")
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
+    arguments = parser.parse_args()
+    os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"  # where pip put model-converter
+    bench.prepare(arguments.tosaic)
+    for old in bench.WORK.glob("*.vgf"):
+        old.unlink()
+    table = bench.Table()
+    for section in arguments.only:
+        SECTIONS[section](table, arguments.tosaic)
+    text = f"{bench.cpu_name()}\n\n{table.text()}"
+    arguments.output.write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A TOSA graph from one file format into another: TOSA flatbuffers, VGF files, graph text (which is only read).
+#include <fmt/format.h>
+#include <chrono>
+
+#include "formats/tosa/tosa_file.h"
+#include "formats/vgf/vgf_graph.h"
+#include "message.h"
+#include "ops/tosa_op.h"
+#include "targets/vgf_converter.h"
+
+namespace tosaic {
+namespace {
+
+Result<Graph> read_graph(const Bytes& file, const std::string& name) {
+  const std::string_view head = file.text().substr(0, 16);
+  if (head.starts_with("VGF1")) return vgf::read_graph(file, name);
+  const bool tosa = head.size() >= 8 && head.substr(4, 4) == "TOSA";
+  if (!tosa && file.text().find("graph @") == std::string_view::npos)
+    return error("convert.unknown-format", name + " is neither a .tosa, a .vgf nor graph text")
+        .at({name, 0, ""})
+        .hint("a .pt2 is compiled, and `tosaic extract` takes files out of a .pte");
+  TOSAIC_TRY(Graph graph, tosa ? tosa_file::read(file, name) : parse(file.text(), name));
+  TOSAIC_CHECK(tosa::verify_graph(graph, tosa::Spec::everything()));
+  return graph;
+}
+
+Result<ConvertOutcome> try_convert(const ConvertRequest& request) {
+  const bool to_vgf = request.output.ends_with(".vgf");
+  if (!to_vgf && !request.output.ends_with(".tosa"))
+    return error("convert.output", fmt::format("'{}' ends neither in .vgf nor in .tosa", request.output));
+  TOSAIC_TRY(const Bytes input, map_file(request.input));
+  ConvertOutcome outcome;
+  VgfResult made;
+  for (int i = 0; i < request.repeat; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    TOSAIC_TRY(const Graph graph, read_graph(input, request.input));
+    outcome.operators = graph.nodes.size();
+    if (to_vgf) {
+      TOSAIC_TRY(made, make_vgf(graph, {request.vgf_converter, request.vgf_flags}));
+    } else {
+      TOSAIC_TRY(made.file, tosa_file::write(graph));
+    }
+    outcome.seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  TOSAIC_CHECK(write_file(request.output, made.file.data(), made.file.size()));
+  outcome.peer_seconds = made.peer_seconds;
+  outcome.bytes = made.file.size();
+  return outcome;
+}
+
+}  // namespace
+
+ConvertOutcome convert(const ConvertRequest& request) {
+  auto result = try_convert(request);
+  if (result.ok()) return *std::move(result);
+  ConvertOutcome failed;
+  failed.error = to_message(result.error());
+  return failed;
+}
+
+}  // namespace tosaic

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the delegates of a program run, as files of their own: VGF, TOSA, Ethos-U streams, and what tosaic does not
+// know.
+#include <fmt/format.h>
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "formats/pte/pte_file.h"
+#include "formats/vela/vela.h"
+#include "message.h"
+#include "named_data.h"
+
+namespace tosaic {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Artifact {
+  Bytes data;
+  std::string format;  // also the file's ending
+};
+
+// The bytes say what they are: other tools' delegates may carry the same formats under names of their own.
+Result<Artifact> artifact_of(const pte::Delegate& delegate, const std::map<std::string, Bytes>& data) {
+  const std::string_view head = delegate.payload.text().substr(0, 16);
+  if (head.starts_with("VGF1")) return Artifact{delegate.payload, "vgf"};
+  if (head.size() >= 8 && head.substr(4, 4) == "TOSA") return Artifact{delegate.payload, "tosa"};
+  if (!head.starts_with("vela_bin_stream")) return Artifact{delegate.payload, "bin"};
+  // A stream alone is worth nothing without what the program keeps elsewhere: the file holds all of it.
+  TOSAIC_TRY(vela::Payload stream, vela::read(delegate.payload));
+  if (!stream.commands.external() && !stream.weights.external()) return Artifact{delegate.payload, "vela"};
+  TOSAIC_TRY(stream.commands.data, vela::resolve(stream.commands, "commands", &data));
+  TOSAIC_TRY(stream.weights.data, vela::resolve(stream.weights, "weights", &data));
+  stream.commands.external_key.clear();
+  stream.weights.external_key.clear();
+  TOSAIC_TRY(Bytes whole, vela::write(stream));
+  return Artifact{std::move(whole), "vela"};
+}
+
+// A method's name as part of a file's.
+std::string as_file_name(std::string text) {
+  for (char& c : text)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '-') c = '_';
+  return text.empty() ? "method" : text;
+}
+
+// What stands there already stays, unless it is the same or `replace` says otherwise.
+Status may_write(const std::string& path, const Bytes& data, bool replace) {
+  std::error_code failure;
+  if (!fs::exists(path, failure)) return {};
+  const auto old = map_file(path);
+  if (replace || (old.ok() && *old == data)) return {};
+  return error("extract.exists", fmt::format("{} exists and holds something else", path))
+      .at({path, 0, ""})
+      .hint("name another folder, or replace the files with --force");
+}
+
+Result<std::vector<Extracted>> try_extract(const ExtractRequest& request) {
+  TOSAIC_TRY(const Bytes file, map_file(request.program));
+  TOSAIC_TRY(const pte::Program program, pte::read(file, request.program));
+  TOSAIC_TRY(auto data, read_named_data(request.data));
+  for (const pte::NamedData& named : program.named_data) data.insert_or_assign(named.key, named.data);
+  std::vector<Extracted> list;
+  std::vector<Bytes> contents;
+  std::set<std::string> taken;
+  for (const pte::Plan& plan : program.plans)
+    for (std::size_t i = 0; i < plan.delegates.size(); ++i) {
+      const pte::Delegate& delegate = plan.delegates[i];
+      auto artifact = artifact_of(delegate, data);
+      if (!artifact.ok())
+        return std::move(artifact.error()).at({fmt::format("{} (delegate {})", request.program, i), 0, ""});
+      const std::string stem = fmt::format("{}_delegate{}", as_file_name(plan.name), i);
+      std::string name = fmt::format("{}.{}", stem, artifact->format);
+      for (int k = 2; !taken.insert(name).second; ++k) name = fmt::format("{}_{}.{}", stem, k, artifact->format);
+      list.push_back({(fs::path(request.output_dir) / name).string(), plan.name, i, delegate.id, artifact->format,
+                      artifact->data.size()});
+      contents.push_back(std::move(artifact->data));
+    }
+  if (list.empty())
+    return error("extract.no-delegate", "the program has no delegates, all of it runs as kernels")
+        .at({request.program, 0, ""})
+        .hint("`tosaic inspect` shows what it runs");
+  for (std::size_t i = 0; i < list.size(); ++i) TOSAIC_CHECK(may_write(list[i].file, contents[i], request.replace));
+  std::error_code failure;
+  fs::create_directories(request.output_dir, failure);
+  for (std::size_t i = 0; i < list.size(); ++i)
+    TOSAIC_CHECK(write_file(list[i].file, contents[i].data(), contents[i].size()));
+  return list;
+}
+
+}  // namespace
+
+ExtractOutcome extract(const ExtractRequest& request) {
+  ExtractOutcome outcome;
+  auto files = try_extract(request);
+  if (files.ok())
+    outcome.files = *std::move(files);
+  else
+    outcome.error = to_message(files.error());
+  return outcome;
+}
+
+}  // namespace tosaic
