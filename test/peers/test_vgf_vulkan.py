@@ -66,7 +66,7 @@ class Floats(torch.nn.Module):
         y = self.conv(x)
         z = self.depthwise(torch.relu(y))
         rows = z.flatten(2).transpose(1, 2)
-        return (self.up(z), torch.softmax(rows @ rows.transpose(1, 2), -1), torch.nn.functional.gelu(y).mean((2, 3)),
+        return (self.up(z), torch.softmax(rows @ rows.transpose(1, 2), -1), torch.tanh(y).mean((2, 3)),
                 torch.nn.functional.max_pool2d(x, 3, 2, 1), torch.cat([y, -z], 1).amax(1), torch.where(y > 0, y.exp(), z * z))
 
 
@@ -105,6 +105,26 @@ def test_operators(name, tool, tmp_path):
     expected = tool.run(vgf, inputs, tmp_path)
     agree(tool.run(vgf, inputs, tmp_path, "--device", "vulkan"), expected, "our runtime")
     agree(scenario_runner.run(vgf, inputs, tmp_path), expected, "Arm's scenario runner")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_program_of_executorch(tool, tmp_path):
+    """ExecuTorch's own flow with Arm's converter, on both devices."""
+    from executorch.backends.arm.vgf import VgfCompileSpec, VgfPartitioner
+    from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge_transform_and_lower
+
+    torch.manual_seed(1)
+    module = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.ReLU(), torch.nn.Flatten(),
+                                 torch.nn.Linear(128, 4))
+    example = (torch.randn(1, 3, 4, 4),)
+    edge = to_edge_transform_and_lower(torch.export.export(module.eval(), example),
+                                       partitioner=[VgfPartitioner(VgfCompileSpec())],
+                                       compile_config=EdgeCompileConfig(_check_ir_validity=False))
+    pte = tmp_path / "m.pte"
+    pte.write_bytes(edge.to_executorch(config=ExecutorchBackendConfig(extract_delegate_segments=False)).buffer)
+    expected = [module(*example).detach().numpy()]
+    for device in ("cpu", "vulkan"):
+        agree(tool.run(pte, [example[0].numpy()], tmp_path, "--device", device), expected, device)
 
 
 # ---- the first line of a run, and what is missing
