@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 
+import emulation_layer.cli
 import numpy as np
 import pytest
 import scenario_runner
@@ -143,6 +144,16 @@ def test_a_tosa_file_runs_there_too(digits_vgf, tool):
     said = tool("run", digits_vgf.parent / "digits.tosa", "--device", "vulkan")
     assert " on vulkan: " in said.splitlines()[0] and "on the device" in said
     assert tool("run", digits_vgf, "--device", "cpu").splitlines()[0].endswith("digits.vgf on cpu")
+
+
+def test_the_environment_that_the_emulation_layer_prints(digits_vgf, tosaic):
+    """It enables the layers in no particular order, which by itself does not work."""
+    paths = emulation_layer.cli.get_deploy_paths()
+    environment = {**os.environ, "PATH": "/usr/bin", "VK_LAYER_PATH": paths["VK_LAYER_PATH"],
+                   "LD_LIBRARY_PATH": paths["LD_LIBRARY_PATH"],
+                   "VK_INSTANCE_LAYERS": "VK_LAYER_ML_Graph_Emulation:VK_LAYER_ML_Tensor_Emulation"}
+    done = subprocess.run([tosaic, "run", digits_vgf, "--device", "vulkan"], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0 and " on vulkan: " in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("arguments,changed,code,telling", [
