@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <tuple>
 
 #include "vulkan/call.h"
@@ -99,25 +97,19 @@ Result<VkInstance> make_instance(bool emulation) {
   return instance;
 }
 
-// The environment already has the loader put the layers in.
-bool layers_from_environment() {
-  const char* layers = std::getenv("VK_INSTANCE_LAYERS");
-  return layers && std::strstr(layers, emulation_layers[0]);
-}
-
 Result<VkInstance> make_emulated_instance() {
-  const auto files = find_emulation_files();
-  std::optional<LayerFolder> folder;
-  if (files) {
-    if (!load_emulation_libraries(*files))
-      return error("vulkan.no-extension", fmt::format("the emulation layer in {} cannot be loaded", files->libraries));
-    if (!layers_listed()) folder.emplace(files->manifests);
-  }
-  if (!layers_listed())
+  const auto not_found = [] {
     return error("vulkan.no-extension",
                  "no device has VK_ARM_tensors and VK_ARM_data_graph, and Arm's emulation layer is not installed")
         .hint(how_to_emulate);
-  return make_instance(true);
+  };
+  const auto files = find_emulation_files();
+  if (files && !load_emulation_libraries(*files))
+    return error("vulkan.no-extension", fmt::format("the emulation layer in {} cannot be loaded", files->libraries));
+  if (layers_listed()) return make_instance(true);
+  if (!files) return not_found();
+  const Environment folder = with_layer_folder(files->manifests);
+  return layers_listed() ? make_instance(true) : Result<VkInstance>(not_found());
 }
 
 }  // namespace
@@ -177,6 +169,7 @@ Result<Driver> open_driver(bool emulation) {
   if (volkGetInstanceVersion() < least_version)
     return error("vulkan.version", fmt::format("the Vulkan loader knows Vulkan {}, 1.3 is needed",
                                                version_text(volkGetInstanceVersion())));
+  const Environment environment = without_emulation_layers();
   Driver driver;
   TOSAIC_TRY(driver.instance, emulation ? make_emulated_instance() : make_instance(false));
   volkLoadInstanceOnly(driver.instance);
@@ -191,8 +184,7 @@ Result<Driver> open_driver(bool emulation) {
     VkPhysicalDeviceProperties p;
     vkGetPhysicalDeviceProperties(driver.handles[i], &p);
     const bool able = has_extensions(driver.handles[i]) && data_graph_family(driver.handles[i]) != UINT32_MAX;
-    driver.devices.push_back(
-        {i, p.deviceName, p.deviceType, p.apiVersion, able, emulation || layers_from_environment()});
+    driver.devices.push_back({i, p.deviceName, p.deviceType, p.apiVersion, able, emulation});
   }
   return driver;
 }

@@ -18,7 +18,7 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-std::vector<std::string> folders_of(const std::string& path) {
+std::vector<std::string> parts_of(const std::string& path) {
   std::vector<std::string> list;
   for (std::size_t at = 0; at < path.size();) {
     const std::size_t end = std::min(path.find(':', at), path.size());
@@ -57,9 +57,9 @@ std::optional<EmulationFiles> in_environment(const fs::path& bin) {
 }  // namespace
 
 std::optional<EmulationFiles> find_emulation_files() {
-  for (const std::string& folder : folders_of(variable("VK_LAYER_PATH")))
+  for (const std::string& folder : parts_of(variable("VK_LAYER_PATH")))
     if (auto found = in_manifests(folder)) return found;
-  std::vector<std::string> bins = folders_of(variable("PATH"));
+  std::vector<std::string> bins = parts_of(variable("PATH"));
   if (const std::string own = variable("VIRTUAL_ENV"); !own.empty()) bins.insert(bins.begin(), own + "/bin");
   for (const std::string& bin : bins)
     if (auto found = in_environment(bin)) return found;
@@ -73,19 +73,33 @@ bool load_emulation_libraries(const EmulationFiles& files) {
   });
 }
 
-// VK_LAYER_PATH replaces the folders of the system, VK_ADD_LAYER_PATH comes before them; the first, where it is set,
-// makes the loader ignore the second.
-LayerFolder::LayerFolder(const std::string& folder)
-    : variable_(std::getenv("VK_LAYER_PATH") ? "VK_LAYER_PATH" : "VK_ADD_LAYER_PATH") {
-  if (const char* value = std::getenv(variable_)) before_ = value;
-  ::setenv(variable_, (before_ && !before_->empty() ? folder + ":" + *before_ : folder).c_str(), 1);
+Environment::Environment(const char* name, const std::string& value) : name_(name) {
+  if (const char* old = std::getenv(name)) before_ = old;
+  if (before_ || !value.empty()) ::setenv(name, value.c_str(), 1);
 }
 
-LayerFolder::~LayerFolder() {
+Environment::~Environment() {
   if (before_)
-    ::setenv(variable_, before_->c_str(), 1);
+    ::setenv(name_, before_->c_str(), 1);
   else
-    ::unsetenv(variable_);
+    ::unsetenv(name_);
+}
+
+// VK_LAYER_PATH replaces the folders of the system, VK_ADD_LAYER_PATH comes before them; the first, where it is set,
+// makes the loader ignore the second.
+Environment with_layer_folder(const std::string& folder) {
+  const char* name = std::getenv("VK_LAYER_PATH") ? "VK_LAYER_PATH" : "VK_ADD_LAYER_PATH";
+  const std::string before = variable(name);
+  return {name, before.empty() ? folder : folder + ":" + before};
+}
+
+Environment without_emulation_layers() {
+  std::string others;
+  for (const std::string& layer : parts_of(variable("VK_INSTANCE_LAYERS")))
+    if (std::none_of(std::begin(emulation_layers), std::end(emulation_layers),
+                     [&](const char* l) { return layer == l; }))
+      others += (others.empty() ? "" : ":") + layer;
+  return {"VK_INSTANCE_LAYERS", others};
 }
 
 }  // namespace tosaic::vulkan

@@ -22,17 +22,24 @@ std::optional<EmulationFiles> find_emulation_files();
 // then finds those that are here already, whatever LD_LIBRARY_PATH said when the process began.
 bool load_emulation_libraries(const EmulationFiles& files);
 
-// While it lives, the Vulkan loader also looks for layers in `folder`. The loader takes this from the environment only.
-class LayerFolder {
+// An environment variable that has another value while this lives: the Vulkan loader is told some things in no other
+// way.
+class Environment {
  public:
-  explicit LayerFolder(const std::string& folder);
-  LayerFolder(const LayerFolder&) = delete;
-  LayerFolder& operator=(const LayerFolder&) = delete;
-  ~LayerFolder();
+  Environment(const char* name, const std::string& value);
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+  ~Environment();
 
  private:
-  const char* variable_;
+  const char* const name_;
   std::optional<std::string> before_;
 };
+
+// The loader also looks for layers in `folder`.
+Environment with_layer_folder(const std::string& folder);
+// VK_INSTANCE_LAYERS without the emulation layers: those that it names stack in the order in which their manifests
+// happen to be found, and in the wrong one no device can be made.
+Environment without_emulation_layers();
 
 }  // namespace tosaic::vulkan

@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 
+import emulation_layer.cli
 import numpy as np
 import pytest
 import scenario_runner
@@ -66,7 +67,7 @@ class Floats(torch.nn.Module):
         y = self.conv(x)
         z = self.depthwise(torch.relu(y))
         rows = z.flatten(2).transpose(1, 2)
-        return (self.up(z), torch.softmax(rows @ rows.transpose(1, 2), -1), torch.nn.functional.gelu(y).mean((2, 3)),
+        return (self.up(z), torch.softmax(rows @ rows.transpose(1, 2), -1), torch.tanh(y).mean((2, 3)),
                 torch.nn.functional.max_pool2d(x, 3, 2, 1), torch.cat([y, -z], 1).amax(1), torch.where(y > 0, y.exp(), z * z))
 
 
@@ -107,6 +108,26 @@ def test_operators(name, tool, tmp_path):
     agree(scenario_runner.run(vgf, inputs, tmp_path), expected, "Arm's scenario runner")
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_program_of_executorch(tool, tmp_path):
+    """ExecuTorch's own flow with Arm's converter, on both devices."""
+    from executorch.backends.arm.vgf import VgfCompileSpec, VgfPartitioner
+    from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge_transform_and_lower
+
+    torch.manual_seed(1)
+    module = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.ReLU(), torch.nn.Flatten(),
+                                 torch.nn.Linear(128, 4))
+    example = (torch.randn(1, 3, 4, 4),)
+    edge = to_edge_transform_and_lower(torch.export.export(module.eval(), example),
+                                       partitioner=[VgfPartitioner(VgfCompileSpec())],
+                                       compile_config=EdgeCompileConfig(_check_ir_validity=False))
+    pte = tmp_path / "m.pte"
+    pte.write_bytes(edge.to_executorch(config=ExecutorchBackendConfig(extract_delegate_segments=False)).buffer)
+    expected = [module(*example).detach().numpy()]
+    for device in ("cpu", "vulkan"):
+        agree(tool.run(pte, [example[0].numpy()], tmp_path, "--device", device), expected, device)
+
+
 # ---- the first line of a run, and what is missing
 
 @pytest.fixture(scope="module")
@@ -123,6 +144,16 @@ def test_a_tosa_file_runs_there_too(digits_vgf, tool):
     said = tool("run", digits_vgf.parent / "digits.tosa", "--device", "vulkan")
     assert " on vulkan: " in said.splitlines()[0] and "on the device" in said
     assert tool("run", digits_vgf, "--device", "cpu").splitlines()[0].endswith("digits.vgf on cpu")
+
+
+def test_the_environment_that_the_emulation_layer_prints(digits_vgf, tosaic):
+    """It enables the layers in no particular order, which by itself does not work."""
+    paths = emulation_layer.cli.get_deploy_paths()
+    environment = {**os.environ, "PATH": "/usr/bin", "VK_LAYER_PATH": paths["VK_LAYER_PATH"],
+                   "LD_LIBRARY_PATH": paths["LD_LIBRARY_PATH"],
+                   "VK_INSTANCE_LAYERS": "VK_LAYER_ML_Graph_Emulation:VK_LAYER_ML_Tensor_Emulation"}
+    done = subprocess.run([tosaic, "run", digits_vgf, "--device", "vulkan"], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0 and " on vulkan: " in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("arguments,changed,code,telling", [
