@@ -79,6 +79,9 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
           return located(internal_error(fmt::format("{} was lowered to {}, the program says {}", node.op,
                                                     to_string(out[made].type), to_string(declared.type))),
                          node.loc);
+        // What turns floats into codes computes plain integers; what reads them needs to know their scale.
+        if (declared.type.quantised() && !out[made].type.quantised() && !out[made].is_constant())
+          out[made].type.scales = declared.type.scales;
         lowered.of[node.outputs[i]] = made;
       }
     } catch (Refusal& refusal) { return std::move(refusal.why); }

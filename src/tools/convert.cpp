@@ -13,7 +13,10 @@ void add_vgf_options(CLI::App& command, std::string& converter, std::vector<std:
       .add_option("--vgf-converter", converter,
                   "tosaic: our own; sdk: Arm's model-converter, for comparison; or the path of one")
       ->default_str("tosaic");
-  command.add_option("--vgf-flags", flags, "flags of the model converter; our own has --disable-replicated-composites")
+  command
+      .add_option("--vgf-flags", flags,
+                  "flags of the model converter; our own has --disable-replicated-composites, "
+                  "--enable-bespoke and --custom-op-domain-to-opcode=DOMAIN:NUMBER")
       ->take_all();
 }
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 TOOLS = pathlib.Path(sys.executable).parent
-KINDS = {"float": [], "int8": ["--quantize", "int8", "--io", "quantized"]}
+KINDS = {"float": [], "int8": ["--quantize", "int8", "--io", "quantized"], "int8 inside": ["--quantize", "int8"]}
 
 
 @pytest.fixture(params=KINDS, scope="module")
 def files(request, model, tool, tmp_path_factory):
     """One compile: the program, its VGF file and its TOSA file."""
     folder = tmp_path_factory.mktemp(f"{model.name}_{request.param}")
-    options = [*KINDS[request.param], "--calibrate", model.samples] if request.param == "int8" else []
+    options = [*KINDS[request.param], "--calibrate", model.samples] if request.param != "float" else []
     tool("compile", model.program("raw"), "--target", "vgf", "-o", folder / "m.pte", "--emit", f"vgf={folder / 'm.vgf'}",
          "--emit", f"tosa={folder / 'm.tosa'}", "--require-full-delegation", *options)
     return folder
@@ -31,6 +31,17 @@ def random_inputs(tool, program):
         made.append(random.integers(-128, 128, shape).astype(np.int8) if form == "R8_SINT"
                     else random.standard_normal(shape).astype(np.float32))
     return made
+
+
+def test_int8_inside_computes_what_the_integer_target_does(model, tool, tmp_path):
+    """With floats around it, the target that takes floats converts in the delegate, the integer target outside it."""
+    inputs, results = model.arrays("input")[0], []
+    for target in ("vgf", "tosa-int"):
+        tool("compile", model.program("raw"), "--target", target, "-o", tmp_path / "m.pte", "--quantize", "int8", "--calibrate",
+             model.samples)
+        results.append(tool.run(tmp_path / "m.pte", inputs, tmp_path))
+    for found, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_arms_decoder_reads_our_file(files):
