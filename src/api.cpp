@@ -35,10 +35,11 @@ void describe(const Compiled& compiled, CompileOutcome& outcome) {
       row.reason = one_line(placement.reason);
       row.reason_text = render(placement.reason, false);
       row.conversion = placement.reason.code == "target.conversion";
-      outcome.conversions += row.conversion;
     } else {
-      ++outcome.delegated;
+      row.conversion = !node.loc && node.op.starts_with("quantized_decomposed.");  // of our quantiser, not the user's
+      outcome.delegated += !row.conversion;
     }
+    outcome.conversions += row.conversion;
     outcome.nodes.push_back(std::move(row));
   }
   outcome.delegates = compiled.partition.regions.size();

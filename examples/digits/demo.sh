@@ -16,7 +16,7 @@ show compile digits.pt2 --target tosa-int --calibrate digits_samples.npz -o digi
 show explain digits.pt2 --target tosa-int
 show inspect digits.pte | sed -n '1,16p;17s/.*/  .../p'
 show compile digits.pt2 --target ethos-u55-128 --calibrate digits_samples.npz -o digits_u55.pte
-show compile digits.pt2 --target vgf --tosa-spec TOSA-1.0+INT --calibrate digits_samples.npz -o digits_vgf.pte --emit vgf=digits.vgf
+show compile digits.pt2 --target vgf --quantize int8 --calibrate digits_samples.npz -o digits_vgf.pte --emit vgf=digits.vgf
 mkdir -p one on_vulkan
 show run digits.pte --input digit.npy --output-dir one --repeat 200
 show run digits_u55.pte --input digit.npy --output-dir one --repeat 200

@@ -71,8 +71,8 @@ struct NodePlacement {
   int delegate = -1;                // -1: runs outside any delegate
   std::string reason_code, reason;  // why it stays outside: one line, and the whole message
   std::string reason_text;
-  bool conversion =
-      false;  // between float and integer, or int64 and int32, at a delegate's border: no node of the user's
+  // Between float and integer, or int64 and int32, at the border of integer tensors: no node of the user's.
+  bool conversion = false;
 };
 
 // One NPU operator as Vela's estimator sees it.

@@ -27,7 +27,7 @@ void Tool::fail(const Message& message) {
 std::string conversions_text(const CompileOutcome& outcome, const std::string& prefix) {
   std::size_t codes = 0, integers = 0;  // to and from codes; to and from int64
   for (const NodePlacement& n : outcome.nodes)
-    if (n.conversion) ++(n.op.starts_with("quantized_decomposed.") ? codes : integers);
+    if (n.conversion && n.delegate < 0) ++(n.op.starts_with("quantized_decomposed.") ? codes : integers);
   auto line = [&](std::size_t count, const char* between) {
     return count ? fmt::format("{}{} conversion{} between {}\n", prefix, count, count == 1 ? "" : "s", between) : "";
   };
