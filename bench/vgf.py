@@ -10,9 +10,11 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import sys
 
 import bench
+import numpy as np
 
 MODEL = "mobilenet_v2"
 KINDS = {"int8": ["--quantize", "int8", "--io", "quantized"], "float": []}
@@ -75,7 +77,62 @@ def flows(table, tosaic):
                                      *samples)[0]["seconds"], bench.milliseconds)
 
 
-SECTIONS = {"convert": converting, "size": sizes, "flow": flows}
+def layered_environment():
+    """What makes the loader put Arm's graph layer above its tensor layer: a folder each, in this order."""
+    import emulation_layer
+    deployed = pathlib.Path(emulation_layer.__file__).parent / "deploy"
+    folders = []
+    for layer in ("Graph", "Tensor"):
+        manifest = json.loads((deployed / f"share/vulkan/explicit_layer.d/VkLayer_{layer}.json").read_text())
+        folder = bench.WORK / f"layer_{layer}"
+        folder.mkdir(exist_ok=True)
+        (folder / "layer.json").write_text(json.dumps(manifest))
+        folders.append(str(folder))
+    return {"VK_LAYER_PATH": ":".join(folders), "LD_LIBRARY_PATH": str(deployed / "lib"),
+            "VK_INSTANCE_LAYERS": "VK_LAYER_ML_Graph_Emulation:VK_LAYER_ML_Tensor_Emulation"}
+
+
+def scenario(vgf, inputs):
+    """A scenario file that runs the VGF file on stored inputs."""
+    tools = pathlib.Path(sys.executable).parent
+    text = bench.process(tools / "vgf_dump", "-i", vgf, "--scenario-template")[2]
+    for i, path in enumerate(inputs):
+        text = text.replace(f"TEMPLATE_PATH_TENSOR_INPUT_{i}", str(path))
+    text = re.sub(r"TEMPLATE_PATH_TENSOR_OUTPUT_(\d+)", lambda m: str(bench.WORK / f"scenario_{m[1]}.npy"), text)
+    path = vgf.with_suffix(".scenario.json")
+    path.write_text(text)
+    return path
+
+
+def running(table, tosaic):
+    """Start: one dispatch, the whole process. Steady: what each further dispatch adds."""
+    if "vulkan" not in bench.process(tosaic, "run", "--help")[2]:
+        print("tosaic run has no --device vulkan: nothing to compare with the scenario runner", file=sys.stderr)
+        return
+    import scenario_runner
+    native = pathlib.Path(scenario_runner.__file__).parent / "binaries/bin/scenario-runner"
+    for kind, dtype in (("float", np.float32), ("int8", np.int8)):
+        _, vgf = emit(tosaic, "digits", kind)
+        image = bench.WORK / f"digits_{kind}.npy"
+        np.save(image, np.load(bench.MODELS / "digits_expected.npz")["input_0"][0].astype(dtype))
+        written = scenario(vgf, [image])
+        arguments = ["run", vgf, "--device", "vulkan", "--input", image, "--output-dir", bench.WORK / "out"]
+
+        def theirs(repeat):
+            with_layers = ["env", *(f"{k}={v}" for k, v in layered_environment().items())]
+            return bench.least(3, *with_layers, native, "--scenario", written, "--output", vgf.parent, "--repeat", repeat)[0]
+
+        def steady():
+            out = bench.process(tosaic, *arguments, "--repeat", 20, "--json")[2]
+            return min(json.loads(out)["run_seconds"])
+
+        table.add(f"start on Vulkan, digits {kind}", lambda: bench.least(3, tosaic, *arguments)[0], "scenario runner",
+                  lambda: theirs(1), bench.milliseconds)
+        table.add(f"dispatch on Vulkan, digits {kind}", steady, "scenario runner", lambda: (theirs(301) - theirs(1)) / 300,
+                  bench.milliseconds)
+
+
+SECTIONS = {"convert": converting, "size": sizes, "flow": flows, "run": running}
 
 
 def main():
