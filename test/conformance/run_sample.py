@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs TOSA conformance tests on tosaic's executors and judges the results as the TOSA framework does.
 
-    python run_sample.py {all,slice} [--tosaic build/release/bin/tosaic] [--executors interp cpu vgf] [--only OPERATOR ...]
+    python run_sample.py {all,slice} [--tosaic build/release/bin/tosaic] [--executors interp cpu vgf vulkan] [--only OPERATOR ...]
 
-The executor `vgf` is the CPU executor behind a detour: the TOSA file is made a VGF file, and that is run.
+`vgf` and `vulkan` are a detour: the TOSA file is made a VGF file, and that is run on the CPU or on a Vulkan device.
 
 A positive test passes when tosa_verify finds every output compliant; a negative one when tosaic refuses the file
 with a diagnostic that names a rule of the specification (crashes and "not supported" do not count).
@@ -12,6 +12,7 @@ import argparse
 import collections
 import concurrent.futures
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -22,10 +23,13 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import sample as generation
 
+os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"  # where pip put the emulation layer
+
 # all: at least 5 of each operator, as the acceptance rule of the project asks, and every type and ERROR_IF condition.
 SAMPLES = {"all": {"positive": 8, "negative": 5, "every_kind": True},
            "slice": {"positive": 2, "negative": 1, "every_kind": False}}
-EXECUTORS = {"interp": "interp", "cpu": "cpu", "vgf": "cpu"}
+EXECUTORS = {"interp": ["--executor", "interp"], "cpu": ["--device", "cpu"], "vgf": ["--device", "cpu"],
+             "vulkan": ["--device", "vulkan"]}
 NOT_IN_VGF = "spirv.no-instruction"  # control flow and variables, which the SPIR-V set has no words for
 TIMEOUT_SECONDS = 60
 FP8_E5M2 = b"'<f1'"
@@ -93,13 +97,13 @@ def run(tosaic, executor, test):
     description = json.loads((test / "desc.json").read_text())
     with tempfile.TemporaryDirectory() as outputs:
         program = test / description["tosa_file"]
-        if executor == "vgf" and not description["expected_failure"]:  # refusals are TOSA's, whatever comes after
+        if executor in ("vgf", "vulkan") and not description["expected_failure"]:  # refusals are TOSA's, whatever comes after
             converted = pathlib.Path(outputs, "test.vgf")
             done = subprocess.run([tosaic, "convert", program, "-o", converted], capture_output=True, text=True)
             if done.returncode != 0:
                 return NOT_IN_VGF if NOT_IN_VGF in done.stderr else f"not converted: {done.stderr[:300].strip()}"
             program = converted
-        command = [tosaic, "run", program, "--executor", EXECUTORS[executor], "--level", "8k", "--output-dir", outputs,
+        command = [tosaic, "run", program, *EXECUTORS[executor], "--level", "8k", "--output-dir", outputs,
                    *given_inputs(test, description, outputs)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_SECONDS)
