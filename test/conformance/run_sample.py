@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs TOSA conformance tests on tosaic's executors and judges the results as the TOSA framework does.
 
-    python run_sample.py {all,slice} [--tosaic build/release/bin/tosaic] [--executors interp cpu vgf vulkan] [--only OPERATOR ...]
+    python run_sample.py {all,slice} [--tosaic build/release/bin/tosaic] [--executors interp cpu vgf vulkan scenario] [--only ...]
 
-`vgf` and `vulkan` are a detour: the TOSA file is made a VGF file, and that is run on the CPU or on a Vulkan device.
+`vgf`, `vulkan` and `scenario` are a detour: the TOSA file is made a VGF file, and that is run on the CPU, on a Vulkan
+device, or there by Arm's scenario runner.
 
 A positive test passes when tosa_verify finds every output compliant; a negative one when tosaic refuses the file
 with a diagnostic that names a rule of the specification (crashes and "not supported" do not count).
@@ -20,7 +21,10 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "peers")]
 import sample as generation
 
 os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"  # where pip put the emulation layer
@@ -29,7 +33,7 @@ os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']
 SAMPLES = {"all": {"positive": 8, "negative": 5, "every_kind": True},
            "slice": {"positive": 2, "negative": 1, "every_kind": False}}
 EXECUTORS = {"interp": ["--executor", "interp"], "cpu": ["--device", "cpu"], "vgf": ["--device", "cpu"],
-             "vulkan": ["--device", "vulkan"]}
+             "vulkan": ["--device", "vulkan"], "scenario": ["--device", "cpu"]}
 NOT_IN_VGF = "spirv.no-instruction"  # control flow and variables, which the SPIR-V set has no words for
 TIMEOUT_SECONDS = 60
 FP8_E5M2 = b"'<f1'"
@@ -92,17 +96,32 @@ def given_inputs(test, description, folder):
     return options
 
 
+def in_arms_runner(vgf, test, description, folder):
+    import scenario_runner
+    inputs = [np.load(test / file) for file in description["ifm_file"]]
+    for number, found in enumerate(scenario_runner.run(vgf, inputs, folder)):
+        expected = np.load(test / "reference" / description["ofm_file"][number])
+        np.save(folder / f"output_{number}.npy", found.view(expected.dtype).reshape(expected.shape)
+                if found.dtype.itemsize == expected.dtype.itemsize else found)
+
+
 def run(tosaic, executor, test):
     """None when the test passes, NOT_IN_VGF when no VGF file can hold it, else one line that says why not."""
     description = json.loads((test / "desc.json").read_text())
     with tempfile.TemporaryDirectory() as outputs:
         program = test / description["tosa_file"]
-        if executor in ("vgf", "vulkan") and not description["expected_failure"]:  # refusals are TOSA's, whatever comes after
+        if executor in ("vgf", "vulkan", "scenario") and not description["expected_failure"]:  # refusals are TOSA's, whatever comes after
             converted = pathlib.Path(outputs, "test.vgf")
             done = subprocess.run([tosaic, "convert", program, "-o", converted], capture_output=True, text=True)
             if done.returncode != 0:
                 return NOT_IN_VGF if NOT_IN_VGF in done.stderr else f"not converted: {done.stderr[:300].strip()}"
             program = converted
+            if executor == "scenario":
+                try:
+                    in_arms_runner(program, test, description, pathlib.Path(outputs))
+                except AssertionError as failure:
+                    return str(failure)[-300:]
+                return judge_outputs(test, description, pathlib.Path(outputs))
         command = [tosaic, "run", program, *EXECUTORS[executor], "--level", "8k", "--output-dir", outputs,
                    *given_inputs(test, description, outputs)]
         try:

@@ -142,3 +142,10 @@ def test_executorch_finds_our_external_blocks(tool, tmp_path):
     for key, entry in payload.named_data.items():
         assert key == hashlib.sha256(b"flash\0" + bytes(payload.buffers[entry.buffer_index])).hexdigest()
         assert key.encode() in program
+    # What is extracted is whole: the stream that the same model has with everything inside.
+    tool("extract", tmp_path / "model.pte", "--data", tmp_path / "flash.ptd", "-o", tmp_path / "parts")
+    tool("compile", digits / "digits.pt2", "--target", "ethos-u55-128", "--calibrate", digits / "digits_samples.npz", "-o",
+         tmp_path / "inside.pte")
+    tool("extract", tmp_path / "inside.pte", "-o", tmp_path / "inside")
+    whole, inside = (tmp_path / folder / "forward_delegate0.vela" for folder in ("parts", "inside"))
+    assert whole.read_bytes() == inside.read_bytes()

@@ -8,19 +8,34 @@ import sys
 
 import numpy as np
 import pytest
+from test_tosa_programs import decibels
 
 TOOLS = pathlib.Path(sys.executable).parent
-KINDS = {"float": [], "int8": ["--quantize", "int8", "--io", "quantized"], "int8 inside": ["--quantize", "int8"]}
+KINDS = {"float": [], "half": [], "int8": ["--quantize", "int8", "--io", "quantized"], "int8 inside": ["--quantize", "int8"]}
+
+
+def compiled_to_vgf(model, kind, tool, folder):
+    """m.pte, m.vgf and m.tosa in `folder`: one compile."""
+    options = [*KINDS[kind], "--calibrate", model.samples] if kind.startswith("int8") else []
+    program = halved(model, folder / "half.pt2") if kind == "half" else model.program("raw")
+    tool("compile", program, "--target", "vgf", "-o", folder / "m.pte", "--emit", f"vgf={folder / 'm.vgf'}",
+         "--emit", f"tosa={folder / 'm.tosa'}", "--require-full-delegation", *options)
+    return folder
+
+
+def halved(model, path):
+    """The model in float16, exported anew."""
+    import torch
+    module = torch.export.load(model.program("raw")).module(check_guards=False).half()
+    example = tuple(torch.from_numpy(array).half() for array in model.arrays("input")[0])
+    torch.export.save(torch.export.export(module, example), path)
+    return path
 
 
 @pytest.fixture(params=KINDS, scope="module")
 def files(request, model, tool, tmp_path_factory):
-    """One compile: the program, its VGF file and its TOSA file."""
-    folder = tmp_path_factory.mktemp(f"{model.name}_{request.param}")
-    options = [*KINDS[request.param], "--calibrate", model.samples] if request.param != "float" else []
-    tool("compile", model.program("raw"), "--target", "vgf", "-o", folder / "m.pte", "--emit", f"vgf={folder / 'm.vgf'}",
-         "--emit", f"tosa={folder / 'm.tosa'}", "--require-full-delegation", *options)
-    return folder
+    """The program, its VGF file and its TOSA file."""
+    return compiled_to_vgf(model, request.param, tool, tmp_path_factory.mktemp(f"{model.name}_{request.param}"))
 
 
 def random_inputs(tool, program):
@@ -30,7 +45,7 @@ def random_inputs(tool, program):
         *dims, form = entry["type"].split("x")
         shape = [int(d) for d in dims]
         made.append(random.integers(-128, 128, shape).astype(np.int8) if form == "R8_SINT"
-                    else random.standard_normal(shape).astype(np.float32))
+                    else random.standard_normal(shape).astype(np.float16 if form == "R16_SFLOAT" else np.float32))
     return made
 
 
@@ -43,6 +58,13 @@ def test_int8_inside_computes_what_the_integer_target_does(model, tool, tmp_path
         results.append(tool.run(tmp_path / "m.pte", inputs, tmp_path))
     for found, expected in zip(*results, strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+def test_half_is_close_to_float(model, tool, tmp_path):
+    compiled_to_vgf(model, "half", tool, tmp_path)
+    inputs = [array.astype(np.float16) for array in model.arrays("input")[0]]
+    for found, expected in zip(tool.run(tmp_path / "m.vgf", inputs, tmp_path), model.arrays("float")[0], strict=True):
+        assert found.dtype == np.float16 and decibels(expected, found.astype(np.float64) - expected) > 40
 
 
 def test_arms_decoder_reads_our_file(files):

@@ -12,7 +12,7 @@ import scenario_runner
 import torch
 from conftest import ALL, build_model
 from test_tosa_programs import decibels
-from test_vgf import KINDS, random_inputs
+from test_vgf import KINDS, compiled_to_vgf, random_inputs
 
 # Float results as closely as sums of that type can be told apart: 24 and 11 bits of mantissa.
 DECIBELS = {np.dtype(np.float32): 90, np.dtype(np.float16): 60}
@@ -39,12 +39,8 @@ def agree(found, expected, what):
 
 @pytest.fixture(params=KINDS, scope="module")
 def compiled_network(request, network, tool, tmp_path_factory):
-    built = build_model(network)
     folder = tmp_path_factory.mktemp(f"{network}_{request.param}")
-    options = [*KINDS[request.param], "--calibrate", built.samples] if request.param == "int8" else []
-    tool("compile", built.program("raw"), "--target", "vgf", "-o", folder / "m.pte", "--emit", f"vgf={folder / 'm.vgf'}",
-         "--require-full-delegation", *options)
-    return folder
+    return compiled_to_vgf(build_model(network), request.param, tool, folder)
 
 
 def test_model(compiled_network, tool, tmp_path):
