@@ -109,14 +109,14 @@ test-py: build venv  ## golden text, demo, peers (fast subset), conformance slic
 	@$(PYTHON) -m pytest -q test -n $(JOBS) --dist worksteal --junitxml=build/test-results/pytest.xml
 
 test-peers: build venv  ## every model against PyTorch, tosa_reference_model and ExecuTorch
-	@$(PYTHON) -m pytest -q test/peers --all-models
+	@$(PYTHON) -m pytest -q test/peers --all-models -n $(JOBS) --dist worksteal
 
 test-ethosu: build-tests venv  ## every Ethos-U network, model and conformance sample, on every product
-	@$(PYTHON) -m pytest -q test/ethosu test/peers/test_ethosu.py --all-models
+	@$(PYTHON) -m pytest -q test/ethosu test/peers/test_ethosu.py --all-models -n $(JOBS) --dist worksteal
 
 test-vgf: build-tests venv  ## every model and operator graph as VGF, on the CPU, on Vulkan and in Arm's runner
 	@VIRTUAL_ENV=$(PYTHON_FOLDER) ctest --test-dir build/release -R '^vulkan$$' --output-on-failure
-	@$(PYTHON) -m pytest -q test/peers/test_vgf*.py --all-models
+	@$(PYTHON) -m pytest -q test/peers/test_vgf*.py --all-models -n $(JOBS) --dist worksteal
 
 conformance: build venv  ## the TOSA 1.0.1 conformance sample, on both executors
 	@$(PYTHON) test/conformance/run_sample.py all --jobs $(JOBS)
