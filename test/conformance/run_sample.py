@@ -97,12 +97,13 @@ def given_inputs(test, description, folder):
 
 
 def in_arms_runner(vgf, test, description, folder):
+    """Replaces the data of the outputs in `folder` by what Arm's runner gives: NumPy has no name for some of TOSA's types."""
     import scenario_runner
     inputs = [np.load(test / file) for file in description["ifm_file"]]
     for number, found in enumerate(scenario_runner.run(vgf, inputs, folder)):
-        expected = np.load(test / "reference" / description["ofm_file"][number])
-        np.save(folder / f"output_{number}.npy", found.view(expected.dtype).reshape(expected.shape)
-                if found.dtype.itemsize == expected.dtype.itemsize else found)
+        file, data = folder / f"output_{number}.npy", found.tobytes()
+        ours = file.read_bytes()
+        file.write_bytes(ours[:len(ours) - len(data)] + data)
 
 
 def run(tosaic, executor, test):
@@ -116,12 +117,6 @@ def run(tosaic, executor, test):
             if done.returncode != 0:
                 return NOT_IN_VGF if NOT_IN_VGF in done.stderr else f"not converted: {done.stderr[:300].strip()}"
             program = converted
-            if executor == "scenario":
-                try:
-                    in_arms_runner(program, test, description, pathlib.Path(outputs))
-                except AssertionError as failure:
-                    return str(failure)[-300:]
-                return judge_outputs(test, description, pathlib.Path(outputs))
         command = [tosaic, "run", program, *EXECUTORS[executor], "--level", "8k", "--output-dir", outputs,
                    *given_inputs(test, description, outputs)]
         try:
@@ -132,6 +127,11 @@ def run(tosaic, executor, test):
             return judge_refusal(done)
         if done.returncode != 0:
             return f"exit code {done.returncode}: {done.stderr[:300].strip()}"
+        if executor == "scenario":
+            try:
+                in_arms_runner(program, test, description, pathlib.Path(outputs))
+            except AssertionError as failure:
+                return str(failure)[-300:]
         return judge_outputs(test, description, pathlib.Path(outputs))
 
 
