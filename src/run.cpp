@@ -40,8 +40,9 @@ struct Runnable {
 Result<std::string> product_of(const RunRequest& request) {
   for (const char* other : {"auto", "cpu", "vulkan", "ethos-u"})
     if (request.device == other) return std::string();
-  TOSAIC_TRY(const Target target, find_target(request.device, ""));
-  if (target.delegate_id == "EthosUBackend") return target.name;
+  auto target = find_target(request.device, "");
+  if (target.ok() && target->delegate_id == "EthosUBackend") return target->name;
+  if (!target.ok() && request.device.starts_with("ethos-u")) return std::move(target.error());  // names the nearest
   return error("run.device", fmt::format("'{}' is no device", request.device))
       .hint("auto, cpu, vulkan, ethos-u, or a product such as ethos-u55-128");
 }
