@@ -117,6 +117,7 @@ test-ethosu: build-tests venv  ## every Ethos-U network, model and conformance s
 test-vgf: build-tests venv  ## every model and operator graph as VGF, on the CPU, on Vulkan and in Arm's runner
 	@VIRTUAL_ENV=$(PYTHON_FOLDER) ctest --test-dir build/release -R '^vulkan$$' --output-on-failure
 	@$(PYTHON) -m pytest -q test/peers/test_vgf*.py --all-models -n $(JOBS) --dist worksteal
+	@$(PYTHON) test/conformance/run_sample.py slice --executors vgf vulkan scenario --jobs $(JOBS)
 
 conformance: build venv  ## the TOSA 1.0.1 conformance sample, on both executors
 	@$(PYTHON) test/conformance/run_sample.py all --jobs $(JOBS)
