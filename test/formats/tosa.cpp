@@ -261,6 +261,10 @@ TEST(TosaFile, ConstantsOfTheWrongSize) {
   EXPECT_EQ(code_of_read(Odd{.constant = std::vector<std::uint8_t>(8)}.bytes()), "");
   EXPECT_EQ(code_of_read(Odd{.dtype = 1, .constant = {1, 2}}.bytes()), "tosa-file.constant");
 }
+TEST(TosaFile, OneElementWrittenSeveralTimes) {
+  EXPECT_EQ(code_of_read(Odd{.shape = {1}, .constant = {1, 0, 0, 0, 1, 0, 0, 0}}.bytes()), "");
+  EXPECT_EQ(code_of_read(Odd{.shape = {1}, .constant = {1, 0, 0, 0, 2, 0, 0, 0}}.bytes()), "tosa-file.constant-size");
+}
 TEST(TosaFile, NotATosaFile) {
   EXPECT_EQ(code_of_read(Bytes()), "tosa-file.not-tosa");
   EXPECT_EQ(code_of_read(Bytes::copy("PK\3\4aaaaaaaa", 12)), "tosa-file.not-tosa");

@@ -3,6 +3,7 @@
 // types and sizes, so that nothing after this trusts the file.
 #include <flatbuffers/flatbuffers.h>
 #include <fmt/format.h>
+#include <algorithm>
 #include <set>
 #include <unordered_map>
 
@@ -14,6 +15,11 @@
 
 namespace tosaic::tosa_file {
 namespace {
+
+// Is it one element of `size` bytes again and again?
+bool repeats(const Bytes& bytes, std::size_t size) {
+  return bytes.size() % size == 0 && std::equal(bytes.data() + size, bytes.data() + bytes.size(), bytes.data());
+}
 
 using tosa_schema::TosaBasicBlock;
 using tosa_schema::TosaOperator;
@@ -335,10 +341,12 @@ class Reader {
     }
     // TOSA's own serializer gives a shape of rank 0 the 8 bytes of one that is not there.
     if (type.dtype == DType::shape && elements == 0 && packed.size() == 8) packed = Bytes();
-    if (packed.size() != packed_size(type.dtype, elements))
-      return error("tosa-file.constant-size",
-                   fmt::format("constant '{}' of type {} needs {} bytes and has {}", name, to_string(type),
-                               packed_size(type.dtype, elements), packed.size()));
+    const std::size_t needed = packed_size(type.dtype, elements);
+    // ExecuTorch writes the weights' zero points once per channel under the shape [1].
+    if (elements == 1 && packed.size() > needed && repeats(packed, needed)) packed = packed.slice(0, needed);
+    if (packed.size() != needed)
+      return error("tosa-file.constant-size", fmt::format("constant '{}' of type {} needs {} bytes and has {}", name,
+                                                          to_string(type), needed, packed.size()));
     if (type.dtype == DType::boolean)
       for (std::byte b : std::span(packed.data(), packed.size()))
         if (std::to_integer<int>(b) > 1)
