@@ -13,9 +13,8 @@ namespace tosaic {
 namespace {
 
 Result<Graph> read_graph(const Bytes& file, const std::string& name) {
-  const std::string_view head = file.text().substr(0, 16);
-  if (head.starts_with("VGF1")) return vgf::read_graph(file, name);
-  const bool tosa = head.size() >= 8 && head.substr(4, 4) == "TOSA";
+  if (vgf::is_vgf(file)) return vgf::read_graph(file, name);
+  const bool tosa = tosa_file::is_tosa(file);
   if (!tosa && file.text().find("graph @") == std::string_view::npos)
     return error("convert.unknown-format", name + " is neither a .tosa, a .vgf nor graph text")
         .at({name, 0, ""})

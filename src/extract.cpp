@@ -7,7 +7,9 @@
 #include <set>
 
 #include "formats/pte/pte_file.h"
+#include "formats/tosa/tosa_file.h"
 #include "formats/vela/vela.h"
+#include "formats/vgf/vgf.h"
 #include "message.h"
 #include "named_data.h"
 
@@ -23,10 +25,9 @@ struct Artifact {
 
 // The bytes say what they are: other tools' delegates may carry the same formats under names of their own.
 Result<Artifact> artifact_of(const pte::Delegate& delegate, const std::map<std::string, Bytes>& data) {
-  const std::string_view head = delegate.payload.text().substr(0, 16);
-  if (head.starts_with("VGF1")) return Artifact{delegate.payload, "vgf"};
-  if (head.size() >= 8 && head.substr(4, 4) == "TOSA") return Artifact{delegate.payload, "tosa"};
-  if (!head.starts_with("vela_bin_stream")) return Artifact{delegate.payload, "bin"};
+  if (vgf::is_vgf(delegate.payload)) return Artifact{delegate.payload, "vgf"};
+  if (tosa_file::is_tosa(delegate.payload)) return Artifact{delegate.payload, "tosa"};
+  if (!delegate.payload.text().starts_with("vela_bin_stream")) return Artifact{delegate.payload, "bin"};
   // A stream alone is worth nothing without what the program keeps elsewhere: the file holds all of it.
   TOSAIC_TRY(vela::Payload stream, vela::read(delegate.payload));
   if (!stream.commands.external() && !stream.weights.external()) return Artifact{delegate.payload, "vela"};

@@ -8,6 +8,7 @@
 #include "formats/pte/pte_file.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vela/raw_output.h"
+#include "formats/vgf/vgf.h"
 #include "formats/zip/zip.h"
 #include "inspect_ethos_u.h"
 #include "inspect_vgf.h"
@@ -206,7 +207,7 @@ Result<Inspected> inspect_pte(const Bytes& file, const std::string& name, const 
       for (const auto& spec : d.specs) out.text += fmt::format("    spec {} ({} bytes)\n", spec.key, spec.value.size());
       delegates += fmt::format("{}{{\"id\": {}, \"bytes\": {}", delegates.empty() ? "" : ", ", json_quote(d.id),
                                d.payload.size());
-      if (d.payload.size() >= 8 && d.payload.text().substr(4, 4) == "TOSA") {
+      if (tosa_file::is_tosa(d.payload)) {
         auto inner = inspect_tosa(d.payload, d.id + " payload");
         if (inner.ok()) out.text += inner->text;
       } else if (d.id == "VgfBackend") {
@@ -292,10 +293,10 @@ Result<Inspected> inspect_graph_text(const Bytes& file, const std::string& name)
 Result<Inspected> try_inspect(const std::string& path, const InspectOptions& options) {
   TOSAIC_TRY(Bytes file, map_file(path));
   std::string_view head = file.text().substr(0, 16);
-  if (head.size() >= 8 && head.substr(4, 4) == "TOSA") return inspect_tosa(file, path);
+  if (tosa_file::is_tosa(file)) return inspect_tosa(file, path);
   if (head.size() >= 8 && head.substr(4, 2) == "ET") return inspect_pte(file, path, options);
   if (head.size() >= 8 && head.substr(4, 2) == "FT") return inspect_ptd(file, path);
-  if (head.starts_with("VGF1")) return inspect_vgf(file, path);
+  if (vgf::is_vgf(file)) return inspect_vgf(file, path);
   if (head.starts_with("vela_bin_stream")) return inspect_blocks(file, path, options);
   if (head.starts_with("COP1") || head.starts_with("COP2"))
     return inspect_stream({{file, ""}, {}, 0, {}, {}}, file.size(), "Ethos-U command stream", path, options);

@@ -189,9 +189,9 @@ Result<Runnable> load_pte(const Bytes& file, const RunRequest& request, const Si
 Result<Runnable> load(const RunRequest& request, const Sink& sink) {
   TOSAIC_TRY(Bytes file, map_file(request.program));
   std::string_view head = file.text().substr(0, 16);
-  if (head.size() >= 8 && head.substr(4, 4) == "TOSA") return load_tosa(file, request);
+  if (tosa_file::is_tosa(file)) return load_tosa(file, request);
   if (head.size() >= 8 && head.substr(4, 2) == "ET") return load_pte(file, request, sink);
-  if (head.starts_with("VGF1")) return load_vgf(file, request);
+  if (vgf::is_vgf(file)) return load_vgf(file, request);
   if (head.starts_with("PK")) return load_pt2(file, request, sink);
   return error("run.unknown-format", request.program + " is neither a .pte, a .tosa, a .vgf nor a .pt2")
       .at({request.program, 0, ""});

@@ -97,7 +97,7 @@ void results_before_views(Graph& graph) {
       if (node.op == "tosa.rescale" && results.moves(graph, node))
         results.rescaled(out, graph, node, node.inputs[0], node.outputs[0]);
       else
-        out.keep(node);
+        out.keep(std::move(out.nodes()[n]));
     }
   }
   drop_dead(graph);

@@ -40,7 +40,8 @@ def agree(found, expected, what):
 @pytest.fixture(params=KINDS, scope="module")
 def compiled_network(request, network, tool, tmp_path_factory):
     folder = tmp_path_factory.mktemp(f"{network}_{request.param}")
-    return request.param, build_model(network), compiled_to_vgf(build_model(network), request.param, tool, folder)
+    model = build_model(network)
+    return request.param, model, compiled_to_vgf(model, request.param, tool, folder)
 
 
 def test_model(compiled_network, tool, tmp_path):

@@ -15,5 +15,7 @@ Result<Bytes> write(const Graph& graph);
 // Checked reading: every name, size, enum and union; other versions are refused by name. `name` is for messages.
 // The result passes ir verify, not necessarily tosa::verify_graph.
 Result<Graph> read(const Bytes& file, const std::string& name);
+// Do the first bytes say that it is a TOSA flatbuffer?
+inline bool is_tosa(const Bytes& file) { return file.size() >= 8 && file.text().substr(4, 4) == "TOSA"; }
 
 }  // namespace tosaic::tosa_file

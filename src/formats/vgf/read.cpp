@@ -67,8 +67,7 @@ class Reader {
 
  private:
   Status header() {
-    if (bytes_.size() < sizeof(file_magic) || std::memcmp(bytes_.data(), file_magic, sizeof(file_magic)) != 0)
-      return error("vgf.not-a-vgf", "the file does not begin with 'VGF1'");
+    if (!is_vgf(bytes_)) return error("vgf.not-a-vgf", "the file does not begin with 'VGF1'");
     if (bytes_.size() < header_bytes)
       return error("vgf.truncated", fmt::format("{} bytes are less than the header's {}", bytes_.size(), header_bytes));
     for (std::size_t i = 0; i < 3; ++i) file_.version[i] = number_at<std::uint8_t>(bytes_, version_at + i);
@@ -270,6 +269,10 @@ class Reader {
 };
 
 }  // namespace
+
+bool is_vgf(const Bytes& bytes) {
+  return bytes.size() >= sizeof(file_magic) && std::memcmp(bytes.data(), file_magic, sizeof(file_magic)) == 0;
+}
 
 Result<File> read(const Bytes& bytes) { return Reader(bytes).read(); }
 

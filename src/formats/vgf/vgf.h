@@ -85,5 +85,7 @@ Result<Bytes> write(const File& file);
 // Checks what the container's own decoder does not: every index between the tables, every size. Data and code look
 // into `bytes`. Errors: vgf.not-a-vgf, vgf.version, vgf.truncated, vgf.corrupt, vgf.index.
 Result<File> read(const Bytes& bytes);
+// Do the first bytes say that it is a VGF file?
+bool is_vgf(const Bytes& bytes);
 
 }  // namespace tosaic::vgf

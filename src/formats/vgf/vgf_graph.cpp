@@ -19,22 +19,21 @@ struct Format {
   std::uint32_t number;
   DType type;
   bool is_unsigned;
-  const char* name;
 };
-constexpr Format formats[] = {{13, DType::i8, true, "R8_UINT"},
-                              {14, DType::i8, false, "R8_SINT"},
-                              {14, DType::i4, false, "R8_SINT"},
-                              {74, DType::i16, true, "R16_UINT"},
-                              {75, DType::i16, false, "R16_SINT"},
-                              {76, DType::f16, false, "R16_SFLOAT"},
-                              {98, DType::i32, true, "R32_UINT"},
-                              {99, DType::i32, false, "R32_SINT"},
-                              {100, DType::f32, false, "R32_SFLOAT"},
-                              {111, DType::i48, false, "R64_SINT"},
-                              {1000460000, DType::boolean, false, "R8_BOOL_ARM"},
-                              {1000460001, DType::bf16, false, "R16_SFLOAT_FPENCODING_BFLOAT16_ARM"},
-                              {1000460002, DType::f8e4m3, false, "R8_SFLOAT_FPENCODING_FLOAT8E4M3_ARM"},
-                              {1000460003, DType::f8e5m2, false, "R8_SFLOAT_FPENCODING_FLOAT8E5M2_ARM"}};
+constexpr Format formats[] = {{13, DType::i8, true},
+                              {14, DType::i8, false},
+                              {14, DType::i4, false},
+                              {74, DType::i16, true},
+                              {75, DType::i16, false},
+                              {76, DType::f16, false},
+                              {98, DType::i32, true},
+                              {99, DType::i32, false},
+                              {100, DType::f32, false},
+                              {111, DType::i48, false},
+                              {1000460000, DType::boolean, false},
+                              {1000460001, DType::bf16, false},
+                              {1000460002, DType::f8e4m3, false},
+                              {1000460003, DType::f8e5m2, false}};
 
 // Is the value read or written as unsigned by a RESCALE?
 bool is_unsigned(const Graph& graph, ValueId v) {
@@ -83,8 +82,8 @@ std::optional<DType> dtype_of_format(std::uint32_t format) {
   return std::nullopt;
 }
 std::string name_of_format(std::uint32_t format) {
-  for (const Format& f : formats)
-    if (f.number == format) return f.name;
+  constexpr std::size_t prefix = std::string_view("VK_FORMAT_").size();
+  if (dtype_of_format(format)) return vulkan_name(VulkanEnum::format, format).substr(prefix);
   return fmt::format("format {}", format);
 }
 
