@@ -14,8 +14,10 @@
 namespace tosaic {
 
 Bytes Bytes::copy(const void* data, std::size_t size) {
-  const auto* first = static_cast<const std::byte*>(data);
-  return of(std::vector<std::byte>(first, first + size));
+  std::byte* memory = nullptr;
+  Bytes bytes = fresh(size, memory);
+  if (size) std::memcpy(memory, data, size);
+  return bytes;
 }
 
 std::uint64_t hash_of(const void* data, std::size_t size, std::uint64_t seed) {

@@ -30,6 +30,13 @@ class Bytes {
     return Bytes(std::move(owner), data, size);
   }
   static Bytes copy(const void* data, std::size_t size);
+  // New memory with undefined content, aligned for any element. `memory` may be written until the Bytes is shared.
+  template <class T>
+  static Bytes fresh(std::size_t count, T*& memory) {
+    std::shared_ptr<std::byte[]> owner(new std::byte[count ? count * sizeof(T) : 1]);  // empty is not null
+    memory = reinterpret_cast<T*>(owner.get());
+    return Bytes(owner, owner.get(), count * sizeof(T));
+  }
 
   const std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }

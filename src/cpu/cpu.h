@@ -8,14 +8,16 @@
 #include <string_view>
 #include <vector>
 
+#include "base/thread_pool.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
 #include "ops/tosa_op.h"
 
 namespace tosaic::cpu {
 
-// Called during a run, right after `value` has been computed and while its memory is valid.
-using Observer = std::function<void(ValueId value, const TensorView& content)>;
+// Called during a run, right after `value` has been computed and while its memory is valid. The program's threads
+// are free meanwhile: the pool is lent.
+using Observer = std::function<void(ValueId value, const TensorView& content, ThreadPool& pool)>;
 
 struct Options {
   int threads = 0;                       // 0: all cores

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/parallel.h"
 #include "cpu/dispatch.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/gemm_f32.cpp"
@@ -119,29 +120,42 @@ namespace tosaic::cpu {
 HWY_EXPORT(gemm_f32_here);
 const GemmF32& gemm_f32() { return HWY_DYNAMIC_DISPATCH(gemm_f32_here)(); }
 
+namespace {
+
+void pack_panel(const float* weight, std::int64_t p, PackedF32& packed) {
+  const std::int64_t k = packed.k, width = packed.vectors(p) * packed.lanes, first = p * packed.panel_width();
+  float* to = packed.storage.get() + first * k;
+  const std::int64_t columns = std::min(width, packed.n - first);
+  // In blocks of k, so that the lines being written stay in the first-level cache.
+  for (std::int64_t k0 = 0; k0 < k; k0 += 64) {
+    const std::int64_t k1 = std::min(k, k0 + 64);
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const float* from = weight + (first + j) * k;
+      for (std::int64_t i = k0; i < k1; ++i) to[i * width + j] = from[i];
+    }
+    for (std::int64_t j = columns; j < width; ++j)
+      for (std::int64_t i = k0; i < k1; ++i) to[i * width + j] = 0;
+  }
+}
+
+}  // namespace
+
 void pack_rows(const float* weight, std::int64_t n, std::int64_t k, const float* bias, std::int64_t bias_count,
                PackedF32& packed) {
   packed.k = k;
   packed.n = n;
   packed.lanes = gemm_f32().lanes;
-  packed.storage.resize(static_cast<std::size_t>(packed.padded() * k));
+  packed.storage.reset(new float[static_cast<std::size_t>(packed.padded() * k)]);  // written by pack_panel
   packed.bias_storage.resize(static_cast<std::size_t>(packed.padded()));
   for (std::int64_t j = 0; j < n; ++j) packed.bias_storage[static_cast<std::size_t>(j)] = bias[bias_count == 1 ? 0 : j];
-  packed.data = packed.storage.data();
+  packed.data = packed.storage.get();
   packed.bias = packed.bias_storage.data();
-  for (std::int64_t p = 0; p < packed.count(); ++p) {
-    const std::int64_t width = packed.vectors(p) * packed.lanes, first = p * packed.panel_width();
-    float* to = packed.storage.data() + first * k;
-    const std::int64_t columns = std::min(width, n - first);
-    // In blocks of k, so that the lines being written stay in the first-level cache.
-    for (std::int64_t k0 = 0; k0 < k; k0 += 64) {
-      const std::int64_t k1 = std::min(k, k0 + 64);
-      for (std::int64_t j = 0; j < columns; ++j) {
-        const float* from = weight + (first + j) * k;
-        for (std::int64_t i = k0; i < k1; ++i) to[i * width + j] = from[i];
-      }
-    }
-  }
+  in_parallel(static_cast<std::size_t>(packed.count()),
+              static_cast<std::size_t>((1 << 17) / (packed.panel_width() * k) + 1),
+              [&](std::size_t first_panel, std::size_t last_panel) {
+                for (std::size_t p = first_panel; p < last_panel; ++p)
+                  pack_panel(weight, static_cast<std::int64_t>(p), packed);
+              });
 }
 
 void pack_columns(const PanelsF32& panels, std::int64_t p, const float* b, float* into) {

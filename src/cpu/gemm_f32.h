@@ -4,6 +4,7 @@
 // rows and columns are shared out.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "cpu/sharing.h"
@@ -44,7 +45,8 @@ struct PanelsF32 {
   const float* panel(std::int64_t p) const { return data + p * panel_width() * k; }
 };
 struct PackedF32 : PanelsF32 {
-  std::vector<float> storage, bias_storage;
+  std::unique_ptr<float[]> storage;
+  std::vector<float> bias_storage;
 };
 // Rows and panels of `part` of C = clamp(A x B + bias). a and c point at the part's first row.
 void multiply(const GemmF32& kernel, const Sharing& sharing, const Sharing::Part& part, const float* a,

@@ -75,7 +75,7 @@ struct Program::Impl {
   Status run(std::span<const void* const> inputs, std::span<void* const> outputs, const Observer* observer);
   void bounce(std::span<const void* const> inputs, std::span<void* const> outputs);
   void observe(const Observer& observer, const std::vector<ValueId>& values) const {
-    for (ValueId v : values) observer(v, {graph[v].type, address[v]});
+    for (ValueId v : values) observer(v, {graph[v].type, address[v]}, *pool);
   }
 };
 

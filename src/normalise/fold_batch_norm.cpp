@@ -4,6 +4,7 @@
 //     = conv(x; w * g) + (bias - mean) * g + beta
 #include <cmath>
 
+#include "base/parallel.h"
 #include "ir/tensor.h"
 #include "normalise/normalise.h"
 #include "ops/op.h"
@@ -80,19 +81,22 @@ void fold_batch_norm(Graph& graph) {
     std::int64_t inner = 1, channels = weight.type.shape[axis];
     for (int i = axis + 1; i < weight.type.rank(); ++i) inner *= weight.type.shape[i];
     auto old = weight.constant.as<float>();
-    std::vector<float> scaled(old.size());
-    for (std::size_t i = 0, run = 0; i < old.size(); ++run) {  // runs of `inner` weights of one channel
-      const double gain = affine->gain[run % static_cast<std::size_t>(channels)];
-      for (const std::size_t end = i + static_cast<std::size_t>(inner); i < end; ++i)
-        scaled[i] = static_cast<float>(old[i] * gain);
-    }
+    float* scaled = nullptr;
+    const Bytes folded = Bytes::fresh(old.size(), scaled);
+    const auto run = static_cast<std::size_t>(inner);  // so many weights of one channel follow each other
+    in_parallel(old.size() / run, (1 << 17) / run + 1, [&](std::size_t first, std::size_t last) {
+      for (std::size_t r = first; r < last; ++r) {
+        const double gain = affine->gain[r % static_cast<std::size_t>(channels)];
+        for (std::size_t i = r * run; i < (r + 1) * run; ++i) scaled[i] = static_cast<float>(old[i] * gain);
+      }
+    });
     std::vector<float> bias(static_cast<std::size_t>(channels));
     auto old_bias = has_bias ? reals(graph[conv.inputs[2]]) : std::vector<double>(bias.size(), 0.0);
     for (std::size_t c = 0; c < bias.size(); ++c)
       bias[c] = static_cast<float>(old_bias[c] * affine->gain[c] + affine->offset[c]);
 
     conv.inputs.resize(std::max<std::size_t>(conv.inputs.size(), 3), no_value);
-    conv.inputs[1] = graph.add_value(weight.name + ".folded", weight.type, Bytes::of(std::move(scaled)));
+    conv.inputs[1] = graph.add_value(weight.name + ".folded", weight.type, folded);
     conv.inputs[2] =
         graph.add_value(weight.name + ".bias", {DType::f32, Shape{channels}, {}}, Bytes::of(std::move(bias)));
     conv.outputs[0] = norm.outputs[0];

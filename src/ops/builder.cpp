@@ -28,18 +28,11 @@ bool Builder::folded(const tosa::Op& op, Node& node, const TensorType& type, Byt
   if ((!fold_ && type.storage_bytes() > always_folded_bytes) || !op.eval || node.inputs.empty() ||
       node.outputs.size() != 1 || !node.regions.empty())
     return false;
-  std::vector<TensorView> in;
-  for (ValueId v : node.inputs) {
+  for (ValueId v : node.inputs)
     if (!graph_[v].is_constant()) return false;
-    in.push_back({graph_[v].type, graph_[v].constant.data()});
-  }
-  std::vector<std::byte> memory(std::max<std::size_t>(type.storage_bytes(), 1));
-  MutableTensorView out{type, memory.data()};
-  tosa::View view(graph_, node);
-  if (!op.eval({view, in, {&out, 1}, nullptr}).ok()) return false;
-  memory.resize(type.storage_bytes());
-  result = Bytes::of(std::move(memory));
-  return true;
+  std::optional<Bytes> content = tosa::constant_result(graph_, node, op, type);
+  if (content) result = *std::move(content);
+  return content.has_value();
 }
 
 Val Builder::tosa(std::string_view op, std::initializer_list<Val> operands, Attrs attrs) {

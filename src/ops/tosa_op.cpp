@@ -71,4 +71,15 @@ std::optional<std::vector<std::int64_t>> View::constant_integers(std::size_t i) 
   return result;
 }
 
+std::optional<Bytes> constant_result(const Graph& graph, const Node& node, const Op& op, const TensorType& type) {
+  if (!op.eval) return std::nullopt;
+  std::vector<TensorView> in;
+  for (ValueId v : node.inputs) in.push_back({graph[v].type, graph[v].constant.data()});
+  std::byte* memory = nullptr;
+  Bytes content = Bytes::fresh(type.storage_bytes(), memory);
+  const MutableTensorView out{type, memory};
+  if (!op.eval({View(graph, node), in, {&out, 1}}).ok()) return std::nullopt;
+  return content;
+}
+
 }  // namespace tosaic::tosa

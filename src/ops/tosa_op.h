@@ -188,5 +188,7 @@ Status verify_graph(const Graph& graph, const Spec& spec);
 // With EXT-DYNAMIC, zero points, shapes and the like may be known only when the program runs: holds their values to
 // the same ERROR_IFs, and the outputs' shapes to what they imply. To be called before eval; free for other nodes.
 Status check_run_time_operands(const Run& run);
+// What a node with constants as operands and one result of `type` computes; nullopt: its row cannot tell.
+std::optional<Bytes> constant_result(const Graph& graph, const Node& node, const Op& op, const TensorType& type);
 
 }  // namespace tosaic::tosa

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/thread_pool.h"
 #include "ir/tensor.h"
 #include "ir/type.h"
 
@@ -28,7 +29,7 @@ class Histogram {
  public:
   // `range` is the tensor's own, or wider. What was counted before moves to the bins of the range that holds both, so
   // that one look at each tensor is enough.
-  void add(const TensorView& tensor, const Range& range);
+  void add(const TensorView& tensor, const Range& range, ThreadPool& pool);
   // The sub-range whose quantisation to `levels` steps has the least expected squared error.
   Range best_range(int levels) const;
   static constexpr int bins = 2048;
@@ -41,7 +42,5 @@ class Histogram {
 
 Scales affine_scales(const Range& range, DType dtype);  // zero point anywhere
 Scales symmetric_scales(double largest, DType dtype);   // zero point 0
-// A float weight as int8 codes, symmetric in [-127, 127]; axis -1: one scale.
-Tensor quantised_weight(const Tensor& weight, int axis);
 
 }  // namespace tosaic

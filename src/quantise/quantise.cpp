@@ -10,6 +10,7 @@
 #include "lower/lower.h"
 #include "ops/op.h"
 #include "quantise/observe.h"
+#include "quantise/weight_codes.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {
@@ -181,7 +182,7 @@ Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::
   std::map<ValueId, Histogram> histograms;
   for (ValueId v = 0; v < graph.values.size(); ++v)
     if (plan.coded[v] && !plan.hidden[v]) group_ranges[plan.groups.find(v)];
-  auto see = [&](const TensorView& content, const std::vector<ValueId>& values) {
+  auto see = [&](const TensorView& content, const std::vector<ValueId>& values, ThreadPool& pool) {
     const Range range = range_of_elements(content);
     std::vector<ValueId> fed;  // a group sees each tensor once, however many of its members it stands for
     for (ValueId v : values) {
@@ -189,11 +190,11 @@ Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::
       if (plan.hidden[v] || std::count(fed.begin(), fed.end(), g)) continue;
       fed.push_back(g);
       group_ranges[g].include(range);
-      if (histogram) histograms[g].add(content, range);
+      if (histogram) histograms[g].add(content, range, pool);
     }
   };
-  const cpu::Observer observer = [&](ValueId v, const TensorView& content) {
-    if (auto it = observed.watchers.find(v); it != observed.watchers.end()) see(content, it->second);
+  const cpu::Observer observer = [&](ValueId v, const TensorView& content, ThreadPool& pool) {
+    if (auto it = observed.watchers.find(v); it != observed.watchers.end()) see(content, it->second, pool);
   };
   for (std::size_t done = 0; done < samples.size();) {
     auto run = observed.program.run(samples[done], &observer);
@@ -202,7 +203,8 @@ Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::
     if (options.progress) options.progress(done, samples.size());
   }
   // The samples may choose few of a table's elements; its codes have to hold all of them.
-  for (auto [table, result] : plan.chosen_from) see({graph[table].type, graph[table].constant.data()}, {result});
+  ThreadPool alone(1);
+  for (auto [table, result] : plan.chosen_from) see({graph[table].type, graph[table].constant.data()}, {result}, alone);
   for (auto& [g, histogram_of] : histograms) group_ranges[g] = histogram_of.best_range(wide[g] ? 65535 : 255);
   std::vector<Range> ranges(graph.values.size());
   for (ValueId v = 0; v < graph.values.size(); ++v)
@@ -221,7 +223,7 @@ void quantise_weights(Graph& graph, const Plan& plan, bool per_channel) {
     int axis = per_channel && found.schema->argument("weight") ? weight_axis(node) : -1;
     auto [it, fresh] = made.try_emplace({w, axis}, no_value);
     if (fresh) {
-      Tensor codes = quantised_weight({graph[w].type, graph[w].constant}, axis);
+      Tensor codes = weight_codes({graph[w].type, graph[w].constant}, axis);
       it->second = graph.add_value(graph[w].name + ".codes" + (axis > 0 ? "1" : ""), codes.type, codes.data);
     }
     node.inputs[1] = it->second;

@@ -2,7 +2,9 @@
 #include "read/program_weights.h"
 
 #include <fmt/format.h>
+#include <atomic>
 
+#include "base/parallel.h"
 #include "read/program_types.h"
 #include "read/read_error.h"
 
@@ -14,14 +16,16 @@ namespace {
 template <class Word>
 bool any_not_finite(const Bytes& content, Word exponent) {
   const auto* words = reinterpret_cast<const Word*>(content.data());
-  const std::size_t count = content.size() / sizeof(Word);
-  for (std::size_t start = 0; start < count; start += 4096) {
-    const std::size_t end = std::min(count, start + 4096);
-    Word found = 0;
-    for (std::size_t i = start; i < end; ++i) found |= static_cast<Word>((words[i] & exponent) == exponent);
-    if (found) return true;
-  }
-  return false;
+  std::atomic<bool> any{false};
+  in_parallel(content.size() / sizeof(Word), 1 << 18, [&](std::size_t first, std::size_t last) {
+    for (std::size_t start = first; start < last && !any; start += 4096) {
+      const std::size_t end = std::min(last, start + 4096);
+      Word found = 0;
+      for (std::size_t i = start; i < end; ++i) found |= static_cast<Word>((words[i] & exponent) == exponent);
+      if (found) any = true;
+    }
+  });
+  return any;
 }
 
 bool has_not_finite(const Tensor& tensor) {

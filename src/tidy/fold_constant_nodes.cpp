@@ -17,15 +17,10 @@ bool fold_constant_nodes(Graph& graph) {
       continue;
     if (!std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return graph[v].is_constant(); }))
       continue;
-    std::vector<TensorView> in;
-    for (ValueId v : node.inputs) in.push_back({graph[v].type, graph[v].constant.data()});
     Value& result = graph[node.outputs[0]];
-    std::vector<std::byte> memory(std::max<std::size_t>(result.type.storage_bytes(), 1));
-    MutableTensorView out{result.type, memory.data()};
-    tosa::View view(graph, node);
-    if (!op->eval({view, in, {&out, 1}, nullptr}).ok()) continue;
-    memory.resize(result.type.storage_bytes());
-    result.constant = Bytes::of(std::move(memory));
+    std::optional<Bytes> content = tosa::constant_result(graph, node, *op, result.type);
+    if (!content) continue;
+    result.constant = *std::move(content);
     node.op.clear();
     changed = true;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Value numbering: equal constants become one, then equal nodes on equal operands do.
 #include <fmt/format.h>
+#include <algorithm>
 #include <bit>
 #include <unordered_map>
 
@@ -55,7 +56,10 @@ bool share_equal(Graph& graph) {
   for (ValueId v = 0; v < graph.values.size(); ++v) {
     const Value& value = graph[v];
     if (!value.is_constant() || is_output[v]) continue;
-    std::uint64_t hash = hash_of(value.constant) ^ static_cast<std::uint64_t>(value.type.dtype);
+    // Few constants have the same size and both ends: looking at more would read all weights in every round.
+    const std::size_t size = value.constant.size(), end = std::min<std::size_t>(size, 64);
+    std::uint64_t hash = hash_of(value.constant.data(), end, size * 64 + static_cast<std::uint64_t>(value.type.dtype));
+    hash = hash_of(value.constant.data() + size - end, end, hash);
     auto [first, last] = constants.equal_range(hash);
     bool shared = false;
     for (auto it = first; it != last && !shared; ++it) {

@@ -116,16 +116,8 @@ class Sinker {
   }
 
   void fold(const Node& node) {
-    std::vector<TensorView> in;
-    for (ValueId v : node.inputs) in.push_back({g_[v].type, g_[v].constant.data()});
     Value& value = g_[node.outputs[0]];
-    std::vector<std::byte> memory(std::max<std::size_t>(value.type.storage_bytes(), 1));
-    MutableTensorView out{value.type, memory.data()};
-    tosa::View view(g_, node);
-    if (tosa::find(node.op)->eval({view, in, {&out, 1}, nullptr}).ok()) {
-      memory.resize(value.type.storage_bytes());
-      value.constant = Bytes::of(std::move(memory));
-    }
+    if (auto content = tosa::constant_result(g_, node, *tosa::find(node.op), value.type)) value.constant = *content;
   }
 
   ValueId shape_value(std::vector<std::int64_t> dims) {

@@ -291,7 +291,7 @@ TEST(Convolution, SharedAndObservedValuesAreNotFusedAway) {
   auto program = cpu::Program::compile(net.graph, {.threads = 1, .observed = {a}});
   ASSERT_TRUE(program.ok());
   int seen = 0;
-  const cpu::Observer observer = [&](ValueId v, const TensorView&) { seen += v == a; };
+  const cpu::Observer observer = [&](ValueId v, const TensorView&, ThreadPool&) { seen += v == a; };
   ASSERT_TRUE(program->run(net.inputs, &observer).ok());
   EXPECT_EQ(seen, 1);
 }

@@ -27,7 +27,7 @@ TEST(Program, ObservedValuesAreReportedOnceAndAreRight) {
   auto program = cpu::Program::compile(net.graph, {.threads = 2, .observed = {x, a, b}});
   ASSERT_TRUE(program.ok());
   std::vector<ValueId> order;
-  const cpu::Observer observer = [&](ValueId v, const TensorView& content) {
+  const cpu::Observer observer = [&](ValueId v, const TensorView& content, ThreadPool&) {
     order.push_back(v);
     const float in = net.inputs[0].data.as<float>()[7], got = content.as<float>()[7];
     EXPECT_NEAR(got, v == x ? in : v == a ? std::fabs(in) : std::exp(std::fabs(in)), 1e-6);

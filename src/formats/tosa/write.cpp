@@ -25,6 +25,7 @@ class Writer {
  public:
   Result<Bytes> write(const Graph& graph) {
     TOSAIC_CHECK(claim(graph, 0));
+    builder_ = flatbuffers::FlatBufferBuilder(claimed_);  // grown step by step, it would copy the weights each time
     names_[&graph] = "main";  // Arm's reference model finds the entry by this name, as region and as block
     taken_.insert("main");
     name_bodies(graph);
@@ -246,7 +247,7 @@ class Writer {
     return builder_.CreateVector(list);
   }
 
-  flatbuffers::FlatBufferBuilder builder_{1 << 16};
+  flatbuffers::FlatBufferBuilder builder_;
   std::uint64_t claimed_ = 0;
   std::map<const Graph*, std::string> names_;
   std::set<std::string> taken_;

@@ -189,6 +189,7 @@ std::string external_key(const std::string& tag, const Bytes& blob) {
 
 Result<Bytes> write(const Payload& payload) {
   std::vector<std::byte> out;
+  out.reserve(payload.commands.data.size() + payload.weights.data.size() + (1 << 14));  // grown, it would be copied
   append(out, "vela_bin_stream", nullptr, 0, false);
   TOSAIC_CHECK(append_blob(out, "cmd_data", payload.commands));
   TOSAIC_CHECK(append_blob(out, "weight_data", payload.weights));

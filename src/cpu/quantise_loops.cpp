@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/quantise_loops.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "cpu/dispatch.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/quantise_loops.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tosaic::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+namespace {
+
+// The bits of magnitudes, as integers, are ordered as the magnitudes are.
+constexpr std::int32_t without_sign = 0x7fffffff, infinity = 0x7f800000;
+
+Magnitudes magnitudes(const float* x, std::size_t n) {
+  const hn::ScalableTag<std::int32_t> d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto zero = hn::Zero(d), not_finite = hn::Set(d, infinity), mask = hn::Set(d, without_sign);
+  auto most = zero, least = not_finite;
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto bits = hn::And(hn::LoadU(d, reinterpret_cast<const std::int32_t*>(x + i)), mask);
+    most = hn::Max(most, hn::IfThenElseZero(hn::Lt(bits, not_finite), bits));
+    least = hn::Min(least, hn::IfThenElse(hn::Gt(bits, zero), bits, not_finite));
+  }
+  std::int32_t largest = hn::GetLane(hn::MaxOfLanes(d, most)), smallest = hn::GetLane(hn::MinOfLanes(d, least));
+  for (; i < n; ++i) {
+    const std::int32_t bits = std::bit_cast<std::int32_t>(x[i]) & without_sign;
+    if (bits < infinity) largest = std::max(largest, bits);
+    if (bits > 0) smallest = std::min(smallest, bits);
+  }
+  return {std::bit_cast<float>(smallest), std::bit_cast<float>(largest)};
+}
+
+void encode(const float* x, std::size_t n, double scale, std::int8_t* codes) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> narrow;
+  const hn::Rebind<std::int32_t, decltype(d)> wide_code;
+  const hn::Rebind<std::int8_t, decltype(d)> code;
+  const std::size_t lanes = hn::Lanes(d);
+  const double per_unit = 1 / scale;
+  const auto factor = hn::Set(d, per_unit), low = hn::Set(d, -127.0), high = hn::Set(d, 127.0);
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    auto v = hn::Mul(hn::PromoteTo(d, hn::LoadU(narrow, x + i)), factor);
+    v = hn::IfThenElseZero(hn::Eq(v, v), v);
+    v = hn::Round(hn::Min(hn::Max(v, low), high));
+    hn::StoreU(hn::DemoteTo(code, hn::DemoteTo(wide_code, v)), code, codes + i);
+  }
+  for (; i < n; ++i) {
+    const double v = x[i] * per_unit;
+    codes[i] = v == v ? static_cast<std::int8_t>(std::nearbyint(std::clamp(v, -127.0, 127.0))) : std::int8_t{0};
+  }
+}
+
+void bins(const float* x, std::size_t n, float low, float per_unit, std::int32_t last, std::int32_t* to) {
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<std::int32_t, decltype(d)> index;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto first = hn::Set(d, low), factor = hn::Set(d, per_unit), zero = hn::Zero(d),
+             end = hn::Set(d, static_cast<float>(last));
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    auto at = hn::Mul(hn::Sub(hn::LoadU(d, x + i), first), factor);
+    at = hn::IfThenElseZero(hn::Gt(at, zero), at);
+    hn::StoreU(hn::ConvertTo(index, hn::IfThenElse(hn::Lt(at, end), at, end)), index, to + i);
+  }
+  for (; i < n; ++i) {
+    float at = (x[i] - low) * per_unit;
+    at = at > 0 ? at : 0;
+    to[i] = static_cast<std::int32_t>(at < static_cast<float>(last) ? at : static_cast<float>(last));
+  }
+}
+
+}  // namespace
+
+const QuantiseLoops& quantise_loops_here() {
+  static const QuantiseLoops here{&magnitudes, &encode, &bins};
+  return here;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tosaic::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tosaic::cpu {
+
+HWY_EXPORT(quantise_loops_here);
+const QuantiseLoops& quantise_loops() { return HWY_DYNAMIC_DISPATCH(quantise_loops_here)(); }
+
+}  // namespace tosaic::cpu
+#endif

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops in which quantisation looks at every weight and every activation.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace tosaic::cpu {
+
+// Of finite elements; smallest: above zero, infinity when there is none.
+struct Magnitudes {
+  float smallest, largest;
+};
+
+struct QuantiseLoops {
+  Magnitudes (*magnitudes)(const float* x, std::size_t n);
+  // codes = x / scale to the nearest integer (ties to even) in [-127, 127], computed in double; NaN is 0.
+  void (*encode)(const float* x, std::size_t n, double scale, std::int8_t* codes);
+  // bins = (x - low) * per_unit in float, truncated, in [0, last]; NaN is 0.
+  void (*bins)(const float* x, std::size_t n, float low, float per_unit, std::int32_t last, std::int32_t* bins);
+};
+const QuantiseLoops& quantise_loops();
+
+}  // namespace tosaic::cpu

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every pass goes over one channel while it lies in the cache, and the channels over all cores: a network's weights
+// are most of what its quantisation reads.
+#include "quantise/weight_codes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "base/parallel.h"
+#include "cpu/quantise_loops.h"
+
+namespace tosaic {
+namespace {
+
+// The weight as [outer, channels, inner]: one channel is `outer` runs of `inner` elements.
+struct Layout {
+  std::size_t outer, channels, inner;
+  template <class F>
+  void each_run(std::size_t channel, const F& f) const {  // f(first element)
+    for (std::size_t o = 0; o < outer; ++o) f((o * channels + channel) * inner);
+  }
+};
+
+Layout layout_of(const Shape& shape, int axis) {
+  const auto n = static_cast<std::size_t>(shape.elements());
+  Layout layout{1, 1, n};
+  if (axis < 0) return layout;
+  layout.channels = static_cast<std::size_t>(shape[axis]);
+  layout.inner = 1;
+  for (int i = axis + 1; i < shape.rank(); ++i) layout.inner *= static_cast<std::size_t>(shape[i]);
+  layout.outer = n == 0 ? 0 : n / (layout.channels * layout.inner);
+  return layout;
+}
+
+bool whole_multiples(const float* x, std::size_t n, double unit) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const double multiple = x[i] / unit;
+    if (!(std::fabs(multiple) < 127.5 && std::fabs(multiple - std::nearbyint(multiple)) < 1e-4)) return false;
+  }
+  return true;
+}
+
+double scale_of(const float* x, const Layout& layout, std::size_t channel) {
+  double smallest = std::numeric_limits<double>::infinity(), largest = 0;
+  layout.each_run(channel, [&](std::size_t first) {
+    const cpu::Magnitudes seen = cpu::quantise_loops().magnitudes(x + first, layout.inner);
+    smallest = std::min<double>(smallest, seen.smallest);
+    largest = std::max<double>(largest, seen.largest);
+  });
+  if (smallest < largest) {
+    bool whole = true;
+    layout.each_run(channel,
+                    [&](std::size_t first) { whole = whole && whole_multiples(x + first, layout.inner, smallest); });
+    if (whole) return smallest / std::floor(127.0 / std::nearbyint(largest / smallest));
+  }
+  return std::max(static_cast<double>(static_cast<float>(largest / 127.0)), 1e-12);
+}
+
+}  // namespace
+
+Tensor weight_codes(const Tensor& weight, int axis) {
+  const Bytes floats =
+      weight.type.dtype == DType::f32 ? weight.data : converted({weight.type, weight.data.data()}, DType::f32);
+  const float* x = floats.as<float>().data();
+  const Layout layout = layout_of(weight.type.shape, axis);
+  Scales scales{std::vector<double>(layout.channels), std::vector<std::int64_t>(layout.channels, 0)};
+  scales.axis = axis;
+  scales.lowest = -127;
+  scales.highest = 127;
+  std::int8_t* codes = nullptr;
+  const Bytes content = Bytes::fresh(static_cast<std::size_t>(weight.type.shape.elements()), codes);
+  const std::size_t elements = std::max<std::size_t>(layout.outer * layout.inner, 1);
+  in_parallel(layout.channels, (1 << 16) / elements + 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t c = begin; c < end; ++c) {
+      scales.scale[c] = scale_of(x, layout, c);
+      layout.each_run(c, [&](std::size_t first) {
+        cpu::quantise_loops().encode(x + first, layout.inner, scales.scale[c], codes + first);
+      });
+    }
+  });
+  return {{DType::i8, weight.type.shape, scales}, content};
+}
+
+}  // namespace tosaic

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "ir/tensor.h"
+
+namespace tosaic {
+
+// A float weight as int8 codes, symmetric in [-127, 127]; axis -1: one scale. A channel whose weights are whole
+// multiples of one unit (those of a mean, of a centring) keeps them exactly.
+Tensor weight_codes(const Tensor& weight, int axis);
+
+}  // namespace tosaic

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops of quantisation against one element at a time, on every instruction set of this machine.
+#include "cpu/quantise_loops.h"
+
+#include <cmath>
+#include <limits>
+
+#include "cpu/net.h"
+
+namespace tosaic::test {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+
+// Values of all sizes, ties of codes among them, and what is not a number.
+std::vector<float> floats(std::size_t n, std::uint64_t seed, bool finite) {
+  std::mt19937_64 random(seed);
+  std::vector<float> x(n);
+  for (float& v : x) {
+    const auto kind = random() % 10;
+    const float unit = static_cast<float>(random() % 2'000'001) / 1e6f - 1;
+    v = kind == 0   ? 0
+        : kind == 1 ? unit * 1e-41f
+        : kind == 2 ? unit * 1e30f
+        : kind < 6  ? std::round(unit * 300) / 2
+                    : unit;
+    if (!finite && random() % 7 == 0) v = random() % 2 ? nan : random() % 2 ? infinity : -infinity;
+  }
+  return x;
+}
+
+template <class F>
+void everywhere(const F& f) {  // f(elements): lengths around those of vectors
+  for (const std::int64_t set : instruction_sets()) {
+    use(set);
+    for (std::size_t n = 0; n < 70; ++n)
+      for (const bool finite : {false, true}) f(floats(n, n * 2 + finite, finite));
+  }
+  use(0);
+}
+
+TEST(QuantiseLoops, Magnitudes) {
+  everywhere([](const std::vector<float>& x) {
+    float smallest = infinity, largest = 0;
+    for (float v : x) {
+      if (std::isfinite(v)) largest = std::max(largest, std::fabs(v));
+      if (std::isfinite(v) && v != 0) smallest = std::min(smallest, std::fabs(v));
+    }
+    const cpu::Magnitudes found = cpu::quantise_loops().magnitudes(x.data(), x.size());
+    EXPECT_EQ(found.smallest, smallest);
+    EXPECT_EQ(found.largest, largest);
+  });
+}
+
+TEST(QuantiseLoops, CodesAreTheNearest) {
+  everywhere([](const std::vector<float>& x) {
+    for (const double scale : {0.5, 1.0, 0.0123, 1e-12}) {
+      std::vector<std::int8_t> codes(x.size());
+      cpu::quantise_loops().encode(x.data(), x.size(), scale, codes.data());
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const double exact = std::isnan(x[i]) ? 0 : std::clamp(x[i] * (1 / scale), -127.0, 127.0);
+        EXPECT_EQ(codes[i], static_cast<int>(std::nearbyint(exact))) << x[i] << " / " << scale;
+      }
+    }
+  });
+}
+
+TEST(QuantiseLoops, BinsHoldTheirElements) {
+  everywhere([](const std::vector<float>& x) {
+    std::vector<std::int32_t> bins(x.size());
+    cpu::quantise_loops().bins(x.data(), x.size(), -1.0f, 1024.0f, 2047, bins.data());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const float at = (x[i] + 1.0f) * 1024.0f;
+      EXPECT_EQ(bins[i], at >= 2047 ? 2047 : at > 0 ? static_cast<int>(at) : 0) << x[i];
+    }
+  });
+}
+
+}  // namespace
+}  // namespace tosaic::test
