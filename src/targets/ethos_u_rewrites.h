@@ -68,6 +68,7 @@ void slices_before_transposes(Graph& graph);
 void at_most_four_dims(Graph& graph);
 void windows_into_channels(Graph& graph);
 void turn_images_one_by_one(Graph& graph);  // U85
+void images_as_single_rows(Graph& graph);   // U85 of up to 256 MACs
 void strides_into_channels(Graph& graph);
 void narrow_constants(Graph& graph);
 void parts_of_linears(Graph& graph);

@@ -108,4 +108,9 @@ void shape_for_u85(Graph& graph) {
   shape_for_all(graph);
 }
 
+void shape_for_small_u85(Graph& graph) {
+  images_as_single_rows(graph);
+  shape_for_u85(graph);
+}
+
 }  // namespace tosaic::ethos_u

@@ -35,6 +35,7 @@ CASES = {
     "mean_256x400": (Function(lambda x: x.mean((2, 3))), (1, 3, 256, 400)),
     "global_average_256x400": (nn.AdaptiveAvgPool2d(1), (1, 3, 256, 400)),
     "sum_256x400": (Function(lambda x: x.sum((2, 3))), (1, 3, 256, 400)),
+    "mean_of_an_image_with_odd_sides": (nn.Sequential(nn.Conv2d(64, 64, 1), nn.ReLU(), nn.AdaptiveAvgPool2d(1)), (1, 64, 25, 5)),
     "mean_of_102400": (Function(lambda x: x.mean(1)), (1, 102400)),
     "mean_of_102400_inside": (Function(lambda x: x.mean(1)), (4, 102400, 2)),
     "mean_of_all": (Function(lambda x: x.mean()), (2, 3, 200, 300)),

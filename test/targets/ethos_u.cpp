@@ -3,6 +3,8 @@
 #include "targets/ethos_u.h"
 
 #include <gtest/gtest.h>
+
+#include <array>
 #include <numeric>
 
 #include "base/diagnostic.h"
@@ -195,6 +197,39 @@ TEST(EthosU, a_small_image_gives_its_rows_too) {
 
 const std::string rescaling =
     R"({scale32=true, rounding_mode="single_round", per_channel=false, input_unsigned=false, output_unsigned=false})";
+
+// A 1x1 convolution, what is fused into it, and the mean over the image.
+std::string mean_after_pointwise(const std::string& image, const std::string& kernel, const std::string& outputs) {
+  return "graph @main(%x: 1x" + image + "x2xi8) -> (" + outputs + R"() {
+    %w: 3x1x1x2xi8 = constant [100, -7, 33, 64, -128, 5]
+    %b: 3xi32 = constant [5, -7, 100]
+    %zero: 1xi8 = constant [0]
+    %c: 1x)" +
+         image +
+         R"(x3xi32 = tosa.conv2d(%x, %w, %b, %zero, %zero) {pad=[0, 0, 0, 0], stride=[1, 1], dilation=[1, 1], acc_type=i32, local_bound=false}
+    %m: 1xi32 = constant [1080000000]
+    %s: 1xi8 = constant [37]
+    %wide: 1xi32 = constant [0]
+    %r: 1x)" +
+         image + "x3xi8 = tosa.rescale(%c, %m, %s, %wide, %zero) " + rescaling + R"(
+    %a: 1x)" +
+         image + R"(x3xi8 = tosa.clamp(%r) {min_val=-3, max_val=90, nan_mode="propagate"}
+    %y: 1x1x1x3xi8 = tosa.avg_pool2d(%a, %zero, %zero) {kernel=)" +
+         kernel + R"(, stride=[1, 1], pad=[0, 0, 0, 0], acc_type=i32}
+  })";
+}
+
+TEST(EthosU, an_image_with_odd_sides_is_a_row_before_its_mean) {
+  const std::string odd = mean_after_pointwise("25x5", "[25, 5]", "%y");
+  expect_same_results(odd, ethos_u::shape_for_small_u85, 5);
+  expect_same_results(odd, ethos_u::shape_for_u85, 4);
+  // Full micro-blocks, too few pixels, a window too long for a row, and an image that somebody else reads.
+  for (const auto& [image, kernel, outputs] : std::vector<std::array<std::string, 3>>{{"14x14", "[14, 14]", "%y"},
+                                                                                      {"7x7", "[7, 7]", "%y"},
+                                                                                      {"63x5", "[63, 5]", "%y"},
+                                                                                      {"25x5", "[25, 5]", "%y, %a"}})
+    expect_same_results(mean_after_pointwise(image, kernel, outputs), ethos_u::shape_for_small_u85, 4);
+}
 
 TEST(EthosU, parts_of_a_packed_linear_are_convolutions) {
   std::string scaling = rescaling;
