@@ -20,6 +20,29 @@ namespace {
 // The bits of magnitudes, as integers, are ordered as the magnitudes are.
 constexpr std::int32_t without_sign = 0x7fffffff, infinity = 0x7f800000;
 
+Extremes extremes(const float* x, std::size_t n) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> bits;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto not_finite = hn::Set(bits, infinity), mask = hn::Set(bits, without_sign);
+  auto low = hn::Zero(d), high = hn::Zero(d);
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto v = hn::LoadU(d, x + i);
+    const auto finite = hn::Lt(hn::And(hn::BitCast(bits, v), mask), not_finite);
+    const auto kept = hn::IfThenElseZero(hn::RebindMask(d, finite), v);
+    low = hn::Min(low, kept);
+    high = hn::Max(high, kept);
+  }
+  Extremes found{hn::GetLane(hn::MinOfLanes(d, low)), hn::GetLane(hn::MaxOfLanes(d, high))};
+  for (; i < n; ++i) {
+    if (!std::isfinite(x[i])) continue;
+    found.lowest = std::min(found.lowest, x[i]);
+    found.highest = std::max(found.highest, x[i]);
+  }
+  return found;
+}
+
 Magnitudes magnitudes(const float* x, std::size_t n) {
   const hn::ScalableTag<std::int32_t> d;
   const std::size_t lanes = hn::Lanes(d);
@@ -61,7 +84,7 @@ void encode(const float* x, std::size_t n, double scale, std::int8_t* codes) {
   }
 }
 
-void bins(const float* x, std::size_t n, float low, float per_unit, std::int32_t last, std::int32_t* to) {
+void bins(const float* x, std::size_t n, float low, float per_unit, std::uint32_t last, std::uint32_t* to) {
   const hn::ScalableTag<float> d;
   const hn::Rebind<std::int32_t, decltype(d)> index;
   const std::size_t lanes = hn::Lanes(d);
@@ -71,19 +94,20 @@ void bins(const float* x, std::size_t n, float low, float per_unit, std::int32_t
   for (; i + lanes <= n; i += lanes) {
     auto at = hn::Mul(hn::Sub(hn::LoadU(d, x + i), first), factor);
     at = hn::IfThenElseZero(hn::Gt(at, zero), at);
-    hn::StoreU(hn::ConvertTo(index, hn::IfThenElse(hn::Lt(at, end), at, end)), index, to + i);
+    const auto found = hn::ConvertTo(index, hn::IfThenElse(hn::Lt(at, end), at, end));
+    hn::StoreU(found, index, reinterpret_cast<std::int32_t*>(to + i));
   }
   for (; i < n; ++i) {
     float at = (x[i] - low) * per_unit;
     at = at > 0 ? at : 0;
-    to[i] = static_cast<std::int32_t>(at < static_cast<float>(last) ? at : static_cast<float>(last));
+    to[i] = static_cast<std::uint32_t>(at < static_cast<float>(last) ? at : static_cast<float>(last));
   }
 }
 
 }  // namespace
 
 const QuantiseLoops& quantise_loops_here() {
-  static const QuantiseLoops here{&magnitudes, &encode, &bins};
+  static const QuantiseLoops here{&extremes, &magnitudes, &encode, &bins};
   return here;
 }
 

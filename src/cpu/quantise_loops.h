@@ -11,12 +11,18 @@ struct Magnitudes {
   float smallest, largest;
 };
 
+// Of finite elements and zero.
+struct Extremes {
+  float lowest, highest;
+};
+
 struct QuantiseLoops {
+  Extremes (*extremes)(const float* x, std::size_t n);
   Magnitudes (*magnitudes)(const float* x, std::size_t n);
   // codes = x / scale to the nearest integer (ties to even) in [-127, 127], computed in double; NaN is 0.
   void (*encode)(const float* x, std::size_t n, double scale, std::int8_t* codes);
   // bins = (x - low) * per_unit in float, truncated, in [0, last]; NaN is 0.
-  void (*bins)(const float* x, std::size_t n, float low, float per_unit, std::int32_t last, std::int32_t* bins);
+  void (*bins)(const float* x, std::size_t n, float low, float per_unit, std::uint32_t last, std::uint32_t* bins);
 };
 const QuantiseLoops& quantise_loops();
 

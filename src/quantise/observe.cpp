@@ -14,38 +14,22 @@ namespace {
 
 constexpr double smallest_scale = 1.0 / 65536;  // keeps constant-zero tensors representable
 
-// Independent lanes, so that it vectorises without reassociation; a comparison with NaN keeps the bound.
-Range range_of_floats(const float* x, std::size_t n) {
-  constexpr std::size_t lanes = 32;
-  float low[lanes] = {}, high[lanes] = {};
-  std::size_t i = 0;
-  for (; i + lanes <= n; i += lanes)
-    for (std::size_t k = 0; k < lanes; ++k) {
-      low[k] = x[i + k] < low[k] ? x[i + k] : low[k];
-      high[k] = x[i + k] > high[k] ? x[i + k] : high[k];
-    }
-  Range range;
-  for (; i < n; ++i) range.include(x[i]);
-  for (std::size_t k = 0; k < lanes; ++k) {
-    range.include(low[k]);
-    range.include(high[k]);
-  }
-  return range;
+// How many threads have enough to do with n elements.
+std::size_t parts_of(std::size_t n, const ThreadPool& pool) {
+  return std::clamp<std::size_t>(n >> 15, 1, static_cast<std::size_t>(pool.threads()));
 }
 
 }  // namespace
 
-Range range_of_elements(const TensorView& tensor) {
-  const auto n = static_cast<std::size_t>(tensor.type.shape.elements());
-  if (tensor.type.dtype == DType::f32) {
-    const Range range = range_of_floats(tensor.as<float>().data(), n);
-    if (std::isfinite(range.lowest) && std::isfinite(range.highest)) return range;
-  }
-  Range range;  // with infinities about, element by element
-  for (std::size_t i = 0; i < n; ++i) {
-    double v = element_as_double(tensor.type.dtype, tensor.data, i);
-    if (std::isfinite(v)) range.include(v);
-  }
+Range range_of(std::span<const float> x, ThreadPool& pool) {
+  std::vector<cpu::Extremes> found(parts_of(x.size(), pool));
+  pool.run(static_cast<std::int64_t>(found.size()), [&](std::int64_t task, int) {
+    const auto part = static_cast<std::size_t>(task);
+    const std::size_t first = x.size() * part / found.size(), end = x.size() * (part + 1) / found.size();
+    found[part] = cpu::quantise_loops().extremes(x.data() + first, end - first);
+  });
+  Range range;
+  for (const cpu::Extremes& part : found) range.include(Range{part.lowest, part.highest});
   return range;
 }
 
@@ -62,27 +46,31 @@ void Histogram::cover(const Range& range) {
   }
 }
 
-void Histogram::add(const TensorView& tensor, const Range& range, ThreadPool& pool) {
+void Histogram::add(std::span<const float> x, const Range& range, ThreadPool& pool) {
   cover(range);
   const double width = range_.highest - range_.lowest;
   if (!(width > 0)) return;
   const auto low = static_cast<float>(range_.lowest);
   const auto per_unit = static_cast<float>(bins / width);
-  const Bytes widened = tensor.type.dtype == DType::f32 ? Bytes() : converted(tensor, DType::f32);
-  const auto n = static_cast<std::size_t>(tensor.type.shape.elements());
-  const float* x = widened.null() ? static_cast<const float*>(tensor.data) : widened.as<float>().data();
-  const std::size_t parts = std::clamp<std::size_t>(n >> 13, 1, static_cast<std::size_t>(pool.threads()));
+  const std::size_t parts = parts_of(x.size(), pool);
   // Four tables in turn: equal neighbours (zeros after relu) would otherwise wait for each other.
   std::vector<std::uint32_t> tables(parts * 4 * bins, 0);
   pool.run(static_cast<std::int64_t>(parts), [&](std::int64_t task, int) {
     const auto part = static_cast<std::size_t>(task);
     std::uint32_t* table = tables.data() + part * 4 * bins;
-    std::array<std::int32_t, 256> bin;
-    const std::size_t end = n * (part + 1) / parts;
-    for (std::size_t i = n * part / parts; i < end; i += bin.size()) {
+    std::array<std::uint32_t, 256> bin;
+    const std::size_t end = x.size() * (part + 1) / parts;
+    for (std::size_t i = x.size() * part / parts; i < end; i += bin.size()) {
       const std::size_t count = std::min(bin.size(), end - i);
-      cpu::quantise_loops().bins(x + i, count, low, per_unit, bins - 1, bin.data());
-      for (std::size_t k = 0; k < count; ++k) ++table[(k % 4) * bins + static_cast<std::size_t>(bin[k])];
+      cpu::quantise_loops().bins(x.data() + i, count, low, per_unit, bins - 1, bin.data());
+      std::size_t k = 0;
+      for (; k + 4 <= count; k += 4) {
+        ++table[bin[k]];
+        ++table[bins + bin[k + 1]];
+        ++table[2 * bins + bin[k + 2]];
+        ++table[3 * bins + bin[k + 3]];
+      }
+      for (; k < count; ++k) ++table[bin[k]];
     }
   });
   for (std::size_t t = 0; t < parts * 4; ++t)

@@ -2,10 +2,10 @@
 // The range of a tensor over the calibration samples, and the scales that follow.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "ir/tensor.h"
 #include "ir/type.h"
 
 namespace tosaic {
@@ -22,14 +22,14 @@ struct Range {
   }
 };
 
-// Finite elements only. The range found does not depend on the order of elements or threads.
-Range range_of_elements(const TensorView& tensor);
+// Of finite elements; it does not depend on the number of threads.
+Range range_of(std::span<const float> x, ThreadPool& pool);
 
 class Histogram {
  public:
   // `range` is the tensor's own, or wider. What was counted before moves to the bins of the range that holds both, so
   // that one look at each tensor is enough.
-  void add(const TensorView& tensor, const Range& range, ThreadPool& pool);
+  void add(std::span<const float> x, const Range& range, ThreadPool& pool);
   // The sub-range whose quantisation to `levels` steps has the least expected squared error.
   Range best_range(int levels) const;
   static constexpr int bins = 2048;

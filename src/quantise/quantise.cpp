@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "base/parallel.h"
 #include "cpu/cpu.h"
 #include "lower/lower.h"
 #include "ops/op.h"
@@ -183,14 +184,16 @@ Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::
   for (ValueId v = 0; v < graph.values.size(); ++v)
     if (plan.coded[v] && !plan.hidden[v]) group_ranges[plan.groups.find(v)];
   auto see = [&](const TensorView& content, const std::vector<ValueId>& values, ThreadPool& pool) {
-    const Range range = range_of_elements(content);
+    const Bytes widened = content.type.dtype == DType::f32 ? Bytes() : converted(content, DType::f32);
+    const std::span<const float> x = widened.null() ? content.as<float>() : widened.as<float>();
+    const Range range = range_of(x, pool);
     std::vector<ValueId> fed;  // a group sees each tensor once, however many of its members it stands for
     for (ValueId v : values) {
       const ValueId g = plan.groups.find(v);
       if (plan.hidden[v] || std::count(fed.begin(), fed.end(), g)) continue;
       fed.push_back(g);
       group_ranges[g].include(range);
-      if (histogram) histograms[g].add(content, range, pool);
+      if (histogram) histograms[g].add(x, range, pool);
     }
   };
   const cpu::Observer observer = [&](ValueId v, const TensorView& content, ThreadPool& pool) {
@@ -205,7 +208,12 @@ Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::
   // The samples may choose few of a table's elements; its codes have to hold all of them.
   ThreadPool alone(1);
   for (auto [table, result] : plan.chosen_from) see({graph[table].type, graph[table].constant.data()}, {result}, alone);
-  for (auto& [g, histogram_of] : histograms) group_ranges[g] = histogram_of.best_range(wide[g] ? 65535 : 255);
+  std::vector<std::pair<const ValueId, Histogram>*> counted;
+  for (auto& entry : histograms) counted.push_back(&entry);
+  in_parallel(counted.size(), 4, [&](std::size_t first, std::size_t end) {
+    for (std::size_t i = first; i < end; ++i)
+      group_ranges.at(counted[i]->first) = counted[i]->second.best_range(wide[counted[i]->first] ? 65535 : 255);
+  });
   std::vector<Range> ranges(graph.values.size());
   for (ValueId v = 0; v < graph.values.size(); ++v)
     if (plan.coded[v]) ranges[v] = group_ranges[plan.groups.find(v)];

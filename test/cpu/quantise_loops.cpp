@@ -39,6 +39,19 @@ void everywhere(const F& f) {  // f(elements): lengths around those of vectors
   use(0);
 }
 
+TEST(QuantiseLoops, Extremes) {
+  everywhere([](const std::vector<float>& x) {
+    float lowest = 0, highest = 0;
+    for (float v : x) {
+      if (std::isfinite(v)) lowest = std::min(lowest, v);
+      if (std::isfinite(v)) highest = std::max(highest, v);
+    }
+    const cpu::Extremes found = cpu::quantise_loops().extremes(x.data(), x.size());
+    EXPECT_EQ(found.lowest, lowest);
+    EXPECT_EQ(found.highest, highest);
+  });
+}
+
 TEST(QuantiseLoops, Magnitudes) {
   everywhere([](const std::vector<float>& x) {
     float smallest = infinity, largest = 0;
@@ -67,11 +80,11 @@ TEST(QuantiseLoops, CodesAreTheNearest) {
 
 TEST(QuantiseLoops, BinsHoldTheirElements) {
   everywhere([](const std::vector<float>& x) {
-    std::vector<std::int32_t> bins(x.size());
+    std::vector<std::uint32_t> bins(x.size());
     cpu::quantise_loops().bins(x.data(), x.size(), -1.0f, 1024.0f, 2047, bins.data());
     for (std::size_t i = 0; i < x.size(); ++i) {
       const float at = (x[i] + 1.0f) * 1024.0f;
-      EXPECT_EQ(bins[i], at >= 2047 ? 2047 : at > 0 ? static_cast<int>(at) : 0) << x[i];
+      EXPECT_EQ(bins[i], at >= 2047 ? 2047u : at > 0 ? static_cast<unsigned>(at) : 0u) << x[i];
     }
   });
 }
