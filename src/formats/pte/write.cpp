@@ -113,10 +113,17 @@ class Writer {
     std::uint64_t alignment = options_.segment_alignment;
     for (const Segment& segment : segments_) alignment = std::lcm(alignment, segment.alignment);
     const std::uint64_t base = segments_.empty() ? 0 : aligned(program_bytes, alignment);
-    std::vector<std::byte> file(segments_.empty() ? program_bytes : base + segment_bytes);
+    const std::uint64_t size = segments_.empty() ? program_bytes : base + segment_bytes;
+    std::vector<std::byte> file;
+    file.reserve(size);
+    auto append_at = [&](std::uint64_t at, const void* data, std::size_t count) {  // in order; zeros in between
+      file.resize(at);
+      const auto* bytes = static_cast<const std::byte*>(data);
+      file.insert(file.end(), bytes, bytes + count);
+    };
     const std::uint8_t* flat = builder_.GetBufferPointer();
-    std::memcpy(file.data(), flat, header_offset);
-    std::memcpy(file.data() + header_offset + header_bytes, flat + header_offset, builder_.GetSize() - header_offset);
+    append_at(0, flat, header_offset);
+    append_at(header_offset + header_bytes, flat + header_offset, builder_.GetSize() - header_offset);
     auto put = [&](std::size_t at, auto value) { std::memcpy(file.data() + at, &value, sizeof value); };
     put(0, flatbuffers::ReadScalar<std::uint32_t>(flat) + static_cast<std::uint32_t>(header_bytes));
     std::memcpy(file.data() + header_offset, header_magic.data(), header_magic.size());
@@ -125,8 +132,8 @@ class Writer {
     put(24, base);
     put(32, segment_bytes);
     for (const Segment& segment : segments_)
-      for (const auto& [at, bytes] : segment.pieces)
-        if (!bytes.empty()) std::memcpy(file.data() + base + segment.offset + at, bytes.data(), bytes.size());
+      for (const auto& [at, bytes] : segment.pieces) append_at(base + segment.offset + at, bytes.data(), bytes.size());
+    file.resize(size);
     return Bytes::of(std::move(file));
   }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <array>
 
 #include "base/sha256.h"
 
@@ -109,13 +110,15 @@ Result<std::vector<Tensor>> tensors_of(const Block& block, std::uint32_t scratch
 }
 
 void append(std::vector<std::byte>& out, std::string_view name, const void* data, std::size_t size, bool external) {
-  const std::size_t at = out.size();
-  out.resize(at + header_bytes + padded(size), std::byte{0});
-  std::memcpy(out.data() + at, name.data(), name.size());
+  std::array<std::byte, header_bytes> header{};
+  std::memcpy(header.data(), name.data(), name.size());
   const auto size32 = static_cast<std::uint32_t>(size);
-  std::memcpy(out.data() + at + name_bytes, &size32, 4);
-  out[at + name_bytes + 4] = std::byte{external};
-  if (size) std::memcpy(out.data() + at + header_bytes, data, size);
+  std::memcpy(header.data() + name_bytes, &size32, 4);
+  header[name_bytes + 4] = std::byte{external};
+  out.insert(out.end(), header.begin(), header.end());
+  const auto* bytes = static_cast<const std::byte*>(data);
+  if (size) out.insert(out.end(), bytes, bytes + size);
+  out.resize(out.size() + padded(size) - size);
 }
 
 Status append_blob(std::vector<std::byte>& out, std::string_view name, const Blob& blob) {
