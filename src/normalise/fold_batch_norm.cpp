@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "cpu/bulk_loops.h"
 #include "ir/tensor.h"
 #include "normalise/normalise.h"
 #include "ops/op.h"
@@ -87,7 +88,7 @@ void fold_batch_norm(Graph& graph) {
     in_parallel(old.size() / run, (1 << 17) / run + 1, [&](std::size_t first, std::size_t last) {
       for (std::size_t r = first; r < last; ++r) {
         const double gain = affine->gain[r % static_cast<std::size_t>(channels)];
-        for (std::size_t i = r * run; i < (r + 1) * run; ++i) scaled[i] = static_cast<float>(old[i] * gain);
+        cpu::bulk_loops().scale(old.data() + r * run, run, gain, scaled + r * run);
       }
     });
     std::vector<float> bias(static_cast<std::size_t>(channels));

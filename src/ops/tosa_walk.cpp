@@ -25,11 +25,21 @@ Walk broadcasting(const Shape& in, const Shape& out) {
 
 void copy_elements(const Shape& shape, std::size_t element_bytes, const void* from, const Walk& from_walk, void* to,
                    const Walk& to_walk) {
+  // The last dim is a plain loop: constants of many megabytes pass through here, from files at any byte.
+  const auto dims = shape.dims();
+  const Shape outer(dims.empty() ? dims : std::vector<std::int64_t>(dims.begin(), dims.end() - 1));
+  const std::int64_t inner = dims.empty() ? 1 : dims.back();
+  const std::int64_t from_step = dims.empty() ? 0 : from_walk.strides.back(),
+                     to_step = dims.empty() ? 0 : to_walk.strides.back();
   auto copy = [&]<class T>(T) {
-    const T* source = static_cast<const T*>(from);
-    T* target = static_cast<T*>(to);
     for_each_position(
-        shape, [&](const auto& at) { std::memcpy(target + at[1], source + at[0], sizeof(T)); }, from_walk, to_walk);
+        outer,
+        [&](const auto& at) {
+          const T* source = static_cast<const T*>(from) + at[0];
+          T* target = static_cast<T*>(to) + at[1];
+          for (std::int64_t i = 0; i < inner; ++i) std::memcpy(target + i * to_step, source + i * from_step, sizeof(T));
+        },
+        from_walk, to_walk);
   };
   switch (element_bytes) {
     case 1: return copy(std::uint8_t{});

@@ -22,7 +22,8 @@ Walk row_major(const Shape& shape);
 // A tensor of shape `in` walked in the positions of `out`: stride 0 where a dim of size 1 is broadcast.
 Walk broadcasting(const Shape& in, const Shape& out);
 
-// Calls f(at) for each position of `shape` in row-major order; at[k] is the element that walk k is at.
+// Calls f(at) for each position of `shape` in row-major order; at[k] is the element that walk k is at. Walks may have
+// strides for more dims than the shape has: those stay at 0.
 template <class F, std::same_as<Walk>... W>
 void for_each_position(const Shape& shape, F&& f, const W&... walks) {
   constexpr std::size_t n = sizeof...(W);
@@ -34,7 +35,7 @@ void for_each_position(const Shape& shape, F&& f, const W&... walks) {
   const std::int64_t inner = shape[rank - 1];
   std::vector<std::int64_t> index(static_cast<std::size_t>(rank), 0);
   std::array<std::int64_t, n> step;
-  for (std::size_t k = 0; k < n; ++k) step[k] = walk[k]->strides.back();
+  for (std::size_t k = 0; k < n; ++k) step[k] = walk[k]->strides[static_cast<std::size_t>(rank - 1)];
   for (;;) {
     auto here = at;
     for (std::int64_t i = 0; i < inner; ++i) {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "cpu/quantise_loops.h"
+#include "cpu/bulk_loops.h"
 
 namespace tosaic {
 namespace {
@@ -26,7 +26,7 @@ Range range_of(std::span<const float> x, ThreadPool& pool) {
   pool.run(static_cast<std::int64_t>(found.size()), [&](std::int64_t task, int) {
     const auto part = static_cast<std::size_t>(task);
     const std::size_t first = x.size() * part / found.size(), end = x.size() * (part + 1) / found.size();
-    found[part] = cpu::quantise_loops().extremes(x.data() + first, end - first);
+    found[part] = cpu::bulk_loops().extremes(x.data() + first, end - first);
   });
   Range range;
   for (const cpu::Extremes& part : found) range.include(Range{part.lowest, part.highest});
@@ -62,7 +62,7 @@ void Histogram::add(std::span<const float> x, const Range& range, ThreadPool& po
     const std::size_t end = x.size() * (part + 1) / parts;
     for (std::size_t i = x.size() * part / parts; i < end; i += bin.size()) {
       const std::size_t count = std::min(bin.size(), end - i);
-      cpu::quantise_loops().bins(x.data() + i, count, low, per_unit, bins - 1, bin.data());
+      cpu::bulk_loops().bins(x.data() + i, count, low, per_unit, bins - 1, bin.data());
       std::size_t k = 0;
       for (; k + 4 <= count; k += 4) {
         ++table[bin[k]];

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "cpu/quantise_loops.h"
+#include "cpu/bulk_loops.h"
 
 namespace tosaic {
 namespace {
@@ -46,7 +46,7 @@ bool whole_multiples(const float* x, std::size_t n, double unit) {
 double scale_of(const float* x, const Layout& layout, std::size_t channel) {
   double smallest = std::numeric_limits<double>::infinity(), largest = 0;
   layout.each_run(channel, [&](std::size_t first) {
-    const cpu::Magnitudes seen = cpu::quantise_loops().magnitudes(x + first, layout.inner);
+    const cpu::Magnitudes seen = cpu::bulk_loops().magnitudes(x + first, layout.inner);
     smallest = std::min<double>(smallest, seen.smallest);
     largest = std::max<double>(largest, seen.largest);
   });
@@ -77,7 +77,7 @@ Tensor weight_codes(const Tensor& weight, int axis) {
     for (std::size_t c = begin; c < end; ++c) {
       scales.scale[c] = scale_of(x, layout, c);
       layout.each_run(c, [&](std::size_t first) {
-        cpu::quantise_loops().encode(x + first, layout.inner, scales.scale[c], codes + first);
+        cpu::bulk_loops().encode(x + first, layout.inner, scales.scale[c], codes + first);
       });
     }
   });

@@ -11,20 +11,23 @@
 namespace tosaic {
 namespace {
 
-// Whether any element has its exponent all ones: NaN or an infinity. Written so that it vectorises: weights are
-// looked through once when they are read.
+// Whether any element has its exponent all ones: NaN or an infinity. Weights are looked through once when they are
+// read, so in blocks of a constant size, which become vectors, and on all cores.
 template <class Word>
 bool any_not_finite(const Bytes& content, Word exponent) {
+  constexpr std::size_t block = 1024;
   const auto* words = reinterpret_cast<const Word*>(content.data());
+  const std::size_t count = content.size() / sizeof(Word);
   std::atomic<bool> any{false};
-  in_parallel(content.size() / sizeof(Word), 1 << 18, [&](std::size_t first, std::size_t last) {
-    for (std::size_t start = first; start < last && !any; start += 4096) {
-      const std::size_t end = std::min(last, start + 4096);
+  in_parallel(count / block, 256, [&](std::size_t first, std::size_t last) {
+    for (std::size_t b = first; b < last && !any; ++b) {
       Word found = 0;
-      for (std::size_t i = start; i < end; ++i) found |= static_cast<Word>((words[i] & exponent) == exponent);
+      for (std::size_t i = 0; i < block; ++i) found |= static_cast<Word>((words[b * block + i] & exponent) == exponent);
       if (found) any = true;
     }
   });
+  for (std::size_t i = count / block * block; i < count; ++i)
+    if ((words[i] & exponent) == exponent) any = true;
   return any;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/quantise_loops.h"
+#include "cpu/bulk_loops.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 
 #include "cpu/dispatch.h"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/quantise_loops.cpp"
+#define HWY_TARGET_INCLUDE "cpu/bulk_loops.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -104,10 +104,23 @@ void bins(const float* x, std::size_t n, float low, float per_unit, std::uint32_
   }
 }
 
+void scale(const float* x, std::size_t n, double factor, float* to) {
+  std::size_t i = 0;
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128  // they would make the largest number of an infinity
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> narrow;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto by = hn::Set(d, factor);
+  for (; i + lanes <= n; i += lanes)
+    hn::StoreU(hn::DemoteTo(narrow, hn::Mul(hn::PromoteTo(d, hn::LoadU(narrow, x + i)), by)), narrow, to + i);
+#endif
+  for (; i < n; ++i) to[i] = static_cast<float>(x[i] * factor);
+}
+
 }  // namespace
 
-const QuantiseLoops& quantise_loops_here() {
-  static const QuantiseLoops here{&extremes, &magnitudes, &encode, &bins};
+const BulkLoops& bulk_loops_here() {
+  static const BulkLoops here{&extremes, &magnitudes, &encode, &bins, &scale};
   return here;
 }
 
@@ -118,8 +131,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tosaic::cpu {
 
-HWY_EXPORT(quantise_loops_here);
-const QuantiseLoops& quantise_loops() { return HWY_DYNAMIC_DISPATCH(quantise_loops_here)(); }
+HWY_EXPORT(bulk_loops_here);
+const BulkLoops& bulk_loops() { return HWY_DYNAMIC_DISPATCH(bulk_loops_here)(); }
 
 }  // namespace tosaic::cpu
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops in which quantisation looks at every weight and every activation.
+// The loops in which normalisation and quantisation look at every weight and every activation, in vectors.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,14 +16,16 @@ struct Extremes {
   float lowest, highest;
 };
 
-struct QuantiseLoops {
+struct BulkLoops {
   Extremes (*extremes)(const float* x, std::size_t n);
   Magnitudes (*magnitudes)(const float* x, std::size_t n);
   // codes = x / scale to the nearest integer (ties to even) in [-127, 127], computed in double; NaN is 0.
   void (*encode)(const float* x, std::size_t n, double scale, std::int8_t* codes);
   // bins = (x - low) * per_unit in float, truncated, in [0, last]; NaN is 0.
   void (*bins)(const float* x, std::size_t n, float low, float per_unit, std::uint32_t last, std::uint32_t* bins);
+  // to = x * factor, computed in double.
+  void (*scale)(const float* x, std::size_t n, double factor, float* to);
 };
-const QuantiseLoops& quantise_loops();
+const BulkLoops& bulk_loops();
 
 }  // namespace tosaic::cpu
