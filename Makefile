@@ -12,7 +12,7 @@ TOSAIC := build/release/bin/tosaic
 
 # The quick check is a stamp that depends on this file: nothing is asked again until the lists below change.
 BUILD_PACKAGES := g++ cmake ninja-build ccache python3 libflatbuffers-dev flatbuffers-compiler libsimdjson-dev \
-                  libcli11-dev libfmt-dev libgtest-dev libbenchmark-dev libhwy-dev libxxhash-dev zlib1g-dev \
+                  libcli11-dev libfmt-dev libgtest-dev libbenchmark-dev libhwy-dev libxxhash-dev libmd-dev zlib1g-dev \
                   libvulkan-dev libvulkan-volk-dev
 # Any Vulkan 1.3 driver will do to run VGF files; Mesa's runs on the CPU.
 VULKAN_PACKAGES := libvulkan1 mesa-vulkan-drivers

@@ -25,8 +25,6 @@ bool one_round(Graph& graph, NativeCheck native) {
   return changed;
 }
 
-// A RESCALE is fused into a convolution only right behind it: views, cuts and concatenations that a rewrite put between
-// the two go behind the RESCALE.
 class ResultsFirst {
  public:
   explicit ResultsFirst(const Graph& graph)
@@ -46,12 +44,13 @@ class ResultsFirst {
   }
 
   // `v`, rescaled where it comes from; `to` is the RESCALE's result.
-  ValueId rescaled(Rewriter& out, const Graph& graph, const Node& rescale, ValueId v, ValueId to) const {
+  ValueId rescaled(Rewriter& out, Graph& graph, const Node& rescale, ValueId v, ValueId to) const {
     const TensorType type = graph[rescale.outputs[0]].type.with(graph[v].type.shape);
     const Node* before = maker(v);
     if (!moved_over(*before)) {
       auto inputs = rescale.inputs;
       inputs[0] = v;
+      for (std::size_t i = 1; i < 3; ++i) inputs[i] = along_channels(graph, inputs[i], last_dim(graph, v));
       return out.add(rescale.op, inputs, rescale.attrs, type, rescale.loc, to);
     }
     auto inputs = before->inputs;
@@ -66,18 +65,33 @@ class ResultsFirst {
   static bool moved_over(const Node& node) {
     return node.op == "tosa.reshape" || node.op == "tosa.slice" || node.op == "tosa.concat";
   }
+  static std::int64_t last_dim(const Graph& graph, ValueId v) {
+    const Shape& shape = graph[v].type.shape;
+    return shape.rank() ? shape[shape.rank() - 1] : 1;
+  }
+  // A factor or shift per channel, again for each group of channels that a reshape made pixels of.
+  static ValueId along_channels(Graph& graph, ValueId v, std::int64_t channels) {
+    const Value value = graph[v];
+    const std::int64_t had = value.type.shape.elements();
+    if (had <= 1 || had == channels) return v;
+    std::vector<std::byte> again;
+    for (std::int64_t i = 0; i < channels / had; ++i)
+      again.insert(again.end(), value.constant.data(), value.constant.data() + value.constant.size());
+    return graph.add_value(value.name, value.type.with(Shape{channels}), Bytes::of(std::move(again)));
+  }
   static std::size_t tensors(const Node& node) { return node.op == "tosa.concat" ? node.inputs.size() : 1; }
 
-  // A RESCALE per channel goes along the last dim, which must stay as it is.
+  // A RESCALE per channel goes along the last dim: that stays as it is, or a reshape makes pixels of groups of
+  // channels.
   bool from_convolutions(const Graph& graph, ValueId v, bool per_channel) const {
     const Node* before = maker(v);
     if (!before) return false;
     if (before->op == "tosa.conv2d" || before->op == "tosa.depthwise_conv2d") return true;
     if (!moved_over(*before) || !movable_[v]) return false;
-    const Shape& to = graph[v].type.shape;
+    const std::int64_t to = last_dim(graph, v);
     for (std::size_t i = 0; i < tensors(*before); ++i) {
-      const Shape& from = graph[before->inputs[i]].type.shape;
-      const bool kept = from.rank() > 0 && to.rank() > 0 && from[from.rank() - 1] == to[to.rank() - 1];
+      const std::int64_t from = last_dim(graph, before->inputs[i]);
+      const bool kept = from == to || (before->op == "tosa.reshape" && from % to == 0);
       if ((per_channel && !kept) || !from_convolutions(graph, before->inputs[i], per_channel)) return false;
     }
     return true;
@@ -87,6 +101,42 @@ class ResultsFirst {
   const std::vector<std::int32_t> made_by_;
   std::vector<char> movable_;  // one reader, no output
 };
+
+// Made of constants alone.
+bool will_be_constant(const Graph& graph, const std::vector<std::int32_t>& made_by, ValueId v) {
+  if (graph[v].is_constant()) return true;
+  if (made_by[v] < 0) return false;
+  const auto& inputs = graph.nodes[static_cast<std::size_t>(made_by[v])].inputs;
+  return !inputs.empty() && std::all_of(inputs.begin(), inputs.end(), [&](ValueId input) {
+    return input == no_value || will_be_constant(graph, made_by, input);
+  });
+}
+
+// 48-bit sums can only be rescaled: not cut, not joined. The RESCALE that reads them goes into the trial, too, for
+// results_before_views to move.
+bool with_rescale_of_sums(const tosa::View& view, Graph& scratch) {
+  const Node& sums = scratch.nodes.back();
+  if (sums.outputs.empty() || scratch[sums.outputs[0]].type.dtype != DType::i48) return true;
+  const ValueId read = view.node().outputs[0];
+  const Graph& graph = view.graph();
+  for (const Node& node : graph.nodes) {
+    if (node.op != "tosa.rescale" || node.inputs[0] != read) continue;
+    Node rescale = node;
+    rescale.inputs[0] = sums.outputs[0];
+    for (std::size_t i = 1; i < rescale.inputs.size(); ++i) {
+      const Value& operand = graph[node.inputs[i]];
+      if (!operand.is_constant()) return false;
+      rescale.inputs[i] = scratch.add_value(operand.name, operand.type, operand.constant);
+    }
+    rescale.outputs[0] = scratch.add_value("rescaled", graph[node.outputs[0]].type);
+    scratch.outputs.push_back(rescale.outputs[0]);
+    scratch.nodes.push_back(std::move(rescale));
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 void results_before_views(Graph& graph) {
   const ResultsFirst results(graph);
@@ -102,18 +152,6 @@ void results_before_views(Graph& graph) {
   }
   drop_dead(graph);
 }
-
-// Made of constants alone.
-bool will_be_constant(const Graph& graph, const std::vector<std::int32_t>& made_by, ValueId v) {
-  if (graph[v].is_constant()) return true;
-  if (made_by[v] < 0) return false;
-  const auto& inputs = graph.nodes[static_cast<std::size_t>(made_by[v])].inputs;
-  return !inputs.empty() && std::all_of(inputs.begin(), inputs.end(), [&](ValueId input) {
-    return input == no_value || will_be_constant(graph, made_by, input);
-  });
-}
-
-}  // namespace
 
 void express(Graph& graph, NativeCheck native) {
   bool changed = false;
@@ -139,9 +177,13 @@ tosa::Check expressible(const tosa::View& view, NativeCheck native) {
     if (v != no_value) v = scratch.add_value("result", view.graph()[v].type);
   if (!node.regions.empty()) return why;
   scratch.nodes.push_back(std::move(node));
+  if (!with_rescale_of_sums(view, scratch)) return why;
   express(scratch, native);
-  for (const Node& n : scratch.nodes)
-    if (native(tosa::View(scratch, n))) return why;
+  for (const Node& n : scratch.nodes) {
+    const bool cuts_sums = n.op != "tosa.rescale" && !n.inputs.empty() && n.inputs[0] != no_value &&
+                           scratch[n.inputs[0]].type.dtype == DType::i48;
+    if (cuts_sums || native(tosa::View(scratch, n))) return why;
+  }
   return std::nullopt;
 }
 

@@ -18,6 +18,10 @@ void express(Graph& graph, NativeCheck native);
 // Nothing when the node is native or becomes so, else why it is not.
 tosa::Check expressible(const tosa::View& view, NativeCheck native);
 
+// A RESCALE is fused into a convolution only right behind it: views, cuts and concatenations that a rewrite put between
+// the two go behind the RESCALE.
+void results_before_views(Graph& graph);
+
 // One rewrite: writes other nodes for `node` and says so, or leaves everything as it is.
 using Rewrite = bool (*)(Rewriter& out, Graph& graph, const Node& node);
 bool conv3d_by_slices(Rewriter& out, Graph& graph, const Node& node);
@@ -32,6 +36,9 @@ bool long_sum_in_two_steps(Rewriter& out, Graph& graph, const Node& node);
 bool long_transpose_in_pieces(Rewriter& out, Graph& graph, const Node& node);
 bool nearest_by_copies(Rewriter& out, Graph& graph, const Node& node);
 bool bilinear_by_phases(Rewriter& out, Graph& graph, const Node& node);
+
+// Transposed convolutions as plain ones, those whose results must be cut too, or not.
+void transposed_as_convolutions(Graph& graph, bool cuts_too);
 
 // More words for rewrites, all of one place in the user's source.
 struct Words {

@@ -94,6 +94,7 @@ void shape_for_all(Graph& graph) {
 
 void shape_for_u55(Graph& graph) {
   windows_into_channels(graph);
+  transposed_as_convolutions(graph, false);
   express(graph, native_u55);
   strides_into_channels(graph);
   images_as_rows(graph);
@@ -103,6 +104,7 @@ void shape_for_u55(Graph& graph) {
 // U85 fills its multipliers in other ways, and turns images in one command whatever their rank.
 void shape_for_u85(Graph& graph) {
   windows_into_channels(graph);
+  transposed_as_convolutions(graph, true);
   express(graph, native_u85);
   turn_images_one_by_one(graph);
   shape_for_all(graph);

@@ -7,8 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
+
+#include "base/environment.h"
 
 extern char** environ;
 
@@ -34,16 +35,8 @@ bool is_executable(const fs::path& file) {
 }
 
 std::string find_program(const std::string& name) {
-  const auto variable = [](const char* key) { return std::string(std::getenv(key) ? std::getenv(key) : ""); };
-  std::string folders = variable("PATH");
-  if (const std::string environment = variable("VIRTUAL_ENV"); !environment.empty())
-    folders += ":" + environment + "/bin";
-  for (std::size_t at = 0; at <= folders.size();) {
-    const std::size_t end = std::min(folders.find(':', at), folders.size());
-    const fs::path candidate = fs::path(folders.substr(at, end - at)) / name;
-    if (is_executable(candidate)) return candidate.string();
-    at = end + 1;
-  }
+  for (const std::string& folder : program_folders())
+    if (const fs::path candidate = fs::path(folder) / name; is_executable(candidate)) return candidate.string();
   return "";
 }
 

@@ -19,7 +19,7 @@ constexpr std::uint32_t most_sets = 32;
 
 class Checker {
  public:
-  explicit Checker(const vgf::File& file) : file_(file) {}
+  explicit Checker(const vgf::File& file) : file_(file), memory_(vgf::first_of_memory(file)) {}
 
   Result<std::vector<CheckedSegment>> check() {
     for (const vgf::Slot& slot : file_.inputs) computed(slot.resource);
@@ -39,13 +39,8 @@ class Checker {
   }
 
  private:
-  // Resources of one alias group are the same memory.
-  std::pair<bool, std::uint32_t> memory_of(std::uint32_t resource) const {
-    const std::uint32_t group = file_.resources[resource].alias_group;
-    return {group != vgf::none, group != vgf::none ? group : resource};
-  }
-  void computed(std::uint32_t resource) { computed_.insert(memory_of(resource)); }
-  bool is_computed(std::uint32_t resource) const { return computed_.contains(memory_of(resource)); }
+  void computed(std::uint32_t resource) { computed_.insert(memory_[resource]); }
+  bool is_computed(std::uint32_t resource) const { return computed_.contains(memory_[resource]); }
 
   Result<CheckedSegment> segment(const vgf::Segment& s) {
     CheckedSegment checked;
@@ -150,7 +145,8 @@ class Checker {
   }
 
   const vgf::File& file_;
-  std::set<std::pair<bool, std::uint32_t>> computed_;
+  const std::vector<std::uint32_t> memory_;  // of each resource
+  std::set<std::uint32_t> computed_;
 };
 
 }  // namespace

@@ -7,26 +7,13 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/environment.h"
+
 namespace tosaic::vulkan {
 namespace {
 
 namespace fs = std::filesystem;
 constexpr const char* libraries[] = {"libVkLayer_Tensor.so", "libVkLayer_Graph.so"};
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
-std::vector<std::string> parts_of(const std::string& path) {
-  std::vector<std::string> list;
-  for (std::size_t at = 0; at < path.size();) {
-    const std::size_t end = std::min(path.find(':', at), path.size());
-    if (end > at) list.push_back(path.substr(at, end - at));
-    at = end + 1;
-  }
-  return list;
-}
 
 bool is_file(const fs::path& path) {
   std::error_code ignored;
@@ -57,11 +44,9 @@ std::optional<EmulationFiles> in_environment(const fs::path& bin) {
 }  // namespace
 
 std::optional<EmulationFiles> find_emulation_files() {
-  for (const std::string& folder : parts_of(variable("VK_LAYER_PATH")))
+  for (const std::string& folder : parts_of_path(environment_variable("VK_LAYER_PATH")))
     if (auto found = in_manifests(folder)) return found;
-  std::vector<std::string> bins = parts_of(variable("PATH"));
-  if (const std::string own = variable("VIRTUAL_ENV"); !own.empty()) bins.insert(bins.begin(), own + "/bin");
-  for (const std::string& bin : bins)
+  for (const std::string& bin : program_folders())
     if (auto found = in_environment(bin)) return found;
   return std::nullopt;
 }
@@ -89,13 +74,13 @@ Environment::~Environment() {
 // makes the loader ignore the second.
 Environment with_layer_folder(const std::string& folder) {
   const char* name = std::getenv("VK_LAYER_PATH") ? "VK_LAYER_PATH" : "VK_ADD_LAYER_PATH";
-  const std::string before = variable(name);
+  const std::string before = environment_variable(name);
   return {name, before.empty() ? folder : folder + ":" + before};
 }
 
 Environment without_emulation_layers() {
   std::string others;
-  for (const std::string& layer : parts_of(variable("VK_INSTANCE_LAYERS")))
+  for (const std::string& layer : parts_of_path(environment_variable("VK_INSTANCE_LAYERS")))
     if (std::none_of(std::begin(emulation_layers), std::end(emulation_layers),
                      [&](const char* l) { return layer == l; }))
       others += (others.empty() ? "" : ":") + layer;

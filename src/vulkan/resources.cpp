@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "formats/vgf/vgf_graph.h"
 #include "vulkan/call.h"
@@ -63,17 +62,11 @@ Status Resources::check(std::uint32_t resource) const {
 
 // Each resource stands for itself, an alias group and what `options` adds for one of its members.
 void Resources::join(const Options& options) {
-  root_.resize(file_.resources.size());
-  std::iota(root_.begin(), root_.end(), 0u);
-  const auto merge = [&](std::uint32_t a, std::uint32_t b) {
+  root_ = vgf::first_of_memory(file_);
+  for (const auto& [a, b] : options.same) {
     const std::uint32_t from = root_[b], to = root_[a];
     std::ranges::replace(root_, from, to);
-  };
-  std::map<std::uint32_t, std::uint32_t> first;
-  for (std::uint32_t r = 0; r < file_.resources.size(); ++r)
-    if (const std::uint32_t group = file_.resources[r].alias_group; group != vgf::none)
-      merge(first.try_emplace(group, r).first->second, r);
-  for (const auto& [a, b] : options.same) merge(a, b);
+  }
 }
 
 Result<VkBuffer> Resources::make_buffer(VkDeviceSize bytes, VkBufferUsageFlags usage) {

@@ -52,19 +52,29 @@ OneNode pool(const std::string& op, DType type, Shape x, Ints kernel, Ints strid
 }
 
 // Sums of 48 bits can only be rescaled: nothing else of TOSA takes them.
-void rescale_wide_sums(Graph& graph) {
+void rescale_wide_sums(Graph& graph, bool per_channel) {
   const ValueId sums = graph.outputs[0];
   if (graph[sums].type.dtype != DType::i48) return;
   const auto number = [&](DType type, std::int64_t value) {
     return graph.add_value("c", {type, Shape{1}, {}}, constant_bytes(type, Ints{value}));
   };
+  const Shape& shape = graph[sums].type.shape;
+  const std::int64_t channels = per_channel ? shape[shape.rank() - 1] : 1;
+  Ints factors, shifts;
+  for (std::int64_t c = 0; c < channels; ++c) {
+    factors.push_back((1 << 14) + 1000 * c);
+    shifts.push_back(21 + c % 2);
+  }
+  const auto list = [&](DType type, const Ints& values) {
+    return graph.add_value("c", {type, Shape{channels}, {}}, constant_bytes(type, values));
+  };
   Node node;
   node.op = "tosa.rescale";
-  node.inputs = {sums, number(DType::i16, 1 << 14), number(DType::i8, 21), number(DType::i48, 0),
+  node.inputs = {sums, list(DType::i16, factors), list(DType::i8, shifts), number(DType::i48, 0),
                  number(DType::i16, 0)};
   node.attrs = {{"scale32", false},
                 {"rounding_mode", std::string("single_round")},
-                {"per_channel", false},
+                {"per_channel", per_channel},
                 {"input_unsigned", false},
                 {"output_unsigned", false}};
   node.outputs = {graph.add_value("codes", {DType::i16, graph[sums].type.shape, {}})};
@@ -72,11 +82,12 @@ void rescale_wide_sums(Graph& graph) {
   graph.nodes.push_back(std::move(node));
 }
 
-void expect_expressed(const OneNode& node, ethos_u::NativeCheck native = ethos_u::native_u55) {
+void expect_expressed(const OneNode& node, ethos_u::NativeCheck native = ethos_u::native_u55,
+                      bool per_channel = false) {
   Graph graph = node.graph();
+  rescale_wide_sums(graph, per_channel);
   ASSERT_TRUE(native(tosa::View(graph, graph.nodes[0]))) << "native already: " << print(graph);
   EXPECT_FALSE(ethos_u::expressible(tosa::View(graph, graph.nodes[0]), native)) << print(graph);
-  rescale_wide_sums(graph);
   std::vector<Tensor> inputs;
   for (ValueId v : graph.inputs) {
     const auto range = range_of(graph[v].type.dtype);
@@ -133,6 +144,50 @@ TEST(Express, strides_of_transposed_convolutions) {
   expect_expressed(convolution("transpose_conv2d", DType::i8, {1, 4, 5, 3}, {2, 3, 3, 3}, {3, 3}, {0, 0, 0, 0}));
   expect_expressed(convolution("transpose_conv2d", DType::i8, {2, 4, 5, 3}, {2, 5, 4, 3}, {4, 3}, {-1, -2, -1, 0}));
   expect_expressed(convolution("transpose_conv2d", DType::i8, {1, 3, 4, 2}, {2, 2, 3, 2}, {3, 1}, {0, 1, 0, 0}));
+}
+
+TEST(Express, transposed_convolutions_in_16_bits) {
+  for (const bool per_channel : {false, true}) {
+    for (const std::int64_t stride : {1, 2, 3})
+      for (const Ints& pad : {Ints{0, 0, 0, 0}, Ints{-1, -1, -2, 0}})
+        expect_expressed(convolution("transpose_conv2d", DType::i16, {2, 4, 5, 3}, {2, 3, 4, 3}, {stride, stride}, pad),
+                         ethos_u::native_u55, per_channel);
+  }
+}
+
+TEST(Express, sums_of_48_bits_are_not_cut) {  // here nobody rescales them
+  const Graph graph =
+      convolution("transpose_conv2d", DType::i16, {1, 4, 5, 3}, {2, 3, 3, 3}, {2, 2}, {0, 0, 0, 0}).graph();
+  EXPECT_TRUE(ethos_u::expressible(tosa::View(graph, graph.nodes[0]), ethos_u::native_u55));
+}
+
+// Native transposed convolutions: as plain ones where nothing has to be cut, elsewhere only if asked to.
+TEST(Express, transposed_convolutions_that_are_cheaper_as_plain_ones) {
+  struct Case {
+    Shape weight;
+    Ints stride, pad;
+    bool uncut;
+  };
+  for (const Case& c :
+       {Case{{2, 2, 2, 3}, {2, 2}, {0, 0, 0, 0}, true}, Case{{2, 4, 2, 3}, {2, 2}, {0, 0, 0, 0}, true},
+        Case{{2, 3, 3, 3}, {1, 1}, {0, 0, 0, 0}, true}, Case{{2, 3, 4, 3}, {1, 1}, {-1, -2, -2, 0}, true},
+        Case{{2, 6, 6, 3}, {2, 2}, {-2, -2, -4, -2}, true}, Case{{2, 3, 3, 3}, {2, 2}, {0, 0, 0, 0}, false},
+        Case{{2, 4, 4, 3}, {2, 2}, {-1, -1, -1, -1}, false}})
+    for (const bool cuts_too : {false, true}) {
+      Graph graph = convolution("transpose_conv2d", DType::i8, {2, 4, 5, 3}, c.weight, c.stride, c.pad).graph();
+      const TensorType input = graph[graph.inputs[0]].type;
+      const std::vector<Tensor> inputs{{input, constant_bytes(DType::i8, numbers(120, -128, 127))}};
+      const auto before = interp::run(graph, inputs);
+      ASSERT_TRUE(before.ok()) << render(before.error(), false);
+      ethos_u::transposed_as_convolutions(graph, cuts_too);
+      const bool plain = std::none_of(graph.nodes.begin(), graph.nodes.end(),
+                                      [](const Node& n) { return n.op == "tosa.transpose_conv2d"; });
+      EXPECT_EQ(plain, c.uncut || cuts_too) << print(graph);
+      const auto after = interp::run(graph, inputs);
+      ASSERT_TRUE(after.ok()) << render(after.error(), false);
+      EXPECT_EQ((*before)[0].type, (*after)[0].type);
+      EXPECT_EQ((*before)[0].data, (*after)[0].data) << print(graph);
+    }
 }
 
 TEST(Express, pools) {

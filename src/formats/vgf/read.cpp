@@ -270,6 +270,16 @@ class Reader {
 
 }  // namespace
 
+std::vector<std::uint32_t> first_of_memory(const File& file) {
+  std::vector<std::uint32_t> first;
+  std::map<std::uint32_t, std::uint32_t> of_group;
+  for (std::uint32_t r = 0; r < file.resources.size(); ++r) {
+    const std::uint32_t group = file.resources[r].alias_group;
+    first.push_back(group == none ? r : of_group.try_emplace(group, r).first->second);
+  }
+  return first;
+}
+
 bool is_vgf(const Bytes& bytes) {
   return bytes.size() >= sizeof(file_magic) && std::memcmp(bytes.data(), file_magic, sizeof(file_magic)) == 0;
 }

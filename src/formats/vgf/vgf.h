@@ -85,6 +85,8 @@ Result<Bytes> write(const File& file);
 // Checks what the container's own decoder does not: every index between the tables, every size. Data and code look
 // into `bytes`. Errors: vgf.not-a-vgf, vgf.version, vgf.truncated, vgf.corrupt, vgf.index.
 Result<File> read(const Bytes& bytes);
+// For each resource the first one that is the same memory: of its alias group, or itself.
+std::vector<std::uint32_t> first_of_memory(const File& file);
 // Do the first bytes say that it is a VGF file?
 bool is_vgf(const Bytes& bytes);
 

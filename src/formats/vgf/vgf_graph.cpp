@@ -304,7 +304,7 @@ namespace {
 
 class Joiner {
  public:
-  explicit Joiner(const File& file) : file_(file) {}
+  explicit Joiner(const File& file) : file_(file), roots_(first_of_memory(file)) {}
 
   Result<Graph> join() {
     graph_.name = "main";
@@ -313,11 +313,11 @@ class Joiner {
       const bool named = i < file_.input_names.size() && !file_.input_names[i].empty();
       const ValueId v = graph_.add_value(named ? file_.input_names[i] : fmt::format("input_{}", i), std::move(type));
       graph_.inputs.push_back(v);
-      value_of_[root(file_.inputs[i].resource)] = v;
+      value_of_[roots_[file_.inputs[i].resource]] = v;
     }
     for (const Segment& segment : file_.segments) TOSAIC_CHECK(append(segment));
     for (std::size_t i = 0; i < file_.outputs.size(); ++i) {
-      const auto found = value_of_.find(root(file_.outputs[i].resource));
+      const auto found = value_of_.find(roots_[file_.outputs[i].resource]);
       if (found == value_of_.end()) return error("vgf.unconnected", fmt::format("nothing computes model output {}", i));
       graph_.outputs.push_back(found->second);
       if (i < file_.output_names.size() && !file_.output_names[i].empty() &&
@@ -329,22 +329,13 @@ class Joiner {
   }
 
  private:
-  // Resources of one alias group are the same memory.
-  std::uint32_t root(std::uint32_t resource) const {
-    const std::uint32_t group = file_.resources[resource].alias_group;
-    if (group == none) return resource;
-    for (std::uint32_t r = 0; r < file_.resources.size(); ++r)
-      if (file_.resources[r].alias_group == group) return r;
-    return resource;
-  }
-
   Status append(const Segment& segment) {
     if (segment.kind != Kind::graph) return append_shader(segment);
     std::vector<spirv::Word> bindings;
     TOSAIC_TRY(const Graph part, graph_of(file_, segment, &bindings));
     std::vector<ValueId> moved(part.values.size(), no_value);
     for (std::size_t i = 0; i < part.inputs.size(); ++i) {
-      const std::uint32_t resource = root(bound(segment, bindings[i], segment.inputs[i]));
+      const std::uint32_t resource = roots_[bound(segment, bindings[i], segment.inputs[i])];
       const auto found = value_of_.find(resource);
       if (found == value_of_.end())
         return error("vgf.unconnected",
@@ -363,7 +354,7 @@ class Joiner {
       const std::uint32_t resource = bound(segment, bindings[part.inputs.size() + i], segment.outputs[i]);
       TOSAIC_TRY(const TensorType type, type_of(file_, resource));
       TOSAIC_CHECK(agree(segment, type, part[part.outputs[i]].type));
-      value_of_[root(resource)] = as_read(moved[part.outputs[i]], type);
+      value_of_[roots_[resource]] = as_read(moved[part.outputs[i]], type);
     }
     return {};
   }
@@ -386,7 +377,7 @@ class Joiner {
     Node node;
     node.op = "tosa.custom";
     for (const auto& [seen, resource] : operands(segment, segment.inputs)) {
-      const auto found = value_of_.find(root(resource));
+      const auto found = value_of_.find(roots_[resource]);
       if (found == value_of_.end())
         return error("vgf.unconnected",
                      fmt::format("segment '{}' reads resource {}, which nothing has computed", segment.name, resource));
@@ -397,7 +388,7 @@ class Joiner {
       TOSAIC_TRY(const TensorType type, type_of(file_, resource));
       shader.outputs.push_back(seen);
       node.outputs.push_back(graph_.add_value(fmt::format("{}_{}", segment.name, node.outputs.size()), type));
-      value_of_[root(resource)] = node.outputs.back();
+      value_of_[roots_[resource]] = node.outputs.back();
     }
     node.attrs.set("operator_name", Attr(module.name));
     node.attrs.set("domain_name", Attr(std::string(shader_domain)));
@@ -446,6 +437,7 @@ class Joiner {
   }
 
   const File& file_;
+  const std::vector<std::uint32_t> roots_;  // of resources: alias groups are one memory
   Graph graph_;
   std::map<std::uint32_t, ValueId> value_of_;  // by resource
 };

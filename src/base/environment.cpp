@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/environment.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace tosaic {
+
+std::string environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::vector<std::string> parts_of_path(const std::string& path) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at < path.size();) {
+    const std::size_t end = std::min(path.find(':', at), path.size());
+    if (end > at) parts.push_back(path.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+std::vector<std::string> program_folders() {
+  std::vector<std::string> folders = parts_of_path(environment_variable("PATH"));
+  if (const std::string python = environment_variable("VIRTUAL_ENV"); !python.empty())
+    folders.push_back(python + "/bin");
+  return folders;
+}
+
+}  // namespace tosaic
