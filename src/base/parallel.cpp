@@ -6,7 +6,9 @@
 namespace tosaic {
 
 SharedPool& shared_pool() {
-  static SharedPool shared{.pool = ThreadPool(static_cast<int>(std::thread::hardware_concurrency()))};
+  // Never destroyed: in a process that has forked, the threads to be joined are not there.
+  static SharedPool& shared =
+      *new SharedPool{.pool = ThreadPool(static_cast<int>(std::thread::hardware_concurrency()))};
   return shared;
 }
 
