@@ -37,7 +37,10 @@ bool long_transpose_in_pieces(Rewriter& out, Graph& graph, const Node& node);
 bool nearest_by_copies(Rewriter& out, Graph& graph, const Node& node);
 bool bilinear_by_phases(Rewriter& out, Graph& graph, const Node& node);
 
-// Transposed convolutions as plain ones, those whose results must be cut too, or not.
+// Convolutions that have a command, said in one that is cheaper.
+// Depthwise ones with a multiplier, on up to so many channels, as dense ones.
+void multipliers_as_dense(Graph& graph, std::int64_t most_channels);
+// Transposed ones as plain ones, those whose results must be cut too, or not.
 void transposed_as_convolutions(Graph& graph, bool cuts_too);
 
 // More words for rewrites, all of one place in the user's source.

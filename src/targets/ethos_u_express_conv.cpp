@@ -222,6 +222,17 @@ bool depthwise_as_dense(Rewriter& out, Graph& graph, const Node& node) {
   return true;
 }
 
+// With several outputs per channel Vela turns the results with seven transposes; with few channels the multiplications
+// by zero cost less.
+void multipliers_as_dense(Graph& graph, std::int64_t most_channels) {
+  Rewriter out(graph);
+  for (Node& node : out.nodes()) {
+    const Shape w = node.op == "tosa.depthwise_conv2d" ? graph[node.inputs[1]].type.shape : Shape{};  // H W C M
+    const bool dear = w.rank() == 4 && w[3] > 1 && w[2] > 1 && w[2] <= most_channels;
+    if (!dear || !depthwise_as_dense(out, graph, node)) out.keep(std::move(node));
+  }
+}
+
 namespace {
 
 // One axis of a transposed convolution with stride s as s plain convolutions, phase r on the taps r, r + s, ...

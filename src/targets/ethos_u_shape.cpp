@@ -94,6 +94,7 @@ void shape_for_all(Graph& graph) {
 
 void shape_for_u55(Graph& graph) {
   windows_into_channels(graph);
+  multipliers_as_dense(graph, 32);
   transposed_as_convolutions(graph, false);
   express(graph, native_u55);
   strides_into_channels(graph);
@@ -104,6 +105,7 @@ void shape_for_u55(Graph& graph) {
 // U85 fills its multipliers in other ways, and turns images in one command whatever their rank.
 void shape_for_u85(Graph& graph) {
   windows_into_channels(graph);
+  multipliers_as_dense(graph, 64);
   transposed_as_convolutions(graph, true);
   express(graph, native_u85);
   turn_images_one_by_one(graph);

@@ -65,6 +65,8 @@ CASES = {
     "linear_batch": (nn.Linear(32, 48), (4, 32)),
     "conv_batch": (nn.Conv2d(3, 8, 3, padding=1), (4, 3, 12, 12)),
     "conv_depthwise_batch": (nn.Conv2d(8, 8, 3, padding=1, groups=8), (4, 8, 12, 12)),
+    "conv_depthwise_multiplier": (nn.Conv2d(8, 24, 3, padding=1, groups=8), (1, 8, 12, 12)),
+    "conv_depthwise_multiplier_100": (nn.Conv2d(100, 200, 3, groups=100), (1, 100, 5, 5)),
     "conv_groups_batch": (nn.Conv2d(8, 8, 3, groups=2), (2, 8, 9, 9)),
     "pool_batch": (nn.Sequential(nn.MaxPool2d(2), nn.AvgPool2d(3, 2, 1)), (4, 8, 12, 12)),
     "softmax_batch": (nn.Softmax(-1), (4, 6, 40)),

@@ -161,6 +161,23 @@ TEST(Express, sums_of_48_bits_are_not_cut) {  // here nobody rescales them
   EXPECT_TRUE(ethos_u::expressible(tosa::View(graph, graph.nodes[0]), ethos_u::native_u55));
 }
 
+TEST(Express, multipliers_of_few_channels_are_dense) {
+  for (const DType type : {DType::i8, DType::i16})
+    for (const auto& [weight, dense] : {std::pair{Shape{3, 2, 3, 2}, true}, std::pair{Shape{3, 2, 3, 1}, false},
+                                        std::pair{Shape{3, 2, 1, 4}, false}, std::pair{Shape{3, 2, 5, 2}, false}}) {
+      Graph graph = convolution("depthwise_conv2d", type, {1, 4, 5, weight[2]}, weight, {2, 1}, {1, 1, 0, 1}).graph();
+      const TensorType input = graph[graph.inputs[0]].type;
+      const std::vector<Tensor> inputs{{input, constant_bytes(type, numbers(input.shape.elements(), -128, 127))}};
+      const auto before = interp::run(graph, inputs);
+      ASSERT_TRUE(before.ok()) << render(before.error(), false);
+      ethos_u::multipliers_as_dense(graph, 4);
+      EXPECT_EQ(graph.nodes[0].op, dense ? "tosa.conv2d" : "tosa.depthwise_conv2d");
+      const auto after = interp::run(graph, inputs);
+      ASSERT_TRUE(after.ok()) << render(after.error(), false);
+      EXPECT_EQ((*before)[0].data, (*after)[0].data) << print(graph);
+    }
+}
+
 // Native transposed convolutions: as plain ones where nothing has to be cut, elsewhere only if asked to.
 TEST(Express, transposed_convolutions_that_are_cheaper_as_plain_ones) {
   struct Case {
