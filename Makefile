@@ -109,7 +109,7 @@ test-py: build venv  ## golden text, demo, peers (fast subset), conformance slic
 	@$(PYTHON) -m pytest -q test -n $(JOBS) --dist worksteal --junitxml=build/test-results/pytest.xml
 
 test-peers: build venv  ## every model against PyTorch, tosa_reference_model and ExecuTorch
-	@$(PYTHON) -m pytest -q test/peers --all-models -n $(JOBS) --dist worksteal
+	@$(PYTHON) -m pytest -q test/peers --ignore test/peers/test_ethosu.py --all-models -n $(JOBS) --dist worksteal
 
 test-ethosu: build-tests venv  ## every Ethos-U network, model and conformance sample, on every product
 	@$(PYTHON) -m pytest -q test/ethosu test/peers/test_ethosu.py --all-models -n $(JOBS) --dist worksteal

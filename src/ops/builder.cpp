@@ -31,8 +31,9 @@ bool Builder::folded(const tosa::Op& op, Node& node, const TensorType& type, Byt
   for (ValueId v : node.inputs)
     if (!graph_[v].is_constant()) return false;
   std::optional<Bytes> content = tosa::constant_result(graph_, node, op, type);
-  if (content) result = *std::move(content);
-  return content.has_value();
+  if (!content) return false;
+  result = *std::move(content);
+  return true;
 }
 
 Val Builder::tosa(std::string_view op, std::initializer_list<Val> operands, Attrs attrs) {

@@ -11,6 +11,8 @@ from test_executorch import load
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGETS = ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"]
+ALL_TARGETS = [*TARGETS, "ethos-u55-32", "ethos-u55-64", "ethos-u55-256", "ethos-u65-512", "ethos-u85-128", "ethos-u85-512",
+               "ethos-u85-1024", "ethos-u85-2048"]
 
 
 @pytest.fixture(scope="session")
@@ -29,12 +31,13 @@ def on_npu(tool, tmp_path_factory):
     return compile_once
 
 
-@pytest.mark.parametrize("target", TARGETS)
+def pytest_generate_tests(metafunc):
+    if metafunc.function is test_stream_equals_reference_model:
+        metafunc.parametrize("target", ALL_TARGETS if metafunc.config.getoption("--all-models") else TARGETS)
+
+
 def test_stream_equals_reference_model(model, target, on_npu, tool, tmp_path):
-    options = ("--io", "quantized", "--require-full-delegation")
-    if model.name == "unet" and target != "ethos-u85-256":
-        pytest.skip("Ethos-U55 and U65 have no bilinear resize: the model is two delegates")
-    pte, tosa = on_npu(model, target, *options)
+    pte, tosa = on_npu(model, target, "--io", "quantized", "--require-full-delegation")
     taken, _ = reference_model.interface(tosa)
     random = np.random.default_rng(7)
     inputs = [random.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, endpoint=True).astype(dtype)

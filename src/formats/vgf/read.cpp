@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "formats/vgf/layout.h"
 #include "formats/vgf/vgf.h"
