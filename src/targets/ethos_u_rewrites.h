@@ -71,6 +71,7 @@ void turn_images_one_by_one(Graph& graph);  // U85
 void images_as_single_rows(Graph& graph);   // U85 of up to 256 MACs
 void strides_into_channels(Graph& graph);
 void narrow_constants(Graph& graph);
+void sums_along_neighbouring_axes(Graph& graph);
 void parts_of_linears(Graph& graph);
 
 }  // namespace tosaic::ethos_u

@@ -81,6 +81,7 @@ void images_as_rows(Graph& graph) {
 void shape_for_all(Graph& graph) {
   slices_before_transposes(graph);
   at_most_four_dims(graph);
+  sums_along_neighbouring_axes(graph);
   maximum_along_width(graph);
   merge_reshapes(graph);
   drop_identity(graph);

@@ -133,6 +133,38 @@ TEST(EthosU, maxima_run_along_the_width) {
                         shape, 4);
 }
 
+TEST(EthosU, sums_along_neighbouring_axes_are_one) {
+  const std::string mean = R"(graph @main(%x: 1x6x5x4xi32) -> (%y) {
+    %w: 1x6x1x4xi32 = tosa.reduce_sum(%x) {axis=2}
+    %y: 1x1x1x4xi32 = tosa.reduce_sum(%w) {axis=1}
+  })";
+  const std::string all = R"(graph @main(%x: 2x6x5x4xi32) -> (%y) {
+    %a: 1x6x5x4xi32 = tosa.reduce_sum(%x) {axis=0}
+    %b: 1x1x5x4xi32 = tosa.reduce_sum(%a) {axis=1}
+    %c: 1x1x1x4xi32 = tosa.reduce_sum(%b) {axis=2}
+    %y: 1x1x1x1xi32 = tosa.reduce_sum(%c) {axis=3}
+  })";
+  const std::string apart = R"(graph @main(%x: 2x6x5x4xi32) -> (%y) {
+    %a: 1x6x5x4xi32 = tosa.reduce_sum(%x) {axis=0}
+    %y: 1x6x1x4xi32 = tosa.reduce_sum(%a) {axis=2}
+  })";
+  const std::string seen = R"(graph @main(%x: 1x6x5x4xi32) -> (%w, %y) {
+    %w: 1x6x1x4xi32 = tosa.reduce_sum(%x) {axis=2}
+    %y: 1x1x1x4xi32 = tosa.reduce_sum(%w) {axis=1}
+  })";
+  const std::string long_axis = R"(graph @main(%x: 1x256x257x1xi32) -> (%y) {
+    %w: 1x256x1x1xi32 = tosa.reduce_sum(%x) {axis=2}
+    %y: 1x1x1x1xi32 = tosa.reduce_sum(%w) {axis=1}
+  })";
+  for (auto shape : {ethos_u::shape_for_u55, ethos_u::shape_for_u85}) {
+    expect_same_results(mean, shape, 3);
+    expect_same_results(all, shape, 5);  // two sums of two, views
+    expect_same_results(apart, shape, 2);
+    expect_same_results(seen, shape, 2);
+    expect_same_results(long_axis, shape, 2);
+  }
+}
+
 TEST(EthosU, packed_heads_are_cut_before_they_are_turned) {
   expect_same_results(R"(graph @main(%x: 1x5x24xi8) -> (%q, %k) {
     %s: 5xshape = constant [1, 5, 3, 4, 2]
