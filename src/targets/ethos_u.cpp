@@ -15,7 +15,6 @@ using tosa::Check;
 using tosa::View;
 using tosa::Violation;
 
-constexpr std::int64_t max_axis = 65536;        // what one command's width, height or depth can hold
 constexpr std::int64_t max_kernel_height = 64;  // convolutions
 constexpr std::int64_t max_kernel_area = 64 * 64;
 constexpr std::int64_t max_stride = 3;
@@ -65,7 +64,8 @@ Check convolution(const View& view) {
   if (view.node().op != "tosa.transpose_conv2d" && !view.constant(1).null() && !(depthwise && one_output) &&
       longest_stride(view) > max_stride)
     return refused(view, "stride", "a stride of {}; {} is the most", longest_stride(view), max_stride);
-  if (x.shape[3] > max_axis) return refused(view, "channels", "{} channels; {} is the most", x.shape[3], max_axis);
+  if (x.shape[3] > longest_axis)
+    return refused(view, "channels", "{} channels; {} is the most", x.shape[3], longest_axis);
   return std::nullopt;
 }
 
@@ -85,10 +85,10 @@ Check average_pool(const View& view) {
 Check sum(const View& view) {
   const TensorType& x = view.in(0);
   const auto axis = static_cast<int>(view.integer("axis"));
-  if (x.shape[axis] > max_axis)
-    return refused(view, "axis", "a sum over {} elements; {} is the most", x.shape[axis], max_axis);
-  if (const std::int64_t inner = product(x.shape, axis + 1, x.rank()); inner > max_axis)
-    return refused(view, "axis", "{} sums side by side; {} is the most", inner, max_axis);
+  if (x.shape[axis] > longest_axis)
+    return refused(view, "axis", "a sum over {} elements; {} is the most", x.shape[axis], longest_axis);
+  if (const std::int64_t inner = product(x.shape, axis + 1, x.rank()); inner > longest_axis)
+    return refused(view, "axis", "{} sums side by side; {} is the most", inner, longest_axis);
   return std::nullopt;
 }
 
@@ -155,8 +155,8 @@ Check native_u55(const View& view) {
   if (op == "matmul") {
     if (x.dtype != DType::i8) return refused(view, "dtype", "{} operands; i8 is taken", name_of(x.dtype));
     const std::int64_t k = x.shape[2], n = view.in(1).shape[2];
-    if (std::max(k, n) > max_axis)
-      return refused(view, "size", "a dimension of {}; {} is the most", std::max(k, n), max_axis);
+    if (std::max(k, n) > longest_axis)
+      return refused(view, "size", "a dimension of {}; {} is the most", std::max(k, n), longest_axis);
   }
   if (op == "arithmetic_right_shift") {
     if (x.dtype != DType::i32) return refused(view, "dtype", "{} operands; i32 is taken", name_of(x.dtype));
@@ -176,7 +176,7 @@ Check native_u55(const View& view) {
   }
   if (op == "transpose") {
     for (std::int64_t d : x.shape)
-      if (d > max_axis) return refused(view, "axis", "a dimension of {}; {} is the most", d, max_axis);
+      if (d > longest_axis) return refused(view, "axis", "a dimension of {}; {} is the most", d, longest_axis);
   }
   if (op == "reverse" && view.integer("axis") == x.rank() - 1) return refused(view, "axis", "the last dim");
   return std::nullopt;

@@ -28,11 +28,7 @@ bool one_round(Graph& graph, NativeCheck native) {
 class ResultsFirst {
  public:
   explicit ResultsFirst(const Graph& graph)
-      : nodes_(graph.nodes), made_by_(producers(graph)), movable_(graph.values.size(), 0) {
-    const auto read_by = consumers(graph);
-    for (ValueId v = 0; v < movable_.size(); ++v) movable_[v] = read_by[v].size() == 1;
-    for (ValueId v : graph.outputs) movable_[v] = 0;
-  }
+      : nodes_(graph.nodes), made_by_(producers(graph)), movable_(read_once(graph)) {}
 
   const Node& node(std::size_t n) const { return nodes_[n]; }
 
@@ -99,7 +95,7 @@ class ResultsFirst {
 
   const std::vector<Node> nodes_;
   const std::vector<std::int32_t> made_by_;
-  std::vector<char> movable_;  // one reader, no output
+  const std::vector<char> movable_;
 };
 
 // Made of constants alone.

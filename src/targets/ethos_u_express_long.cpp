@@ -7,7 +7,7 @@
 namespace tosaic::ethos_u {
 namespace {
 
-constexpr std::int64_t longest_axis = 65536, piece = 32768;
+constexpr std::int64_t piece = 32768;
 
 }  // namespace
 

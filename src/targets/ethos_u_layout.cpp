@@ -77,6 +77,14 @@ bool slice_in_four(Rewriter& out, const Graph& graph, const Node& node) {
 
 }  // namespace
 
+std::vector<char> read_once(const Graph& graph) {
+  const auto read_by = consumers(graph);
+  std::vector<char> once(graph.values.size());
+  for (ValueId v = 0; v < once.size(); ++v) once[v] = read_by[v].size() == 1;
+  for (ValueId v : graph.outputs) once[v] = 0;
+  return once;
+}
+
 std::optional<Cut> constant_cut(const Graph& graph, const Node& node) {
   const tosa::View view(graph, node);
   auto start = view.constant_integers(1), size = view.constant_integers(2);

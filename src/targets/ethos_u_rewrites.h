@@ -11,6 +11,10 @@
 namespace tosaic::ethos_u {
 
 using Ints = std::vector<std::int64_t>;
+constexpr std::int64_t longest_axis = 65536;  // what one command's width, height or depth can hold
+
+// By value: does one node read it, once, and nobody outside the graph?
+std::vector<char> read_once(const Graph& graph);
 
 // Writes a graph's node list anew; a rewrite puts other nodes before or instead of the one that it looks at.
 class Rewriter {

@@ -45,13 +45,11 @@ bool keeps_pixels(const Graph& graph, const Node& node) {
 
 // The nodes from a 1x1 convolution to the mean `last`, each read by the next alone; empty: there is none.
 std::vector<std::size_t> chain_to(const Graph& graph, std::size_t last, const std::vector<std::int32_t>& made_by,
-                                  const std::vector<std::vector<std::uint32_t>>& read_by) {
+                                  const std::vector<char>& once) {
   std::vector<std::size_t> chain{last};
   for (;;) {
     const ValueId v = graph.nodes[chain.back()].inputs[0];
-    if (made_by[v] < 0 || read_by[v].size() != 1) return {};
-    for (ValueId output : graph.outputs)
-      if (output == v) return {};
+    if (made_by[v] < 0 || !once[v]) return {};
     chain.push_back(static_cast<std::size_t>(made_by[v]));
     const Node& node = graph.nodes[chain.back()];
     if (is_pointwise(graph, node)) return chain;
@@ -63,11 +61,11 @@ std::vector<std::size_t> chain_to(const Graph& graph, std::size_t last, const st
 
 void images_as_single_rows(Graph& graph) {
   const auto made_by = producers(graph);
-  const auto read_by = consumers(graph);
+  const auto once = read_once(graph);
   std::vector<char> starts(graph.nodes.size(), 0);  // convolutions whose image becomes a row
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     if (!is_mean_of_image(graph, graph.nodes[n])) continue;
-    const auto chain = chain_to(graph, n, made_by, read_by);
+    const auto chain = chain_to(graph, n, made_by, once);
     if (chain.empty()) continue;
     const Shape image = graph[graph.nodes[n].inputs[0]].type.shape;
     for (std::size_t i : chain) {

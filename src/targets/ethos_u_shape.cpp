@@ -9,8 +9,6 @@
 namespace tosaic::ethos_u {
 namespace {
 
-constexpr std::int64_t longest_axis = 65536;
-
 // A RESCALE is fused into its reader only where it has one: each reader gets a RESCALE of its own.
 void one_rescale_per_reader(Graph& graph) {
   const auto made_by = producers(graph);

@@ -9,8 +9,6 @@
 namespace tosaic::ethos_u {
 namespace {
 
-constexpr std::int64_t longest_axis = 65536;
-
 bool is_sum(const Node& node) { return node.op == "tosa.reduce_sum"; }
 
 // Whether two sums, the second of the first, run along neighbouring axes; `low` becomes the first of these.
@@ -24,17 +22,14 @@ bool are_neighbours(const Graph& graph, const Node& first, const Node& second, s
 bool one_round(Graph& graph) {
   bool changed = false;
   const auto made_by = producers(graph);
-  const auto read_by = consumers(graph);
-  std::vector<char> seen_outside(graph.values.size(), 0);
-  for (ValueId v : graph.outputs) seen_outside[v] = 1;
+  const auto once = read_once(graph);
   const std::vector<Node> before = graph.nodes;
   {
     Rewriter out(graph);
     for (Node& node : out.nodes()) {
       std::size_t low = 0;
       const ValueId between = is_sum(node) ? node.inputs[0] : no_value;
-      const bool alone =
-          between < made_by.size() && made_by[between] >= 0 && read_by[between].size() == 1 && !seen_outside[between];
+      const bool alone = between < made_by.size() && made_by[between] >= 0 && once[between];
       const Node* first = alone ? &before[static_cast<std::size_t>(made_by[between])] : nullptr;
       if (!first || !is_sum(*first) || !are_neighbours(graph, *first, node, low)) {
         out.keep(std::move(node));
