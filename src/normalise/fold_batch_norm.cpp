@@ -2,6 +2,7 @@
 // conv (or linear) followed by an inference batch norm is one conv:
 //   y = (conv(x) - mean) * g + beta,  g = gamma / sqrt(var + eps)
 //     = conv(x; w * g) + (bias - mean) * g + beta
+#include <algorithm>
 #include <cmath>
 
 #include "base/parallel.h"
@@ -84,7 +85,7 @@ void fold_batch_norm(Graph& graph) {
     auto old = weight.constant.as<float>();
     float* scaled = nullptr;
     const Bytes folded = Bytes::fresh(old.size(), scaled);
-    const auto run = static_cast<std::size_t>(inner);  // so many weights of one channel follow each other
+    const auto run = std::max<std::size_t>(static_cast<std::size_t>(inner), 1);  // weights of one channel in a row
     in_parallel(old.size() / run, (1 << 17) / run + 1, [&](std::size_t first, std::size_t last) {
       for (std::size_t r = first; r < last; ++r) {
         const double gain = affine->gain[r % static_cast<std::size_t>(channels)];
