@@ -179,7 +179,7 @@ Status Convolution::run_fast() {
 // U85: weights that an earlier operation computed, in IFM2: [1][outputs][inputs].
 Result<std::shared_ptr<const DecodedWeights>> weights_in_ifm2(Context& context, std::int64_t outputs,
                                                               std::int64_t inputs, const Kernel& kernel) {
-  TOSAIC_TRY(const Operand operand, ifm2_operand(context.registers));
+  TOSAIC_TRY(const Operand operand, ifm2_operand(context.registers, Broadcasts::no));
   if (kernel.h * kernel.w != 1) return error("ethosu.undecidable", "weights from IFM2 with a kernel larger than 1x1");
   if (operand.broadcast.scalar || operand.layout.type.bytes > 2)
     return error("ethosu.undecidable", "weights from IFM2 that are not 8-bit or 16-bit elements in memory");
@@ -199,34 +199,17 @@ Result<std::shared_ptr<const DecodedWeights>> weights_in_ifm2(Context& context, 
   return std::shared_ptr<const DecodedWeights>(weights);
 }
 
-// U85's accumulators that earlier operations left, or IFM2 as accumulator. Empty: from zero.
-Result<std::vector<std::int64_t>> initial_sums(Context& context, const Shape3& shape) {
-  const Registers& r = context.registers;
-  const std::uint64_t from = r.u85() ? r.get<"ACC_FORMAT", "acc_input">() : 0;
-  if (from == 0) return std::vector<std::int64_t>();
-  if (from == 1) {
-    if (!context.accumulators_kept || !(context.accumulator_shape == shape))
-      return error("ethosu.accumulators", "it continues sums that no operation of the same shape left");
-    context.accumulators_kept = false;
-    return std::move(context.accumulators);
-  }
-  if (from == 2) return sums_in_ifm2(context, shape);
-  return error("ethosu.reserved", "accumulator input 3");
-}
-
 }  // namespace
 
 Result<OutputStage> run_convolution(Context& context, bool depthwise, bool weights_from_ifm2) {
   const Registers& r = context.registers;
   TOSAIC_TRY(const Kernel kernel, kernel_of(r));
-  const bool leaves_sums = r.u85() && r.get<"ACC_FORMAT", "acc_output">() == 1;
-  if (leaves_sums)
-    return error("ethosu.undecidable",
-                 "accumulators that stay inside the NPU between operations (not seen and checked)");
+  TOSAIC_TRY(const Accumulation accumulation, accumulation_of(r));
   const bool per_channel = r.get<"OFM_PRECISION", "scale_mode">() == 0;
   if (!per_channel && !r.u85())
     return error("ethosu.undecidable", "a convolution with one global scale: what becomes of its bias is not known");
-  TOSAIC_TRY(OutputStage out, OutputStage::create(context, per_channel ? Scaling::per_channel : Scaling::global));
+  TOSAIC_TRY(OutputStage out,
+             OutputStage::create(context, per_channel ? Scaling::per_channel : Scaling::global, accumulation));
   const std::int64_t depth = depthwise ? out.shape().c : ifm_depth(r);
   TOSAIC_TRY(const WindowInput in, WindowInput::create(context, out, kernel, depth));
   if (!r.u85() && r.get<"ACC_FORMAT", "acc_format">() == 2)
@@ -243,7 +226,7 @@ Result<OutputStage> run_convolution(Context& context, bool depthwise, bool weigh
   } else {
     TOSAIC_TRY(weights, load_weights(context, depthwise, shape.c, depthwise ? 1 : depth, kernel, ifm_bits));
   }
-  TOSAIC_TRY(const std::vector<std::int64_t> initial, initial_sums(context, shape));
+  TOSAIC_TRY(const std::vector<std::int64_t> initial, initial_sums(context, accumulation.from, shape));
   if (r.missing()) return out;  // the caller refuses; nothing is stored
 
   Convolution conv{context, out, in, kernel, *weights, depthwise, initial.empty() ? nullptr : initial.data()};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words for commands: listings, traces, and how much memory a stream reaches.
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "ethosu/machine.h"
 
@@ -15,8 +16,15 @@ bool computes(const Command& c) {
   return c.row->width == Width::one_word && c.row->opcode >= op_conv && c.row->opcode <= op_resize;
 }
 bool has_window(const Command& c) { return c.row->opcode != op_elementwise && c.row->opcode != op_resize; }
-bool takes_two(const Command& c) {
-  if (c.row->opcode != op_elementwise) return false;
+bool broadcasts(const Command& c) { return c.row->opcode == op_elementwise; }
+bool weights_in_ifm2(const Registers& r, const Command& c) {
+  return r.u85() && c.row->opcode == op_conv && (c.value & 1);
+}
+bool sums_in_ifm2(const Registers& r, const Command& c) {
+  return r.u85() && (has_window(c)) && r.get<"ACC_FORMAT", "acc_input">() == 2;
+}
+bool takes_two(const Registers& r, const Command& c) {
+  if (!broadcasts(c)) return weights_in_ifm2(r, c) || sums_in_ifm2(r, c);
   for (const std::uint32_t mode : unary_modes)
     if ((c.value & 63) == mode) return false;
   return true;
@@ -45,11 +53,13 @@ Shape3 stretched(const Shape3& shape, const Broadcast& b) {
 }
 
 Maps maps_of(const Registers& r, const Command& command) {
-  Maps maps{ofm_operand(r), ifm_operand(r), ifm2_operand(r), {}, {}};
+  const Broadcasts stretches = broadcasts(command) ? Broadcasts::yes : Broadcasts::no;
+  Maps maps{ofm_operand(r), ifm_operand(r, stretches), ifm2_operand(r, stretches), {}, {}};
   if (!maps.ofm.ok() || !maps.ifm.ok()) return maps;
   const Shape3& shape = maps.ofm->shape;
   maps.ifm_shape = stretched(shape, maps.ifm->broadcast);
   if (maps.ifm2.ok()) maps.ifm2_shape = stretched(shape, maps.ifm2->broadcast);
+  if (weights_in_ifm2(r, command)) maps.ifm2_shape = {1, shape.c, ifm_depth(r)};
   const auto kernel = kernel_of(r);
   if (has_window(command) && kernel.ok()) {
     const bool deep = command.row->opcode == op_conv || (command.row->opcode == op_pool && (command.value & 7) == 2);
@@ -60,6 +70,33 @@ Maps maps_of(const Registers& r, const Command& command) {
       maps.ifm_shape.h = (maps.ifm_shape.h + 1) / 2, maps.ifm_shape.w = (maps.ifm_shape.w + 1) / 2;
   }
   return maps;
+}
+
+// One past the highest byte that each end of a DMA reaches, and its index list (0: none).
+struct DmaReach {
+  std::int64_t source = 0, target = 0, list = 0;
+};
+DmaReach dma_reach(const Registers& r) {
+  const std::uint64_t dimensions = r.get<"DMA0_SRC_REGION", "stride_mode">();
+  const std::int64_t bytes = r.signed40<"DMA0_LEN">();
+  DmaReach reach{r.signed40<"DMA0_SRC">() + bytes, r.signed40<"DMA0_DST">() + bytes, 0};
+  if (!r.u85()) return reach;
+  const auto runs = dimensions >= 1 ? static_cast<std::int64_t>(r.get<"DMA0_SIZE0", "size">()) : 1;
+  const auto boxes = dimensions >= 2 ? static_cast<std::int64_t>(r.get<"DMA0_SIZE1", "size">()) : 1;
+  const bool gathers = r.get<"DMA0_SRC_REGION", "idx_mode">() == 1;
+  const bool scatters = r.get<"DMA0_DST_REGION", "idx_mode">() == 1;
+  const auto most = static_cast<std::int64_t>(r.get<"DMA0_IDX_MAX", "idx_max">());
+  const auto up = [](std::int64_t steps, std::int64_t stride) {
+    return std::max<std::int64_t>(0, bounded(Wide{steps} * stride));
+  };
+  if (dimensions >= 1 || gathers) reach.source += up(gathers ? most : runs - 1, r.signed40<"DMA0_SRC_STRIDE0">());
+  if (dimensions >= 1 || scatters) reach.target += up(scatters ? most : runs - 1, r.signed40<"DMA0_DST_STRIDE0">());
+  if (dimensions >= 2) {
+    reach.source += up(boxes - 1, r.signed40<"DMA0_SRC_STRIDE1">());
+    reach.target += up(boxes - 1, r.signed40<"DMA0_DST_STRIDE1">());
+  }
+  if (gathers || scatters) reach.list = r.signed40<"DMA0_IDX">() + 4 * runs * boxes;
+  return reach;
 }
 
 }  // namespace
@@ -104,7 +141,8 @@ OperationLine describe_operation(const Config& config, const Registers& r, const
   const Maps maps = maps_of(r, command);
   if (!maps.ofm.ok() || !maps.ifm.ok()) return line;
   line.text = fmt::format("ifm {}", text_of(*maps.ifm, maps.ifm_shape));
-  if (takes_two(command) && maps.ifm2.ok()) line.text += fmt::format(", ifm2 {}", text_of(*maps.ifm2, maps.ifm2_shape));
+  if (takes_two(r, command) && maps.ifm2.ok())
+    line.text += fmt::format(", ifm2 {}", text_of(*maps.ifm2, maps.ifm2_shape));
   line.text += fmt::format(" -> ofm {}", text_of(*maps.ofm, maps.ofm->shape));
   const auto kernel = kernel_of(r);
   if (has_window(command) && kernel.ok() &&
@@ -132,19 +170,19 @@ void measure_operation(const Config&, const Registers& r, const Command& command
     if (extent.ok()) reach(operand.layout.region, extent->high, written);
   };
   if (command.row->width == Width::one_word && command.row->opcode == op_dma_start) {
+    const DmaReach dma = dma_reach(r);
     if (r.get<"DMA0_SRC_REGION", "region_mode">() == 0)
-      reach(static_cast<int>(r.get<"DMA0_SRC_REGION", "region">()), r.signed40<"DMA0_SRC">() + r.signed40<"DMA0_LEN">(),
-            false);
+      reach(static_cast<int>(r.get<"DMA0_SRC_REGION", "region">()), dma.source, false);
     if (r.get<"DMA0_DST_REGION", "region_mode">() == 0)
-      reach(static_cast<int>(r.get<"DMA0_DST_REGION", "region">()), r.signed40<"DMA0_DST">() + r.signed40<"DMA0_LEN">(),
-            true);
+      reach(static_cast<int>(r.get<"DMA0_DST_REGION", "region">()), dma.target, true);
+    if (dma.list > 0) reach(static_cast<int>(r.get<"DMA0_IDX_REGION", "region">()), dma.list, false);
   }
   if (!computes(command)) return;
   const Maps maps = maps_of(r, command);
   if (!maps.ofm.ok() || !maps.ifm.ok()) return;
   reach_map(*maps.ofm, maps.ofm->stored_shape(), true);
   reach_map(*maps.ifm, maps.ifm_shape, false);
-  if (takes_two(command) && maps.ifm2.ok()) reach_map(*maps.ifm2, maps.ifm2_shape, false);
+  if (takes_two(r, command) && maps.ifm2.ok()) reach_map(*maps.ifm2, maps.ifm2_shape, false);
   if (command.row->opcode == op_conv || command.row->opcode == op_depthwise) {
     reach(static_cast<int>(r.get<"WEIGHT_REGION", "region">()),
           r.signed40<"WEIGHT_BASE">() + static_cast<std::int64_t>(r.get<"WEIGHT_LENGTH", "length">()), false);

@@ -32,7 +32,8 @@ Result<std::byte*> locate(Context& context, const End& end, std::int64_t bytes, 
   return found.data() - low;
 }
 
-// Gather and scatter (U85): run i moves to or from the place that the i-th 32-bit index names.
+// Gather and scatter (U85): run i moves to or from the place that the i-th 32-bit index names. In three dimensions the
+// list goes on from one box of runs to the next.
 Status run_indexed(Context& context, End from, End to, std::int64_t bytes) {
   const Registers& r = context.registers;
   const bool gathers = r.get<"DMA0_SRC_REGION", "idx_mode">() == 1;
@@ -40,30 +41,41 @@ Status run_indexed(Context& context, End from, End to, std::int64_t bytes) {
     return error("ethosu.reserved", "index lists for both ends of a DMA");
   if (from.internal || to.internal) return error("ethosu.undecidable", "a DMA with an index list and internal memory");
   const std::uint64_t dimensions = r.get<"DMA0_SRC_REGION", "stride_mode">();
-  if (dimensions == 2)
-    return error("ethosu.undecidable", "a DMA with an index list in three dimensions: not seen and checked");
   const auto runs = dimensions == 0 ? 1 : static_cast<std::int64_t>(r.get<"DMA0_SIZE0", "size">());
+  const auto boxes = dimensions < 2 ? 1 : static_cast<std::int64_t>(r.get<"DMA0_SIZE1", "size">());
   const auto most = static_cast<std::int64_t>(r.get<"DMA0_IDX_MAX", "idx_max">());
   // In one dimension only the indexed end has a stride.
   from.stride0 = gathers || dimensions ? r.signed40<"DMA0_SRC_STRIDE0">() : 0;
   to.stride0 = !gathers || dimensions ? r.signed40<"DMA0_DST_STRIDE0">() : 0;
+  if (dimensions == 2) {
+    from.stride1 = r.signed40<"DMA0_SRC_STRIDE1">();
+    to.stride1 = r.signed40<"DMA0_DST_STRIDE1">();
+    if (r.signed40<"DMA0_IDX_SKIP1">() != 0)
+      return error("ethosu.undecidable", "a DMA whose index list has gaps: not seen and checked");
+  }
   const int list_region = static_cast<int>(r.get<"DMA0_IDX_REGION", "region">());
   const std::int64_t list = r.signed40<"DMA0_IDX">();
   if (r.missing()) return {};
-  if (bytes <= 0 || runs <= 0) return error("ethosu.dma", fmt::format("a DMA of {} runs of {} bytes", runs, bytes));
-  TOSAIC_CHECK(context.spend(static_cast<double>(bytes) * static_cast<double>(runs) / 8));
-  for (std::int64_t i = 0; i < runs; ++i) {
-    TOSAIC_TRY(const auto entry, range(context.regions, list_region, list + 4 * i, 4, false, "the index list"));
+  if (bytes <= 0 || runs <= 0 || boxes <= 0)
+    return error("ethosu.dma", fmt::format("a DMA of {} x {} runs of {} bytes", boxes, runs, bytes));
+  TOSAIC_CHECK(
+      context.spend((static_cast<double>(bytes) / 8 + 1) * static_cast<double>(runs) * static_cast<double>(boxes)));
+  for (std::int64_t n = 0; n < runs * boxes; ++n) {
+    const std::int64_t i = n % runs, j = n / runs;
+    const std::int64_t listed = mutated("dma.index_list") ? i : n;
+    TOSAIC_TRY(const auto entry, range(context.regions, list_region, list + 4 * listed, 4, false, "the index list"));
     std::int32_t index;
     std::memcpy(&index, entry.data(), 4);
     if (index < 0 || index > most)
       return error("ethosu.undefined",
-                   fmt::format("index {} of the DMA's list is {}, the largest is {}", i, index, most));
+                   fmt::format("index {} of the DMA's list is {}, the largest is {}", listed, index, most));
     if (mutated("dma.index")) index = static_cast<std::int32_t>(i);
     TOSAIC_TRY(const auto source,
-               range(context.regions, from.region, from.address + (gathers ? index : i) * from.stride0, bytes, false,
+               range(context.regions, from.region,
+                     from.address + j * from.stride1 + bounded(Wide{gathers ? index : i} * from.stride0), bytes, false,
                      "the DMA source"));
-    TOSAIC_TRY(const auto target, range(context.regions, to.region, to.address + (gathers ? i : index) * to.stride0,
+    TOSAIC_TRY(const auto target, range(context.regions, to.region,
+                                        to.address + j * to.stride1 + bounded(Wide{gathers ? i : index} * to.stride0),
                                         bytes, true, "the DMA destination"));
     std::memmove(target.data(), source.data(), static_cast<std::size_t>(bytes));
   }

@@ -241,12 +241,12 @@ Result<OutputStage> run_elementwise(Context& context, std::uint32_t mode) {
   const bool scales = r.u85() ? global : !scaleless && mode != lrelu;
   TOSAIC_TRY(OutputStage out, OutputStage::create(context, scales ? Scaling::global : Scaling::none));
   const Shape3& shape = out.shape();
-  TOSAIC_TRY(Operand ifm, ifm_operand(r));
+  TOSAIC_TRY(Operand ifm, ifm_operand(r, Broadcasts::yes));
   TOSAIC_TRY(Side a, prepare(context, out, ifm, "IFM"));
   Side b;
   b.operand.broadcast.scalar = true;
   if (!is_unary(mode)) {
-    TOSAIC_TRY(Operand ifm2, ifm2_operand(r));
+    TOSAIC_TRY(Operand ifm2, ifm2_operand(r, Broadcasts::yes));
     TOSAIC_TRY(b, prepare(context, out, ifm2, "IFM2"));
   }
   TOSAIC_CHECK(set_input_scales(context, mode, a, b));

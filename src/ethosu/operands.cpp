@@ -30,14 +30,14 @@ Rounding rounding_u55(std::uint64_t mode) {
 
 }  // namespace
 
-Result<Operand> ifm_operand(const Registers& r) {
+Result<Operand> ifm_operand(const Registers& r, Broadcasts broadcasts) {
   Operand operand;
   Layout& layout = operand.layout;
   TOSAIC_CHECK(set_format(layout, r.get<"IFM_PRECISION", "activation_format">(),
                           r.get<"IFM_PRECISION", "activation_precision">(), r.get<"IFM_PRECISION", "activation_type">(),
                           "the IFM format"));
   operand.storage = static_cast<Storage>(r.get<"IFM_PRECISION", "activation_storage">());
-  if (r.u85() && r.written<"IFM_BROADCAST">())
+  if (broadcasts == Broadcasts::yes && r.u85() && r.written<"IFM_BROADCAST">())
     operand.broadcast = broadcast_u85(r.get<"IFM_BROADCAST", "broadcast_mode">());
   const std::uint64_t zero = r.get<"IFM_ZERO_POINT", "zero_point">();
   operand.zero_point = layout.type.is_signed ? sign_extend16(zero) : static_cast<std::int64_t>(zero);
@@ -60,7 +60,7 @@ Result<Operand> ifm_operand(const Registers& r) {
   return operand;
 }
 
-Result<Operand> ifm2_operand(const Registers& r, bool broadcasts) {
+Result<Operand> ifm2_operand(const Registers& r, Broadcasts broadcasts) {
   Operand operand;
   Layout& layout = operand.layout;
   TOSAIC_CHECK(set_format(layout, r.get<"IFM2_PRECISION", "activation_format">(),
@@ -70,7 +70,7 @@ Result<Operand> ifm2_operand(const Registers& r, bool broadcasts) {
   const std::uint64_t zero = r.get<"IFM2_ZERO_POINT", "zero_point">();
   operand.zero_point = layout.type.is_signed ? sign_extend16(zero) : static_cast<std::int64_t>(zero);
   if (r.u85()) {
-    if (broadcasts && r.written<"IFM2_BROADCAST">())
+    if (broadcasts == Broadcasts::yes && r.written<"IFM2_BROADCAST">())
       operand.broadcast = broadcast_u85(r.get<"IFM2_BROADCAST", "broadcast_mode">());
     if (operand.storage == Storage::none) operand.broadcast.scalar = true;
     if (operand.broadcast.scalar) {

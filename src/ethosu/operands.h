@@ -48,9 +48,11 @@ struct Output : Operand {
 };
 
 // All of these read registers only; a register never written is noticed by the caller (Registers::missing).
-Result<Operand> ifm_operand(const Registers& registers);
-// Only elementwise operations broadcast: for others the register holds what the last of those wanted (U85).
-Result<Operand> ifm2_operand(const Registers& registers, bool broadcasts = true);
+// Only elementwise operations broadcast: for all others the broadcast registers hold what the last of those wanted
+// (U85).
+enum class Broadcasts : std::uint8_t { no, yes };
+Result<Operand> ifm_operand(const Registers& registers, Broadcasts broadcasts);
+Result<Operand> ifm2_operand(const Registers& registers, Broadcasts broadcasts);
 Result<Output> ofm_operand(const Registers& registers);
 Result<Kernel> kernel_of(const Registers& registers);
 Padding padding_of(const Registers& registers);

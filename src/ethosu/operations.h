@@ -14,8 +14,10 @@ Result<OutputStage> run_elementwise(Context& context, std::uint32_t mode);
 Result<OutputStage> run_resize(Context& context, std::uint32_t mode);
 Status run_dma(Context& context);
 
-// U85: the accumulators that an operation starts from when they come through IFM2, in the OFM's shape.
-Result<std::vector<std::int64_t>> sums_in_ifm2(Context& context, const Shape3& shape);
+// What the operation does with sums between operations: nothing on U55 and U65.
+Result<Accumulation> accumulation_of(const Registers& registers);
+// The sums that an operation starts from, in the OFM's shape; empty: zero.
+Result<std::vector<std::int64_t>> initial_sums(Context& context, Sums from, const Shape3& shape);
 
 // The inputs of CONV, DEPTHWISE, POOL: row by row over the window's extent, zero point off, padding and upscaling
 // resolved. Input and OFM may overlap: the input is then copied first.

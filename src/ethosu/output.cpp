@@ -141,7 +141,7 @@ Status OutputStage::prepare_narrow() {
   return {};
 }
 
-Result<OutputStage> OutputStage::create(Context& context, Scaling scaling) {
+Result<OutputStage> OutputStage::create(Context& context, Scaling scaling, const Accumulation& accumulation) {
   const Registers& r = context.registers;
   OutputStage stage;
   TOSAIC_TRY(stage.ofm_, ofm_operand(r));
@@ -150,14 +150,21 @@ Result<OutputStage> OutputStage::create(Context& context, Scaling scaling) {
   const bool reshaped = ofm.transpose != Transpose::hwc || ofm.reverse != Reverse::none;
   const auto [h, w, c] = ofm.shape;
   TOSAIC_CHECK(context.spend(static_cast<double>(h) * static_cast<double>(w) * static_cast<double>(c)));
-  if (ofm.storage != Storage::none) {
-    TOSAIC_TRY(stage.map_, place_operand(context, ofm, ofm.stored_shape(), true, "OFM"));
+  if (accumulation.from != Sums::kept) context.accumulators_kept = false;
+  if (accumulation.stays != (ofm.storage == Storage::none))
+    return error("ethosu.undecidable", accumulation.stays ? "sums that stay inside the NPU and are stored besides"
+                                                          : "a result that is neither stored nor kept");
+  if ((reshaped || accumulation.stays) && ofm.shape.elements() > most_elements)
+    return error("ethosu.too-large", fmt::format("an OFM of {} elements", ofm.shape.elements()));
+  if (accumulation.stays) {
+    if (scaling == Scaling::per_channel)
+      return error("ethosu.undecidable", "sums that stay inside the NPU, with a bias and a scale per channel");
+    stage.stays_ = true;
+    stage.kept_.resize(static_cast<std::size_t>(ofm.shape.elements()));
+    return stage;
   }
-  if (reshaped || ofm.storage == Storage::none) {
-    if (ofm.shape.elements() > most_elements)
-      return error("ethosu.too-large", fmt::format("an OFM of {} elements", ofm.shape.elements()));
-    if (reshaped) stage.permuted_.resize(static_cast<std::size_t>(ofm.shape.elements()));
-  }
+  TOSAIC_TRY(stage.map_, place_operand(context, ofm, ofm.stored_shape(), true, "OFM"));
+  if (reshaped) stage.permuted_.resize(static_cast<std::size_t>(ofm.shape.elements()));
   TOSAIC_CHECK(stage.read_table(context));
   const ElementType type = ofm.layout.type;
   if (type.bytes < 4 || stage.table_kind_ != Table::none) {
@@ -245,6 +252,11 @@ std::int64_t OutputStage::finish(std::int64_t value, std::int64_t channel) {
 void OutputStage::finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int64_t* sums,
                              std::int64_t stride) {
   const std::int64_t width = ofm_.shape.w, depth = c1 - c0;
+  if (stays_) {  // neither bias nor scale yet
+    for (std::int64_t x = 0; x < width; ++x)
+      std::copy_n(sums + x * stride, depth, kept_.data() + (y * width + x) * ofm_.shape.c + c0);
+    return;
+  }
   thread_local std::vector<std::int64_t> row;
   row.resize(static_cast<std::size_t>(width * depth));
   for (std::int64_t x = 0; x < width; ++x)
@@ -290,7 +302,13 @@ void OutputStage::finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, s
   map_.write_row(y, 0, width, c0, c1, row.data());
 }
 
-Status OutputStage::close(Context&) {
+Status OutputStage::close(Context& context) {
+  if (stays_) {
+    context.accumulators = std::move(kept_);
+    context.accumulator_shape = ofm_.shape;
+    context.accumulators_kept = !mutated("accumulators.kept");
+    return {};
+  }
   if (overflow_)
     return error("ethosu.overflow", "a result does not fit the OFM's type; what the hardware stores then is not known");
   if (permuted_.empty()) return {};

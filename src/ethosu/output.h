@@ -11,10 +11,17 @@ enum class Scaling : std::uint8_t {
   per_channel,  // bias and scale of every channel, from the scale stream
 };
 
+// U85: where an operation's sums start, and whether they stay inside the NPU for the next one.
+enum class Sums : std::uint8_t { reset, kept, in_ifm2 };
+struct Accumulation {
+  Sums from = Sums::reset;
+  bool stays = false;
+};
+
 class OutputStage {
  public:
   // Reads the registers, checks the OFM. `shape`: in operation order.
-  static Result<OutputStage> create(Context& context, Scaling scaling);
+  static Result<OutputStage> create(Context& context, Scaling scaling, const Accumulation& accumulation = {});
 
   const Output& ofm() const { return ofm_; }
   const Shape3& shape() const { return ofm_.shape; }
@@ -33,7 +40,8 @@ class OutputStage {
   // independent of each other, so threads may share them.
   void finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int64_t* sums, std::int64_t stride);
   void finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int32_t* sums, std::int64_t stride);
-  // After the last row. Error: ethosu.overflow when a value did not fit and the hardware's answer is unknown.
+  // After the last row: stores what waits for that, or leaves the sums in the context. Error: ethosu.overflow when a
+  // value did not fit and the hardware's answer is unknown.
   Status close(Context& context);
 
  private:
@@ -46,6 +54,8 @@ class OutputStage {
 
   Output ofm_;
   FeatureMap map_;
+  bool stays_ = false;  // the sums, in kept_
+  std::vector<std::int64_t> kept_;
   Scaling scaling_ = Scaling::none;
   Rounding rounding_ = Rounding::natural;
   std::vector<Scale> scales_;  // one, or one per channel

@@ -114,39 +114,22 @@ void Pool::run_row(std::int64_t y) {
 
 }  // namespace
 
-Result<std::vector<std::int64_t>> sums_in_ifm2(Context& context, const Shape3& shape) {
-  TOSAIC_TRY(const Operand operand, ifm2_operand(context.registers, false));
-  if (operand.broadcast.scalar || operand.layout.type.bytes < 4)
-    return error("ethosu.undecidable", "accumulators from an IFM2 that is not a map of 32-bit or 48-bit elements");
-  TOSAIC_TRY(const FeatureMap map, place_operand(context, operand, shape, false, "IFM2"));
-  if (shape.elements() > most_elements) return error("ethosu.too-large", "the accumulators in IFM2");
-  std::vector<std::int64_t> sums(static_cast<std::size_t>(shape.elements()));
-  for (std::int64_t y = 0; y < shape.h; ++y)
-    map.read_row(y, 0, shape.w, 0, shape.c, sums.data() + y * shape.w * shape.c);
-  for (const std::int64_t sum : sums)
-    if (sum < -(std::int64_t{1} << 47) || sum >= std::int64_t{1} << 47)
-      return error("ethosu.undefined", fmt::format("the accumulator {} in IFM2 has more than 48 bits", sum));
-  return sums;
-}
-
 Result<OutputStage> run_pool(Context& context, std::uint32_t mode) {
   const Registers& r = context.registers;
   if (mode > (r.u85() ? 7u : 2u)) return error("ethosu.reserved", fmt::format("pooling mode {}", mode));
   TOSAIC_TRY(const Kernel kernel, kernel_of(r));
   const bool per_channel = r.get<"OFM_PRECISION", "scale_mode">() == 0;
-  const std::uint64_t acc_input = r.u85() ? r.get<"ACC_FORMAT", "acc_input">() : 0;
-  if (r.u85() && r.get<"ACC_FORMAT", "acc_output">() == 1)
-    return error("ethosu.undecidable",
-                 "accumulators that stay inside the NPU between operations (not seen and checked)");
+  TOSAIC_TRY(const Accumulation accumulation, accumulation_of(r));
   if (mode == Mode::argmax_y) return error("ethosu.undecidable", "ARGMAX along y: not seen and checked");
-  if (mode == Mode::none && acc_input != 2)
-    return error("ethosu.undecidable", "pooling mode NONE without accumulators from IFM2");
-  if (acc_input == 1 || (acc_input == 2 && mode != Mode::none))
-    return error("ethosu.undecidable", fmt::format("accumulator input {} in pooling mode {}", acc_input, mode));
-  TOSAIC_TRY(OutputStage out, OutputStage::create(context, per_channel ? Scaling::per_channel : Scaling::global));
+  if (mode == Mode::none && accumulation.from == Sums::reset)
+    return error("ethosu.undecidable", "pooling mode NONE without accumulators");
+  if (mode != Mode::none && (accumulation.from != Sums::reset || accumulation.stays))
+    return error("ethosu.undecidable", fmt::format("pooling mode {} with accumulators of other operations", mode));
+  TOSAIC_TRY(OutputStage out,
+             OutputStage::create(context, per_channel ? Scaling::per_channel : Scaling::global, accumulation));
   const Shape3& shape = out.shape();
   if (mode == Mode::none) {
-    TOSAIC_TRY(std::vector<std::int64_t> sums, sums_in_ifm2(context, shape));
+    TOSAIC_TRY(std::vector<std::int64_t> sums, initial_sums(context, accumulation.from, shape));
     if (r.missing()) return out;
     for (std::int64_t y = 0; y < shape.h; ++y)
       out.finish_row(y, 0, shape.c, sums.data() + y * shape.w * shape.c, shape.c);

@@ -37,7 +37,7 @@ Result<OutputStage> run_resize(Context& context, std::uint32_t mode) {
     return error("ethosu.undecidable", "RESIZE with a scale per channel");
   TOSAIC_TRY(OutputStage out, OutputStage::create(context, Scaling::global));
   const Shape3& shape = out.shape();
-  TOSAIC_TRY(const Operand ifm, ifm_operand(r));
+  TOSAIC_TRY(const Operand ifm, ifm_operand(r, Broadcasts::no));
   if (ifm.broadcast.scalar) return error("ethosu.undecidable", "RESIZE of a scalar");
   Axis y, x;
   y.n = static_cast<std::int64_t>(r.get<"RESIZE_Y_SCALE_N_M1", "resize_y_scale_n_m1">()) + 1;

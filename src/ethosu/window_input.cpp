@@ -10,12 +10,11 @@ Result<WindowInput> WindowInput::create(Context& context, const OutputStage& out
                                         std::int64_t depth) {
   const Registers& r = context.registers;
   WindowInput in;
-  TOSAIC_TRY(in.operand_, ifm_operand(r));
+  TOSAIC_TRY(in.operand_, ifm_operand(r, Broadcasts::no));
   TOSAIC_TRY(in.upscale_, upscale_of(r));
   in.padding_ = padding_of(r);
   TOSAIC_TRY(in.window_, window_extent(out.shape(), kernel, in.padding_, depth));
-  if (in.operand_.broadcast.scalar || in.operand_.broadcast.h || in.operand_.broadcast.w || in.operand_.broadcast.c)
-    return error("ethosu.undecidable", "a broadcast IFM of an operation with a window");
+  if (in.operand_.broadcast.scalar) return error("ethosu.undecidable", "a scalar IFM of an operation with a window");
   if (in.operand_.layout.type.bytes == 8) return error("ethosu.undecidable", "an IFM of 64-bit elements");
   Shape3 stored = in.window_;
   if (in.upscale_ != Upscale::none) stored.h = (stored.h + 1) / 2, stored.w = (stored.w + 1) / 2;

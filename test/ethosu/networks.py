@@ -10,6 +10,7 @@ import numpy as np
 import serializer.tosa_serializer as ts
 from tosa.DType import DType
 from tosa.Op import Op
+from tosa.ResizeMode import ResizeMode
 from tosa.RoundingMode import RoundingMode
 
 I8, I16, I32, I48 = DType.INT8, DType.INT16, DType.INT32, DType.INT48
@@ -140,6 +141,17 @@ class Network:
         return self.node(Op.MATMUL, [a, b, self.constant([zero_a], a.dtype), self.constant([zero_b], b.dtype)],
                          (a.shape[0], a.shape[1], b.shape[2]), I48 if a.dtype == I16 else I32, "MatMulAttribute")
 
+    def reshape(self, x, shape):
+        return self.node(Op.RESHAPE, [x, self.shape(shape)], shape, x.dtype, "ReshapeAttribute")
+
+    def argmax(self, x, axis):
+        return self.node(Op.ARGMAX, [x], [d for i, d in enumerate(x.shape) if i != axis], I32, "ArgMaxAttribute", axis, 1)
+
+    def twice_as_large(self, x):
+        scale, zeros, border = self.shape([2, 1, 2, 1]), self.shape([0, 0]), self.shape([1, 1])
+        return self.node(Op.RESIZE, [x, scale, zeros, border], (1, 2 * x.shape[1], 2 * x.shape[2], x.shape[3]), x.dtype,
+                         "ResizeAttribute", ResizeMode.NEAREST)
+
     def transpose(self, x, order):
         return self.node(Op.TRANSPOSE, [x], [x.shape[i] for i in order], x.dtype, "TransposeAttribute", list(order))
 
@@ -217,6 +229,67 @@ def matmul_case(n, dtype, m, k, c):
     return n.finish(n.rescale(y, dtype, 1 / (90 * np.sqrt(k)) if dtype == I8 else 1 / (18000 * np.sqrt(k))))
 
 
+def scaled_first(n, dtype, shape, after):
+    """scale * x with the smaller factor first, so that the IFM is the one that is stretched (U85), and then an operation
+    that does not stretch: the broadcast register keeps what the product wanted."""
+    scale, x = n.input(shape, dtype), n.input((1, 8, 10, 24), dtype)
+    zeros = (3, -5) if dtype == I8 else (0, 0)
+    y = n.mul(n.rescale(scale, I32, 1.0, zeros[0]), n.rescale(x, I32, 1.0, zeros[1]))
+    return n.finish(after(n, n.rescale(y, dtype, 1 / 150 if dtype == I8 else 1 / 40000)))
+
+
+AFTER_A_BROADCAST = {
+    "conv": lambda n, y: n.narrow(n.conv(y, 20, (3, 3), pad=(1, 1, 1, 1)), y.dtype, inputs=216),
+    "depthwise": lambda n, y: n.narrow(n.depthwise(y), y.dtype, inputs=9),
+    "transpose_conv": lambda n, y: n.narrow(n.transpose_conv(y, 12), y.dtype, inputs=216),
+    "average": lambda n, y: n.average(y, (2, 2), (2, 2)),
+    "maximum": lambda n, y: n.maximum_pool(y, (2, 2), (2, 2)),
+    "sum": lambda n, y: n.rescale(n.reduce_sum(n.rescale(y, I32, 1.0), 3), y.dtype, 0.2),
+    "transpose": lambda n, y: n.transpose(y, (0, 2, 3, 1)),
+    "table": lambda n, y: n.table(y) if y.dtype == I8 else n.rescale(n.table(y), I16, 1 / 128),
+    "matmul": lambda n, y: product_of(n, n.reshape(y, (1, 80, 24)), n.input((1, 24, 17), y.dtype)),
+    "argmax": lambda n, y: n.argmax(y, 3),
+    "resize": lambda n, y: n.twice_as_large(y),
+}
+
+
+def product_of(n, a, b):
+    spread = 90 if a.dtype == I8 else 18000
+    zeros = (3, -4) if a.dtype == I8 else (0, 0)
+    return n.rescale(n.matmul(a, b, *zeros), a.dtype, 1 / (spread * np.sqrt(a.shape[2])))
+
+
+def masked_attention(n, dtype, heads, tokens, depth):
+    q, k, v, mask = [n.input(s, dtype) for s in [(heads, tokens, depth)] * 3 + [(1, tokens, tokens)]]
+    scores, bits = product_of(n, q, n.transpose(k, (0, 2, 1))), 20 if dtype == I8 else 14
+    scores = n.rescale(n.add(n.rescale(mask, I32, 0.4 * 2 ** bits), n.rescale(scores, I32, 0.9 * 2 ** bits)), dtype, 0.7 / 2 ** bits)
+    return n.finish(product_of(n, AFTER_A_BROADCAST["table"](n, scores), v))
+
+
+def computed_weights(n, dtype, kernel, depthwise=False):
+    """Weights that are an input: sums that stay inside the NPU from one command to the next (U85)."""
+    x, acc, outputs = n.input((1, 9, 8, 16), dtype), I48 if dtype == I16 else I32, 16 if depthwise else 20
+    weights = n.input((*kernel, 16, 1) if depthwise else (outputs, *kernel, 16), I8)
+    h, w = n.window(x, kernel, (1, 1), (0, 0, 0, 0), (1, 1))
+    operands = [x, weights, n.constant(n.random.integers(-5000, 5000, outputs), acc), n.constant([3 if dtype == I8 else 0], dtype), n.constant([0], I8)]
+    op, name = (Op.DEPTHWISE_CONV2D, "DepthwiseConv2dAttribute") if depthwise else (Op.CONV2D, "Conv2dAttribute")
+    y = n.node(op, operands, (1, h, w, outputs), acc, name, [0] * 4, [1, 1], [1, 1], False, acc)
+    return n.finish(n.narrow(y, dtype, False, inputs=kernel[0] * kernel[1] * (1 if depthwise else 16)))
+
+
+def gather_case(n, dtype, batch, rows, depth, count):
+    """Indices that are computed; with a batch, a list in three dimensions."""
+    values = n.input((batch, rows, depth), dtype)
+    indices = n.rescale(n.input((batch, count), I8), I32, (rows - 1) / 255, -128)
+    return n.finish(n.node(Op.GATHER, [values, indices], (batch, count, depth), dtype, "GatherAttribute"))
+
+
+def scatter_case(n, dtype, batch, rows, depth, count):
+    values, new = n.input((batch, rows, depth), dtype), n.input((batch, count, depth), dtype)
+    indices = n.constant([n.random.permutation(rows)[:count] for _ in range(batch)], I32)
+    return n.finish(n.node(Op.SCATTER, [values, indices, new], (batch, rows, depth), dtype, "ScatterAttribute"))
+
+
 def clamp_case(n, dtype):
     x = n.input((1, 9, 8, 24), dtype)
     y = n.narrow(n.conv(x, 20, (3, 3), pad=(1, 1, 1, 1)), dtype, inputs=216)
@@ -231,7 +304,7 @@ def table_case(n, dtype):
 
 
 def networks():
-    """name -> function that gives the file's bytes"""
+    """name -> function that gives the file's bytes. A name that begins with u85_ is for that product alone."""
     cases = {}
 
     def add(name, function, *arguments):
@@ -320,6 +393,20 @@ def networks():
     # A zero point taken off by a SUB with a scalar, then sums that are turned: a broadcast register that outlives the SUB.
     add("mean_of_two_axes", lambda n: (lambda x: n.finish(n.rescale(n.reduce_sum(n.reduce_sum(n.rescale(x, I32, 1.0, -75), 2), 1), I8, 1 / 90)))(
         n.input((1, 8, 8, 8))))
+    for name in AFTER_A_BROADCAST:
+        only = "u85_" if name in ("argmax", "resize") else ""
+        add(f"{only}scaled_first_{name}", scaled_first, (I8, I16)[name in ("depthwise", "sum", "table", "argmax")], (1, 1, 1, 24), AFTER_A_BROADCAST[name])
+    for i, shape in enumerate([(1, 1, 1, 1), (1, 8, 1, 24), (1, 1, 10, 1)]):
+        add(f"u85_scaled_first_{i}", scaled_first, (I8, I16)[i % 2], shape, AFTER_A_BROADCAST["conv"])
+    add("masked_attention_i8", masked_attention, I8, 4, 12, 16)
+    add("u85_masked_attention_i16", masked_attention, I16, 3, 10, 24)
+    add("u85_computed_weights_i8", computed_weights, I8, (1, 1))
+    add("u85_computed_weights_i8_3x2", computed_weights, I8, (3, 2))
+    add("u85_computed_weights_i16_3x2", computed_weights, I16, (3, 2))
+    add("u85_computed_weights_depthwise", computed_weights, I8, (3, 3), True)
+    for dtype, batch, rows, depth, count in [(I8, 3, 10, 16, 7), (I16, 2, 5, 3, 40), (I32, 4, 33, 1, 9), (I8, 1, 9, 20, 5)]:
+        add(f"u85_gather_{dtype}_{batch}x{rows}x{depth}_{count}", gather_case, dtype, batch, rows, depth, count)
+        add(f"u85_scatter_{dtype}_{batch}x{rows}x{depth}", scatter_case, dtype, batch, rows, depth, min(rows, count))
     for rounding in (RoundingMode.SINGLE_ROUND, RoundingMode.DOUBLE_ROUND):
         for real in (0.0123, 0.5, 1.7, 2.0 ** -9):
             add(f"rescale_i32_{rounding}_{real:g}", lambda n, rounding=rounding, real=real:

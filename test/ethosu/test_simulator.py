@@ -18,8 +18,8 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("target", suite.TARGETS if every else ["ethos-u55-128", "ethos-u85-256"])
     if metafunc.function is test_network:
         metafunc.parametrize("name,target", [(name, target) for i, name in enumerate(NAMES)
-                                             for j, target in enumerate(suite.TARGETS)
-                                             if every or j == i % len(suite.TARGETS)])
+                                             for j, target in enumerate(suite.targets_of(name))
+                                             if every or j == i % len(suite.targets_of(name))])
 
 
 def test_network(name, target, library, workspace):
