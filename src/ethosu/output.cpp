@@ -157,8 +157,6 @@ Result<OutputStage> OutputStage::create(Context& context, Scaling scaling, const
   if ((reshaped || accumulation.stays) && ofm.shape.elements() > most_elements)
     return error("ethosu.too-large", fmt::format("an OFM of {} elements", ofm.shape.elements()));
   if (accumulation.stays) {
-    if (scaling == Scaling::per_channel)
-      return error("ethosu.undecidable", "sums that stay inside the NPU, with a bias and a scale per channel");
     stage.stays_ = true;
     stage.kept_.resize(static_cast<std::size_t>(ofm.shape.elements()));
     return stage;
@@ -252,7 +250,7 @@ std::int64_t OutputStage::finish(std::int64_t value, std::int64_t channel) {
 void OutputStage::finish_row(std::int64_t y, std::int64_t c0, std::int64_t c1, std::int64_t* sums,
                              std::int64_t stride) {
   const std::int64_t width = ofm_.shape.w, depth = c1 - c0;
-  if (stays_) {  // neither bias nor scale yet
+  if (stays_) {  // bias and scale come with the operation that stores
     for (std::int64_t x = 0; x < width; ++x)
       std::copy_n(sums + x * stride, depth, kept_.data() + (y * width + x) * ofm_.shape.c + c0);
     return;

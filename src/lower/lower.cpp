@@ -58,6 +58,8 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
     return lowered.of[v];
   };
   for (ValueId v : aten.inputs) out.inputs.push_back(carried(v));
+  const std::unordered_set<ValueId> taken(out.inputs.begin(), out.inputs.end());
+  const std::unordered_set<ValueId> given(aten.outputs.begin(), aten.outputs.end());
   Builder builder(out, options.spec);
   builder.fold(options.fold);
   for (const Node& node : aten.nodes) {
@@ -82,6 +84,9 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
         // What turns floats into codes computes plain integers; what reads them needs to know their scale.
         if (declared.type.quantised() && !out[made].type.quantised() && !out[made].is_constant())
           out[made].type.scales = declared.type.scales;
+        // An operand that is handed back (torch.cat of one tensor) is no output of a network until something writes it.
+        if (given.contains(node.outputs[i]) && taken.contains(made))
+          made = builder.relabelled(results[i], out[made].type).id();
         lowered.of[node.outputs[i]] = made;
       }
     } catch (Refusal& refusal) { return std::move(refusal.why); }

@@ -29,6 +29,7 @@ Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink
   TOSAIC_CHECK(functionalise(graph));
   drop_identities(graph);
   TOSAIC_CHECK(narrow_integers(graph, sink, options.narrowed));
+  drop_identities(graph);  // a conversion to 32 bits of what has 32 bits now
   fold_constants(graph);
   recognise_linear(graph);
   fold_batch_norm(graph);

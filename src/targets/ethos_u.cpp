@@ -21,6 +21,7 @@ constexpr std::int64_t max_stride = 3;
 constexpr std::int64_t max_pool_kernel = 256;
 constexpr std::int64_t max_padded_pool_kernel = 8;
 constexpr std::int64_t max_argmax_depth = 127;
+constexpr std::int64_t max_indices = 65535;  // GATHER, SCATTER: Vela cuts the count to 16 bits, without a word
 
 template <class... A>
 Check refused(const View& view, std::string_view rule, fmt::format_string<A...> text, A&&... arguments) {
@@ -187,6 +188,9 @@ Check native_u55(const View& view) {
 Check native_u85(const View& view) {
   const std::string_view op = std::string_view(view.node().op).substr(5);
   if (Check c = everywhere(view, op)) return c;
+  if (op == "gather" || op == "scatter")
+    if (const std::int64_t count = std::max(view.in(1).shape[0], view.in(1).shape[1]); count > max_indices)
+      return refused(view, "indices", "{} indices or batches; {} is the most", count, max_indices);
   return std::nullopt;
 }
 

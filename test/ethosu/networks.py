@@ -404,6 +404,9 @@ def networks():
     add("u85_computed_weights_i8_3x2", computed_weights, I8, (3, 2))
     add("u85_computed_weights_i16_3x2", computed_weights, I16, (3, 2))
     add("u85_computed_weights_depthwise", computed_weights, I8, (3, 3), True)
+    # Strides above three: a command for each element of the kernel.
+    add("u85_depthwise_stride_4", depthwise_case, I8, (19, 15), 20, (3, 3), (4, 4), (1, 1), (0, 0, 0, 0), 5)
+    add("u85_conv_stride_5", conv_case, I16, (23, 15), 9, 18, (5, 5), (5, 3), (1, 1), (1, 1, 1, 1), 0)
     for dtype, batch, rows, depth, count in [(I8, 3, 10, 16, 7), (I16, 2, 5, 3, 40), (I32, 4, 33, 1, 9), (I8, 1, 9, 20, 5)]:
         add(f"u85_gather_{dtype}_{batch}x{rows}x{depth}_{count}", gather_case, dtype, batch, rows, depth, count)
         add(f"u85_scatter_{dtype}_{batch}x{rows}x{depth}", scatter_case, dtype, batch, rows, depth, min(rows, count))

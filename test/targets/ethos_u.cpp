@@ -54,6 +54,15 @@ TEST(EthosU, what_only_u85_has) {
   }
 }
 
+TEST(EthosU, u85_counts_indices_in_16_bits) {
+  const auto gather = [](std::int64_t batch, std::int64_t count) {
+    return OneNode{"gather", {in(DType::i8, {batch, 4, 2}), in(DType::i32, {batch, count})}};
+  };
+  EXPECT_EQ(refusal(ethos_u::u85(), gather(2, 65535)), "");
+  EXPECT_EQ(refusal(ethos_u::u85(), gather(1, 65536)), "ethos-u.gather.indices");
+  EXPECT_EQ(refusal(ethos_u::u85(), gather(65536, 1)), "ethos-u.gather.indices");
+}
+
 TEST(EthosU, shifts_and_reductions) {
   const auto& u55 = ethos_u::u55();
   const auto shift = [&](bool round) {
