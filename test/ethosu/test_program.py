@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"  # where pip installed vela
@@ -177,3 +178,31 @@ def test_another_familys_configuration_is_refused(call, tmp_path, target, fits):
     said = call(*model, "--vela-config", ini, "--system-config", "Board_U85", "--memory-mode", "All", fails="vela.config")
     assert "those that fit: Board\n" in said and "my board.ini" in said
     assert [p.name for p in tmp_path.iterdir()] == ["my board.ini"]
+
+
+class HandsBack(torch.nn.Module):
+    def forward(self, i):
+        return torch.cat([i]), 3 * i
+
+
+class NarrowedForNothing(torch.nn.Module):
+    """CLIP's text model finds its last token like this: a conversion that does nothing once int64 is int32."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.linear = torch.nn.Embedding(9, 8), torch.nn.Linear(8, 4)
+
+    def forward(self, i):
+        return i.to(torch.int32).argmax(-1), self.linear(self.embedding(i))
+
+
+@pytest.mark.parametrize("module,dtype", [(HandsBack, torch.int32), (NarrowedForNothing, torch.int64)])
+def test_an_input_that_is_an_output(call, tmp_path, module, dtype):
+    torch.manual_seed(0)
+    model, given = module().eval(), torch.randint(0, 9, (1, 6), dtype=dtype)
+    torch.export.save(torch.export.export(model, (given,)), tmp_path / "model.pt2")
+    np.savez(tmp_path / "samples.npz", i=given.numpy()[None])
+    np.save(tmp_path / "input.npy", given.numpy())
+    call("compile", tmp_path / "model.pt2", "--target", "ethos-u55-128", "--calibrate", tmp_path / "samples.npz", "-o", tmp_path / "m.pte")
+    call("run", tmp_path / "m.pte", "--input", tmp_path / "input.npy", "--output-dir", tmp_path)
+    np.testing.assert_array_equal(np.load(tmp_path / "output_0.npy"), model(given)[0].numpy())
