@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// In-place calls become their functional forms; later readers of the changed tensor read the new value.
-// A write through a view would also change what the view looks at: it is accepted only when nobody reads
-// that afterwards.
+// In-place calls become their functional forms. A tensor and its views are one memory: what is written to one of them
+// is put back into the tensor that it looks at, and from there the other views are taken anew when they are read next.
 #include <fmt/format.h>
+#include <algorithm>
+#include <memory>
 #include <numeric>
+#include <unordered_map>
 
 #include "normalise/normalise.h"
+#include "normalise/views.h"
 #include "ops/op.h"
 
 namespace tosaic {
@@ -15,52 +18,223 @@ std::string functional_name(const Schema& schema) {
   return schema.ns + "." + schema.name.substr(0, schema.name.size() - 1) + "." + schema.overload;
 }
 
+// `node` reads the values as PyTorch names them; what they hold at a time, Functionaliser knows.
+struct ViewCall {
+  Node node;
+  const Schema* schema;
+};
+
+// One tensor of PyTorch's program: a memory of its own, or a look at another's.
+struct TensorState {
+  ValueId content = no_value;      // the pure value that it holds now
+  std::shared_ptr<ViewCall> view;  // null: owns its memory
+  std::size_t output = 0;          // which of the view's results
+  std::uint64_t version = 0;       // owner: the number of writes; view: of the owner's writes, those in `content`
+  bool dense = false;              // owner: certainly in row-major memory
+  std::optional<Diagnostic> lost;  // its content cannot be said since a write
+};
+
+class Functionaliser {
+ public:
+  explicit Functionaliser(Graph& graph) : graph_(graph), tensors_(graph.values.size()) {
+    for (ValueId v = 0; v < tensors_.size(); ++v) tensors_[v].content = v;
+  }
+
+  Status run() {
+    std::vector<Node> nodes = std::move(graph_.nodes);
+    graph_.nodes.clear();
+    for (Node& node : nodes) TOSAIC_CHECK(add(std::move(node)));
+    for (ValueId& v : graph_.outputs) TOSAIC_CHECK(read(v, v));
+    for (State& state : graph_.states) TOSAIC_CHECK(read(state.output, state.output));
+    return {};
+  }
+
+ private:
+  // The result of an in-place call is the tensor that it wrote.
+  ValueId tensor(ValueId v) const {
+    for (auto it = same_.find(v); it != same_.end(); it = same_.find(v)) v = it->second;
+    return v;
+  }
+  ValueId owner(ValueId v) const {
+    while (tensors_[v].view) v = tensors_[v].view->node.inputs[0];
+    return v;
+  }
+
+  Status add(Node node) {
+    const std::vector<ValueId> original = node.inputs;
+    for (ValueId& v : node.inputs)
+      if (v != no_value) TOSAIC_CHECK(read(v, v));
+    const FoundOp found = find_aten(node.op);
+    const bool looks = found.op && !original.empty() && original[0] != no_value;
+    if (looks && found.schema->in_place) return write(std::move(node), *found.schema, tensor(original[0]));
+    if (looks && found.schema->view)
+      note_views(node, *found.schema, original);
+    else if (std::all_of(original.begin(), original.end(), [](ValueId v) { return v == no_value; }))
+      for (ValueId v : node.outputs)
+        if (v != no_value) tensors_[v].dense = true;
+    graph_.nodes.push_back(std::move(node));
+    return {};
+  }
+
+  void note_views(const Node& node, const Schema& schema, const std::vector<ValueId>& original) {
+    if (schema.argument("copy") && node.attrs.get_or("copy", false)) return;
+    auto view = std::make_shared<ViewCall>(ViewCall{node, &schema});
+    view->node.inputs = original;
+    for (ValueId& v : view->node.inputs)
+      if (v != no_value) v = tensor(v);
+    const ValueId base = view->node.inputs[0];
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      const ValueId v = node.outputs[k];
+      if (v == no_value || graph_[v].type.dtype != graph_[base].type.dtype) continue;  // converted: a copy
+      tensors_[v].view = view;
+      tensors_[v].output = k;
+      tensors_[v].version = tensors_[owner(base)].version;
+    }
+  }
+
+  // What tensor v holds now, as a pure value.
+  Status read(ValueId v, ValueId& content) {
+    v = tensor(v);
+    if (tensors_[v].lost) return *tensors_[v].lost;
+    if (tensors_[v].view && tensors_[v].version != tensors_[owner(v)].version) TOSAIC_CHECK(look_again(v));
+    content = tensors_[v].content;
+    return {};
+  }
+
+  // What it looks at was written meanwhile: the view is called once more.
+  Status look_again(ValueId v) {
+    const std::shared_ptr<ViewCall> call = tensors_[v].view;
+    Node node = call->node;
+    const ValueId base = node.inputs[0];
+    auto shared = shares_memory(v);
+    if (!shared.ok()) return shared.error();
+    if (!*shared)
+      return unknown_sharing("model.write-under-view",
+                             fmt::format("'{}' is read after '{}' was changed", graph_[v].name, graph_[base].name),
+                             *call);
+    for (ValueId& input : node.inputs)
+      if (input != no_value) TOSAIC_CHECK(read(input, input));
+    for (ValueId& output : node.outputs) {
+      if (output == no_value) continue;
+      const ValueId original = output;
+      output = fresh(original);
+      if (tensors_[original].view != call) continue;
+      tensors_[original].content = output;
+      tensors_[original].version = tensors_[owner(base)].version;
+    }
+    graph_.nodes.push_back(std::move(node));
+    return {};
+  }
+
+  Status write(Node node, const Schema& schema, ValueId target) {
+    if (const std::string name = functional_name(schema); find_aten(name).op) node.op = name;
+    if (node.outputs.empty()) node.outputs.push_back(no_value);
+    if (node.outputs[0] == no_value)
+      node.outputs[0] = fresh(target);
+    else
+      same_.emplace(node.outputs[0], target);
+    const ValueId result = node.outputs[0];
+    const LocRef loc = node.loc;
+    const std::string op = node.op;
+    graph_.nodes.push_back(std::move(node));
+    hold(target, result, op, loc);
+    return {};
+  }
+
+  // Tensor v holds `content` from now on, and so does that part of everything that it looks at.
+  void hold(ValueId v, ValueId content, const std::string& op, const LocRef& loc) {
+    std::vector<ValueId> current{v};
+    const ValueId root = owner(v);
+    tensors_[v].content = content;
+    while (tensors_[v].view) {
+      const ValueId base = tensors_[v].view->node.inputs[0];
+      auto whole = written_base(v, content, op, loc);
+      if (!whole.ok()) {  // an error only if somebody reads it
+        for (ValueId b = base;; b = tensors_[b].view->node.inputs[0]) {
+          tensors_[b].lost = whole.error();
+          if (!tensors_[b].view) break;
+        }
+        break;
+      }
+      content = *whole;
+      tensors_[base].content = content;
+      current.push_back(base);
+      v = base;
+    }
+    const std::uint64_t version = ++tensors_[root].version;
+    for (ValueId c : current) tensors_[c].version = version;
+  }
+
+  Result<ValueId> written_base(ValueId v, ValueId content, const std::string& op, const LocRef& loc) {
+    const ViewCall& call = *tensors_[v].view;
+    const ValueId base = call.node.inputs[0];
+    ValueId whole = no_value;
+    TOSAIC_CHECK(read(base, whole));
+    auto positions = places(v);
+    if (!positions.ok()) return positions.error();
+    auto shared = shares_memory(v);
+    if (!shared.ok()) return shared.error();
+    if (!*shared)
+      return located(
+          unknown_sharing("model.write-through-view",
+                          fmt::format("{} changes '{}', and '{}' is read later", op, graph_[v].name, graph_[base].name),
+                          call),
+          loc);
+    return put_back(graph_, graph_.nodes, whole, content, *positions, loc);
+  }
+
+  Result<Positions> places(ValueId v) const {
+    const ViewCall& call = *tensors_[v].view;
+    if (graph_[v].type.shape.elements() == 0) return Positions();
+    if (!call.schema->argument("copy")) return view_positions(graph_, call.node, tensors_[v].output);
+    Positions all(static_cast<std::size_t>(graph_[v].type.shape.elements()));  // `to` the dtype that it has
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+
+  // Views by name do. A reshape that joins dims, and what asks for a memory format, copy where the strides do not fit,
+  // which are known only of memory that the program has just made.
+  Result<bool> shares_memory(ValueId v) const {
+    const ViewCall& call = *tensors_[v].view;
+    const ValueId base = call.node.inputs[0];
+    if (const SchemaArgument* format = call.schema->argument("memory_format")) {
+      const Attr* asked = call.node.attrs.find("memory_format");
+      if (!std::holds_alternative<std::monostate>(asked ? *asked : format->default_value)) return in_row_major(base);
+    }
+    const Shape &from = graph_[base].type.shape, &to = graph_[v].type.shape;
+    if (call.node.op == "aten.view.default" || only_splits(from, to)) return true;
+    auto positions = places(v);
+    if (!positions.ok()) return positions.error();
+    return all_in_order(*positions, from) ? in_row_major(base) : true;
+  }
+  Result<bool> in_row_major(ValueId v) const {
+    if (!tensors_[v].view) return tensors_[v].dense;
+    auto positions = places(v);
+    if (!positions.ok()) return positions.error();
+    const ValueId base = tensors_[v].view->node.inputs[0];
+    return all_in_order(*positions, graph_[base].type.shape) ? in_row_major(base) : false;
+  }
+
+  Diagnostic unknown_sharing(const char* code, const std::string& what, const ViewCall& call) const {
+    return located(error(code, fmt::format("{}, but whether {} gives a view or a copy depends on strides that the "
+                                           "program does not tell",
+                                           what, call.node.op))
+                       .hint("use view() where you want one memory, clone() where you want two"),
+                   call.node.loc);
+  }
+
+  // Values are never taken away, so their number makes a name that no other has.
+  ValueId fresh(ValueId like) {
+    return graph_.add_value(fmt::format("{}.{}", graph_[like].name, graph_.values.size()), graph_[like].type);
+  }
+
+  Graph& graph_;
+  std::vector<TensorState> tensors_;
+  std::unordered_map<ValueId, ValueId> same_;
+};
+
 }  // namespace
 
-Status functionalise(Graph& graph) {
-  std::vector<ValueId> current(graph.values.size());  // what a reader of the value gets now
-  std::iota(current.begin(), current.end(), 0);
-  std::vector<ValueId> base(graph.values.size(), no_value);  // the tensor that a view looks at
-  std::vector<std::size_t> last_read(graph.values.size(), 0);
-  for (std::size_t n = 0; n < graph.nodes.size(); ++n)
-    for (ValueId v : graph.nodes[n].inputs)
-      if (v != no_value) last_read[v] = n;
-  for (ValueId v : graph.outputs) last_read[v] = graph.nodes.size();
-
-  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    Node& node = graph.nodes[n];
-    std::vector<ValueId> original = node.inputs;
-    for (ValueId& v : node.inputs)
-      if (v != no_value) v = current[v];
-    FoundOp found = find_aten(node.op);
-    if (!found.op || node.inputs.empty() || node.outputs.empty()) continue;
-    if (!found.schema->in_place) {
-      if (found.schema->view)
-        for (ValueId v : node.outputs)
-          if (v != no_value) base[v] = original[0];
-      continue;
-    }
-    ValueId target = original[0], result = node.outputs[0];
-    for (ValueId b = base[target]; b != no_value; b = base[b])
-      if (last_read[b] > n)
-        return located(
-            error("model.write-through-view", fmt::format("{} changes '{}', a view of '{}' that is read later", node.op,
-                                                          graph[target].name, graph[b].name))
-                .hint("write into a new tensor (torch.cat, torch.where) instead of a slice"),
-            node.loc);
-    for (ValueId v = 0; v < base.size(); ++v)
-      if (base[v] == target && last_read[v] > n)
-        return located(
-            error("model.write-under-view", fmt::format("{} changes '{}' while '{}', a view of it, is read later",
-                                                        node.op, graph[target].name, graph[v].name))
-                .hint("use the out-of-place form of the call"),
-            node.loc);
-    std::string name = functional_name(*found.schema);
-    if (find_aten(name).op) node.op = name;
-    current[target] = result;
-  }
-  for (ValueId& v : graph.outputs) v = current[v];
-  return {};
-}
+Status functionalise(Graph& graph) { return Functionaliser(graph).run(); }
 
 }  // namespace tosaic
