@@ -69,14 +69,19 @@ Val scattered(Val values, Val indices, Val source) {
 Val added_rows(Val values, Val indices, Val source) {
   Builder& b = values.builder();
   indices = as_indices(indices);
-  if (!is_float(values.dtype()))
+  if (values.type().quantised() || values.dtype() == DType::boolean)
     b.refuse("aten.index.add-dtype",
-             "adding at indices that may repeat needs floats, not " + std::string(name_of(values.dtype())));
-  const std::int64_t n = values.dim(0), k = values.dim(1), w = indices.dim(1);
+             "adding at indices that may repeat needs numbers, not " + std::string(name_of(values.dtype())));
+  const std::int64_t n = values.dim(0), k = values.dim(1), w = indices.dim(1), c = values.dim(2);
   std::vector<std::int64_t> rows;
   for (std::int64_t i = 0; i < k; ++i) rows.push_back(i);
   Val hits = b.binary("equal", b.integers(rows, DType::i32, {1, k, 1}), b.reshape(indices, {n, 1, w}));
-  return b.add(values, b.matmul(b.cast(hits, values.dtype()), source));
+  if (is_float(values.dtype())) return b.add(values, b.matmul(b.cast(hits, values.dtype()), source));
+  // TOSA has no product of integer matrices: each row of the source is kept where it goes, and they are added up.
+  Val rows_of_places = b.select(b.reshape(hits, {n, k, w, 1}), b.reshape(b.cast(source, DType::i32), {n, 1, w, c}),
+                                b.scalar(0, DType::i32));
+  Val sum = b.reduce("reduce_sum", rows_of_places, {2}, false);
+  return b.cast(b.add(b.cast(values, DType::i32), sum), values.dtype());
 }
 
 Val selected(Val x, int axis, Val indices) {

@@ -321,6 +321,45 @@ class GraphReader {
         node.attrs.set(a.name, attribute(*given[i]));
       }
     }
+    if (schema.argument("stride") && schema.argument("storage_offset")) look_at_memory(node);
+  }
+
+  // as_strided counts in the memory of its operand, whose elements may lie there in another order, or not from the
+  // beginning on. Then it is called on the tensor that owns the memory.
+  void look_at_memory(Node& node) {
+    const ValueId self = node.inputs.at(0);
+    if (self == no_value) return;
+    const auto offset = row_major_offset(self);
+    if (offset == 0) return;
+    const auto seen = looks_at_.find(self);
+    const ValueId owner = seen == looks_at_.end() ? self : seen->second.root;
+    if (row_major_offset(owner) != 0 || graph_[owner].type.dtype != graph_[self].type.dtype)
+      unsupported(fmt::format("{} looks at the memory of '{}', whose elements lie there in an order of their own",
+                              node.op, graph_[self].name),
+                  "call it on x.contiguous()", node.loc);
+    node.inputs[0] = owner;
+    const Attr* given = node.attrs.find("storage_offset");
+    if (!given || std::holds_alternative<std::monostate>(*given)) node.attrs.set("storage_offset", memory_offset(self));
+  }
+  std::int64_t memory_offset(ValueId v) const {
+    auto meta = types_.find(graph_[v].name);
+    if (meta == types_.end()) return 0;
+    auto offset = meta->second.find("storage_offset");
+    return offset ? ProgramTypes::plain_integer(*offset, fmt::format("tensor '{}'", graph_[v].name)) : 0;
+  }
+  // Where a tensor begins in its memory, if it lies there in row-major order; otherwise -1.
+  std::int64_t row_major_offset(ValueId v) const {
+    auto meta = types_.find(graph_[v].name);
+    if (meta == types_.end() || !graph_[v].type.shape.is_static()) return -1;
+    const std::string what = fmt::format("tensor '{}'", graph_[v].name);
+    const auto strides = ProgramTypes::plain_integers(meta->second.at("strides"), what);
+    const Shape& shape = graph_[v].type.shape;
+    std::int64_t expected = 1;
+    for (int i = shape.rank() - 1; i >= 0; expected *= shape[i--])
+      if (shape[i] != 1 &&
+          (static_cast<std::size_t>(i) >= strides.size() || strides[static_cast<std::size_t>(i)] != expected))
+        return -1;
+    return memory_offset(v);
   }
 
   void read_unknown(const std::vector<Argument>& arguments, Node& node) {

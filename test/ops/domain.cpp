@@ -134,6 +134,14 @@ Status exceptions(std::string_view s, Case& out) {
       out.half = false;
       continue;
     }
+    if (key == "refused" && !value.empty()) {
+      out.refused = value;
+      continue;
+    }
+    if (key == "values" && value == "zeros") {
+      out.zeros = true;
+      continue;
+    }
     return error("domain.bad-exception", fmt::format("'{}' is no exception", word));
   }
   return {};
@@ -256,9 +264,9 @@ std::string json(const NamedAtenOp& op, std::size_t index, const Case& parsed) {
   }
   return fmt::format(
       "{{\"operator\": {}, \"case\": {}, \"namespace\": {}, \"name\": {}, \"overload\": {}, \"text\": {}, "
-      "\"arguments\": [{}]}}",
+      "\"arguments\": [{}], \"refused\": {}, \"zeros\": {}}}",
       json_quote(op.file), index, json_quote(parsed.schema->ns), json_quote(parsed.schema->name),
-      json_quote(parsed.schema->overload), json_quote(parsed.text), arguments);
+      json_quote(parsed.schema->overload), json_quote(parsed.text), arguments, !parsed.refused.empty(), parsed.zeros);
 }
 
 }  // namespace tosaic::domain

@@ -34,6 +34,8 @@ struct Case {
   double rtol = 1e-5, atol = 1e-6;
   bool half = true;
   std::size_t results = SIZE_MAX;  // only so many of PyTorch's results are expressed
+  std::string refused;             // the code of the refusal that is expected
+  bool zeros = false;              // PyTorch's result is not compared: zeros are expected
 };
 
 // `op` is an entry of all_aten().

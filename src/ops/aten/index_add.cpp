@@ -19,6 +19,7 @@ AtenOp aten_index_add() {
       .summary = "a copy of x with slices added at the places of a dim that indices name",
       .rule = Rule::float_only,
       .lower = {lower},
-      .domain = {"x(4,3), 0, l(0,4,6), x(6,3)", "x(2,4,3), 1, l(0,4,2), x(2,2,3), alpha=2"}};
+      .domain = {"x(4,3), 0, l(0,4,6), x(6,3)", "x(2,4,3), 1, l(0,4,2), x(2,2,3), alpha=2",
+                 "i(-9,9,4,3), 0, l(0,4,6), i(-9,9,6,3)"}};
 }
 }  // namespace tosaic

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "ops/aten_creation.h"
+#include "ops/aten_functions.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+// How many elements fall into each of `bins` equal parts of [min, max], of which the last has both its ends.
+Vals lower(Builder& b, const Call& call) {
+  Val given = call.tensor("self"), x = b.reshape(functions::widened(given), {given.shape().elements(), 1});
+  if (!is_float(given.dtype())) x = b.cast(x, DType::f32);
+  const std::int64_t bins = call.integer("bins");
+  const double low = call.number("min"), high = call.number("max");
+  creation::check_size(call, Shape{bins});
+  if (bins < 1) b.refuse("aten.histc.bins", std::to_string(bins) + " bins");
+  if (!(low < high)) b.refuse("aten.histc.range", "the range depends on the values: give min and max, min being less");
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t i = 0; i < bins; ++i) numbers.push_back(i);
+  Val bin = b.unary("floor", b.scaled(b.sub(x, low), static_cast<double>(bins) / (high - low)));
+  bin = b.minimum(bin, b.like(bin, static_cast<double>(bins - 1)));
+  Val inside = functions::both(functions::at_least(x, b.like(x, low)), functions::at_least(b.like(x, high), x));
+  Val hits = functions::equal(bin, b.cast(b.integers(numbers, DType::i32, {1, bins}), bin.dtype()));
+  hits = functions::both(hits, inside);
+  return b.cast(b.reduce("reduce_sum", b.cast(hits, DType::i32), {0}, false), given.dtype());
+}
+}  // namespace
+
+AtenOp aten_histc() {
+  return {.schemas = {"histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor"},
+          .summary = "how many elements fall into each of some equal parts of a range",
+          .rule = Rule::float_only,
+          .lower = {lower},
+          .domain = {"u(0,4,3,20), 4, 0, 4", "x(50), 8, -2, 2", "s(0,7,8), 8, 0, 7", "u(-1.5,1.5,64), 5, -1, 1"}};
+}
+}  // namespace tosaic

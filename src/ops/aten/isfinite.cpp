@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
+#include "ops/aten_functions.h"
+#include "ops/aten_promotion.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder& b, const Call& call) {
+  Val x = promotion::as_float(call.tensor("self"));
+  return functions::less(b.unary("abs", x), std::numeric_limits<double>::infinity());
+}
+}  // namespace
+
+AtenOp aten_isfinite() {
+  return {.schemas = {"isfinite(Tensor self) -> Tensor"},
+          .summary = "true where x is neither infinite nor NaN",
+          .rule = Rule::float_only,
+          .lower = {lower},
+          .domain = {"e(28)", "x(2,3)", "i(0,3,4)"}};
+}
+}  // namespace tosaic

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
+#include "ops/aten_calls.h"
+#include "ops/aten_reduce.h"
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+Vals lower(Builder& b, const Call& call) {
+  Val x = with_dtype(b, call, call.tensor("self"));
+  const double infinity = std::numeric_limits<double>::infinity();
+  const auto axes = call.axes("dim", x.rank());
+  const bool keep = call.flag("keepdim");
+  Val numbers = b.aten("aten.nan_to_num.default", {x}, {{"nan", 0.0}, {"posinf", infinity}, {"neginf", -infinity}});
+  return calls::sum(numbers, axes, keep);
+}
+}  // namespace
+
+AtenOp aten_nansum() {
+  return {.schemas = {"nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"},
+          .summary = "the sum of the elements that are numbers",
+          .rule = Rule::inside,
+          .lower = {lower},
+          .domain = {"x(2,3,4), [1]", "n(1)", "n(4,2), [1], True", "x(2,3)", "i(-9,9,3,4), [0]"}};
+}
+}  // namespace tosaic
