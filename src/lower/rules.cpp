@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "interp/interp.h"
+#include "ops/builder_bounds.h"
 
 namespace tosaic {
 namespace {
@@ -21,7 +22,10 @@ struct IntegerForm {
   const FoundOp found;
   const std::vector<TensorType>& declared;
 
-  Vals plain(Operands operands) const { return lower_call(b, node.op, std::move(operands), node.attrs, declared); }
+  Vals plain(Operands operands) const { return plain(std::move(operands), node.attrs); }
+  Vals plain(Operands operands, const Attrs& attrs) const {
+    return lower_call(b, node.op, std::move(operands), attrs, declared);
+  }
 
   // Results under the types that the graph declares for them.
   Vals declared_types(Vals results) const {
@@ -111,8 +115,20 @@ struct IntegerForm {
     return {b.reshape(y, declared[0].shape)};
   }
 
-  // Linear in its inputs: everything on one int32 scale, fine enough that rounding the inputs does not show.
+  // Linear in its inputs: everything on one int32 scale, fine enough that rounding the inputs does not show, and coarse
+  // enough that no codes of the operands and no constants can overflow it.
   Vals sum(Operands operands) const {
+    const auto nodes = b.graph().nodes.size(), values = b.graph().values.size();
+    for (double coarser = 1;; coarser *= 2) {
+      Vals results = sum_in(operands, coarser);
+      const auto overflow = possible_overflow(b.graph(), nodes);
+      if (!overflow || coarser > 0x1p40) return results;
+      b.graph().nodes.resize(nodes);
+      b.graph().values.resize(values);
+    }
+  }
+
+  Vals sum_in(Operands operands, double coarser) const {
     double largest = 0;
     int tensors = 0;
     bool narrow = true;
@@ -128,26 +144,88 @@ struct IntegerForm {
     bool mixed = std::any_of(operands.begin(), operands.end(), [](const auto& v) { return v && is_real(v->type()); });
     if (tensors == 1 && !joins_constant && !mixed) {  // a reduction: plain codes leave the most room to add up
       for (auto& v : operands)
-        if (v && v->type().quantised()) v = b.as_i32(*v);
-    } else {
-      // Codes of at most 9 (17) bits move up by 19 (11): sums of a few terms stay below 2^31. For two terms the NPUs
-      // have one command, if both factors are whole numbers below 2^15, or the larger is 2^19 (14 for 16 bits) exactly.
-      const Attr* alpha = node.attrs.find("alpha");
-      const bool two = operands.size() == 2 && (!alpha || *alpha == Attr(std::int64_t{1}));
-      const bool pair = two && (tensors == 2 || beside_constant(operands, largest));
-      const bool equal = two && tensors == 2 && operands[0]->type().scales->scale == operands[1]->type().scales->scale;
-      const int up = narrow ? (equal ? 14 : 19) : (pair ? 14 : 11);
-      const double unit = largest / (1 << up);
-      const TensorType common{DType::i32, {}, Scales{{unit}, {0}}};
-      for (auto& v : operands) {
-        if (!v) continue;
-        if (v->type().quantised())
-          v = b.rescale(*v, common.with(v->shape()));
-        else if (is_real(v->type()))
-          v = quantised_constant(*v, DType::i32, unit, 0, "sum", coarsest_step(*v, unit, largest, narrow));
-      }
+        if (v && v->type().quantised())
+          v = coarser == 1
+                  ? b.as_i32(*v)
+                  : b.rescale(*v, {DType::i32, v->shape(), Scales{{v->type().scales->scale[0] * coarser}, {0}}});
+      return declared_types(plain(std::move(operands)));
     }
-    return declared_types(plain(std::move(operands)));
+    Terms terms = bounded_terms(operands);
+    // Codes of at most 9 (17) bits move up by 19 (11): sums of a few terms stay below 2^31. For two terms the NPUs
+    // have one command, if both factors are whole numbers below 2^15, or the larger is 2^19 (14 for 16 bits) exactly.
+    const Attr* alpha = node.attrs.find("alpha");
+    const bool two = operands.size() == 2 && (!alpha || *alpha == Attr(std::int64_t{1}));
+    const bool pair = two && (tensors == 2 || beside_constant(operands, largest));
+    const bool equal = two && tensors == 2 && operands[0]->type().scales->scale == operands[1]->type().scales->scale;
+    const int up = narrow ? (equal ? 14 : 19) : (pair ? 14 : 11);
+    double unit = largest / (1 << up) * coarser;
+    while (terms.reach > unit * (1 << 30)) unit *= 2;
+    const TensorType common{DType::i32, {}, Scales{{unit}, {0}}};
+    for (auto& v : operands) {
+      if (!v) continue;
+      if (v->type().quantised())
+        v = b.rescale(*v, common.with(v->shape()));
+      else if (is_real(v->type()))
+        v = quantised_constant(*v, DType::i32, unit, 0, "sum", coarsest_step(*v, unit, largest, narrow));
+    }
+    return declared_types(plain(std::move(operands), terms.attrs));
+  }
+
+  // The largest magnitude of reals that the type's codes stand for.
+  static double reach_of(const TensorType& type) {
+    const auto codes = codes_of(type);
+    const auto zero = static_cast<double>(type.scales->zero_point[0]);
+    return type.scales->scale[0] *
+           std::max(static_cast<double>(codes.highest) - zero, zero - static_cast<double>(codes.lowest));
+  }
+
+  // A constant so large that the result saturates whatever the tensors hold may as well be just that large: masks of
+  // -1e9 and -infinity do not make the unit of a sum coarse. Smaller ones count with all that they are.
+  struct Terms {
+    double reach = 0;  // the largest magnitude of their sum
+    Attrs attrs;
+  };
+  Terms bounded_terms(Operands& operands) const {
+    Terms terms{0, node.attrs};
+    double tensors = 0;
+    for (const auto& v : operands)
+      if (v && v->type().quantised()) tensors += reach_of(v->type());
+    const double weight = std::fabs(number_of("alpha", 1.0)), more = std::max(weight, 1.0);
+    const double result = declared.at(0).quantised() ? reach_of(declared[0]) : tensors;
+    const double limit = 2 * (tensors * more + result) / (weight > 0 ? std::min(weight, 1.0) : 1.0);
+    double constants = 0;
+    for (auto& v : operands)
+      if (v && is_real(v->type()) && v->is_constant()) {
+        v = held_within(*v, limit);
+        constants += largest_magnitude(*v);
+      }
+    if (terms.attrs.find("other")) {
+      const double other = number_of("other", 0.0);
+      if (std::fabs(other) > limit) terms.attrs.set("other", std::copysign(limit, other));
+      constants += std::min(std::fabs(other), limit);
+    }
+    terms.reach = tensors + constants;
+    return terms;
+  }
+
+  double number_of(std::string_view name, double otherwise) const {
+    const Attr* attr = node.attrs.find(name);
+    if (!attr) return otherwise;
+    if (const auto* i = std::get_if<std::int64_t>(attr)) return static_cast<double>(*i);
+    if (const auto* d = std::get_if<double>(attr)) return *d;
+    return otherwise;
+  }
+
+  Val held_within(Val x, double limit) const {
+    const auto n = static_cast<std::size_t>(x.shape().elements());
+    std::vector<double> values(n);
+    bool beyond = false;
+    for (std::size_t i = 0; i < n; ++i) {
+      values[i] = element_as_double(x.dtype(), b.graph()[x.id()].constant.data(), i);
+      beyond |= std::fabs(values[i]) > limit;
+      values[i] = std::clamp(values[i], -limit, limit);
+    }
+    return beyond ? b.constant({DType::f32, x.shape(), {}}, constant_bytes(DType::f32, values)) : x;
   }
 
   Vals product(Operands operands) const {
@@ -199,6 +277,21 @@ struct IntegerForm {
     }
     return declared_types(plain(std::move(operands)));
   }
+  Vals by_rule(Operands operands) const {
+    switch (found.rule) {
+      case Rule::pointwise: return pointwise(operands);
+      case Rule::transparent: return transparent(std::move(operands));
+      case Rule::sum: return sum(std::move(operands));
+      case Rule::product: return product(std::move(operands));
+      case Rule::accumulate: return accumulate(std::move(operands));
+      case Rule::joined: return joined(std::move(operands));
+      case Rule::index: return plain(std::move(operands));
+      case Rule::inside:
+        b.refuse("quantise.composite", fmt::format("{} is a composite whose inner tensors have no scales", node.op));
+      case Rule::float_only: b.refuse("quantise.float-only", fmt::format("{} has no integer form", node.op));
+    }
+    return {};
+  }
 };
 
 }  // namespace
@@ -219,19 +312,11 @@ Vals lower_node(Builder& b, const Node& node, std::vector<std::optional<Val>> op
     return form.plain(std::move(operands));
   }
   if (!in && !out) return form.plain(std::move(operands));
-  switch (found.rule) {
-    case Rule::pointwise: return form.pointwise(operands);
-    case Rule::transparent: return form.transparent(std::move(operands));
-    case Rule::sum: return form.sum(std::move(operands));
-    case Rule::product: return form.product(std::move(operands));
-    case Rule::accumulate: return form.accumulate(std::move(operands));
-    case Rule::joined: return form.joined(std::move(operands));
-    case Rule::index: return form.plain(std::move(operands));
-    case Rule::inside:
-      b.refuse("quantise.composite", fmt::format("{} is a composite whose inner tensors have no scales", node.op));
-    case Rule::float_only: b.refuse("quantise.float-only", fmt::format("{} has no integer form", node.op));
-  }
-  return {};
+  const std::size_t first_node = b.graph().nodes.size();
+  Vals results = form.by_rule(std::move(operands));
+  if (auto overflow = possible_overflow(b.graph(), first_node))
+    b.refuse("quantise.overflow", fmt::format("in the integer form of {}, {}", node.op, overflow->what));
+  return results;
 }
 
 }  // namespace tosaic

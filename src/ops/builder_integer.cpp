@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/builder.h"
+#include "ops/builder_bounds.h"
 #include "ops/fixed_point.h"
 
 namespace tosaic {
@@ -12,6 +13,81 @@ namespace {
 double code_of(double real, const Scales& s) {
   return std::nearbyint(real / s.scale[0]) + static_cast<double>(s.zero_point[0]);
 }
+constexpr double largest_rescale = 536870911;  // the largest factor whose shift RESCALE takes, 2
+
+// RESCALE takes values below 2^(shift - 1) in magnitude (spec RESCALE). What may be larger saturates anyway, and may as
+// well be that large.
+Val within_rescale(Builder& b, Val x, const std::vector<std::int64_t>& shifts) {
+  const auto smallest = *std::min_element(shifts.begin(), shifts.end());
+  if (smallest > 31) return x;
+  const double zero = static_cast<double>(x.type().scales->per_tensor() ? x.type().scales->zero_point[0] : 0);
+  const double largest = largest_integer(b.graph(), x.id()) + std::fabs(zero);
+  if (largest < std::exp2(static_cast<double>(smallest - 1))) return x;
+  if (x.dtype() != DType::i32) x = b.as_i32(x);
+  const TensorType type = x.type();
+  std::vector<std::int64_t> lowest, highest, dims(static_cast<std::size_t>(x.rank()), 1);
+  for (auto shift : shifts) {
+    highest.push_back(shift > 31 ? range_of(DType::i32).highest : (std::int64_t{1} << (shift - 1)) - 1);
+    lowest.push_back(-highest.back());
+  }
+  if (shifts.size() > 1) dims.back() = static_cast<std::int64_t>(shifts.size());
+  x = b.binary("maximum", x, b.integers(lowest, DType::i32, Shape(dims)));
+  x = b.binary("minimum", x, b.integers(highest, DType::i32, Shape(dims)));
+  b.graph()[x.id()].type = type;
+  return x;
+}
+
+// A third of the way between each two of TABLE's knots, where no wave's zeros hide; the outermost lie within the codes.
+std::vector<double> points_between_knots() {
+  std::vector<double> codes(512);
+  for (int k = 0; k < 512; ++k) codes[static_cast<std::size_t>(k)] = 128.0 * (k - 256) + 43;
+  return codes;
+}
+std::vector<double> every_code() {
+  std::vector<double> codes(65536);
+  for (int c = 0; c < 65536; ++c) codes[static_cast<std::size_t>(c)] = std::max(c - 32768, -32767);
+  return codes;
+}
+
+// Does f leave the lines between its knots by more than 2^-10 of its range, and that in many places? One pole or kink
+// makes few of them; a sine of many periods is nowhere near its lines.
+bool wavers(const std::vector<double>& knots, const std::vector<double>& between) {
+  constexpr std::ptrdiff_t many = 40;
+  const auto [lowest, highest] = std::minmax_element(knots.begin(), knots.end());
+  const auto [least, most] = std::minmax_element(between.begin(), between.end());
+  const double tolerance = (std::max(*highest, *most) - std::min(*lowest, *least)) / 1024;
+  std::ptrdiff_t off = 0;
+  for (std::size_t k = 1; k + 1 < between.size(); ++k)
+    off += std::fabs(knots[k] + (knots[k + 1] - knots[k]) * 43 / 128 - between[k]) > tolerance;
+  return off > many;
+}
+
+// f at every code, looked up one by one.
+Val looked_up(Builder& b, Val x, const TensorType& to, const std::vector<double>& values) {
+  const auto codes = codes_of(to);
+  double path = 0, lowest = values[1], highest = values[1];
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    path += std::fabs(values[i] - values[i - 1]);
+    lowest = std::min(lowest, values[i]);
+    highest = std::max(highest, values[i]);
+  }
+  if (path > (highest - lowest) * 65535 / 8)
+    b.refuse("quantise.table-resolution",
+             fmt::format("between neighbouring codes of {} the function goes through {:.2g} of its range",
+                         to_string(x.type()), path / (highest - lowest) / 65535));
+  std::vector<std::int64_t> entries;
+  for (double y : values)
+    entries.push_back(static_cast<std::int64_t>(
+        std::clamp(code_of(y, *to.scales), static_cast<double>(codes.lowest), static_cast<double>(codes.highest))));
+  const Shape shape = x.shape();
+  Val index = b.binary("add", b.as_i32(x), b.scalar(32768, DType::i32));
+  index = b.reshape(b.relabelled(index, {DType::i32, shape, {}}), Shape{1, shape.elements()});
+  Val y = b.tosa("gather", {b.integers(entries, to.dtype, Shape{1, 65536, 1}), index});
+  y = b.reshape(y, shape);
+  b.graph()[y.id()].type = to.with(shape);
+  return y;
+}
+
 }  // namespace
 
 Val Builder::zero_point(Val x) {
@@ -29,15 +105,19 @@ Val Builder::rescale(Val x, TensorType to) {
   if (!s.per_tensor() && s.axis != from.rank() - 1)
     refuse("quantise.rescale-axis", fmt::format("scales along axis {} of {}", s.axis, to_string(from.shape)));
   const bool scale32 = from.dtype != DType::i48;
+  const bool saturates = scale32 && (to.dtype == DType::i8 || to.dtype == DType::i16);
   std::vector<std::int64_t> multipliers, shifts;
   for (double scale : s.scale) {
-    auto factor = fixed_point(scale / t.scale[0], scale32);
+    // Beyond 2^29 only 0 does not saturate.
+    const double ratio = scale / t.scale[0];
+    auto factor = fixed_point(saturates ? std::min(ratio, largest_rescale) : ratio, scale32);
     if (!factor)
       refuse("quantise.scale-range",
              fmt::format("the factor {} / {} is outside what RESCALE can express", scale, t.scale[0]));
     multipliers.push_back(factor->multiplier);
     shifts.push_back(factor->shift);
   }
+  if (saturates) x = within_rescale(*this, x, shifts);
   const Shape count{static_cast<std::int64_t>(multipliers.size())};
   Val multiplier = integers(multipliers, scale32 ? DType::i32 : DType::i16, count);
   Val shift = integers(shifts, DType::i8, count);
@@ -143,6 +223,7 @@ Val Builder::table(Val x, TensorType to, const Function& f) {
     Val result = tosa("table", {x, integers(entries, DType::i8, Shape{256})});
     return retyped(result, result.type().with(to.scales));
   }
+  const bool between_codes = x.dtype() == DType::i16;
   // 16-bit codes: 513 knots 128 codes apart, interpolated linearly with 7 more fraction bits (spec TABLE).
   if (x.dtype() == DType::i8) {
     const double scale = x.type().scales->scale[0];
@@ -155,6 +236,8 @@ Val Builder::table(Val x, TensorType to, const Function& f) {
   inputs.front() = -32767;
   inputs.back() = 32767;
   auto knots = values_at(std::move(inputs), *x.type().scales);
+  if (between_codes && wavers(knots, values_at(points_between_knots(), *x.type().scales)))
+    return looked_up(*this, x, to, values_at(every_code(), *x.type().scales));
   // Entries in the output's own codes leave an exact 2^-7 to the RESCALE, which NPUs have inside their table lookup.
   // For a narrower output: as large as entries, and the steps between neighbours, may be.
   double largest = 0;

@@ -23,6 +23,41 @@ DType accumulator_of(DType x) {
 }
 DType conv_result_of(DType x) { return is_float(x) ? (storage_size(x) == 1 ? DType::f16 : x) : accumulator_of(x); }
 
+// A bias beyond what the accumulator holds beside the products: the scales of such channels grow, and their weights'
+// codes shrink. What that costs them lies below the steps of a result that holds the bias.
+Val with_room_for(Builder& b, const Val& bias, Val weight, const TensorType& x, std::int64_t channels) {
+  if (!x.quantised() || !weight.type().quantised() || bias.type().quantised() || !bias.is_constant()) return weight;
+  const double most = x.dtype == DType::i16 ? std::exp2(38) : std::exp2(30);  // NPUs accumulate in 40 bits
+  TensorType type = weight.type();
+  Scales& s = *type.scales;
+  std::vector<double> growth(s.scale.size(), 1);
+  for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
+    const std::size_t k = s.scale.size() == 1 ? 0 : c;
+    const double real = std::fabs(
+        element_as_double(bias.dtype(), b.graph()[bias.id()].constant.data(), bias.shape().elements() == 1 ? 0 : c));
+    const double times = real / (x.scales->scale[0] * s.scale[k] * most);
+    if (times > 1 && std::isfinite(times)) growth[k] = std::max(growth[k], std::exp2(std::ceil(std::log2(times))));
+  }
+  if (std::all_of(growth.begin(), growth.end(), [](double g) { return g == 1; })) return weight;
+  if (!weight.is_constant())
+    b.refuse("quantise.bias-range", "the bias does not fit an accumulator whose scale is that of two computed tensors");
+  std::int64_t inner = 1;  // elements of one channel side by side; channels may lie along two dims
+  if (s.scale.size() > 1) {
+    std::int64_t dims = type.shape[s.axis];
+    int last = s.axis;
+    if (dims != channels) dims *= type.shape[++last];
+    for (int i = last + 1; i < type.rank(); ++i) inner *= type.shape[i];
+  }
+  std::vector<std::int64_t> codes(static_cast<std::size_t>(type.shape.elements()));
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    const std::size_t k = i / static_cast<std::size_t>(inner) % growth.size();
+    const double code = element_as_double(type.dtype, b.graph()[weight.id()].constant.data(), i);
+    codes[i] = static_cast<std::int64_t>(std::nearbyint(code / growth[k]));
+  }
+  for (std::size_t k = 0; k < growth.size(); ++k) s.scale[k] *= growth[k];
+  return b.constant(type, constant_bytes(type.dtype, codes));
+}
+
 }  // namespace
 
 Val Builder::accumulated(Val accumulator, const TensorType& x, const TensorType& weight) {
@@ -52,7 +87,7 @@ Val Builder::bias_for(std::optional<Val> bias, const TensorType& x, const Tensor
   if (!bias->is_constant())
     refuse("quantise.bias-type", fmt::format("bias {} must be constant or quantised", to_string(bias->type())));
   std::vector<std::int64_t> codes;
-  const auto range = range_of(DType::i32);
+  const auto range = range_of(type);
   for (std::int64_t c = 0; c < channels; ++c) {
     auto i = static_cast<std::size_t>(c);
     const auto& scales = weight.scales->scale;
@@ -82,6 +117,7 @@ Val Builder::convolution(std::string_view op, Val x, Val weight, std::optional<V
     pad[2 * k + 1] -= from_pad;
     if (excess > from_pad) x = slice_axis(x, 1 + i, 0, x.dim(1 + i) - (excess - from_pad));
   }
+  if (bias) weight = with_room_for(*this, *bias, weight, x.type(), channels);
   TensorType x_type = x.type(), w_type = weight.type();
   Attrs attrs{{"pad", std::move(pad)},
               {"stride", std::move(stride)},
@@ -114,6 +150,7 @@ Val Builder::conv3d(Val x, Val weight, std::optional<Val> bias, std::vector<std:
 
 Val Builder::transpose_conv2d(Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> out_pad,
                               std::vector<std::int64_t> stride) {
+  if (bias) weight = with_room_for(*this, *bias, weight, x.type(), weight.dim(0));
   TensorType x_type = x.type(), w_type = weight.type();
   Val b = bias_for(bias, x_type, w_type, weight.dim(0));
   Val result = typed("transpose_conv2d", {x, weight, b, zero_point(x), zero_point(weight)},

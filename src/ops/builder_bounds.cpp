@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/builder_bounds.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "ir/tensor.h"
+
+namespace tosaic {
+namespace {
+
+struct Interval {
+  double lowest = 0, highest = 0;
+  double magnitude() const { return std::max(std::fabs(lowest), std::fabs(highest)); }
+  Interval with(const Interval& o) const { return {std::min(lowest, o.lowest), std::max(highest, o.highest)}; }
+};
+
+Interval whole(DType type) {
+  if (type == DType::boolean) return {0, 1};
+  const auto range = range_of(type);
+  return {static_cast<double>(range.lowest), static_cast<double>(range.highest)};
+}
+
+bool integers(DType type) { return is_integer(type) || type == DType::boolean; }
+
+class Analysis {
+ public:
+  explicit Analysis(const Graph& graph) : graph_(graph) {}
+
+  Interval of(ValueId v) {
+    if (auto it = known_.find(v); it != known_.end()) return it->second;
+    const Value& value = graph_[v];
+    Interval i = value.is_constant() ? content(value) : whole(value.type.dtype);
+    if (value.type.quantised() && !value.is_constant() && storage_size(value.type.dtype) <= 2) {
+      const auto codes = codes_of(value.type);
+      i = {static_cast<double>(codes.lowest), static_cast<double>(codes.highest)};
+    }
+    return known_[v] = i;
+  }
+
+  // The node's result, and how many times more than fits it may become; 1: it fits.
+  double visit(const Node& node) {
+    const ValueId y = node.outputs[0];
+    if (!integers(graph_[y].type.dtype)) return 1;
+    const Interval fits = whole(graph_[y].type.dtype);
+    double excess = 1;
+    Interval i = result(node, excess);
+    excess = std::max({excess, i.highest / fits.highest, fits.lowest < 0 ? i.lowest / fits.lowest : 1.0});
+    known_[y] = {std::max(i.lowest, fits.lowest), std::min(i.highest, fits.highest)};
+    return excess;
+  }
+
+ private:
+  Interval content(const Value& value) const {
+    const auto n = static_cast<std::size_t>(value.type.shape.elements());
+    if (n == 0 || !integers(value.type.dtype)) return {};
+    Interval i{element_as_double(value.type.dtype, value.constant.data(), 0), 0};
+    i.highest = i.lowest;
+    for (std::size_t k = 1; k < n; ++k) {
+      const double x = element_as_double(value.type.dtype, value.constant.data(), k);
+      i = i.with({x, x});
+    }
+    return i;
+  }
+
+  Interval centred(const Node& node, std::size_t operand, std::size_t zero) {
+    const Interval x = of(node.inputs[operand]), z = of(node.inputs[zero]);
+    return {x.lowest - z.highest, x.highest - z.lowest};
+  }
+
+  Interval result(const Node& node, double& excess) {
+    const std::string_view op = std::string_view(node.op).substr(node.op.find('.') + 1);
+    const auto in = [&](std::size_t i) { return of(node.inputs[i]); };
+    if (op == "add") return {in(0).lowest + in(1).lowest, in(0).highest + in(1).highest};
+    if (op == "sub") return {in(0).lowest - in(1).highest, in(0).highest - in(1).lowest};
+    if (op == "mul") return product(in(0), in(1));
+    if (op == "abs") return {0, in(0).magnitude()};
+    if (op == "maximum") return {std::max(in(0).lowest, in(1).lowest), std::max(in(0).highest, in(1).highest)};
+    if (op == "minimum") return {std::min(in(0).lowest, in(1).lowest), std::min(in(0).highest, in(1).highest)};
+    if (op == "select") return in(1).with(in(2));
+    if (op == "pad") return in(0).with(in(2));
+    if (op == "scatter") return in(0).with(in(2));
+    if (op == "concat") {
+      Interval i = in(0);
+      for (std::size_t k = 1; k < node.inputs.size(); ++k) i = i.with(in(k));
+      return i;
+    }
+    if (op == "cast" && !integers(graph_[node.inputs[0]].type.dtype)) return whole(graph_[node.outputs[0]].type.dtype);
+    for (std::string_view moves :
+         {"reshape", "transpose", "slice", "tile", "gather", "reverse", "identity", "reduce_max", "reduce_min", "cast"})
+      if (op == moves) return in(0);
+    if (op == "reduce_sum") {
+      const auto n = static_cast<double>(
+          graph_[node.inputs[0]].type.shape[static_cast<int>(node.attrs.get_or<std::int64_t>("axis", 0))]);
+      return {std::min(n * in(0).lowest, in(0).lowest), std::max(n * in(0).highest, in(0).highest)};
+    }
+    if (op == "rescale") return rescaled(node, excess);
+    if (op == "conv2d" || op == "depthwise_conv2d" || op == "conv3d" || op == "transpose_conv2d") return summed(node);
+    if (op == "matmul") {
+      const double terms = static_cast<double>(graph_[node.inputs[0]].type.shape[2]);
+      const double most = terms * centred(node, 0, 2).magnitude() * centred(node, 1, 3).magnitude();
+      return {-most, most};
+    }
+    return whole(graph_[node.outputs[0]].type.dtype);
+  }
+
+  static Interval product(const Interval& a, const Interval& b) {
+    const double all[] = {a.lowest * b.lowest, a.lowest * b.highest, a.highest * b.lowest, a.highest * b.highest};
+    return {*std::min_element(std::begin(all), std::end(all)), *std::max_element(std::begin(all), std::end(all))};
+  }
+
+  // A convolution: every weight as large as its dtype allows; where that is too much, the weights themselves.
+  Interval summed(const Node& node) {
+    const Value& weight = graph_[node.inputs[1]];
+    const double x = centred(node, 0, 3).magnitude(), bias = in_bias(node);
+    const std::int64_t channels = graph_[node.outputs[0]].type.shape[graph_[node.outputs[0]].type.rank() - 1];
+    const double terms = static_cast<double>(weight.type.shape.elements()) / static_cast<double>(channels);
+    double most = terms * x * 128 + bias;
+    if (weight.is_constant() && most > whole(graph_[node.outputs[0]].type.dtype).highest) {
+      // OHWI, or HWCM of a depthwise one: the channel is the first dim or the last two.
+      const bool last = node.op == "tosa.depthwise_conv2d";
+      const auto n = static_cast<std::size_t>(weight.type.shape.elements()), c = static_cast<std::size_t>(channels);
+      std::vector<double> sums(c, 0);
+      for (std::size_t k = 0; k < n; ++k)
+        sums[last ? k % c : k / (n / c)] += std::fabs(element_as_double(weight.type.dtype, weight.constant.data(), k));
+      most = *std::max_element(sums.begin(), sums.end()) * x + bias;
+    }
+    return {-most, most};
+  }
+  double in_bias(const Node& node) { return of(node.inputs[2]).magnitude(); }
+
+  // value * multiplier / 2^shift; |value| has to stay below 2^(shift - 1), or the result within 32 bits.
+  Interval rescaled(const Node& node, double& excess) {
+    const Interval x = centred(node, 0, 3);
+    const Value &multipliers = graph_[node.inputs[1]], &shifts = graph_[node.inputs[2]];
+    if (!multipliers.is_constant() || !shifts.is_constant()) return whole(graph_[node.outputs[0]].type.dtype);
+    const bool scale32 = node.attrs.get_or("scale32", true);
+    Interval all{};
+    for (std::size_t k = 0; k < static_cast<std::size_t>(multipliers.type.shape.elements()); ++k) {
+      const double m = element_as_double(multipliers.type.dtype, multipliers.constant.data(), k);
+      const double shift = element_as_double(shifts.type.dtype, shifts.constant.data(), k);
+      const double factor = m * std::exp2(-shift);
+      const double bound = scale32 ? std::exp2(shift - 1) : 2147483647.0 / std::max(factor, 1e-30);
+      excess = std::max({excess, -x.lowest / bound, (x.highest + (scale32 ? 1 : 0)) / bound});
+      all = all.with({x.lowest * factor, x.highest * factor});
+    }
+    const Interval zero = of(node.inputs[4]);
+    all = {std::floor(all.lowest) + zero.lowest, std::ceil(all.highest) + zero.highest};
+    const DType to = graph_[node.outputs[0]].type.dtype;
+    if (to == DType::i32) return all;
+    return {std::max(all.lowest, whole(to).lowest), std::min(all.highest, whole(to).highest)};  // saturates
+  }
+
+  const Graph& graph_;
+  std::map<ValueId, Interval> known_;
+};
+
+// Followed back no further than here.
+bool narrow(const Value& v) { return v.is_constant() || is_float(v.type.dtype) || storage_size(v.type.dtype) <= 2; }
+
+}  // namespace
+
+double largest_integer(const Graph& graph, ValueId v) {
+  std::vector<ValueId> wanted{v};
+  std::vector<std::size_t> nodes;
+  for (std::size_t n = graph.nodes.size(); n-- > 0 && !wanted.empty();) {
+    const Node& node = graph.nodes[n];
+    if (node.outputs.empty()) continue;
+    auto it = std::find(wanted.begin(), wanted.end(), node.outputs[0]);
+    if (it == wanted.end()) continue;
+    wanted.erase(it);
+    nodes.push_back(n);
+    for (ValueId x : node.inputs)
+      if (x != no_value && !narrow(graph[x]) && std::find(wanted.begin(), wanted.end(), x) == wanted.end())
+        wanted.push_back(x);
+  }
+  Analysis analysis(graph);
+  std::for_each(nodes.rbegin(), nodes.rend(), [&](std::size_t n) { analysis.visit(graph.nodes[n]); });
+  return analysis.of(v).magnitude();
+}
+
+std::optional<Overflow> possible_overflow(const Graph& graph, std::size_t first_node) {
+  std::optional<Overflow> worst;
+  Analysis analysis(graph);
+  for (std::size_t n = first_node; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    if (node.outputs.empty()) continue;
+    const double factor = analysis.visit(node);
+    if (!graph[node.outputs[0]].type.quantised() || !(factor > 1) || (worst && worst->factor >= factor)) continue;
+    worst = Overflow{fmt::format("{} may exceed what {} holds by a factor of {:.3g}", node.op,
+                                 name_of(graph[node.outputs[0]].type.dtype), factor),
+                     factor};
+  }
+  return worst;
+}
+
+}  // namespace tosaic
