@@ -36,6 +36,8 @@ class Boundaries {
     nodes.push_back(std::move(node));
     return it->second = out;
   }
+  // Float nodes read what was given, not what its codes say.
+  void already_float(ValueId codes, ValueId real) { floats_[codes] = real; }
   // `codes` = quantise(real)
   void quantise(ValueId real, ValueId codes, const LocRef& loc) {
     Node node;
@@ -98,6 +100,7 @@ void insert_boundaries(Graph& graph, Io io) {
     graph[v].type = {DType::f32, type.shape, {}};
     ValueId codes = graph.add_value(graph[v].name + ".codes", type);
     out.quantise(v, codes, nullptr);
+    out.already_float(codes, v);
     replaced[v] = codes;
   }
   std::vector<Node> old = std::move(graph.nodes);

@@ -11,7 +11,11 @@
 namespace tosaic {
 namespace {
 
-constexpr double smallest_scale = 1.0 / 65536;  // keeps constant-zero tensors representable
+// A range of nothing but zeros still needs a scale; any other has its own, down to where f32 holds its reciprocal.
+constexpr double scale_of_zeros = 1.0 / 65536, smallest_scale = 1e-36;
+double scale_of(double range, double steps) {
+  return range > 0 ? std::max(static_cast<double>(static_cast<float>(range / steps)), smallest_scale) : scale_of_zeros;
+}
 
 // How many threads have enough to do with n elements.
 std::size_t parts_of(std::size_t n, const ThreadPool& pool) {
@@ -123,7 +127,7 @@ Scales affine_scales(const Range& range, DType dtype) {
   const auto codes = range_of(dtype);
   const double steps = static_cast<double>(codes.highest - codes.lowest);
   Scales s;
-  s.scale = {std::max(static_cast<double>(static_cast<float>((range.highest - range.lowest) / steps)), smallest_scale)};
+  s.scale = {scale_of(range.highest - range.lowest, steps)};
   const double zero = static_cast<double>(codes.lowest) - range.lowest / s.scale[0];
   s.zero_point = {static_cast<std::int64_t>(
       std::clamp(std::nearbyint(zero), static_cast<double>(codes.lowest), static_cast<double>(codes.highest)))};
@@ -132,7 +136,7 @@ Scales affine_scales(const Range& range, DType dtype) {
 
 Scales symmetric_scales(double largest, DType dtype) {
   const double highest = static_cast<double>(range_of(dtype).highest);
-  return Scales{{std::max(static_cast<double>(static_cast<float>(largest / highest)), smallest_scale / highest)}, {0}};
+  return Scales{{scale_of(largest, highest)}, {0}};
 }
 
 }  // namespace tosaic

@@ -11,6 +11,7 @@
 #include "lower/lower.h"
 #include "ops/op.h"
 #include "quantise/observe.h"
+#include "quantise/saturation.h"
 #include "quantise/weight_codes.h"
 #include "tidy/tidy.h"
 
@@ -175,12 +176,40 @@ Result<Observed> compile_observed(const Graph& graph, const std::vector<char>& w
   return Observed{std::move(program), std::move(renumbered)};
 }
 
+// Groups with a tensor much of which means nothing to its readers: their range is that of the rest, without a histogram
+// that would count it. Where `may_widen` allows, they get 16 bits, as the inner tensors of attention have.
+std::vector<char> masked_groups(const Graph& graph, Plan& plan, Saturation& saturation,
+                                const std::vector<char>& may_widen, std::vector<char>& wide,
+                                std::map<ValueId, Range>& group_ranges) {
+  std::vector<int> steps(graph.values.size());
+  for (ValueId v = 0; v < steps.size(); ++v) steps[v] = wide[v] ? 65535 : 255;
+  saturation.resolve(steps);
+  std::vector<char> masked(graph.values.size(), 0), widened(graph.values.size(), 0);
+  for (ValueId v = 0; v < graph.values.size(); ++v) {
+    const ValueId g = plan.groups.find(v);
+    if (!plan.coded[v]) continue;
+    if (saturation.meaningful(v)) masked[g] = 1;
+    if (saturation.joins_masked(v) && may_widen[g]) widened[g] = 1;
+  }
+  for (auto& [g, range] : group_ranges)
+    if (masked[g]) range = {};
+  for (ValueId v = 0; v < graph.values.size(); ++v) {
+    const ValueId g = plan.groups.find(v);
+    if (widened[g]) wide[v] = 1;
+    if (masked[g] && plan.coded[v] && !plan.hidden[v])
+      group_ranges[g].include(saturation.meaningful(v).value_or(saturation.seen(v)));
+  }
+  return masked;
+}
+
 Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::vector<std::vector<Tensor>>& samples,
-                                     const std::vector<char>& wide, const QuantiseOptions& options) {
+                                     const std::vector<char>& may_widen, std::vector<char>& wide,
+                                     const QuantiseOptions& options, const Sink& sink) {
   TOSAIC_TRY(Observed observed, compile_observed(graph, plan.coded, options.threads));
   const bool histogram = options.observer == Observer::histogram;
   std::map<ValueId, Range> group_ranges;
   std::map<ValueId, Histogram> histograms;
+  Saturation saturation(graph);
   for (ValueId v = 0; v < graph.values.size(); ++v)
     if (plan.coded[v] && !plan.hidden[v]) group_ranges[plan.groups.find(v)];
   auto see = [&](const TensorView& content, const std::vector<ValueId>& values, ThreadPool& pool) {
@@ -189,6 +218,7 @@ Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::
     const Range range = range_of(x, pool);
     std::vector<ValueId> fed;  // a group sees each tensor once, however many of its members it stands for
     for (ValueId v : values) {
+      saturation.see(v, x, range);
       const ValueId g = plan.groups.find(v);
       if (plan.hidden[v] || std::count(fed.begin(), fed.end(), g)) continue;
       fed.push_back(g);
@@ -208,8 +238,16 @@ Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::
   // The samples may choose few of a table's elements; its codes have to hold all of them.
   ThreadPool alone(1);
   for (auto [table, result] : plan.chosen_from) see({graph[table].type, graph[table].constant.data()}, {result}, alone);
+  const std::vector<char> masked = masked_groups(graph, plan, saturation, may_widen, wide, group_ranges);
+  for (ValueId v : graph.inputs)
+    if (sink && saturation.left_out(v))
+      sink(warning("calibrate.not-finite",
+                   fmt::format("the samples for input '{}' hold NaN or infinities, which its range leaves out",
+                               graph[v].name))
+               .hint("give samples as the model will see them; NaN is no integer, infinities saturate"));
   std::vector<std::pair<const ValueId, Histogram>*> counted;
-  for (auto& entry : histograms) counted.push_back(&entry);
+  for (auto& entry : histograms)
+    if (!masked[entry.first]) counted.push_back(&entry);
   in_parallel(counted.size(), 4, [&](std::size_t first, std::size_t end) {
     for (std::size_t i = first; i < end; ++i)
       group_ranges.at(counted[i]->first) = counted[i]->second.best_range(wide[counted[i]->first] ? 65535 : 255);
@@ -241,7 +279,7 @@ void quantise_weights(Graph& graph, const Plan& plan, bool per_channel) {
 }  // namespace
 
 Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samples, const QuantiseOptions& options,
-                       const Sink&) {
+                       const Sink& sink) {
   TOSAIC_CHECK(check_samples(graph, samples));
   std::vector<char> inner;
   TOSAIC_CHECK(expand_composites(graph, inner));
@@ -251,7 +289,7 @@ Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samp
   // int16 inside composites, except where an accumulating call reads it (its fast form takes int8; with one product
   // per result there is little to gain).
   const bool all_wide = options.scheme == Scheme::int16x8;
-  std::vector<char> wide(graph.values.size(), 1);
+  std::vector<char> wide(graph.values.size(), 1), may_widen(graph.values.size(), all_wide || options.wide_inside);
   if (!all_wide) {
     std::vector<char> narrow_group(graph.values.size(), 0);
     for (ValueId v = 0; v < graph.values.size(); ++v)
@@ -260,19 +298,26 @@ Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samp
       FoundOp found = find_aten(node.op);
       if (found.op && found.rule == Rule::accumulate && !one_product_each(graph, node))
         for (ValueId v : node.inputs)
-          if (v != no_value) narrow_group[plan.groups.find(v)] = 1;
+          if (v != no_value) narrow_group[plan.groups.find(v)] = 1, may_widen[plan.groups.find(v)] = 0;
     }
     for (ValueId v = 0; v < graph.values.size(); ++v) wide[v] = !narrow_group[plan.groups.find(v)];
   }
 
-  TOSAIC_TRY(std::vector<Range> ranges, calibrate(graph, plan, samples, wide, options));
+  TOSAIC_TRY(std::vector<Range> ranges, calibrate(graph, plan, samples, may_widen, wide, options, sink));
+  std::vector<char> exact(graph.values.size(), !all_wide);
+  const std::vector<char> none = without_headroom(graph, ranges);
+  for (ValueId v = 0; v < graph.values.size(); ++v)
+    if (none[v]) exact[plan.groups.find(v)] = 1;
+  for (auto [table, result] : plan.chosen_from) exact[plan.groups.find(result)] = 1;  // nothing is larger
   for (ValueId v = 0; v < graph.values.size(); ++v) {
     if (!plan.coded[v] || graph[v].is_constant()) continue;
     TensorType& type = graph[v].type;
     type.dtype = wide[v] ? DType::i16 : DType::i8;
-    type.scales = wide[v] ? symmetric_scales(std::max(-ranges[v].lowest, ranges[v].highest), DType::i16)
-                          : affine_scales(ranges[v], DType::i8);
+    const double largest =
+        std::max(-ranges[v].lowest, ranges[v].highest) * (exact[plan.groups.find(v)] ? 1.0 : int16_headroom);
+    type.scales = wide[v] ? symmetric_scales(largest, DType::i16) : affine_scales(ranges[v], DType::i8);
   }
+  leave_unresolved_float(graph, sink);
   quantise_weights(graph, plan, options.per_channel);
   drop_dead(graph);
   make_names_unique(graph);

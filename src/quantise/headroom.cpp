@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "ops/op.h"
+#include "quantise/quantise.h"
+#include "quantise/trial.h"
+
+namespace tosaic {
+namespace {
+
+// Is the function that reads its operand undefined somewhere among symmetric codes with that much room?
+bool undefined_beyond(const Graph& graph, const Node& node, double largest) {
+  auto trial = Trial::of(graph, node, Shape{3});
+  if (!trial || trial->graph.inputs.size() != 1) return false;
+  auto y = trial->run({{-largest * int16_headroom, -largest, largest * int16_headroom}});
+  return y && std::any_of(y->begin(), y->end(), [](double value) { return !std::isfinite(value); });
+}
+
+}  // namespace
+
+std::vector<char> without_headroom(const Graph& graph, const std::vector<Range>& ranges) {
+  std::vector<char> none(graph.values.size(), 0);
+  for (const Node& node : graph.nodes) {
+    FoundOp found = find_aten(node.op);
+    if (!found.op || found.rule != Rule::pointwise || node.inputs.empty() || node.inputs[0] == no_value) continue;
+    const ValueId x = node.inputs[0];
+    const double largest = std::max(-ranges[x].lowest, ranges[x].highest);
+    if (!none[x] && largest > 0 && undefined_beyond(graph, node, largest)) none[x] = 1;
+  }
+  return none;
+}
+
+}  // namespace tosaic

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantise/saturation.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "ops/op.h"
+#include "quantise/trial.h"
+
+namespace tosaic {
+namespace {
+
+// Masked: what means something is this much smaller than what was seen.
+constexpr double much_smaller = 4;
+// Errors of codes are amplified by factors beyond this: what is multiplied keeps its own range.
+constexpr double largest_factor = 16;
+
+// Do the nodes only move elements, or choose among them?
+bool selects(const Graph& tosa) {
+  static constexpr std::string_view choices[] = {
+      "reshape", "transpose", "slice",  "concat",  "tile",       "gather",      "scatter",    "pad",
+      "reverse", "identity",  "select", "maximum", "minimum",    "clamp",       "reduce_max", "reduce_min",
+      "cast",    "equal",     "const",  "greater", "logical_or", "logical_and", "logical_not"};
+  return std::all_of(tosa.nodes.begin(), tosa.nodes.end(), [](const Node& n) {
+    return std::any_of(std::begin(choices), std::end(choices),
+                       [&](std::string_view name) { return n.op == "tosa." + std::string(name); });
+  });
+}
+
+// Does each result stand for the greatest of several elements?
+bool takes_maximum(const Graph& graph, const Node& node) {
+  FoundOp found = find_aten(node.op);
+  if (!found.op || found.rule != Rule::transparent || node.inputs.empty() || node.outputs.empty() ||
+      node.inputs[0] == no_value || node.outputs[0] == no_value ||
+      graph[node.outputs[0]].type.shape.elements() >= graph[node.inputs[0]].type.shape.elements())
+    return false;
+  auto trial = Trial::of(graph, node, std::nullopt);
+  return trial && selects(trial->graph) &&
+         std::any_of(trial->graph.nodes.begin(), trial->graph.nodes.end(),
+                     [](const Node& n) { return n.op == "tosa.reduce_max"; });
+}
+
+bool real(const Value& v) { return v.type.dtype == DType::f32 && !v.type.quantised(); }
+
+// How much one unit of each operand changes the result at its own place, where nothing else changes.
+std::optional<std::vector<double>> factors(const Graph& graph, const Node& node) {
+  auto trial = Trial::of(graph, node, Shape{2});
+  if (!trial) return std::nullopt;
+  const std::size_t n = trial->graph.inputs.size();
+  std::vector<std::vector<double>> zero(n, std::vector<double>(2, 0.0));
+  auto base = trial->run(zero);
+  if (!base || base->size() != 2) return std::nullopt;
+  std::vector<double> result(node.inputs.size(), 0.0);
+  for (std::size_t i = 0, next = 0; i < node.inputs.size(); ++i) {
+    if (trial->computed[i] == no_value) continue;
+    auto one = zero;
+    one[next++][0] = 1;
+    auto y = trial->run(one);
+    if (!y || (*y)[1] != (*base)[1]) return std::nullopt;
+    result[i] = (*y)[0] - (*base)[0];
+    if (!std::isfinite(result[i])) return std::nullopt;
+  }
+  return result;
+}
+
+// Does every operand spread over the result, and nothing more?
+bool elementwise(const Graph& graph, const Node& node) {
+  const Shape& y = graph[node.outputs[0]].type.shape;
+  for (ValueId v : node.inputs) {
+    if (v == no_value) continue;
+    const Shape& x = graph[v].type.shape;
+    if (x.rank() > y.rank()) return false;
+    for (int i = 1; i <= x.rank(); ++i)
+      if (x[x.rank() - i] != y[y.rank() - i] && x[x.rank() - i] != 1) return false;
+  }
+  return true;
+}
+
+Range wider(const Range& r) { return {r.lowest - std::fabs(r.lowest) / 2, r.highest + std::fabs(r.highest) / 2}; }
+
+}  // namespace
+
+Saturation::Saturation(const Graph& graph)
+    : graph_(graph),
+      seen_(graph.values.size()),
+      cuts_(graph.values.size()),
+      meaningful_(graph.values.size()),
+      joins_masked_(graph.values.size(), 0),
+      is_output_(graph.values.size(), 0),
+      read_(graph.values.size(), 0),
+      function_(graph.values.size(), 0) {
+  for (ValueId v : graph.outputs) is_output_[v] = 1;
+  for (const Node& node : graph.nodes)
+    if (takes_maximum(graph, node) && real(graph[node.outputs[0]])) maxima_[node.outputs[0]];
+}
+
+void Saturation::see(ValueId v, std::span<const float> x, const Range& range) {
+  Seen& s = seen_[v];
+  s.range.include(range);
+  auto maximum = maxima_.find(v);
+  for (float value : x) {
+    s.below |= value == -std::numeric_limits<float>::infinity();
+    s.above |= value == std::numeric_limits<float>::infinity();
+    s.nan |= std::isnan(value);
+    if (maximum == maxima_.end() || !(value < 0) || !std::isfinite(value)) continue;
+    const auto order = (std::bit_cast<std::uint32_t>(value) >> 23) & 255;
+    maximum->second.smallest[order] = std::min(maximum->second.smallest[order], -double{value});
+    maximum->second.largest[order] = std::max(maximum->second.largest[order], -double{value});
+  }
+}
+
+bool Saturation::left_out(ValueId v) const {
+  const Seen& s = seen_[v];
+  return s.nan || ((s.below || s.above) && !meaningful_[v]);
+}
+
+// The least maximum of a row that holds anything: below it there may be rows that are masked throughout, three orders
+// of magnitude away and at least 2^12.
+double Saturation::lowest_maximum(ValueId v) const {
+  const Magnitudes& m = maxima_.at(v);
+  double reached = seen_[v].range.highest > 0 ? 1.0 : 0.0, lowest = 0;
+  for (std::size_t order = 0; order < m.smallest.size(); ++order) {
+    if (m.largest[order] == 0) continue;
+    if (reached > 0 && m.smallest[order] >= 4096 && m.smallest[order] > 8 * std::max(reached, 1.0)) break;
+    lowest = -m.largest[order];
+    reached = m.largest[order];
+  }
+  const double span = seen_[v].range.highest - lowest;
+  return lowest - span / 2;
+}
+
+Range Saturation::extent(ValueId v) const {
+  if (!graph_[v].is_constant()) return seen_[v].range;
+  Range range{infinity, -infinity};
+  const auto n = static_cast<std::size_t>(graph_[v].type.shape.elements());
+  for (std::size_t i = 0; i < n; ++i) {
+    const double x = element_as_double(graph_[v].type.dtype, graph_[v].constant.data(), i);
+    if (std::isnan(x)) continue;
+    range.lowest = std::min(range.lowest, x);
+    range.highest = std::max(range.highest, x);
+  }
+  return range;
+}
+
+// What v's codes will hold, with room for what the samples did not show.
+Range Saturation::held(ValueId v) const {
+  Range range = wider(extent(v));
+  if (auto it = maxima_.find(v); it != maxima_.end()) range.lowest = std::max(range.lowest, lowest_maximum(v));
+  return range;
+}
+
+// y is c0 x0 + c1 x1 + ...: whatever the others are, y lies beyond its cut where x does.
+Saturation::Cut Saturation::before_sum(const Node& node, std::size_t operand, const Cut& y) const {
+  if (!elementwise(graph_, node)) return {};
+  auto c = factors(graph_, node);
+  if (!c || (*c)[operand] == 0 || std::fabs((*c)[operand]) > largest_factor) return {};
+  double lowest = 0, highest = 0;  // of the others
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (i == operand || node.inputs[i] == no_value || (*c)[i] == 0) continue;
+    const Range range = held(node.inputs[i]);
+    lowest += (*c)[i] > 0 ? (*c)[i] * range.lowest : (*c)[i] * range.highest;
+    highest += (*c)[i] > 0 ? (*c)[i] * range.highest : (*c)[i] * range.lowest;
+  }
+  const double factor = (*c)[operand], below = (y.lowest - highest) / factor, above = (y.highest - lowest) / factor;
+  Cut cut = factor > 0 ? Cut{below, above} : Cut{above, below};
+  if (std::isnan(cut.lowest)) cut.lowest = -infinity;
+  if (std::isnan(cut.highest)) cut.highest = infinity;
+  return cut;
+}
+
+// y = f(x): from where on f stays within a quarter of a code of what it tends to.
+Saturation::Cut Saturation::before_function(const Node& node, const Cut& y, int steps) const {
+  const Seen& x = seen_[node.inputs[0]];
+  const double far = 64;  // nearer than this nothing is gained
+  const bool below = x.below || x.range.lowest < -far, above = x.above || x.range.highest > far;
+  if (!below && !above) return {};
+  auto trial = Trial::of(graph_, node, Shape{1});
+  if (!trial || trial->graph.inputs.size() != 1) return {};
+  const Seen& seen = seen_[node.outputs[0]];
+  const Range range{std::max(seen.range.lowest, y.lowest), std::min(seen.range.highest, y.highest)};
+  const double tolerance = (range.highest - range.lowest) / steps / 4;
+  if (!(tolerance > 0)) return {};
+  auto f = [&](double at) {
+    auto value = trial->run({{at}});
+    return value && value->size() == 1 ? std::clamp(value->front(), range.lowest, range.highest) : std::nan("");
+  };
+  // The point nearest to 0 from which on, outwards, f is what it is at the far end; eighths of octaves.
+  auto edge = [&](double sign, double end) {
+    const double limit = f(sign * end);
+    double found = infinity;
+    for (int k = static_cast<int>(std::ceil(8 * std::log2(std::min(end, 1e6)))); k > -64; --k) {
+      const double at = std::exp2(k / 8.0);
+      if (!(std::fabs(f(sign * at) - limit) <= tolerance)) break;
+      found = at;
+    }
+    return sign * found;
+  };
+  Cut cut;
+  if (below) cut.lowest = edge(-1, std::max(-x.range.lowest, far));
+  if (above) cut.highest = edge(1, std::max(x.range.highest, far));
+  return cut;
+}
+
+// The cut of an operand, from what the node makes of it.
+Saturation::Cut Saturation::behind(const Node& node, std::size_t operand, const std::vector<int>& steps) const {
+  FoundOp found = find_aten(node.op);
+  if (!found.op || node.outputs.empty() || node.outputs[0] == no_value || !real(graph_[node.outputs[0]])) return {};
+  const ValueId y = node.outputs[0];
+  const Cut& cut = cuts_[y];
+  if (found.rule == Rule::pointwise) return operand == 0 ? before_function(node, cut, steps[y]) : Cut{};
+  if (maxima_.count(y)) return operand == 0 ? Cut{std::max(lowest_maximum(y), cut.lowest), cut.highest} : Cut{};
+  if (!cut.any()) return {};
+  switch (found.rule) {
+    case Rule::sum:
+    case Rule::product: return before_sum(node, operand, cut);
+    case Rule::transparent:
+    case Rule::joined: {
+      auto trial = Trial::of(graph_, node, std::nullopt);
+      return trial && selects(trial->graph) ? cut : Cut{};
+    }
+    default: return {};
+  }
+}
+
+void Saturation::resolve(const std::vector<int>& steps) {
+  for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
+    for (ValueId y : node->outputs)
+      if (y != no_value && (is_output_[y] || !function_[y])) cuts_[y] = {};
+    for (std::size_t i = 0; i < node->inputs.size(); ++i) {
+      const ValueId v = node->inputs[i];
+      if (v == no_value || graph_[v].is_constant() || !real(graph_[v])) continue;
+      const Cut cut = behind(*node, i, steps);
+      cuts_[v].lowest = read_[v] ? std::min(cuts_[v].lowest, cut.lowest) : cut.lowest;
+      cuts_[v].highest = read_[v] ? std::max(cuts_[v].highest, cut.highest) : cut.highest;
+      read_[v] = 1;
+      if (node->outputs.empty() || !maxima_.count(node->outputs[0])) function_[v] = 1;
+    }
+  }
+  for (ValueId v = 0; v < graph_.values.size(); ++v) {
+    Cut cut = is_output_[v] || !function_[v] ? Cut{} : cuts_[v];
+    if (maxima_.count(v)) cut.lowest = std::max(cut.lowest, lowest_maximum(v));
+    if (!cut.any()) continue;
+    const Seen& seen = seen_[v];
+    Range range{seen.below || seen.range.lowest < cut.lowest ? cut.lowest : seen.range.lowest,
+                seen.above || seen.range.highest > cut.highest ? cut.highest : seen.range.highest};
+    if (!std::isfinite(range.lowest)) range.lowest = seen.range.lowest;
+    if (!std::isfinite(range.highest)) range.highest = seen.range.highest;
+    range.include(0);
+    const double natural = seen.range.highest - seen.range.lowest, kept = range.highest - range.lowest;
+    const bool infinite = (seen.below && cut.lowest > -infinity) || (seen.above && cut.highest < infinity);
+    if (infinite || natural > much_smaller * kept) meaningful_[v] = range;
+  }
+  // What a masked tensor is made of, as far as nobody else reads it.
+  for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
+    const bool masked = std::any_of(node->outputs.begin(), node->outputs.end(),
+                                    [&](ValueId y) { return y != no_value && (meaningful_[y] || joins_masked_[y]); });
+    for (ValueId v : node->inputs)
+      if (v != no_value && masked && !graph_[v].is_constant() && !is_output_[v] && function_[v] && cuts_[v].any())
+        joins_masked_[v] = 1;
+  }
+  for (ValueId v = 0; v < graph_.values.size(); ++v)
+    if (meaningful_[v] && !is_output_[v]) joins_masked_[v] = 1;
+}
+
+}  // namespace tosaic

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranges that ordinary samples do not have: attention masks in all the forms that people write, constants that dwarf
+the tensors beside them, functions of many periods, inputs beyond the samples. One model per family, one output per
+form; PyTorch is the oracle."""
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+LEAST = torch.finfo(torch.float32).min
+ROWS, WIDTH = 16, 32
+
+
+def decibels(wanted, found):
+    error = np.square(wanted.astype(np.float64) - found).sum()
+    return 10 * math.log10(np.square(wanted.astype(np.float64)).sum() / error) if error else math.inf
+
+
+def compiled_and_run(tool, folder, net, samples, inputs, *options):
+    """What PyTorch and the compiled program give for `inputs`, and what compile said."""
+    program = torch.export.export(net.eval(), samples[0])
+    torch.export.save(program, folder / "net.pt2")
+    names = [spec.arg.name for spec in program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
+    np.savez(folder / "samples.npz", **{name: np.stack([sample[i].numpy() for sample in samples])
+                                        for i, name in enumerate(names)})
+    said = tool("compile", folder / "net.pt2", "--calibrate", folder / "samples.npz", "-o", folder / "net.pte", *options)
+    with torch.no_grad():
+        wanted = [y.numpy() for y in net(*inputs)]
+    return wanted, tool.run(folder / "net.pte", [x.numpy() for x in inputs], folder), said
+
+
+class Attentions(nn.Module):
+    """The same attention with the same two masks (the future; the end of the keys), said in different ways."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(1)
+        self.project = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(3))
+        with torch.no_grad():
+            for layer in self.project:
+                layer.weight.mul_(3)
+        self.register_buffer("past", torch.ones(ROWS, ROWS).tril().bool())
+        self.register_buffer("bias", torch.randn(ROWS, ROWS))
+
+    def constant_masks(self, scores):
+        past = self.past
+        additive = lambda value: torch.zeros(ROWS, ROWS).masked_fill(~past, value)  # noqa: E731
+        place = torch.arange(ROWS)
+        yield from (scores + additive(value) for value in (-1e4, -1e9, LEAST, -math.inf))
+        yield torch.where(past, scores, torch.tensor(LEAST))
+        yield scores.masked_fill(~past, -1e9)
+        yield scores.masked_fill(~past, -math.inf)
+        yield scores + torch.full((ROWS, ROWS), -math.inf).triu(1)
+        yield scores + torch.where(place[None] > place[:, None], LEAST, 0.0)
+        yield torch.maximum(scores + additive(LEAST), torch.tensor(LEAST))
+        yield scores - 1e9 * (~past).float()
+
+    def input_masks(self, scores, additive, shown, ones):
+        yield scores + additive
+        yield torch.where(shown, scores, LEAST)
+        yield scores.masked_fill(~shown, -1e9)
+        yield scores + (1 - ones) * -1e4
+        yield scores + (1.0 - ones) * LEAST
+
+    def forward(self, x, additive, shown, ones):
+        q, k, v = (layer(x) for layer in self.project)
+        sdpa = functional.scaled_dot_product_attention
+        scores = q @ k.transpose(-1, -2) / math.sqrt(WIDTH)
+        biased = self.bias + torch.zeros(ROWS, ROWS).masked_fill(~self.past, LEAST)
+        weights = [s.softmax(-1) for s in self.constant_masks(scores)]
+        e = scores + torch.zeros(ROWS, ROWS).masked_fill(~self.past, -1e9)
+        e = (e - e.amax(-1, keepdim=True)).exp()
+        return (sdpa(q, k, v, attn_mask=self.past), *(w @ v for w in weights), e / e.sum(-1, keepdim=True) @ v,
+                sdpa(q, k, v, attn_mask=self.bias.masked_fill(~self.past, -math.inf)), sdpa(q, k, v, attn_mask=biased),
+                (scores + biased).softmax(-1) @ v,
+                sdpa(q, k, v, attn_mask=shown), sdpa(q, k, v, attn_mask=additive),
+                *(s.softmax(-1) @ v for s in self.input_masks(scores, additive, shown, ones)),
+                weights[0], weights[6])
+
+
+@pytest.mark.parametrize("scheme", ["int8", "int16x8"])
+def test_every_mask_is_as_good_as_sdpas(tool, tmp_path, scheme):
+    net, random = Attentions(), torch.Generator().manual_seed(2)
+
+    def example(i):
+        shown = (torch.arange(ROWS) < ROWS - 3 * i)[None]
+        additive = torch.zeros(1, ROWS).masked_fill(~shown, (LEAST, -1e9, -1e4, -math.inf)[i % 4])
+        return torch.randn(1, ROWS, WIDTH, generator=random), additive, shown, shown.float()
+
+    samples = [example(i) for i in range(5)]
+    wanted, found, _ = compiled_and_run(tool, tmp_path, net, samples, example(2), "--quantize", scheme)
+    quality = [decibels(w, f) for w, f in zip(wanted, found, strict=True)]
+    constant, dynamic = quality[:16], quality[16:-2]
+    assert min(constant) > quality[0] - 3, quality
+    assert min(dynamic) > dynamic[0] - 3, quality
+    for weights in found[-2:]:
+        assert not weights[0][~net.past.numpy()].any()
+
+
+class Sums(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(3)
+        self.linear, self.depthwise = nn.Linear(8, 8), nn.Conv2d(4, 4, 3, padding=1, groups=4)
+        with torch.no_grad():
+            self.linear.bias.mul_(30)
+            self.depthwise.bias.mul_(1000)
+
+    def forward(self, tiny, zeros, image, x, long):
+        steps = torch.arange(8.0)
+        return (torch.scalar_tensor(66.0) + tiny, tiny + 66.0, 1e5 - tiny, tiny + 1000 * steps,
+                torch.add(x, steps, alpha=1e5), torch.sub(x, x * 1e-4, alpha=5000.0), self.linear(tiny),
+                self.linear(zeros), self.depthwise(image), x * 1e9, long.abs().sum(-1), (long.abs() + 1).mean(-1))
+
+
+@pytest.mark.parametrize("scheme, floor", [("int8", 38), ("int16x8", 70)])
+def test_no_constant_overflows(tool, tmp_path, scheme, floor):
+    random = torch.Generator().manual_seed(4)
+    sizes = [((2, 8), 1e-6), ((2, 8), 0), ((1, 4, 6, 6), 1e-6), ((2, 8), 1), ((1, 100000), 1)]
+    example = tuple(torch.randn(*shape, generator=random) * size for shape, size in sizes)
+    wanted, found, _ = compiled_and_run(tool, tmp_path, Sums(), [example], example, "--quantize", scheme,
+                                        "--observer", "minmax")
+    quality = [decibels(w, f) for w, f in zip(wanted, found, strict=True)]
+    assert min(quality) > floor, quality
+
+
+class Waves(nn.Module):
+    def forward(self, x):
+        return torch.sin(8 * x), torch.sin(64 * x), torch.cos(64 * x), torch.sin(512 * x), torch.sin(1e5 * x)
+
+
+@pytest.mark.parametrize("scheme, floor", [("int8", 20), ("int16x8", 28)])
+def test_functions_of_many_periods(tool, tmp_path, scheme, floor):
+    """In 16 bits looked up code by code; where the codes do not tell the periods apart, float, and said so."""
+    x = torch.rand(1, 500, generator=torch.Generator().manual_seed(5)) * 8 - 4
+    wanted, found, _ = compiled_and_run(tool, tmp_path, Waves(), [(x,)], (x,), "--quantize", scheme)
+    quality = [decibels(w, f) for w, f in zip(wanted, found, strict=True)]
+    assert min(quality) > floor, quality
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(6)
+        self.lstm, self.gru = nn.LSTM(8, 16, batch_first=True), nn.GRU(8, 16, batch_first=True)
+
+    def forward(self, x):
+        return self.lstm(x)[0], self.gru(x)[0]
+
+
+def test_int16_leaves_room_beyond_the_samples(tool, tmp_path):
+    random = torch.Generator().manual_seed(7)
+    sample = torch.randn(1, 6, 8, generator=random)
+    wanted, found, _ = compiled_and_run(tool, tmp_path, Recurrent(), [(sample,)], (1.3 * sample,), "--quantize", "int16x8")
+    quality = [decibels(w, f) for w, f in zip(wanted, found, strict=True)]
+    assert min(quality) > 36, quality
