@@ -21,6 +21,10 @@ bool repeats(const Bytes& bytes, std::size_t size) {
   return bytes.size() % size == 0 && std::equal(bytes.data() + size, bytes.data() + bytes.size(), bytes.data());
 }
 
+bool only_zeros(const Bytes& bytes, std::size_t from) {
+  return std::all_of(bytes.data() + from, bytes.data() + bytes.size(), [](std::byte b) { return b == std::byte{0}; });
+}
+
 using tosa_schema::TosaBasicBlock;
 using tosa_schema::TosaOperator;
 using tosa_schema::TosaShape;
@@ -344,6 +348,9 @@ class Reader {
     const std::size_t needed = packed_size(type.dtype, elements);
     // ExecuTorch writes the weights' zero points once per channel under the shape [1].
     if (elements == 1 && packed.size() > needed && repeats(packed, needed)) packed = packed.slice(0, needed);
+    // MLIR's serializer pads data with zeros to a multiple of 8 bytes.
+    if (packed.size() > needed && packed.size() == (needed + 7) / 8 * 8 && only_zeros(packed, needed))
+      packed = packed.slice(0, needed);
     if (packed.size() != needed)
       return error("tosa-file.constant-size", fmt::format("constant '{}' of type {} needs {} bytes and has {}", name,
                                                           to_string(type), needed, packed.size()));
