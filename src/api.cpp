@@ -6,13 +6,16 @@
 #include <map>
 #include <set>
 
+#include "base/output.h"
 #include "compile.h"
 #include "formats/ptd/ptd_file.h"
 #include "formats/tosa/tosa_file.h"
 #include "message.h"
 #include "ops/op.h"
 #include "report.h"
+#include "targets/vela.h"
 #include "tosaic/tosaic.hpp"
+#include "way_out.h"
 
 namespace tosaic {
 namespace {
@@ -87,7 +90,7 @@ std::string emitted_to(const CompileRequest& request, const std::string& kind) {
 }
 
 // One file per delegate: `path` itself when there is one, else numbered.
-Status write_per_delegate(const std::string& path, const char* what, const std::vector<Bytes>& files,
+Status write_per_delegate(Outputs& outputs, const std::string& path, const char* what, const std::vector<Bytes>& files,
                           const MessageSink& sink) {
   if (files.empty())
     return error("compile.no-delegate",
@@ -99,7 +102,7 @@ Status write_per_delegate(const std::string& path, const char* what, const std::
     std::filesystem::path name = whole;
     if (files.size() > 1)
       name.replace_filename(fmt::format("{}_{}{}", whole.stem().string(), i, whole.extension().string()));
-    TOSAIC_CHECK(write_file(name.string(), files[i].data(), files[i].size()));
+    TOSAIC_CHECK(outputs.write(name.string(), files[i]));
     written += (i ? ", " : "") + name.string();
   }
   if (files.size() > 1 && sink) {
@@ -111,8 +114,9 @@ Status write_per_delegate(const std::string& path, const char* what, const std::
   return {};
 }
 
-Status write_results(const CompileRequest& request, const Compiled& compiled, const CompileOutcome& outcome,
-                     const MessageSink& sink) {
+Status write_results(Outputs& outputs, const CompileRequest& request, const Compiled& compiled,
+                     const CompileOutcome& outcome, const MessageSink& sink) {
+  const auto text = [](const std::string& content) { return Bytes::copy(content.data(), content.size()); };
   const auto external = external_files(compiled);
   for (const std::string* file : {&request.external_commands, &request.external_weights})
     if (!file->empty() && !external.contains(*file))
@@ -124,7 +128,7 @@ Status write_results(const CompileRequest& request, const Compiled& compiled, co
       TOSAIC_TRY(Bytes file, tosa_file::write(region));
       files.push_back(std::move(file));
     }
-    TOSAIC_CHECK(write_per_delegate(path, "TOSA graph", files, sink));
+    TOSAIC_CHECK(write_per_delegate(outputs, path, "TOSA graph", files, sink));
   }
   if (const std::string path = emitted_to(request, "vgf"); !path.empty()) {
     if (compiled.target.delegate_id != "VgfBackend")
@@ -132,42 +136,37 @@ Status write_results(const CompileRequest& request, const Compiled& compiled, co
           .hint("use --target vgf");
     std::vector<Bytes> files;
     for (const Emitted& e : compiled.emitted) files.push_back(e.payload);
-    TOSAIC_CHECK(write_per_delegate(path, "VGF file", files, sink));
+    TOSAIC_CHECK(write_per_delegate(outputs, path, "VGF file", files, sink));
   }
-  for (const auto& [file, entries] : external) {
-    const Bytes data = ptd::write(entries);
-    TOSAIC_CHECK(write_file(file, data.data(), data.size()));
-  }
-  if (!request.report.empty()) TOSAIC_CHECK(write_file(request.report, outcome.manifest));
+  for (const auto& [file, entries] : external) TOSAIC_CHECK(outputs.write(file, ptd::write(entries)));
+  if (!request.report.empty()) TOSAIC_CHECK(outputs.write(request.report, text(outcome.manifest)));
   if (const std::string path = emitted_to(request, "header"); !path.empty())
-    TOSAIC_CHECK(write_file(path, c_array(compiled.program)));
-  if (!request.output.empty())
-    TOSAIC_CHECK(write_file(request.output, compiled.program.data(), compiled.program.size()));
-  return {};
+    TOSAIC_CHECK(outputs.write(path, text(c_array(compiled.program))));
+  if (!request.output.empty()) TOSAIC_CHECK(outputs.write(request.output, compiled.program));
+  return outputs.commit();
 }
 
 const std::set<std::string> emit_kinds{"tosa", "vgf", "vela", "header"};
 
-// A folder that is missing or read-only is worth saying before the work, not after it.
-Status writable(const std::string& path) {
-  if (path.empty()) return {};
-  auto folder = std::filesystem::path(path).parent_path();
-  std::error_code failure;
-  if (!folder.empty() && !std::filesystem::is_directory(folder, failure))
-    return error("file.unwritable", fmt::format("cannot write {}: the folder {} does not exist", path, folder.string()))
-        .at({path, 0, ""})
-        .hint("create it first");
+// What cannot be written is worth saying before the work, not after it.
+Status plan(Outputs& outputs, const CompileRequest& request) {
+  for (const std::string* path : {&request.model, &request.calibrate, &request.vela_config}) outputs.reads(*path);
+  for (const std::string* path : {&request.output, &request.report, &request.external_commands})
+    if (!path->empty()) TOSAIC_CHECK(outputs.plan(*path));
+  if (!request.external_weights.empty() && request.external_weights != request.external_commands)
+    TOSAIC_CHECK(outputs.plan(request.external_weights));
+  for (const auto& [kind, path] : request.emit) {
+    if (!emit_kinds.contains(kind))
+      return error("compile.emit", fmt::format("there is nothing called '{}' to write", kind))
+          .hint("tosa, vgf, vela and header can be emitted");
+    TOSAIC_CHECK(kind == "vela" ? outputs.plan_folder(path, is_vela_file) : outputs.plan(path));
+  }
   return {};
 }
 
 Result<CompileOutcome> try_compile(const CompileRequest& request, const MessageSink& sink) {
-  for (const auto* path : {&request.output, &request.report, &request.external_commands, &request.external_weights})
-    TOSAIC_CHECK(writable(*path));
-  for (const auto& [kind, path] : request.emit) {
-    if (!emit_kinds.contains(kind))
-      return error("compile.emit", fmt::format("there is nothing called '{}' to write", kind));
-    if (kind != "vela") TOSAIC_CHECK(writable(path));
-  }
+  Outputs outputs;
+  if (!request.dry_run) TOSAIC_CHECK(plan(outputs, request));
   CompileOptions options;
   options.model = request.model;
   options.target = request.target;
@@ -194,8 +193,8 @@ Result<CompileOutcome> try_compile(const CompileRequest& request, const MessageS
   describe(compiled, outcome);
   TOSAIC_TRY(Bytes model, map_file(request.model));
   outcome.model_bytes = model.size();
-  if (!request.report.empty() || !request.dry_run) outcome.manifest = manifest(request, compiled, outcome, model);
-  if (!request.dry_run) TOSAIC_CHECK(write_results(request, compiled, outcome, sink));
+  outcome.manifest = manifest(request, compiled, outcome, model);
+  if (!request.dry_run) TOSAIC_CHECK(write_results(outputs, request, compiled, outcome, sink));
   return outcome;
 }
 
@@ -205,7 +204,7 @@ CompileOutcome compile(const CompileRequest& request, const MessageSink& sink) {
   auto result = try_compile(request, sink);
   if (result.ok()) return *std::move(result);
   CompileOutcome failed;
-  failed.error = to_message(result.error());
+  failed.error = to_message(with_way_out(result.error(), request.model));
   return failed;
 }
 

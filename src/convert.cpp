@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <chrono>
 
+#include "base/output.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vgf/vgf_graph.h"
 #include "message.h"
 #include "ops/tosa_op.h"
 #include "targets/vgf_converter.h"
+#include "way_out.h"
 
 namespace tosaic {
 namespace {
@@ -27,7 +29,11 @@ Result<Graph> read_graph(const Bytes& file, const std::string& name) {
 Result<ConvertOutcome> try_convert(const ConvertRequest& request) {
   const bool to_vgf = request.output.ends_with(".vgf");
   if (!to_vgf && !request.output.ends_with(".tosa"))
-    return error("convert.output", fmt::format("'{}' ends neither in .vgf nor in .tosa", request.output));
+    return error("convert.output", fmt::format("'{}' ends neither in .vgf nor in .tosa", request.output))
+        .hint("the ending says what is made: name the output NAME.vgf or NAME.tosa");
+  Outputs outputs;
+  outputs.reads(request.input);
+  TOSAIC_CHECK(outputs.plan(request.output));
   TOSAIC_TRY(const Bytes input, map_file(request.input));
   ConvertOutcome outcome;
   VgfResult made;
@@ -42,7 +48,8 @@ Result<ConvertOutcome> try_convert(const ConvertRequest& request) {
     }
     outcome.seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
-  TOSAIC_CHECK(write_file(request.output, made.file.data(), made.file.size()));
+  TOSAIC_CHECK(outputs.write(request.output, made.file));
+  TOSAIC_CHECK(outputs.commit());
   outcome.peer_seconds = made.peer_seconds;
   outcome.bytes = made.file.size();
   return outcome;
@@ -54,7 +61,7 @@ ConvertOutcome convert(const ConvertRequest& request) {
   auto result = try_convert(request);
   if (result.ok()) return *std::move(result);
   ConvertOutcome failed;
-  failed.error = to_message(result.error());
+  failed.error = to_message(with_way_out(result.error(), request.input));
   return failed;
 }
 

@@ -6,12 +6,14 @@
 #include <filesystem>
 #include <set>
 
+#include "base/output.h"
 #include "formats/pte/pte_file.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vela/vela.h"
 #include "formats/vgf/vgf.h"
 #include "message.h"
 #include "named_data.h"
+#include "way_out.h"
 
 namespace tosaic {
 namespace {
@@ -82,11 +84,16 @@ Result<std::vector<Extracted>> try_extract(const ExtractRequest& request) {
     return error("extract.no-delegate", "the program has no delegates, all of it runs as kernels")
         .at({request.program, 0, ""})
         .hint("`tosaic inspect` shows what it runs");
-  for (std::size_t i = 0; i < list.size(); ++i) TOSAIC_CHECK(may_write(list[i].file, contents[i], request.replace));
-  std::error_code failure;
-  fs::create_directories(request.output_dir, failure);
-  for (std::size_t i = 0; i < list.size(); ++i)
-    TOSAIC_CHECK(write_file(list[i].file, contents[i].data(), contents[i].size()));
+  TOSAIC_CHECK(make_folder(request.output_dir));
+  Outputs outputs;
+  outputs.reads(request.program);
+  for (const std::string& file : request.data) outputs.reads(file);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    TOSAIC_CHECK(outputs.plan(list[i].file));
+    TOSAIC_CHECK(may_write(list[i].file, contents[i], request.replace));
+    TOSAIC_CHECK(outputs.write(list[i].file, contents[i]));
+  }
+  TOSAIC_CHECK(outputs.commit());
   return list;
 }
 
@@ -98,7 +105,7 @@ ExtractOutcome extract(const ExtractRequest& request) {
   if (files.ok())
     outcome.files = *std::move(files);
   else
-    outcome.error = to_message(files.error());
+    outcome.error = to_message(with_way_out(files.error(), request.program));
   return outcome;
 }
 

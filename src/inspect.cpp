@@ -15,6 +15,7 @@
 #include "message.h"
 #include "named_data.h"
 #include "read/pt2.h"
+#include "way_out.h"
 
 namespace tosaic {
 namespace {
@@ -320,7 +321,7 @@ Result<Inspected> try_inspect(const std::string& path, const InspectOptions& opt
 
 InspectOutcome inspect(const std::string& file, const InspectOptions& options) {
   auto result = try_inspect(file, options);
-  if (!result.ok()) return {to_message(result.error()), "", ""};
+  if (!result.ok()) return {to_message(with_way_out(result.error(), file)), "", ""};
   return {std::nullopt, std::move(result->text), std::move(result->json)};
 }
 

@@ -42,6 +42,7 @@ std::string manifest(const CompileRequest& request, const Compiled& compiled, co
                      const Bytes& model) {
   std::string out = "{\n";
   out += fmt::format("  \"tosaic\": {},\n", json_quote(version()));
+  out += fmt::format("  \"command\": \"{}\",\n", request.dry_run ? "explain" : "compile");
   out +=
       fmt::format("  \"model\": {{\"file\": {}, \"bytes\": {}, \"xxh3\": \"{}\"}},\n",
                   json_quote(std::filesystem::path(request.model).filename().string()), model.size(), hash_text(model));
@@ -57,11 +58,15 @@ std::string manifest(const CompileRequest& request, const Compiled& compiled, co
       request.quantised_io ? "quantised" : "as-written", outcome.samples);
   out += fmt::format("  \"program\": {{\"bytes\": {}, \"xxh3\": \"{}\"}},\n", compiled.program.size(),
                      hash_text(compiled.program));
-  out += "  \"delegates\": [";
-  for (std::size_t i = 0; i < compiled.emitted.size(); ++i)
-    out += fmt::format("{}{{\"id\": {}, \"bytes\": {}, \"operators\": {}, \"xxh3\": \"{}\"}}", i ? ", " : "",
-                       json_quote(compiled.target.delegate_id), compiled.emitted[i].payload.size(),
-                       compiled.lowered[i].nodes.size(), hash_text(compiled.emitted[i].payload));
+  out += fmt::format("  \"delegated\": {},\n  \"delegates\": [", outcome.delegated);
+  for (std::size_t i = 0; i < compiled.lowered.size(); ++i) {
+    out += fmt::format("{}{{\"id\": {}, \"operators\": {}", i ? ", " : "", json_quote(compiled.target.delegate_id),
+                       compiled.lowered[i].nodes.size());
+    if (i < compiled.emitted.size())
+      out += fmt::format(", \"bytes\": {}, \"xxh3\": \"{}\"", compiled.emitted[i].payload.size(),
+                         hash_text(compiled.emitted[i].payload));
+    out += "}";
+  }
   out += "],\n  \"estimates\": [" + estimates_json(outcome.estimates);
   out += fmt::format("],\n  \"peer_seconds\": {:.6f},\n  \"stages\": {{", outcome.peer_seconds);
   for (std::size_t i = 0; i < outcome.stage_seconds.size(); ++i)
@@ -76,7 +81,9 @@ std::string manifest(const CompileRequest& request, const Compiled& compiled, co
       out += fmt::format(", \"code\": {}, \"reason\": {}", json_quote(n.reason_code), json_quote(n.reason));
     out += i + 1 < outcome.nodes.size() ? "},\n" : "}\n";
   }
-  return out + "  ]\n}\n";
+  out += "  ]";
+  if (!compiled.printed.empty()) out += ",\n  \"printed\": " + json_quote(compiled.printed);
+  return out + "\n}\n";
 }
 
 }  // namespace tosaic

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <filesystem>
 
+#include "base/memory.h"
+#include "base/output.h"
 #include "cpu/cpu.h"
 #include "formats/npy/npy.h"
 #include "formats/pte/pte_file.h"
@@ -20,6 +22,7 @@
 #include "targets/target.h"
 #include "tidy/tidy.h"
 #include "vulkan/model.h"
+#include "way_out.h"
 
 namespace tosaic {
 namespace {
@@ -30,6 +33,7 @@ double since(Clock::time_point begin) { return std::chrono::duration<double>(Clo
 // Something loaded that turns inputs into outputs, again and again.
 struct Runnable {
   std::vector<TensorType> inputs;
+  std::size_t outputs = 0;
   std::vector<Tensor> default_inputs;  // used when none are given
   std::string device;
   std::function<double()> device_seconds;  // of the last run; empty: the device has no clock
@@ -61,6 +65,7 @@ Result<Runnable> runnable_on_vulkan(vgf::File file, const RunRequest& request) {
   auto shared = std::make_shared<vulkan::Model>(std::move(model));
   Runnable r;
   r.inputs = shared->inputs();
+  r.outputs = shared->outputs().size();
   r.device = "vulkan: " + shared->device();
   r.device_seconds = [shared] { return shared->device_seconds(); };
   r.run = [shared](const std::vector<Tensor>& inputs) -> Result<std::vector<Tensor>> {
@@ -89,6 +94,7 @@ Result<Runnable> runnable_graph(Graph graph, const RunRequest& request) {
   Runnable r;
   r.device = request.executor;
   for (ValueId v : graph.inputs) r.inputs.push_back(graph[v].type);
+  r.outputs = graph.outputs.size();
   if (request.executor == "interp") {
     auto shared = std::make_shared<Graph>(std::move(graph));
     r.run = [shared](const std::vector<Tensor>& inputs) { return interp::run(*shared, inputs); };
@@ -179,6 +185,7 @@ Result<Runnable> load_pte(const Bytes& file, const RunRequest& request, const Si
   auto shared = std::make_shared<runtime::Method>(std::move(method));
   Runnable r;
   r.inputs = shared->input_types();
+  r.outputs = shared->output_types().size();
   for (const std::string& device : shared->devices()) r.device += (r.device.empty() ? "" : ", ") + device;
   if (r.device.empty()) r.device = request.executor;
   r.device_seconds = [shared] { return shared->device_seconds(); };
@@ -201,8 +208,10 @@ Result<std::vector<Tensor>> inputs_for(const Runnable& program, const RunRequest
   std::vector<Tensor> inputs;
   if (request.inputs.empty()) {
     if (!program.default_inputs.empty()) return program.default_inputs;
-    for (const TensorType& type : program.inputs)
-      inputs.push_back({type, Bytes::of(std::vector<std::byte>(type.storage_bytes()))});
+    for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+      TOSAIC_TRY(Bytes zeros, zeroed_bytes(program.inputs[i].storage_bytes(), fmt::format("input {}", i)));
+      inputs.push_back({program.inputs[i], std::move(zeros)});
+    }
     return inputs;
   }
   if (request.inputs.size() != program.inputs.size())
@@ -226,6 +235,21 @@ Result<std::vector<Tensor>> inputs_for(const Runnable& program, const RunRequest
   return inputs;
 }
 
+std::string output_file(const RunRequest& request, std::size_t i) {
+  return (std::filesystem::path(request.output_dir) / fmt::format("output_{}.npy", i)).string();
+}
+
+// What cannot be written is worth saying before the run.
+Status plan(Outputs& files, const RunRequest& request, std::size_t outputs) {
+  files.reads(request.program);
+  for (const auto* list : {&request.inputs, &request.data})
+    for (const std::string& file : *list) files.reads(file);
+  if (request.output_dir.empty()) return {};
+  TOSAIC_CHECK(make_folder(request.output_dir));
+  for (std::size_t i = 0; i < outputs; ++i) TOSAIC_CHECK(files.plan(output_file(request, i)));
+  return {};
+}
+
 Result<RunOutcome> try_run(const RunRequest& request, const MessageSink& sink) {
   if (request.device == "vulkan" && request.executor == "interp")
     return error("run.device", "the reference interpreter runs on the CPU, not on a Vulkan device");
@@ -234,6 +258,8 @@ Result<RunOutcome> try_run(const RunRequest& request, const MessageSink& sink) {
   TOSAIC_TRY(Runnable program, load(request, to_messages(sink)));
   outcome.load_seconds = since(begin);
   TOSAIC_TRY(std::vector<Tensor> inputs, inputs_for(program, request));
+  Outputs files;
+  TOSAIC_CHECK(plan(files, request, program.outputs));
   std::vector<Tensor> outputs;
   for (int i = request.repeat > 1 ? -1 : 0; i < request.repeat; ++i) {
     auto start = Clock::now();
@@ -247,16 +273,11 @@ Result<RunOutcome> try_run(const RunRequest& request, const MessageSink& sink) {
   auto plain = [](const TensorType& t) { return to_string(t.with(std::optional<Scales>{})); };
   for (const TensorType& t : program.inputs) outcome.input_types.push_back(plain(t));
   for (const Tensor& t : outputs) outcome.output_types.push_back(plain(t.type));
-  if (!request.output_dir.empty()) {
-    std::error_code failure;
-    std::filesystem::create_directories(request.output_dir, failure);
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      std::string path = (std::filesystem::path(request.output_dir) / fmt::format("output_{}.npy", i)).string();
-      Bytes file = npy::write(outputs[i]);
-      TOSAIC_CHECK(write_file(path, file.data(), file.size()));
-      outcome.written.push_back(path);
-    }
+  for (std::size_t i = 0; i < outputs.size() && !request.output_dir.empty(); ++i) {
+    outcome.written.push_back(output_file(request, i));
+    TOSAIC_CHECK(files.write(outcome.written.back(), npy::write(outputs[i])));
   }
+  TOSAIC_CHECK(files.commit());
   return outcome;
 }
 
@@ -266,7 +287,7 @@ RunOutcome run(const RunRequest& request, const MessageSink& sink) {
   auto result = try_run(request, sink);
   if (result.ok()) return *std::move(result);
   RunOutcome failed;
-  failed.error = to_message(result.error());
+  failed.error = to_message(with_way_out(result.error(), request.program));
   return failed;
 }
 

@@ -7,9 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cerrno>
-#include <cstdio>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+
+#include "base/mapped_files.h"
 
 namespace tosaic {
 
@@ -25,17 +26,25 @@ std::uint64_t hash_of(const void* data, std::size_t size, std::uint64_t seed) {
 }
 
 Result<Bytes> map_file(const std::string& path) {
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const auto unreadable = [&](const std::string& why) {
+    return error("file.unreadable", fmt::format("cannot read {}: {}", path, why)).at({path, 0, ""});
+  };
+  // Without waiting: a pipe that nobody writes to would never open.
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     int why = errno;
-    return error(why == ENOENT ? "file.missing" : "file.unreadable",
-                 fmt::format("cannot open {}: {}", path, std::strerror(why)))
-        .at({path, 0, ""});
+    if (why == ENOENT)
+      return error("file.missing", fmt::format("cannot open {}: {}", path, std::strerror(why))).at({path, 0, ""});
+    return unreadable(std::strerror(why));
   }
   struct stat info {};
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(fd);
-    return error("file.unreadable", path + " is not a regular file").at({path, 0, ""});
+    if (S_ISDIR(info.st_mode)) return unreadable("it is a folder").hint("name a file in it");
+    return unreadable(S_ISFIFO(info.st_mode)   ? "it is a pipe, not a file"
+                      : S_ISSOCK(info.st_mode) ? "it is a socket, not a file"
+                                               : "it is a device, not a file")
+        .hint("save what comes from there as a file first");
   }
   auto size = static_cast<std::size_t>(info.st_size);
   if (size == 0) {
@@ -46,34 +55,13 @@ Result<Bytes> map_file(const std::string& path) {
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   int why = errno;
   ::close(fd);
-  if (data == MAP_FAILED)
-    return error("file.unreadable", fmt::format("cannot map {}: {}", path, std::strerror(why))).at({path, 0, ""});
-  std::shared_ptr<const void> owner(data, [size](const void* p) { ::munmap(const_cast<void*>(p), size); });
+  if (data == MAP_FAILED) return unreadable(std::strerror(why));
+  remember_mapping(data, size, path);
+  std::shared_ptr<const void> owner(data, [size](const void* p) {
+    forget_mapping(p);
+    ::munmap(const_cast<void*>(p), size);
+  });
   return Bytes(std::move(owner), data, size);
-}
-
-Status write_file(const std::string& path, const void* data, std::size_t size) {
-  std::string temporary = fmt::format("{}.tmp{}", path, ::getpid());
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
-  bool good = file != nullptr;
-  int why = errno;
-  if (file) {
-    good = std::fwrite(data, 1, size, file) == size;
-    if (!good) why = errno;
-    if (std::fclose(file) != 0 && good) {
-      good = false;
-      why = errno;
-    }
-    if (good && std::rename(temporary.c_str(), path.c_str()) != 0) {
-      good = false;
-      why = errno;
-    }
-    if (!good) std::remove(temporary.c_str());
-  }
-  if (good) return {};
-  return error("file.unwritable", fmt::format("cannot write {}: {}", path, std::strerror(why)))
-      .at({path, 0, ""})
-      .hint("check that the folder exists and may be written");
 }
 
 }  // namespace tosaic

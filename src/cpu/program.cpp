@@ -5,6 +5,7 @@
 #include <cstring>
 #include <thread>
 
+#include "base/memory.h"
 #include "cpu/memory_plan.h"
 #include "cpu/step.h"
 #include "cpu/widen.h"
@@ -71,7 +72,7 @@ struct Program::Impl {
 
   Status plan_steps(const Options& options);
   void locate(const Planning& planning);
-  void place_buffers();
+  Status place_buffers();
   Status run(std::span<const void* const> inputs, std::span<void* const> outputs, const Observer* observer);
   void bounce(std::span<const void* const> inputs, std::span<void* const> outputs);
   void observe(const Observer& observer, const std::vector<ValueId>& values) const {
@@ -163,7 +164,7 @@ void Program::Impl::locate(const Planning& planning) {
   }
 }
 
-void Program::Impl::place_buffers() {
+Status Program::Impl::place_buffers() {
   std::vector<Buffer> buffers;
   std::vector<std::int32_t> buffer_of(graph.values.size(), -1);
   auto alive = [&](ValueId v, std::uint32_t step) {
@@ -187,7 +188,12 @@ void Program::Impl::place_buffers() {
   for (const Copy& copy : copies) alive(copy.from, static_cast<std::uint32_t>(steps.size()));
 
   arena_bytes = place(buffers);
+  std::uint64_t all = arena_bytes;
+  for (const TensorType& type : output_types) all += type.storage_bytes();
+  TOSAIC_CHECK(check_memory(all, fmt::format("the graph '{}' with its intermediate tensors", graph.name)));
   arena = make_arena(arena_bytes);
+  if (!arena)
+    return error("run.out-of-memory", fmt::format("there are no {} bytes for intermediate tensors", arena_bytes));
   for (std::size_t s : scratch_buffer) scratch_offset.push_back(buffers[s].offset);
   address.assign(graph.values.size(), nullptr);
   for (ValueId v = 0; v < graph.values.size(); ++v) {
@@ -199,6 +205,7 @@ void Program::Impl::place_buffers() {
     if (at.home == Home::input) at_input.push_back(v);
     if (at.home == Home::output) at_output.push_back(v);
   }
+  return {};
 }
 
 // Odd pointers get memory of our own: unaligned ones, and an output that overlaps an input or another output
@@ -271,7 +278,7 @@ Result<Program> Program::compile(const Graph& graph, const Options& options) {
       value.constant = Bytes::copy(value.constant.data(), value.constant.size());
   widen_narrow_floats(impl->graph);
   TOSAIC_CHECK(impl->plan_steps(options));
-  impl->place_buffers();
+  TOSAIC_CHECK(impl->place_buffers());
   impl->input_pointers.resize(graph.inputs.size());
   impl->input_bounce.resize(graph.inputs.size());
   impl->output_pointers.resize(graph.outputs.size());

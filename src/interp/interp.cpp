@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <new>
 
+#include "base/memory.h"
 #include "ops/tosa_op.h"
 
 namespace tosaic::interp {
@@ -75,6 +76,7 @@ class Interpreter {
     for (ValueId v : node.outputs) {
       TensorType type = type_of(graph[v].type);
       const std::size_t bytes = type.storage_bytes();
+      TOSAIC_CHECK(check_memory(bytes, fmt::format("'{}', {},", graph[v].name, to_string(type))));
       std::shared_ptr<void> memory = allocate(bytes);
       if (!memory)
         return error("run.out-of-memory", fmt::format("cannot allocate {} bytes for {}", bytes, to_string(type)));

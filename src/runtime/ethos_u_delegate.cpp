@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "base/memory.h"
 #include "formats/vela/vela.h"
 #include "runtime/delegate.h"
 #include "tosaic/ethosu.h"
@@ -111,23 +112,25 @@ class EthosUDelegate : public Delegate {
       for (const vela::Tensor& t : *tensors)
         wanted[static_cast<std::size_t>(t.region)] =
             std::max(wanted[static_cast<std::size_t>(t.region)], static_cast<std::uint64_t>(t.offset) + bytes_of(t));
+    std::uint64_t all = 0;
     for (std::size_t r = 1; r < regions_.size(); ++r) {
       const std::uint64_t bytes = wanted[r];
       if (bytes > most)
-        return error("delegate.memory", fmt::format("the commands want {} bytes in memory region {}", bytes, r));
-      memory_[r].resize(static_cast<std::size_t>((bytes + sizeof(Line) - 1) / sizeof(Line)));
-      regions_[r] = {memory_[r].data(), bytes};
+        return error("delegate.memory", fmt::format("the commands want {} bytes in memory region {}", bytes, r))
+            .note("an Ethos-U addresses 4 GB in a region")
+            .hint("the payload is damaged: compile the model again");
+      TOSAIC_CHECK(check_memory(all += bytes, "the NPU's scratch memory"));
+      memory_[r] = zeroed_memory(static_cast<std::size_t>(bytes));
+      if (!memory_[r]) return error("delegate.memory", fmt::format("there are no {} bytes of memory", bytes));
+      regions_[r] = {memory_[r].get(), bytes};
     }
     return {};
   }
 
-  struct alignas(16) Line {
-    std::array<std::byte, 16> bytes;
-  };
   vela::Payload places_;
   tosaic_ethosu_stream* stream_ = nullptr;
   std::vector<tosaic_ethosu_region> regions_;  // region 0 stays null: the constants given at opening
-  std::vector<std::vector<Line>> memory_;
+  std::vector<std::shared_ptr<std::byte>> memory_;
   std::function<void(const std::string&)> trace_;
   std::string product_;
 };

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <new>
 
+#include "base/memory.h"
 #include "runtime/cells.h"
 #include "runtime/kernel.h"
 
@@ -12,25 +12,6 @@ namespace tosaic::runtime {
 namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
-
-// Memory for tensors; zeroed, as ExecuTorch's Module gives it, and aligned for any element and vector load.
-class Memory {
- public:
-  static Result<Memory> of(std::uint64_t bytes) {
-    Memory m;
-    m.bytes_.reset(static_cast<std::byte*>(::operator new (bytes + 1, std::align_val_t{64}, std::nothrow)));
-    if (!m.bytes_) return error("method.memory", fmt::format("there is no memory for an arena of {} bytes", bytes));
-    std::memset(m.bytes_.get(), 0, bytes + 1);
-    return m;
-  }
-  std::byte* data() const { return bytes_.get(); }
-
- private:
-  struct Free {
-    void operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{64}); }
-  };
-  std::unique_ptr<std::byte, Free> bytes_;
-};
 
 // An instruction made ready.
 struct DelegateStep {
@@ -52,15 +33,17 @@ using Step = std::variant<std::unique_ptr<Kernel>, DelegateStep, MoveStep, JumpS
 struct Method::Impl {
   pte::Plan plan;
   Cells cells;
-  std::vector<Memory> memory;
-  std::vector<Bytes> constants;  // kept alive
-  NamedData data;                // the program's and that of .ptd files
+  std::vector<std::shared_ptr<std::byte>> memory;  // the arenas, then tensors that have no place there
+  std::uint64_t wanted_bytes = 0;                  // of all of it
+  std::vector<Bytes> constants;                    // kept alive
+  NamedData data;                                  // the program's and that of .ptd files
   std::vector<std::unique_ptr<Delegate>> delegates;
   std::vector<Step> steps;
   std::vector<std::int32_t> inputs;  // those that are tensors
   std::vector<TensorType> input_types, output_types;
 
   Status load(const Options& options);
+  Result<std::byte*> reserve(std::uint64_t bytes);
   Status place_tensor(const pte::TensorValue& tensor, Cell& cell);
   Result<Bytes> external(const std::string& name, const TensorType& type) const;
   Status prepare(const Options& options);
@@ -98,10 +81,7 @@ Result<Method> Method::load(const pte::Program& program, const std::string& name
 }
 
 Status Method::Impl::load(const Options& options) {
-  for (std::int64_t size : plan.arena_sizes) {
-    TOSAIC_TRY(Memory arena, Memory::of(static_cast<std::uint64_t>(size)));
-    memory.push_back(std::move(arena));
-  }
+  for (std::int64_t size : plan.arena_sizes) TOSAIC_CHECK(reserve(static_cast<std::uint64_t>(size)));
   cells.resize(plan.values.size());
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (const auto* tensor = std::get_if<pte::TensorValue>(&plan.values[i])) {
@@ -124,6 +104,18 @@ Status Method::Impl::load(const Options& options) {
   return prepare(options);
 }
 
+// Memory for tensors; zeroed, as ExecuTorch's Module gives it, and aligned for any element and vector load.
+Result<std::byte*> Method::Impl::reserve(std::uint64_t bytes) {
+  wanted_bytes = bytes > UINT64_MAX - wanted_bytes ? UINT64_MAX : wanted_bytes + bytes;
+  TOSAIC_CHECK(check_memory(wanted_bytes, fmt::format("method '{}'", plan.name)));
+  auto fresh = zeroed_memory(bytes);
+  if (!fresh)
+    return error("method.memory", fmt::format("there are no {} bytes of memory for the method's tensors", bytes))
+        .hint("close other programs, or run it on a larger machine");
+  memory.push_back(std::move(fresh));
+  return memory.back().get();
+}
+
 Status Method::Impl::place_tensor(const pte::TensorValue& tensor, Cell& cell) {
   cell.is_tensor = true;
   cell.tensor.type = {tensor.dtype, Shape(std::vector<std::int64_t>(tensor.sizes.begin(), tensor.sizes.end())), {}};
@@ -135,16 +127,14 @@ Status Method::Impl::place_tensor(const pte::TensorValue& tensor, Cell& cell) {
     if (tensor.planned.memory_id == 0 || tensor.planned.memory_id > memory.size() ||
         tensor.planned.offset + bytes > static_cast<std::uint64_t>(plan.arena_sizes[tensor.planned.memory_id - 1]))
       return error("method.memory", "a tensor is planned outside its arena");
-    cell.tensor.data = memory[tensor.planned.memory_id - 1].data() + tensor.planned.offset;
+    cell.tensor.data = memory[tensor.planned.memory_id - 1].get() + tensor.planned.offset;
     if (!constant.empty()) std::memcpy(cell.tensor.data, constant.data(), constant.size());
   } else if (!constant.null()) {
     cell.tensor.constant = true;
     cell.tensor.data = const_cast<std::byte*>(constant.data());  // `constant` keeps everyone from writing
     constants.push_back(constant);
   } else {  // memory that the caller or a move would give
-    TOSAIC_TRY(Memory own, Memory::of(bytes));
-    cell.tensor.data = own.data();
-    memory.push_back(std::move(own));
+    TOSAIC_TRY(cell.tensor.data, reserve(bytes));
   }
   return {};
 }

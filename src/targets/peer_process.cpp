@@ -4,9 +4,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 
 #include "base/environment.h"
@@ -16,18 +16,6 @@ extern char** environ;
 namespace tosaic {
 
 namespace fs = std::filesystem;
-
-Result<TemporaryFolder> TemporaryFolder::make() {
-  std::string pattern = (fs::temp_directory_path() / "tosaic-XXXXXX").string();
-  if (!::mkdtemp(pattern.data()))
-    return error("peer.temporary", fmt::format("cannot make a temporary folder like {}", pattern))
-        .hint("set TMPDIR to a folder that can be written");
-  return TemporaryFolder(pattern);
-}
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) fs::remove_all(path_, ignored);
-}
 
 bool is_executable(const fs::path& file) {
   std::error_code failure;
@@ -49,13 +37,28 @@ Result<Ended> run_process(const std::vector<std::string>& command, const fs::pat
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
-  pid_t child = 0;
-  const int problem = ::posix_spawn(&child, command[0].c_str(), &files, nullptr, arguments.data(), environ);
+  // Signals as a program expects to find them, whatever this one blocks or ignores.
+  posix_spawnattr_t how;
+  posix_spawnattr_init(&how);
+  sigset_t none, usual;
+  sigemptyset(&none);
+  sigemptyset(&usual);
+  for (int number : {SIGPIPE, SIGXFSZ}) sigaddset(&usual, number);
+  posix_spawnattr_setsigmask(&how, &none);
+  posix_spawnattr_setsigdefault(&how, &usual);
+  posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  int problem = 0;
+  Child child([&] {
+    pid_t id = 0;
+    problem = ::posix_spawn(&id, command[0].c_str(), &files, &how, arguments.data(), environ);
+    return problem == 0 ? id : 0;
+  });
+  posix_spawnattr_destroy(&how);
   posix_spawn_file_actions_destroy(&files);
   if (problem != 0)
     return error("peer.start", fmt::format("{} cannot be started: {}", command[0], std::strerror(problem)));
   Ended ended;
-  while (::waitpid(child, &ended.status, 0) < 0 && errno == EINTR) {}
+  ended.status = child.wait();
   if (auto said = map_file(log.string()); said.ok()) ended.said = said->text();
   return ended;
 }

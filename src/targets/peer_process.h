@@ -1,29 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tools that are not ours, as child processes: finding them, a folder for their files, running them. For the targets
+// Tools that are not ours, as child processes: finding them, running them. For the targets
 // that Vela or Arm's model converter can compile for.
 #pragma once
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/temporaries.h"
 
 namespace tosaic {
-
-// A folder of this process's own that goes away with it.
-class TemporaryFolder {
- public:
-  static Result<TemporaryFolder> make();
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-  ~TemporaryFolder();
-  std::filesystem::path operator/(const std::string& name) const { return std::filesystem::path(path_) / name; }
-
- private:
-  std::string path_;
-};
 
 bool is_executable(const std::filesystem::path& file);
 // On PATH, then in $VIRTUAL_ENV; empty: nowhere.

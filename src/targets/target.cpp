@@ -2,9 +2,9 @@
 #include "targets/target.h"
 
 #include <fmt/format.h>
-#include <algorithm>
-#include <numeric>
+#include <fmt/ranges.h>
 
+#include "base/spelling.h"
 #include "ops/operator_list.h"
 
 namespace tosaic {
@@ -23,30 +23,13 @@ const std::vector<Target>& all_targets() {
 
 namespace {
 
-// Insertions, deletions and replacements between two words.
-std::size_t edits(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
-
-// The names with the fewest edits, all of them where nothing is near.
-std::string nearest(const std::string& name) {
-  std::size_t least = name.size();
-  for (const Target& target : all_targets()) least = std::min(least, edits(name, target.name));
-  const bool near = least <= name.size() / 3;
-  std::string names;
-  for (const Target& target : all_targets())
-    if (!near || edits(name, target.name) == least) names += (names.empty() ? "" : ", ") + target.name;
-  return (near ? "did you mean " : "targets: ") + names;
+// The names that were meant, or all of them.
+std::string suggestion(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Target& target : all_targets()) names.push_back(target.name);
+  const auto near = nearest(name, names);
+  return near.empty() || near.size() > 4 ? "targets: " + fmt::format("{}", fmt::join(names, ", "))
+                                         : "did you mean " + alternatives(near) + "?";
 }
 
 }  // namespace
@@ -62,7 +45,7 @@ Result<Target> find_target(const std::string& name, const std::string& spec) {
       return found;
     }
   }
-  return error("target.unknown", fmt::format("there is no target '{}'", name)).hint(nearest(name));
+  return error("target.unknown", fmt::format("there is no target '{}'", name)).hint(suggestion(name));
 }
 
 }  // namespace tosaic

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 
+#include "base/output.h"
 #include "targets/peer_process.h"
 #include "targets/vela_config.h"
 
@@ -156,24 +157,25 @@ NpuEstimate read_estimate(const fs::path& folder, const Graph& graph) {
 }
 
 Status keep(const fs::path& from, const std::string& to) {
+  TOSAIC_CHECK(make_folder(to));
   std::error_code failure;
-  fs::create_directories(to, failure);
-  for (const auto& entry : fs::recursive_directory_iterator(from, failure))
-    if (entry.is_regular_file())
-      fs::copy_file(entry.path(), fs::path(to) / entry.path().filename(), fs::copy_options::overwrite_existing,
-                    failure);
-  if (failure)
-    return error("file.unwritable", fmt::format("cannot keep Vela's files in {}: {}", to, failure.message()))
-        .at({to, 0, ""});
+  for (const auto& entry : fs::recursive_directory_iterator(from, failure)) {
+    if (!entry.is_regular_file()) continue;
+    TOSAIC_TRY(const Bytes file, map_file(entry.path().string()));
+    TOSAIC_CHECK(write_file((fs::path(to) / entry.path().filename()).string(), file.data(), file.size()));
+  }
   return {};
 }
 
 }  // namespace
 
+bool is_vela_file(std::string_view name) { return name.starts_with("network") || name.ends_with(".log"); }
+
 Result<VelaResult> run_vela(const Bytes& tosa, const Graph& graph, const std::string& accelerator,
                             const VelaOptions& options) {
   TOSAIC_TRY(const std::string vela, find_vela(options.executable));
-  TOSAIC_TRY(const TemporaryFolder folder, TemporaryFolder::make());
+  TOSAIC_TRY(const Temporary temporary, Temporary::folder());
+  const fs::path folder(temporary.path());
   std::string config = "Arm/vela.ini";
   const auto packaged = [&] {  // what Vela's own file has; asked for only to say it
     const auto listed = run_process({vela, "--list-configs", config}, folder / "configs.log");

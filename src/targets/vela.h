@@ -33,4 +33,7 @@ struct VelaResult {
 Result<VelaResult> run_vela(const Bytes& tosa, const Graph& graph, const std::string& accelerator,
                             const VelaOptions& options);
 
+// The names of the files that `keep` gets.
+bool is_vela_file(std::string_view name);
+
 }  // namespace tosaic

@@ -62,7 +62,8 @@ Result<std::string> find_converter(const std::string& given) {
 Result<VgfResult> by_sdk(const Graph& graph, const VgfOptions& options) {
   TOSAIC_TRY(const std::string converter, find_converter(options.converter));
   TOSAIC_TRY(const Bytes tosa, tosa_file::write(graph));
-  TOSAIC_TRY(const TemporaryFolder folder, TemporaryFolder::make());
+  TOSAIC_TRY(const Temporary temporary, Temporary::folder());
+  const std::filesystem::path folder(temporary.path());
   const auto from = folder / "graph.tosa", to = folder / "graph.vgf", log = folder / "converter.log";
   TOSAIC_CHECK(write_file(from.string(), tosa.data(), tosa.size()));
   std::vector<std::string> command{converter, "--input", from.string(), "--output", to.string()};

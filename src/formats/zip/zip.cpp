@@ -8,6 +8,8 @@
 #include <numeric>
 #include <optional>
 
+#include "base/memory.h"
+
 namespace tosaic::zip {
 namespace {
 
@@ -17,6 +19,9 @@ constexpr std::uint64_t local_size = 30, central_size = 46, end_size = 22, end64
 constexpr std::uint16_t zip64_extra_field = 0x0001;
 // Deflate cannot expand by more than 1032 to 1: a larger claim is a lie, and must not become an allocation.
 constexpr std::uint64_t max_deflate_ratio = 1032;
+// PyTorch stores weights as they are, and samples shrink to a few hundredths at best. What is said to grow more, and to
+// something large, was made to fill memories; --memory-limit says that it was not.
+constexpr std::uint64_t usual_ratio = 100, always_allowed = std::uint64_t{1} << 30;
 
 // Little-endian numbers of the file. Callers check the range first.
 class Numbers {
@@ -107,6 +112,25 @@ Diagnostic bad_entry(const std::string& archive, const std::string& entry, std::
   return error("zip.bad-entry", fmt::format("entry '{}' of {}: {}", entry, archive, why)).at({archive, 0, ""});
 }
 
+// Before anything is inflated: what all of it would take.
+Status check_inflated(const std::vector<Entry>& entries, std::uint64_t file_size, const std::string& name) {
+  std::uint64_t all = 0;
+  for (const Entry& e : entries) {
+    if (e.method == 0) continue;
+    // The largest lie is told by one entry; its own check names it.
+    if (e.size / max_deflate_ratio > e.compressed_size + 1)
+      return bad_entry(name, e.name, fmt::format("{} compressed bytes cannot hold {}", e.compressed_size, e.size));
+    all += e.size;
+  }
+  if (auto fits = check_memory(all, "what the archive inflates to"); !fits.ok())
+    return std::move(fits.error()).at({name, 0, ""});
+  if (memory_limit_is_set() || all <= always_allowed || all / usual_ratio <= file_size) return {};
+  return error("memory.limit",
+               fmt::format("the archive of {} bytes inflates to {}, {} times as many", file_size, all, all / file_size))
+      .at({name, 0, ""})
+      .hint("it may have been made to fill memories; if you trust it, give a limit that it fits: --memory-limit 64G");
+}
+
 }  // namespace
 
 Result<Archive> Archive::open(Bytes bytes, const std::string& name) {
@@ -147,6 +171,7 @@ Result<Archive> Archive::open(Bytes bytes, const std::string& name) {
     archive.entries_.push_back(std::move(entry));
     at += record_size;
   }
+  TOSAIC_CHECK(check_inflated(archive.entries_, bytes.size(), name));
   archive.by_name_.resize(archive.entries_.size());
   std::iota(archive.by_name_.begin(), archive.by_name_.end(), 0u);
   auto name_at = [&](std::uint32_t i) -> const std::string& { return archive.entries_[i].name; };
@@ -186,20 +211,16 @@ Result<Bytes> Archive::read(const Entry& entry) const {
   if (entry.method != 8)
     return bad_entry(name_, entry.name, fmt::format("compression method {} is not known (0 and 8 are)", entry.method))
         .hint("store the archive uncompressed, as torch.export.save does");
-  if (entry.size / max_deflate_ratio > entry.compressed_size + 1)
-    return bad_entry(name_, entry.name,
-                     fmt::format("{} compressed bytes cannot hold {}", entry.compressed_size, entry.size));
-  std::vector<std::byte> content(entry.size);
+  std::byte* memory = nullptr;  // touched as far as there is data for it
+  Bytes content = Bytes::fresh(entry.size, memory);
   // zlib counts in 32 bits, so both sides are handed over in pieces.
   constexpr std::uint64_t piece = 1u << 30;
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return internal_error("zlib does not start");
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data()));
-  stream.next_out = reinterpret_cast<Bytef*>(content.data());
+  stream.next_out = reinterpret_cast<Bytef*>(memory);
   std::uint64_t in_left = packed.size(), out_left = content.size();
   int state = Z_OK;
-  Bytef nothing = 0;
-  if (!stream.next_out) stream.next_out = &nothing;
   while (state == Z_OK) {
     if (stream.avail_in == 0) stream.avail_in = static_cast<uInt>(std::min(in_left, piece)), in_left -= stream.avail_in;
     if (stream.avail_out == 0)
@@ -212,7 +233,7 @@ Result<Bytes> Archive::read(const Entry& entry) const {
     return bad_entry(name_, entry.name,
                      fmt::format("its data inflates to {} bytes{} instead of {}", made,
                                  state == Z_STREAM_END ? "" : " and then breaks off", content.size()));
-  return Bytes::of(std::move(content));
+  return content;
 }
 
 }  // namespace tosaic::zip

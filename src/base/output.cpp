@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/output.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+
+#include "base/mapped_files.h"
+
+namespace tosaic {
+namespace {
+
+namespace fs = std::filesystem;
+
+Diagnostic unwritable(const std::string& path, const std::string& why) {
+  return error("file.unwritable", fmt::format("cannot write {}: {}", path, why)).at({path, 0, ""});
+}
+
+// What the system said when it would not take `bytes` at `path`.
+Diagnostic refused(const std::string& path, std::size_t bytes, int why) {
+  if (why == EDQUOT || why == EFBIG)
+    return error("file.disk-full",
+                 fmt::format("cannot write {}: its {} bytes are more than you may write there", path, bytes))
+        .at({path, 0, ""})
+        .hint(why == EFBIG ? "raise the limit of a file's size (ulimit -f)" : "free some of your disk quota");
+  if (why != ENOSPC)
+    return unwritable(path, std::strerror(why)).hint("check that the folder exists and may be written");
+  struct statvfs disk {};
+  std::string left;
+  const fs::path folder = fs::path(path).parent_path();
+  if (::statvfs(folder.empty() ? "." : folder.c_str(), &disk) == 0)
+    left = fmt::format(", {} are free", static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize);
+  return error("file.disk-full", fmt::format("cannot write {}: the disk is full", path))
+      .at({path, 0, ""})
+      .note(fmt::format("the file has {} bytes{}", bytes, left))
+      .hint("free some space, or name another folder");
+}
+
+// Where a path leads when its last part is a symbolic link, whether or not something is there.
+std::optional<std::string> behind_links(const std::string& path) {
+  fs::path at(path);
+  std::error_code failure;
+  for (int i = 0; i < 40; ++i) {
+    if (!fs::is_symlink(fs::symlink_status(at, failure))) return at.string();
+    const fs::path target = fs::read_symlink(at, failure);
+    if (failure) return std::nullopt;
+    at = target.is_absolute() ? target : at.parent_path() / target;
+  }
+  return std::nullopt;
+}
+
+std::string folder_of(const std::string& path) {
+  const std::string folder = fs::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+const char* kind_of(mode_t mode) {
+  return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+// All of it, or the reason.
+int write_all(int file, const Bytes& data) {
+  for (std::size_t at = 0; at < data.size();) {
+    const ssize_t done = ::pwrite(file, data.data() + at, data.size() - at, static_cast<off_t>(at));
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return done < 0 ? errno : ENOSPC;
+    at += static_cast<std::size_t>(done);
+  }
+  return 0;
+}
+
+// Where the file system can tell beforehand that there is no room.
+int reserve(int file, std::size_t bytes) {
+  if (bytes == 0 || ::fallocate(file, 0, 0, static_cast<off_t>(bytes)) == 0) return 0;
+  return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? errno : 0;
+}
+
+// Over what stands there. Room is made sure of first, and taken back if there is none.
+int overwrite(const std::string& path, const Bytes& data) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return errno;
+  struct stat before {};
+  int why = ::fstat(file, &before) == 0 ? reserve(file, data.size()) : errno;
+  if (why == 0)
+    why = write_all(file, data);
+  else if (static_cast<std::size_t>(before.st_size) < data.size() && ::ftruncate(file, before.st_size) != 0)
+    why = errno;
+  if (why == 0 && ::ftruncate(file, static_cast<off_t>(data.size())) != 0) why = errno;
+  if (::close(file) != 0 && why == 0) why = errno;
+  return why;
+}
+
+}  // namespace
+
+Outputs::Identity Outputs::identity(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0) return {info.st_dev, info.st_ino, ""};
+  if (::stat(folder_of(path).c_str(), &info) == 0)
+    return {info.st_dev, info.st_ino, fs::path(path).filename().string()};
+  return {0, 0, path};
+}
+
+void Outputs::reads(const std::string& path) {
+  if (path.empty()) return;
+  std::error_code failure;
+  if (!fs::is_directory(path, failure)) {
+    inputs_.emplace(identity(path), path);
+    return;
+  }
+  for (const auto& entry : fs::directory_iterator(path, failure))
+    inputs_.emplace(identity(entry.path().string()), entry.path().string());
+}
+
+Result<Outputs::Place> Outputs::look(const std::string& path) const {
+  const auto behind = behind_links(path);
+  if (!behind) return unwritable(path, "its symbolic links lead in a circle").hint("name the file itself");
+  Place place;
+  place.asked = path;
+  place.path = *behind;
+  struct stat info {};
+  if (::stat(place.path.c_str(), &info) == 0) {
+    if (!S_ISREG(info.st_mode))
+      return error("output.not-a-file", fmt::format("cannot write {}: it is {}", path, kind_of(info.st_mode)))
+          .at({path, 0, ""})
+          .hint("name a file; tosaic writes neither to devices nor into pipes");
+    if (::access(place.path.c_str(), W_OK) != 0)
+      return unwritable(path, std::strerror(errno)).hint("the file is write-protected: name another one");
+    place.mode = info.st_mode & 07777u;
+    place.owner = info.st_uid;
+    place.group = info.st_gid;
+    place.in_place = info.st_nlink > 1;
+    return place;
+  }
+  const std::string folder = folder_of(place.path);
+  if (fs::path(place.path).filename().empty() || path == "-")
+    return error("output.not-a-file", path == "-" ? "cannot write to standard output: '-' is no file"
+                                                  : fmt::format("cannot write {}: it is a folder", path))
+        .hint("name a file; one that is called - is ./-");
+  if (::stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
+    return unwritable(path, fmt::format("the folder {} does not exist", folder)).hint("create it first");
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    return unwritable(path, std::strerror(errno))
+        .hint(fmt::format("name another folder, or make {} one that you may write to", folder));
+  return place;
+}
+
+Status Outputs::plan(const std::string& path) {
+  TOSAIC_TRY(Place place, look(path));
+  const Identity id = identity(place.path);
+  if (const auto input = inputs_.find(id); input != inputs_.end())
+    return error("output.is-input", input->second == path
+                                        ? fmt::format("{} is read and would be overwritten", path)
+                                        : fmt::format("{} is the same file as {}, which is read and would be "
+                                                      "overwritten",
+                                                      path, input->second))
+        .at({path, 0, ""})
+        .hint("give the output another name");
+  const auto [other, fresh] = places_.try_emplace(id, std::move(place));
+  if (fresh) return {};
+  return error("output.twice", other->second.asked == path
+                                   ? fmt::format("{} would be written twice", path)
+                                   : fmt::format("{} and {} are the same file, which would be written twice",
+                                                 other->second.asked, path))
+      .at({path, 0, ""})
+      .hint("give every output a name of its own");
+}
+
+Status Outputs::plan_folder(const std::string& path, bool (*filled_with)(std::string_view name)) {
+  std::error_code failure;
+  if (fs::exists(path, failure) && !fs::is_directory(path, failure))
+    return error("output.not-a-file", fmt::format("cannot write into {}: it is no folder", path))
+        .at({path, 0, ""})
+        .hint("name a folder; it is made if missing");
+  const auto clashes = [&](const std::string& file) {
+    return filled_with(fs::path(file).filename().string()) && fs::equivalent(folder_of(file), path, failure);
+  };
+  const auto refuse = [&](const std::string& file, const char* what) {
+    return error(std::strcmp(what, "read") == 0 ? "output.is-input" : "output.twice",
+                 fmt::format("{} is {} and would be overwritten by what goes into {}", file, what, path))
+        .at({path, 0, ""})
+        .hint("name another folder");
+  };
+  for (const auto& [id, file] : inputs_)
+    if (clashes(file)) return refuse(file, "read");
+  for (const auto& [id, place] : places_)
+    if (clashes(place.path)) return refuse(place.asked, "written");
+  return {};
+}
+
+Status Outputs::stage(Place& place, const Bytes& data) {
+  static std::atomic<int> number{0};
+  place.data = data;
+  if (place.in_place) return {};
+  const std::string name =
+      (fs::path(place.path).parent_path() / fmt::format(".tosaic-{}-{}.tmp", ::getpid(), ++number)).string();
+  Temporary waiting = Temporary::file(name);
+  const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file < 0) {
+    const int why = errno;
+    if (!place.mode || why == ENOSPC) return refused(place.asked, data.size(), why);
+    place.in_place = true;  // a folder that takes no new files may hold one that takes new content
+    return {};
+  }
+  int why = reserve(file, data.size());
+  if (why == 0) why = write_all(file, data);
+  if (why == 0 && place.mode) {
+    // Only root can give a file away; a mode would promise the wrong owner something else, so it comes after.
+    const bool given = ::fchown(file, place.owner, place.group) == 0;
+    if (::fchmod(file, given ? *place.mode : *place.mode & 0777u) != 0) why = errno;
+  }
+  if (::close(file) != 0 && why == 0) why = errno;
+  if (why != 0) return refused(place.asked, data.size(), why);
+  place.waiting.emplace(std::move(waiting));
+  return {};
+}
+
+Status Outputs::write(const std::string& path, const Bytes& data) {
+  const auto behind = behind_links(path);
+  auto found = behind ? places_.find(identity(*behind)) : places_.end();
+  if (found == places_.end() || found->second.asked != path || found->second.written) {
+    TOSAIC_CHECK(plan(path));
+    found = places_.find(identity(*behind));
+  }
+  found->second.written = true;
+  return stage(found->second, data);
+}
+
+Status Outputs::commit() {
+  if (const std::string file = changed_file(); !file.empty()) return file_changed(file);
+  const auto over = [](const Place& place) -> Status {
+    if (const int why = overwrite(place.path, place.data); why != 0)
+      return refused(place.asked, place.data.size(), why);
+    return {};
+  };
+  for (const auto& [id, place] : places_)  // first what may still find no room
+    if (place.written && place.in_place) TOSAIC_CHECK(over(place));
+  for (auto& [id, place] : places_) {
+    if (!place.waiting) continue;
+    if (std::rename(place.waiting->path().c_str(), place.path.c_str()) == 0) {
+      place.waiting->release();
+    } else {
+      const int why = errno;
+      if (!place.mode) return refused(place.asked, place.data.size(), why);
+      TOSAIC_CHECK(over(place));  // one that cannot be replaced: it is mounted, say
+    }
+  }
+  places_.clear();
+  return {};
+}
+
+Status make_folder(const std::string& path) {
+  std::error_code failure;
+  fs::create_directories(path, failure);
+  std::error_code unknown;
+  if (fs::is_directory(path, unknown)) return {};
+  return error("file.unwritable",
+               fmt::format("cannot make the folder {}: {}", path, failure ? failure.message() : "a file has that name"))
+      .at({path, 0, ""})
+      .hint("name a folder that you may write to");
+}
+
+Status write_file(const std::string& path, const void* data, std::size_t size) {
+  Outputs outputs;
+  TOSAIC_CHECK(outputs.write(path, Bytes(nullptr, data, size)));
+  return outputs.commit();
+}
+
+}  // namespace tosaic
