@@ -167,26 +167,31 @@ Check check_types(const Op& op, const View& view, const Spec& spec, const std::v
     if (n == things.size()) {
       if (admits(row, spec)) return std::nullopt;
       const DType shown = row.types.empty() ? DType::f32 : row.types.front().second;
-      return broken(label(op, "type"), "{} of {} needs {}, the target has {}", op.name, name_of(shown), needs_text(row),
-                    spec.text());
+      return broken(label(op, "type"), "{} of {} is for targets with {}; this one is {}", op.name, name_of(shown),
+                    needs_text(row), spec.text());
     }
     if (!closest || n > agreed) closest = &row, agreed = n;
   }
   const Typed& wrong = things[agreed];
-  std::vector<std::string> wanted;  // what stands there in the rows that agree up to it, and what they need
+  // What may stand there in the rows that agree up to it: on this target, and on others.
+  std::vector<std::string> here, elsewhere;
   for (const TypeRow& row : op.types) {
     bool same_so_far = true;
     for (std::size_t i = 0; i < agreed; ++i)
       same_so_far = same_so_far && dtype_in(row, things[i].variable).value_or(things[i].dtype) == things[i].dtype;
     if (!same_so_far) continue;
-    std::string word = fmt::format("{} ({})", name_of(*dtype_in(row, wrong.variable)), needs_text(row));
-    if (std::find(wanted.begin(), wanted.end(), word) == wanted.end()) wanted.push_back(std::move(word));
+    auto& words = admits(row, spec) ? here : elsewhere;
+    std::string word(name_of(*dtype_in(row, wrong.variable)));
+    if (&words == &elsewhere) word += fmt::format(" with {}", needs_text(row));
+    if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(std::move(word));
   }
   std::string given;
   for (std::size_t i = 0; i < agreed; ++i)
-    given += fmt::format("{}{} {}", i ? ", " : " with ", things[i].name, name_of(things[i].dtype));
-  return broken(label(op, "type"), "{} of {} is {}; TOSA 1.0{} wants {}; the target has {}", wrong.name, op.name,
-                name_of(wrong.dtype), given, listed(wanted), spec.text());
+    given += fmt::format("{}{} {}", i ? ", " : " beside ", things[i].name, name_of(things[i].dtype));
+  const std::string takes = here.empty() ? fmt::format("has no {}, others have it for {}", op.name, listed(elsewhere))
+                                         : fmt::format("takes {}", listed(here));
+  return broken(label(op, "type"), "{} of {} is {}{}; the target, {}, {}", wrong.name, op.name, name_of(wrong.dtype),
+                given, spec.text(), takes);
 }
 
 // A rounding mode other than the single one is an extension.

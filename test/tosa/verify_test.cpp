@@ -42,14 +42,16 @@ TEST(Verify, RankAndDims) {
 
 TEST(Verify, TypesNameTheFeatureThatWouldAdmitThem) {
   EXPECT_EQ(add(f32, {1}, {1}).verify({Feature::pro_fp}), "");
-  EXPECT_EQ(add(f32, {1}, {1}).message({Feature::pro_int}), "add of f32 needs PRO-FP, the target has TOSA-1.0+INT");
-  EXPECT_EQ(add(bf16, {1}, {1}).message({Feature::pro_fp}), "add of bf16 needs EXT-BF16, the target has TOSA-1.0+FP");
+  EXPECT_EQ(add(f32, {1}, {1}).message({Feature::pro_int}),
+            "add of f32 is for targets with PRO-FP; this one is TOSA-1.0+INT");
+  EXPECT_EQ(add(bf16, {1}, {1}).message({Feature::pro_fp}),
+            "add of bf16 is for targets with EXT-BF16; this one is TOSA-1.0+FP");
   EXPECT_EQ(add(i32, {1}, {1}).verify({Feature::pro_fp}), "");
-  EXPECT_EQ(
-      (OneNode{"erf", {in(i8, {1})}}).message({Feature::pro_int}),
-      "input of erf is i8; TOSA 1.0 wants f16 (PRO-FP), f32 (PRO-FP) or bf16 (EXT-BF16); the target has TOSA-1.0+INT");
+  EXPECT_EQ((OneNode{"erf", {in(i8, {1})}}).message({Feature::pro_int}),
+            "input of erf is i8; the target, TOSA-1.0+INT, has no erf, others have it for f16 with PRO-FP, f32 with "
+            "PRO-FP or bf16 with EXT-BF16");
   EXPECT_EQ((OneNode{"add", {in(f32, {1}), in(f16, {1})}}).message({Feature::pro_fp}),
-            "input2 of add is f16; TOSA 1.0 with input1 f32 wants f32 (PRO-FP); the target has TOSA-1.0+FP");
+            "input2 of add is f16 beside input1 f32; the target, TOSA-1.0+FP, takes f32");
 }
 
 TEST(Verify, EveryTypeRowAdmitsItselfAndNothingBelowIt) {
