@@ -8,36 +8,41 @@
 namespace tosaic::tools {
 namespace {
 
-void print_json(const std::vector<Extracted>& files) {
-  fmt::print("[");
-  for (std::size_t i = 0; i < files.size(); ++i)
-    fmt::print("{}\n  {{\"file\": {}, \"method\": {}, \"delegate\": {}, \"id\": {}, \"format\": {}, \"bytes\": {}}}",
-               i ? "," : "", json_text(files[i].file), json_text(files[i].method), files[i].delegate,
-               json_text(files[i].id), json_text(files[i].format), files[i].bytes);
-  fmt::print("\n]\n");
+std::string json_members(const std::vector<Extracted>& files) {
+  std::string rows;
+  for (const Extracted& f : files)
+    rows += fmt::format(
+        "{}\n  {{\"file\": {}, \"method\": {}, \"delegate\": {}, \"id\": {}, \"format\": {}, \"bytes\": {}}}",
+        rows.empty() ? "" : ",", json_text(f.file), json_text(f.method), f.delegate, json_text(f.id),
+        json_text(f.format), f.bytes);
+  return "\"files\": [" + rows + "\n]";
 }
 
 }  // namespace
 
 void add_extract(CLI::App& app, Tool& tool) {
-  auto* command = app.add_subcommand("extract", "write what the delegates of a .pte run: VGF, TOSA, Ethos-U streams");
+  auto* command =
+      add_command(app, tool, "extract", "write what the delegates of a .pte run: VGF, TOSA, Ethos-U streams");
   auto request = std::make_shared<ExtractRequest>();
-  command->add_option("program", request->program, ".pte of tosaic or of ExecuTorch")->required();
+  command->add_option("program", request->program, ".pte of tosaic or of ExecuTorch")->type_name("FILE")->required();
   command
       ->add_option("--output-dir,-o", request->output_dir,
                    "folder for METHOD_delegateN.vgf, .tosa, .vela (an Ethos-U payload) or .bin (anything else)")
+      ->type_name("DIR")
       ->required();
   command->add_option("--data", request->data, "a .ptd file with what the .pte keeps outside itself")
+      ->type_name("FILE")
       ->allow_extra_args(false);
   command->add_flag("--force", request->replace, "replace files that hold something else");
-  add_json(*command, tool);
   command->footer("example:\n  tosaic extract net.pte -o parts/");
-  command->callback([=, &tool] {
+  const auto act = [=, &tool] {
     const ExtractOutcome outcome = extract(*request);
     if (outcome.error) return tool.fail(*outcome.error);
-    if (tool.json) return print_json(outcome.files);
-    for (const Extracted& f : outcome.files) fmt::print("{}  {}, {}\n", f.file, f.id, human_bytes(f.bytes));
-  });
+    if (tool.json) return tool.print_json("extract", json_members(outcome.files));
+    if (tool.quiet) return;
+    for (const Extracted& f : outcome.files) tool.print("{}  {}, {}\n", f.file, f.id, human_bytes(f.bytes));
+  };
+  command->callback([=, &tool] { tool.action = act; });
 }
 
 }  // namespace tosaic::tools

@@ -8,26 +8,29 @@
 namespace tosaic::tools {
 
 void add_inspect(CLI::App& app, Tool& tool) {
-  auto* command = app.add_subcommand("inspect", "show what is in a .pt2, .tosa, .vgf, .pte, .ptd, .npy or .npz file");
+  auto* command =
+      add_command(app, tool, "inspect", "show what is in a .pt2, .tosa, .vgf, .pte, .ptd, .npy or .npz file");
   auto file = std::make_shared<std::string>();
   auto options = std::make_shared<InspectOptions>();
-  command->add_option("file", *file)->required();
+  command->add_option("file", *file, "the file to look into")->type_name("FILE")->required();
   command->add_flag("--disassemble", options->disassemble,
                     "Ethos-U: list the NPU's operations with their tensors, addresses and formats");
   command->add_flag("--registers", options->registers, "Ethos-U: list every command as well");
   command->add_option("--data", options->data, "a .ptd file with what the .pte keeps outside itself")
+      ->type_name("FILE")
       ->allow_extra_args(false);
-  add_json(*command, tool);
   command->footer(
       "examples:\n"
       "  tosaic inspect digits.pte\n"
       "  tosaic inspect digits_u55.pte --disassemble\n"
       "  tosaic inspect vela/network_vela.npz --disassemble   (kept by compile --emit vela=DIR)");
-  command->callback([=, &tool] {
+  const auto act = [=, &tool] {
     InspectOutcome outcome = inspect(*file, *options);
     if (outcome.error) return tool.fail(*outcome.error);
-    fmt::print("{}", tool.json ? outcome.json + "\n" : outcome.text);
-  });
+    tool.json ? tool.print_json("inspect", outcome.json.substr(1, outcome.json.size() - 2))
+              : tool.print_text(outcome.text);
+  };
+  command->callback([=, &tool] { tool.action = act; });
 }
 
 }  // namespace tosaic::tools

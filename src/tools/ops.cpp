@@ -6,31 +6,36 @@
 
 namespace tosaic::tools {
 
+namespace {
+
+std::string json_members(const std::vector<OperatorInfo>& all) {
+  std::string rows;
+  for (const OperatorInfo& op : all) {
+    std::string schemas;
+    for (const std::string& schema : op.schemas) schemas += (schemas.empty() ? "" : ", ") + json_text(schema);
+    rows +=
+        fmt::format("{}\n  {{\"name\": {}, \"rule\": {}, \"summary\": {}, \"schemas\": [{}]}}", rows.empty() ? "" : ",",
+                    json_text(op.name), json_text(op.rule), json_text(op.summary), schemas);
+  }
+  return "\"operators\": [" + rows + "\n]";
+}
+
+}  // namespace
+
 void add_ops(CLI::App& app, Tool& tool) {
-  auto* command = app.add_subcommand("ops", "list the PyTorch operators that tosaic lowers");
-  add_json(*command, tool);
+  auto* command = add_command(app, tool, "ops", "list the PyTorch operators that tosaic lowers");
   command->footer("example:\n  tosaic ops");
-  command->callback([&tool] {
+  const auto act = [&tool] {
     const auto all = operators();
-    if (tool.json) {
-      fmt::print("[");
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        fmt::print("{}\n  {{\"name\": {}, \"rule\": {}, \"summary\": {}, \"schemas\": [", i ? "," : "",
-                   json_text(all[i].name), json_text(all[i].rule), json_text(all[i].summary));
-        for (std::size_t k = 0; k < all[i].schemas.size(); ++k)
-          fmt::print("{}{}", k ? ", " : "", json_text(all[i].schemas[k]));
-        fmt::print("]}}");
-      }
-      fmt::print("\n]\n");
-      return;
-    }
+    if (tool.json) return tool.print_json("ops", json_members(all));
     std::size_t overloads = 0;
     for (const auto& op : all) {
       overloads += op.schemas.size();
-      fmt::print("{:<28} {:<12} {}\n", op.name, op.rule, op.summary);
+      tool.print("{:<28} {:<12} {}\n", op.name, op.rule, op.summary);
     }
-    fmt::print("{} operators, {} overloads\n", all.size(), overloads);
-  });
+    tool.print("{} operators, {} overloads\n", all.size(), overloads);
+  };
+  command->callback([=, &tool] { tool.action = act; });
 }
 
 }  // namespace tosaic::tools

@@ -5,7 +5,11 @@
 #include <memory>
 #include <numeric>
 
+#include "base/printable.h"
+#include "message.h"
+#include "tools/streams.h"
 #include "tools/tool.h"
+#include "tools/values.h"
 
 namespace tosaic::tools {
 namespace {
@@ -17,19 +21,19 @@ std::string spread(std::vector<double> times) {
                      times[times.size() / 2] * 1e3, times.back() * 1e3, times.size());
 }
 
-void print_text(const RunRequest& request, const RunOutcome& outcome) {
-  fmt::print("{} on {}\n", request.program, outcome.device);
+void print_text(Tool& tool, const RunRequest& request, const RunOutcome& outcome) {
+  tool.print("{} on {}\n", request.program, outcome.device);
   for (std::size_t i = 0; i < outcome.input_types.size(); ++i)
-    fmt::print("  input {}    {}\n", i, outcome.input_types[i]);
+    tool.print("  input {}    {}\n", i, outcome.input_types[i]);
   for (std::size_t i = 0; i < outcome.output_types.size(); ++i)
-    fmt::print("  output {}   {}{}\n", i, outcome.output_types[i],
+    tool.print("  output {}   {}{}\n", i, outcome.output_types[i],
                i < outcome.written.size() ? " -> " + outcome.written[i] : "");
   if (!outcome.run_seconds.empty())
-    fmt::print("  time       {}, load {:.1f} ms\n", spread(outcome.run_seconds), outcome.load_seconds * 1e3);
-  if (!outcome.device_seconds.empty()) fmt::print("  of these   {} on the device\n", spread(outcome.device_seconds));
+    tool.print("  time       {}, load {:.1f} ms\n", spread(outcome.run_seconds), outcome.load_seconds * 1e3);
+  if (!outcome.device_seconds.empty()) tool.print("  of these   {} on the device\n", spread(outcome.device_seconds));
 }
 
-void print_json(const RunOutcome& outcome) {
+std::string json_members(const RunOutcome& outcome) {
   auto list = [](const std::vector<std::string>& items) {
     std::string text;
     for (const auto& i : items) text += (text.empty() ? "" : ", ") + json_text(i);
@@ -40,9 +44,9 @@ void print_json(const RunOutcome& outcome) {
     for (double t : all) text += fmt::format("{}{:.9f}", text.empty() ? "" : ", ", t);
     return "[" + text + "]";
   };
-  fmt::print(
-      "{{\"device\": {}, \"inputs\": {}, \"outputs\": {}, \"written\": {}, \"load_seconds\": {:.9f}, "
-      "\"run_seconds\": {}, \"device_seconds\": {}}}\n",
+  return fmt::format(
+      "\"device\": {}, \"inputs\": {}, \"outputs\": {}, \"written\": {}, \"load_seconds\": {:.9f}, "
+      "\"run_seconds\": {}, \"device_seconds\": {}",
       json_text(outcome.device), list(outcome.input_types), list(outcome.output_types), list(outcome.written),
       outcome.load_seconds, times(outcome.run_seconds), times(outcome.device_seconds));
 }
@@ -50,33 +54,43 @@ void print_json(const RunOutcome& outcome) {
 }  // namespace
 
 void add_run(CLI::App& app, Tool& tool) {
-  auto* command = app.add_subcommand("run", "run a .pte, .tosa, .vgf or .pt2 on this machine");
+  auto* command = add_command(app, tool, "run", "run a .pte, .tosa, .vgf or .pt2 on this machine");
   auto request = std::make_shared<RunRequest>();
   auto trace = std::make_shared<bool>(false);
   auto level = std::make_shared<std::string>("none");
-  command->add_option("program", request->program, ".pte, .tosa, .vgf or .pt2")->required();
-  command->add_option("--input,-i", request->inputs, "a .npy file; once per input, in order")->allow_extra_args(false);
-  command->add_option("--output-dir", request->output_dir, "folder for output_N.npy, made when missing");
+  command->add_option("program", request->program, ".pte, .tosa, .vgf or .pt2")->type_name("FILE")->required();
+  command->add_option("--input,-i", request->inputs, "a .npy file; once per input, in order")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  command->add_option("--output-dir", request->output_dir, "folder for output_N.npy, made when missing")
+      ->type_name("DIR");
   command->add_option("--executor", request->executor, "cpu, or interp: the reference interpreter")
-      ->check(CLI::IsMember({"cpu", "interp"}))
+      ->check(one_of({"cpu", "interp"}))
       ->capture_default_str();
   command
       ->add_option("--device", request->device,
                    "vulkan: VGF on a Vulkan device; cpu: on the CPU, as auto does; ethos-u: insist on the (simulated) "
                    "NPU; ethos-u55-128: on that product")
+      ->type_name("DEVICE")
       ->capture_default_str();
-  command->add_option("--vulkan-device", request->vulkan_device,
-                      "index or a part of the name of a Vulkan device, instead of the best one");
+  command
+      ->add_option("--vulkan-device", request->vulkan_device,
+                   "index or a part of the name of a Vulkan device, instead of the best one")
+      ->type_name("NAME");
   command->add_option("--data", request->data, "a .ptd file with what the .pte keeps outside itself")
+      ->type_name("FILE")
       ->allow_extra_args(false);
   command->add_flag("--trace", *trace, "one line per NPU operation, with a checksum of its result, on stderr");
-  command->add_option("--method", request->method, "method of a .pte")->capture_default_str();
+  command->add_option("--method", request->method, "method of a .pte")->type_name("NAME")->capture_default_str();
   command->add_option("--level", *level, "TOSA level whose limits a .tosa must hold")
-      ->check(CLI::IsMember({"none", "8k"}))
+      ->check(one_of({"none", "8k"}))
       ->capture_default_str();
-  command->add_option("--threads", request->threads, "0: all cores");
-  command->add_option("--repeat", request->repeat, "timed runs, after one that warms up")->check(CLI::PositiveNumber);
-  add_json(*command, tool);
+  command->add_option("--threads", request->threads, "0: all cores")
+      ->type_name("N")
+      ->check(whole_number(0, most_threads));
+  command->add_option("--repeat", request->repeat, "timed runs, after one that warms up")
+      ->type_name("N")
+      ->check(whole_number(1, most_runs));
   command->footer(
       "examples:\n"
       "  tosaic run digits.pte --input digit.npy --output-dir out/\n"
@@ -84,14 +98,23 @@ void add_run(CLI::App& app, Tool& tool) {
       "  tosaic run digits.pte --repeat 100\n"
       "  tosaic run digits.vgf --device vulkan --vulkan-device llvmpipe\n"
       "  tosaic run digits_u55.pte --device ethos-u55-128 --data digits_weights.ptd --trace");
-  command->callback([=, &tool] {
+  const auto act = [=, &tool] {
     request->level_8k = *level == "8k";
     if (!request->vulkan_device.empty() && request->device == "auto") request->device = "vulkan";
-    if (*trace) request->trace = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+    if (*trace)
+      request->trace = [&tool](const std::string& line) {
+        Diagnostic note = warning("run.trace", line);
+        note.severity = Severity::note;
+        say(tool.json ? to_message(note).json + "\n" : printable(line) + "\n");
+      };
     RunOutcome outcome = run(*request, tool.sink());
     if (outcome.error) return tool.fail(*outcome.error);
-    tool.json ? print_json(outcome) : print_text(*request, outcome);
-  });
+    if (tool.json)
+      tool.print_json("run", json_members(outcome));
+    else if (!tool.quiet)
+      print_text(tool, *request, outcome);
+  };
+  command->callback([=, &tool] { tool.action = act; });
 }
 
 }  // namespace tosaic::tools

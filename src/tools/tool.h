@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the subcommands share: one file per subcommand registers itself with CLI11 and returns an exit code
-// (0 good, 1 the input is at fault, 2 tosaic is).
+// What the subcommands share: one file per subcommand registers itself with CLI11 and says what it does.
 #pragma once
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
@@ -10,12 +10,28 @@
 
 namespace tosaic::tools {
 
+// The exit codes; `tosaic --help` explains them from the same place.
+enum class Exit : int { done = 0, refused = 1, usage = 2, defect = 3 };
+extern const char* const exit_codes_text;
+
 struct Tool {
-  bool json = false;
-  int exit_code = 0;
-  bool colour() const;                // stderr is a terminal
+  bool json = false, quiet = false, verbose = false;
+  std::string colour = "auto";
+  Exit exit = Exit::done;
+  std::string output;            // of stdout: written when all is done
+  std::function<void()> action;  // of the subcommand, once its arguments are known to be good
+
+  bool coloured() const;
   MessageSink sink() const;           // notes and warnings go to stderr
   void fail(const Message& message);  // prints it and sets the exit code
+  // Text for people: control characters in names are shown, not obeyed.
+  template <class... T>
+  void print(fmt::format_string<T...> format, T&&... values) {
+    print_text(fmt::format(format, std::forward<T>(values)...));
+  }
+  void print_text(const std::string& text);
+  // The one JSON object of a command: "tosaic" and "command", then these members, `"a": 1, "b": 2`.
+  void print_json(const std::string& command, const std::string& members);
 };
 
 void add_compile(CLI::App& app, Tool& tool);
@@ -25,6 +41,12 @@ void add_inspect(CLI::App& app, Tool& tool);
 void add_extract(CLI::App& app, Tool& tool);
 void add_convert(CLI::App& app, Tool& tool);
 void add_ops(CLI::App& app, Tool& tool);
+void add_completion(CLI::App& app, Tool& tool);
+void add_help(CLI::App& app, Tool& tool);
+
+// A subcommand with the options that all of them have; `action` runs after parsing.
+CLI::App* add_command(CLI::App& app, Tool& tool, const std::string& name, const std::string& description);
+void add_shared_options(CLI::App& command, Tool& tool);
 
 // The line about quantise and dequantise kernels at the border; empty where there are none.
 std::string conversions_text(const CompileOutcome& outcome, const std::string& prefix);
@@ -32,6 +54,5 @@ std::string conversions_text(const CompileOutcome& outcome, const std::string& p
 void add_vgf_options(CLI::App& command, std::string& converter, std::vector<std::string>& flags);
 std::string human_bytes(std::size_t bytes);  // "13.9 MB"
 std::string json_text(const std::string& text);
-void add_json(CLI::App& command, Tool& tool);
 
 }  // namespace tosaic::tools

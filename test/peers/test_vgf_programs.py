@@ -108,7 +108,7 @@ def test_we_run_executorchs_program(executorch_program, tool, tmp_path):
     found = tool.run(folder / "m.pte", [image.numpy()], tmp_path)[0]
     expected = Net().eval()(image).detach().numpy()
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 if kind == "vgf-fp" else 0.02)
-    listed = json.loads(tool("extract", folder / "m.pte", "-o", tmp_path / "parts", "--json"))
+    listed = json.loads(tool("extract", folder / "m.pte", "-o", tmp_path / "parts", "--json"))["files"]
     assert [entry["format"] for entry in listed] == ["vgf"]
     assert json.loads(tool("inspect", listed[0]["file"], "--json"))["segments"][0]["kind"] == "graph"
 
