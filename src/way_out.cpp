@@ -60,6 +60,8 @@ constexpr std::array families{
     Family{"model.methods", "", "export and save one model per file"},
     Family{"calibrate.", "", "give arrays with the names, types and shapes that `tosaic inspect` shows for the inputs"},
     Family{"quantise.", "", "change the model there, or leave the quantisation to samples: --calibrate"},
+    Family{"aten.unknown-operator", "",
+           "save `ep.run_decompositions()` instead: it may be made of operators that `tosaic ops` lists"},
     Family{"aten.", "", "change the model at this line, or choose a target that takes it"},
     Family{"pack.", "", "change the model there, or choose a target that takes the operator: `tosaic explain`"},
     Family{"vulkan.", "", "run it on the CPU: --device cpu"},
