@@ -176,6 +176,13 @@ bool compute(std::uint32_t mode, Rounding rounding, int bits, const std::int64_t
   return defined;
 }
 
+// What a sum of the operands may be before it is scaled: the accumulator's range.
+std::int64_t largest_sum(const Registers& r) {
+  if (!r.written<"ACC_FORMAT">()) return INT64_MAX;
+  const std::uint64_t format = r.get<"ACC_FORMAT", "acc_format">();
+  return format == 0 ? INT32_MAX : (std::int64_t{1} << (r.u85() ? 47 : 39)) - 1;
+}
+
 Status set_input_scales(const Context& context, std::uint32_t mode, Side& a, Side& b) {
   const Registers& r = context.registers;
   if (!r.u85()) {
@@ -266,7 +273,8 @@ Result<OutputStage> run_elementwise(Context& context, std::uint32_t mode) {
   if (shape.w * shape.c > most_elements) return error("ethosu.too-large", "an OFM row");
   if (r.missing()) return out;
 
-  std::atomic<bool> defined{true};
+  std::atomic<bool> defined{true}, fits{true};
+  const std::int64_t most = largest_sum(r);
   context.pool.run(shape.h, [&](std::int64_t y, int) {
     thread_local std::vector<std::int64_t> left, right;
     const std::int64_t count = shape.w * shape.c;
@@ -281,9 +289,13 @@ Result<OutputStage> run_elementwise(Context& context, std::uint32_t mode) {
                         reversed ? left.data() : right.data(), count, left.data())) {
       defined = false;
     }
+    if (mode == add || mode == sub)
+      if (std::any_of(left.begin(), left.end(), [&](std::int64_t v) { return v > most || v < -most - 1; }))
+        fits = false;
     out.finish_row(y, 0, shape.c, left.data(), shape.c);
   });
   if (!defined) return error("ethosu.undefined", "a shift outside 0 to 31, or a division that has no result");
+  if (!fits) return error("ethosu.overflow", "a sum does not fit the accumulator; what becomes of it is not known");
   TOSAIC_CHECK(out.close(context));
   return out;
 }
