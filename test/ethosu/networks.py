@@ -408,8 +408,9 @@ def networks():
     add("u85_depthwise_stride_4", depthwise_case, I8, (19, 15), 20, (3, 3), (4, 4), (1, 1), (0, 0, 0, 0), 5)
     add("u85_conv_stride_5", conv_case, I16, (23, 15), 9, 18, (5, 5), (5, 3), (1, 1), (1, 1, 1, 1), 0)
     for dtype, batch, rows, depth, count in [(I8, 3, 10, 16, 7), (I16, 2, 5, 3, 40), (I32, 4, 33, 1, 9), (I8, 1, 9, 20, 5)]:
-        add(f"u85_gather_{dtype}_{batch}x{rows}x{depth}_{count}", gather_case, dtype, batch, rows, depth, count)
-        add(f"u85_scatter_{dtype}_{batch}x{rows}x{depth}", scatter_case, dtype, batch, rows, depth, min(rows, count))
+        t = {I8: "i8", I16: "i16", I32: "i32"}[dtype]
+        add(f"u85_gather_{t}_{batch}x{rows}x{depth}_{count}", gather_case, dtype, batch, rows, depth, count)
+        add(f"u85_scatter_{t}_{batch}x{rows}x{depth}", scatter_case, dtype, batch, rows, depth, min(rows, count))
     for rounding in (RoundingMode.SINGLE_ROUND, RoundingMode.DOUBLE_ROUND):
         for real in (0.0123, 0.5, 1.7, 2.0 ** -9):
             add(f"rescale_i32_{rounding}_{real:g}", lambda n, rounding=rounding, real=real:

@@ -110,3 +110,17 @@ def test_fuzzed_streams_end_in_an_error(small, library):
             assert why.code.startswith("ethosu.") and why.message, why
             assert why.code != "internal", why
     assert outcomes["refused"] > 200 and outcomes["opened"] > 0, outcomes
+
+
+@pytest.mark.parametrize("target", ["ethos-u55-128", "ethos-u85-256"])
+def test_a_sum_beyond_the_accumulator_is_refused(target, library, tmp_path):
+    """TOSA calls it unpredictable, and what the hardware makes of it is not known."""
+    n = networks.Network("wide sum")
+    x = n.rescale(n.input((1, 4, 4, 8)), networks.I32, 2.0 ** 20)
+    total = n.add(x, n.constant(np.full((1, 1, 1, 8), 2 ** 31 - 1), networks.I32))
+    (tmp_path / "net.tosa").write_bytes(n.finish(n.rescale(total, networks.I8, 2.0 ** -24)))
+    program = simulator.Program(library, toolchain.vela(tmp_path / "net.tosa", target, tmp_path))
+    program.run([np.full((1, 4, 4, 8), -1, np.int8)])
+    with pytest.raises(simulator.Refused) as refused:
+        program.run([np.full((1, 4, 4, 8), 1, np.int8)])
+    assert refused.value.code == "ethosu.overflow"
