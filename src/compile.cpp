@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <chrono>
 #include <random>
+#include <set>
 
 #include "lower/lower.h"
 #include "normalise/normalise.h"
+#include "ops/op.h"
 #include "read/samples.h"
+#include "runtime/core_form.h"
+#include "runtime/out_variant.h"
 #include "runtime/pack.h"
 #include "tidy/tidy.h"
 
@@ -75,6 +79,23 @@ Result<Samples> samples_for(const CompileOptions& options, const Graph& graph, c
   return Samples{};
 }
 
+// Operators that tosaic does not know are called as kernels of the runtime, which may or may not have them.
+void warn_of_kernels(const Partition& partition, const Sink& sink) {
+  std::set<std::string> said;
+  for (const Node& node : partition.outer.nodes) {
+    const bool known = node.op == "delegate" || find_aten(node.op).op || runtime::gives_number(node);
+    const auto kernel = known ? std::nullopt : runtime::out_variant_by_name(node.op);
+    if (!sink || !kernel || !said.insert(node.op).second) continue;
+    const std::string name = fmt::format("{}.{}", kernel->name, kernel->overload);
+    sink(located(
+        warning("pack.unknown-kernel",
+                fmt::format("operator {} is not known to tosaic: the program calls the kernel {}", node.op, name))
+            .note("arguments that the exported program leaves at their defaults are not passed")
+            .hint("run the program with ExecuTorch, linked with that kernel; `tosaic run` does not have it"),
+        node.loc));
+  }
+}
+
 Status fully_delegated(const Partition& partition) {
   for (std::size_t n = 0; n < partition.placements.size(); ++n) {
     const Placement& p = partition.placements[n];
@@ -125,6 +146,8 @@ Result<Compiled> compile_model(const CompileOptions& options, const Sink& sink) 
 
   result.quantised = std::move(graph);
   result.partition = partition(result.quantised, target.spec);
+  for (const Placement& p : result.partition.placements)
+    if (p.region < 0 && p.reason.code == inconsistent_model) return p.reason;
   widen_outside(result.partition.outer, narrowed);
   if (options.require_full_delegation) TOSAIC_CHECK(fully_delegated(result.partition));
   TOSAIC_CHECK(story.end("partition", result.partition.outer));
@@ -152,10 +175,12 @@ Result<Compiled> compile_model(const CompileOptions& options, const Sink& sink) 
   TOSAIC_CHECK(story.end("emit"));
 
   if (options.pack) {
+    warn_of_kernels(result.partition, sink);
     std::vector<Bytes> payloads;
     for (const Emitted& e : result.emitted) payloads.push_back(e.payload);
     TOSAIC_TRY(result.program,
-               pack(result.partition.outer, payloads, target.delegate_id, program.input_spec, program.output_spec));
+               pack(result.partition.outer, payloads, target.delegate_id,
+                    {program.input_spec, program.output_spec, method.fixed_inputs, method.fixed_outputs}));
     TOSAIC_CHECK(story.end("pack"));
   }
   return result;

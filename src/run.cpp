@@ -2,6 +2,7 @@
 // Running artifacts: a .tosa on either executor, a .pte through the runtime, a .pt2 as lowered float TOSA.
 #include <fmt/format.h>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 
 #include "base/memory.h"
@@ -38,6 +39,7 @@ struct Runnable {
   std::string device;
   std::function<double()> device_seconds;  // of the last run; empty: the device has no clock
   std::function<Result<std::vector<Tensor>>(const std::vector<Tensor>&)> run;
+  std::function<FixedValues()> other_outputs;  // those of the last run that are no tensors; empty: there are none
 };
 
 // A product is named as the target that compiles for it; the other devices name none.
@@ -135,6 +137,7 @@ Result<Runnable> load_pt2(const Bytes& file, const RunRequest& request, const Si
   TOSAIC_TRY(Lowered lowered, lower(graph));
   tidy(lowered.graph);
   TOSAIC_TRY(Runnable r, runnable_graph(std::move(lowered.graph), request));
+  r.other_outputs = [others = program.methods[0].fixed_outputs] { return others; };
   if (!program.methods[0].sample_inputs.empty()) r.default_inputs = program.methods[0].sample_inputs[0];
   return r;
 }
@@ -190,6 +193,7 @@ Result<Runnable> load_pte(const Bytes& file, const RunRequest& request, const Si
   if (r.device.empty()) r.device = request.executor;
   r.device_seconds = [shared] { return shared->device_seconds(); };
   r.run = [shared](const std::vector<Tensor>& inputs) { return shared->run(inputs); };
+  r.other_outputs = [shared] { return shared->other_outputs(); };
   return r;
 }
 
@@ -235,6 +239,49 @@ Result<std::vector<Tensor>> inputs_for(const Runnable& program, const RunRequest
   return inputs;
 }
 
+// One output, tensor or not.
+struct Output {
+  std::string type, value;       // as RunOutcome has them
+  std::optional<Tensor> tensor;  // what a .npy file can hold of it
+};
+
+std::string json_number(double number) {
+  return std::isfinite(number) ? to_string(number) : json_quote(to_string(number));
+}
+
+Output output_of(const Attr& value) {
+  auto tensor = [](DType type, std::vector<std::int64_t> shape, const auto& elements) {
+    return Tensor{{type, Shape(std::move(shape)), {}}, constant_bytes(type, elements)};
+  };
+  using Ints = std::vector<std::int64_t>;
+  using Reals = std::vector<double>;
+  auto size = [](const auto& list) { return Ints{static_cast<std::int64_t>(list.size())}; };
+  if (const auto* i = std::get_if<std::int64_t>(&value))
+    return {"int", std::to_string(*i), tensor(DType::i64, {}, Ints{*i})};
+  if (const auto* d = std::get_if<double>(&value)) return {"float", json_number(*d), tensor(DType::f64, {}, Reals{*d})};
+  if (const auto* b = std::get_if<bool>(&value))
+    return {"bool", *b ? "true" : "false", tensor(DType::boolean, {}, Ints{*b})};
+  if (const auto* s = std::get_if<std::string>(&value)) return {"str", json_quote(*s), {}};
+  if (const auto* l = std::get_if<Ints>(&value))
+    return {"int[]", fmt::format("[{}]", fmt::join(*l, ", ")), tensor(DType::i64, size(*l), *l)};
+  if (const auto* l = std::get_if<Reals>(&value)) {
+    std::vector<std::string> texts;
+    for (double d : *l) texts.push_back(json_number(d));
+    return {"float[]", fmt::format("[{}]", fmt::join(texts, ", ")), tensor(DType::f64, size(*l), *l)};
+  }
+  return {"None", "null", {}};
+}
+
+// All outputs in order: `others` at their positions, tensors between them.
+std::vector<Output> all_outputs(std::vector<Tensor> tensors, const FixedValues& others) {
+  std::vector<Output> outputs;
+  for (Tensor& t : tensors) outputs.push_back({to_string(t.type.with(std::optional<Scales>{})), "", std::move(t)});
+  for (const FixedValue& f : others)
+    outputs.insert(outputs.begin() + static_cast<std::ptrdiff_t>(std::min(f.position, outputs.size())),
+                   output_of(f.value));
+  return outputs;
+}
+
 std::string output_file(const RunRequest& request, std::size_t i) {
   return (std::filesystem::path(request.output_dir) / fmt::format("output_{}.npy", i)).string();
 }
@@ -259,7 +306,8 @@ Result<RunOutcome> try_run(const RunRequest& request, const MessageSink& sink) {
   outcome.load_seconds = since(begin);
   TOSAIC_TRY(std::vector<Tensor> inputs, inputs_for(program, request));
   Outputs files;
-  TOSAIC_CHECK(plan(files, request, program.outputs));
+  const std::size_t others = program.other_outputs ? program.other_outputs().size() : 0;
+  TOSAIC_CHECK(plan(files, request, program.outputs + others));
   std::vector<Tensor> outputs;
   for (int i = request.repeat > 1 ? -1 : 0; i < request.repeat; ++i) {
     auto start = Clock::now();
@@ -272,10 +320,13 @@ Result<RunOutcome> try_run(const RunRequest& request, const MessageSink& sink) {
   outcome.device = program.device;
   auto plain = [](const TensorType& t) { return to_string(t.with(std::optional<Scales>{})); };
   for (const TensorType& t : program.inputs) outcome.input_types.push_back(plain(t));
-  for (const Tensor& t : outputs) outcome.output_types.push_back(plain(t.type));
-  for (std::size_t i = 0; i < outputs.size() && !request.output_dir.empty(); ++i) {
-    outcome.written.push_back(output_file(request, i));
-    TOSAIC_CHECK(files.write(outcome.written.back(), npy::write(outputs[i])));
+  const auto all = all_outputs(std::move(outputs), program.other_outputs ? program.other_outputs() : FixedValues());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    outcome.output_types.push_back(all[i].type);
+    outcome.output_values.push_back(all[i].value);
+    if (request.output_dir.empty()) continue;
+    outcome.written.push_back(all[i].tensor ? output_file(request, i) : "");
+    if (all[i].tensor) TOSAIC_CHECK(files.write(outcome.written.back(), npy::write(*all[i].tensor)));
   }
   TOSAIC_CHECK(files.commit());
   return outcome;

@@ -174,7 +174,7 @@ ConvertOutcome convert(const ConvertRequest& request);
 struct RunRequest {
   std::string program;              // .pte, .tosa, .vgf or .pt2 (float, on the CPU executor)
   std::vector<std::string> inputs;  // .npy, in order; empty: zeros for a `.tosa`/.pte, stored samples for a .pt2
-  std::string output_dir;           // output_N.npy go here; empty: none written
+  std::string output_dir;           // output_N.npy go here, numbers as arrays of rank 0; empty: none written
   std::string executor = "cpu";     // "cpu" or "interp", the reference interpreter
   std::string method = "forward";   // of a .pte
   // "cpu" and "vulkan": where VGF files run, "auto" is the CPU; "ethos-u": insist on a program whose delegates run on
@@ -190,8 +190,9 @@ struct RunRequest {
 
 struct RunOutcome {
   std::optional<Message> error;
-  std::vector<std::string> input_types, output_types;  // "1x8x8x1xf32"
-  std::vector<std::string> written;                    // files
+  std::vector<std::string> input_types, output_types;  // "1x8x8x1xf32"; of outputs also "int", "None", ...
+  std::vector<std::string> output_values;  // as JSON: what an output that is no tensor holds; empty for tensors
+  std::vector<std::string> written;        // files, one per output; empty for None and texts
   std::string device;  // what it ran on: "cpu", "interp", "vulkan: ...", "ethos-u55-128 (simulated)"
   double load_seconds = 0;
   std::vector<double> run_seconds;

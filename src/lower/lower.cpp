@@ -22,6 +22,13 @@ std::vector<TensorType> output_types(const Graph& graph, const Node& node) {
   return types;
 }
 
+Diagnostic inconsistent(const Node& node, const TensorType& made, const TensorType& declared) {
+  return error(std::string(inconsistent_model), fmt::format("{} gives {} for these operands, but the program says {}",
+                                                            node.op, to_string(made.with(std::optional<Scales>{})),
+                                                            to_string(declared.with(std::optional<Scales>{}))))
+      .hint("the file is damaged or was changed by hand: save the program again (if PyTorch runs it, report a defect)");
+}
+
 std::string target_text(const tosa::Spec& spec) { return spec.product ? std::string(spec.product->name) : spec.text(); }
 
 // What the caller of a delegate converts, because the delegate's types are others than the program's.
@@ -78,9 +85,7 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
         const Value& declared = aten[node.outputs[i]];
         ValueId made = results[i].id();
         if (out[made].type.shape != declared.type.shape || out[made].type.dtype != declared.type.dtype)
-          return located(internal_error(fmt::format("{} was lowered to {}, the program says {}", node.op,
-                                                    to_string(out[made].type), to_string(declared.type))),
-                         node.loc);
+          return located(inconsistent(node, out[made].type, declared.type), node.loc);
         // What turns floats into codes computes plain integers; what reads them needs to know their scale.
         if (declared.type.quantised() && !out[made].type.quantised() && !out[made].is_constant())
           out[made].type.scales = declared.type.scales;
@@ -103,6 +108,34 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
   return lowered;
 }
 
+Status shapes_agree(const Graph& aten, const Node& node) {
+  Graph scratch;
+  Builder builder(scratch);
+  builder.fold(false);
+  builder.set_loc(located_op(node));
+  auto real = [&](ValueId v) {
+    return aten[v].type.quantised() ? TensorType{DType::f32, aten[v].type.shape, {}} : aten[v].type;
+  };
+  std::vector<std::optional<Val>> operands;
+  std::vector<TensorType> declared;
+  for (ValueId v : node.inputs) {
+    if (v == no_value)
+      operands.push_back(std::nullopt);
+    else
+      operands.emplace_back(Val(&builder, scratch.add_value("operand." + std::to_string(operands.size()), real(v),
+                                                            aten[v].type.quantised() ? Bytes() : aten[v].constant)));
+  }
+  for (ValueId v : node.outputs) declared.push_back(v == no_value ? TensorType{} : real(v));
+  try {
+    const Vals results = lower_call(builder, node.op, std::move(operands), node.attrs, declared);
+    for (std::size_t i = 0; i < declared.size() && i < results.size(); ++i)
+      if (node.outputs[i] != no_value && results[i].shape() != declared[i].shape)
+        return located(inconsistent(node, results[i].type(), declared[i]), node.loc);
+  } catch (const Refusal&) {  // nothing is known of the shapes then
+  }
+  return {};
+}
+
 Status can_lower(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec& spec) {
   if (auto conversion = border(aten, node, spec)) return located(*std::move(conversion), node.loc);
   Graph scratch;
@@ -120,6 +153,9 @@ Status can_lower(const Graph& aten, const Node& node, const std::vector<char>& u
   try {
     auto declared = output_types(aten, node);
     Vals results = lower_node(builder, node, std::move(operands), declared);
+    for (std::size_t i = 0; i < declared.size() && i < results.size(); ++i)
+      if (node.outputs[i] != no_value && used[node.outputs[i]] && results[i].shape() != declared[i].shape)
+        return located(inconsistent(node, results[i].type(), declared[i]), node.loc);
     for (std::size_t i = 0; i < declared.size(); ++i)
       if (node.outputs[i] != no_value && used[node.outputs[i]] &&
           (i >= results.size() || results[i].dtype() != declared[i].dtype))

@@ -3,6 +3,7 @@
 // operators' own lowerings and, where types are quantised, the rules of rules.h.
 #pragma once
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
@@ -20,12 +21,18 @@ struct Lowered {
   std::vector<ValueId> of;  // for each ATen value its TOSA value, no_value where there is none
 };
 
+// The code of the error when a call gives other types than the program says: the file was damaged.
+inline constexpr std::string_view inconsistent_model = "model.inconsistent";
+
 Result<Lowered> lower(const Graph& aten, const LowerOptions& options = {});
 
 // Lowers one node by itself, memory-free, and checks every TOSA node that it becomes against the spec: the
 // answer to "can the target take this node", and if not the first reason. `used[v]`: somebody reads value v;
 // results that nobody reads need no lowering (max_pool2d_with_indices for its maxima alone).
 Status can_lower(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec& spec);
+// Do the node's results have the shapes that the graph declares, as far as a lowering (as floats, for any target)
+// tells?
+Status shapes_agree(const Graph& aten, const Node& node);
 std::vector<char> used_values(const Graph& graph);
 
 }  // namespace tosaic

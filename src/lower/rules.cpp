@@ -299,7 +299,7 @@ struct IntegerForm {
 Vals lower_node(Builder& b, const Node& node, std::vector<std::optional<Val>> operands,
                 const std::vector<TensorType>& declared) {
   FoundOp found = find_aten(node.op);
-  if (!found.op) b.refuse("aten.unknown-operator", fmt::format("operator {} is not known to tosaic", node.op));
+  if (!found.op) return lower_call(b, node.op, std::move(operands), node.attrs, declared);  // which refuses it
   IntegerForm form{b, node, found, declared};
   bool in = std::any_of(operands.begin(), operands.end(), [](const auto& v) { return v && v->type().quantised(); });
   bool out = std::any_of(declared.begin(), declared.end(), [](const TensorType& t) { return t.quantised(); });

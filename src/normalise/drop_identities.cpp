@@ -22,11 +22,14 @@ void drop_identities(Graph& graph) {
     if (found.op && node.outputs.size() == 1 && node.outputs[0] != no_value &&
         (found.rule == Rule::transparent || found.rule == Rule::index)) {
       auto trial = try_node(graph, node, false);
-      if (trial.ok() && !trial->operands.empty() && trial->results[0] == trial->operands[0]) {
+      // What contradicts the program stays, and is said where it is lowered.
+      const bool agrees = trial.ok() && !trial->results.empty() &&
+                          trial->graph[trial->results[0]].type.shape == graph[node.outputs[0]].type.shape;
+      if (agrees && !trial->operands.empty() && trial->results[0] == trial->operands[0]) {
         same_as[node.outputs[0]] = node.inputs[0];
         continue;
       }
-      if (trial.ok() && trial->graph[trial->results[0]].is_constant()) {
+      if (agrees && trial->graph[trial->results[0]].is_constant()) {
         graph[node.outputs[0]].constant = trial->graph[trial->results[0]].constant;
         graph[node.outputs[0]].type = trial->graph[trial->results[0]].type;
         continue;

@@ -19,6 +19,10 @@ void fold_constants(Graph& graph) {
     bool all = std::all_of(trial->results.begin(), trial->results.end(),
                            [&](ValueId v) { return trial->graph[v].is_constant(); });
     if (!all || trial->results.size() != node.outputs.size()) continue;
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)  // what contradicts the program is said where it is lowered
+      all &= node.outputs[i] == no_value ||
+             trial->graph[trial->results[i]].type.shape == graph[node.outputs[i]].type.shape;
+    if (!all) continue;
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == no_value) continue;
       Value& value = graph[node.outputs[i]];

@@ -10,6 +10,7 @@
 #include "normalise/normalise.h"
 #include "normalise/views.h"
 #include "ops/op.h"
+#include "ops/operator_name.h"
 
 namespace tosaic {
 namespace {
@@ -65,9 +66,10 @@ class Functionaliser {
     for (ValueId& v : node.inputs)
       if (v != no_value) TOSAIC_CHECK(read(v, v));
     const FoundOp found = find_aten(node.op);
-    const bool looks = found.op && !original.empty() && original[0] != no_value;
-    if (looks && found.schema->in_place) return write(std::move(node), *found.schema, tensor(original[0]));
-    if (looks && found.schema->view)
+    const bool first = !original.empty() && original[0] != no_value;
+    if (first && (found.op ? found.schema->in_place : name_says_in_place(node.op)))
+      return write(std::move(node), found.schema, tensor(original[0]));
+    if (first && found.op && found.schema->view)
       note_views(node, *found.schema, original);
     else if (std::all_of(original.begin(), original.end(), [](ValueId v) { return v == no_value; }))
       for (ValueId v : node.outputs)
@@ -126,8 +128,9 @@ class Functionaliser {
     return {};
   }
 
-  Status write(Node node, const Schema& schema, ValueId target) {
-    if (const std::string name = functional_name(schema); find_aten(name).op) node.op = name;
+  // `schema`: null for an operator that only its name tells of.
+  Status write(Node node, const Schema* schema, ValueId target) {
+    if (schema && find_aten(functional_name(*schema)).op) node.op = functional_name(*schema);
     if (node.outputs.empty()) node.outputs.push_back(no_value);
     if (node.outputs[0] == no_value)
       node.outputs[0] = fresh(target);

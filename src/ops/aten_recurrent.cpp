@@ -38,15 +38,16 @@ void check_state(const std::vector<Val>& state, const char* op) {
 }
 }  // namespace
 
-// Gates i, f, g, o: c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c').
+// Gates i, f, g, o: c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c'), or a projection of it.
 std::vector<Val> lstm_step(Val projected, const std::vector<Val>& state, const RecurrentWeights& w) {
   check_state(state, "lstm");
-  const std::int64_t n = state[0].dim(-1);
+  const std::int64_t n = state[1].dim(-1);
   Val gates = calls::add(projected, linear(state[0], w.hidden, w.hidden_bias));
   Val i = sigmoid(gate(gates, 0, n)), f = sigmoid(gate(gates, 1, n)), g = tanh(gate(gates, 2, n)),
       o = sigmoid(gate(gates, 3, n));
   Val cell = calls::add(calls::mul(f, state[1]), calls::mul(i, g));
-  return {calls::mul(o, tanh(cell)), cell};
+  Val hidden = calls::mul(o, tanh(cell));
+  return {w.projection ? linear(hidden, *w.projection, std::nullopt) : hidden, cell};
 }
 
 // Gates r, z, n: h' = n + z (h - n), where n = tanh(x_n + r h_n).
@@ -85,10 +86,13 @@ Vals lower_recurrent(Builder& b, const Call& call, int states, RecurrentStep ste
   const bool biases = call.flag("has_biases"), both = call.flag("bidirectional"),
              batch_first = call.flag("batch_first");
   const std::int64_t layers = call.integer("num_layers"), directions = both ? 2 : 1;
-  const std::size_t each = biases ? 4 : 2, count = static_cast<std::size_t>(layers * directions);
+  if (layers < 1) b.refuse("aten." + op + ".weights", std::to_string(layers) + " layers");
+  const std::size_t plain = biases ? 4 : 2, count = static_cast<std::size_t>(layers * directions);
+  const bool projected = states == 2 && rest.size() == static_cast<std::size_t>(states) + count * (plain + 1);
+  const std::size_t each = plain + projected;
   if (rest.size() != static_cast<std::size_t>(states) + count * each)
-    b.refuse("aten." + op + ".weights", std::to_string(rest.size()) + " states and weights for " +
-                                            std::to_string(layers) + " layers; projections are not supported");
+    b.refuse("aten." + op + ".weights",
+             std::to_string(rest.size()) + " states and weights for " + std::to_string(layers) + " layers");
   if (call.flag("train") && call.number("dropout") != 0)
     b.refuse("aten." + op + ".dropout", "dropout is for training: export the model after eval()");
 
@@ -103,11 +107,12 @@ Vals lower_recurrent(Builder& b, const Call& call, int states, RecurrentStep ste
     for (std::int64_t direction = 0; direction < directions; ++direction) {
       const std::int64_t index = layer * directions + direction;
       const std::size_t at = static_cast<std::size_t>(states) + static_cast<std::size_t>(index) * each;
-      RecurrentWeights w{rest[at], rest[at + 1], std::nullopt, std::nullopt};
+      RecurrentWeights w{rest[at], rest[at + 1], std::nullopt, std::nullopt, std::nullopt};
       if (biases) {
         w.input_bias = rest[at + 2];
         w.hidden_bias = rest[at + 3];
       }
+      if (projected) w.projection = rest[at + plain];
       std::vector<Val> state;
       for (int s = 0; s < states; ++s) state.push_back(select(rest[static_cast<std::size_t>(s)], 0, index));
       Val projected = linear(x, w.input, w.input_bias);

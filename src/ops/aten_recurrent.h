@@ -13,8 +13,9 @@
 namespace tosaic {
 
 struct RecurrentWeights {
-  Val input, hidden;                           // gates*H,I and gates*H,H
+  Val input, hidden;                           // gates*H,I and gates*H,H (gates*H,P with a projection)
   std::optional<Val> input_bias, hidden_bias;  // gates*H
+  std::optional<Val> projection;               // P,H: what the next step and layer see of an LSTM's state
 };
 
 // One step: the projected input [B, gates*H] and the state (one or two tensors [B,H]) become the new state.

@@ -38,7 +38,12 @@ std::vector<Placement> place(const Graph& graph, const tosa::Spec& spec) {
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
     auto [it, fresh] = answers.try_emplace(question(graph, node, used));
-    if (fresh) it->second = can_lower(graph, node, used, spec);
+    if (fresh) {
+      it->second = can_lower(graph, node, used, spec);
+      // What stays behind is a kernel's business, but it has to be the call that the program says.
+      if (!it->second.ok())
+        if (Status sound = shapes_agree(graph, node); !sound.ok()) it->second = std::move(sound);
+    }
     if (it->second.ok()) {
       placements[n].region = 0;
     } else {

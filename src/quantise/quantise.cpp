@@ -10,6 +10,7 @@
 #include "cpu/cpu.h"
 #include "lower/lower.h"
 #include "ops/op.h"
+#include "quantise/observable.h"
 #include "quantise/observe.h"
 #include "quantise/saturation.h"
 #include "quantise/weight_codes.h"
@@ -137,8 +138,7 @@ struct Observed {
   std::map<ValueId, std::vector<ValueId>> watchers;  // TOSA value -> ATen values with the same elements
 };
 
-Result<Observed> compile_observed(const Graph& graph, const std::vector<char>& wanted, int threads) {
-  TOSAIC_TRY(Lowered lowered, lower(graph));
+Result<Observed> compile_observed(const Graph& graph, Lowered lowered, const std::vector<char>& wanted, int threads) {
   Graph& tosa = lowered.graph;
   const std::size_t real_outputs = tosa.outputs.size();
   std::vector<ValueId> values;
@@ -205,7 +205,11 @@ std::vector<char> masked_groups(const Graph& graph, Plan& plan, Saturation& satu
 Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::vector<std::vector<Tensor>>& samples,
                                      const std::vector<char>& may_widen, std::vector<char>& wide,
                                      const QuantiseOptions& options, const Sink& sink) {
-  TOSAIC_TRY(Observed observed, compile_observed(graph, plan.coded, options.threads));
+  std::vector<char> unseen;
+  TOSAIC_TRY(Lowered lowered, lower_observable(graph, unseen, sink));
+  for (ValueId v = 0; v < graph.values.size(); ++v)
+    if (unseen[v]) plan.coded[v] = 0;
+  TOSAIC_TRY(Observed observed, compile_observed(graph, std::move(lowered), plan.coded, options.threads));
   const bool histogram = options.observer == Observer::histogram;
   std::map<ValueId, Range> group_ranges;
   std::map<ValueId, Histogram> histograms;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "ops/op.h"
+#include "ops/operator_name.h"
 #include "read/node_location.h"
 #include "read/program_arguments.h"
 #include "read/read_error.h"
@@ -19,12 +20,6 @@ constexpr int max_nesting = 32;  // graphs inside graphs
 std::string op_name(std::string_view target) {
   constexpr std::string_view prefix = "torch.ops.";
   return std::string(target.starts_with(prefix) ? target.substr(prefix.size()) : target);
-}
-
-// Operators that we have no schema of: PyTorch's naming says which ones write to their first tensor.
-bool name_says_in_place(std::string_view op) {
-  const auto name = op.substr(0, op.rfind('.'));
-  return name.size() > 1 && name.ends_with('_') && !name.ends_with("__");
 }
 
 [[noreturn]] void unsupported(const std::string& construct, const std::string& hint, const LocRef& loc = {}) {
@@ -44,7 +39,7 @@ class GraphReader {
   }
 
   // The whole program: its signature says what inputs and outputs are.
-  Graph read(const Json& signature) {
+  ProgramGraph read(const Json& signature) {
     const auto input_specs = signature.at("input_specs").items();
     const auto inputs = json_.at("inputs").items(), outputs = json_.at("outputs").items();
     const auto output_specs = signature.at("output_specs").items();
@@ -55,9 +50,10 @@ class GraphReader {
            fmt::format("the graph has {} outputs, its signature {}", outputs.size(), output_specs.size()));
     for (const Json& spec : input_specs) read_input_spec(spec);
     read_nodes();
+    return_written_inputs();
     for (const Json& spec : output_specs) read_output_spec(spec);
     finish_states();
-    return std::move(graph_);
+    return {std::move(graph_), std::move(fixed_inputs_), std::move(fixed_outputs_)};
   }
 
   // The body of a control flow operator: all inputs and outputs are its operands and results.
@@ -137,21 +133,49 @@ class GraphReader {
       graph_.inputs.push_back(define_symbol(tag, *symbol));
     else if (tag == "as_custom_obj")
       unsupported("an input is a custom class object", "export a model of plain tensors");
-    // Anything else is a Python number or None that the exported graph already holds as a literal.
+    else  // the exported graph already holds it as a literal
+      add_fixed(fixed_inputs_, graph_.inputs.size(), tag, value);
   }
 
   void add_output(std::string_view tag, const Json& value) {
     if (auto names = tensor_names(tag, value)) {
       for (std::string_view name : *names)
-        if (!name.empty()) graph_.outputs.push_back(use(name));
+        if (name.empty())
+          add_fixed(fixed_outputs_, graph_.outputs.size(), "as_none", value);
+        else
+          graph_.outputs.push_back(use(name));
     } else if (auto symbol = symbol_output(tag, value)) {
       graph_.outputs.push_back(use(*symbol));
-    } else if (tag != "as_none") {
-      source_.sink(
-          warning("pt2.literal-output",
-                  fmt::format("an output of graph '{}' is a Python number, not a tensor; it is left out", graph_.name))
-              .hint("return torch.tensor(value) to keep it"));
+    } else {
+      add_fixed(fixed_outputs_, graph_.outputs.size(), tag, value);
     }
+  }
+
+  // One more input or output that is no tensor.
+  static void add_fixed(FixedValues& list, std::size_t tensors, std::string_view tag, const Json& value) {
+    Attr fixed = read_attribute(tag, value, [](std::string_view) -> std::optional<std::int64_t> { return {}; });
+    if (std::holds_alternative<SymbolicArgument>(fixed) || std::holds_alternative<DType>(fixed))
+      unsupported(fmt::format("an input or output of the program is of kind '{}'", tag),
+                  "pass and return tensors, numbers and None");
+    list.push_back({tensors + list.size(), std::move(fixed)});
+  }
+
+  // A write to an input is a result: the input is an output, whose readers get its new content.
+  void return_written_inputs() {
+    for (ValueId v : graph_.inputs) {
+      const auto written = written_inputs_.find(v);
+      if (written == written_inputs_.end()) continue;
+      warn_written(graph_[v].name, written->second);
+      graph_.outputs.push_back(v);
+    }
+  }
+  void warn_written(std::string_view input, const LocRef& loc) {
+    source_.sink(located(
+        warning("pt2.input-mutation", fmt::format("the program writes to its input '{}': the new content is output {}, "
+                                                  "before what the model returns, as in ExecuTorch",
+                                                  input, graph_.outputs.size()))
+            .hint("work on a copy in forward() if nobody needs it: x = x.clone()"),
+        loc));
   }
 
   void read_input_spec(const Json& spec) {
@@ -169,7 +193,10 @@ class GraphReader {
       define(content.at("arg").at("name").text(), {no_value, "custom object", ""});
     } else if (kind == "token") {
       unsupported("the program orders side effects by tokens", "remove operators with side effects before exporting");
-    } else if (kind != "constant_input") {
+    } else if (kind == "constant_input") {
+      auto [tag, value] = content.at("value").tagged();
+      add_fixed(fixed_inputs_, graph_.inputs.size(), tag, value);
+    } else {
       fail("pt2.bad-json", fmt::format("an input of the signature has the unknown kind '{}'", kind));
     }
   }
@@ -196,9 +223,11 @@ class GraphReader {
     LocRef loc;
     if (auto argument = content.find("arg"))
       if (auto name = argument->find("name")) loc = locations_[std::string(name->text())];
-    if (kind == "user_input_mutation")
-      unsupported(fmt::format("the program writes to its own input '{}'", content.at("user_input_name").text()),
-                  "work on a copy in forward(): x = x.clone()", loc);
+    if (kind == "user_input_mutation") {
+      warn_written(content.at("user_input_name").text(), loc);
+      graph_.outputs.push_back(use(content.at("arg").at("name").text()));
+      return;
+    }
     if (kind == "parameter_mutation") unsupported("the program writes to a parameter", "register it as a buffer", loc);
     if (kind == "loss_output" || kind.starts_with("gradient_"))
       unsupported("the program is one for training: it returns gradients", "export the model in eval mode", loc);
@@ -278,6 +307,17 @@ class GraphReader {
       read_unknown(arguments, node);
     for (const Json& output : json.at("outputs").items()) read_output(output, node);
     note_writes(found.schema, node);
+    check_effect(found.schema, node);
+  }
+
+  // A call that is made for what it does to something is nothing that a graph of values can hold.
+  static void check_effect(const Schema* schema, const Node& node) {
+    if (schema || node.op.starts_with("_operator.")) return;
+    const bool results = std::any_of(node.outputs.begin(), node.outputs.end(), [](ValueId v) { return v != no_value; });
+    const bool asserts = node.op.starts_with("aten._assert") || node.op.starts_with("aten.sym_constrain");
+    if (name_says_out(node.op) || (!results && node.regions.empty() && !asserts))
+      unsupported(fmt::format("{} {}", node.op, results ? "writes into a tensor that it is given" : "has no results"),
+                  "use the form that returns a new tensor", node.loc);
   }
 
   void read_known(const Schema& schema, const std::vector<Argument>& arguments, Node& node) {
@@ -362,7 +402,9 @@ class GraphReader {
     return memory_offset(v);
   }
 
+  // Of an operator without schema the order is all that a caller of its kernel can go by.
   void read_unknown(const std::vector<Argument>& arguments, Node& node) {
+    std::vector<std::string> order;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const Argument& a = arguments[i];
       if (a.tag == "as_graph") {
@@ -370,10 +412,13 @@ class GraphReader {
         node.regions.push_back(body.read_region());
       } else if (auto names = tensor_names(a.tag, a.value)) {
         add_operands(*names, node);
+        order.push_back(a.tag.ends_with("s") ? fmt::format("Tensor?[] {}", names->size()) : "Tensor?");
       } else {
-        node.attrs.set(a.name.empty() ? fmt::format("arg{}", i) : std::string(a.name), attribute(a));
+        order.push_back(a.name.empty() ? fmt::format("arg{}", i) : std::string(a.name));
+        node.attrs.set(order.back(), attribute(a));
       }
     }
+    if (node.regions.empty()) node.attrs.set("argument_order", std::move(order));
   }
 
   void add_operands(const std::vector<std::string_view>& names, Node& node) {
@@ -419,7 +464,7 @@ class GraphReader {
     }
   }
 
-  // Remembers which buffers the node changes, directly or through views.
+  // Remembers which buffers and inputs the node changes, directly or through views.
   void note_writes(const Schema* schema, const Node& node) {
     if (node.inputs.empty() || node.inputs[0] == no_value) return;
     const bool writes = schema ? schema->in_place : name_says_in_place(node.op);
@@ -431,7 +476,10 @@ class GraphReader {
       if (v != no_value) looks_at_[v] = at;
     const ValueId root = at.root;
     // detach_ is no write: it cuts the gradient.
-    if (!writes || !graph_[root].is_constant() || node.op == "aten.detach_.default") return;
+    if (!writes || node.op == "aten.detach_.default") return;
+    if (std::find(graph_.inputs.begin(), graph_.inputs.end(), root) != graph_.inputs.end())
+      written_inputs_.emplace(root, node.loc);
+    if (!graph_[root].is_constant()) return;
     const Entry& entry = scope_.at(graph_[root].name);
     if (entry.kind != "buffer") return;
     set_state(root, entry.weight,
@@ -451,12 +499,14 @@ class GraphReader {
     bool whole;    // it is that value, element by element: only in-place calls lie between
   };
   std::unordered_map<ValueId, Looks> looks_at_;
+  std::unordered_map<ValueId, LocRef> written_inputs_;
+  FixedValues fixed_inputs_, fixed_outputs_;
   std::unordered_map<std::string, LocRef> locations_;
 };
 
 }  // namespace
 
-Graph read_program_graph(const Json& graph_module, const std::string& name, const ProgramSource& source) {
+ProgramGraph read_program_graph(const Json& graph_module, const std::string& name, const ProgramSource& source) {
   return GraphReader(graph_module.at("graph"), name, source, 1).read(graph_module.at("signature"));
 }
 

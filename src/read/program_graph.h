@@ -3,6 +3,7 @@
 #pragma once
 #include <string>
 
+#include "ir/fixed_value.h"
 #include "ir/graph.h"
 #include "read/json.h"
 #include "read/program_types.h"
@@ -17,12 +18,18 @@ struct ProgramSource {
   const Sink& sink;
 };
 
+struct ProgramGraph {
+  Graph graph;
+  FixedValues fixed_inputs, fixed_outputs;
+};
+
 // `graph_module` is the program's: its graph and its signature, which says what each input and output is.
-// Parameters and buffers that no node uses are left out. Throws ReadError.
+// Parameters and buffers that no node uses are left out. Inputs that the program writes to are its first outputs, as
+// ExecuTorch has them. Throws ReadError.
 //
 // A node's arguments by their schema's names: tensors become operands; a number in a tensor's place, as in x * 2, is
 // an attribute, and the operand is absent; sizes known only at run time become SymbolicArguments, and a list that
 // holds some becomes a list of strings; nested lists become their JSON text.
-Graph read_program_graph(const Json& graph_module, const std::string& name, const ProgramSource& source);
+ProgramGraph read_program_graph(const Json& graph_module, const std::string& name, const ProgramSource& source);
 
 }  // namespace tosaic

@@ -124,7 +124,10 @@ class ProgramReader {
     const Json graph_module = root.at("graph_module");
     Method method;
     method.name = records.name;
-    method.graph = read_program_graph(graph_module, records.name, {types, weights, sink_});
+    ProgramGraph read = read_program_graph(graph_module, records.name, {types, weights, sink_});
+    method.graph = std::move(read.graph);
+    method.fixed_inputs = std::move(read.fixed_inputs);
+    method.fixed_outputs = std::move(read.fixed_outputs);
     const auto [input_spec, output_spec] = tree_specs(graph_module);
     if (program_.methods.empty()) {
       program_.input_spec = input_spec;

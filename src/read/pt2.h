@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/fixed_value.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
 
@@ -15,6 +16,7 @@ using Sink = std::function<void(Diagnostic)>;
 struct Method {
   std::string name;                                // "forward" for the usual single model
   Graph graph;                                     // aten.* nodes (and unknown ones, marked by their own names)
+  FixedValues fixed_inputs, fixed_outputs;         // of the program's user, beside graph.inputs and graph.outputs
   std::vector<std::vector<Tensor>> sample_inputs;  // zero or more complete sets, in graph.inputs' order
 };
 

@@ -8,6 +8,7 @@
 #include "ir/tensor.h"
 #include "lower/lower.h"
 #include "ops/op.h"
+#include "runtime/out_variant.h"
 
 namespace tosaic::runtime {
 namespace {
@@ -238,16 +239,25 @@ std::optional<Node> alias(const Respelling& r) {
 
 }  // namespace
 
+bool gives_number(const Node& node) {
+  return (node.op == "aten.item.default" || node.op == "aten._local_scalar_dense.default") && node.inputs.size() == 1 &&
+         node.inputs[0] != no_value && node.outputs.size() == 1 && node.outputs[0] != no_value;
+}
+
 Result<Node> core_form(Graph& graph, const Node& node) {
+  if (gives_number(node)) return node;
   const FoundOp found = find_aten(node.op);
-  if (!found.op)
+  const bool custom =
+      node.attrs.find("argument_order") && !node.op.starts_with("aten.") && out_variant_by_name(node.op);
+  if (!found.op && !custom)
     return located(error("pack.unknown-operator",
-                         fmt::format("{} stays outside the delegate, and its arguments are not known", node.op))
-                       .hint("the operator must be in the table that `tosaic ops` prints"),
+                         fmt::format("{} stays outside the delegate, and no kernel is known for it", node.op))
+                       .hint("save the program after ep = ep.run_decompositions(), or leave the call out"),
                    node.loc);
   if (node.outputs.empty() || node.outputs[0] == no_value)
     return located(error("pack.no-kernel", fmt::format("{} stays outside the delegate, but has no result", node.op)),
                    node.loc);
+  if (!found.op) return node;
   const Respelling r{graph, node, *found.schema};
   for (auto* form : {convolution, norm, pooling, softmax, product, conversion, filled, pieces, alias, movement})
     if (auto made = form(r)) return *std::move(made);

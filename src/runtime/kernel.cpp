@@ -105,7 +105,9 @@ class CallGraph {
     if (!found)
       return error("kernel.unknown", fmt::format("{} with {} arguments is not a kernel that tosaic knows",
                                                  name_of(name_), call_.args.size()))
-          .hint("delegate this operator, or compile the model again from its .pt2 with tosaic");
+          .hint(
+              "run the program with ExecuTorch, linked with that kernel, or save the model after "
+              "ep = ep.run_decompositions() and compile it again");
     const Schema& schema = *found->schema;
     node_.op = schema.full_name();
     std::size_t next = 0;

@@ -39,11 +39,15 @@ struct Method::Impl {
   NamedData data;                                  // the program's and that of .ptd files
   std::vector<std::unique_ptr<Delegate>> delegates;
   std::vector<Step> steps;
-  std::vector<std::int32_t> inputs;  // those that are tensors
+  std::vector<std::int32_t> inputs;                          // those that are tensors
+  std::vector<std::int32_t> outputs;                         // those that are tensors; lists of tensors in place
+  std::vector<std::pair<std::size_t, std::int32_t>> others;  // outputs that are not: position and cell
   std::vector<TensorType> input_types, output_types;
 
   Status load(const Options& options);
   Result<std::byte*> reserve(std::uint64_t bytes);
+  Status add_output(std::int32_t i);
+  Attr content(std::int32_t i) const;
   Status place_tensor(const pte::TensorValue& tensor, Cell& cell);
   Result<Bytes> external(const std::string& name, const TensorType& type) const;
   Status prepare(const Options& options);
@@ -59,6 +63,33 @@ Method& Method::operator=(Method&&) noexcept = default;
 Method::~Method() = default;
 const std::vector<TensorType>& Method::input_types() const { return impl_->input_types; }
 const std::vector<TensorType>& Method::output_types() const { return impl_->output_types; }
+
+// What a cell that is no tensor holds now.
+Attr Method::Impl::content(std::int32_t i) const {
+  const pte::Value& value = cells[at(i)].value;
+  if (const auto* n = std::get_if<std::int64_t>(&value)) return *n;
+  if (const auto* d = std::get_if<double>(&value)) return *d;
+  if (const auto* b = std::get_if<bool>(&value)) return *b;
+  if (const auto* s = std::get_if<std::string>(&value)) return *s;
+  if (const auto* reals = std::get_if<std::vector<double>>(&value)) return *reals;
+  if (const auto* flags = std::get_if<std::vector<bool>>(&value))
+    return std::vector<std::int64_t>(flags->begin(), flags->end());
+  if (const auto* ints = std::get_if<pte::IntList>(&value)) {
+    std::vector<std::int64_t> items;
+    for (std::int32_t item : ints->items) {
+      const auto* n = std::get_if<std::int64_t>(&cells[at(item)].value);
+      items.push_back(n ? *n : 0);
+    }
+    return items;
+  }
+  return std::monostate{};
+}
+
+FixedValues Method::other_outputs() const {
+  FixedValues list;
+  for (auto [position, cell] : impl_->others) list.push_back({position, impl_->content(cell)});
+  return list;
+}
 
 Result<Method> Method::load(const pte::Program& program, const std::string& name, const Options& options) {
   auto located = [&](Diagnostic why) {
@@ -96,11 +127,7 @@ Status Method::Impl::load(const Options& options) {
       inputs.push_back(i);
       input_types.push_back(cells[at(i)].tensor.type);
     }
-  for (std::int32_t i : plan.outputs) {
-    if (!cells[at(i)].is_tensor)
-      return error("method.output", "an output of the method is no tensor").hint("return tensors only");
-    output_types.push_back(cells[at(i)].tensor.type);
-  }
+  for (std::int32_t i : plan.outputs) TOSAIC_CHECK(add_output(i));
   return prepare(options);
 }
 
@@ -114,6 +141,27 @@ Result<std::byte*> Method::Impl::reserve(std::uint64_t bytes) {
         .hint("close other programs, or run it on a larger machine");
   memory.push_back(std::move(fresh));
   return memory.back().get();
+}
+
+Status Method::Impl::add_output(std::int32_t i) {
+  const Cell& cell = cells[at(i)];
+  if (cell.is_tensor) {
+    outputs.push_back(i);
+    output_types.push_back(cell.tensor.type);
+    return {};
+  }
+  const auto* tensors = std::get_if<pte::TensorList>(&cell.value);
+  if (!tensors) {
+    others.emplace_back(outputs.size() + others.size(), i);
+    return {};
+  }
+  for (std::int32_t item : tensors->items) {
+    if (item < 0 || !cells[at(item)].is_tensor)
+      return error("method.output", fmt::format("output {} is a list with None in it", outputs.size() + others.size()))
+          .hint("return tensors, numbers, None and lists of tensors");
+    TOSAIC_CHECK(add_output(item));
+  }
+  return {};
 }
 
 Status Method::Impl::place_tensor(const pte::TensorValue& tensor, Cell& cell) {
@@ -325,7 +373,7 @@ Result<std::vector<Tensor>> Method::run(const std::vector<Tensor>& tensors) {
   }
   TOSAIC_CHECK(m.run_steps());
   std::vector<Tensor> outputs;
-  for (std::int32_t i : m.plan.outputs) {
+  for (std::int32_t i : m.outputs) {
     const TensorCell& cell = m.cells[at(i)].tensor;
     std::vector<std::byte> space;
     const void* elements = dense(cell, space);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "formats/pte/pte_file.h"
+#include "ir/fixed_value.h"
 #include "ir/tensor.h"
 #include "runtime/delegate.h"
 
@@ -35,11 +36,13 @@ class Method {
   // The tensor inputs and outputs, row-major. Scalars that the model was traced with are not inputs.
   const std::vector<TensorType>& input_types() const;
   const std::vector<TensorType>& output_types() const;
+  // The outputs that are no tensors, as the last run left them; positions count the tensors, too.
+  FixedValues other_outputs() const;
   // What the delegates run on, each device once.
   std::vector<std::string> devices() const;
   // The delegates' time in the last run, by their devices' own clocks.
   double device_seconds() const;
-  // Buffers keep their content from run to run. Errors: run.input-count, run.input-type.
+  // Gives the tensor outputs. Buffers keep their content from run to run. Errors: run.input-count, run.input-type.
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
 
  private:

@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "ops/operator_name.h"
+
 namespace tosaic::runtime {
 namespace {
 
@@ -61,6 +63,14 @@ std::string overload_of(const std::string& name, const std::string& overload) {
 pte::OperatorName out_variant(const Schema& schema) {
   const std::string name = kernel_name(schema);
   return {schema.ns + "::" + name, overload_of(name, schema.overload)};
+}
+
+std::optional<pte::OperatorName> out_variant_by_name(std::string_view op) {
+  const auto first = op.find('.'), last = op.rfind('.');
+  if (first == std::string_view::npos || first == last || first == 0 || op.starts_with("higher_order.")) return {};
+  const std::string name(op.substr(first + 1, last - first - 1)), overload(op.substr(last + 1));
+  if (name.empty() || overload.empty() || name.find('.') != std::string::npos || name_says_in_place(op)) return {};
+  return pte::OperatorName{std::string(op.substr(0, first)) + "::" + name, overload_of(name, overload)};
 }
 
 bool kept_by_out_variant(const Schema& schema, const SchemaArgument& argument) {

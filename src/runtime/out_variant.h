@@ -4,6 +4,7 @@
 // computed and no list of kernels is kept.
 #pragma once
 #include <optional>
+#include <string_view>
 
 #include "formats/pte/pte_file.h"
 #include "ops/op.h"
@@ -13,6 +14,9 @@ namespace tosaic::runtime {
 // {"aten::add", "out"} for aten.add.Tensor. View operators go by their _copy variants: aten.permute.default gives
 // {"aten::permute_copy", "out"}.
 pte::OperatorName out_variant(const Schema& schema);
+// The same for an operator without schema, by PyTorch's rule: {"acme::blur", "out"} for acme.blur.default. Nothing for
+// what writes to its operand, or is no operator ("_operator.add", control flow).
+std::optional<pte::OperatorName> out_variant_by_name(std::string_view op);
 // Does the out-variant take this argument? Factory functions lose dtype, layout and device: `out` has them.
 bool kept_by_out_variant(const Schema& schema, const SchemaArgument& argument);
 

@@ -15,6 +15,7 @@ namespace tosaic {
 namespace {
 
 using Index = std::int32_t;
+std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // The attributes of quantize_per_tensor and dequantize_per_tensor for a type with scales.
 Attrs conversion_attributes(const TensorType& type) {
@@ -103,7 +104,7 @@ class Packer {
   Packer(Graph graph, const std::vector<Bytes>& payloads, const std::string& delegate_id)
       : g_(std::move(graph)), payloads_(payloads), delegate_id_(delegate_id) {}
 
-  Result<pte::Plan> run() {
+  Result<pte::Plan> run(const Signature& signature) {
     keep_old_contents();
     TOSAIC_CHECK(FloatIslands(g_).run());
     for (Node& node : g_.nodes)
@@ -134,6 +135,8 @@ class Packer {
     }
     for (const State& state : g_.states) lifetimes_[state.input].last = end;
     place();
+    TOSAIC_CHECK(insert_fixed(signature.inputs, plan_.inputs, true));
+    TOSAIC_CHECK(insert_fixed(signature.outputs, plan_.outputs, false));
     return std::move(plan_);
   }
 
@@ -148,6 +151,26 @@ class Packer {
         v = copy;
         break;
       }
+  }
+
+  // Inputs and outputs that are no tensors take their places among those that are.
+  Status insert_fixed(const FixedValues& fixed, std::vector<Index>& list, bool inputs) {
+    for (const FixedValue& f : fixed) {
+      pte::Value value;
+      if (const auto* i = std::get_if<std::int64_t>(&f.value))
+        value = *i;
+      else if (const auto* d = std::get_if<double>(&f.value))
+        value = *d;
+      else if (const auto* b = std::get_if<bool>(&f.value))
+        value = *b;
+      else if (!std::holds_alternative<std::monostate>(f.value) && !(inputs && std::get_if<std::string>(&f.value)))
+        return error("pack.output",
+                     fmt::format("output {} is a text, which ExecuTorch's programs cannot return", f.position))
+            .hint("return tensors, numbers and None from forward()");
+      if (f.position > list.size()) return internal_error("a fixed value stands beyond the others");
+      list.insert(list.begin() + static_cast<std::ptrdiff_t>(f.position), add(std::move(value)));
+    }
+    return {};
   }
 
   std::uint32_t now() const { return static_cast<std::uint32_t>(plan_.instructions.size()); }
@@ -187,7 +210,7 @@ class Packer {
   // A buffer that outlives the run: its memory belongs to it from beginning to end, and starts with its content.
   Status buffer(const State& state) {
     TOSAIC_TRY(Index i, tensor(state.input));
-    auto& t = std::get<pte::TensorValue>(plan_.values[static_cast<std::size_t>(i)]);
+    auto& t = std::get<pte::TensorValue>(plan_.values[at(i)]);
     t.is_planned = true;
     if (t.constant.null()) t.constant = Bytes::of(std::vector<std::byte>(g_[state.input].type.storage_bytes()));
     return {};
@@ -197,15 +220,14 @@ class Packer {
     std::vector<runtime::Lifetime> planned;
     std::vector<Index> which;
     for (ValueId v = 0; v < tensors_.size(); ++v) {
-      if (tensors_[v] < 0 ||
-          !std::get<pte::TensorValue>(plan_.values[static_cast<std::size_t>(tensors_[v])]).is_planned)
-        continue;
+      const auto* tensor = tensors_[v] < 0 ? nullptr : std::get_if<pte::TensorValue>(&plan_.values[at(tensors_[v])]);
+      if (!tensor || !tensor->is_planned) continue;
       planned.push_back(lifetimes_[v]);
       which.push_back(tensors_[v]);
     }
     plan_.arena_sizes = {static_cast<std::int64_t>(runtime::plan_memory(planned))};
     for (std::size_t k = 0; k < which.size(); ++k)
-      std::get<pte::TensorValue>(plan_.values[static_cast<std::size_t>(which[k])]).planned = {1, planned[k].offset};
+      std::get<pte::TensorValue>(plan_.values[at(which[k])]).planned = {1, planned[k].offset};
   }
 
   Status delegate_call(const Node& node) {
@@ -231,13 +253,34 @@ class Packer {
     plan_.instructions.push_back(pte::KernelCall{known->second, std::move(args)});
   }
 
+  // item(): a number out of a tensor, which only the program's user gets (arguments cannot depend on it).
+  Status number_call(const Node& node) {
+    const ValueId number = node.outputs.at(0);
+    const DType type = g_[number].type.dtype;
+    TOSAIC_TRY(const Index from, use(node.inputs.at(0)));
+    tensors_[number] = add(is_float(type)           ? pte::Value(0.0)
+                           : type == DType::boolean ? pte::Value(false)
+                                                    : pte::Value(std::int64_t{0}));
+    call({"aten::_local_scalar_dense", ""}, {from, tensors_[number]});
+    return {};
+  }
+
   Status kernel_call(const Node& node) {
+    if (runtime::gives_number(node)) return number_call(node);
     const FoundOp found = find_aten(node.op);
-    if (!found.op) return internal_error(fmt::format("{} has no schema", node.op));
+    if (!found.op) return unknown_kernel_call(node);
     const Schema& schema = *found.schema;
     std::vector<Index> args;
     std::size_t operand = 0, singles = 0;
-    for (const SchemaArgument& a : schema.arguments) singles += a.is_tensor() && !a.is_tensor_list();
+    std::size_t lists = 0;
+    for (const SchemaArgument& a : schema.arguments) {
+      singles += a.is_tensor() && !a.is_tensor_list();
+      lists += a.is_tensor_list();
+    }
+    if (lists > 1)
+      return error("pack.no-kernel",
+                   fmt::format("{} stays outside the delegate, and ExecuTorch has no kernel of it", node.op))
+          .hint("compile for a target that takes it, or save the program after ep = ep.run_decompositions()");
     for (const SchemaArgument& a : schema.arguments) {
       if (a.is_tensor_list()) {  // takes what the single tensors leave
         const std::size_t count = node.inputs.size() - std::min(singles, node.inputs.size());
@@ -259,14 +302,7 @@ class Packer {
         args.push_back(i);
       }
     }
-    std::vector<Index> results;
-    for (ValueId v : node.outputs) {
-      if (v == no_value)
-        return error("pack.no-kernel",
-                     fmt::format("{} stays outside the delegate, and the type of a result is not known", node.op));
-      TOSAIC_TRY(Index i, use(v));
-      results.push_back(i);
-    }
+    TOSAIC_TRY(std::vector<Index> results, results_of(node));
     if (runtime::gives_list(schema)) {
       const Index list = add(pte::TensorList{results, false});
       args.insert(args.end(), {list, list});
@@ -279,6 +315,60 @@ class Packer {
     }
     call(runtime::out_variant(schema), std::move(args));
     return {};
+  }
+
+  Result<std::vector<Index>> results_of(const Node& node) {
+    std::vector<Index> results;
+    for (ValueId v : node.outputs) {
+      if (v == no_value)
+        return error("pack.no-kernel",
+                     fmt::format("{} stays outside the delegate, and the type of a result is not known", node.op));
+      TOSAIC_TRY(Index i, use(v));
+      results.push_back(i);
+    }
+    return results;
+  }
+
+  // An operator without schema: its arguments as they stand in the program, then its results. See the reader's
+  // "argument_order".
+  Status unknown_kernel_call(const Node& node) {
+    std::vector<Index> args;
+    std::size_t operand = 0;
+    auto next = [&]() -> Result<Index> {
+      if (operand >= node.inputs.size())
+        return error("pack.argument", fmt::format("{} has fewer tensors than its arguments say", node.op));
+      const ValueId v = node.inputs[operand++];
+      return v == no_value ? Result<Index>(Index{-1}) : use(v);
+    };
+    for (const std::string& name : node.attrs.get_or<std::vector<std::string>>("argument_order", {})) {
+      if (name == "Tensor?") {
+        TOSAIC_TRY(Index i, next());
+        args.push_back(i < 0 ? constant(pte::None{}) : i);
+      } else if (name.starts_with("Tensor?[] ")) {
+        pte::TensorList list{{}, false};
+        for (int k = std::atoi(name.c_str() + 10); k > 0; --k) {
+          TOSAIC_TRY(Index i, next());
+          list.items.push_back(i);
+          list.optional |= i < 0;
+        }
+        args.push_back(add(std::move(list)));
+      } else {
+        TOSAIC_TRY(Index i, argument(node, unknown_argument(node, name)));
+        args.push_back(i);
+      }
+    }
+    TOSAIC_TRY(const std::vector<Index> results, results_of(node));
+    args.insert(args.end(), results.begin(), results.end());
+    args.push_back(results.size() == 1 ? results[0] : add(pte::TensorList{results, false}));
+    call(*runtime::out_variant_by_name(node.op), std::move(args));
+    return {};
+  }
+
+  static SchemaArgument unknown_argument(const Node& node, const std::string& name) {
+    const Attr* attr = node.attrs.find(name);
+    const bool ints = attr && std::holds_alternative<std::vector<std::int64_t>>(*attr);
+    const bool reals = attr && std::holds_alternative<std::vector<double>>(*attr);
+    return {name, ints ? "int[]" : reals ? "float[]" : "Scalar?"};
   }
 
   // A tensor argument; a number in its place becomes a constant of the first operand's dtype, as PyTorch promotes it.
@@ -388,20 +478,19 @@ class Packer {
 }  // namespace
 
 Result<pte::Program> pack_program(const Graph& outer, const std::vector<Bytes>& payloads,
-                                  const std::string& delegate_id, const std::string& input_spec,
-                                  const std::string& output_spec) {
+                                  const std::string& delegate_id, const Signature& signature) {
   TOSAIC_CHECK(verify(outer));
-  TOSAIC_TRY(pte::Plan plan, Packer(outer, payloads, delegate_id).run());
-  plan.input_spec = input_spec;
-  plan.output_spec = output_spec;
+  TOSAIC_TRY(pte::Plan plan, Packer(outer, payloads, delegate_id).run(signature));
+  plan.input_spec = signature.input_spec;
+  plan.output_spec = signature.output_spec;
   pte::Program program;
   program.plans.push_back(std::move(plan));
   return program;
 }
 
 Result<Bytes> pack(const Graph& outer, const std::vector<Bytes>& payloads, const std::string& delegate_id,
-                   const std::string& input_spec, const std::string& output_spec) {
-  TOSAIC_TRY(pte::Program program, pack_program(outer, payloads, delegate_id, input_spec, output_spec));
+                   const Signature& signature) {
+  TOSAIC_TRY(pte::Program program, pack_program(outer, payloads, delegate_id, signature));
   return pte::write(program);
 }
 

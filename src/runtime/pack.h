@@ -6,18 +6,24 @@
 
 #include "base/bytes.h"
 #include "formats/pte/pte_file.h"
+#include "ir/fixed_value.h"
 #include "ir/graph.h"
 
 namespace tosaic {
+
+// What the program's user sees of it beside its tensors.
+struct Signature {
+  std::string input_spec, output_spec;  // PyTorch's tree specs
+  FixedValues inputs, outputs;          // those that are no tensors; ExecuTorch has no text inputs: they become None
+};
 
 // `outer` holds "delegate" nodes (attr region=k runs payloads[k]) and ATen or quantized_decomposed nodes, which become
 // calls of out-variant kernels. Memory is planned here: inputs, outputs and everything between share one arena.
 // Errors: pack.unknown-operator, pack.no-kernel, pack.argument, each at the user's line.
 Result<pte::Program> pack_program(const Graph& outer, const std::vector<Bytes>& payloads,
-                                  const std::string& delegate_id, const std::string& input_spec,
-                                  const std::string& output_spec);
+                                  const std::string& delegate_id, const Signature& signature);
 // The same as a .pte file.
 Result<Bytes> pack(const Graph& outer, const std::vector<Bytes>& payloads, const std::string& delegate_id,
-                   const std::string& input_spec, const std::string& output_spec);
+                   const Signature& signature);
 
 }  // namespace tosaic

@@ -111,6 +111,13 @@ bool is_number(const pte::Value& v) {
          std::holds_alternative<double>(v);
 }
 
+pte::Value only_element(const TensorCell& cell) {
+  const DType type = cell.type.dtype;
+  if (is_float(type)) return element_as_double(type, cell.data, 0);
+  const std::int64_t integer = element_as_integer(type, cell.data, 0);
+  return type == DType::boolean ? pte::Value(integer != 0) : pte::Value(integer);
+}
+
 Result<pte::Value> apply(const NumberFunction& f, const pte::Value& a, const pte::Value& b) {
   if (f.compare) return pte::Value(f.compare(as_double(a), as_double(b)));
   const auto *x = std::get_if<std::int64_t>(&a), *y = std::get_if<std::int64_t>(&b);
@@ -124,8 +131,8 @@ Result<pte::Value> apply(const NumberFunction& f, const pte::Value& a, const pte
 }  // namespace
 
 std::int32_t written_number(const pte::OperatorName& name, const pte::KernelCall& call) {
-  const bool number =
-      name.name.starts_with("executorch_prim::") || name.name == "aten::sym_size" || name.name == "aten::sym_numel";
+  const bool number = name.name.starts_with("executorch_prim::") || name.name == "aten::sym_size" ||
+                      name.name == "aten::sym_numel" || name.name == "aten::_local_scalar_dense";
   if (!number || call.args.empty() || name.name.starts_with("executorch_prim::et_")) return -1;
   return call.args.back();
 }
@@ -166,6 +173,12 @@ Result<std::unique_ptr<Kernel>> make_prim_kernel(const pte::OperatorName& name, 
       return pte::Value(c[at(tensor)].tensor.type.shape.elements());
     };
     return std::unique_ptr<Kernel>(std::make_unique<NumberKernel>(count, args[1]));
+  }
+  if (name.name == "aten::_local_scalar_dense") {
+    if (args.size() != 2 || !is_tensor(0) || cells[at(args[0])].tensor.type.shape.elements() != 1) return malformed();
+    return std::unique_ptr<Kernel>(std::make_unique<NumberKernel>(
+        [tensor = args[0]](const Cells& c) -> Result<pte::Value> { return only_element(c[at(tensor)].tensor); },
+        args[1]));
   }
   if (name.name.starts_with("executorch_prim::")) {
     const auto& functions = number_functions();

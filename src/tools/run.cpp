@@ -26,8 +26,10 @@ void print_text(Tool& tool, const RunRequest& request, const RunOutcome& outcome
   for (std::size_t i = 0; i < outcome.input_types.size(); ++i)
     tool.print("  input {}    {}\n", i, outcome.input_types[i]);
   for (std::size_t i = 0; i < outcome.output_types.size(); ++i)
-    tool.print("  output {}   {}{}\n", i, outcome.output_types[i],
-               i < outcome.written.size() ? " -> " + outcome.written[i] : "");
+    tool.print(
+        "  output {}   {}{}{}\n", i, outcome.output_types[i],
+        outcome.output_values[i].empty() || outcome.output_types[i] == "None" ? "" : " " + outcome.output_values[i],
+        i < outcome.written.size() && !outcome.written[i].empty() ? " -> " + outcome.written[i] : "");
   if (!outcome.run_seconds.empty())
     tool.print("  time       {}, load {:.1f} ms\n", spread(outcome.run_seconds), outcome.load_seconds * 1e3);
   if (!outcome.device_seconds.empty()) tool.print("  of these   {} on the device\n", spread(outcome.device_seconds));
@@ -36,18 +38,21 @@ void print_text(Tool& tool, const RunRequest& request, const RunOutcome& outcome
 std::string json_members(const RunOutcome& outcome) {
   auto list = [](const std::vector<std::string>& items) {
     std::string text;
-    for (const auto& i : items) text += (text.empty() ? "" : ", ") + json_text(i);
+    for (const auto& i : items)
+      if (!i.empty()) text += (text.empty() ? "" : ", ") + json_text(i);
     return "[" + text + "]";
   };
+  std::string values;  // of outputs that are no tensors
+  for (const auto& v : outcome.output_values) values += (values.empty() ? "" : ", ") + (v.empty() ? "null" : v);
   auto times = [](const std::vector<double>& all) {
     std::string text;
     for (double t : all) text += fmt::format("{}{:.9f}", text.empty() ? "" : ", ", t);
     return "[" + text + "]";
   };
   return fmt::format(
-      "\"device\": {}, \"inputs\": {}, \"outputs\": {}, \"written\": {}, \"load_seconds\": {:.9f}, "
+      "\"device\": {}, \"inputs\": {}, \"outputs\": {}, \"values\": [{}], \"written\": {}, \"load_seconds\": {:.9f}, "
       "\"run_seconds\": {}, \"device_seconds\": {}",
-      json_text(outcome.device), list(outcome.input_types), list(outcome.output_types), list(outcome.written),
+      json_text(outcome.device), list(outcome.input_types), list(outcome.output_types), values, list(outcome.written),
       outcome.load_seconds, times(outcome.run_seconds), times(outcome.device_seconds));
 }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The .pte container in both directions: ExecuTorch loads what we write, and we run what ExecuTorch writes."""
+import json
 import subprocess
 import warnings
 
@@ -64,6 +65,67 @@ def test_executorch_runs_our_kernel_calls(module, inputs, tool, tmp_path):
     found = execute(tmp_path / "m.pte", [i.numpy() for i in inputs])
     for f, e in zip(found, expected, strict=True):
         np.testing.assert_allclose(f, e.numpy(), rtol=1e-6, atol=1e-6)
+
+
+class Kinds(nn.Module):
+    """Writes to its input; takes a number, a flag and None; returns numbers and None among tensors."""
+
+    def forward(self, x, times, flag, nothing):
+        x.add_(1)
+        values, indices = torch.topk(x, 2, dim=1)
+        return values, None, 3, [2.5, (times, flag), indices]
+
+
+def test_kinds_of_inputs_and_outputs(tool, tmp_path):
+    """What is no tensor stands where ExecuTorch's own program has it, and an input that is written to comes first."""
+    def compiled_twice(name, x):
+        def export():
+            return torch.export.export(Kinds(), (x.clone(), 2, True, None))
+        torch.export.save(export(), tmp_path / f"{name}.pt2")
+        tool("compile", tmp_path / f"{name}.pt2", "--target", "tosa-fp", "-o", tmp_path / f"{name}.pte")
+        (tmp_path / f"{name}_theirs.pte").write_bytes(to_edge(export()).to_executorch().buffer)
+        return tmp_path / f"{name}.pte", tmp_path / f"{name}_theirs.pte"
+
+    # No delegate takes doubles, so ExecuTorch runs both programs.
+    ours, theirs = (load(path).load_method("forward").execute([X.double(), 2, True, None])
+                    for path in compiled_twice("double", X.double()))
+    assert [type(v) for v in ours] == [type(v) for v in theirs]
+    for found, expected in zip(ours, theirs, strict=True):
+        assert torch.equal(found, expected) if isinstance(found, torch.Tensor) else found == expected
+    assert torch.equal(ours[0], X.double() + 1)
+
+    np.save(tmp_path / "x.npy", X.numpy())
+    for path in compiled_twice("float", X):
+        told = json.loads(tool("run", path, "--input", tmp_path / "x.npy", "--json", "--output-dir", tmp_path))
+        assert told["outputs"] == ["3x4xf32", "3x2xf32", "None", "int", "float", "int", "bool", "3x2xi64"]
+        assert told["values"] == [None, None, None, 3, 2.5, 2, True, None]
+        np.testing.assert_array_equal(np.load(tmp_path / "output_0.npy"), X.numpy() + 1)
+        assert np.load(tmp_path / "output_4.npy") == 2.5
+
+
+class Item(nn.Module):
+    def forward(self, x):
+        return x.sum().item(), torch.topk(x, 1, dim=0)[0]
+
+
+def test_a_number_that_is_computed(tool, tmp_path):
+    torch.export.save(torch.export.export(Item(), (X,)), tmp_path / "m.pt2")
+    tool("compile", tmp_path / "m.pt2", "--target", "tosa-fp", "-o", tmp_path / "m.pte")
+    (tmp_path / "theirs.pte").write_bytes(to_edge(torch.export.export(Item(), (X,))).to_executorch().buffer)
+    np.save(tmp_path / "x.npy", X.numpy())
+    for name in ("m.pte", "theirs.pte"):
+        told = json.loads(tool("run", tmp_path / name, "--input", tmp_path / "x.npy", "--json"))
+        assert told["outputs"] == ["float", "1x4xf32"]
+        assert abs(told["values"][0] - X.sum().item()) < 1e-5
+
+
+def test_constant_methods(tool, tmp_path):
+    """Methods without inputs, which ExecuTorch writes for the numbers that go with a model."""
+    methods = {"size": 7, "limits": [0.5, True, 3], "name": "digits"}
+    program = to_edge(torch.export.export(Shapes(), (X,)), constant_methods=methods).to_executorch()
+    (tmp_path / "m.pte").write_bytes(program.buffer)
+    for method, expected in {"size": [7], "limits": [0.5, True, 3], "name": ["digits"]}.items():
+        assert json.loads(tool("run", tmp_path / "m.pte", "--method", method, "--json"))["values"] == expected
 
 
 class Arithmetic(nn.Module):

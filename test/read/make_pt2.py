@@ -178,6 +178,13 @@ class WritesInput(nn.Module):
         return x * 2
 
 
+class Kinds(nn.Module):
+    def forward(self, x, times, flag, name):
+        x.view(-1)
+        x.mul_(times).add_(1)
+        return x * 2, None, 3, [2.5, (x.shape[0] > 1, x)]
+
+
 def quantised():
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
     from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (XNNPACKQuantizer,
@@ -252,6 +259,7 @@ def main():
                                  {"options": {"b": torch.full((2,), 5.0), "a": torch.full((2,), 6.0)},
                                   "scale": 4}))
     write("writes_input.pt2", export(WritesInput(), (torch.ones(2),)).run_decompositions({}))
+    write("kinds.pt2", export(Kinds(), (torch.ones(2), 4, True, None)))
     if "--without-pt2e" not in sys.argv:
         write("pt2e.pt2", quantised())
 

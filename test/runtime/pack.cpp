@@ -24,7 +24,7 @@ Graph graph_of(std::string_view text) {
 }
 
 pte::Program packed(const Graph& graph, const std::vector<Bytes>& payloads = {}) {
-  auto file = pack(graph, payloads, "TOSABackend", "in spec", "out spec");
+  auto file = pack(graph, payloads, "TOSABackend", {"in spec", "out spec", {}, {}});
   EXPECT_TRUE(file.ok()) << (file.ok() ? "" : render(file.error(), false));
   auto program = file.ok() ? pte::read(*file, "packed.pte") : Result<pte::Program>(file.error());
   EXPECT_TRUE(program.ok()) << (program.ok() ? "" : render(program.error(), false));
@@ -204,7 +204,7 @@ TEST(Pack, UnknownOperatorsAreRefusedAtTheirLine) {
   const Graph graph = graph_of(R"-(graph @g(%x: 2xf32) -> (%y) {
     %y: 2xf32 = aten.frobnicate.default(%x) loc("model.py":12 "y = frobnicate(x)")
   })-");
-  auto file = pack(graph, {}, "TOSABackend", "", "");
+  auto file = pack(graph, {}, "TOSABackend", {});
   ASSERT_FALSE(file.ok());
   EXPECT_EQ(file.error().code, "pack.unknown-operator");
   EXPECT_EQ(file.error().place.line, 12);

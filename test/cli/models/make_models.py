@@ -57,6 +57,12 @@ class Counter(nn.Module):
         return x + self.seen
 
 
+class Kinds(nn.Module):
+    def forward(self, x):
+        x.add_(1)
+        return x * 2, None, 3, [2.5, (x.shape[0] > 1, x)]
+
+
 def write(name, module, keep_samples=True, **options):
     torch.manual_seed(1)
     program = torch.export.export(module, (torch.randn(2, 4),), **options)
@@ -77,6 +83,7 @@ def main():
     write("dynamic_batch", Plain(), dynamic_shapes=({0: torch.export.Dim("batch", min=1, max=16)},))
     write("control_flow", Branch())
     write("mutated_buffer", Counter())
+    write("kinds", Kinds())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calibration runs the program. A call that cannot be run hides what comes behind it; the rest is observed all the
+// same.
+#include <fmt/format.h>
+#include <algorithm>
+
+#include "lower/lower.h"
+#include "ops/op.h"
+#include "quantise/observable.h"
+
+namespace tosaic {
+namespace {
+
+// The node by itself, on inputs of its own.
+Status runs(const Graph& graph, const Node& node) {
+  Graph one;
+  Node copy = node;
+  for (ValueId& v : copy.inputs) {
+    if (v == no_value) continue;
+    const Value& operand = graph[v];
+    v = one.add_value(fmt::format("in{}", one.values.size()), operand.type, operand.constant);
+    if (!operand.is_constant()) one.inputs.push_back(v);
+  }
+  for (ValueId& v : copy.outputs)
+    if (v != no_value) one.outputs.push_back(v = one.add_value(fmt::format("out{}", one.values.size()), graph[v].type));
+  one.nodes.push_back(std::move(copy));
+  auto lowered = lower(one, {.fold = false});
+  return lowered.ok() ? Status() : Status(std::move(lowered.error()));
+}
+
+void warn(const Graph& graph, std::size_t node, const Diagnostic& why, std::size_t behind, const Sink& sink) {
+  if (!sink) return;
+  const Node& first = graph.nodes[node];
+  Diagnostic d = warning("quantise.unobserved",
+                         fmt::format("{} cannot be run for calibration: {} of {} nodes stay float, it and what reads "
+                                     "its results",
+                                     first.op, behind, graph.nodes.size()));
+  d.notes.push_back(why.message);
+  d.help = why.help;
+  sink(located(std::move(d), first.loc));
+}
+
+}  // namespace
+
+Result<Lowered> lower_observable(const Graph& graph, std::vector<char>& hidden, const Sink& sink) {
+  hidden.assign(graph.values.size(), 0);
+  auto whole = lower(graph);
+  if (whole.ok() || whole.error().internal) return whole;
+  Graph rest = graph;
+  rest.nodes.clear();
+  std::optional<std::pair<std::size_t, Diagnostic>> first;
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    bool blind =
+        std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v != no_value && hidden[v]; });
+    if (!blind) {
+      Status status = runs(graph, node);
+      blind = !status.ok();
+      if (blind && (status.error().internal || status.error().code == inconsistent_model)) return whole;
+      if (blind && !first) first.emplace(n, std::move(status.error()));
+    }
+    if (!blind) {
+      rest.nodes.push_back(node);
+      continue;
+    }
+    for (ValueId v : node.outputs)
+      if (v != no_value) hidden[v] = 1;
+  }
+  if (!first) return whole;  // each node runs, all together do not
+  std::erase_if(rest.outputs, [&](ValueId v) { return hidden[v]; });
+  warn(graph, first->first, first->second, graph.nodes.size() - rest.nodes.size(), sink);
+  return lower(rest);
+}
+
+}  // namespace tosaic
