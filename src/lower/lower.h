@@ -3,10 +3,10 @@
 // operators' own lowerings and, where types are quantised, the rules of rules.h.
 #pragma once
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
+#include "ops/inconsistent.h"
 #include "ops/tosa_op.h"
 
 namespace tosaic {
@@ -20,9 +20,6 @@ struct Lowered {
   Graph graph;              // tosa.* nodes; inputs and outputs as the ATen graph's
   std::vector<ValueId> of;  // for each ATen value its TOSA value, no_value where there is none
 };
-
-// The code of the error when a call gives other types than the program says: the file was damaged.
-inline constexpr std::string_view inconsistent_model = "model.inconsistent";
 
 Result<Lowered> lower(const Graph& aten, const LowerOptions& options = {});
 

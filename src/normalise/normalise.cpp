@@ -2,6 +2,10 @@
 #include "normalise/normalise.h"
 
 #include <fmt/format.h>
+#include <algorithm>
+
+#include "ops/inconsistent.h"
+#include "ops/op.h"
 
 namespace tosaic {
 
@@ -24,8 +28,37 @@ static Status supported(const Graph& graph) {
   return {};
 }
 
+// As many tensors and results as the operator has: a file that was damaged may say otherwise.
+static Status fits_schema(const Node& node, const Schema& schema) {
+  std::size_t singles = 0, lists = 0;
+  for (const SchemaArgument& a : schema.arguments)
+    if (a.is_tensor()) ++(a.is_tensor_list() ? lists : singles);
+  auto inconsistent = [&](std::string what) {
+    return located(error(std::string(inconsistent_model), node.op + " " + std::move(what))
+                       .hint("the file is damaged or was changed by hand: save the program again"),
+                   node.loc);
+  };
+  if (lists == 0 && node.inputs.size() > singles)
+    return inconsistent(fmt::format("is given {} tensors, and takes {}", node.inputs.size(), singles));
+  const bool gives_list = std::any_of(schema.returns.begin(), schema.returns.end(),
+                                      [](const std::string& type) { return type.ends_with("[]"); });
+  if (!gives_list && node.outputs.size() > schema.returns.size())
+    return inconsistent(fmt::format("has {} results, and gives {}", node.outputs.size(), schema.returns.size()));
+  std::size_t position = 0;
+  for (const SchemaArgument& a : schema.arguments) {
+    if (!a.is_tensor() || lists > 0) continue;
+    const bool given = position < node.inputs.size() && node.inputs[position] != no_value;
+    ++position;
+    if (!given && !a.is_optional() && !node.attrs.find(a.name))
+      return inconsistent(fmt::format("lacks its tensor '{}'", a.name));
+  }
+  return {};
+}
+
 Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink& sink) {
   TOSAIC_CHECK(supported(graph));
+  for (const Node& node : graph.nodes)
+    if (const FoundOp found = find_aten(node.op); found.op) TOSAIC_CHECK(fits_schema(node, *found.schema));
   TOSAIC_CHECK(functionalise(graph));
   drop_identities(graph);
   TOSAIC_CHECK(narrow_integers(graph, sink, options.narrowed));

@@ -259,6 +259,11 @@ Result<Node> core_form(Graph& graph, const Node& node) {
                    node.loc);
   if (!found.op) return node;
   const Respelling r{graph, node, *found.schema};
+  std::size_t operand = 0;
+  for (const SchemaArgument& a : found.schema->arguments) {  // a number in a tensor's place: no form looks for that
+    if (a.is_tensor_list()) break;
+    if (a.is_tensor() && !r.given(operand++) && !a.is_optional()) return node;
+  }
   for (auto* form : {convolution, norm, pooling, softmax, product, conversion, filled, pieces, alias, movement})
     if (auto made = form(r)) return *std::move(made);
   return node;

@@ -307,8 +307,8 @@ class Packer {
       const Index list = add(pte::TensorList{results, false});
       args.insert(args.end(), {list, list});
     } else if (results.size() != schema.returns.size()) {
-      return internal_error(
-          fmt::format("{} has {} results, its schema {}", node.op, results.size(), schema.returns.size()));
+      return error("pack.no-kernel", fmt::format("{} has {} results here, and its kernel gives {}", node.op,
+                                                 results.size(), schema.returns.size()));
     } else {
       args.insert(args.end(), results.begin(), results.end());
       args.push_back(results.size() == 1 ? results[0] : add(pte::TensorList{results, false}));
