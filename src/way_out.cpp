@@ -23,6 +23,7 @@ constexpr std::string_view tosa_again = "make it again for TOSA 1.0, e.g. with `
 
 constexpr std::array families{
     Family{"pt2.", "", pt2_again},
+    Family{"pickle.", "", pt2_again},
     Family{"zip.", "", "copy or save the file again: it is damaged, or made by a tool that writes other archives"},
     Family{"pte.corrupt", "the program is damaged, or was made by another version", pte_again},
     Family{"pte.", "", pte_again},
@@ -67,6 +68,16 @@ constexpr std::array families{
     Family{"vulkan.", "", "run it on the CPU: --device cpu"},
     Family{"data.", "", "give each .ptd file once, and those of one program only"},
     Family{"inspect.", "", "if the ending is right, the file is damaged: make or copy it again"},
+    Family{"extract.", "", "`tosaic inspect` shows what the program is made of"},
+    Family{"convert.", "", "`tosaic convert --help` shows what can be made of what"},
+    Family{"compile.", "", "`tosaic compile --help` shows what can be written, and for which targets"},
+    Family{"target.", "", "choose a target that takes it, or let it run outside: without --require-full-delegation"},
+    Family{"lower.", "", "choose another target, and please report the model"},
+    Family{"cpu.", "", "run it on the reference interpreter: --executor interp"},
+    Family{"model.", "", "change the model there and export it again"},
+    Family{"peer.", "", "check that the program is there, and that it runs by itself"},
+    Family{"memory.", "", "use a smaller model or fewer samples, or raise --memory-limit"},
+    Family{"output.", "", "give the output a name of its own"},
     Family{"file.", "", "check the path and its permissions"},
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/thread_pool.h"
 
+#include <system_error>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -27,8 +29,12 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::run_shared(std::int64_t count, Call call, const void* context) {
-  if (workers_.empty())
-    for (int t = 1; t < threads_; ++t) workers_.emplace_back([this, t] { work(t); });
+  try {
+    if (workers_.empty())
+      for (int t = 1; t < threads_; ++t) workers_.emplace_back([this, t] { work(t); });
+  } catch (const std::system_error&) {
+    // The system gives no more threads: those that there are take all tasks.
+  }
   count_ = count;
   call_ = call;
   context_ = context;

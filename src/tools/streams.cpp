@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <cerrno>
 #include <csignal>
+#include <system_error>
 #include <thread>
 
 #include "base/temporaries.h"
@@ -56,17 +57,21 @@ void tidy_up_when_told_to_end() {
     if (::sigaction(number, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&ends, number);  // nohup
   }
   ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
-  std::thread([ends] {
-    int number = 0;
-    if (::sigwait(&ends, &number) != 0) return;
-    leave_nothing_behind();
-    std::signal(number, SIG_DFL);
-    sigset_t one;
-    sigemptyset(&one);
-    sigaddset(&one, number);
-    ::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
-    ::raise(number);
-  }).detach();
+  try {
+    std::thread([ends] {
+      int number = 0;
+      if (::sigwait(&ends, &number) != 0) return;
+      leave_nothing_behind();
+      std::signal(number, SIG_DFL);
+      sigset_t one;
+      sigemptyset(&one);
+      sigaddset(&one, number);
+      ::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+      ::raise(number);
+    }).detach();
+  } catch (const std::system_error&) {
+    ::pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);  // no thread to wait in: they end the process as they always did
+  }
 }
 
 }  // namespace tosaic::tools

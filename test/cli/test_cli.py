@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs every golden text test of this folder; `--bless` rewrites them."""
 import pathlib
+import re
 
 import golden
 import pytest
@@ -24,6 +25,17 @@ def test_golden(path, tosaic, tmp_path, request):
         assert golden.ended((tmp_path / part.argument).read_text()) == part.text
     for part in test.all("no"):
         assert not (tmp_path / part.argument).exists()
+
+
+@pytest.mark.parametrize("path", FILES, ids=[str(f.relative_to(HERE).with_suffix("")) for f in FILES])
+def test_errors_name_place_and_way_out(path):
+    """What is refused names its file, unless the command line itself is wrong; and says what to do."""
+    test = golden.parse(path.read_text())
+    error = re.search(r"^(.*?)error\[([a-z0-9.-]+)\]", test.text("stderr").replace("\x1b", ""), re.MULTILINE)
+    if not error or '{"severity"' in test.text("stderr"):
+        return
+    assert error[1] or test.exit_code == 2, "no file is named"
+    assert "\n  help: " in test.text("stderr"), "no way out"
 
 
 def test_runner_reads_every_part(tmp_path):

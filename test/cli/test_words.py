@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What programs read: completion scripts, in the shells themselves, and the shape of JSON."""
+import io
 import json
+import pathlib
+import re
 import shutil
 import subprocess
+import zipfile
 
+import numpy as np
 import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MESSAGE = {"severity", "code", "message", "file", "line", "text", "context", "notes", "help"}
 
 
 @pytest.fixture
@@ -73,8 +81,7 @@ def test_every_command_and_option_is_there(tosaic, script):
 
 def test_json_has_one_shape(tosaic, tmp_path):
     """Of what all commands print, and of messages."""
-    import pathlib
-    digits = pathlib.Path(__file__).resolve().parents[2] / "examples/digits"
+    digits = ROOT / "examples/digits"
     shutil.copy(digits / "digits.pt2", tmp_path / "m.pt2")
     calls = [["compile", "m.pt2", "--target", "vgf", "-o", "m.pte", "--emit", "tosa=m.tosa"], ["explain", "m.pt2"],
              ["inspect", "m.pte"], ["run", "m.pte"], ["extract", "m.pte", "-o", "parts"],
@@ -96,15 +103,18 @@ def test_json_has_one_shape(tosaic, tmp_path):
         assert set(answer) == MESSAGE and answer["severity"] == "error" and answer["help"]
 
 
-MESSAGE = {"severity", "code", "message", "file", "line", "text", "context", "notes", "help"}
+def test_every_error_has_a_way_out():
+    """Each code of the sources belongs to a family of src/way_out.cpp, which says what to do when the error does not."""
+    families = re.findall(r'Family\{"([a-z0-9.-]+)"', (ROOT / "src/way_out.cpp").read_text())
+    codes = {code for path in (ROOT / "src").rglob("*.cpp")
+             for code in re.findall(r'\b(?:error|fail|refuse)\(\s*"([a-z0-9-]+\.[a-z0-9.-]*)"', path.read_text())}
+    assert len(codes) > 100
+    ours = "usage."  # these say it themselves: test_errors_name_place_and_way_out
+    assert [c for c in sorted(codes) if not c.startswith(ours) and not any(c.startswith(f) for f in families)] == []
 
 
 def test_control_characters_are_shown(tosaic, tmp_path):
     """Whoever wrote the file chose the names: a terminal must not obey them."""
-    import io
-    import zipfile
-
-    import numpy as np
     array = io.BytesIO()
     np.save(array, np.zeros(3, np.float32))
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
