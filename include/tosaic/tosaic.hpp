@@ -27,7 +27,7 @@ struct Message {
   std::string text;       // several lines: place, message, quoted source, notes, help
   std::string coloured;   // the same with ANSI colours
   std::string json;       // the same as one JSON object
-  bool internal = false;  // a defect of tosaic (exit code 2), not of the input
+  bool internal = false;  // a defect of tosaic (exit code 3), not of the input
 };
 using MessageSink = std::function<void(const Message&)>;
 

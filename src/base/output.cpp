@@ -209,13 +209,12 @@ Status Outputs::stage(Place& place, const Bytes& data) {
   int why = reserve(file, data.size());
   if (why == 0) why = write_all(file, data);
   if (why == 0 && place.mode) {
-    // Only root can give a file away; a mode would promise the wrong owner something else, so it comes after.
-    const bool given = ::fchown(file, place.owner, place.group) == 0;
-    if (::fchmod(file, given ? *place.mode : *place.mode & 0777u) != 0) why = errno;
+    place.in_place = ::fchown(file, place.owner, place.group) != 0;  // somebody else's file stays theirs
+    if (::fchmod(file, *place.mode) != 0) why = errno;
   }
   if (::close(file) != 0 && why == 0) why = errno;
   if (why != 0) return refused(place.asked, data.size(), why);
-  place.waiting.emplace(std::move(waiting));
+  if (!place.in_place) place.waiting.emplace(std::move(waiting));
   return {};
 }
 
