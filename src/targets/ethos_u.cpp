@@ -195,7 +195,16 @@ Check native_u85(const View& view) {
 }
 
 namespace {
-Check check_u55(const View& view) { return expressible(view, native_u55); }
+// Asked once, of the node as it is: a rewrite in the middle does not show where weights come from.
+Check check_u55(const View& view) {
+  const std::string_view op = std::string_view(view.node().op).substr(5);
+  if (one_of(op, {"conv2d", "depthwise_conv2d", "transpose_conv2d", "conv3d"}))
+    for (const std::size_t operand : {1, 2})
+      if (!will_be_constant(view, operand))
+        return refused(view, operand == 1 ? "weights" : "bias", "{} that the model computes; constants are taken",
+                       operand == 1 ? "weights" : "a bias");
+  return expressible(view, native_u55);
+}
 Check check_u85(const View& view) { return expressible(view, native_u85); }
 }  // namespace
 

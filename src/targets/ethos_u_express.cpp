@@ -155,6 +155,11 @@ void express(Graph& graph, NativeCheck native) {
   if (changed) results_before_views(graph);
 }
 
+bool will_be_constant(const tosa::View& view, std::size_t operand) {
+  return !view.constant(operand).null() ||
+         will_be_constant(view.graph(), producers(view.graph()), view.node().inputs[operand]);
+}
+
 tosa::Check expressible(const tosa::View& view, NativeCheck native) {
   tosa::Check why = native(view);
   if (!why) return why;

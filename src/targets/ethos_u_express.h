@@ -17,6 +17,8 @@ tosa::Check native_u85(const tosa::View& view);
 void express(Graph& graph, NativeCheck native);
 // Nothing when the node is native or becomes so, else why it is not.
 tosa::Check expressible(const tosa::View& view, NativeCheck native);
+// Whether an operand is made of constants alone: a constant, or a large one on its way there.
+bool will_be_constant(const tosa::View& view, std::size_t operand);
 
 // A RESCALE is fused into a convolution only right behind it: views, cuts and concatenations that a rewrite put between
 // the two go behind the RESCALE.

@@ -25,9 +25,11 @@ std::string refusal(const tosa::Product& product, const OneNode& node) {
 
 OneNode convolution(const std::string& op, Shape x, Shape weight, Ints stride, DType weights = DType::i8) {
   const std::int64_t channels = op == "conv2d" ? weight[0] : weight[2] * weight[3];
+  const std::vector<double> ones(static_cast<std::size_t>(weight.elements()), 1);
   return {op,
-          {in(DType::i8, x), in(weights, weight), constant(DType::i32, {channels}, std::vector<double>(channels, 0)),
-           constant(DType::i8, {1}, {0}), constant(weights, {1}, {0})},
+          {in(DType::i8, x), constant(weights, weight, ones),
+           constant(DType::i32, {channels}, std::vector<double>(channels, 0)), constant(DType::i8, {1}, {0}),
+           constant(weights, {1}, {0})},
           {{"pad", Ints{0, 0, 0, 0}},
            {"stride", stride},
            {"dilation", Ints{1, 1}},
@@ -52,6 +54,18 @@ TEST(EthosU, what_only_u85_has) {
     EXPECT_EQ(refusal(ethos_u::u65(), node), "ethos-u." + node.op + ".operator");
     EXPECT_EQ(refusal(ethos_u::u85(), node), "");
   }
+}
+
+TEST(EthosU, computed_weights_are_for_u85) {
+  const auto node = [](bool computed) {
+    OneNode conv = convolution("conv2d", {1, 9, 9, 4}, {8, 3, 3, 4}, {1, 1});
+    if (computed) conv.operands[1] = in(DType::i8, {8, 3, 3, 4});
+    return conv;
+  };
+  EXPECT_EQ(refusal(ethos_u::u55(), node(false)), "");
+  EXPECT_EQ(refusal(ethos_u::u55(), node(true)), "ethos-u.conv2d.weights");
+  EXPECT_EQ(refusal(ethos_u::u65(), node(true)), "ethos-u.conv2d.weights");
+  EXPECT_EQ(refusal(ethos_u::u85(), node(true)), "");
 }
 
 TEST(EthosU, u85_counts_indices_in_16_bits) {
