@@ -194,14 +194,19 @@ struct IntegerForm {
     const double result = declared.at(0).quantised() ? reach_of(declared[0]) : tensors;
     const double limit = 2 * (tensors * more + result) / (weight > 0 ? std::min(weight, 1.0) : 1.0);
     double constants = 0;
+    // Infinities are what saturated: 16-bit codes have one below all values that were scaled to them.
+    double outermost = 0;
+    for (const auto& v : operands)
+      if (v && v->dtype() == DType::i16 && declared.at(0).dtype == DType::boolean) outermost = reach_of(v->type());
     for (auto& v : operands)
       if (v && is_real(v->type()) && v->is_constant()) {
-        v = held_within(*v, limit);
+        v = held_within(*v, limit, outermost);
         constants += largest_magnitude(*v);
       }
     if (terms.attrs.find("other")) {
       const double other = number_of("other", 0.0);
-      if (std::fabs(other) > limit) terms.attrs.set("other", std::copysign(limit, other));
+      if (std::fabs(other) > limit)
+        terms.attrs.set("other", std::copysign(std::isinf(other) && outermost > 0 ? outermost : limit, other));
       constants += std::min(std::fabs(other), limit);
     }
     terms.reach = tensors + constants;
@@ -216,14 +221,15 @@ struct IntegerForm {
     return otherwise;
   }
 
-  Val held_within(Val x, double limit) const {
+  Val held_within(Val x, double limit, double outermost) const {
     const auto n = static_cast<std::size_t>(x.shape().elements());
     std::vector<double> values(n);
     bool beyond = false;
     for (std::size_t i = 0; i < n; ++i) {
       values[i] = element_as_double(x.dtype(), b.graph()[x.id()].constant.data(), i);
       beyond |= std::fabs(values[i]) > limit;
-      values[i] = std::clamp(values[i], -limit, limit);
+      const double most = std::isinf(values[i]) && outermost > 0 ? outermost : limit;
+      values[i] = std::clamp(values[i], -most, most);
     }
     return beyond ? b.constant({DType::f32, x.shape(), {}}, constant_bytes(DType::f32, values)) : x;
   }
@@ -263,6 +269,11 @@ struct IntegerForm {
   Vals transparent(Operands operands) const {
     for (auto& v : operands)
       if (v && is_real(v->type()) && declared.at(0).quantised()) v = in_codes_of(*v, declared[0], "transparent");
+    // Integers that become reals: codes of scale 1.
+    if (operands.at(0) && declared.at(0).quantised() && !operands[0]->type().quantised()) {
+      Val x = b.cast(*operands[0], DType::i32);
+      operands[0] = b.rescale(b.relabelled(x, {DType::i32, x.shape(), Scales{}}), declared[0].with(x.shape()));
+    }
     return declared_types(plain(std::move(operands)));
   }
 

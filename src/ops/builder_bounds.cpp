@@ -42,6 +42,9 @@ class Analysis {
     return known_[v] = i;
   }
 
+  bool knows(ValueId v) const { return known_.count(v) != 0; }
+  void set(ValueId v, const Interval& i) { known_[v] = i; }
+
   // The node's result, and how many times more than fits it may become; 1: it fits.
   double visit(const Node& node) {
     const ValueId y = node.outputs[0];
@@ -162,9 +165,8 @@ class Analysis {
 // Followed back no further than here.
 bool narrow(const Value& v) { return v.is_constant() || is_float(v.type.dtype) || storage_size(v.type.dtype) <= 2; }
 
-}  // namespace
-
-double largest_integer(const Graph& graph, ValueId v) {
+// Followed back to tensors of 16 bits or fewer.
+Interval interval_of(const Graph& graph, ValueId v) {
   std::vector<ValueId> wanted{v};
   std::vector<std::size_t> nodes;
   for (std::size_t n = graph.nodes.size(); n-- > 0 && !wanted.empty();) {
@@ -180,8 +182,12 @@ double largest_integer(const Graph& graph, ValueId v) {
   }
   Analysis analysis(graph);
   std::for_each(nodes.rbegin(), nodes.rend(), [&](std::size_t n) { analysis.visit(graph.nodes[n]); });
-  return analysis.of(v).magnitude();
+  return analysis.of(v);
 }
+
+}  // namespace
+
+double largest_integer(const Graph& graph, ValueId v) { return interval_of(graph, v).magnitude(); }
 
 std::optional<Overflow> possible_overflow(const Graph& graph, std::size_t first_node) {
   std::optional<Overflow> worst;
@@ -189,6 +195,8 @@ std::optional<Overflow> possible_overflow(const Graph& graph, std::size_t first_
   for (std::size_t n = first_node; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
     if (node.outputs.empty()) continue;
+    for (ValueId v : node.inputs)
+      if (v != no_value && !narrow(graph[v]) && !analysis.knows(v)) analysis.set(v, interval_of(graph, v));
     const double factor = analysis.visit(node);
     if (!graph[node.outputs[0]].type.quantised() || !(factor > 1) || (worst && worst->factor >= factor)) continue;
     worst = Overflow{fmt::format("{} may exceed what {} holds by a factor of {:.3g}", node.op,

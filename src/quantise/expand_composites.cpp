@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "lower/lower.h"
 #include "ops/op.h"
 #include "quantise/quantise.h"
 
@@ -49,6 +50,11 @@ bool expand(Graph& out, const Node& node, std::vector<char>& inner) {
 
 Status expand_composites(Graph& graph, std::vector<char>& inner) {
   inner.assign(graph.values.size(), 0);
+  // A result that nobody reads (a norm's 1/deviation) is as much the composite's own as what has no name.
+  const std::vector<char> used = used_values(graph);
+  for (const Node& node : graph.nodes)
+    for (ValueId v : node.outputs)
+      if (v != no_value && is_composite(node)) inner[v] = !used[v];
   for (int round = 0; round < 8; ++round) {
     bool any = false;
     std::vector<Node> old = std::move(graph.nodes);

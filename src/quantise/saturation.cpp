@@ -77,6 +77,20 @@ bool elementwise(const Graph& graph, const Node& node) {
   return true;
 }
 
+// x == -infinity, as decomposed attention asks of whole rows: the outermost code stands for it.
+bool compares_with_infinity(const Graph& graph, const Node& node) {
+  FoundOp found = find_aten(node.op);
+  if (!found.op || found.rule != Rule::sum || node.outputs.empty() || node.outputs[0] == no_value ||
+      graph[node.outputs[0]].type.dtype != DType::boolean)
+    return false;
+  if (const Attr* other = node.attrs.find("other"))
+    if (const auto* number = std::get_if<double>(other)) return std::isinf(*number);
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
+    return v != no_value && graph[v].is_constant() && graph[v].type.shape.elements() == 1 &&
+           std::isinf(element_as_double(graph[v].type.dtype, graph[v].constant.data(), 0));
+  });
+}
+
 Range wider(const Range& r) { return {r.lowest - std::fabs(r.lowest) / 2, r.highest + std::fabs(r.highest) / 2}; }
 
 }  // namespace
@@ -230,6 +244,7 @@ void Saturation::resolve(const std::vector<int>& steps) {
     for (std::size_t i = 0; i < node->inputs.size(); ++i) {
       const ValueId v = node->inputs[i];
       if (v == no_value || graph_[v].is_constant() || !real(graph_[v])) continue;
+      if (compares_with_infinity(graph_, *node)) continue;
       const Cut cut = behind(*node, i, steps);
       cuts_[v].lowest = read_[v] ? std::min(cuts_[v].lowest, cut.lowest) : cut.lowest;
       cuts_[v].highest = read_[v] ? std::max(cuts_[v].highest, cut.highest) : cut.highest;

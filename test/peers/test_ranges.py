@@ -19,9 +19,11 @@ def decibels(wanted, found):
     return 10 * math.log10(np.square(wanted.astype(np.float64)).sum() / error) if error else math.inf
 
 
-def compiled_and_run(tool, folder, net, samples, inputs, *options):
+def compiled_and_run(tool, folder, net, samples, inputs, *options, decomposed=False):
     """What PyTorch and the compiled program give for `inputs`, and what compile said."""
     program = torch.export.export(net.eval(), samples[0])
+    if decomposed:
+        program = program.run_decompositions()
     torch.export.save(program, folder / "net.pt2")
     names = [spec.arg.name for spec in program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
     np.savez(folder / "samples.npz", **{name: np.stack([sample[i].numpy() for sample in samples])
@@ -64,6 +66,7 @@ class Attentions(nn.Module):
         yield scores.masked_fill(~shown, -1e9)
         yield scores + (1 - ones) * -1e4
         yield scores + (1.0 - ones) * LEAST
+        yield scores + (1.0 - shown.long().to(torch.float32)) * LEAST
 
     def forward(self, x, additive, shown, ones):
         q, k, v = (layer(x) for layer in self.project)
@@ -81,8 +84,8 @@ class Attentions(nn.Module):
                 weights[0], weights[6])
 
 
-@pytest.mark.parametrize("scheme", ["int8", "int16x8"])
-def test_every_mask_is_as_good_as_sdpas(tool, tmp_path, scheme):
+@pytest.mark.parametrize("scheme, decomposed", [("int8", False), ("int16x8", False), ("int8", True), ("int16x8", True)])
+def test_every_mask_is_as_good_as_sdpas(tool, tmp_path, scheme, decomposed):
     net, random = Attentions(), torch.Generator().manual_seed(2)
 
     def example(i):
@@ -91,7 +94,8 @@ def test_every_mask_is_as_good_as_sdpas(tool, tmp_path, scheme):
         return torch.randn(1, ROWS, WIDTH, generator=random), additive, shown, shown.float()
 
     samples = [example(i) for i in range(5)]
-    wanted, found, _ = compiled_and_run(tool, tmp_path, net, samples, example(2), "--quantize", scheme)
+    wanted, found, _ = compiled_and_run(tool, tmp_path, net, samples, example(2), "--quantize", scheme,
+                                        decomposed=decomposed)
     quality = [decibels(w, f) for w, f in zip(wanted, found, strict=True)]
     constant, dynamic = quality[:16], quality[16:-2]
     assert min(constant) > quality[0] - 3, quality
