@@ -6,6 +6,7 @@
 
 namespace tosaic {
 namespace {
+// PyTorch writes its default dtype, int64, as the number 4; here it is the one that nothing else is said of.
 Vals lower(Builder& b, const Call& call) {
   const std::int64_t rows = call.integer("row"), columns = call.integer("col"), offset = call.integer("offset");
   creation::check_size(call, Shape{rows, columns});
@@ -25,15 +26,15 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_tril_indices() {
-  return {.schemas = {"tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, "
-                      "Device? device=None, bool? pin_memory=None) -> Tensor",
-                      "triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, "
-                      "Device? device=None, bool? pin_memory=None) -> Tensor"},
-          .summary = "rows and columns of a matrix's lower or upper triangle",
-          .rule = Rule::index,
-          .lower = {lower},
-          .domain = {"3, 3, dtype=i64", "4, 3, -1, dtype=i64", "2, 5, 2, dtype=i32",
-                     "triu_indices.default: 3, 3, dtype=i64", "triu_indices.default: 4, 3, 1, dtype=i64",
-                     "triu_indices.default: 3, 5, -1, dtype=i32"}};
+  return {
+      .schemas = {"tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=None, Layout? layout=None, "
+                  "Device? device=None, bool? pin_memory=None) -> Tensor",
+                  "triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=None, Layout? layout=None, "
+                  "Device? device=None, bool? pin_memory=None) -> Tensor"},
+      .summary = "rows and columns of a matrix's lower or upper triangle",
+      .rule = Rule::index,
+      .lower = {lower},
+      .domain = {"3, 3", "3, 3, dtype=i64", "4, 3, -1, dtype=i64", "2, 5, 2, dtype=i32", "triu_indices.default: 3, 3",
+                 "triu_indices.default: 4, 3, 1, dtype=i64", "triu_indices.default: 3, 5, -1, dtype=i32"}};
 }
 }  // namespace tosaic
