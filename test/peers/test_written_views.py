@@ -115,14 +115,16 @@ class Module(torch.nn.Module):
         self.forward = function
 
 
-def export(function, path):
-    torch.export.save(torch.export.export(Module(function), (X,)), path)
+def export(function, path, decompose=False):
+    program = torch.export.export(Module(function), (X,))
+    torch.export.save(program.run_decompositions() if decompose else program, path)
     return path
 
 
+@pytest.mark.parametrize("decompose", [False, True], ids=["raw", "decomposed"])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
-def test_equals_eager(function, tool, tmp_path):
-    tool("compile", export(function, tmp_path / "m.pt2"), "--target", "tosa-fp", "-o", tmp_path / "m.pte")
+def test_equals_eager(function, decompose, tool, tmp_path):
+    tool("compile", export(function, tmp_path / "m.pt2", decompose), "--target", "tosa-fp", "-o", tmp_path / "m.pte")
     expected = function(X.clone())
     expected = expected if isinstance(expected, tuple) else (expected,)
     for found, e in zip(tool.run(tmp_path / "m.pte", [X.numpy()], tmp_path), expected, strict=True):
