@@ -472,8 +472,8 @@ class GraphReader {
     auto seen = looks_at_.find(node.inputs[0]);
     Looks at = seen == looks_at_.end() ? Looks{node.inputs[0], true} : seen->second;
     at.whole = at.whole && writes;
-    for (ValueId v : node.outputs)
-      if (v != no_value) looks_at_[v] = at;
+    for (ValueId v : node.outputs)  // what `to` converts is a copy
+      if (v != no_value && graph_[v].type.dtype == graph_[node.inputs[0]].type.dtype) looks_at_[v] = at;
     const ValueId root = at.root;
     // detach_ is no write: it cuts the gradient.
     if (!writes || node.op == "aten.detach_.default") return;
