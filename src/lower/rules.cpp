@@ -151,6 +151,8 @@ struct IntegerForm {
       return declared_types(plain(std::move(operands)));
     }
     Terms terms = bounded_terms(operands);
+    if (tensors == 0 || !std::isfinite(terms.reach))  // codes of no scale, or sums that no scale holds
+      b.refuse("quantise.float-operand", fmt::format("{} has a quantised result and no operand in codes", node.op));
     // Codes of at most 9 (17) bits move up by 19 (11): sums of a few terms stay below 2^31. For two terms the NPUs
     // have one command, if both factors are whole numbers below 2^15, or the larger is 2^19 (14 for 16 bits) exactly.
     const Attr* alpha = node.attrs.find("alpha");

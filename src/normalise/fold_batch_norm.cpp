@@ -9,6 +9,7 @@
 #include "cpu/bulk_loops.h"
 #include "ir/tensor.h"
 #include "normalise/normalise.h"
+#include "normalise/trial.h"
 #include "ops/op.h"
 
 namespace tosaic {
@@ -70,11 +71,14 @@ void fold_batch_norm(Graph& graph) {
     ValueId x = norm.inputs[0];
     Node& conv = graph.nodes[static_cast<std::size_t>(made_by[x])];
     FoundOp found = find_aten(conv.op);
-    if (!found.op || found.rule != Rule::accumulate || conv.inputs.size() < 2 || read_by[x].size() != 1 ||
-        is_output[x] || !graph[conv.inputs[1]].is_constant() || graph[conv.inputs[1]].type.dtype != DType::f32)
+    if (!found.op || found.rule != Rule::accumulate || conv.inputs.size() < 2 || conv.inputs[1] == no_value ||
+        read_by[x].size() != 1 || is_output[x] || !graph[conv.inputs[1]].is_constant() ||
+        graph[conv.inputs[1]].type.dtype != DType::f32)
       continue;
     bool has_bias = conv.inputs.size() > 2 && conv.inputs[2] != no_value;
     if (has_bias && !graph[conv.inputs[2]].is_constant()) continue;
+    // Of a call that has no meaning (a weight of the wrong rank) nothing can be said.
+    if (!try_node(graph, conv, false).ok() || !try_node(graph, norm, false).ok()) continue;
     int axis = output_channel_axis(graph, conv);
     auto affine = affine_of(graph, norm);
     const Value weight = graph[conv.inputs[1]];

@@ -54,7 +54,7 @@ inline Val softmax(Val x, int axis) { return x.builder().aten("aten.softmax.int"
 // A constant (a weight, a bias) is given its new shape at once, without a node.
 inline Val view(Val x, const Shape& shape) {
   if (x.shape() == shape) return x;
-  if (x.is_constant() && !x.type().quantised())
+  if (x.is_constant() && !x.type().quantised() && x.shape().elements() == shape.elements())
     return x.builder().constant(x.type().with(shape), x.builder().graph()[x.id()].constant);
   return x.builder().aten("aten.view.default", {x}, {{"size", shape.dims()}});
 }

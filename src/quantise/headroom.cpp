@@ -11,7 +11,7 @@ namespace {
 
 // Is the function that reads its operand undefined somewhere among symmetric codes with that much room?
 bool undefined_beyond(const Graph& graph, const Node& node, double largest) {
-  auto trial = Trial::of(graph, node, Shape{3});
+  auto trial = CallTrial::of(graph, node, Shape{3});
   if (!trial || trial->graph.inputs.size() != 1) return false;
   auto y = trial->run({{-largest * int16_headroom, -largest, largest * int16_headroom}});
   return y && std::any_of(y->begin(), y->end(), [](double value) { return !std::isfinite(value); });

@@ -268,6 +268,7 @@ void quantise_weights(Graph& graph, const Plan& plan, bool per_channel) {
   for (Node& node : graph.nodes) {
     FoundOp found = find_aten(node.op);
     if (!found.op || found.rule != Rule::accumulate || node.inputs.size() < 2) continue;
+    if (node.outputs.empty() || node.outputs[0] == no_value || !plan.coded[node.outputs[0]]) continue;  // stays float
     ValueId x = node.inputs[0], w = node.inputs[1];
     if (w == no_value || !graph[w].is_constant() || !real(graph[w]) || x == no_value || !plan.coded[x]) continue;
     int axis = per_channel && found.schema->argument("weight") ? weight_axis(node) : -1;

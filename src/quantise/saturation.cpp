@@ -35,7 +35,7 @@ bool takes_maximum(const Graph& graph, const Node& node) {
       node.inputs[0] == no_value || node.outputs[0] == no_value ||
       graph[node.outputs[0]].type.shape.elements() >= graph[node.inputs[0]].type.shape.elements())
     return false;
-  auto trial = Trial::of(graph, node, std::nullopt);
+  auto trial = CallTrial::of(graph, node, std::nullopt);
   return trial && selects(trial->graph) &&
          std::any_of(trial->graph.nodes.begin(), trial->graph.nodes.end(),
                      [](const Node& n) { return n.op == "tosa.reduce_max"; });
@@ -45,7 +45,7 @@ bool real(const Value& v) { return v.type.dtype == DType::f32 && !v.type.quantis
 
 // How much one unit of each operand changes the result at its own place, where nothing else changes.
 std::optional<std::vector<double>> factors(const Graph& graph, const Node& node) {
-  auto trial = Trial::of(graph, node, Shape{2});
+  auto trial = CallTrial::of(graph, node, Shape{2});
   if (!trial) return std::nullopt;
   const std::size_t n = trial->graph.inputs.size();
   std::vector<std::vector<double>> zero(n, std::vector<double>(2, 0.0));
@@ -189,7 +189,7 @@ Saturation::Cut Saturation::before_function(const Node& node, const Cut& y, int 
   const double far = 64;  // nearer than this nothing is gained
   const bool below = x.below || x.range.lowest < -far, above = x.above || x.range.highest > far;
   if (!below && !above) return {};
-  auto trial = Trial::of(graph_, node, Shape{1});
+  auto trial = CallTrial::of(graph_, node, Shape{1});
   if (!trial || trial->graph.inputs.size() != 1) return {};
   const Seen& seen = seen_[node.outputs[0]];
   const Range range{std::max(seen.range.lowest, y.lowest), std::min(seen.range.highest, y.highest)};
@@ -230,7 +230,7 @@ Saturation::Cut Saturation::behind(const Node& node, std::size_t operand, const 
     case Rule::product: return before_sum(node, operand, cut);
     case Rule::transparent:
     case Rule::joined: {
-      auto trial = Trial::of(graph_, node, std::nullopt);
+      auto trial = CallTrial::of(graph_, node, std::nullopt);
       return trial && selects(trial->graph) ? cut : Cut{};
     }
     default: return {};

@@ -11,13 +11,13 @@
 namespace tosaic {
 
 // A call lowered by itself as floats, its computed operands under other shapes.
-struct Trial {
+struct CallTrial {
   Graph graph;
   std::vector<ValueId> computed;  // per operand: an input of `graph`, or no_value
 
   // `shape`: of the computed operands instead of their own.
-  static std::optional<Trial> of(const Graph& from, const Node& node, const std::optional<Shape>& shape) {
-    Trial t;
+  static std::optional<CallTrial> of(const Graph& from, const Node& node, const std::optional<Shape>& shape) {
+    CallTrial t;
     Builder builder(t.graph);
     std::vector<std::optional<Val>> operands;
     for (ValueId v : node.inputs) {

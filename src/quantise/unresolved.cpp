@@ -20,7 +20,7 @@ double change_between_codes(const Graph& graph, const Node& node) {
   const auto codes = codes_of(type);
   constexpr int points = 250;
   constexpr double steps[] = {0, 0.382, 1};
-  auto trial = Trial::of(graph, node, Shape{3 * points});
+  auto trial = CallTrial::of(graph, node, Shape{3 * points});
   if (!trial || trial->graph.inputs.size() != 1) return 0;
   std::vector<double> at;
   for (int k = 0; k < points; ++k)
