@@ -241,27 +241,38 @@ class Sinker {
       g_.nodes.push_back(std::move(node));
       return true;
     }
-    const Shape from = g_[node.inputs[0]].type.shape, to = g_[node.outputs[0]].type.shape;
+    const Shape to = g_[node.outputs[0]].type.shape;
+    // Dims of size 1 stand nowhere in particular: v's others, and where each is among u's others.
+    std::vector<std::int64_t> from;
+    std::vector<int> place;
+    for (int d : p.perm)
+      if (const Shape& u = g_[p.value].type.shape; u[d] != 1) {
+        from.push_back(u[d]);
+        place.push_back(static_cast<int>(std::count_if(u.begin(), u.begin() + d, [](auto size) { return size != 1; })));
+      }
+    const auto in_rank = static_cast<int>(from.size());
     struct Group {
       int first_in, in_count, first_out, out_count;
     };
     std::vector<Group> groups;
-    int i = 0, j = 0;
-    while (i < from.rank() || j < to.rank()) {
+    // Those in front stay there: compilers of NPUs know commands for them.
+    const auto ones = static_cast<int>(std::find_if(to.begin(), to.end(), [](auto d) { return d != 1; }) - to.begin());
+    int i = 0, j = ones;
+    while (i < in_rank || j < to.rank()) {
       Group group{i, 0, j, 0};
       std::int64_t a = 1, b = 1;
       auto take_in = [&] {
-        a *= from[i++];
+        a *= from[static_cast<std::size_t>(i++)];
         ++group.in_count;
       };
       auto take_out = [&] {
         b *= to[j++];
         ++group.out_count;
       };
-      if (i < from.rank()) take_in();
+      if (i < in_rank) take_in();
       if (j < to.rank()) take_out();
       while (a != b || group.in_count == 0 || group.out_count == 0) {
-        if ((a < b || group.in_count == 0) && i < from.rank())
+        if ((a < b || group.in_count == 0) && i < in_rank)
           take_in();
         else if ((b < a || group.out_count == 0) && j < to.rank())
           take_out();
@@ -281,15 +292,15 @@ class Sinker {
     for (const Group& group : groups)
       for (int d = 1; d < group.in_count; ++d) {
         auto at = static_cast<std::size_t>(group.first_in + d);
-        if (p.perm[at] != p.perm[at - 1] + 1) return false;
+        if (place[at] != place[at - 1] + 1) return false;
       }
     std::vector<const Group*> by_place;
     for (const Group& group : groups) by_place.push_back(&group);
     std::sort(by_place.begin(), by_place.end(), [&](const Group* a, const Group* b) {
-      return p.perm[static_cast<std::size_t>(a->first_in)] < p.perm[static_cast<std::size_t>(b->first_in)];
+      return place[static_cast<std::size_t>(a->first_in)] < place[static_cast<std::size_t>(b->first_in)];
     });
-    std::vector<std::int64_t> dims;
-    Perm q(static_cast<std::size_t>(to.rank()));
+    std::vector<std::int64_t> dims(static_cast<std::size_t>(ones), 1);
+    Perm q = identity_perm(to.rank());
     for (const Group* group : by_place)
       for (int d = 0; d < group->out_count; ++d) {
         q[static_cast<std::size_t>(group->first_out + d)] = static_cast<int>(dims.size());
