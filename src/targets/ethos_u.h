@@ -11,7 +11,8 @@ const tosa::Product& u65();
 const tosa::Product& u85();
 
 // Rewrites after which Vela makes fewer or cheaper commands (docs/ethos-u.md tells what was measured).
-void shape_for_u55(Graph& graph);  // U65 too
+void shape_for_u55(Graph& graph);
+void shape_for_small_u55(Graph& graph);  // U65 too
 void shape_for_u85(Graph& graph);
 void shape_for_small_u85(Graph& graph);  // up to 256 MACs
 

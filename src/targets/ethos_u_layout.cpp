@@ -9,6 +9,12 @@
 namespace tosaic::ethos_u {
 namespace {
 
+std::int64_t product(const Ints& dims, std::size_t begin, std::size_t end) {
+  std::int64_t n = 1;
+  for (std::size_t d = begin; d < end; ++d) n *= dims[d];
+  return n;
+}
+
 // A transpose in the least rank: dims of size 1 left out, dims that stay neighbours merged.
 struct Turn {
   Ints dims, perm;
@@ -52,26 +58,34 @@ bool turn_in_four(Rewriter& out, const Graph& graph, const Node& node) {
   return true;
 }
 
-// A slice along one dim is a slice of that dim together with all that lie inside it.
+// A slice in four dims with a leading 1: what lies inside a cut dim, up to the next one, is cut together with it. More
+// than three cut dims take several slices.
 bool slice_in_four(Rewriter& out, const Graph& graph, const Node& node) {
   const auto cut = constant_cut(graph, node);
-  const Shape shape = graph[node.inputs[0]].type.shape;
-  int axis = -1;
-  for (int d = 0; cut && d < shape.rank(); ++d)
-    if (cut->size[static_cast<std::size_t>(d)] != shape[d]) {
-      if (axis >= 0) return false;
-      axis = d;
-    }
-  if (axis < 0) return false;
-  std::int64_t outer = 1, inner = 1;
-  for (int d = 0; d < axis; ++d) outer *= shape[d];
-  for (int d = axis + 1; d < shape.rank(); ++d) inner *= shape[d];
-  const std::int64_t start = cut->start[static_cast<std::size_t>(axis)],
-                     size = cut->size[static_cast<std::size_t>(axis)];
+  if (!cut) return false;
+  Ints dims = graph[node.inputs[0]].type.shape.dims();
+  std::vector<std::size_t> axes;
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    if (cut->size[d] != dims[d]) axes.push_back(d);
+  if (axes.empty()) return false;
   const ValueId y = node.outputs[0];
-  const ValueId rows = out.reshape(node.inputs[0], {1, 1, outer, shape[axis] * inner}, node.loc);
-  const ValueId part = out.slice(rows, {0, 0, 0, start * inner}, {1, 1, outer, size * inner}, node.loc);
-  out.reshape(part, graph[y].type.shape.dims(), node.loc, y);
+  ValueId x = node.inputs[0];
+  for (std::size_t first = 0; first < axes.size();) {
+    const std::int64_t outer = product(dims, 0, axes[first]);
+    const std::size_t last = std::min(axes.size(), first + (outer == 1 ? 3 : 2));
+    Ints view{outer}, start{0}, size{outer};
+    for (std::size_t a = first; a < last; ++a) {
+      const std::size_t axis = axes[a], end = a + 1 < last ? axes[a + 1] : dims.size();
+      const std::int64_t inner = product(dims, axis + 1, end);
+      view.push_back(dims[axis] * inner), start.push_back(cut->start[axis] * inner);
+      size.push_back(cut->size[axis] * inner);
+      dims[axis] = cut->size[axis];
+    }
+    for (Ints* four : {&view, &start, &size}) four->insert(four->begin(), 4 - four->size(), four == &start ? 0 : 1);
+    x = out.slice(out.reshape(x, view, node.loc), start, size, node.loc);
+    first = last;
+  }
+  out.reshape(x, graph[y].type.shape.dims(), node.loc, y);
   return true;
 }
 

@@ -72,10 +72,13 @@ void slices_before_transposes(Graph& graph);
 void at_most_four_dims(Graph& graph);
 void windows_into_channels(Graph& graph);
 void turn_images_one_by_one(Graph& graph);  // U85
+void chains_apart(Graph& graph);            // U85
 void images_as_single_rows(Graph& graph);   // U85 of up to 256 MACs
 void strides_into_channels(Graph& graph);
 void narrow_constants(Graph& graph);
 void sums_along_neighbouring_axes(Graph& graph);
 void parts_of_linears(Graph& graph);
+void activations_before_views(Graph& graph, bool inputs_too);
+void views_of_their_own(Graph& graph);
 
 }  // namespace tosaic::ethos_u

@@ -59,6 +59,45 @@ void maximum_along_width(Graph& graph) {
   }
 }
 
+// A minimum that a view follows gets that view's shape on the way (Vela computes it from a maximum): said as one here.
+//   min(x) = -1 - max(-1 - x)
+void minima_as_maxima(Graph& graph) {
+  Rewriter out(graph);
+  for (Node& node : out.nodes()) {
+    if (node.op != "tosa.reduce_min") {
+      out.keep(std::move(node));
+      continue;
+    }
+    const ValueId x = node.inputs[0], y = node.outputs[0];
+    const LocRef loc = node.loc;
+    const TensorType type{graph[x].type.dtype, Shape{}, {}};
+    const auto constant = [&](DType dtype, const Ints& dims, std::int64_t value) {
+      const TensorType one{dtype, Shape(dims), {}};
+      return graph.add_value("one", one, constant_bytes(dtype, Ints{value}));
+    };
+    const auto rescaled = [&](ValueId v, DType to, ValueId as) {
+      const ValueId multiplier = constant(DType::i32, {1}, std::int64_t{1} << 30), shift = constant(DType::i8, {1}, 30);
+      const Attrs attrs{{"scale32", true},
+                        {"rounding_mode", std::string("single_round")},
+                        {"per_channel", false},
+                        {"input_unsigned", false},
+                        {"output_unsigned", false}};
+      return out.add("tosa.rescale",
+                     {v, multiplier, shift, constant(graph[v].type.dtype, {1}, 0), constant(to, {1}, 0)}, attrs,
+                     TensorType{to, graph[v].type.shape, {}}, loc, as);
+    };
+    const auto inverted = [&](ValueId v, ValueId as) {
+      const ValueId ones = constant(type.dtype, Ints(static_cast<std::size_t>(graph[v].type.rank()), 1), -1);
+      const ValueId left = rescaled(ones, DType::i32, no_value), right = rescaled(v, DType::i32, no_value);
+      const TensorType wide{DType::i32, graph[v].type.shape, {}};
+      return rescaled(out.add("tosa.sub", {left, right}, {}, wide, loc), type.dtype, as);
+    };
+    const ValueId highest = out.add("tosa.reduce_max", {inverted(x, no_value)}, node.attrs,
+                                    TensorType{type.dtype, graph[y].type.shape, {}}, loc);
+    inverted(highest, y);
+  }
+}
+
 // An image from channels first to channels last is one command with its pixels in one dim, two otherwise (U55, U65).
 void images_as_rows(Graph& graph) {
   Rewriter out(graph);
@@ -76,38 +115,54 @@ void images_as_rows(Graph& graph) {
   }
 }
 
-void shape_for_all(Graph& graph) {
+void shape_for_all(Graph& graph, bool little_memory = false) {
   slices_before_transposes(graph);
   at_most_four_dims(graph);
   sums_along_neighbouring_axes(graph);
   maximum_along_width(graph);
+  activations_before_views(graph, little_memory);
   merge_reshapes(graph);
   drop_identity(graph);
+  views_of_their_own(graph);
   parts_of_linears(graph);
   narrow_constants(graph);
   one_rescale_per_reader(graph);
   make_names_unique(graph);
 }
 
-}  // namespace
+// Before anything else: what stood between two transposes may not any more.
+void activations_first(Graph& graph, bool inputs_too) {
+  activations_before_views(graph, inputs_too);
+  tidy(graph, {.keep_activations = true});
+}
 
-void shape_for_u55(Graph& graph) {
+void shape_for_u55_of(Graph& graph, bool little_memory) {
+  activations_first(graph, little_memory);
   windows_into_channels(graph);
   multipliers_as_dense(graph, 32);
   transposed_as_convolutions(graph, false);
   express(graph, native_u55);
   strides_into_channels(graph);
   images_as_rows(graph);
-  shape_for_all(graph);
+  minima_as_maxima(graph);
+  shape_for_all(graph, little_memory);
 }
+
+}  // namespace
+
+void shape_for_u55(Graph& graph) { shape_for_u55_of(graph, false); }
+// Up to 64 MACs: 16 KB of shared memory.
+void shape_for_small_u55(Graph& graph) { shape_for_u55_of(graph, true); }
 
 // U85 fills its multipliers in other ways, and turns images in one command whatever their rank.
 void shape_for_u85(Graph& graph) {
+  activations_first(graph, false);
   windows_into_channels(graph);
   multipliers_as_dense(graph, 64);
   transposed_as_convolutions(graph, true);
   express(graph, native_u85);
   turn_images_one_by_one(graph);
+  chains_apart(graph);
   shape_for_all(graph);
 }
 

@@ -10,6 +10,7 @@
 #include "base/diagnostic.h"
 #include "interp/interp.h"
 #include "targets/target.h"
+#include "tidy/tidy.h"
 #include "tosa/one_node.h"
 
 namespace tosaic {
@@ -346,6 +347,110 @@ TEST(EthosU, every_reader_has_its_own_rescale) {
     %y: 4xi32 = tosa.mul(%w, %w, %shift)
   })",
                       ethos_u::shape_for_u55, 3);
+}
+
+// ---- what Vela would merge wrongly through a view stands apart
+
+TEST(EthosU, an_activation_goes_before_a_view) {
+  const std::string table = R"(graph @main(%x: 2x2x3x4xi8) -> (%y) {
+    %m: 2x1x3x4xi8 = tosa.reduce_max(%x) {axis=1, nan_mode="propagate"}
+    %s: 5xshape = constant [2, 1, 3, 2, 2]
+    %v: 2x1x3x2x2xi8 = tosa.reshape(%m, %s)
+    %y: 2x1x3x2x2xi8 = tosa.clamp(%v) {min_val=-5, max_val=7, nan_mode="propagate"}
+  })";
+  for (auto shape : {ethos_u::shape_for_u55, ethos_u::shape_for_small_u55, ethos_u::shape_for_u85}) {
+    auto graph = parse(table);
+    ASSERT_TRUE(graph.ok());
+    shape(*graph);
+    for (const Node& node : graph->nodes)
+      if (node.op == "tosa.clamp") EXPECT_EQ((*graph)[node.inputs[0]].type.shape.dims(), (Ints{2, 3, 4}));
+    expect_same_results(table, shape, 4);
+  }
+}
+
+TEST(EthosU, a_view_that_leaves_is_not_the_one_that_is_turned) {
+  const std::string text = R"(graph @main(%x: 2x3x4xi8) -> (%v, %y) {
+    %m: 2x3x4xi8 = tosa.clamp(%x) {min_val=-100, max_val=100, nan_mode="propagate"}
+    %s: 4xshape = constant [1, 2, 3, 4]
+    %v: 1x2x3x4xi8 = tosa.reshape(%m, %s)
+    %y: 1x2x4x3xi8 = tosa.transpose(%v) {perms=[0, 1, 3, 2]}
+  })";
+  expect_same_results(text, ethos_u::shape_for_u55, 4);
+}
+
+TEST(EthosU, a_minimum_is_a_maximum_on_u55) {
+  const std::string text = R"(graph @main(%x: 1x2x3x4xi16) -> (%y) {
+    %m: 1x2x1x4xi16 = tosa.reduce_min(%x) {axis=2, nan_mode="propagate"}
+    %s: 2xshape = constant [2, 4]
+    %y: 2x4xi16 = tosa.reshape(%m, %s)
+  })";
+  expect_same_results(text, ethos_u::shape_for_u55, 10);
+  expect_same_results(text, ethos_u::shape_for_u85, 2);
+}
+
+TEST(EthosU, chains_that_would_load_two_wide_tables_are_apart) {
+  Ints entries(513);
+  for (std::size_t i = 0; i < entries.size(); ++i) entries[i] = static_cast<std::int64_t>(i * i / 9);
+  const auto list = [&] {
+    std::string text;
+    for (auto e : entries) text += (text.empty() ? "" : ", ") + std::to_string(e);
+    return text;
+  };
+  const std::string first = list();
+  entries[7] += 1;
+  const std::string text = "graph @main(%x: 4x32xi16, %z: 4x32xi16) -> (%y) {\n  %ta: 513xi16 = constant [" + first +
+                           "]\n  %tb: 513xi16 = constant [" + list() + R"(]
+    %one: 1xi32 = constant [1073741824]
+    %by7: 1xi8 = constant [37]
+    %by0: 1xi8 = constant [30]
+    %by16: 1xi8 = constant [46]
+    %z16: 1xi16 = constant [0]
+    %z32: 1xi32 = constant [0]
+    %z8: 1xi8 = constant [0]
+    %a: 4x32xi32 = tosa.table(%x, %ta)
+    %b: 4x32xi16 = tosa.rescale(%a, %one, %by7, %z32, %z16) {scale32=true, rounding_mode="single_round", per_channel=false, input_unsigned=false, output_unsigned=false}
+    %c: 4x32xi32 = tosa.rescale(%b, %one, %by0, %z16, %z32) {scale32=true, rounding_mode="single_round", per_channel=false, input_unsigned=false, output_unsigned=false}
+    %d: 4x32xi32 = tosa.rescale(%z, %one, %by0, %z16, %z32) {scale32=true, rounding_mode="single_round", per_channel=false, input_unsigned=false, output_unsigned=false}
+    %e: 4x32xi32 = tosa.mul(%c, %d, %z8)
+    %f: 4x32xi16 = tosa.rescale(%e, %one, %by16, %z32, %z16) {scale32=true, rounding_mode="single_round", per_channel=false, input_unsigned=false, output_unsigned=false}
+    %g: 4x32xi32 = tosa.table(%f, %tb)
+    %y: 4x32xi16 = tosa.rescale(%g, %one, %by7, %z32, %z16) {scale32=true, rounding_mode="single_round", per_channel=false, input_unsigned=false, output_unsigned=false}
+  })";
+  expect_same_results(text, ethos_u::shape_for_u55, 8);
+  expect_same_results(text, ethos_u::shape_for_u85, 11);  // two views, and one back at the end
+  auto graph = parse(text);
+  ASSERT_TRUE(graph.ok());
+  ethos_u::shape_for_u85(*graph);
+  for (const Node& node : graph->nodes)
+    if (node.op == "tosa.mul") EXPECT_EQ((*graph)[node.outputs[0]].type.shape.dims(), (Ints{4, 1, 32}));
+}
+
+TEST(EthosU, slices_of_five_dims_are_cut_in_four) {
+  const std::string text = R"(graph @main(%x: 1x4x5x6x8xi8) -> (%y) {
+    %a: 5xshape = constant [0, 1, 0, 2, 0]
+    %n: 5xshape = constant [1, 3, 4, 4, 8]
+    %y: 1x3x4x4x8xi8 = tosa.slice(%x, %a, %n)
+  })";
+  const std::string four = R"(graph @main(%x: 3x4x5x6x8xi8) -> (%y) {
+    %a: 5xshape = constant [1, 1, 0, 2, 3]
+    %n: 5xshape = constant [2, 3, 4, 4, 5]
+    %y: 2x3x4x4x5xi8 = tosa.slice(%x, %a, %n)
+  })";
+  for (auto shape : {ethos_u::shape_for_u55, ethos_u::shape_for_u85}) {
+    expect_same_results(text, shape, 3);
+    expect_same_results(four, shape, 5);
+  }
+}
+
+// Here the second transpose is one of dims that the view keeps, ones aside.
+TEST(Tidy, transposes_meet_through_views_that_move_ones) {
+  expect_same_results(R"(graph @main(%x: 1x4x1x40xi8) -> (%y) {
+    %t: 1x40x1x4xi8 = tosa.transpose(%x) {perms=[0, 3, 2, 1]}
+    %s: 4xshape = constant [1, 40, 2, 2]
+    %v: 1x40x2x2xi8 = tosa.reshape(%t, %s)
+    %y: 1x2x2x40xi8 = tosa.transpose(%v) {perms=[0, 2, 3, 1]}
+  })",
+                      [](Graph& graph) { tidy(graph); }, 1);
 }
 
 TEST(Targets, an_unknown_name_suggests_the_nearest) {
