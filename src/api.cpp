@@ -48,6 +48,7 @@ void describe(const Compiled& compiled, CompileOutcome& outcome) {
   outcome.delegates = compiled.partition.regions.size();
   outcome.stage_seconds = compiled.stage_seconds;
   outcome.samples = compiled.samples;
+  outcome.self_check_seconds = compiled.self_check_seconds;
   outcome.printed = compiled.printed;
   outcome.output_bytes = compiled.program.size();
   for (const Emitted& e : compiled.emitted) {
@@ -181,6 +182,7 @@ Result<CompileOutcome> try_compile(const CompileRequest& request, const MessageS
   options.quantised_io = request.quantised_io;
   options.require_full_delegation = request.require_full_delegation;
   options.pack = !request.dry_run;
+  options.self_check = request.self_check;
   options.invent_samples = request.dry_run;
   options.print_after = request.print_after;
   options.emit.vela = {request.vela,        request.system_config, request.memory_mode,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The straight line: read -> normalise -> quantise -> partition -> lower -> tidy -> emit -> pack.
+// The straight line: read -> normalise -> quantise -> partition -> lower -> tidy -> emit -> pack -> self-check.
 #include "compile.h"
 
 #include <fmt/format.h>
@@ -15,6 +15,7 @@
 #include "runtime/core_form.h"
 #include "runtime/out_variant.h"
 #include "runtime/pack.h"
+#include "self_check.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {
@@ -109,6 +110,14 @@ Status fully_delegated(const Partition& partition) {
   return {};
 }
 
+// A program that is written although nobody could say whether it is right.
+Diagnostic not_checked(const Diagnostic& why) {
+  return warning("self-check.undecided",
+                 "the simulator cannot tell what a delegate computes, so it is written unchecked")
+      .note(fmt::format("{}: {}", why.code, why.message))
+      .hint("compare it on the device, or with another Ethos-U target");
+}
+
 }  // namespace
 
 Result<Compiled> compile_model(const CompileOptions& options, const Sink& sink) {
@@ -126,6 +135,8 @@ Result<Compiled> compile_model(const CompileOptions& options, const Sink& sink) 
 
   // Integer scales mean something to integer targets only; others keep PT2E's conversions as arithmetic.
   const bool integer = target.integer() || options.quantise_always;
+  std::vector<Tensor> sample;  // for the self-check
+  if (!method.sample_inputs.empty()) sample = method.sample_inputs[0];
   std::vector<std::string> narrowed;
   TOSAIC_TRY(Graph graph,
              normalise(std::move(method.graph), {.fold_quantisation = integer, .narrowed = &narrowed}, sink));
@@ -136,6 +147,7 @@ Result<Compiled> compile_model(const CompileOptions& options, const Sink& sink) 
     if (!by_pt2e) {
       TOSAIC_TRY(Samples samples, samples_for(options, graph, method.sample_inputs, sink));
       result.samples = samples.size();
+      if (!samples.empty()) sample = samples[0];
       QuantiseOptions how = options.quantise;
       how.wide_inside = target.spec.has(tosa::Feature::int16);
       TOSAIC_TRY(graph, quantise(std::move(graph), samples, how, sink));
@@ -182,6 +194,13 @@ Result<Compiled> compile_model(const CompileOptions& options, const Sink& sink) 
                pack(result.partition.outer, payloads, target.delegate_id,
                     {program.input_spec, program.output_spec, method.fixed_inputs, method.fixed_outputs}));
     TOSAIC_CHECK(story.end("pack"));
+  }
+  if (options.pack && options.self_check && target.self_check && !result.emitted.empty()) {
+    TOSAIC_TRY(const SelfChecked checked, self_check(result, sample, options.quantise.threads));
+    TOSAIC_CHECK(story.end("self-check"));
+    for (const Diagnostic& why : checked.undecided)
+      if (sink) sink(not_checked(why));
+    if (checked.delegates == result.emitted.size()) result.self_check_seconds = result.stage_seconds.back().second;
   }
   return result;
 }

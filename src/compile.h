@@ -20,6 +20,7 @@ struct CompileOptions {
   QuantiseOptions quantise;
   bool quantised_io = false, require_full_delegation = false;
   bool pack = true;             // false: stop after tidy
+  bool self_check = true;       // where the target has one
   bool invent_samples = false;  // random calibration samples where none are given (for `explain`)
   EmitOptions emit;
   std::vector<std::string> print_after;
@@ -33,6 +34,7 @@ struct Compiled {
   std::vector<Emitted> emitted;  // one artifact per region
   Bytes program;                 // .pte
   std::size_t samples = 0;
+  std::optional<double> self_check_seconds;  // it was done, and every delegate gave what its graph gives
   std::string printed;
   std::vector<std::pair<std::string, double>> stage_seconds;
 };

@@ -68,7 +68,8 @@ std::string manifest(const CompileRequest& request, const Compiled& compiled, co
     out += "}";
   }
   out += "],\n  \"estimates\": [" + estimates_json(outcome.estimates);
-  out += fmt::format("],\n  \"peer_seconds\": {:.6f},\n  \"stages\": {{", outcome.peer_seconds);
+  out += fmt::format("],\n  \"self_check\": {},\n  \"peer_seconds\": {:.6f},\n  \"stages\": {{",
+                     outcome.self_check_seconds ? "\"passed\"" : "null", outcome.peer_seconds);
   for (std::size_t i = 0; i < outcome.stage_seconds.size(); ++i)
     out += fmt::format("{}{}: {:.6f}", i ? ", " : "", json_quote(outcome.stage_seconds[i].first),
                        outcome.stage_seconds[i].second);

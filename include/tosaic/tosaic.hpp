@@ -60,6 +60,9 @@ struct CompileRequest {
   std::vector<std::string> vgf_flags;
   // Ethos-U: .ptd files that take the commands or the weights instead of the .pte; both may name the same file.
   std::string external_commands, external_weights;
+  // Ethos-U: run the finished program on one sample, its delegates simulated, and compare them with their TOSA graphs
+  // bit for bit; a difference is an error (self-check.differs).
+  bool self_check = true;
   std::string report;                    // JSON manifest to write
   std::vector<std::string> print_after;  // stages whose graph goes to CompileOutcome::printed
   bool dry_run = false;                  // stop after lowering; samples are made up where none are given
@@ -104,8 +107,9 @@ struct CompileOutcome {
   double peer_seconds = 0;             // of the stage `emit`, in a compiler that is not ours (Vela, model-converter)
   std::vector<NpuEstimate> estimates;  // Ethos-U: one per delegate
   std::size_t samples = 0;             // used for calibration
-  std::string printed;                 // text of the stages in print_after
-  std::string manifest;                // the JSON that `report` holds
+  std::optional<double> self_check_seconds;  // Ethos-U: it was done for every delegate, and all were equal
+  std::string printed;                       // text of the stages in print_after
+  std::string manifest;                      // the JSON that `report` holds
 };
 
 CompileOutcome compile(const CompileRequest& request, const MessageSink& sink);

@@ -40,6 +40,8 @@ class Delegate {
   virtual std::string device() const { return "cpu"; }
   // How long the last execution took by the device's own clock; 0: there is none.
   virtual double device_seconds() const { return 0; }
+  // After a refusal: the payload may be right, and what it does is only not known here.
+  virtual bool undecided() const { return false; }
   // Dense row-major tensors in the order and of the types that init was given.
   virtual Status execute(std::span<void* const> arguments) = 0;
 };

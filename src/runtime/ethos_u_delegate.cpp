@@ -12,8 +12,6 @@
 namespace tosaic::runtime {
 namespace {
 
-Diagnostic from_simulator(const tosaic_ethosu_error& why) { return error(why.code, why.message); }
-
 class EthosUDelegate : public Delegate {
  public:
   EthosUDelegate() = default;
@@ -33,8 +31,9 @@ class EthosUDelegate : public Delegate {
     options.threads = static_cast<std::uint32_t>(context.threads);
     options.plain_loops = context.interpret ? 1 : 0;
     tosaic_ethosu_error why{};
-    if (tosaic_ethosu_open(commands.data(), commands.size(), weights.data(), weights.size(), &options, &stream_, &why))
-      return from_simulator(why);
+    if (const int status = tosaic_ethosu_open(commands.data(), commands.size(), weights.data(), weights.size(),
+                                              &options, &stream_, &why))
+      return from_simulator(status, why);
     tosaic_ethosu_info info{};
     if (tosaic_ethosu_describe(stream_, &info, 0, nullptr, nullptr))
       return internal_error("a stream that opened cannot be described");
@@ -45,19 +44,25 @@ class EthosUDelegate : public Delegate {
 
   std::size_t inputs() const override { return places_.inputs.size(); }
   std::string device() const override { return product_ + " (simulated)"; }
+  bool undecided() const override { return undecided_; }
 
   Status execute(std::span<void* const> arguments) override {
     std::size_t i = 0;
     for (const vela::Tensor& t : places_.inputs) std::memcpy(memory_of(t), arguments[i++], bytes_of(t));
     tosaic_ethosu_error why{};
     const auto say = [](void* user, const char* line) { static_cast<EthosUDelegate*>(user)->trace_(line); };
-    if (tosaic_ethosu_run(stream_, regions_.data(), regions_.size(), trace_ ? +say : nullptr, this, &why))
-      return from_simulator(why);
+    if (const int status =
+            tosaic_ethosu_run(stream_, regions_.data(), regions_.size(), trace_ ? +say : nullptr, this, &why))
+      return from_simulator(status, why);
     for (const vela::Tensor& t : places_.outputs) std::memcpy(arguments[i++], memory_of(t), bytes_of(t));
     return {};
   }
 
  private:
+  Diagnostic from_simulator(int status, const tosaic_ethosu_error& why) {
+    undecided_ = status == TOSAIC_ETHOSU_UNSUPPORTED;
+    return error(why.code, why.message);
+  }
   static std::size_t bytes_of(const vela::Tensor& t) { return static_cast<std::size_t>(t.bytes()); }
   std::byte* memory_of(const vela::Tensor& t) const {
     return static_cast<std::byte*>(regions_[static_cast<std::size_t>(t.region)].base) + t.offset;
@@ -133,6 +138,7 @@ class EthosUDelegate : public Delegate {
   std::vector<std::shared_ptr<std::byte>> memory_;
   std::function<void(const std::string&)> trace_;
   std::string product_;
+  bool undecided_ = false;
 };
 
 }  // namespace

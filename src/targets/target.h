@@ -43,6 +43,8 @@ struct Target {
   void (*shape)(Graph& tosa) = nullptr;
   // The payload of one lowered and tidied region.
   Result<Emitted> (*emit)(const Graph& tosa, const Target& target, const EmitOptions& options) = nullptr;
+  // The payload is another compiler's work, and our runtime says what it computes: the finished program is tried.
+  bool self_check = false;
   bool integer() const { return spec.has(tosa::Feature::pro_int) && !spec.has(tosa::Feature::pro_fp); }
 };
 

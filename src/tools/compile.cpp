@@ -60,6 +60,7 @@ void summary(Tool& tool, const CompileRequest& request, const CompileOutcome& ou
   tool.print("  size       {} -> {}\n", human_bytes(outcome.model_bytes),
              human_bytes(outcome.output_bytes ? outcome.output_bytes : outcome.payload_bytes));
   for (const NpuEstimate& e : outcome.estimates) print_estimate(tool, e);
+  if (outcome.self_check_seconds) tool.print("  self-check passed in {:.1f} ms\n", *outcome.self_check_seconds * 1e3);
   const double peer = outcome.peer_seconds;
   tool.print("  time       {:.1f} ms: {} ms{}\n", total * 1e3, stages,
              peer > 0 ? fmt::format(" (of which {} {:.0f})", outcome.estimates.empty() ? "model-converter" : "Vela",
@@ -84,6 +85,7 @@ void add_compile(CLI::App& app, Tool& tool) {
   auto weights = std::make_shared<std::string>("per-channel");
   auto emit = std::make_shared<std::vector<std::string>>();
   auto external = std::make_shared<std::vector<std::string>>();
+  auto unchecked = std::make_shared<bool>(false);
   command->add_option("model", request->model, "program that torch.export.save wrote")->type_name("FILE")->required();
   command
       ->add_option("--target,-t", request->target,
@@ -138,6 +140,8 @@ void add_compile(CLI::App& app, Tool& tool) {
       ->type_name("KIND=PATH")
       ->check(pair_of({"weights", "commands"}))
       ->allow_extra_args(false);
+  ethos->add_flag("--no-self-check", *unchecked,
+                  "write the program without trying it in the simulator on one sample first");
   command->add_option("--print-after", request->print_after, "print the graph after a stage")
       ->check(one_of({"read", "normalise", "quantise", "partition", "lower", "tidy"}))
       ->allow_extra_args(false);
@@ -163,6 +167,7 @@ void add_compile(CLI::App& app, Tool& tool) {
     request->quantised_io = *io == "quantized";
     request->minmax_observer = *observer == "minmax";
     request->per_tensor_weights = *weights == "per-tensor";
+    request->self_check = !*unchecked;
     request->emit = pairs(*emit);
     const auto outside = pairs(*external);
     if (outside.contains("weights")) request->external_weights = outside.at("weights");

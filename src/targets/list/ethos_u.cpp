@@ -30,12 +30,34 @@ void move_out(vela::Blob& blob, const std::string& file, std::vector<ExternalDat
   blob = {{}, key};
 }
 
+// What Vela made takes and gives what the graph does, tensor for tensor: the program calls it so.
+Status same_interface(const Graph& graph, const vela::Payload& made) {
+  const auto bad = [](std::string what) {
+    return error("vela.interface", "Vela made a command stream that does not fit its graph: " + what)
+        .hint("--emit vela=DIR keeps the files that Vela was given and wrote");
+  };
+  if (made.inputs.size() != graph.inputs.size() || made.outputs.size() != graph.outputs.size())
+    return bad(fmt::format("it takes {} inputs and gives {} outputs, the graph has {} and {}", made.inputs.size(),
+                           made.outputs.size(), graph.inputs.size(), graph.outputs.size()));
+  const auto check = [&](const char* kind, const std::vector<ValueId>& values,
+                         const std::vector<vela::Tensor>& tensors) -> Status {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (const TensorType& type = graph[values[i]].type; tensors[i].bytes() != std::int64_t(type.storage_bytes()))
+        return bad(fmt::format("{} {} has {} bytes, %{} is {} ({} bytes)", kind, i, tensors[i].bytes(),
+                               graph[values[i]].name, to_string(type), type.storage_bytes()));
+    return {};
+  };
+  TOSAIC_CHECK(check("input", graph.inputs, made.inputs));
+  return check("output", graph.outputs, made.outputs);
+}
+
 Result<Emitted> emit(const Graph& graph, const Target& target, const EmitOptions& options) {
   VelaOptions how = options.vela;
   if (how.system_config.empty()) how.system_config = defaults_of(target).system_config;
   if (how.memory_mode.empty()) how.memory_mode = defaults_of(target).memory_mode;
   TOSAIC_TRY(const Bytes tosa, tosa_file::write(graph));
   TOSAIC_TRY(VelaResult made, run_vela(tosa, graph, target.name, how));
+  TOSAIC_CHECK(same_interface(graph, made.program));
   Emitted emitted;
   move_out(made.program.commands, options.external_commands, emitted.external);
   move_out(made.program.weights, options.external_weights, emitted.external);
@@ -54,7 +76,8 @@ std::vector<Target> target_ethos_u() {
     void (*shape)(Graph&);
     std::vector<int> macs;
   };
-  const Row rows[] = {{"u55", ethos_u::u55(), ethos_u::shape_for_u55, {32, 64, 128, 256}},
+  const Row rows[] = {{"u55", ethos_u::u55(), ethos_u::shape_for_small_u55, {32, 64}},
+                      {"u55", ethos_u::u55(), ethos_u::shape_for_u55, {128, 256}},
                       {"u65", ethos_u::u65(), ethos_u::shape_for_u55, {256, 512}},
                       {"u85", ethos_u::u85(), ethos_u::shape_for_small_u85, {128, 256}},
                       {"u85", ethos_u::u85(), ethos_u::shape_for_u85, {512, 1024, 2048}}};
@@ -68,6 +91,7 @@ std::vector<Target> target_ethos_u() {
                     row.shape,
                     emit};
       target.spec.product = &row.product;
+      target.self_check = true;
       targets.push_back(std::move(target));
     }
   return targets;

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "self_check.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <random>
+#include <set>
+
+#include "cpu/cpu.h"
+#include "formats/pte/pte_file.h"
+#include "runtime/executable.h"
+#include "runtime/method.h"
+
+namespace tosaic {
+namespace {
+
+// What the delegates of one program found.
+struct Findings {
+  std::optional<Diagnostic> wrong;
+  std::map<std::size_t, Diagnostic> undecided;  // by delegate
+  std::set<std::size_t> compared;
+};
+
+// Codes that say nothing but "something else": of small numbers where a number may be an index.
+Tensor seeded(const TensorType& type, std::mt19937& random) {
+  const IntegerRange codes = codes_of(type);
+  const bool narrow = type.dtype == DType::i8 || type.dtype == DType::u8 || type.dtype == DType::i16;
+  std::vector<double> values(static_cast<std::size_t>(type.shape.elements()));
+  for (double& x : values) {
+    if (is_float(type.dtype))
+      x = random() / 2147483648.0 - 1;
+    else
+      x = narrow ? static_cast<double>(codes.lowest + random() % (codes.highest - codes.lowest + 1)) : random() % 2;
+  }
+  return {type, constant_bytes(type.dtype, values)};
+}
+
+// A float sample as the codes of an integer input.
+Tensor as_codes(const Tensor& sample, const TensorType& type, const Scales& scales) {
+  const IntegerRange codes = codes_of(type);
+  std::vector<double> values(static_cast<std::size_t>(type.shape.elements()));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double real = element_as_double(sample.type.dtype, sample.data.data(), i);
+    const double code = std::nearbyint(real / scales.scale[0]) + static_cast<double>(scales.zero_point[0]);
+    values[i] = std::clamp(code, static_cast<double>(codes.lowest), static_cast<double>(codes.highest));
+  }
+  return {type, constant_bytes(type.dtype, values)};
+}
+
+// ---- where a stream goes wrong
+
+// One operation of the stream that stored a tensor, read off the simulator's trace: "... -> ofm 8x9x16 i8 ... sum
+// 12ab".
+struct Stored {
+  std::int64_t elements, row;
+  int bits;
+  std::uint64_t sum;
+};
+
+std::optional<Stored> stored_by(const std::string& line) {
+  const auto map = line.find("ofm "), sum = line.rfind("sum ");
+  if (map == std::string::npos || sum == std::string::npos) return std::nullopt;
+  long long h = 0, w = 0, c = 0;
+  int bits = 0;
+  char sign = 0;
+  unsigned long long hash = 0;
+  if (std::sscanf(line.c_str() + map, "ofm %lldx%lldx%lld %c%d", &h, &w, &c, &sign, &bits) != 5 ||
+      std::sscanf(line.c_str() + sum, "sum %llx", &hash) != 1)
+    return std::nullopt;
+  return Stored{h * w * c, w * c, bits, hash};
+}
+
+// The simulator's checksum of a tensor that is stored in rows of so many elements.
+std::uint64_t sum_in_rows(const TensorView& tensor, std::int64_t row) {
+  const std::size_t bytes = static_cast<std::size_t>(row) * storage_size(tensor.type.dtype);
+  const auto* at = static_cast<const std::byte*>(tensor.data);
+  std::uint64_t sum = 0;
+  for (std::int64_t i = 0; i < tensor.type.shape.elements(); i += row, at += bytes) sum = hash_of(at, bytes, sum);
+  return sum;
+}
+
+// Which values of the graph some operation of the stream stored as they should be. What is fused into a command never
+// appears; neither does what is stored in pieces.
+std::vector<char> values_in_stream(const Graph& graph, const std::vector<const void*>& inputs,
+                                   const std::vector<std::string>& trace) {
+  std::vector<char> found(graph.values.size(), 0);
+  std::vector<Stored> stored;
+  for (const std::string& line : trace)
+    if (auto s = stored_by(line)) stored.push_back(*s);
+  cpu::Options options{.threads = 0, .observed = {}};
+  for (const Node& node : graph.nodes)
+    for (ValueId v : node.outputs) options.observed.push_back(v);
+  auto program = cpu::Program::compile(graph, options);
+  if (!program.ok()) return found;
+  const cpu::Observer compare = [&](ValueId v, const TensorView& content, ThreadPool&) {
+    std::map<std::int64_t, std::uint64_t> sums;  // by length of a row
+    for (const Stored& s : stored) {
+      if (s.elements != content.type.shape.elements() || s.row == 0 ||
+          static_cast<std::size_t>(s.bits) != 8 * storage_size(content.type.dtype))
+        continue;
+      if (!sums.contains(s.row)) sums[s.row] = sum_in_rows(content, s.row);
+      found[v] |= sums[s.row] == s.sum;
+    }
+  };
+  std::vector<std::vector<std::byte>> space;
+  std::vector<void*> outputs;
+  for (ValueId v : graph.outputs) space.emplace_back(graph[v].type.storage_bytes());
+  for (auto& bytes : space) outputs.push_back(bytes.data());
+  if (!program->run(inputs, outputs, &compare).ok()) return found;
+  return found;
+}
+
+std::string in_words(const Graph& graph, const Node& node) {
+  std::string text = fmt::format("{} (%{})", node.op, graph[node.outputs[0]].name);
+  if (node.loc && !node.loc->op.empty()) text += ", from " + node.loc->op;
+  if (const std::string place = place_text(node.loc); !place.empty()) text += " at " + place;
+  return text;
+}
+
+// Back from a wrong output to what the stream stored rightly: the first node between is where it goes wrong.
+Diagnostic blamed(Diagnostic why, const Graph& graph, ValueId output, const std::vector<char>& found) {
+  const auto made_by = producers(graph);
+  std::vector<char> suspect(graph.nodes.size(), 0);
+  std::vector<ValueId> open{output};
+  int last_right = -1;
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    const int n = made_by[open[i]];
+    if (n < 0 || suspect[static_cast<std::size_t>(n)]) continue;
+    if (found[open[i]] && open[i] != output) {
+      last_right = std::max(last_right, n);
+      continue;
+    }
+    suspect[static_cast<std::size_t>(n)] = 1;
+    for (ValueId v : graph.nodes[static_cast<std::size_t>(n)].inputs)
+      if (v != no_value && !graph[v].is_constant()) open.push_back(v);
+  }
+  const auto first = static_cast<std::size_t>(std::find(suspect.begin(), suspect.end(), 1) - suspect.begin());
+  if (first == suspect.size()) return why;
+  if (last_right >= 0)
+    why.notes.push_back("the stream is right up to " +
+                        in_words(graph, graph.nodes[static_cast<std::size_t>(last_right)]));
+  const Node& node = graph.nodes[first];
+  why.notes.push_back("the first that it does not give is " + in_words(graph, node));
+  return located(std::move(why), node.loc);
+}
+
+// ---- a delegate beside its graph
+
+class Checked : public runtime::Delegate {
+ public:
+  Checked(const Compiled& compiled, runtime::DelegateFactory device, Findings& findings)
+      : compiled_(compiled), make_(std::move(device)), findings_(findings) {}
+
+  Status init(const Bytes& payload, std::span<const pte::CompileSpec> specs, std::span<const TensorType> arguments,
+              const runtime::DelegateContext& context) override {
+    const auto& emitted = compiled_.emitted;
+    while (region_ < emitted.size() && hash_of(emitted[region_].payload) != hash_of(payload)) ++region_;
+    if (region_ == emitted.size()) return internal_error("the program holds a payload that no region gave");
+    payload_ = payload, specs_ = specs, context_ = context;
+    arguments_.assign(arguments.begin(), arguments.end());
+    device_ = make_();
+    if (Status opened = device_->init(payload, specs, arguments, context); !opened.ok())
+      TOSAIC_CHECK(refused(std::move(opened.error())));
+    TOSAIC_TRY(reference_, runtime::Executable::make(graph(), context.threads, false));
+    return {};
+  }
+  std::size_t inputs() const override { return reference_->input_types().size(); }
+
+  Status execute(std::span<void* const> arguments) override {
+    const std::vector<const void*> in(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(inputs()));
+    std::vector<std::vector<std::byte>> space;
+    std::vector<void*> expected;
+    for (const TensorType& type : reference_->output_types()) space.emplace_back(type.storage_bytes());
+    for (auto& bytes : space) expected.push_back(bytes.data());
+    TOSAIC_CHECK(reference_->run(in, expected));
+    if (device_) {
+      if (Status ran = device_->execute(arguments); !ran.ok()) TOSAIC_CHECK(refused(std::move(ran.error())));
+    }
+    const auto found = arguments.subspan(inputs());
+    for (std::size_t i = 0; device_ && i < found.size(); ++i)
+      if (std::memcmp(found[i], expected[i], space[i].size()) != 0) return differs(i, arguments, expected[i]);
+    if (device_) findings_.compared.insert(region_);
+    for (std::size_t i = 0; i < found.size(); ++i)
+      if (!space[i].empty()) std::memcpy(found[i], expected[i], space[i].size());
+    return {};
+  }
+
+ private:
+  const Graph& graph() const { return compiled_.lowered[region_]; }
+
+  // What the simulator cannot decide is not the payload's fault: the graph's results go on in its place.
+  Status refused(Diagnostic why) {
+    if (!device_->undecided()) {
+      findings_.wrong = why;
+      return why;
+    }
+    device_.reset();
+    findings_.undecided.emplace(region_, std::move(why));
+    return {};
+  }
+
+  Status differs(std::size_t output, std::span<void* const> arguments, const void* expected) {
+    const ValueId v = graph().outputs[output];
+    const TensorType& type = graph()[v].type;
+    const std::size_t size = storage_size(type.dtype);
+    const auto *a = static_cast<const std::byte*>(arguments[inputs() + output]),
+               *b = static_cast<const std::byte*>(expected);
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < type.shape.elements(); ++i, a += size, b += size)
+      wrong += std::memcmp(a, b, size) != 0;
+    Diagnostic why =
+        error("self-check.differs",
+              fmt::format("output {} (%{}) of delegate {} differs from its TOSA graph in {} of {} elements, in the "
+                          "simulator of {}",
+                          output, graph()[v].name, region_, wrong, type.shape.elements(), compiled_.target.name));
+    why.help =
+        "the program would compute something else than the model; --emit vela=DIR keeps what shows it, "
+        "--no-self-check writes the program all the same";
+    std::vector<std::string> trace;
+    runtime::DelegateContext context = context_;
+    context.trace = [&](const std::string& line) { trace.push_back(line); };
+    auto again = make_();
+    const std::vector<const void*> in(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(inputs()));
+    if (again->init(payload_, specs_, arguments_, context).ok() && again->execute(arguments).ok())
+      why = blamed(std::move(why), graph(), v, values_in_stream(graph(), in, trace));
+    findings_.wrong = why;
+    return why;
+  }
+
+  const Compiled& compiled_;
+  runtime::DelegateFactory make_;
+  Findings& findings_;
+  std::size_t region_ = 0;
+  Bytes payload_;
+  std::span<const pte::CompileSpec> specs_;
+  runtime::DelegateContext context_;
+  std::vector<TensorType> arguments_;
+  std::unique_ptr<runtime::Delegate> device_;  // null: it cannot decide
+  std::optional<runtime::Executable> reference_;
+};
+
+// The sample as the program takes it.
+std::vector<Tensor> arguments_for(const Compiled& compiled, const std::vector<TensorType>& wanted,
+                                  const std::vector<Tensor>& sample) {
+  std::mt19937 random(1);
+  const auto& inputs = compiled.quantised.inputs;
+  std::vector<Tensor> arguments;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const bool fits = sample.size() == wanted.size() && sample[i].type.shape.dims() == wanted[i].shape.dims();
+    const auto& scales = inputs.size() == wanted.size() ? compiled.quantised[inputs[i]].type.scales : std::nullopt;
+    if (!fits)
+      arguments.push_back(seeded(wanted[i], random));
+    else if (is_float(sample[i].type.dtype) && !is_float(wanted[i].dtype) && scales)
+      arguments.push_back(as_codes(sample[i], wanted[i], *scales));
+    else
+      arguments.push_back({wanted[i], converted({sample[i].type, sample[i].data.data()}, wanted[i].dtype)});
+  }
+  return arguments;
+}
+
+runtime::NamedData external_data(const Compiled& compiled) {
+  runtime::NamedData data;
+  for (const Emitted& emitted : compiled.emitted)
+    for (const ExternalData& part : emitted.external) data.insert_or_assign(part.key, part.data);
+  return data;
+}
+
+// The whole program on the sample: every delegate sees what the others and the kernels between them give.
+Status check_program(const Compiled& compiled, const std::vector<Tensor>& sample, const runtime::Options& options) {
+  TOSAIC_TRY(const pte::Program program, pte::read(compiled.program, ""));
+  TOSAIC_TRY(runtime::Method method, runtime::Method::load(program, "forward", options));
+  TOSAIC_TRY(const auto results, method.run(arguments_for(compiled, method.input_types(), sample)));
+  (void)results;
+  return {};
+}
+
+// Delegates that the program did not reach, on seeded codes.
+Status check_alone(const Compiled& compiled, std::size_t region, const runtime::Options& options) {
+  const Graph& graph = compiled.lowered[region];
+  std::mt19937 random(1);
+  std::vector<TensorType> types;
+  std::vector<std::vector<std::byte>> memory;
+  for (const auto* values : {&graph.inputs, &graph.outputs})
+    for (ValueId v : *values) {
+      types.push_back(graph[v].type);
+      const Tensor tensor = seeded(graph[v].type, random);
+      memory.emplace_back(tensor.data.data(), tensor.data.data() + tensor.data.size());
+    }
+  std::vector<void*> arguments;
+  for (auto& bytes : memory) arguments.push_back(bytes.data());
+  auto delegate = options.delegates.at(compiled.target.delegate_id)();
+  TOSAIC_CHECK(delegate->init(compiled.emitted[region].payload, {}, types,
+                              {options.threads, false, "", "", "", &options.data, {}}));
+  return delegate->execute(arguments);
+}
+
+}  // namespace
+
+Result<SelfChecked> self_check(const Compiled& compiled, const std::vector<Tensor>& sample, int threads) {
+  Findings findings;
+  runtime::Options options;
+  options.threads = threads;
+  options.data = external_data(compiled);
+  runtime::DelegateFactory& factory = options.delegates.at(compiled.target.delegate_id);
+  factory = [&, device = factory]() -> std::unique_ptr<runtime::Delegate> {
+    return std::make_unique<Checked>(compiled, device, findings);
+  };
+  // What fails outside the delegates is no finding of this check; then they are fed one by one.
+  (void)check_program(compiled, sample, options);
+  if (findings.wrong) return *std::move(findings.wrong);
+  for (std::size_t region = 0; region < compiled.emitted.size(); ++region) {
+    if (findings.compared.contains(region) || findings.undecided.contains(region)) continue;
+    Status alone = check_alone(compiled, region, options);
+    if (findings.wrong) return *std::move(findings.wrong);
+    if (!alone.ok()) findings.undecided.emplace(region, std::move(alone.error()));
+  }
+  SelfChecked checked{findings.compared.size()};
+  for (auto& [region, why] : findings.undecided) checked.undecided.push_back(std::move(why));
+  return checked;
+}
+
+}  // namespace tosaic
