@@ -229,7 +229,8 @@ Result<std::vector<Tensor>> inputs_for(const Runnable& program, const RunRequest
     // NumPy has no 4-bit and 48-bit integers: int8 and int64 hold them.
     const bool same = tensor.type.dtype == wanted.dtype ||
                       (storage_size(tensor.type.dtype) == storage_size(wanted.dtype) && is_integer(tensor.type.dtype) &&
-                       is_integer(wanted.dtype) && (wanted.dtype == DType::i4 || wanted.dtype == DType::i48));
+                       is_integer(wanted.dtype) && (wanted.dtype == DType::i4 || wanted.dtype == DType::i48)) ||
+                      (tensor.type.dtype == DType::f8e4m3 && wanted.dtype == DType::f8e5m2);  // both are raw bytes
     if (!same || tensor.type.shape.dims() != wanted.shape.dims())
       return error("run.input-type", fmt::format("input {} is {}, the program takes {}", i, to_string(tensor.type),
                                                  to_string(wanted.with(std::optional<Scales>{}))))

@@ -5,18 +5,19 @@
 #include <cmath>
 
 #include "ir/tensor.h"
-#include "ops/aten_promotion.h"
 
 namespace tosaic::creation {
 
 DType dtype_of(const Call& call, DType otherwise) {
-  if (auto asked = call.dtype("dtype")) return promotion::narrowed(*asked);
-  if (!call.declared().empty()) return promotion::narrowed(call.declared()[0].dtype);
-  return promotion::narrowed(otherwise);
+  if (auto asked = call.dtype("dtype")) return *asked;
+  if (!call.declared().empty()) return call.declared()[0].dtype;
+  return otherwise;
 }
 
 DType dtype_of_number(const Call& call, std::string_view name) {
-  return call.is_float_scalar(name) ? DType::f32 : DType::i32;
+  if (call.is_float_scalar(name)) return DType::f32;
+  const double n = call.number(name);
+  return n < INT32_MIN || n > INT32_MAX ? DType::i64 : DType::i32;
 }
 
 DType dtype_of_tensor(Val x) { return x.type().quantised() ? DType::f32 : x.dtype(); }
@@ -37,6 +38,12 @@ void check_size(const Call& call, const Shape& shape) {
 
 Val filled(const Call& call, double value, DType otherwise, const Shape& shape) {
   const DType dtype = dtype_of(call, otherwise);
+  if (is_integer(dtype) && dtype != DType::i64 && std::isfinite(value)) {
+    const IntegerRange range = range_of(dtype);
+    if (value < static_cast<double>(range.lowest) || value > static_cast<double>(range.highest))
+      call.builder().refuse("aten.argument-range",
+                            fmt::format("{} fills {} with {}", call.schema().full_name(), name_of(dtype), value));
+  }
   if (dtype == DType::boolean) value = value != 0;
   if (is_integer(dtype)) value = std::trunc(value);
   check_size(call, shape);

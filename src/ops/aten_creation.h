@@ -7,7 +7,7 @@
 
 namespace tosaic::creation {
 
-// The `dtype` argument, otherwise what the program declares, otherwise `otherwise`; i64 as i32, f64 as f32.
+// The `dtype` argument, otherwise what the program declares, otherwise `otherwise`.
 DType dtype_of(const Call& call, DType otherwise);
 // What a Python number becomes by default.
 DType dtype_of_number(const Call& call, std::string_view name);

@@ -9,17 +9,11 @@ namespace {
 Val as_indices(Val v) {
   Builder& b = v.builder();
   if (v.dtype() == DType::i32) return v;
-  if (!is_integer(v.dtype()) || v.dtype() == DType::i64)
-    b.refuse("aten.index.dtype", "indices of dtype " + std::string(name_of(v.dtype())) + " are not 32-bit integers");
+  // What 32 bits do not hold is outside every dim, and has to stay outside.
+  if (v.dtype() == DType::i64) return b.cast(b.clamp(v, INT32_MIN, INT32_MAX), DType::i32);
+  if (!is_integer(v.dtype()))
+    b.refuse("aten.index.dtype", "indices of dtype " + std::string(name_of(v.dtype())) + " are no integers");
   return b.cast(v, DType::i32);
-}
-
-// Negative indices count from the end of a dim of `size`.
-Val wrapped(Val v, std::int64_t size) {
-  Builder& b = v.builder();
-  v = as_indices(v);
-  Val negative = b.binary("greater", b.scalar(0, DType::i32), v);
-  return b.select(negative, b.add(v, b.scalar(static_cast<double>(size), DType::i32)), v);
 }
 
 Val retyped(Val y, const TensorType& like) {
@@ -51,6 +45,26 @@ Val leading_window(Builder& b, Val x, const std::vector<std::int64_t>& size) {
 
 }  // namespace
 
+Val wrapped_indices(Val v, std::int64_t size) {
+  Builder& b = v.builder();
+  v = as_indices(v);
+  Val negative = b.binary("greater", b.scalar(0, DType::i32), v);
+  return b.select(negative, b.add(v, b.scalar(static_cast<double>(size), DType::i32)), v);
+}
+
+// GATHER requires its indices to be inside: from a table of 0, 1, 2 ... it gives them back.
+Val checked_indices(Val v, std::int64_t size) {
+  Builder& b = v.builder();
+  v = as_indices(v);
+  const bool counts_in_floats = b.spec() && !b.spec()->has(tosa::Feature::pro_int);
+  if ((b.spec() && b.spec()->product) || (counts_in_floats && size > 1 << 24)) return v;
+  std::vector<std::int64_t> table;
+  for (std::int64_t i = 0; i < size; ++i) table.push_back(i);
+  Val places = b.integers(table, counts_in_floats ? DType::f32 : DType::i32, {1, size, 1});
+  Val same = b.gather(places, b.reshape(v, {1, v.shape().elements()}));
+  return b.reshape(b.cast(same, DType::i32), v.shape());
+}
+
 Val gathered(Val values, Val indices) {
   Builder& b = values.builder();
   indices = as_indices(indices);
@@ -68,20 +82,21 @@ Val scattered(Val values, Val indices, Val source) {
 
 Val added_rows(Val values, Val indices, Val source) {
   Builder& b = values.builder();
-  indices = as_indices(indices);
   if (values.type().quantised() || values.dtype() == DType::boolean)
     b.refuse("aten.index.add-dtype",
              "adding at indices that may repeat needs numbers, not " + std::string(name_of(values.dtype())));
   const std::int64_t n = values.dim(0), k = values.dim(1), w = indices.dim(1), c = values.dim(2);
+  indices = checked_indices(indices, k);
   std::vector<std::int64_t> rows;
   for (std::int64_t i = 0; i < k; ++i) rows.push_back(i);
   Val hits = b.binary("equal", b.integers(rows, DType::i32, {1, k, 1}), b.reshape(indices, {n, 1, w}));
   if (is_float(values.dtype())) return b.add(values, b.matmul(b.cast(hits, values.dtype()), source));
   // TOSA has no product of integer matrices: each row of the source is kept where it goes, and they are added up.
-  Val rows_of_places = b.select(b.reshape(hits, {n, k, w, 1}), b.reshape(b.cast(source, DType::i32), {n, 1, w, c}),
-                                b.scalar(0, DType::i32));
+  const DType counted = values.dtype() == DType::i64 ? DType::i64 : DType::i32;
+  Val rows_of_places =
+      b.select(b.reshape(hits, {n, k, w, 1}), b.reshape(b.cast(source, counted), {n, 1, w, c}), b.scalar(0, counted));
   Val sum = b.reduce("reduce_sum", rows_of_places, {2}, false);
-  return b.cast(b.add(b.cast(values, DType::i32), sum), values.dtype());
+  return b.cast(b.add(b.cast(values, counted), sum), values.dtype());
 }
 
 Val selected(Val x, int axis, Val indices) {
@@ -158,7 +173,7 @@ Val named_places(Builder& b, Val x, int axis, Val index) {
     b.refuse("aten.scatter.rank",
              "indices of shape " + to_string(index.shape()) + " into shape " + to_string(x.shape()));
   const Lines lines(x.rank(), axis);
-  Val wanted = b.transpose(as_indices(index), lines.last);
+  Val wanted = b.transpose(checked_indices(index, x.dim(axis)), lines.last);
   const std::int64_t k = x.dim(axis), w = index.dim(axis), n = index.shape().elements() / w;
   std::vector<std::int64_t> places;
   for (std::int64_t i = 0; i < k; ++i) places.push_back(i);
@@ -200,7 +215,9 @@ IndexPlan index_plan(Builder& b, Val x, const std::vector<std::optional<Val>>& i
   if (plan.indexed.empty()) return plan;
   std::optional<Val> position;
   for (int i : plan.indexed) {
-    Val v = wrapped(*indices[static_cast<std::size_t>(i)], x.dim(i));
+    Val v = wrapped_indices(*indices[static_cast<std::size_t>(i)], x.dim(i));
+    // What is outside its own dim may be inside the table.
+    if (plan.indexed.size() > 1) v = checked_indices(v, x.dim(i));
     position = position ? b.add(b.mul(*position, b.scalar(static_cast<double>(x.dim(i)), DType::i32)), v) : v;
   }
   plan.position = b.broadcast_to(*position, plan.common);

@@ -10,6 +10,11 @@
 
 namespace tosaic {
 
+// Indices as i32; negative ones count from the end of a dim of `size` where PyTorch lets them.
+Val wrapped_indices(Val indices, std::int64_t size);
+// The same indices, of which one outside 0..size-1 stops the program as PyTorch's does; NPUs, which could not say so,
+// are spared the check.
+Val checked_indices(Val indices, std::int64_t size);
 Val gathered(Val values, Val indices);               // [N,K,C] by [N,W] -> [N,W,C]
 Val scattered(Val values, Val indices, Val source);  // values with rows `indices` replaced by source [N,W,C]
 // values with source's rows added at `indices`, which may repeat: the product with a matrix of ones and zeros.

@@ -12,21 +12,27 @@ Kind kind_of(DType type) {
   return is_float(type) ? floating : integer;
 }
 
-DType computed_as(DType type) { return kind_of(type) == floating ? type : DType::i32; }
+DType computed_as(DType type) { return kind_of(type) == floating || type == DType::i64 ? type : DType::i32; }
+
+// A Python int is PyTorch's i64; where i32 holds it and no tensor says otherwise, that is enough.
+DType type_of_number(const Operand& o) {
+  if (o.is_float) return DType::f32;
+  const std::int64_t n = o.integer.value_or(0);
+  return n < INT32_MIN || n > INT32_MAX ? DType::i64 : DType::i32;
+}
+
+// The number as a constant; exactly, where a double would round it.
+Val constant(Builder& b, const Operand& o, DType dtype) {
+  if (o.integer && dtype == DType::i64) return b.integers(std::vector<std::int64_t>{*o.integer}, dtype, Shape{});
+  return b.scalar(o.number, dtype);
+}
 
 }  // namespace
 
-DType narrowed(DType type) {
-  if (type == DType::i64) return DType::i32;
-  if (type == DType::f64) return DType::f32;
-  return type;
-}
-
 DType promoted(DType a, DType b) {
-  a = narrowed(a);
-  b = narrowed(b);
   if (a == b) return a;
   if (kind_of(a) != kind_of(b)) return kind_of(a) > kind_of(b) ? a : b;
+  if (a == DType::f64 || b == DType::f64) return DType::f64;
   if (kind_of(a) == floating) return DType::f32;  // f16 with bf16 too
   if (storage_size(a) != storage_size(b)) return storage_size(a) > storage_size(b) ? a : b;
   return DType::i16;  // i8 with u8
@@ -37,7 +43,7 @@ DType result_type(const std::vector<Operand>& operands) {
   std::optional<DType> by_class[3];
   for (const Operand& o : operands) {
     const int c = !o.tensor ? 2 : o.tensor->rank() == 0 ? 1 : 0;
-    const DType type = o.tensor ? narrowed(o.tensor->dtype()) : o.is_float ? DType::f32 : DType::i32;
+    const DType type = o.tensor ? o.tensor->dtype() : type_of_number(o);
     by_class[c] = by_class[c] ? promoted(*by_class[c], type) : type;
   }
   std::optional<DType> result;
@@ -49,7 +55,9 @@ DType result_type(const std::vector<Operand>& operands) {
 Operand Operand::of(const Call& call, std::string_view name) {
   if (const auto* argument = call.schema().argument(name); argument && argument->is_tensor())
     if (auto tensor = call.optional_tensor(name)) return {tensor};
-  return {std::nullopt, call.number(name), call.is_float_scalar(name)};
+  if (call.is_float_scalar(name)) return {std::nullopt, call.number(name), true};
+  const std::int64_t whole = call.integer(name);
+  return {std::nullopt, static_cast<double>(whole), false, whole};
 }
 
 Val Promoted::finished(Val y) const { return y.type().quantised() ? y : y.builder().cast(y, result); }
@@ -66,7 +74,7 @@ Promoted promote(Builder& b, const std::vector<Operand>& operands, Compute compu
   }
   p.result = result_type(operands);
   const DType dtype = compute == Compute::arithmetic ? computed_as(p.result) : p.result;
-  for (const Operand& o : operands) p.values.push_back(o.tensor ? b.cast(*o.tensor, dtype) : b.scalar(o.number, dtype));
+  for (const Operand& o : operands) p.values.push_back(o.tensor ? b.cast(*o.tensor, dtype) : constant(b, o, dtype));
   return p;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch's type promotion, for the operators that take several operands of different dtypes. i64 and f64 count as
-// i32 and f32: lowerings never see the wide ones.
+// PyTorch's type promotion, for the operators that take several operands of different dtypes. In what a target gets
+// integers have been narrowed to i32 before; what is lowered for our own executors may hold i64 and f64, and keeps
+// them.
 #pragma once
 #include <initializer_list>
 #include <vector>
@@ -14,18 +15,17 @@ struct Operand {
   std::optional<Val> tensor;
   double number = 0;
   bool is_float = false;
+  std::optional<std::int64_t> integer = {};  // the number exactly, when it is an integer
 
   // Argument `name` of the call. A tensor argument may have been given as a number: x * 2.5 is mul.Tensor(x, 2.5).
   static Operand of(const Call& call, std::string_view name);
 };
 
-// i64 as i32, f64 as f32.
-DType narrowed(DType type);
 // torch.promote_types, and torch.result_type.
 DType promoted(DType a, DType b);
 DType result_type(const std::vector<Operand>& operands);
 
-// `arithmetic`: TOSA adds, multiplies and compares only floats and i32, so bool, i8 and i16 go through i32.
+// `arithmetic`: TOSA adds, multiplies and compares only floats and i32, so bool and the narrow integers go through i32.
 // `as_is`: the result type itself (select, concat). Quantised operands are left alone, numbers take their scale.
 enum class Compute { arithmetic, as_is };
 struct Promoted {

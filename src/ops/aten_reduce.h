@@ -14,7 +14,7 @@ inline Val with_dtype(Builder& b, const Call& call, Val x) {
   if (x.type().quantised()) return x;
   const auto wanted = call.schema().argument("dtype") ? call.dtype("dtype") : std::nullopt;
   if (!wanted) return x;
-  return b.cast(x, promotion::narrowed(*wanted));
+  return b.cast(x, *wanted);
 }
 
 // The dims that a reduction names; all of them where the overload has no `dim`.
@@ -26,18 +26,24 @@ inline std::vector<int> reduced_axes(const Call& call, Val x) {
 }
 inline bool keeps_dims(const Call& call) { return call.schema().argument("keepdim") && call.flag("keepdim"); }
 
-// Integers and booleans are added up in i32 (PyTorch's i64, narrowed); f16 in f32, where a long sum does not overflow.
+// PyTorch adds up and multiplies integers and booleans in i64. So do we where the program still says i64; where that
+// was narrowed, in i32.
+inline Val as_summed(Builder& b, const Call& call, Val x) {
+  const bool wide = !call.declared().empty() && call.declared()[0].dtype == DType::i64;
+  return wide && !is_float(x.dtype()) && !x.type().quantised() ? b.cast(x, DType::i64) : x;
+}
+// f16 is added up in f32, where a long sum does not overflow.
 inline DType sum_dtype(DType t) {
   if (t == DType::f16) return DType::f32;
-  return is_float(t) ? t : DType::i32;
+  return is_float(t) || t == DType::i64 ? t : DType::i32;
 }
 
 // The sum over `axes` times `factor`.
 inline Val summed(Val x, const std::vector<int>& axes, bool keep, double factor = 1.0) {
   Builder& b = x.builder();
   if (x.type().quantised()) return b.scaled(b.reduce("reduce_sum", x, axes, keep), factor);
-  const DType result = is_float(x.dtype()) ? x.dtype() : DType::i32;
-  Val wide = b.cast(x, sum_dtype(x.dtype()));
+  const DType sum = sum_dtype(x.dtype()), result = is_float(x.dtype()) ? x.dtype() : sum;
+  Val wide = b.cast(x, sum);
   return b.cast(b.scaled(b.reduce("reduce_sum", wide, axes, keep), factor), result);
 }
 
@@ -64,7 +70,7 @@ inline Val index_of_extreme(Val x, int axis, bool keep, bool largest) {
     return keep ? b.unsqueeze(index, axis) : index;
   }
   // ARGMAX has neither i32 nor argmin of codes: the least index whose element equals the extreme.
-  Val wide = x.type().quantised() ? b.as_i32(x) : b.cast(x, DType::i32);
+  Val wide = x.type().quantised() || t == DType::i64 ? b.as_i32(x) : b.cast(x, DType::i32);
   Val best = b.reduce(largest ? "reduce_max" : "reduce_min", wide, {axis}, true);
   std::vector<std::int64_t> positions, dims(static_cast<std::size_t>(x.rank()), 1);
   for (std::int64_t i = 0; i < x.dim(axis); ++i) positions.push_back(i);

@@ -144,12 +144,11 @@ Val Builder::clamp_codes(Val x, IntegerRange codes) {
   if (codes.lowest == whole.lowest && codes.highest == whole.highest) return x;
   TensorType type = x.type();
   Val result;
-  if (x.dtype() == DType::i32) {
+  if (x.dtype() == DType::i32 || x.dtype() == DType::i64) {
+    auto bound = [&](std::int64_t code) { return integers(std::vector<std::int64_t>{code}, x.dtype(), Shape{}); };
     result = x;
-    if (codes.lowest > whole.lowest)
-      result = binary("maximum", result, scalar(static_cast<double>(codes.lowest), DType::i32));
-    if (codes.highest < whole.highest)
-      result = binary("minimum", result, scalar(static_cast<double>(codes.highest), DType::i32));
+    if (codes.lowest > whole.lowest) result = binary("maximum", result, bound(codes.lowest));
+    if (codes.highest < whole.highest) result = binary("minimum", result, bound(codes.highest));
   } else {
     return clamp_node(x, codes);
   }
@@ -174,12 +173,13 @@ Val Builder::clamp(Val x, double lowest, double highest) {
     auto codes = range_of(x.dtype());
     Scales identity;
     const Scales& s = x.type().scales ? *x.type().scales : identity;
-    auto bound = [&](double real, double otherwise) {
+    auto bound = [&](double real, std::int64_t otherwise) {
       if (std::isinf(real) || std::isnan(real)) return otherwise;
-      return std::clamp(code_of(real, s), static_cast<double>(codes.lowest), static_cast<double>(codes.highest));
+      const double code = code_of(real, s);
+      if (code >= static_cast<double>(codes.highest)) return codes.highest;
+      return code <= static_cast<double>(codes.lowest) ? codes.lowest : static_cast<std::int64_t>(code);
     };
-    IntegerRange wanted{static_cast<std::int64_t>(bound(lowest, static_cast<double>(codes.lowest))),
-                        static_cast<std::int64_t>(bound(highest, static_cast<double>(codes.highest)))};
+    const IntegerRange wanted{bound(lowest, codes.lowest), bound(highest, codes.highest)};
     // An NPU's compiler wants to see the activation that the saturation before it has already done.
     if (spec_ && spec_->product && (x.dtype() == DType::i8 || x.dtype() == DType::i16)) return clamp_node(x, wanted);
     return clamp_codes(x, wanted);
@@ -192,7 +192,8 @@ Val Builder::clamp(Val x, double lowest, double highest) {
 }
 
 Val Builder::as_i32(Val x) {
-  if (!x.type().quantised()) return x.dtype() == DType::i32 ? x : typed("cast", {x}, {}, DType::i32);
+  if (!x.type().quantised())
+    return x.dtype() == DType::i32 || x.dtype() == DType::i64 ? x : typed("cast", {x}, {}, DType::i32);
   const Scales& s = *x.type().scales;
   if (x.dtype() == DType::i32 && s.zero_point[0] == 0) return x;
   return rescale(x, {DType::i32, x.shape(), Scales{{s.scale[0]}, {0}}});

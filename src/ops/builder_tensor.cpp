@@ -162,13 +162,31 @@ Val Builder::transpose_conv2d(Val x, Val weight, std::optional<Val> bias, std::v
   return accumulated(result, x_type, w_type);
 }
 
+namespace {
+// MATMUL of integers is for codes; PyTorch's keep their dtype and wrap. Each element is a sum of products.
+Val integer_product(Val a, Val b) {
+  Builder& builder = a.builder();
+  const std::int64_t n = a.dim(0), h = a.dim(1), c = a.dim(2), w = b.dim(2);
+  if (static_cast<double>(n) * static_cast<double>(h) * static_cast<double>(c) * static_cast<double>(w) > 1 << 28)
+    builder.refuse("aten.too-large",
+                   fmt::format("{} products of {} matrices of {}x{} and {}x{}", n, name_of(a.dtype()), h, c, c, w));
+  const DType sum = a.dtype() == DType::i64 ? DType::i64 : DType::i32;
+  Val products = builder.mul(builder.reshape(builder.cast(a, sum), {n, h, c, 1}),
+                             builder.reshape(builder.cast(b, sum), {n, 1, c, w}));
+  return builder.cast(builder.reduce("reduce_sum", products, {2}, false), a.dtype());
+}
+}  // namespace
+
 Val Builder::matmul(Val a, Val b) {
   if (keep_aten_) return aten("aten.bmm.default", {a, b});
+  if (is_integer(a.dtype()) && !a.type().quantised()) return integer_product(a, b);
   TensorType a_type = a.type(), b_type = b.type();
   DType result = is_integer(a.dtype()) ? accumulator_of(a.dtype()) : a.dtype();
+  const bool fp8 = storage_size(a.dtype()) == 1 && is_float(a.dtype());
   if (a.dtype() == DType::bf16) result = DType::f32;
+  if (fp8) result = DType::f16;
   Val product = typed("matmul", {a, b, zero_point(a), zero_point(b)}, {}, result);
-  if (a.dtype() == DType::bf16) return cast(product, DType::bf16);
+  if (a.dtype() == DType::bf16 || fp8) return cast(product, a.dtype());
   return accumulated(product, a_type, b_type);
 }
 

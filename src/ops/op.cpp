@@ -153,7 +153,14 @@ std::int64_t Call::integer(std::string_view name) const {
 double Call::number(std::string_view name) const {
   const Attr& a = attr(name);
   if (const auto* d = std::get_if<double>(&a)) return *d;
-  if (const auto* i = std::get_if<std::int64_t>(&a)) return static_cast<double>(*i);
+  if (const auto* i = std::get_if<std::int64_t>(&a)) {
+    // The two ends saturate on their way back; in between a double would be another number.
+    const bool exact = *i == INT64_MAX || static_cast<std::int64_t>(static_cast<double>(*i)) == *i;
+    if (!exact)
+      builder_.refuse("aten.argument-range",
+                      fmt::format("{} of {} is {}, which no double holds", quoted(name), schema_.full_name(), *i));
+    return static_cast<double>(*i);
+  }
   if (const auto* b = std::get_if<bool>(&a)) return *b;
   builder_.refuse("aten.argument-type", fmt::format("{} of {} must be a number", quoted(name), schema_.full_name()));
 }
@@ -238,6 +245,16 @@ std::vector<std::int64_t> Call::spread(std::string_view name, int count) const {
   return list;
 }
 
+namespace {
+// Lowerings count and number places in i32; outside delegates, where i64 stays i64, the program may say so.
+Vals widened_counts(Builder& builder, Vals results, const std::vector<TensorType>& declared) {
+  for (std::size_t i = 0; i < results.size() && i < declared.size(); ++i)
+    if (declared[i].dtype == DType::i64 && results[i].dtype() == DType::i32)
+      results[i] = builder.cast(results[i], DType::i64);
+  return results;
+}
+}  // namespace
+
 Vals lower_call(Builder& builder, const std::string& op, std::vector<std::optional<Val>> operands, const Attrs& attrs,
                 const std::vector<TensorType>& declared) {
   FoundOp found = find_aten(op);
@@ -247,7 +264,7 @@ Vals lower_call(Builder& builder, const std::string& op, std::vector<std::option
   for (Lowering lowering : found.op->lower) {
     const auto nodes = builder.graph().nodes.size(), values = builder.graph().values.size();
     try {
-      Vals results = lowering(builder, call);
+      Vals results = widened_counts(builder, lowering(builder, call), declared);
       if (found.op->lower.size() == 1 || builder.accepts_from(nodes)) return results;
       if (!first) first = Refusal{builder.why_not_from(nodes)};
     } catch (Refusal& refusal) {

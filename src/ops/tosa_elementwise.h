@@ -19,13 +19,17 @@ std::vector<TensorType> infer_comparison(const View& view);  // bool in the comm
 Check check_broadcast(const View& view, std::size_t count);
 inline Check check_binary(const View& view) { return check_broadcast(view, 2); }
 
-// What an element is computed in.
+__extension__ typedef __int128 Int128;
+
+// What an element is computed in. PyTorch's i64, which outside delegates stays i64, in twice its width.
 template <class T>
-using Wide = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
-// Does an integer result fit the type that stores it?
+using Wide = std::conditional_t<std::is_same_v<T, std::int64_t>, Int128,
+                                std::conditional_t<std::is_integral_v<T>, std::int64_t, double>>;
+// Does an integer result fit the type that stores it? i64 is not TOSA's, and wraps as PyTorch's does.
 template <class T>
 bool fits(Wide<T> value) {
-  if constexpr (std::is_integral_v<T>) return static_cast<std::int64_t>(static_cast<T>(value)) == value;
+  if constexpr (std::is_same_v<T, std::int64_t>) return true;
+  if constexpr (std::is_integral_v<T>) return static_cast<Wide<T>>(static_cast<T>(value)) == value;
   return true;
 }
 
@@ -43,10 +47,12 @@ void with_float_storage(DType type, F&& f) {
 template <class F>
 void with_integer_storage(DType type, F&& f) {
   switch (type) {
-    case DType::boolean: return f.template operator()<std::uint8_t>();
+    case DType::boolean:
+    case DType::u8: return f.template operator()<std::uint8_t>();
     case DType::i8: return f.template operator()<std::int8_t>();
     case DType::i16: return f.template operator()<std::int16_t>();
     case DType::i32: return f.template operator()<std::int32_t>();
+    case DType::i64: return f.template operator()<std::int64_t>();
     default: return;
   }
 }

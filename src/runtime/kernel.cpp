@@ -2,6 +2,7 @@
 #include "runtime/kernel.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <map>
 
 #include "formats/pte/layout.h"
@@ -15,24 +16,8 @@ namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-// TOSA counts in 32 bits: int64 tensors are narrowed on the way in, checked, and widened on the way out.
-DType computed_in(DType type) { return type == DType::i64 ? DType::i32 : type; }
-
-Result<Bytes> narrowed(const TensorCell& cell, const void* elements) {
-  const auto* wide = static_cast<const std::int64_t*>(elements);
-  std::vector<std::int32_t> narrow(static_cast<std::size_t>(cell.type.shape.elements()));
-  for (std::size_t i = 0; i < narrow.size(); ++i) {
-    if (wide[i] != static_cast<std::int32_t>(wide[i]))
-      return error("run.integer-range",
-                   fmt::format("a 64-bit integer tensor holds {}, which does not fit 32 bits", wide[i]));
-    narrow[i] = static_cast<std::int32_t>(wide[i]);
-  }
-  return Bytes::of(std::move(narrow));
-}
-
 struct Port {
   std::int32_t cell = 0;
-  bool narrow = false;           // int64 in the program, int32 in the graph
   std::vector<std::byte> space;  // where elements are brought into form
 };
 
@@ -43,35 +28,19 @@ class LoweredKernel : public Kernel {
 
   Status run(Cells& cells) override {
     std::vector<const void*> in;
-    std::vector<Bytes> kept;
-    for (Port& port : inputs_) {
-      const TensorCell& cell = cells[at(port.cell)].tensor;
-      const void* elements = dense(cell, port.space);
-      if (port.narrow) {
-        TOSAIC_TRY(Bytes narrow, narrowed(cell, elements));
-        kept.push_back(std::move(narrow));
-        elements = kept.back().data();
-      }
-      in.push_back(elements);
-    }
+    for (Port& port : inputs_) in.push_back(dense(cells[at(port.cell)].tensor, port.space));
     std::vector<void*> out;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       const TensorCell& cell = cells[at(outputs_[i].cell)].tensor;
       if (cell.constant) return error("kernel.arguments", "a kernel would write to a constant");
-      const bool staged = outputs_[i].narrow || !cell.dim_order.empty() || overlaps(cell, cells);
+      const bool staged = !cell.dim_order.empty() || overlaps(cell, cells);
       outputs_[i].space.resize(staged ? executable_.output_types()[i].storage_bytes() : 0);
       out.push_back(staged ? outputs_[i].space.data() : cell.data);
     }
     TOSAIC_CHECK(executable_.run(in, out));
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       const TensorCell& cell = cells[at(outputs_[i].cell)].tensor;
-      if (out[i] == cell.data) continue;
-      if (outputs_[i].narrow) {
-        const Bytes wide = converted({executable_.output_types()[i], out[i]}, DType::i64);
-        store_dense(cell, wide.data());
-      } else {
-        store_dense(cell, out[i]);
-      }
+      if (out[i] != cell.data) store_dense(cell, out[i]);
     }
     return {};
   }
@@ -91,6 +60,12 @@ class LoweredKernel : public Kernel {
 
   Executable executable_;
   std::vector<Port> inputs_, outputs_;
+};
+
+// Results without elements need no work.
+class EmptyKernel : public Kernel {
+ public:
+  Status run(Cells&) override { return {}; }
 };
 
 // Builds the graph of one call: its tensors as inputs or constants, its other arguments as attributes.
@@ -165,7 +140,7 @@ class CallGraph {
       if (type == "ScalarType") {
         const auto dtype = *i >= 0 && *i < 64 ? pte::dtype_of(static_cast<pte_schema::ScalarType>(*i)) : std::nullopt;
         if (!dtype) return wrong(fmt::format("there is no dtype numbered {}", *i));
-        node_.attrs.set(a.name, computed_in(*dtype));
+        node_.attrs.set(a.name, *dtype);
       } else if (type == "float") {
         node_.attrs.set(a.name, static_cast<double>(*i));
       } else {
@@ -208,18 +183,15 @@ class CallGraph {
     auto [known, fresh] = operands_.try_emplace(index, no_value);
     if (fresh) {
       const TensorCell& tensor = cell(index).tensor;
-      const TensorType type = tensor.type.with(computed_in(tensor.type.dtype));
       const std::string name = fmt::format("in{}", operands_.size());
       if (tensor.constant && !context_.changing[at(index)]) {
         std::vector<std::byte> space;
         const void* elements = dense(tensor, space);
-        Bytes content = Bytes::copy(elements, tensor.type.storage_bytes());
-        if (type.dtype != tensor.type.dtype) { TOSAIC_TRY(content, narrowed(tensor, elements)); }
-        known->second = graph_.add_value(name, type, std::move(content));
+        known->second = graph_.add_value(name, tensor.type, Bytes::copy(elements, tensor.type.storage_bytes()));
       } else {
-        known->second = graph_.add_value(name, type);
+        known->second = graph_.add_value(name, tensor.type);
         graph_.inputs.push_back(known->second);
-        inputs_.push_back({index, type.dtype != tensor.type.dtype, {}});
+        inputs_.push_back({index, {}});
       }
     }
     node_.inputs.push_back(known->second);
@@ -239,23 +211,26 @@ class CallGraph {
     if (index < 0 || !cell(index).is_tensor || cell(index).tensor.constant)
       return wrong("the result needs a tensor that can be written");
     const TensorCell& tensor = cell(index).tensor;
-    const TensorType type = tensor.type.with(computed_in(tensor.type.dtype));
-    if (node_.outputs.empty()) first_output_ = type.dtype;
+    if (node_.outputs.empty()) first_output_ = tensor.type.dtype;
     if (!context_.used[at(index)]) {  // lowerings need not give what nobody reads (the indices of a pooling)
       node_.outputs.push_back(no_value);
       return {};
     }
-    const ValueId v = graph_.add_value(fmt::format("out{}", graph_.values.size()), type);
+    const ValueId v = graph_.add_value(fmt::format("out{}", graph_.values.size()), tensor.type);
     node_.outputs.push_back(v);
     graph_.outputs.push_back(v);
-    outputs_.push_back({index, tensor.type.dtype == DType::i64, {}});
+    outputs_.push_back({index, {}});
     return {};
   }
 
   Result<std::unique_ptr<Kernel>> compile() {
+    const bool nothing = std::all_of(graph_.outputs.begin(), graph_.outputs.end(),
+                                     [&](ValueId v) { return graph_[v].type.shape.elements() == 0; });
+    if (nothing) return std::unique_ptr<Kernel>(std::make_unique<EmptyKernel>());
     auto lowered = lower(graph_);
-    auto executable = lowered.ok() ? Executable::make(std::move(lowered->graph), context_.threads, context_.interpret)
-                                   : Result<Executable>(lowered.error());
+    auto executable = lowered.ok()
+                          ? Executable::of_lowering(std::move(lowered->graph), context_.threads, context_.interpret)
+                          : Result<Executable>(lowered.error());
     if (!executable.ok()) {
       Diagnostic why =
           error("kernel.unsupported", fmt::format("{} cannot be run: {}", name_of(name_), executable.error().message));

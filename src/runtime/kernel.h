@@ -32,6 +32,8 @@ Result<std::unique_ptr<Kernel>> make_kernel(const KernelContext& context, const 
 // nullptr: not one of these.
 Result<std::unique_ptr<Kernel>> make_prim_kernel(const pte::OperatorName& name, const pte::KernelCall& call,
                                                  const Cells& cells);
+// Does this kernel only copy? Then it takes any tensors.
+bool copies(const pte::OperatorName& name);
 // Which argument a prim kernel writes a number to; -1: none.
 std::int32_t written_number(const pte::OperatorName& name, const pte::KernelCall& call);
 

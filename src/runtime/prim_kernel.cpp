@@ -63,6 +63,15 @@ bool is_copy(const std::string& name, std::size_t arguments) {
   return false;
 }
 
+}  // namespace
+bool copies(const pte::OperatorName& name) {
+  const std::string full = name_of(name);
+  for (std::size_t arguments = 3; arguments <= 5; ++arguments)
+    if (is_copy(full, arguments)) return true;
+  return false;
+}
+namespace {
+
 // Integers where both are, else doubles; comparisons give booleans.
 struct NumberFunction {
   std::function<std::int64_t(std::int64_t, std::int64_t)> integer;

@@ -32,7 +32,7 @@ Call program_of(const Case& parsed, const std::vector<Tensor>& inputs, const std
   std::size_t next = 0;
   for (const Argument& a : parsed.arguments) {
     if (!a.is_tensor) {
-      if (!std::holds_alternative<std::monostate>(a.literal)) node.attrs.set(a.name, a.literal);
+      if (!std::holds_alternative<std::monostate>(a.literal)) node.attrs.set(a.name, narrowed(a.literal));
       continue;
     }
     for (const auto& g : a.tensors) {

@@ -42,8 +42,21 @@ Tensor narrowed(const Tensor& tensor) {
   return tensor;
 }
 
+Attr narrowed(const Attr& attr) {
+  const auto* dtype = std::get_if<DType>(&attr);
+  if (!dtype) return attr;
+  return *dtype == DType::i64 ? DType::i32 : *dtype == DType::f64 ? DType::f32 : *dtype;
+}
+
+namespace {
+Tensor counted(const Tensor& tensor, Integers integers) {
+  if (integers == Integers::narrowed) return narrowed(tensor);
+  return tensor.type.dtype == DType::i32 ? converted_to(tensor, DType::i64) : tensor;
+}
+}  // namespace
+
 Result<Lowered> lower_case(const Case& parsed, const std::string& op, const std::vector<Tensor>& inputs,
-                           const std::vector<Tensor>& outputs, DType real, bool pieces) {
+                           const std::vector<Tensor>& outputs, DType real, bool pieces, Integers integers) {
   Lowered result;
   Graph& graph = result.graph;
   Builder builder(graph);
@@ -53,7 +66,8 @@ Result<Lowered> lower_case(const Case& parsed, const std::string& op, const std:
   std::size_t next = 0;
   for (const Argument& a : parsed.arguments) {
     if (!a.is_tensor) {
-      if (!std::holds_alternative<std::monostate>(a.literal)) attrs.set(a.name, a.literal);
+      if (!std::holds_alternative<std::monostate>(a.literal))
+        attrs.set(a.name, integers == Integers::wide ? a.literal : narrowed(a.literal));
       continue;
     }
     for (const auto& g : a.tensors) {
@@ -62,7 +76,7 @@ Result<Lowered> lower_case(const Case& parsed, const std::string& op, const std:
         continue;
       }
       if (next >= inputs.size()) return error("domain.stale-values", "fewer stored inputs than tensors in the call");
-      Tensor tensor = narrowed(inputs[next]);
+      Tensor tensor = counted(inputs[next], integers);
       if (tensor.type.dtype == DType::f32) tensor = converted_to(tensor, real);
       ValueId id = graph.add_value(fmt::format("in.{}", next++), tensor.type, g->constant ? tensor.data : Bytes{});
       given[a.name].push_back(Val(&builder, id));
@@ -82,7 +96,9 @@ Result<Lowered> lower_case(const Case& parsed, const std::string& op, const std:
   }
   std::vector<TensorType> declared;
   for (const Tensor& t : outputs) {
-    declared.push_back(narrowed(t).type);
+    declared.push_back(counted(t, integers).type);
+    for (const auto& [name, attr] : attrs)
+      if (attr == Attr(DType::i32) && t.type.dtype == DType::i32) declared.back() = t.type;
     if (declared.back().dtype == DType::f32) declared.back().dtype = real;
   }
   try {
@@ -90,7 +106,7 @@ Result<Lowered> lower_case(const Case& parsed, const std::string& op, const std:
   } catch (Refusal& refusal) { return std::move(refusal.why); }
   drop_dead(graph);
   TOSAIC_CHECK(verify(graph));
-  if (!pieces) TOSAIC_CHECK(tosa::verify_graph(graph, tosa::Spec::everything()));
+  if (!pieces && integers == Integers::narrowed) TOSAIC_CHECK(tosa::verify_graph(graph, tosa::Spec::everything()));
   return result;
 }
 

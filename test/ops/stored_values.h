@@ -17,10 +17,13 @@ struct Stored {
 };
 Result<Stored> load_values(std::string_view op);
 
-// PyTorch's i64 and f64 as the i32 and f32 that lowerings see.
+// PyTorch's i64 and f64 as the i32 and f32 that delegates see.
 Tensor narrowed(const Tensor& tensor);
+Attr narrowed(const Attr& attr);
 Tensor converted_to(const Tensor& tensor, DType dtype);
 
+// How a call's integers are lowered: as delegates get them, or all as int64, as kernels outside may.
+enum class Integers { narrowed, wide };
 // A call lowered to TOSA: f32 tensors become `real` ones. `inputs` are the tensors for the graph's inputs.
 struct Lowered {
   Graph graph;
@@ -29,7 +32,8 @@ struct Lowered {
 // `op` is a full name ("aten.relu.default"), whose schema has the arguments of the case's.
 // `pieces`: the ATen calls that a composite makes stay calls, as in the quantiser's expansion.
 Result<Lowered> lower_case(const Case& parsed, const std::string& op, const std::vector<Tensor>& inputs,
-                           const std::vector<Tensor>& outputs, DType real, bool pieces = false);
+                           const std::vector<Tensor>& outputs, DType real, bool pieces = false,
+                           Integers integers = Integers::narrowed);
 
 // The first element that differs; empty: none does. Two NaNs are equal. `want` and `got` may differ in dtype
 // among floats: both are compared as `got`'s dtype rounds them.

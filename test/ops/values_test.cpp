@@ -124,6 +124,48 @@ TEST_P(Values, cpu) {
   });
 }
 
+bool asks_for(const Case& c, DType dtype) {
+  return std::any_of(c.arguments.begin(), c.arguments.end(),
+                     [&](const Argument& a) { return a.literal == Attr(dtype); });
+}
+
+// Outside delegates int64 stays int64: the same calls with all integers wide, on both executors. Nothing may be cut to
+// 32 bits on the way, but for indices, which are saturated first, and for who asks.
+TEST_P(Values, wide) {
+  each_case([](const Case& c, const auto& inputs, const auto& outputs) {
+    auto counts = [](const Tensor& t) { return t.type.dtype == DType::i32 || t.type.dtype == DType::i64; };
+    if (std::none_of(inputs.begin(), inputs.end(), counts) && std::none_of(outputs.begin(), outputs.end(), counts))
+      return;
+    auto lowered = lower_case(c, full_name(c), inputs, outputs, DType::f32, false, Integers::wide);
+    ASSERT_TRUE(lowered.ok()) << why(lowered.error());
+    const Graph& graph = lowered->graph;
+    const auto made_by = producers(graph);
+    for (const Node& node : graph.nodes) {
+      if (node.op != "tosa.cast" || asks_for(c, DType::i32)) continue;
+      if (graph[node.inputs[0]].type.dtype != DType::i64 || graph[node.outputs[0]].type.dtype != DType::i32) continue;
+      const auto maker = made_by[node.inputs[0]];
+      EXPECT_TRUE(maker >= 0 && graph.nodes[static_cast<std::size_t>(maker)].op == "tosa.minimum") << print(graph);
+    }
+    std::vector<std::vector<Tensor>> runs{run(*lowered, false)};
+    cpu::Options options;
+    options.threads = 1;
+    auto program = cpu::Program::compile(graph, options);
+    ASSERT_TRUE(program.ok()) << why(program.error()) << print(graph);
+    auto results = program->run(lowered->inputs);
+    ASSERT_TRUE(results.ok()) << why(results.error()) << print(graph);
+    runs.push_back(*results);
+    for (const auto& got : runs) {
+      ASSERT_EQ(outputs.size(), got.size());
+      for (std::size_t k = 0; k < got.size(); ++k) {
+        EXPECT_TRUE(outputs[k].type.dtype != DType::i64 || got[k].type.dtype == DType::i64) << print(graph);
+        // What PyTorch computed in 32 bits are the low ones.
+        const Tensor found = counts(got[k]) ? converted_to(got[k], outputs[k].type.dtype) : got[k];
+        EXPECT_EQ(difference(outputs[k], found, c.rtol, c.atol), "") << "output " << k << " of\n" << print(graph);
+      }
+    }
+  });
+}
+
 // A composite is made of ATen calls alone, so that each piece can be quantised by its own rule; lowered one by
 // one, the pieces mean what the composite means.
 TEST_P(Values, pieces) {

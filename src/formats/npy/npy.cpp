@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
 
-// NumPy's kind and item size. ml_dtypes registers bfloat16 and float8_e4m3fn as raw bytes, float8_e5m2 as "f1".
+// NumPy's kind and item size. ml_dtypes registers bfloat16 and float8_e4m3fn as raw bytes; float8_e5m2 it saves as
+// "f1", which numpy.load then refuses, so that is read and raw bytes are written.
 struct Descr {
   std::string_view text;
   DType dtype;
@@ -195,6 +196,7 @@ Bytes write(const Tensor& tensor) {
   DType dtype = tensor.type.dtype;  // as stored, then: int4 in bytes, int48 and shapes in eight
   if (dtype == DType::i4) dtype = DType::i8;
   if (dtype == DType::i48 || dtype == DType::shape) dtype = DType::i64;
+  if (dtype == DType::f8e5m2) dtype = DType::f8e4m3;  // V1
   const auto found = std::find_if(descrs.begin(), descrs.end(), [&](const Descr& d) { return d.dtype == dtype; });
   std::string shape;
   for (std::int64_t dim : tensor.type.shape) shape += fmt::format("{}, ", dim);

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {
 namespace {
-// int64 outputs stand at the border of the program, which the executor crosses; no target of TOSA has that type.
-bool widens_output(const Builder& b, const Call& call) {
-  return !b.spec() && !call.declared().empty() && call.declared()[0].dtype == DType::i64;
-}
-
 // A quantised tensor stands for a float one already: between floats its codes stay as they are.
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
   auto dtype = call.dtype("dtype");
   if (!dtype) return x;
-  const DType to = widens_output(b, call) ? DType::i64 : promotion::narrowed(*dtype);
+  const DType to = *dtype;
   // TOSA converts between f16 and bf16 only through f32.
   const bool halves = x.dtype() != to && storage_size(x.dtype()) == 2 && is_float(x.dtype()) && is_float(to);
   if (!x.type().quantised()) return b.cast(halves ? b.cast(x, DType::f32) : x, to);

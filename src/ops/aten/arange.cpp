@@ -15,12 +15,18 @@ Vals lower(Builder& b, const Call& call) {
   if (step == 0 || !((end - start) / step >= 0))
     b.refuse("aten.arange-step", "arange never reaches its end with this step");
   creation::check_count(call, (end - start) / step);
-  bool is_float = false;
+  bool is_float = false, wide = false;
   for (auto name : {"start", "end", "step"})
-    if (call.schema().argument(name)) is_float |= call.is_float_scalar(name);
+    if (call.schema().argument(name)) {
+      is_float |= call.is_float_scalar(name);
+      wide |= std::fabs(call.number(name)) > INT32_MAX;
+    }
   std::vector<double> values(static_cast<std::size_t>(std::ceil((end - start) / step)));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = start + static_cast<double>(i) * step;
-  return creation::vector(call, values, creation::dtype_of(call, is_float ? DType::f32 : DType::i32));
+  return creation::vector(call, values,
+                          creation::dtype_of(call, is_float ? DType::f32
+                                                   : wide   ? DType::i64
+                                                            : DType::i32));
 }
 }  // namespace
 

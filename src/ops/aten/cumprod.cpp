@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_promotion.h"
 #include "ops/aten_reduce.h"
 #include "ops/op.h"
 
@@ -8,10 +7,11 @@ namespace {
 // Doubling: after step k each element holds the product of the 2^k elements that end at it.
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
-  if (auto dtype = call.dtype("dtype")) x = b.cast(x, promotion::narrowed(*dtype));
+  if (auto dtype = call.dtype("dtype")) x = b.cast(x, *dtype);
+  x = as_summed(b, call, x);
   if (x.rank() == 0) return x;
   const int axis = call.axis("dim", x.rank());
-  const DType result = is_float(x.dtype()) ? x.dtype() : DType::i32;
+  const DType result = is_float(x.dtype()) ? x.dtype() : sum_dtype(x.dtype());
   x = b.cast(x, sum_dtype(x.dtype()));
   const std::int64_t size = x.dim(axis);
   for (std::int64_t shift = 1; shift < size; shift *= 2) {

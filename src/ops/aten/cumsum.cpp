@@ -6,10 +6,10 @@ namespace tosaic {
 namespace {
 // Doubling: after step k each element holds the sum of the 2^k elements that end at it, log2(n) steps in all.
 Vals lower(Builder& b, const Call& call) {
-  Val x = with_dtype(b, call, call.tensor("self"));
+  Val x = as_summed(b, call, with_dtype(b, call, call.tensor("self")));
   if (x.rank() == 0) return x;
   const int axis = call.axis("dim", x.rank());
-  const DType result = is_float(x.dtype()) || x.type().quantised() ? x.dtype() : DType::i32;
+  const DType result = is_float(x.dtype()) || x.type().quantised() ? x.dtype() : sum_dtype(x.dtype());
   if (!x.type().quantised()) x = b.cast(x, sum_dtype(x.dtype()));
   const std::int64_t size = x.dim(axis);
   for (std::int64_t shift = 1; shift < size; shift *= 2) {

@@ -24,6 +24,14 @@ Vals lower(Builder& b, const Call& call) {
     return b.aten("aten.floor_divide.Scalar", {numerator}, {{"other", promotion::scalar_attribute(call, "other")}});
   };
   if (call.text("rounding_mode") == "floor") return floor_quotient(x, y.tensor);
+  const bool integers = is_integer(x.dtype()) && !x.type().quantised() &&
+                        (y.tensor ? is_integer(y.tensor->dtype()) && !y.tensor->type().quantised() : !y.is_float);
+  if (integers) {  // what is left over is taken off first; a magnitude would not hold the least integer's
+    if (y.tensor)
+      return floor_quotient(b.aten("aten.sub.Tensor", {x, b.aten("aten.fmod.Tensor", {x, *y.tensor})}), y.tensor);
+    const Attr divisor = promotion::scalar_attribute(call, "other");
+    return floor_quotient(b.aten("aten.sub.Tensor", {x, b.aten("aten.fmod.Scalar", {x}, {{"other", divisor}})}), {});
+  }
   // sign(x) sign(y) floor(|x| / |y|)
   auto with = [&](const char* op, Val v) { return b.aten(op, {v}); };
   Val size = with("aten.abs.default", x), sign = with("aten.sign.default", x);
@@ -76,6 +84,8 @@ AtenOp aten_div() {
                  "Tensor_mode: u(-9,9,24), u(0.5,4,24), rounding_mode='trunc'",
                  "Tensor_mode: i(-20,20,24), i(1,6,24), rounding_mode='trunc'",
                  "Tensor_mode: x(2,3), x(2,3), rounding_mode=None # half=off: the divisor may be near 0",
+                 "Tensor_mode: i(-2147483648,-2147483647,2), i(2,3,2), rounding_mode='trunc'",
+                 "Scalar_mode: i(-2147483648,-2147483647,2), 2, rounding_mode='trunc'",
                  "Scalar_mode: u(-9,9,24), 2.5, rounding_mode='floor'",
                  "Scalar_mode: u(-9,9,24), -2.5, rounding_mode='trunc'",
                  "Scalar_mode: i(-20,20,24), 3, rounding_mode='trunc'",

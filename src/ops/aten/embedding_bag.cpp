@@ -13,6 +13,7 @@ Val members(Builder& b, const Call& call, Val indices, Val offsets, std::int64_t
   Ints numbers;
   for (std::int64_t i = 0; i < count; ++i) numbers.push_back(i);
   Val places = b.integers(numbers, DType::i32, {1, count});
+  offsets = b.aten("aten.clamp.default", {offsets}, {{"min", std::int64_t{0}}, {"max", count}});
   offsets = b.aten("aten._to_copy.default", {offsets}, {{"dtype", DType::i32}});
   Val starts = calls::view(b.slice_axis(offsets, 0, 0, bags), {bags, 1});
   std::vector<Val> ends;

@@ -4,7 +4,7 @@
 
 namespace tosaic {
 namespace {
-// Places are compared with the indices, which may repeat and be negative.
+// Places are compared with the indices, which may repeat.
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self"), index = call.tensor("index");
   if (x.rank() == 0) return b.like(x, call.number("value"));
@@ -12,10 +12,8 @@ Vals lower(Builder& b, const Call& call) {
   const std::int64_t size = x.dim(axis), count = index.shape().elements();
   std::vector<std::int64_t> places, dims(static_cast<std::size_t>(x.rank()), 1);
   for (std::int64_t i = 0; i < size; ++i) places.push_back(i);
-  index = b.reshape(b.cast(index, DType::i32), {1, count});
-  Val from_end = b.add(index, b.scalar(static_cast<double>(size), DType::i32)),
-      all = b.integers(places, DType::i32, {size, 1});
-  Val hit = b.tosa("logical_or", {b.binary("equal", all, index), b.binary("equal", all, from_end)});
+  index = checked_indices(wrapped_indices(b.reshape(index, {1, count}), size), size);
+  Val hit = b.binary("equal", b.integers(places, DType::i32, {size, 1}), index);
   dims[static_cast<std::size_t>(axis)] = size;
   return b.select(b.reshape(b.reduce("reduce_any", hit, {1}, false), Shape(dims)), b.like(x, call.number("value")), x);
 }

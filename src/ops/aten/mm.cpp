@@ -12,6 +12,6 @@ AtenOp aten_mm() {
           .summary = "the product of two matrices",
           .rule = Rule::accumulate,
           .lower = {lower},
-          .domain = {"x(3,4), x(4,5)", "x(1,4), const(x(4,1))"}};
+          .domain = {"x(3,4), x(4,5)", "x(1,4), const(x(4,1))", "i(-9,9,3,4), i(-9,9,4,2)"}};
 }
 }  // namespace tosaic

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_index.h"
 #include "ops/op.h"
 
 namespace tosaic {
@@ -11,8 +12,8 @@ Vals lower(Builder& b, const Call& call) {
              "num_classes " + std::to_string(classes) + " depends on the values: give a number");
   std::vector<std::int64_t> numbers;
   for (std::int64_t i = 0; i < classes; ++i) numbers.push_back(i);
-  Val equal =
-      b.binary("equal", b.unsqueeze(b.cast(x, DType::i32), x.rank()), b.integers(numbers, DType::i32, {classes}));
+  x = checked_indices(x, classes);
+  Val equal = b.binary("equal", b.unsqueeze(x, x.rank()), b.integers(numbers, DType::i32, {classes}));
   return b.cast(equal, DType::i32);
 }
 }  // namespace

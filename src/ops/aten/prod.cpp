@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_promotion.h"
+#include "ops/aten_reduce.h"
 #include "ops/op.h"
 
 namespace tosaic {
@@ -10,7 +10,7 @@ Val product(Builder& b, Val x, int axis) {
     const DType dtype = x.dtype();
     return b.cast(b.reduce("reduce_product", b.cast(x, dtype == DType::f16 ? DType::f32 : dtype), {axis}, true), dtype);
   }
-  x = b.cast(x, DType::i32);
+  x = b.cast(x, sum_dtype(x.dtype()));
   while (x.dim(axis) > 1) {
     const std::int64_t half = x.dim(axis) / 2, odd = x.dim(axis) % 2;
     Val paired = b.mul(b.slice_axis(x, axis, 0, half), b.slice_axis(x, axis, half, half));
@@ -20,7 +20,8 @@ Val product(Builder& b, Val x, int axis) {
 }
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
-  if (auto dtype = call.dtype("dtype")) x = b.cast(x, promotion::narrowed(*dtype));
+  if (auto dtype = call.dtype("dtype")) x = b.cast(x, *dtype);
+  x = as_summed(b, call, x);
   if (call.overload() == "default") {
     if (x.rank() == 0) return x;
     return b.reshape(product(b, b.reshape(x, {x.shape().elements()}), 0), {});

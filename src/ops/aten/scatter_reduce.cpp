@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "ops/aten_functions.h"
+#include "ops/aten_index.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
 
@@ -49,11 +50,12 @@ Val reduced(Builder& b, const Lines& lines, const std::string& how, bool include
 }
 
 Vals lower(Builder& b, const Call& call) {
-  Val x = call.tensor("self"), index = b.cast(call.tensor("index"), DType::i32);
+  Val x = call.tensor("self"), index = call.tensor("index");
   auto p = promotion::promote(b, call, {"self", call.schema().argument("src") ? "src" : "value"});
   Val source = p.values[1];
   const bool include = !call.schema().argument("include_self") || call.flag("include_self");
   const int rank = x.rank(), axis = rank > 0 ? call.axis("dim", rank) : 0;
+  index = checked_indices(index, rank > 0 ? x.dim(axis) : 1);
   if (index.rank() != rank || (source.rank() != rank && call.schema().argument("src")))
     b.refuse("aten.scatter.rank",
              "indices of shape " + to_string(index.shape()) + " into shape " + to_string(x.shape()));
@@ -91,7 +93,7 @@ Vals lower(Builder& b, const Call& call) {
   lines.source = b.reshape(source, {n, 1, w});
   lines.hits = functions::equal(b.integers(places, DType::i32, {1, k, 1}), b.reshape(index, {n, 1, w}));
   lines.hit = b.reduce("reduce_sum", b.cast(lines.hits, DType::i32), {2}, false);
-  p.result = promotion::narrowed(x.dtype());
+  p.result = x.dtype();
   return p.finished(b.transpose(b.reshape(reduced(b, lines, call.text("reduce"), include), shape), back));
 }
 }  // namespace

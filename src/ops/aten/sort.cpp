@@ -25,7 +25,8 @@ AtenOp aten_sort() {
           .summary = "the elements of a dim in order, and where they stood",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"default: x(3,7)", "default: x(5,2), 0, True", "stable: i(0,4,2,8), stable=True, dim=1",
-                     "argsort.default: x(2,6), -1, True", "argsort.stable: i(0,3,9), stable=True"}};
+          .domain = {"default: x(3,7)", "default: x(5,2), 0, True", "default: n(8)", "default: n(8), 0, True",
+                     "stable: i(0,4,2,8), stable=True, dim=1", "argsort.default: x(2,6), -1, True",
+                     "argsort.stable: i(0,3,9), stable=True"}};
 }
 }  // namespace tosaic

@@ -5,7 +5,7 @@
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  Val x = with_dtype(b, call, call.tensor("self"));
+  Val x = as_summed(b, call, with_dtype(b, call, call.tensor("self")));
   return summed(x, reduced_axes(call, x), keeps_dims(call));
 }
 }  // namespace

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cmath>
 
 #include "ops/tosa_row.h"
@@ -41,7 +40,6 @@ std::vector<TensorType> infer(const View& view) {
 Status eval(const Run& run) {
   const DType from = run.in[0].type.dtype, to = run.out[0].type.dtype;
   const auto n = static_cast<std::size_t>(run.out[0].type.shape.elements());
-  const auto [lowest, highest] = range_of(to);
   for (std::size_t i = 0; i < n; ++i) {
     if (!is_float(from) && !is_float(to)) {
       const std::int64_t value = element_as_integer(from, run.in[0].data, i);
@@ -55,9 +53,7 @@ Status eval(const Run& run) {
         store_integer(to, run.out[0].data, i, value != 0);
       } else {
         if (std::isnan(value)) return unpredictable(run, fmt::format("NaN has no {}", name_of(to)));
-        const double held =
-            std::clamp(std::nearbyint(value), static_cast<double>(lowest), static_cast<double>(highest));
-        store_integer(to, run.out[0].data, i, static_cast<std::int64_t>(held));
+        store_double(to, run.out[0].data, i, value);
       }
     }
   }

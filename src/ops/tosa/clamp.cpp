@@ -20,8 +20,8 @@ Check check(const View& view) {
 Status eval(const Run& run) {
   const bool ignore = ignores_nan(run.view);
   with_element<Domain::both>(run.out[0].type.dtype, [&]<class T>() {
-    const auto low = run.view.node().attrs.get<Wide<T>>("min_val"),
-               high = run.view.node().attrs.get<Wide<T>>("max_val");
+    using Bound = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
+    const Wide<T> low = run.view.node().attrs.get<Bound>("min_val"), high = run.view.node().attrs.get<Bound>("max_val");
     const auto in = run.in[0].as<T>();
     const auto out = run.out[0].as<T>();
     for (std::size_t i = 0; i < out.size(); ++i)

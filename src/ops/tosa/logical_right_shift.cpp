@@ -11,7 +11,8 @@ Op tosa_logical_right_shift() {
   return binary_row("logical_right_shift", 23, "a, taken as unsigned, shifted right by b bits",
                     either("in_out", {DType::i8, DType::i16, DType::i32}),
                     map_binary<[](std::int64_t a, std::int64_t b, int bits) {
-                      return wrapped((a & ((std::int64_t{1} << bits) - 1)) >> b, bits);
+                      const std::uint64_t low = ((static_cast<std::uint64_t>(a) << (64 - bits)) >> (64 - bits));
+                      return wrapped(static_cast<std::int64_t>(low >> b), bits);
                     },
                                Domain::integers, in_width>);
 }

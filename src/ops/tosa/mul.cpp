@@ -17,7 +17,7 @@ Check check(const View& view) {
 
 std::vector<TensorType> infer(const View& view) {
   TensorType type = infer_broadcast(view)[0];
-  return {is_float(type.dtype) ? type : type.with(DType::i32)};
+  return {is_float(type.dtype) || type.dtype == DType::i64 ? type : type.with(DType::i32)};
 }
 
 // Integers of any width give an i32: the low 32 bits of the product, or the product >> shift rounded half up.
@@ -43,6 +43,8 @@ Status multiply_integers(const Run& run, const Walk& a_walk, const Walk& b_walk,
 }
 
 Status eval(const Run& run) {
+  if (run.out[0].type.dtype == DType::i64)
+    return map_binary<[](auto a, auto b) { return a * b; }, Domain::integers>(run);
   if (is_float(run.out[0].type.dtype)) return map_binary<[](double a, double b) { return a * b; }, Domain::floats>(run);
   const std::int64_t shift = integers_of(run.in[2]).front();
   const Shape& shape = run.out[0].type.shape;

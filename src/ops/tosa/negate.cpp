@@ -20,7 +20,7 @@ Check check(const View& view) {
 Status eval(const Run& run) {
   const DType dtype = run.out[0].type.dtype;
   if (is_float(dtype)) return map_unary<[](double x) { return 0 - x; }>(run);
-  if (dtype == DType::i32) return map_unary<[](std::int64_t x) { return -x; }, Domain::integers>(run);
+  if (dtype == DType::i32 || dtype == DType::i64) return map_unary<[](auto x) { return -x; }, Domain::integers>(run);
   const std::int64_t zeros = integers_of(run.in[1]).front() + integers_of(run.in[2]).front();
   const auto [lowest, highest] = range_of(dtype);
   with_integer_storage(dtype, [&, lowest = lowest, highest = highest]<class T>() {
