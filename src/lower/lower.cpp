@@ -37,13 +37,29 @@ std::optional<Diagnostic> border(const Graph& aten, const Node& node, const tosa
     return error("target.conversion", fmt::format("{} is the border between float and integer tensors", node.op))
         .note("conversion between float and integers, outside an integer delegate");
   auto wide = [&](ValueId v) { return v != no_value && aten[v].type.dtype == DType::i64; };
-  if (node.op == "aten._to_copy.default" && (wide(node.inputs[0]) || wide(node.outputs[0])))
+  if ((node.op == "aten._to_copy.default" || saturates_to_i32(aten, node)) &&
+      (wide(node.inputs[0]) || wide(node.outputs[0])))
     return error("target.conversion", "int64 inputs and outputs are int32 inside: TOSA has no int64")
         .note("conversion between int64 and int32, outside the delegate");
+  for (const auto* ids : {&node.inputs, &node.outputs})
+    for (ValueId v : *ids) {
+      if (v != no_value && aten[v].type.shape.elements() == 0)
+        return error("target.empty-tensor",
+                     fmt::format("{} has '{}' without elements, which TOSA lacks", node.op, aten[v].name));
+      if (wide(v))
+        return error("target.int64", fmt::format("{} needs more than 32 bits for '{}'", node.op, aten[v].name))
+            .note("TOSA has no int64; what provably fits int32 would be taken");
+    }
   return std::nullopt;
 }
 
 }  // namespace
+
+bool saturates_to_i32(const Graph& graph, const Node& node) {
+  return node.op == "aten.clamp.default" && graph[node.inputs[0]].type.dtype == DType::i64 &&
+         node.attrs.get_or<std::int64_t>("min", 0) == INT32_MIN &&
+         node.attrs.get_or<std::int64_t>("max", 0) == INT32_MAX;
+}
 
 std::vector<char> used_values(const Graph& graph) {
   std::vector<char> used(graph.values.size(), 0);

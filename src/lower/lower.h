@@ -30,6 +30,8 @@ Status can_lower(const Graph& aten, const Node& node, const std::vector<char>& u
 // Do the node's results have the shapes that the graph declares, as far as a lowering (as floats, for any target)
 // tells?
 Status shapes_agree(const Graph& aten, const Node& node);
+// The clamp that stands before an int64 input is narrowed.
+bool saturates_to_i32(const Graph& graph, const Node& node);
 std::vector<char> used_values(const Graph& graph);
 
 }  // namespace tosaic

@@ -61,9 +61,9 @@ Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink
     if (const FoundOp found = find_aten(node.op); found.op) TOSAIC_CHECK(fits_schema(node, *found.schema));
   TOSAIC_CHECK(functionalise(graph));
   drop_identities(graph);
+  fold_constants(graph);
   TOSAIC_CHECK(narrow_integers(graph, sink, options.narrowed));
   drop_identities(graph);  // a conversion to 32 bits of what has 32 bits now
-  fold_constants(graph);
   recognise_linear(graph);
   fold_batch_norm(graph);
   if (options.fold_quantisation) TOSAIC_CHECK(fold_quantisation(graph));

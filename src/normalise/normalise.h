@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stage 2, normalise: ATen -> ATen. Afterwards the graph is pure (no in-place calls, no assertions, no identities),
-// int64 is narrowed to int32 where that is safe, what is constant is a constant, PT2E's quantise/dequantise
+// what is constant is a constant, int64 is narrowed to int32 where that is safe, PT2E's quantise/dequantise
 // nodes have become scales on types, and batch norms are folded into the convolutions before them.
 #pragma once
 #include <functional>
@@ -13,11 +13,11 @@ namespace tosaic {
 
 using Sink = std::function<void(Diagnostic)>;
 
-// The whole stage, in this order: functionalise, drop_identities, narrow_integers, fold_constants,
+// The whole stage, in this order: functionalise, drop_identities, fold_constants, narrow_integers,
 // recognise_linear, fold_batch_norm, fold_quantisation.
 struct NormaliseOptions {
   bool fold_quantisation = true;  // false: PT2E's conversions stay as nodes (targets without integer profile)
-  std::vector<std::string>* narrowed = nullptr;  // receives the names of results that were int64
+  std::vector<std::string>* narrowed = nullptr;  // receives the names of int32 values that were int64
 };
 Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink& sink);
 

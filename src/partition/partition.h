@@ -23,8 +23,8 @@ struct Partition {
 
 Partition partition(const Graph& graph, const tosa::Spec& spec);
 
-// Kernels outside the delegate give int64 where PyTorch does: results that `normalise` narrowed (their names) get
-// their type back, and a conversion for readers that were compiled for int32.
+// Kernels outside the delegates compute in PyTorch's types: what `normalise` narrowed (its values' names) is int64
+// again for them, with a conversion where a delegate reads or writes it as int32.
 void widen_outside(Graph& outer, const std::vector<std::string>& narrowed);
 
 }  // namespace tosaic

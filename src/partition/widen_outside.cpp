@@ -1,51 +1,125 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
+#include "ir/tensor.h"
+#include "lower/lower.h"
 #include "partition/partition.h"
 
 namespace tosaic {
+namespace {
+
+class Widening {
+ public:
+  Widening(Graph& outer, const std::vector<std::string>& narrowed)
+      : g_(outer), names_(narrowed.begin(), narrowed.end()), nodes_(std::move(outer.nodes)) {
+    g_.nodes.clear();
+  }
+
+  void run() {
+    for (Node& node : nodes_) {
+      if (node.op == "delegate") {
+        for (ValueId& v : node.inputs) v = at(read_as_, v, v);
+        g_.nodes.push_back(std::move(node));
+      } else if (!conversion(node)) {
+        kernel(std::move(node));
+      }
+    }
+    for (ValueId& v : g_.outputs) v = at(read_as_, v, v);
+    drop_dead(g_);
+  }
+
+ private:
+  using Map = std::unordered_map<ValueId, ValueId>;
+  static ValueId at(const Map& map, ValueId v, ValueId otherwise) {
+    const auto found = map.find(v);
+    return found == map.end() ? otherwise : found->second;
+  }
+  bool narrowed(ValueId v) const {
+    return v != no_value && g_[v].type.dtype == DType::i32 && names_.contains(g_[v].name);
+  }
+
+  // Between a narrowed value and its int64 form: who reads the one may now read the other.
+  bool conversion(Node& node) {
+    if (node.inputs.size() != 1 || node.outputs.size() != 1 || node.inputs[0] == no_value) return false;
+    const ValueId in = node.inputs[0], out = node.outputs[0];
+    if (saturates_to_i32(g_, node)) {
+      held_[out] = in;
+      g_.nodes.push_back(std::move(node));
+      return true;
+    }
+    if (node.op != "aten._to_copy.default") return false;
+    if (g_[in].type.dtype == DType::i64 && narrowed(out)) {
+      const ValueId source = at(read_as_, in, in);
+      wide_[out] = at(held_, source, source);
+      node.inputs[0] = source;
+    } else if ((narrowed(in) || wide_.contains(in)) && g_[out].type.dtype == DType::i64) {
+      if (const ValueId wide = at(wide_, in, no_value); wide != no_value) {
+        read_as_[out] = wide;
+        return true;
+      }
+      wide_[in] = out;
+    } else {
+      return false;
+    }
+    g_.nodes.push_back(std::move(node));
+    return true;
+  }
+
+  // The int64 form of a narrowed value.
+  ValueId widened(ValueId v, const LocRef& loc) {
+    if (const ValueId known = at(wide_, v, no_value); known != no_value) return known;
+    Bytes constant;
+    if (g_[v].is_constant()) constant = converted({g_[v].type, g_[v].constant.data()}, DType::i64);
+    const ValueId wide = g_.add_value(g_[v].name + ".i64", g_[v].type.with(DType::i64), constant);
+    if (constant.null()) convert(v, wide, DType::i64, loc);
+    return wide_[v] = wide;
+  }
+
+  // A kernel outside sees PyTorch's types.
+  void kernel(Node node) {
+    for (ValueId& v : node.inputs) {
+      if (v == no_value) continue;
+      if (narrowed(v) || wide_.contains(v))
+        v = widened(v, node.loc);
+      else
+        v = at(read_as_, v, v);
+    }
+    std::vector<std::pair<ValueId, ValueId>> copies;
+    for (ValueId v : node.outputs) {
+      if (!narrowed(v)) continue;
+      const ValueId narrow = g_.add_value(g_[v].name + ".i32", g_[v].type);
+      g_[v].type.dtype = DType::i64;
+      read_as_[v] = narrow;
+      wide_[v] = v;
+      wide_[narrow] = v;
+      copies.emplace_back(v, narrow);
+    }
+    for (const auto& [name, attr] : Attrs(node.attrs))
+      if (const auto* t = std::get_if<DType>(&attr); !copies.empty() && t && *t == DType::i32)
+        node.attrs.set(name, DType::i64);
+    const LocRef loc = node.loc;
+    g_.nodes.push_back(std::move(node));
+    for (auto [wide, narrow] : copies) convert(wide, narrow, DType::i32, loc);
+  }
+
+  void convert(ValueId from, ValueId to, DType dtype, const LocRef& loc) {
+    g_.nodes.push_back({"aten._to_copy.default", {from}, {{"dtype", dtype}}, {to}, loc, {}});
+  }
+
+  Graph& g_;
+  const std::unordered_set<std::string> names_;
+  std::vector<Node> nodes_;
+  Map read_as_;  // what readers of a value get instead
+  Map wide_;     // the int64 form of an int32 value
+  Map held_;     // what an input was before it was saturated
+};
+
+}  // namespace
 
 void widen_outside(Graph& outer, const std::vector<std::string>& narrowed) {
-  if (narrowed.empty()) return;
-  const std::unordered_set<std::string> names(narrowed.begin(), narrowed.end());
-  auto conversion = [](const Node& node) { return node.op == "aten._to_copy.default"; };
-  std::vector<Node> nodes = std::move(outer.nodes);
-  outer.nodes.clear();
-  std::vector<ValueId> read_as(outer.values.size()), wide(outer.values.size(), no_value);
-  for (ValueId v = 0; v < read_as.size(); ++v) read_as[v] = v;
-  for (Node& node : nodes) {
-    // A conversion back to int64 takes the kernel's own result.
-    if (conversion(node) && node.inputs.size() == 1 && wide[node.inputs[0]] != no_value &&
-        outer[node.outputs[0]].type.dtype == DType::i64) {
-      read_as[node.outputs[0]] = wide[node.inputs[0]];
-      continue;
-    }
-    for (ValueId& v : node.inputs)
-      if (v != no_value) v = read_as[v];
-    const bool kernel = node.op != "delegate" && !conversion(node);
-    std::vector<Node> after;
-    for (ValueId v : node.outputs) {
-      if (!kernel || v == no_value || outer[v].type.dtype != DType::i32 || !names.contains(outer[v].name)) continue;
-      outer[v].type.dtype = DType::i64;
-      ValueId narrow = outer.add_value(outer[v].name + ".i32", outer[v].type.with(DType::i32));
-      read_as.push_back(narrow);
-      wide.push_back(no_value);
-      read_as[v] = narrow;
-      wide[v] = v;
-      Node copy;
-      copy.op = "aten._to_copy.default";
-      copy.inputs = {v};
-      copy.outputs = {narrow};
-      copy.attrs.set("dtype", DType::i32);
-      copy.loc = node.loc;
-      after.push_back(std::move(copy));
-    }
-    outer.nodes.push_back(std::move(node));
-    std::move(after.begin(), after.end(), std::back_inserter(outer.nodes));
-  }
-  for (ValueId& v : outer.outputs) v = read_as[v];
-  drop_dead(outer);
+  if (!narrowed.empty()) Widening(outer, narrowed).run();
 }
 
 }  // namespace tosaic
