@@ -192,7 +192,7 @@ Result<Compiled> compile_model(const CompileOptions& options, const Sink& sink) 
     for (const Emitted& e : result.emitted) payloads.push_back(e.payload);
     TOSAIC_TRY(result.program,
                pack(result.partition.outer, payloads, target.delegate_id,
-                    {program.input_spec, program.output_spec, method.fixed_inputs, method.fixed_outputs}));
+                    {program.input_spec, program.output_spec, method.fixed_inputs, method.fixed_outputs}, sink));
     TOSAIC_CHECK(story.end("pack"));
   }
   if (options.pack && options.self_check && target.self_check && !result.emitted.empty()) {

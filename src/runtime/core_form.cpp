@@ -219,6 +219,10 @@ std::optional<Node> alias(const Respelling& r) {
     return made;
   }
   const std::string name = r.schema.full_name();
+  if (r.schema.name == "grid_sampler" && r.in(0).rank() == 4) {
+    made.op = "aten.grid_sampler_2d.default";
+    return made;
+  }
   if (name == "aten.relu6.default")
     return r.call("aten.hardtanh.default", {r.operand(0)},
                   {{"min_val", std::int64_t{0}}, {"max_val", std::int64_t{6}}});

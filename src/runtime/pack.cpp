@@ -8,6 +8,7 @@
 #include "formats/pte/layout.h"
 #include "ir/tensor.h"
 #include "runtime/core_form.h"
+#include "runtime/executorch_kernels.h"
 #include "runtime/memory.h"
 #include "runtime/out_variant.h"
 
@@ -104,11 +105,10 @@ class Packer {
   Packer(Graph graph, const std::vector<Bytes>& payloads, const std::string& delegate_id)
       : g_(std::move(graph)), payloads_(payloads), delegate_id_(delegate_id) {}
 
-  Result<pte::Plan> run(const Signature& signature) {
+  Result<pte::Plan> run(const Signature& signature, const std::function<void(Diagnostic)>& sink) {
     keep_old_contents();
     TOSAIC_CHECK(FloatIslands(g_).run());
-    for (Node& node : g_.nodes)
-      if (node.op != "delegate") { TOSAIC_TRY(node, runtime::core_form(g_, node)); }
+    TOSAIC_CHECK(runtime::use_executorch_kernels(g_, sink));
     tensors_.assign(g_.values.size(), -1);
     lifetimes_.resize(g_.values.size());
     for (ValueId v : g_.inputs) {
@@ -478,9 +478,10 @@ class Packer {
 }  // namespace
 
 Result<pte::Program> pack_program(const Graph& outer, const std::vector<Bytes>& payloads,
-                                  const std::string& delegate_id, const Signature& signature) {
+                                  const std::string& delegate_id, const Signature& signature,
+                                  const std::function<void(Diagnostic)>& sink) {
   TOSAIC_CHECK(verify(outer));
-  TOSAIC_TRY(pte::Plan plan, Packer(outer, payloads, delegate_id).run(signature));
+  TOSAIC_TRY(pte::Plan plan, Packer(outer, payloads, delegate_id).run(signature, sink));
   plan.input_spec = signature.input_spec;
   plan.output_spec = signature.output_spec;
   pte::Program program;
@@ -489,8 +490,8 @@ Result<pte::Program> pack_program(const Graph& outer, const std::vector<Bytes>& 
 }
 
 Result<Bytes> pack(const Graph& outer, const std::vector<Bytes>& payloads, const std::string& delegate_id,
-                   const Signature& signature) {
-  TOSAIC_TRY(pte::Program program, pack_program(outer, payloads, delegate_id, signature));
+                   const Signature& signature, const std::function<void(Diagnostic)>& sink) {
+  TOSAIC_TRY(pte::Program program, pack_program(outer, payloads, delegate_id, signature, sink));
   return pte::write(program);
 }
 

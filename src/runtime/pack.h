@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last stage, pack: delegated regions and the nodes between them become one ExecuTorch program.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,11 +20,13 @@ struct Signature {
 
 // `outer` holds "delegate" nodes (attr region=k runs payloads[k]) and ATen or quantized_decomposed nodes, which become
 // calls of out-variant kernels. Memory is planned here: inputs, outputs and everything between share one arena.
-// Errors: pack.unknown-operator, pack.no-kernel, pack.argument, each at the user's line.
+// `sink` receives pack.tosaic-only: a kernel that ExecuTorch does not have. Errors: pack.unknown-operator,
+// pack.no-kernel, pack.argument, each at the user's line.
 Result<pte::Program> pack_program(const Graph& outer, const std::vector<Bytes>& payloads,
-                                  const std::string& delegate_id, const Signature& signature);
+                                  const std::string& delegate_id, const Signature& signature,
+                                  const std::function<void(Diagnostic)>& sink = {});
 // The same as a .pte file.
 Result<Bytes> pack(const Graph& outer, const std::vector<Bytes>& payloads, const std::string& delegate_id,
-                   const Signature& signature);
+                   const Signature& signature, const std::function<void(Diagnostic)>& sink = {});
 
 }  // namespace tosaic

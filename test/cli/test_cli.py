@@ -2,9 +2,13 @@
 """Runs every golden text test of this folder; `--bless` rewrites them."""
 import pathlib
 import re
+import sys
 
 import golden
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import executorch_programs  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 FILES = sorted(HERE.rglob("*.txt"))
@@ -15,6 +19,9 @@ def test_golden(path, tosaic, tmp_path, request):
     text = path.read_text()
     test = golden.parse(text)
     code, out, err = golden.run(test, tosaic, tmp_path)
+    for program in tmp_path.rglob("*.pte"):
+        if any(c.startswith("tosaic compile") for c in test.commands):
+            executorch_programs.check(program, tosaic, err)
     if request.config.getoption("--bless"):
         new = golden.blessed(test, code, out, err, tmp_path)
         if new != text:

@@ -14,7 +14,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODELS = ROOT / "build/models"
 os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"  # where pip installed vela
-sys.path.insert(0, str(ROOT / "test/models"))
+sys.path[:0] = [str(ROOT / "test/models"), str(ROOT / "test")]
+import executorch_programs  # noqa: E402
 from model_names import ALL, QUICK  # noqa: E402
 
 # What is compiled: the kind of program, the target, and whether calibration samples are needed.
@@ -59,6 +60,12 @@ class Tool:
     def __call__(self, *arguments):
         done = subprocess.run([self.path, *map(str, arguments)], capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, f"tosaic {' '.join(map(str, arguments))}\n{done.stdout}{done.stderr}"
+        if arguments[0] != "compile":
+            return done.stdout
+        self.said = done.stderr
+        for path in map(str, arguments):
+            if path.endswith(".pte"):
+                executorch_programs.check(path, self.path, done.stderr)
         return done.stdout
 
     def run(self, program, inputs, folder, *options):

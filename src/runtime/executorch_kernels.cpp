@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/executorch_kernels.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "lower/lower.h"
+#include "runtime/core_form.h"
+#include "runtime/executable.h"
+#include "runtime/kernel.h"
+#include "runtime/out_variant.h"
+#include "runtime/tosa_in_aten.h"
+
+namespace tosaic::runtime {
+namespace {
+
+constexpr auto kernels = std::to_array<std::string_view>({
+#include "runtime/executorch_kernels.inc"
+});
+
+std::string call_name(const pte::OperatorName& kernel) {
+  return kernel.overload.empty() ? kernel.name : kernel.name + "." + kernel.overload;
+}
+
+// Why `tosaic run` cannot run the call; nothing when it can.
+Status runs_here(const Graph& graph, const Node& node) {
+  const auto empty = [&](ValueId v) { return v == no_value || graph[v].type.shape.elements() == 0; };
+  if (copies(out_variant(*find_aten(node.op).schema)) || std::all_of(node.outputs.begin(), node.outputs.end(), empty))
+    return {};
+  Graph one;
+  Node copy = node;
+  for (ValueId& v : copy.inputs) {
+    if (v == no_value) continue;
+    v = one.add_value("in" + std::to_string(one.values.size()), graph[v].type, graph[v].constant);
+    if (!one[v].is_constant()) one.inputs.push_back(v);
+  }
+  for (std::size_t i = 0; i < copy.outputs.size(); ++i) {
+    ValueId& v = copy.outputs[i];
+    // Results that the core form adds are for the kernel's sake only.
+    if (v == no_value) continue;
+    const bool wanted = i < node.outputs.size() && (i == 0 || !graph[v].name.ends_with(fmt::format(".result{}", i)));
+    v = one.add_value("out" + std::to_string(one.values.size()), graph[v].type);
+    if (wanted) one.outputs.push_back(v);
+  }
+  one.nodes = {std::move(copy)};
+  TOSAIC_TRY(const Lowered lowered, lower(one, {.fold = false}));
+  return Executable::check_lowering(lowered.graph);
+}
+
+bool has_kernel(const Node& node) {
+  const FoundOp found = find_aten(node.op);
+  return found.op && executorch_has(out_variant(*found.schema));
+}
+
+}  // namespace
+
+bool executorch_has(const pte::OperatorName& kernel) {
+  const std::string name = call_name(kernel);
+  return std::find(kernels.begin(), kernels.end(), name) != kernels.end();
+}
+
+Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)>& sink) {
+  std::vector<Node> nodes;
+  std::swap(nodes, graph.nodes);
+  std::set<std::string> said;
+  for (Node& node : nodes) {
+    if (node.op == "delegate") {
+      graph.nodes.push_back(std::move(node));
+      continue;
+    }
+    TOSAIC_TRY(Node form, core_form(graph, node));
+    if (!find_aten(node.op).op || gives_number(node)) {
+      graph.nodes.push_back(std::move(form));
+      continue;
+    }
+    const Status here = runs_here(graph, node);
+    if (has_kernel(form)) {
+      if (!here.ok() && sink && said.insert(node.op).second)
+        sink(located(warning("pack.executorch-only",
+                             fmt::format("{} stays outside the delegate, and `tosaic run` cannot run it: {}", node.op,
+                                         here.error().message))
+                         .hint("run the program with ExecuTorch"),
+                     node.loc));
+      graph.nodes.push_back(std::move(form));
+      continue;
+    }
+    if (!here.ok())
+      return located(
+          error("pack.no-kernel", fmt::format("{} stays outside the delegate, ExecuTorch has no kernel of it, "
+                                              "and neither has tosaic: {}",
+                                              node.op, here.error().message))
+              .hint("write it in other operators"),
+          node.loc);
+    auto pieces = tosa_in_aten(graph, node);
+    if (pieces && std::all_of(pieces->begin(), pieces->end(), has_kernel)) {
+      std::move(pieces->begin(), pieces->end(), std::back_inserter(graph.nodes));
+      continue;
+    }
+    const std::string kernel = call_name(out_variant(*find_aten(form.op).schema));
+    if (sink && said.insert(kernel).second)
+      sink(
+          located(warning("pack.tosaic-only", fmt::format("{} stays outside the delegate, and ExecuTorch has no kernel "
+                                                          "{}: the program runs in tosaic only",
+                                                          node.op, kernel))
+                      .hint("write it in other operators, or compile for a target that takes it"),
+                  node.loc));
+    graph.nodes.push_back(std::move(form));
+  }
+  return {};
+}
+
+}  // namespace tosaic::runtime

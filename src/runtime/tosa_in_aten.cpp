@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/tosa_in_aten.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "ir/tensor.h"
+#include "lower/lower.h"
+#include "ops/tosa_op.h"
+
+namespace tosaic::runtime {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+// Operators whose operands and meaning are ATen's own, with broadcasting among equal ranks.
+struct SameMeaning {
+  std::string_view tosa, aten;
+  std::size_t operands;
+};
+constexpr SameMeaning same_meaning[] = {
+    {"abs", "abs.default", 1},
+    {"add", "add.Tensor", 2},
+    {"bitwise_and", "bitwise_and.Tensor", 2},
+    {"bitwise_not", "bitwise_not.default", 1},
+    {"bitwise_or", "bitwise_or.Tensor", 2},
+    {"bitwise_xor", "bitwise_xor.Tensor", 2},
+    {"ceil", "ceil.default", 1},
+    {"cos", "cos.default", 1},
+    {"equal", "eq.Tensor", 2},
+    {"erf", "erf.default", 1},
+    {"exp", "exp.default", 1},
+    {"floor", "floor.default", 1},
+    {"greater", "gt.Tensor", 2},
+    {"greater_equal", "ge.Tensor", 2},
+    {"identity", "clone.default", 1},
+    {"log", "log.default", 1},
+    {"logical_and", "logical_and.default", 2},
+    {"logical_not", "logical_not.default", 1},
+    {"logical_or", "logical_or.default", 2},
+    {"logical_xor", "logical_xor.default", 2},
+    {"matmul", "bmm.default", 2},
+    {"maximum", "maximum.default", 2},
+    {"minimum", "minimum.default", 2},
+    {"mul", "mul.Tensor", 2},
+    {"negate", "neg.default", 1},
+    {"pow", "pow.Tensor_Tensor", 2},
+    {"reciprocal", "reciprocal.default", 1},
+    {"rsqrt", "rsqrt.default", 1},
+    {"select", "where.self", 3},
+    {"sigmoid", "sigmoid.default", 1},
+    {"sin", "sin.default", 1},
+    {"sub", "sub.Tensor", 2},
+    {"tanh", "tanh.default", 1},
+};
+
+class Spelling {
+ public:
+  Spelling(Graph& graph, const Node& node, const Graph& lowered) : g_(graph), node_(node), t_(lowered) {}
+
+  std::optional<std::vector<Node>> run(const std::vector<ValueId>& inputs) {
+    for (std::size_t i = 0; i < t_.inputs.size(); ++i) of_[t_.inputs[i]] = inputs[i];
+    for (const Node& n : t_.nodes)
+      if (n.outputs.size() != 1 || !one(n)) return std::nullopt;
+    std::size_t next = 0;
+    for (ValueId wanted : node_.outputs) {
+      if (wanted == no_value) continue;
+      // Each result is the last call's under the program's own name.
+      const ValueId made = t_.outputs[next++];
+      say("clone.default", {value(made)}, {}, wanted);
+    }
+    return std::move(calls_);
+  }
+
+ private:
+  const TensorType& type(ValueId v) const { return t_[v].type; }
+
+  // The value in the program that stands for one of the lowered graph.
+  ValueId value(ValueId v) {
+    auto [known, fresh] = of_.try_emplace(v, no_value);
+    if (fresh) known->second = g_.add_value(name("v"), type(v), t_[v].constant);
+    return known->second;
+  }
+  std::string name(const char* stem) const {
+    const ValueId first =
+        *std::find_if(node_.outputs.begin(), node_.outputs.end(), [](ValueId v) { return v != no_value; });
+    return g_[first].name + "." + stem + std::to_string(g_.values.size());
+  }
+
+  void say(std::string op, std::vector<ValueId> inputs, Attrs attrs, ValueId output) {
+    calls_.push_back({"aten." + std::move(op), std::move(inputs), std::move(attrs), {output}, node_.loc, {}});
+  }
+  ValueId made(std::string op, std::vector<ValueId> inputs, Attrs attrs, TensorType result) {
+    const ValueId v = g_.add_value(name("t"), std::move(result));
+    say(std::move(op), std::move(inputs), std::move(attrs), v);
+    return v;
+  }
+  std::optional<Ints> integers(const Node& n, std::size_t i) const { return tosa::View(t_, n).constant_integers(i); }
+
+  bool one(const Node& n) {
+    const std::string op = n.op.substr(n.op.find('.') + 1);
+    const ValueId out = value(n.outputs[0]);
+    for (const SameMeaning& same : same_meaning)
+      if (op == same.tosa) {
+        if (op == "mul" && integers(n, 2).value_or(Ints{1}) != Ints{0}) return false;  // a shift
+        if (type(n.inputs[0]).dtype != type(n.outputs[0]).dtype && (op == "mul" || op == "matmul")) return false;
+        std::vector<ValueId> operands;
+        for (std::size_t i = 0; i < same.operands; ++i) operands.push_back(value(n.inputs[i]));
+        say(std::string(same.aten), std::move(operands), {}, out);
+        return true;
+      }
+    return layout(op, n, out) || reduction(op, n, out) || indexed(op, n, out) || conversion(op, n, out);
+  }
+
+  bool layout(const std::string& op, const Node& n, ValueId out) {
+    const ValueId x = value(n.inputs[0]);
+    if (op == "reshape") {
+      say("view_copy.default", {x}, {{"size", g_[out].type.shape.dims()}}, out);
+    } else if (op == "transpose") {
+      say("permute_copy.default", {x}, {{"dims", n.attrs.get<Ints>("perms")}}, out);
+    } else if (op == "tile") {
+      say("repeat.default", {x}, {{"repeats", *integers(n, 1)}}, out);
+    } else if (op == "reverse") {
+      say("flip.default", {x}, {{"dims", Ints{n.attrs.get<std::int64_t>("axis")}}}, out);
+    } else if (op == "concat") {
+      std::vector<ValueId> parts;
+      for (ValueId v : n.inputs) parts.push_back(value(v));
+      say("cat.default", std::move(parts), {{"dim", n.attrs.get<std::int64_t>("axis")}}, out);
+    } else if (op == "pad") {
+      return pad(n, x, out);
+    } else if (op == "slice") {
+      slice(n, x, out);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  // PyTorch names the last dim first.
+  bool pad(const Node& n, ValueId x, ValueId out) {
+    const auto sizes = integers(n, 1);
+    const Value& fill = t_[n.inputs[2]];
+    if (!sizes || !fill.is_constant()) return false;
+    Ints padding;
+    for (std::size_t d = sizes->size() / 2; d-- > 0;)
+      padding.insert(padding.end(), {(*sizes)[2 * d], (*sizes)[2 * d + 1]});
+    Attr number = is_float(fill.type.dtype) ? Attr(element_as_double(fill.type.dtype, fill.constant.data(), 0))
+                                            : Attr(element_as_integer(fill.type.dtype, fill.constant.data(), 0));
+    say("constant_pad_nd.default", {x}, {{"pad", padding}, {"value", number}}, out);
+    return true;
+  }
+
+  void slice(const Node& n, ValueId x, ValueId out) {
+    const Ints start = *integers(n, 1), size = *integers(n, 2);
+    std::vector<std::int64_t> changed;
+    for (std::size_t d = 0; d < start.size(); ++d)
+      if (size[d] != g_[x].type.shape[static_cast<int>(d)]) changed.push_back(static_cast<std::int64_t>(d));
+    for (std::int64_t d : changed) {
+      const auto at = static_cast<std::size_t>(d);
+      TensorType cut = g_[x].type;
+      cut.shape[static_cast<int>(d)] = size[at];
+      Attrs attrs{{"dim", d}, {"start", start[at]}, {"end", start[at] + size[at]}, {"step", std::int64_t{1}}};
+      if (d == changed.back())
+        say("slice_copy.Tensor", {x}, std::move(attrs), out);
+      else
+        x = made("slice_copy.Tensor", {x}, std::move(attrs), cut);
+    }
+    if (changed.empty()) say("clone.default", {x}, {}, out);
+  }
+
+  bool reduction(const std::string& op, const Node& n, ValueId out) {
+    if (!op.starts_with("reduce_") && op != "argmax") return false;
+    const ValueId x = value(n.inputs[0]);
+    const auto axis = n.attrs.get<std::int64_t>("axis");
+    const Ints dims{axis};
+    if (op == "reduce_sum")
+      say("sum.dim_IntList", {x}, {{"dim", dims}, {"keepdim", true}, {"dtype", g_[out].type.dtype}}, out);
+    else if (op == "reduce_max")
+      say("amax.default", {x}, {{"dim", dims}, {"keepdim", true}}, out);
+    else if (op == "reduce_min")
+      say("amin.default", {x}, {{"dim", dims}, {"keepdim", true}}, out);
+    else if (op == "reduce_product")
+      say("prod.dim_int", {x}, {{"dim", axis}, {"keepdim", true}, {"dtype", g_[out].type.dtype}}, out);
+    else if (op == "reduce_any")
+      say("any.dim", {x}, {{"dim", axis}, {"keepdim", true}}, out);
+    else if (op == "reduce_all")  // none is false
+      say("logical_not.default",
+          {made("any.dim", {made("logical_not.default", {x}, {}, g_[x].type)}, {{"dim", axis}, {"keepdim", true}},
+                g_[out].type)},
+          {}, out);
+    else if (op == "argmax")
+      converted(made("argmax.default", {x}, {{"dim", axis}, {"keepdim", false}}, g_[out].type.with(DType::i64)), out);
+    else
+      return false;
+    return true;
+  }
+
+  // [N,K,C] by [N,W]: torch.gather and torch.scatter want int64 indices of the result's shape.
+  bool indexed(const std::string& op, const Node& n, ValueId out) {
+    if (op != "gather" && op != "scatter") return false;
+    const ValueId x = value(n.inputs[0]), rows = value(n.inputs[1]);
+    const Shape& shape = g_[rows].type.shape;
+    const std::int64_t width = g_[x].type.shape[2];
+    const TensorType row{DType::i64, {shape[0], shape[1], 1}, {}}, all{DType::i64, {shape[0], shape[1], width}, {}};
+    const ValueId wide = made("_to_copy.default", {rows}, {{"dtype", DType::i64}}, g_[rows].type.with(DType::i64));
+    ValueId index = made("view_copy.default", {wide}, {{"size", row.shape.dims()}}, row);
+    if (width != 1) index = made("expand_copy.default", {index}, {{"size", all.shape.dims()}}, all);
+    if (op == "gather")
+      say("gather.default", {x, index}, {{"dim", std::int64_t{1}}}, out);
+    else
+      say("scatter.src", {x, index, value(n.inputs[2])}, {{"dim", std::int64_t{1}}}, out);
+    return true;
+  }
+
+  bool conversion(const std::string& op, const Node& n, ValueId out) {
+    const ValueId x = value(n.inputs[0]);
+    if (op == "cast") {
+      // CAST rounds; what lowerings cast to integers is whole already.
+      converted(x, out);
+    } else if (op == "intdiv") {
+      say("div.Tensor_mode", {x, value(n.inputs[1])}, {{"rounding_mode", std::string("trunc")}}, out);
+    } else if (op == "clamp") {
+      say("clamp.default", {x}, {{"min", *n.attrs.find("min_val")}, {"max", *n.attrs.find("max_val")}}, out);
+    } else {
+      return false;
+    }
+    return true;
+  }
+  void converted(ValueId x, ValueId out) { say("_to_copy.default", {x}, {{"dtype", g_[out].type.dtype}}, out); }
+
+  Graph& g_;
+  const Node& node_;
+  const Graph& t_;
+  std::map<ValueId, ValueId> of_;
+  std::vector<Node> calls_;
+};
+
+}  // namespace
+
+std::optional<std::vector<Node>> tosa_in_aten(Graph& graph, const Node& node) {
+  Graph one;
+  Node copy = node;
+  std::vector<ValueId> inputs;
+  for (ValueId& v : copy.inputs) {
+    if (v == no_value) continue;
+    const Value& value = graph[v];
+    if (!value.type.shape.is_static()) return std::nullopt;
+    const ValueId id = one.add_value("in" + std::to_string(one.values.size()), value.type, value.constant);
+    if (!value.is_constant()) {
+      one.inputs.push_back(id);
+      inputs.push_back(v);
+    }
+    v = id;
+  }
+  for (ValueId& v : copy.outputs)
+    if (v != no_value)
+      one.outputs.push_back(v = one.add_value("out" + std::to_string(one.values.size()), graph[v].type));
+  one.nodes = {std::move(copy)};
+  auto lowered = lower(one);
+  if (!lowered.ok()) return std::nullopt;
+  return Spelling(graph, node, lowered->graph).run(inputs);
+}
+
+}  // namespace tosaic::runtime
