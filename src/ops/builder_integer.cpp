@@ -6,6 +6,7 @@
 
 #include "ops/builder.h"
 #include "ops/builder_bounds.h"
+#include "ops/builder_domain.h"
 #include "ops/fixed_point.h"
 
 namespace tosaic {
@@ -206,10 +207,12 @@ Val Builder::table(Val x, TensorType to, const Function& f) {
   const auto codes = codes_of(to);
   const auto low = static_cast<double>(codes.lowest), high = static_cast<double>(codes.highest);
   const auto zero = static_cast<double>(t.zero_point[0]);
-  // The function at a list of codes of s, saturated to what `to` can hold: NaN as 0, infinities as the ends.
-  auto values_at = [&](std::vector<double> inputs, const Scales& s) {
+  // The function at a list of codes of s, saturated to what `to` can hold: infinities as the ends, and outside of the
+  // function's domain its value at the border. One that is defined nowhere counts as 0.
+  auto values_at = [&](std::vector<double> inputs, const Scales& s, bool knots) {
     for (double& c : inputs) c = (c - static_cast<double>(s.zero_point[0])) * s.scale[0];
     auto values = f(inputs);
+    close_domain(f, inputs, values, knots);
     for (double& y : values)
       y = std::clamp(std::isnan(y) ? 0.0 : y, (low - zero) * t.scale[0], (high - zero) * t.scale[0]);
     return values;
@@ -219,7 +222,7 @@ Val Builder::table(Val x, TensorType to, const Function& f) {
     std::vector<double> inputs(256);
     for (int i = 0; i < 256; ++i) inputs[static_cast<std::size_t>(i)] = i - 128;
     std::vector<std::int64_t> entries;
-    for (double y : values_at(std::move(inputs), *x.type().scales))
+    for (double y : values_at(std::move(inputs), *x.type().scales, false))
       entries.push_back(static_cast<std::int64_t>(std::clamp(code_of(y, t), low, high)));
     Val result = tosa("table", {x, integers(entries, DType::i8, Shape{256})});
     return retyped(result, result.type().with(to.scales));
@@ -236,9 +239,9 @@ Val Builder::table(Val x, TensorType to, const Function& f) {
   // The outermost knots lie beyond the codes of a symmetric tensor, and perhaps beyond where f is defined.
   inputs.front() = -32767;
   inputs.back() = 32767;
-  auto knots = values_at(std::move(inputs), *x.type().scales);
-  if (between_codes && wavers(knots, values_at(points_between_knots(), *x.type().scales)))
-    return looked_up(*this, x, to, values_at(every_code(), *x.type().scales));
+  auto knots = values_at(std::move(inputs), *x.type().scales, true);
+  if (between_codes && wavers(knots, values_at(points_between_knots(), *x.type().scales, false)))
+    return looked_up(*this, x, to, values_at(every_code(), *x.type().scales, false));
   // Entries in the output's own codes leave an exact 2^-7 to the RESCALE, which NPUs have inside their table lookup.
   // For a narrower output: as large as entries, and the steps between neighbours, may be.
   double largest = 0;
