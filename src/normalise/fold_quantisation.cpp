@@ -6,9 +6,12 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "ir/tensor.h"
+#include "normalise/elements.h"
 #include "normalise/normalise.h"
+#include "ops/aten_conversion.h"
 #include "ops/op.h"
 
 namespace tosaic {
@@ -70,32 +73,95 @@ Bytes quantised_constant(const Value& x, const TensorType& type) {
 
 bool foldable(DType type) { return type == DType::i8 || type == DType::i16 || type == DType::i32; }
 
-// Scales flow through calls that hand on their input's codes, in both directions.
-void spread_scales(Graph& graph) {
-  auto made_by = producers(graph);
+// Codes without a sign that only dequantise reads are as good with one: 128 less, like their zero point. Neither TOSA's
+// arithmetic nor the rest of the quantiser knows the unsigned.
+void sign_codes(Graph& graph) {
   auto read_by = consumers(graph);
-  std::vector<char> is_output(graph.values.size(), 0);
-  for (ValueId v : graph.outputs) is_output[v] = 1;
-  auto transparent = [](const Node& n) {
-    FoundOp found = find_aten(n.op);
-    return found.op && found.rule == Rule::transparent;
+  auto less = [](Node& node) {
+    for (const char* name : {"zero_point", "quant_min", "quant_max"})
+      node.attrs.set(name, node.attrs.get_or<std::int64_t>(name, 0) - 128);
+    node.attrs.set("dtype", DType::i8);
   };
-  auto adopt = [&](ValueId to, ValueId from) {
+  for (Node& node : graph.nodes) {
+    if (!is_quantise(node) || graph[node.outputs[0]].type.dtype != DType::u8 || !scales_of(graph, node)) continue;
+    const ValueId codes = node.outputs[0];
+    const bool private_codes = std::all_of(read_by[codes].begin(), read_by[codes].end(), [&](std::uint32_t r) {
+      return is_dequantise(graph.nodes[r]) && scales_of(graph, graph.nodes[r]);
+    });
+    if (!private_codes || std::count(graph.outputs.begin(), graph.outputs.end(), codes)) continue;
+    graph[codes].type.dtype = DType::i8;
+    less(node);
+    for (std::uint32_t r : read_by[codes]) less(graph.nodes[r]);
+  }
+}
+
+// Scales flow through calls that hand on one tensor's codes, in both directions; through means only forwards. What they
+// average may lie far outside of the range that their results need.
+class Spreading {
+ public:
+  explicit Spreading(Graph& graph)
+      : g_(graph), made_by_(producers(graph)), read_by_(consumers(graph)), is_output_(graph.values.size(), 0) {
+    for (ValueId v : graph.outputs) is_output_[v] = 1;
+  }
+
+  void forwards() {
+    for (Node& node : g_.nodes) {
+      if (!one_tensor(node) || !g_[node.inputs[0]].type.quantised() || !floats(node.outputs[0])) continue;
+      if (elements_of(g_, node) == Elements::computed) continue;
+      for (ValueId out : node.outputs) adopt(out, node.inputs[0]);
+    }
+  }
+  void backwards() {
+    for (std::size_t n = g_.nodes.size(); n-- > 0;) {
+      const Node& node = g_.nodes[n];
+      if (!one_tensor(node) || !floats(node.inputs[0]) || !g_[node.outputs[0]].type.quantised()) continue;
+      const ValueId in = node.inputs[0];
+      // Rounding makes equals of neighbours: where indices are results, too, they are those of the unrounded.
+      const auto results =
+          std::count_if(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return v != no_value && used(v); });
+      if (results == 1 && made_by_[in] >= 0 && read_by_[in].size() == 1 && !is_output_[in] &&
+          elements_of(g_, node) == Elements::moved)
+        adopt(in, node.outputs[0]);
+    }
+  }
+
+ private:
+  bool used(ValueId v) const { return is_output_[v] || !read_by_[v].empty(); }
+  bool floats(ValueId v) const { return g_[v].type.dtype == DType::f32 && !g_[v].type.quantised(); }
+
+  bool one_tensor(const Node& node) const {
+    FoundOp found = find_aten(node.op);
+    if (!found.op || found.rule != Rule::transparent) return false;
+    const auto tensors = std::count_if(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
+      return v != no_value && (is_float(g_[v].type.dtype) || g_[v].type.quantised());
+    });
+    return tensors == 1 && node.inputs[0] != no_value && !node.outputs.empty() && node.outputs[0] != no_value;
+  }
+  void adopt(ValueId to, ValueId from) {
     if (to == no_value || from == no_value) return;
-    TensorType& type = graph[to].type;
-    const TensorType& source = graph[from].type;
+    TensorType& type = g_[to].type;
+    const TensorType& source = g_[from].type;
     if (type.quantised() || type.dtype != DType::f32 || !source.quantised() || !source.scales->per_tensor()) return;
     type.dtype = source.dtype;
     type.scales = source.scales;
-  };
-  for (Node& node : graph.nodes)
-    if (transparent(node) && !node.inputs.empty())
-      for (ValueId out : node.outputs) adopt(out, node.inputs[0]);
-  for (std::size_t n = graph.nodes.size(); n-- > 0;) {
-    Node& node = graph.nodes[n];
-    if (!transparent(node) || node.inputs.empty() || node.outputs.empty()) continue;
-    ValueId in = node.inputs[0];
-    if (in != no_value && made_by[in] >= 0 && read_by[in].size() == 1 && !is_output[in]) adopt(in, node.outputs[0]);
+  }
+
+  Graph& g_;
+  std::vector<std::int32_t> made_by_;
+  std::vector<std::vector<std::uint32_t>> read_by_;
+  std::vector<char> is_output_;
+};
+
+// What the program gives as floats, it gives as floats.
+void float_outputs(Graph& graph, const std::vector<DType>& declared) {
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    const ValueId codes = graph.outputs[i];
+    const TensorType type = graph[codes].type;
+    if (!is_float(declared[i]) || !type.quantised()) continue;
+    const ValueId real =
+        graph.add_value(std::exchange(graph[codes].name, graph[codes].name + ".codes"), {DType::f32, type.shape, {}});
+    graph.nodes.push_back(dequantise_node(type, codes, real, nullptr));
+    graph.outputs[i] = real;
   }
 }
 
@@ -104,6 +170,9 @@ void spread_scales(Graph& graph) {
 Status fold_quantisation(Graph& graph) {
   bool any = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& n) { return n.op.starts_with(ns); });
   if (!any) return {};
+  std::vector<DType> declared_outputs;
+  for (ValueId v : graph.outputs) declared_outputs.push_back(graph[v].type.dtype);
+  sign_codes(graph);
   std::vector<ValueId> same_as(graph.values.size());
   for (ValueId v = 0; v < same_as.size(); ++v) same_as[v] = v;
 
@@ -173,7 +242,10 @@ Status fold_quantisation(Graph& graph) {
   std::erase_if(graph.nodes, [](const Node& n) { return n.op.empty(); });
   // Readers that came before their quantise in the list (none in a topological order) need no second look.
   drop_dead(graph);
-  spread_scales(graph);
+  Spreading spreading(graph);
+  spreading.forwards();
+  spreading.backwards();
+  float_outputs(graph, declared_outputs);
   return {};
 }
 

@@ -64,6 +64,7 @@ Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink
   fold_constants(graph);
   TOSAIC_CHECK(narrow_integers(graph, sink, options.narrowed));
   drop_identities(graph);  // a conversion to 32 bits of what has 32 bits now
+  drop_dynamic_scales(graph, sink);
   recognise_linear(graph);
   fold_batch_norm(graph);
   if (options.fold_quantisation) TOSAIC_CHECK(fold_quantisation(graph));

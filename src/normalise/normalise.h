@@ -14,7 +14,7 @@ namespace tosaic {
 using Sink = std::function<void(Diagnostic)>;
 
 // The whole stage, in this order: functionalise, drop_identities, fold_constants, narrow_integers,
-// recognise_linear, fold_batch_norm, fold_quantisation.
+// drop_dynamic_scales, recognise_linear, fold_batch_norm, fold_quantisation.
 struct NormaliseOptions {
   bool fold_quantisation = true;  // false: PT2E's conversions stay as nodes (targets without integer profile)
   std::vector<std::string>* narrowed = nullptr;  // receives the names of int32 values that were int64
@@ -23,6 +23,7 @@ Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink
 
 // Its steps, each small and by itself:
 Status functionalise(Graph& graph);
+void drop_dynamic_scales(Graph& graph, const Sink& sink);
 void drop_identities(Graph& graph);
 Status narrow_integers(Graph& graph, const Sink& sink, std::vector<std::string>* names = nullptr);
 void fold_constants(Graph& graph);

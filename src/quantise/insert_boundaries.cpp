@@ -2,20 +2,13 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/tensor.h"
+#include "ops/aten_conversion.h"
 #include "ops/op.h"
 #include "quantise/quantise.h"
 
 namespace tosaic {
 namespace {
-
-Attrs attributes(const TensorType& type) {
-  auto codes = codes_of(type);
-  return {{"scale", type.scales->scale[0]},
-          {"zero_point", type.scales->zero_point[0]},
-          {"quant_min", codes.lowest},
-          {"quant_max", codes.highest},
-          {"dtype", type.dtype}};
-}
 
 class Boundaries {
  public:
@@ -25,15 +18,9 @@ class Boundaries {
   ValueId dequantised(ValueId v, const LocRef& loc) {
     auto [it, fresh] = floats_.try_emplace(v, no_value);
     if (!fresh) return it->second;
-    const TensorType& type = g_[v].type;
-    ValueId out = g_.add_value(g_[v].name + ".float", {DType::f32, type.shape, {}});
-    Node node;
-    node.op = "quantized_decomposed.dequantize_per_tensor.default";
-    node.inputs = {v};
-    node.outputs = {out};
-    node.attrs = attributes(g_[v].type);
-    node.loc = loc;
-    nodes.push_back(std::move(node));
+    if (g_[v].is_constant()) return it->second = g_.add_value(g_[v].name + ".float", real_type(v), real_constant(v));
+    ValueId out = g_.add_value(g_[v].name + ".float", real_type(v));
+    nodes.push_back(dequantise_node(g_[v].type, v, out, loc));
     return it->second = out;
   }
   // Float nodes read what was given, not what its codes say.
@@ -44,13 +31,30 @@ class Boundaries {
     node.op = "quantized_decomposed.quantize_per_tensor.default";
     node.inputs = {real};
     node.outputs = {codes};
-    node.attrs = attributes(g_[codes].type);
+    node.attrs = conversion_attributes(g_[codes].type);
     node.loc = loc;
     nodes.push_back(std::move(node));
   }
   std::vector<Node> nodes;
 
  private:
+  TensorType real_type(ValueId v) const { return {DType::f32, g_[v].type.shape, {}}; }
+
+  // Weights may have a scale for each index along an axis.
+  Bytes real_constant(ValueId v) const {
+    const TensorType& type = g_[v].type;
+    const Scales& s = *type.scales;
+    std::size_t inner = 1, channels = s.scale.size();
+    for (int i = s.axis + 1; s.axis >= 0 && i < type.rank(); ++i) inner *= static_cast<std::size_t>(type.shape[i]);
+    std::vector<double> real(static_cast<std::size_t>(type.shape.elements()));
+    for (std::size_t i = 0; i < real.size(); ++i) {
+      const std::size_t c = s.per_tensor() ? 0 : i / inner % channels;
+      real[i] =
+          (element_as_double(type.dtype, g_[v].constant.data(), i) - static_cast<double>(s.zero_point[c])) * s.scale[c];
+    }
+    return constant_bytes(DType::f32, real);
+  }
+
   Graph& g_;
   std::map<ValueId, ValueId> floats_;
 };
@@ -112,16 +116,17 @@ void insert_boundaries(Graph& graph, Io io) {
       continue;
     }
     FoundOp found = find_aten(node.op);
-    auto real = [&](ValueId v) {
-      return v != no_value && graph[v].type.dtype == DType::f32 && !graph[v].type.quantised();
-    };
+    auto real = [&](ValueId v) { return v != no_value && is_float(graph[v].type.dtype) && !graph[v].type.quantised(); };
     auto coded = [&](ValueId v) { return v != no_value && graph[v].type.quantised(); };
     bool float_result = std::any_of(node.outputs.begin(), node.outputs.end(), real);
     bool float_operand = std::any_of(node.inputs.begin(), node.inputs.end(),
                                      [&](ValueId v) { return real(v) && !graph[v].is_constant(); });
     bool coded_any = std::any_of(node.inputs.begin(), node.inputs.end(), coded) ||
                      std::any_of(node.outputs.begin(), node.outputs.end(), coded);
-    bool no_form = found.op == nullptr || found.rule == Rule::float_only || found.rule == Rule::inside;
+    // What follows the values and gives no codes (a cast to integers or to half floats) follows the real values.
+    const bool leaves_codes = !node.outputs.empty() && node.outputs[0] != no_value && !coded(node.outputs[0]) &&
+                              (found.rule == Rule::transparent || found.rule == Rule::pointwise);
+    bool no_form = found.op == nullptr || found.rule == Rule::float_only || found.rule == Rule::inside || leaves_codes;
     if (!coded_any || !(float_result || float_operand || no_form)) {
       out.nodes.push_back(std::move(node));
       continue;

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Activations that a program quantises as it runs (choose_qparams, then quantise and dequantise with what it chose)
+// stay the floats that they were: no target computes with scales that change from call to call. The weights beside
+// them become float constants again unless scales of the program's own are left; then an integer target chooses the
+// activations' scales from samples, as for any float program.
+#include <fmt/format.h>
+#include <algorithm>
+
+#include "ir/tensor.h"
+#include "normalise/normalise.h"
+#include "normalise/trial.h"
+
+namespace tosaic {
+namespace {
+
+bool is_call(const Node& node, std::string_view name) {
+  const auto space = node.op.find('.');
+  return space != std::string::npos && std::string_view(node.op).substr(space + 1).starts_with(name);
+}
+
+// Are the program's own scales, if any, those of constants?
+bool only_weights_have_scales(const Graph& graph) {
+  return std::none_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& n) { return is_call(n, "quantize_"); });
+}
+
+void restore_weights(Graph& graph) {
+  for (Node& node : graph.nodes) {
+    if (!is_call(node, "dequantize_") || node.inputs.empty() || !graph[node.inputs[0]].is_constant()) continue;
+    auto trial = try_node(graph, node, true);
+    if (!trial.ok() || !trial->graph[trial->results[0]].is_constant()) continue;
+    graph[node.outputs[0]].type = trial->graph[trial->results[0]].type;
+    graph[node.outputs[0]].constant = trial->graph[trial->results[0]].constant;
+    node.op.clear();
+  }
+  std::erase_if(graph.nodes, [](const Node& n) { return n.op.empty(); });
+}
+
+}  // namespace
+
+void drop_dynamic_scales(Graph& graph, const Sink& sink) {
+  std::vector<char> chosen(graph.values.size(), 0);          // scales and zero points known only at run time
+  std::vector<ValueId> real(graph.values.size(), no_value);  // codes made with them -> what they stand for
+  std::vector<ValueId> same_as(graph.values.size(), no_value);
+  LocRef first;
+  std::size_t dropped = 0;
+  for (const Node& node : graph.nodes) {
+    const bool dynamic =
+        std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v != no_value && chosen[v]; });
+    auto now = [&](ValueId v) { return same_as[v] == no_value ? v : same_as[v]; };
+    if (is_call(node, "choose_qparams")) {
+      for (ValueId v : node.outputs)
+        if (v != no_value) chosen[v] = 1;
+      if (dropped++ == 0) first = node.loc;
+    } else if (dynamic && is_call(node, "quantize_")) {
+      real[node.outputs[0]] = now(node.inputs[0]);
+    } else if (dynamic && is_call(node, "dequantize_") && real[node.inputs[0]] != no_value) {
+      same_as[node.outputs[0]] = real[node.inputs[0]];
+    } else if (dynamic) {  // a cast of a zero point
+      for (ValueId v : node.outputs)
+        if (v != no_value) chosen[v] = 1;
+    }
+  }
+  if (dropped == 0) return;
+  for (Node& node : graph.nodes)
+    for (ValueId& v : node.inputs)
+      if (v != no_value && same_as[v] != no_value) v = same_as[v];
+  for (ValueId& v : graph.outputs)
+    if (same_as[v] != no_value) v = same_as[v];
+  drop_dead(graph);
+  if (only_weights_have_scales(graph)) restore_weights(graph);
+  fold_constants(graph);  // what is computed of the weights alone
+  auto note =
+      warning("model.dynamic-scales",
+              fmt::format("the program quantises {} tensor{} with scales that it chooses as it runs; their floats "
+                          "are taken as they are",
+                          dropped, dropped == 1 ? "" : "s"));
+  note.severity = Severity::note;
+  note.help = "integer targets need fixed scales, which they choose from --calibrate FILE.npz";
+  if (sink) sink(located(std::move(note), first));
+}
+
+}  // namespace tosaic
