@@ -52,7 +52,8 @@ class Story {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// Placement does not depend on the scales' values, so `explain` may make the samples up.
+// Placement hardly depends on the scales' values (pieces of unlike ranges may be joined outside the delegate), so
+// `explain` may make the samples up.
 Samples invented_samples(const Graph& graph) {
   std::mt19937 random(1);
   std::vector<Tensor> sample;
@@ -118,6 +119,28 @@ Diagnostic not_checked(const Diagnostic& why) {
       .hint("compare it on the device, or with another Ethos-U target");
 }
 
+// A program that runs on the CPU alone is seldom what the user wanted, and never who gave samples for the delegate.
+Status delegated_something(const CompileOptions& options, const Compiled& compiled, const Sink& sink) {
+  const auto& placements = compiled.partition.placements;
+  if (!compiled.partition.regions.empty() || placements.empty() || !options.pack) return {};
+  const auto why = std::find_if(placements.begin(), placements.end(),
+                                [](const Placement& p) { return p.reason.code != "target.conversion"; });
+  if (why == placements.end()) return {};
+  Diagnostic nothing = warning("target.nothing-delegated",
+                               fmt::format("no node of the program runs on {}: all stay on the CPU", options.target));
+  nothing.notes.push_back(fmt::format("the first: {}", why->reason.message));
+  nothing.notes.insert(nothing.notes.end(), why->reason.notes.begin(), why->reason.notes.end());
+  nothing.help = "`tosaic explain` says of each node why";
+  nothing.place = why->reason.place;
+  nothing.context = why->reason.context;
+  if (!options.calibrate.empty()) {
+    nothing.severity = Severity::error;
+    return nothing;
+  }
+  if (sink) sink(std::move(nothing));
+  return {};
+}
+
 }  // namespace
 
 Result<Compiled> compile_model(const CompileOptions& options, const Sink& sink) {
@@ -145,12 +168,15 @@ Result<Compiled> compile_model(const CompileOptions& options, const Sink& sink) 
   if (integer) {
     const bool by_pt2e = is_quantised(graph);
     if (!by_pt2e) {
+      widen_halves(graph);
       TOSAIC_TRY(Samples samples, samples_for(options, graph, method.sample_inputs, sink));
       result.samples = samples.size();
       if (!samples.empty()) sample = samples[0];
       QuantiseOptions how = options.quantise;
       how.wide_inside = target.spec.has(tosa::Feature::int16);
-      TOSAIC_TRY(graph, quantise(std::move(graph), samples, how, sink));
+      how.float_outputs = !options.quantised_io && !options.require_full_delegation;
+      const bool invented = options.invent_samples && options.calibrate.empty() && method.sample_inputs.empty();
+      TOSAIC_TRY(graph, quantise(std::move(graph), samples, how, invented ? Sink() : sink));
     }
     insert_boundaries(graph, options.quantised_io ? Io::codes : by_pt2e ? Io::as_written : Io::floats);
   }
@@ -162,6 +188,7 @@ Result<Compiled> compile_model(const CompileOptions& options, const Sink& sink) 
     if (p.region < 0 && p.reason.code == inconsistent_model) return p.reason;
   widen_outside(result.partition.outer, narrowed);
   if (options.require_full_delegation) TOSAIC_CHECK(fully_delegated(result.partition));
+  TOSAIC_CHECK(delegated_something(options, result, sink));
   TOSAIC_CHECK(story.end("partition", result.partition.outer));
 
   for (const Graph& region : result.partition.regions) {

@@ -41,6 +41,11 @@ std::optional<Diagnostic> border(const Graph& aten, const Node& node, const tosa
       (wide(node.inputs[0]) || wide(node.outputs[0])))
     return error("target.conversion", "int64 inputs and outputs are int32 inside: TOSA has no int64")
         .note("conversion between int64 and int32, outside the delegate");
+  auto real = [&](ValueId v) { return v != no_value && is_float(aten[v].type.dtype) && !aten[v].type.quantised(); };
+  if (node.op == "aten._to_copy.default" && !spec.has(tosa::Feature::pro_fp) && real(node.inputs[0]) &&
+      real(node.outputs[0]))
+    return error("target.conversion", "half floats are converted outside an integer delegate")
+        .note("conversion between floats of 16 and 32 bits, outside the delegate");
   for (const auto* ids : {&node.inputs, &node.outputs})
     for (ValueId v : *ids) {
       if (v != no_value && aten[v].type.shape.elements() == 0)
@@ -51,6 +56,19 @@ std::optional<Diagnostic> border(const Graph& aten, const Node& node, const tosa
             .note("TOSA has no int64; what provably fits int32 would be taken");
     }
   return std::nullopt;
+}
+
+// The option that admits what one extension of TOSA would. A device has none but its own.
+std::string admitting_option(const tosa::View& view, const tosa::Spec& spec) {
+  if (spec.product) return "";
+  for (auto f = tosa::Feature::int4; f < tosa::Feature::dynamic;
+       f = static_cast<tosa::Feature>(static_cast<int>(f) + 1)) {
+    tosa::Spec more = spec;
+    more.add(f);
+    if (!spec.has(f) && !tosa::verify_node(view, more))
+      return fmt::format("; --tosa-spec {} admits it, where what runs the program has {}", more.text(), name_of(f));
+  }
+  return "";
 }
 
 }  // namespace
@@ -184,7 +202,8 @@ Status can_lower(const Graph& aten, const Node& node, const std::vector<char>& u
   for (const Node& made : scratch.nodes)
     if (auto broken = tosa::verify_node(tosa::View(scratch, made), spec))
       return located(error("target.unsupported", fmt::format("{} cannot run on {}", node.op, target_text(spec)))
-                         .note(fmt::format("it lowers to {}: {}", made.op, broken->message)),
+                         .note(fmt::format("it lowers to {}: {}{}", made.op, broken->message,
+                                           admitting_option(tosa::View(scratch, made), spec))),
                      node.loc);
   return {};
 }

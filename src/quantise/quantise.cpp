@@ -12,6 +12,7 @@
 #include "ops/op.h"
 #include "quantise/observable.h"
 #include "quantise/observe.h"
+#include "quantise/pieces.h"
 #include "quantise/saturation.h"
 #include "quantise/weight_codes.h"
 #include "tidy/tidy.h"
@@ -72,7 +73,7 @@ bool one_product_each(const Graph& graph, const Node& node) {
          node.attrs.get_or<std::int64_t>("groups", 1) == graph[w].type.shape.elements();
 }
 
-Plan plan_groups(const Graph& graph) {
+Plan plan_groups(const Graph& graph, const Pieces& pieces) {
   Plan plan{std::vector<char>(graph.values.size(), 0),
             std::vector<char>(graph.values.size(), 0),
             Groups(graph.values.size()),
@@ -80,9 +81,10 @@ Plan plan_groups(const Graph& graph) {
   auto read_by = consumers(graph);
   std::vector<char> is_output(graph.values.size(), 0);
   for (ValueId v : graph.outputs) is_output[v] = 1;
-  for (const Node& node : graph.nodes) {
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
     FoundOp found = find_aten(node.op);
-    if (!found.op || found.rule == Rule::float_only || found.rule == Rule::inside) continue;
+    if (!found.op || found.rule == Rule::float_only || found.rule == Rule::inside || pieces.floats[n]) continue;
     bool any_real =
         std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v != no_value && real(graph[v]); });
     if (!any_real) continue;
@@ -105,7 +107,7 @@ Plan plan_groups(const Graph& graph) {
       if (clamping) plan.hidden[x] = 1;
       for (ValueId v : node.outputs)
         if (v != no_value && real(graph[v])) plan.groups.join(x, v);
-    } else if (found.rule == Rule::joined) {
+    } else if (found.rule == Rule::joined && !pieces.apart[n]) {
       for (ValueId v : node.inputs)
         if (v != no_value && real(graph[v]) && !graph[v].is_constant()) plan.groups.join(v, node.outputs[0]);
     }
@@ -262,22 +264,26 @@ Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::
   return ranges;
 }
 
-// Weights of accumulating calls become codes; bias stays float, the lowering knows its scale.
+// Constants of accumulating calls become codes, whichever operand they are; bias stays float, the lowering knows its
+// scale.
 void quantise_weights(Graph& graph, const Plan& plan, bool per_channel) {
   std::map<std::pair<ValueId, int>, ValueId> made;
   for (Node& node : graph.nodes) {
     FoundOp found = find_aten(node.op);
     if (!found.op || found.rule != Rule::accumulate || node.inputs.size() < 2) continue;
     if (node.outputs.empty() || node.outputs[0] == no_value || !plan.coded[node.outputs[0]]) continue;  // stays float
-    ValueId x = node.inputs[0], w = node.inputs[1];
-    if (w == no_value || !graph[w].is_constant() || !real(graph[w]) || x == no_value || !plan.coded[x]) continue;
-    int axis = per_channel && found.schema->argument("weight") ? weight_axis(node) : -1;
-    auto [it, fresh] = made.try_emplace({w, axis}, no_value);
-    if (fresh) {
-      Tensor codes = weight_codes({graph[w].type, graph[w].constant}, axis);
-      it->second = graph.add_value(graph[w].name + ".codes" + (axis > 0 ? "1" : ""), codes.type, codes.data);
+    for (const std::size_t operand : {1, 0}) {
+      const ValueId x = node.inputs[1 - operand], w = node.inputs[operand];
+      if (w == no_value || !graph[w].is_constant() || !real(graph[w]) || x == no_value || !plan.coded[x]) continue;
+      const bool channels = per_channel && operand == 1 && found.schema->argument("weight");
+      const int axis = channels ? weight_axis(node) : -1;
+      auto [it, fresh] = made.try_emplace({w, axis}, no_value);
+      if (fresh) {
+        Tensor codes = weight_codes({graph[w].type, graph[w].constant}, axis);
+        it->second = graph.add_value(graph[w].name + ".codes" + (axis > 0 ? "1" : ""), codes.type, codes.data);
+      }
+      node.inputs[operand] = it->second;
     }
-    node.inputs[1] = it->second;
   }
 }
 
@@ -289,7 +295,8 @@ Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samp
   std::vector<char> inner;
   TOSAIC_CHECK(expand_composites(graph, inner));
   linear_forms(graph, inner);
-  Plan plan = plan_groups(graph);
+  TOSAIC_TRY(const Pieces pieces, unlike_pieces(graph, samples, options, sink));
+  Plan plan = plan_groups(graph, pieces);
 
   // int16 inside composites, except where an accumulating call reads it (its fast form takes int8; with one product
   // per result there is little to gain).
@@ -306,6 +313,10 @@ Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samp
           if (v != no_value) narrow_group[plan.groups.find(v)] = 1, may_widen[plan.groups.find(v)] = 0;
     }
     for (ValueId v = 0; v < graph.values.size(); ++v) wide[v] = !narrow_group[plan.groups.find(v)];
+    std::vector<char> wide_group(graph.values.size(), 0);
+    for (ValueId v = 0; v < graph.values.size(); ++v)
+      if (pieces.wide[v]) wide_group[plan.groups.find(v)] = 1;
+    for (ValueId v = 0; v < graph.values.size(); ++v) wide[v] |= wide_group[plan.groups.find(v)];
   }
 
   TOSAIC_TRY(std::vector<Range> ranges, calibrate(graph, plan, samples, may_widen, wide, options, sink));

@@ -22,8 +22,9 @@ enum class Observer : std::uint8_t { histogram, minmax };  // histogram: the ran
 struct QuantiseOptions {
   Scheme scheme = Scheme::int8;
   Observer observer = Observer::histogram;
-  bool per_channel = true;  // weights: one scale per output channel
-  bool wide_inside = true;  // inner tensors of composites (softmax, layer norm) in int16
+  bool per_channel = true;    // weights: one scale per output channel
+  bool wide_inside = true;    // inner tensors of composites (softmax, layer norm) in int16
+  bool float_outputs = true;  // what only leaves the program may leave it as floats, computed outside the delegate
   int threads = 0;
   std::function<void(std::size_t done, std::size_t total)> progress;  // samples calibrated
 };
@@ -34,6 +35,9 @@ Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samp
 
 // Is there a scale on any of the graph's types?
 bool is_quantised(const Graph& graph);
+
+// Half floats become f32, but for the graph's own inputs and outputs: before `quantise`.
+void widen_halves(Graph& graph);
 
 // Its steps:
 // Composites (Rule::inside) become the operators that their lowering calls, until none is left. `inner[v]` is set

@@ -12,9 +12,11 @@ namespace {
 
 using Samples = std::vector<std::vector<Tensor>>;
 
-// Splits a stacked array into samples of the input's type.
-Result<std::vector<Tensor>> unstacked(const Tensor& stacked, const Value& input, const std::string& file) {
+// Splits a stacked array into samples of the input's type. numpy has no bf16: f32 serves for half floats.
+Result<std::vector<Tensor>> unstacked(Tensor stacked, const Value& input, const std::string& file) {
   const TensorType& wanted = input.type;
+  if (is_float(wanted.dtype) && storage_size(wanted.dtype) == 2 && stacked.type.dtype == DType::f32)
+    stacked = {stacked.type.with(wanted.dtype), converted({stacked.type, stacked.data.data()}, wanted.dtype)};
   Shape expected = wanted.shape;
   auto bad = [&](const std::string& why) {
     return error("calibrate.sample-type",

@@ -50,14 +50,17 @@ void Tool::print_json(const std::string& command, const std::string& members) {
 }
 
 std::string conversions_text(const CompileOutcome& outcome, const std::string& prefix) {
-  std::size_t codes = 0, integers = 0;  // to and from codes; to and from int64
+  std::size_t codes = 0, integers = 0, halves = 0;  // to and from codes; int64; half floats
   for (const NodePlacement& n : outcome.nodes)
-    if (n.conversion && n.delegate < 0) ++(n.op.starts_with("quantized_decomposed.") ? codes : integers);
+    if (n.conversion && n.delegate < 0)
+      ++(n.op.starts_with("quantized_decomposed.")           ? codes
+         : n.reason.starts_with("conversion between floats") ? halves
+                                                             : integers);
   auto line = [&](std::size_t count, const char* between) {
     return count ? fmt::format("{}{} conversion{} between {}\n", prefix, count, count == 1 ? "" : "s", between) : "";
   };
   return line(codes, "float and integer tensors (none with --io quantized)") +
-         line(integers, "int64 and int32 tensors");
+         line(integers, "int64 and int32 tensors") + line(halves, "floats of 16 and 32 bits");
 }
 
 std::string human_bytes(std::size_t bytes) {

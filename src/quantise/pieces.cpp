@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantise/pieces.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+
+#include "cpu/cpu.h"
+#include "lower/lower.h"
+#include "ops/op.h"
+#include "quantise/observe.h"
+
+namespace tosaic {
+namespace {
+
+constexpr double unlike = 16;              // of 8 bits, 4 are left to the smaller piece
+constexpr std::size_t enough_samples = 8;  // to tell ranges that differ so much
+
+// Lays its operands side by side: a joined operator over a list of tensors.
+bool lays_pieces(const Node& node) {
+  FoundOp found = find_aten(node.op);
+  return found.op && found.rule == Rule::joined && !found.schema->arguments.empty() &&
+         found.schema->arguments[0].type.starts_with("Tensor[]");
+}
+
+double width(const Range& range) { return range.highest - range.lowest; }
+
+// The ranges of all operands of `nodes` in the float program.
+Result<std::map<ValueId, Range>> ranges_of_operands(const Graph& graph, const std::vector<std::size_t>& nodes,
+                                                    const std::vector<std::vector<Tensor>>& samples, int threads) {
+  TOSAIC_TRY(Lowered lowered, lower(graph));
+  std::map<ValueId, Range> ranges;
+  std::map<ValueId, std::vector<ValueId>> watched;  // TOSA value -> operands
+  ThreadPool alone(1);
+  for (std::size_t n : nodes)
+    for (ValueId v : graph.nodes[n].inputs) {
+      if (v == no_value || ranges.contains(v) || graph[v].type.dtype != DType::f32) continue;
+      ranges[v] = graph[v].is_constant() ? range_of(graph[v].constant.as<float>(), alone) : Range{};
+      if (!graph[v].is_constant() && lowered.of[v] != no_value) watched[lowered.of[v]].push_back(v);
+    }
+  cpu::Options options{.threads = threads};
+  for (const auto& [v, operands] : watched) options.observed.push_back(v);
+  TOSAIC_TRY(cpu::Program program, cpu::Program::compile(lowered.graph, options));
+  const cpu::Observer observer = [&](ValueId v, const TensorView& content, ThreadPool& pool) {
+    if (content.type.dtype != DType::f32) return;
+    const Range range = range_of(content.as<float>(), pool);
+    for (ValueId operand : watched.at(v)) ranges[operand].include(range);
+  };
+  for (std::size_t s = 0; s < samples.size() && s < enough_samples; ++s) {
+    auto run = program.run(samples[s], &observer);
+    if (!run.ok()) return run.error();
+  }
+  return ranges;
+}
+
+// The calls behind `node` on which its result depends nothing but the program's outputs: none computes with codes.
+// Empty: something does.
+std::vector<std::size_t> way_out(const Graph& graph, std::size_t node) {
+  std::vector<char> reached(graph.values.size(), 0);
+  for (ValueId v : graph.nodes[node].outputs)
+    if (v != no_value) reached[v] = 1;
+  std::vector<std::size_t> way{node};
+  for (std::size_t n = node + 1; n < graph.nodes.size(); ++n) {
+    const Node& reader = graph.nodes[n];
+    if (std::none_of(reader.inputs.begin(), reader.inputs.end(),
+                     [&](ValueId v) { return v != no_value && reached[v]; }))
+      continue;
+    FoundOp found = find_aten(reader.op);
+    if (found.op && found.rule != Rule::transparent && found.rule != Rule::float_only) return {};
+    way.push_back(n);
+    for (ValueId v : reader.outputs)
+      if (v != no_value) reached[v] = 1;
+  }
+  return way;
+}
+
+// May everything that holds the result's codes have 16 bits? Products of two computed tensors want both alike, and what
+// is joined further on would draw other tensors in.
+bool may_be_wide(const Graph& graph, std::size_t node) {
+  std::vector<char> same(graph.values.size(), 0);
+  same[graph.nodes[node].outputs[0]] = 1;
+  for (std::size_t n = node + 1; n < graph.nodes.size(); ++n) {
+    const Node& reader = graph.nodes[n];
+    if (std::none_of(reader.inputs.begin(), reader.inputs.end(), [&](ValueId v) { return v != no_value && same[v]; }))
+      continue;
+    const Rule rule = find_aten(reader.op).rule;
+    if (rule == Rule::accumulate && !(reader.inputs.size() > 1 && same[reader.inputs[0]] &&
+                                      reader.inputs[1] != no_value && graph[reader.inputs[1]].is_constant()))
+      return false;
+    if (rule == Rule::joined) return false;
+    if (rule == Rule::transparent)
+      for (ValueId v : reader.outputs)
+        if (v != no_value) same[v] = 1;
+  }
+  return true;
+}
+
+void warn(const Node& node, const Range& small, const Range& large, std::string note, const Sink& sink) {
+  if (!sink) return;
+  sink(located(warning("quantise.unlike-ranges",
+                       fmt::format("{} joins tensors of unlike ranges, [{:.3g}, {:.3g}] and [{:.3g}, {:.3g}]", node.op,
+                                   small.lowest, small.highest, large.lowest, large.highest))
+                   .note(std::move(note)),
+               node.loc));
+}
+
+}  // namespace
+
+Result<Pieces> unlike_pieces(const Graph& graph, const std::vector<std::vector<Tensor>>& samples,
+                             const QuantiseOptions& options, const Sink& sink) {
+  Pieces pieces{std::vector<char>(graph.nodes.size(), 0), std::vector<char>(graph.nodes.size(), 0),
+                std::vector<char>(graph.values.size(), 0)};
+  std::vector<std::size_t> calls;
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n)
+    if (lays_pieces(graph.nodes[n])) calls.push_back(n);
+  if (calls.empty()) return pieces;
+  TOSAIC_TRY(const auto ranges, ranges_of_operands(graph, calls, samples, options.threads));
+  for (std::size_t n : calls) {
+    const Node& node = graph.nodes[n];
+    const Range *small = nullptr, *large = nullptr;
+    for (ValueId v : node.inputs) {
+      auto it = v == no_value ? ranges.end() : ranges.find(v);
+      if (it == ranges.end() || !(width(it->second) > 0)) continue;  // zeros are zero on any scale
+      if (!small || width(it->second) < width(*small)) small = &it->second;
+      if (!large || width(it->second) > width(*large)) large = &it->second;
+    }
+    if (!small || width(*large) < unlike * width(*small)) continue;
+    const auto way = options.float_outputs ? way_out(graph, n) : std::vector<std::size_t>{};
+    if (!way.empty()) {
+      for (std::size_t w : way) pieces.floats[w] = 1;
+      warn(node, *small, *large,
+           "the result only leaves the program: the pieces keep their scales and are joined as floats, outside the "
+           "delegate",
+           sink);
+    } else if (options.wide_inside && may_be_wide(graph, n)) {
+      pieces.apart[n] = 1;
+      pieces.wide[node.outputs[0]] = 1;
+      warn(node, *small, *large, "the result takes 16 bits, the pieces keep scales of their own", sink);
+    } else {
+      pieces.apart[n] = 1;
+      warn(node, *small, *large,
+           fmt::format("one scale serves the result: of its 256 codes, {} are left to the smaller range",
+                       std::max(1, static_cast<int>(255 * width(*small) / width(*large)))),
+           sink);
+    }
+  }
+  return pieces;
+}
+
+}  // namespace tosaic

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors of unlike ranges laid side by side (boxes in pixels beside scores below 1): one scale for all would leave
+// nothing of the smaller ones. Found on the samples, before scales are planned.
+#pragma once
+#include <vector>
+
+#include "quantise/quantise.h"
+
+namespace tosaic {
+
+struct Pieces {
+  std::vector<char> apart;   // per node: its operands keep scales of their own
+  std::vector<char> floats;  // per node: not quantised; its result only leaves the program, as floats
+  std::vector<char> wide;    // per value: 16 bits, which hold the smaller pieces, too
+};
+
+// Warns about each such call, with the ranges and the user's line.
+Result<Pieces> unlike_pieces(const Graph& graph, const std::vector<std::vector<Tensor>>& samples,
+                             const QuantiseOptions& options, const Sink& sink);
+
+}  // namespace tosaic
