@@ -81,6 +81,13 @@ Promoted promote(Builder& b, const std::vector<Operand>& operands, Compute compu
 Promoted promote(Builder& b, const Call& call, std::initializer_list<std::string_view> names, Compute compute) {
   std::vector<Operand> operands;
   for (auto name : names) operands.push_back(Operand::of(call, name));
+  // True beside booleans leaves them booleans, 1 does not. Which of the two a number was, the program's result tells.
+  const bool booleans = std::all_of(operands.begin(), operands.end(), [](const Operand& o) {
+    return o.tensor ? o.tensor->dtype() == DType::boolean : !o.is_float && (o.number == 0 || o.number == 1);
+  });
+  if (booleans && !call.declared().empty() && call.declared()[0].dtype == DType::boolean)
+    for (Operand& o : operands)
+      if (!o.tensor) o.tensor = b.scalar(o.number, DType::boolean);
   Promoted p = promote(b, operands, compute);
   if (call.schema().in_place && operands[0].tensor && !operands[0].tensor->type().quantised())
     p.result = operands[0].tensor->dtype();

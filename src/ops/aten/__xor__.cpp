@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/op.h"
+#include "ops/aten_bitwise.h"
 
 namespace tosaic {
 namespace {
-Vals lower(Builder& b, const Call& call) {
-  if (call.overload() == "Tensor")
-    return b.aten("aten.bitwise_xor.Tensor", {call.tensor("self"), call.tensor("other")});
-  return b.aten("aten.bitwise_xor.Scalar", {call.tensor("self")}, {{"other", call.integer("other")}});
-}
+Vals lower(Builder& b, const Call& call) { return python_bitwise(b, call, "aten.bitwise_xor"); }
 }  // namespace
 
 AtenOp aten___xor__() {

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scales chosen from samples: half floats, pieces of unlike ranges, constants in products, scales chosen at run time."""
+import re
+import subprocess
+import warnings
+
+import numpy as np
+import pytest
+
+warnings.filterwarnings("ignore")
+import torch
+from torch import nn
+
+
+def decibels(found, expected):
+    error = np.square(found.astype(np.float64) - expected.astype(np.float64)).sum()
+    return 10 * np.log10(np.square(expected.astype(np.float64)).sum() / max(error, 1e-30))
+
+
+class Built:
+    """A module, exported and compiled from samples; `said` is what compile printed, errors and warnings first."""
+
+    def __init__(self, module, samples, folder, tosaic, *options, target="tosa-int", calibrate=True):
+        self.module, self.folder = module.eval(), folder
+        program = torch.export.export(self.module, tuple(s[0] for s in samples))
+        torch.export.save(program, folder / "m.pt2")
+        names = program.graph_signature.user_inputs
+        np.savez(folder / "samples.npz", **{n: s.numpy() for n, s in zip(names, samples)})
+        command = [tosaic, "compile", folder / "m.pt2", "--target", target, "-o", folder / "m.pte", *options]
+        command += ["--calibrate", folder / "samples.npz"] if calibrate else []
+        done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+        self.status, self.said = done.returncode, done.stderr + done.stdout
+
+    def check(self, inputs, tool, least):
+        """Every output at least `least` dB near PyTorch's."""
+        assert self.status == 0, self.said
+        expected = self.module(*inputs)
+        expected = expected if isinstance(expected, tuple) else (expected,)
+        found = tool.run(self.folder / "m.pte", [x.numpy() for x in inputs], self.folder)
+        for f, e in zip(found, expected, strict=True):
+            e = e.detach()
+            assert f.dtype == e.numpy().dtype
+            assert decibels(f, e.float().numpy()) > least, decibels(f, e.float().numpy())
+        return found
+
+    @property
+    def delegated(self):
+        part, whole = re.search(r"delegated +(\d+) of (\d+)", self.said).groups()
+        return int(part), int(whole)
+
+
+def net():
+    torch.manual_seed(7)
+    return nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.SiLU(), nn.Flatten(), nn.Linear(128, 10))
+
+
+def test_half_floats_are_quantised(tosaic, tool, tmp_path):
+    samples = torch.randn(8, 1, 3, 8, 8).half()
+    built = Built(net().half(), [samples], tmp_path, tosaic)
+    assert built.delegated[0] == built.delegated[1], built.said
+    built.check((samples[1],), tool, 30)
+
+
+def test_bfloat16_is_quantised_from_samples_in_f32(tosaic, tool, tmp_path):
+    class Cast(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = net().bfloat16()
+
+        def forward(self, x):
+            return self.net(x.bfloat16()).float()
+
+    samples = torch.randn(8, 1, 3, 8, 8)
+    built = Built(Cast(), [samples], tmp_path, tosaic)
+    assert built.delegated[0] == built.delegated[1], built.said
+    built.check((samples[1],), tool, 25)
+    program = torch.export.export(net().bfloat16(), (samples[0].bfloat16(),))
+    torch.export.save(program, tmp_path / "m.pt2")
+    np.savez(tmp_path / "samples.npz", input_0=samples.numpy())
+    said = tool("compile", tmp_path / "m.pt2", "--target", "tosa-int", "--calibrate", tmp_path / "samples.npz", "-o",
+                tmp_path / "m.pte")
+    assert re.search(r"delegated +(\d+) of \1 ", said), said
+
+
+def test_nothing_delegated_is_said(tosaic, tmp_path):
+    class Sorted(nn.Module):
+        def forward(self, x):
+            return torch.sort(x, descending=True)[0]
+
+    samples = torch.randn(4, 3, 9)
+    quiet = Built(Sorted(), [samples], tmp_path, tosaic, target="tosa-fp", calibrate=False)
+    assert quiet.status == 0 and "warning[target.nothing-delegated]" in quiet.said
+    asked = Built(Sorted(), [samples], tmp_path, tosaic, target="tosa-fp")
+    assert asked.status == 1 and "error[target.nothing-delegated]" in asked.said and "explain" in asked.said
+
+
+def test_an_extension_is_named_with_its_option(tosaic, tmp_path):
+    program = torch.export.export(nn.Sequential(nn.Linear(4, 4), nn.ReLU()).bfloat16(), (torch.randn(3, 4).bfloat16(),))
+    torch.export.save(program, tmp_path / "m.pt2")
+    command = [tosaic, "compile", tmp_path / "m.pt2", "--target", "tosa-fp", "-o", tmp_path / "m.pte"]
+    said = subprocess.run([*map(str, command)], capture_output=True, text=True)
+    option = re.search(r"--tosa-spec (\S+)", said.stderr + said.stdout)
+    assert option, said
+    again = subprocess.run([*map(str, command), "--tosa-spec", option.group(1)], capture_output=True, text=True)
+    assert again.returncode == 0 and "delegated  2 of 2" in again.stdout, again
+
+
+class Head(nn.Module):
+    """Boxes in pixels and scores below 1, as detectors lay them side by side."""
+
+    def __init__(self, end=None):
+        super().__init__()
+        torch.manual_seed(3)
+        self.boxes, self.scores, self.end = nn.Linear(8, 4), nn.Linear(8, 6), end
+
+    def forward(self, x):
+        y = torch.cat([self.boxes(x) * 600, torch.sigmoid(self.scores(x))], dim=-1)
+        return y if self.end is None else self.end(y)
+
+
+def test_unlike_pieces_leave_with_their_own_scales(tosaic, tool, tmp_path):
+    samples = torch.randn(16, 5, 8)
+    built = Built(Head(), [samples], tmp_path, tosaic)
+    assert "warning[quantise.unlike-ranges]" in built.said and "torch.cat([self.boxes(x) * 600" in built.said
+    found, = built.check((samples[2],), tool, 30)
+    expected = built.module(samples[2]).detach().numpy()
+    assert decibels(found[:, 4:], expected[:, 4:]) > 35
+    moved = Built(Head(lambda y: y.transpose(0, 1)), [samples], tmp_path, tosaic)
+    found, = moved.check((samples[2],), tool, 30)
+    assert decibels(found[4:], expected.T[4:]) > 35
+
+
+def test_unlike_pieces_inside_take_16_bits(tosaic, tool, tmp_path):
+    samples = torch.randn(16, 5, 8)
+    scale = torch.tensor([1 / 600.0] * 4 + [1.0] * 6)
+    built = Built(Head(lambda y: torch.tanh(y * scale)), [samples], tmp_path, tosaic)
+    assert "warning[quantise.unlike-ranges]" in built.said and "16 bits" in built.said
+    assert built.delegated[0] == built.delegated[1]
+    found, = built.check((samples[2],), tool, 25)
+    assert decibels(found[:, 4:], built.module(samples[2]).detach().numpy()[:, 4:]) > 25
+
+
+def test_like_pieces_share_a_scale(tosaic, tool, tmp_path):
+    class Alike(nn.Module):
+        def forward(self, x):
+            return torch.cat([x, torch.tanh(x), torch.zeros(5, 2)], dim=-1)
+
+    samples = torch.randn(8, 5, 8)
+    built = Built(Alike(), [samples], tmp_path, tosaic)
+    assert "unlike-ranges" not in built.said and built.delegated[0] == built.delegated[1]
+    built.check((samples[0],), tool, 30)
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (2, 6, 4)])
+def test_constants_on_the_left_of_a_product(shape, tosaic, tool, tmp_path):
+    class Product(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(1)
+            self.queries = nn.Parameter(torch.randn(shape))
+
+        def forward(self, x):
+            return self.queries @ x
+
+    samples = torch.randn(8, 2, 4, 5)
+    built = Built(Product(), [samples], tmp_path, tosaic)
+    assert built.delegated == (1, 1), built.said
+    built.check((samples[3],), tool, 30)
+
+
+def test_scales_chosen_at_run_time_are_calibrated(tosaic, tool, tmp_path):
+    from test_pt2e import convert
+    torch.manual_seed(2)
+    example = (torch.randn(4, 16),)
+    converted = convert(nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8)), example, "xnnpack-dynamic")
+    program = torch.export.export(converted, example)
+    torch.export.save(program, tmp_path / "m.pt2")
+    np.savez(tmp_path / "samples.npz", **{program.graph_signature.user_inputs[0]: torch.randn(8, 4, 16).numpy()})
+    for target, options in (("tosa-int", ["--calibrate", tmp_path / "samples.npz"]), ("tosa-fp", [])):
+        said = tool("compile", tmp_path / "m.pt2", "--target", target, "-o", tmp_path / "m.pte", *options)
+        assert re.search(r"delegated +(\d+) of \1 ", said), said
+        found, = tool.run(tmp_path / "m.pte", [example[0].numpy()], tmp_path)
+        assert decibels(found, converted(*example).detach().numpy()) > 30
+
+
+def test_booleans_stay_booleans(tosaic, tool, tmp_path):
+    class Masks(nn.Module):
+        def forward(self, x):
+            m = x > 0
+            return m & True, m | False, m ^ True, (m & 1) + 2
+
+    samples = torch.randint(-3, 3, (4, 3, 5)) + 0.5
+    for target in ("tosa-fp", "tosa-int"):
+        built = Built(Masks(), [samples], tmp_path, tosaic, target=target, calibrate=target == "tosa-int")
+        found = tool.run(tmp_path / "m.pte", [samples[0].numpy()], tmp_path)
+        for f, e in zip(found[:3], built.module(samples[0])[:3], strict=True):
+            np.testing.assert_array_equal(f, e.numpy())
