@@ -69,6 +69,7 @@ Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink
   fold_batch_norm(graph);
   if (options.fold_quantisation) TOSAIC_CHECK(fold_quantisation(graph));
   drop_dead(graph);
+  make_names_unique(graph);
   return graph;
 }
 
