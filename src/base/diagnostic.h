@@ -25,7 +25,7 @@ struct Diagnostic {
   std::string context;             // "in module self.act (GELU)"
   std::vector<std::string> notes;  // facts: what disagrees with what
   std::string help;                // the way out
-  bool internal = false;           // a defect of tosaic itself (exit code 2)
+  bool internal = false;           // a defect of tosaic itself (exit code 3)
 
   Diagnostic&& at(Place p) && {
     place = std::move(p);
