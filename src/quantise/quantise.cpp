@@ -204,6 +204,23 @@ std::vector<char> masked_groups(const Graph& graph, Plan& plan, Saturation& satu
   return masked;
 }
 
+// Log-probabilities whose masked places saturate: right for those who read the others, and said.
+void say_saturated(const Graph& graph, const Saturation& saturation, const Sink& sink) {
+  for (const Node& node : graph.nodes)
+    for (ValueId v : node.outputs) {
+      if (!sink || v == no_value || !saturation.logarithms_saturate(node, v)) continue;
+      const double least = saturation.meaningful(v)->lowest;
+      Diagnostic note =
+          warning("calibrate.saturated",
+                  fmt::format("masked log-probabilities of '{}' saturate at {:.3g} or below, beneath all others of "
+                              "the samples",
+                              graph[v].name, least))
+              .hint("apply the mask behind the model where a program needs its number");
+      note.severity = Severity::note;
+      sink(located(std::move(note), node.loc));
+    }
+}
+
 Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::vector<std::vector<Tensor>>& samples,
                                      const std::vector<char>& may_widen, std::vector<char>& wide,
                                      const QuantiseOptions& options, const Sink& sink) {
@@ -245,6 +262,7 @@ Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::
   ThreadPool alone(1);
   for (auto [table, result] : plan.chosen_from) see({graph[table].type, graph[table].constant.data()}, {result}, alone);
   const std::vector<char> masked = masked_groups(graph, plan, saturation, may_widen, wide, group_ranges);
+  say_saturated(graph, saturation, sink);
   for (ValueId v : graph.inputs)
     if (sink && saturation.left_out(v))
       sink(warning("calibrate.not-finite",

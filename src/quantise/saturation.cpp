@@ -13,6 +13,8 @@ namespace {
 
 // Masked: what means something is this much smaller than what was seen.
 constexpr double much_smaller = 4;
+// A row whose maximum is below minus this may be masked throughout; exp of less than the second is 0 in f32.
+constexpr double masked_maximum = 4096, masked_logarithm = 104;
 // Errors of codes are amplified by factors beyond this: what is multiplied keeps its own range.
 constexpr double largest_factor = 16;
 
@@ -91,6 +93,26 @@ bool compares_with_infinity(const Graph& graph, const Node& node) {
   });
 }
 
+// x - log(sum(exp(x))), with or without a row's maximum in between, or a layout?
+bool logarithm_of_shares(const Graph& graph, const Node& node, const std::vector<std::int32_t>& made_by) {
+  if (node.op != "aten.sub.Tensor" || node.inputs.size() != 2) return false;
+  static constexpr std::string_view inwards[] = {"aten.log.default", "aten.sum.dim_IntList", "aten.exp.default"};
+  std::size_t next = 0;
+  for (ValueId v = node.inputs[1]; v != no_value && made_by[v] >= 0;) {
+    const Node& made = graph.nodes[static_cast<std::size_t>(made_by[v])];
+    if (made.inputs.empty()) return false;
+    v = made.inputs[0];
+    if (next == std::size(inwards)) return made.op == "aten.sub.Tensor" && v == node.inputs[0];
+    if (made.op == inwards[next])
+      ++next;
+    else if (FoundOp found = find_aten(made.op);
+             made.op != "aten.add.Tensor" && (!found.op || found.rule != Rule::transparent))
+      return false;
+    if (next == std::size(inwards) && v == node.inputs[0]) return true;
+  }
+  return false;
+}
+
 Range wider(const Range& r) { return {r.lowest - std::fabs(r.lowest) / 2, r.highest + std::fabs(r.highest) / 2}; }
 
 }  // namespace
@@ -107,21 +129,45 @@ Saturation::Saturation(const Graph& graph)
   for (ValueId v : graph.outputs) is_output_[v] = 1;
   for (const Node& node : graph.nodes)
     if (takes_maximum(graph, node) && real(graph[node.outputs[0]])) maxima_[node.outputs[0]];
+  const auto made_by = producers(graph);
+  for (const Node& node : graph.nodes)
+    if (logarithm_of_shares(graph, node, made_by) || only_moves_logarithms(node))
+      for (ValueId y : node.outputs)
+        if (y != no_value && real(graph[y]) && !maxima_.count(y)) logarithms_[y];
+}
+
+bool Saturation::only_moves_logarithms(const Node& node) const {
+  FoundOp found = find_aten(node.op);
+  if (!found.op || (found.rule != Rule::transparent && found.rule != Rule::joined)) return false;
+  bool any = false;
+  for (ValueId v : node.inputs) {
+    if (v == no_value || graph_[v].is_constant() || !real(graph_[v])) continue;
+    if (!logarithms_.count(v)) return false;
+    any = true;
+  }
+  return any;
 }
 
 void Saturation::see(ValueId v, std::span<const float> x, const Range& range) {
   Seen& s = seen_[v];
   s.range.include(range);
-  auto maximum = maxima_.find(v);
+  Magnitudes* counted = nullptr;
+  if (auto it = maxima_.find(v); it != maxima_.end()) counted = &it->second;
+  if (auto it = logarithms_.find(v); it != logarithms_.end()) counted = &it->second;
   for (float value : x) {
     s.below |= value == -std::numeric_limits<float>::infinity();
     s.above |= value == std::numeric_limits<float>::infinity();
     s.nan |= std::isnan(value);
-    if (maximum == maxima_.end() || !(value < 0) || !std::isfinite(value)) continue;
+    if (!counted || !(value < 0) || !std::isfinite(value)) continue;
     const auto order = (std::bit_cast<std::uint32_t>(value) >> 23) & 255;
-    maximum->second.smallest[order] = std::min(maximum->second.smallest[order], -double{value});
-    maximum->second.largest[order] = std::max(maximum->second.largest[order], -double{value});
+    counted->smallest[order] = std::min(counted->smallest[order], -double{value});
+    counted->largest[order] = std::max(counted->largest[order], -double{value});
   }
+}
+
+bool Saturation::logarithms_saturate(const Node& node, ValueId y) const {
+  const auto saturates = [&](ValueId v) { return v != no_value && meaningful_[v] && logarithms_.count(v); };
+  return saturates(y) && std::none_of(node.inputs.begin(), node.inputs.end(), saturates);
 }
 
 bool Saturation::left_out(ValueId v) const {
@@ -129,19 +175,28 @@ bool Saturation::left_out(ValueId v) const {
   return s.nan || ((s.below || s.above) && !meaningful_[v]);
 }
 
-// The least maximum of a row that holds anything: below it there may be rows that are masked throughout, three orders
-// of magnitude away and at least 2^12.
-double Saturation::lowest_maximum(ValueId v) const {
-  const Magnitudes& m = maxima_.at(v);
-  double reached = seen_[v].range.highest > 0 ? 1.0 : 0.0, lowest = 0;
+// Where what means something ends: beyond it there may be what is masked, three orders of magnitude (of 2) away and at
+// least `far`.
+double Saturation::lowest_unmasked(const Magnitudes& m, const Range& seen, double far) {
+  double reached = seen.highest > 0 ? 1.0 : 0.0, lowest = 0;
   for (std::size_t order = 0; order < m.smallest.size(); ++order) {
     if (m.largest[order] == 0) continue;
-    if (reached > 0 && m.smallest[order] >= 4096 && m.smallest[order] > 8 * std::max(reached, 1.0)) break;
+    if (reached > 0 && m.smallest[order] >= far && m.smallest[order] > 8 * std::max(reached, 1.0)) break;
     lowest = -m.largest[order];
     reached = m.largest[order];
   }
-  const double span = seen_[v].range.highest - lowest;
+  const double span = seen.highest - lowest;
   return lowest - span / 2;
+}
+
+double Saturation::lowest_maximum(ValueId v) const {
+  return lowest_unmasked(maxima_.at(v), seen_[v].range, masked_maximum);
+}
+
+// Of logarithms of shares, also of those that leave the program: masked ones stay below all others, and so low that
+// their shares are 0 in as many bits.
+double Saturation::lowest_logarithm(ValueId v, int steps) const {
+  return std::min(lowest_unmasked(logarithms_.at(v), seen_[v].range, masked_logarithm), -std::log(2.0 * steps));
 }
 
 Range Saturation::extent(ValueId v) const {
@@ -240,7 +295,10 @@ Saturation::Cut Saturation::behind(const Node& node, std::size_t operand, const 
 void Saturation::resolve(const std::vector<int>& steps) {
   for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
     for (ValueId y : node->outputs)
-      if (y != no_value && (is_output_[y] || !function_[y])) cuts_[y] = {};
+      if (y != no_value) {
+        if (is_output_[y] || !function_[y]) cuts_[y] = {};
+        if (logarithms_.count(y)) cuts_[y].lowest = std::max(cuts_[y].lowest, lowest_logarithm(y, steps[y]));
+      }
     for (std::size_t i = 0; i < node->inputs.size(); ++i) {
       const ValueId v = node->inputs[i];
       if (v == no_value || graph_[v].is_constant() || !real(graph_[v])) continue;
@@ -253,7 +311,7 @@ void Saturation::resolve(const std::vector<int>& steps) {
     }
   }
   for (ValueId v = 0; v < graph_.values.size(); ++v) {
-    Cut cut = is_output_[v] || !function_[v] ? Cut{} : cuts_[v];
+    Cut cut = (is_output_[v] || !function_[v]) && !logarithms_.count(v) ? Cut{} : cuts_[v];
     if (maxima_.count(v)) cut.lowest = std::max(cut.lowest, lowest_maximum(v));
     if (!cut.any()) continue;
     const Seen& seen = seen_[v];

@@ -29,6 +29,8 @@ class Saturation {
   const std::optional<Range>& meaningful(ValueId v) const { return meaningful_[v]; }
   // v holds NaN, or infinities that its readers do tell from the rest.
   bool left_out(ValueId v) const;
+  // `node` makes y, logarithms of shares (log_softmax): the masked ones saturate, even where they leave the program.
+  bool logarithms_saturate(const Node& node, ValueId y) const;
   // v is part of what a masked tensor is computed from, and nothing else: its codes share a wide range's fate.
   bool joins_masked(ValueId v) const { return joins_masked_[v] != 0; }
 
@@ -43,7 +45,7 @@ class Saturation {
     Range range;
     bool below = false, above = false, nan = false;  // holds infinities, NaN
   };
-  // Of a maximum's results, the negative ones by their order of magnitude: whole rows may be masked.
+  // The negative results of a maximum (whole rows may be masked), or logarithms of shares, by order of magnitude.
   struct Magnitudes {
     std::array<double, 256> smallest, largest;
     Magnitudes() {
@@ -52,12 +54,15 @@ class Saturation {
     }
   };
 
+  bool only_moves_logarithms(const Node& node) const;
   Cut behind(const Node& node, std::size_t operand, const std::vector<int>& steps) const;
   Cut before_sum(const Node& node, std::size_t operand, const Cut& y) const;
   Cut before_function(const Node& node, const Cut& y, int steps) const;
   Range extent(ValueId v) const;
   Range held(ValueId v) const;
+  static double lowest_unmasked(const Magnitudes& m, const Range& seen, double far);
   double lowest_maximum(ValueId v) const;
+  double lowest_logarithm(ValueId v, int steps) const;
 
   const Graph& graph_;
   std::vector<Seen> seen_;
@@ -65,7 +70,7 @@ class Saturation {
   std::vector<std::optional<Range>> meaningful_;
   std::vector<char> joins_masked_, is_output_, read_;
   std::vector<char> function_;  // read by more than maxima
-  std::map<ValueId, Magnitudes> maxima_;
+  std::map<ValueId, Magnitudes> maxima_, logarithms_;
 };
 
 }  // namespace tosaic

@@ -104,6 +104,44 @@ def test_every_mask_is_as_good_as_sdpas(tool, tmp_path, scheme, decomposed):
         assert not weights[0][~net.past.numpy()].any()
 
 
+class LogProbabilities(nn.Module):
+    """Masked logits under log_softmax and logsumexp, themselves the outputs; the last output stands for the unmasked."""
+    KEPT, ALL = 17, 24
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(8)
+        self.linear = nn.Linear(WIDTH, self.ALL)
+        with torch.no_grad():
+            self.linear.weight.mul_(4)
+        self.register_buffer("hidden", torch.arange(self.ALL) >= self.KEPT)
+
+    def forward(self, x, shown):
+        logits = self.linear(x)
+        masked = [logits.masked_fill(self.hidden, value) for value in (-1e3, -1e4, -1e9, LEAST, -math.inf)]
+        masked += [logits + torch.zeros(self.ALL).masked_fill(self.hidden, -1e9), torch.where(shown, logits, -1e9)]
+        shares = [m.log_softmax(-1) for m in masked]
+        shares += [masked[2] - masked[2].logsumexp(-1, keepdim=True), logits.log_softmax(-1).masked_fill(self.hidden, -1e9)]
+        shares += [masked[2].log_softmax(-1)[:, 1:].reshape(2, -1, self.ALL), torch.cat([shares[1], shares[2]])]
+        return (*shares, *(m.logsumexp(-1) for m in masked), logits.log_softmax(-1))
+
+
+@pytest.mark.parametrize("scheme, decomposed", [("int8", False), ("int16x8", True)])
+def test_masked_log_probabilities_leave_the_others_theirs(tool, tmp_path, scheme, decomposed):
+    net, random = LogProbabilities(), torch.Generator().manual_seed(9)
+    shown = (torch.arange(net.ALL) < net.KEPT)[None]
+    samples = [(torch.randn(1, 9, WIDTH, generator=random), shown) for _ in range(5)]
+    wanted, found, _ = compiled_and_run(tool, tmp_path, net, samples, samples[2], "--quantize", scheme,
+                                        decomposed=decomposed)
+    kept = [(w[..., :net.KEPT], f[..., :net.KEPT]) for w, f in zip(wanted, found, strict=True)]
+    quality = [decibels(w, f) for w, f in kept]
+    assert min(quality) > quality[-1] - 4, quality
+    assert tool.said.count("calibrate.saturated") == 10, tool.said  # and once for what is joined
+    for (_, unmasked), all_found in zip(kept[:11], found):
+        masked = all_found[..., net.KEPT:]
+        assert masked.max() < 1.3 * unmasked.min() and np.exp(masked).sum(-1).max() < 1e-3
+
+
 class Sums(nn.Module):
     def __init__(self):
         super().__init__()
