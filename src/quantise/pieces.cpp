@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "cpu/cpu.h"
@@ -14,6 +15,7 @@ namespace tosaic {
 namespace {
 
 constexpr double unlike = 16;              // of 8 bits, 4 are left to the smaller piece
+constexpr double masked = 256;             // of 8 bits, none is left to what a mask covers
 constexpr std::size_t enough_samples = 8;  // to tell ranges that differ so much
 
 // Lays its operands side by side: a joined operator over a list of tensors.
@@ -23,34 +25,70 @@ bool lays_pieces(const Node& node) {
          found.schema->arguments[0].type.starts_with("Tensor[]");
 }
 
+// A constant of zeros and numbers that dwarf others: added, it masks.
+bool masking(const Value& v) {
+  if (!v.is_constant() || v.type.dtype != DType::f32) return false;
+  const auto x = v.constant.as<float>();
+  return std::find(x.begin(), x.end(), 0.0f) != x.end() &&
+         std::any_of(x.begin(), x.end(), [](float value) { return std::fabs(value) >= 1000; });
+}
+
+// Chooses, place by place, among its operands and numbers (where, masked_fill), or adds a mask.
+bool masks(const Graph& graph, const Node& node) {
+  FoundOp found = find_aten(node.op);
+  if (!found.op || lays_pieces(node) || node.outputs.size() != 1 || node.outputs[0] == no_value ||
+      graph[node.outputs[0]].type.dtype != DType::f32)
+    return false;
+  const auto any = [&](auto holds) {
+    return std::any_of(node.inputs.begin(), node.inputs.end(),
+                       [&](ValueId v) { return v != no_value && holds(graph[v]); });
+  };
+  if (found.rule == Rule::sum) return any(masking);
+  return found.rule == Rule::joined && any([](const Value& v) { return v.type.dtype == DType::boolean; });
+}
+
 double width(const Range& range) { return range.highest - range.lowest; }
 
-// The ranges of all operands of `nodes` in the float program.
-Result<std::map<ValueId, Range>> ranges_of_operands(const Graph& graph, const std::vector<std::size_t>& nodes,
-                                                    const std::vector<std::vector<Tensor>>& samples, int threads) {
-  TOSAIC_TRY(Lowered lowered, lower(graph));
+struct Looks {
   std::map<ValueId, Range> ranges;
-  std::map<ValueId, std::vector<ValueId>> watched;  // TOSA value -> operands
+  std::map<ValueId, bool> infinite;
+};
+
+// The ranges of all operands and results of `nodes` in the float program.
+Result<Looks> look_at(const Graph& graph, const std::vector<std::size_t>& nodes,
+                      const std::vector<std::vector<Tensor>>& samples, int threads) {
+  TOSAIC_TRY(Lowered lowered, lower(graph));
+  Looks looks;
+  auto& ranges = looks.ranges;
+  std::map<ValueId, std::vector<ValueId>> watched;  // TOSA value -> operands, results
   ThreadPool alone(1);
-  for (std::size_t n : nodes)
-    for (ValueId v : graph.nodes[n].inputs) {
+  for (std::size_t n : nodes) {
+    std::vector<ValueId> values = graph.nodes[n].inputs;
+    values.insert(values.end(), graph.nodes[n].outputs.begin(), graph.nodes[n].outputs.end());
+    for (ValueId v : values) {
       if (v == no_value || ranges.contains(v) || graph[v].type.dtype != DType::f32) continue;
       ranges[v] = graph[v].is_constant() ? range_of(graph[v].constant.as<float>(), alone) : Range{};
       if (!graph[v].is_constant() && lowered.of[v] != no_value) watched[lowered.of[v]].push_back(v);
     }
+  }
   cpu::Options options{.threads = threads};
   for (const auto& [v, operands] : watched) options.observed.push_back(v);
   TOSAIC_TRY(cpu::Program program, cpu::Program::compile(lowered.graph, options));
   const cpu::Observer observer = [&](ValueId v, const TensorView& content, ThreadPool& pool) {
     if (content.type.dtype != DType::f32) return;
     const Range range = range_of(content.as<float>(), pool);
-    for (ValueId operand : watched.at(v)) ranges[operand].include(range);
+    const auto x = content.as<float>();
+    const bool infinite = std::any_of(x.begin(), x.end(), [](float value) { return std::isinf(value); });
+    for (ValueId seen : watched.at(v)) {
+      ranges[seen].include(range);
+      looks.infinite[seen] |= infinite;
+    }
   };
   for (std::size_t s = 0; s < samples.size() && s < enough_samples; ++s) {
     auto run = program.run(samples[s], &observer);
     if (!run.ok()) return run.error();
   }
-  return ranges;
+  return looks;
 }
 
 // The calls behind `node` on which its result depends nothing but the program's outputs: none computes with codes.
@@ -104,6 +142,37 @@ void warn(const Node& node, const Range& small, const Range& large, std::string 
                node.loc));
 }
 
+// Where a mask's -1e9 or -infinity enters a result that only leaves the program, it does so as floats: the
+// tensor under the mask keeps its scale, the masked places their number.
+void leave_masks_outside(const Graph& graph, std::size_t n, const Looks& looks, const QuantiseOptions& options,
+                         Pieces& pieces, const Sink& sink) {
+  const Node& node = graph.nodes[n];
+  const ValueId y = node.outputs[0];
+  auto result = looks.ranges.find(y);
+  if (result == looks.ranges.end()) return;
+  const Range* small = nullptr;
+  for (ValueId v : node.inputs) {
+    auto it = v == no_value || graph[v].is_constant() ? looks.ranges.end() : looks.ranges.find(v);
+    if (it == looks.ranges.end() || !(width(it->second) > 0)) continue;
+    if (!small || width(it->second) < width(*small)) small = &it->second;
+  }
+  const auto infinite = looks.infinite.find(y);
+  const bool overflows = infinite != looks.infinite.end() && infinite->second;
+  if (!small || (!overflows && width(result->second) < masked * width(*small))) return;
+  if (options.float_outputs) {
+    const auto way = way_out(graph, n);
+    for (std::size_t w : way) pieces.floats[w] = 1;
+    if (!way.empty()) return;
+  }
+  if (!sink || std::find(graph.outputs.begin(), graph.outputs.end(), y) == graph.outputs.end()) return;
+  sink(located(warning("quantise.masked-output",
+                       fmt::format("output '{}' holds a mask's numbers beside values in [{:.3g}, {:.3g}]; its codes {}",
+                                   graph[y].name, small->lowest, small->highest,
+                                   overflows ? "have no infinity" : "tell little of these apart"))
+                   .hint("apply the mask behind the model, or give out the tensor under the mask"),
+               node.loc));
+}
+
 }  // namespace
 
 Result<Pieces> unlike_pieces(const Graph& graph, const std::vector<std::vector<Tensor>>& samples,
@@ -112,11 +181,16 @@ Result<Pieces> unlike_pieces(const Graph& graph, const std::vector<std::vector<T
                 std::vector<char>(graph.values.size(), 0)};
   std::vector<std::size_t> calls;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n)
-    if (lays_pieces(graph.nodes[n])) calls.push_back(n);
+    if (lays_pieces(graph.nodes[n]) || masks(graph, graph.nodes[n])) calls.push_back(n);
   if (calls.empty()) return pieces;
-  TOSAIC_TRY(const auto ranges, ranges_of_operands(graph, calls, samples, options.threads));
+  TOSAIC_TRY(const Looks looks, look_at(graph, calls, samples, options.threads));
+  const auto& ranges = looks.ranges;
   for (std::size_t n : calls) {
     const Node& node = graph.nodes[n];
+    if (!lays_pieces(node)) {
+      leave_masks_outside(graph, n, looks, options, pieces, sink);
+      continue;
+    }
     const Range *small = nullptr, *large = nullptr;
     for (ValueId v : node.inputs) {
       auto it = v == no_value ? ranges.end() : ranges.find(v);
