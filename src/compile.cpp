@@ -81,11 +81,11 @@ Result<Samples> samples_for(const CompileOptions& options, const Graph& graph, c
   return Samples{};
 }
 
-// Operators that tosaic does not know are called as kernels of the runtime, which may or may not have them.
+// Operators of no library that tosaic knows are called as kernels of the runtime, which may or may not have them.
 void warn_of_kernels(const Partition& partition, const Sink& sink) {
   std::set<std::string> said;
   for (const Node& node : partition.outer.nodes) {
-    const bool known = node.op == "delegate" || find_aten(node.op).op || runtime::gives_number(node);
+    const bool known = node.op == "delegate" || node.op.starts_with("aten.") || find_aten(node.op).op;
     const auto kernel = known ? std::nullopt : runtime::out_variant_by_name(node.op);
     if (!sink || !kernel || !said.insert(node.op).second) continue;
     const std::string name = fmt::format("{}.{}", kernel->name, kernel->overload);

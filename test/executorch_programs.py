@@ -6,6 +6,7 @@ it runs. Called as a script, it prints the kernels for `pack` to compare its cal
 """
 import functools
 import importlib.metadata
+import json
 import logging
 import re
 import subprocess
@@ -26,10 +27,27 @@ def kernels():
     return sorted(portable_lib._get_operator_names())
 
 
+def functional(kernel):
+    """PyTorch's schema of the operator whose results the kernel writes into tensors that it is given."""
+    import torch
+    name, _, overload = kernel.partition(".")
+    schemas = torch._C._jit_get_schemas_for_operator(name) if name.startswith("aten::") else []
+
+    def arguments(schema):
+        kept = [(a.name, str(a.type)) for a in schema.arguments if not a.is_out]
+        made = {"layout", "device"} <= {n for n, _ in kept}  # such tensors are made anew, by dtype, layout and device
+        return [a for a in kept if not (made and a[0] in ("dtype", "layout", "device", "pin_memory"))]
+    for out in schemas:
+        if out.overload_name == overload and any(a.is_out for a in out.arguments):
+            return next((str(s).removeprefix("aten::").replace('"', "'") for s in schemas
+                         if not s.is_mutable and arguments(s) == arguments(out)), "")
+    return ""
+
+
 def listing():
     lines = ["// SPDX-License-Identifier: Apache-2.0",
-             f"// The kernels of ExecuTorch {importlib.metadata.version('executorch')}, by test/executorch_programs.py."]
-    return "\n".join(lines + [f'"{name}",' for name in kernels()]) + "\n"
+             f"// The kernels of ExecuTorch {importlib.metadata.version('executorch')} and PyTorch's schemas, by test/executorch_programs.py."]
+    return "\n".join(lines + [f"{{{json.dumps(name)}, {json.dumps(functional(name))}}}," for name in kernels()]) + "\n"
 
 
 def check(path, tosaic, said=""):

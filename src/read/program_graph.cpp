@@ -402,7 +402,7 @@ class GraphReader {
     return memory_offset(v);
   }
 
-  // Of an operator without schema the order is all that a caller of its kernel can go by.
+  // Of an operator without schema the arguments' order and names are all that a caller of its kernel can go by.
   void read_unknown(const std::vector<Argument>& arguments, Node& node) {
     std::vector<std::string> order;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -410,12 +410,15 @@ class GraphReader {
       if (a.tag == "as_graph") {
         GraphReader body(a.value.at("graph"), std::string(a.value.at("name").text()), source_, depth_ + 1);
         node.regions.push_back(body.read_region());
-      } else if (auto names = tensor_names(a.tag, a.value)) {
+        continue;
+      }
+      const std::string name = a.name.empty() ? fmt::format("arg{}", i) : std::string(a.name);
+      if (auto names = tensor_names(a.tag, a.value)) {
         add_operands(*names, node);
-        order.push_back(a.tag.ends_with("s") ? fmt::format("Tensor?[] {}", names->size()) : "Tensor?");
+        order.push_back(a.tag.ends_with("s") ? fmt::format("Tensor?[] {} {}", names->size(), name) : "Tensor? " + name);
       } else {
-        order.push_back(a.name.empty() ? fmt::format("arg{}", i) : std::string(a.name));
-        node.attrs.set(order.back(), attribute(a));
+        order.push_back(name);
+        node.attrs.set(name, attribute(a));
       }
     }
     if (node.regions.empty()) node.attrs.set("argument_order", std::move(order));

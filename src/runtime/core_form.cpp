@@ -8,6 +8,7 @@
 #include "ir/tensor.h"
 #include "lower/lower.h"
 #include "ops/op.h"
+#include "runtime/executorch_kernels.h"
 #include "runtime/out_variant.h"
 
 namespace tosaic::runtime {
@@ -252,7 +253,8 @@ Result<Node> core_form(Graph& graph, const Node& node) {
   if (gives_number(node)) return node;
   const FoundOp found = find_aten(node.op);
   const bool custom =
-      node.attrs.find("argument_order") && !node.op.starts_with("aten.") && out_variant_by_name(node.op);
+      node.attrs.find("argument_order") &&
+      (node.op.starts_with("aten.") ? executorch_call(node.op).has_value() : out_variant_by_name(node.op).has_value());
   if (!found.op && !custom)
     return located(error("pack.unknown-operator",
                          fmt::format("{} stays outside the delegate, and no kernel is known for it", node.op))

@@ -16,7 +16,11 @@
 namespace tosaic::runtime {
 namespace {
 
-constexpr auto kernels = std::to_array<std::string_view>({
+struct Registered {
+  std::string_view name;
+  std::string_view functional;  // the schema of the operator that it belongs to; empty outside ATen
+};
+constexpr auto kernels = std::to_array<Registered>({
 #include "runtime/executorch_kernels.inc"
 });
 
@@ -58,13 +62,34 @@ bool has_kernel(const Node& node) {
 
 bool executorch_has(const pte::OperatorName& kernel) {
   const std::string name = call_name(kernel);
-  return std::find(kernels.begin(), kernels.end(), name) != kernels.end();
+  return std::any_of(kernels.begin(), kernels.end(), [&](const Registered& k) { return k.name == name; });
+}
+
+std::optional<ExecutorchCall> executorch_call(std::string_view op) {
+  if (!op.starts_with("aten.")) return std::nullopt;
+  const std::string_view bare = op.substr(5, op.rfind('.') - std::min<std::size_t>(5, op.rfind('.')));
+  for (const Registered& k : kernels) {
+    if (!k.functional.starts_with(bare)) continue;  // cheap first: most texts are other operators'
+    auto schema = parse_schema(k.functional);
+    if (!schema.ok() || schema->full_name() != op) continue;
+    const auto dot = k.name.find('.');
+    return ExecutorchCall{{std::string(k.name.substr(0, dot)), std::string(k.name.substr(dot + 1))},
+                          *std::move(schema)};
+  }
+  return std::nullopt;
 }
 
 Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)>& sink) {
   std::vector<Node> nodes;
   std::swap(nodes, graph.nodes);
   std::set<std::string> said;
+  const auto only_theirs = [&](const Node& node, const std::string& why) {
+    if (!sink || !said.insert(node.op).second) return;
+    sink(located(warning("pack.executorch-only",
+                         fmt::format("{} stays outside the delegate, and `tosaic run` cannot run it: {}", node.op, why))
+                     .hint("run the program with ExecuTorch"),
+                 node.loc));
+  };
   for (Node& node : nodes) {
     if (node.op == "delegate") {
       graph.nodes.push_back(std::move(node));
@@ -72,17 +97,13 @@ Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)
     }
     TOSAIC_TRY(Node form, core_form(graph, node));
     if (!find_aten(node.op).op || gives_number(node)) {
+      if (!gives_number(node) && executorch_call(node.op)) only_theirs(node, "tosaic does not know it");
       graph.nodes.push_back(std::move(form));
       continue;
     }
     const Status here = runs_here(graph, node);
     if (has_kernel(form)) {
-      if (!here.ok() && sink && said.insert(node.op).second)
-        sink(located(warning("pack.executorch-only",
-                             fmt::format("{} stays outside the delegate, and `tosaic run` cannot run it: {}", node.op,
-                                         here.error().message))
-                         .hint("run the program with ExecuTorch"),
-                     node.loc));
+      if (!here.ok()) only_theirs(node, here.error().message);
       graph.nodes.push_back(std::move(form));
       continue;
     }
@@ -91,7 +112,7 @@ Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)
           error("pack.no-kernel", fmt::format("{} stays outside the delegate, ExecuTorch has no kernel of it, "
                                               "and neither has tosaic: {}",
                                               node.op, here.error().message))
-              .hint("write it in other operators"),
+              .hint(here.error().help.empty() ? "write it in other operators" : here.error().help),
           node.loc);
     auto pieces = tosa_in_aten(graph, node);
     if (pieces && std::all_of(pieces->begin(), pieces->end(), has_kernel)) {

@@ -302,6 +302,10 @@ class Packer {
         args.push_back(i);
       }
     }
+    return call_with_results(node, schema, runtime::out_variant(schema), std::move(args));
+  }
+
+  Status call_with_results(const Node& node, const Schema& schema, pte::OperatorName kernel, std::vector<Index> args) {
     TOSAIC_TRY(std::vector<Index> results, results_of(node));
     if (runtime::gives_list(schema)) {
       const Index list = add(pte::TensorList{results, false});
@@ -313,7 +317,7 @@ class Packer {
       args.insert(args.end(), results.begin(), results.end());
       args.push_back(results.size() == 1 ? results[0] : add(pte::TensorList{results, false}));
     }
-    call(runtime::out_variant(schema), std::move(args));
+    call(std::move(kernel), std::move(args));
     return {};
   }
 
@@ -329,33 +333,63 @@ class Packer {
     return results;
   }
 
-  // An operator without schema: its arguments as they stand in the program, then its results. See the reader's
-  // "argument_order".
-  Status unknown_kernel_call(const Node& node) {
-    std::vector<Index> args;
+  // An argument of an operator that tosaic does not know: the tensors that the program gives for it, if it gives any.
+  struct Written {
+    std::string name;
+    bool tensors = false, list = false;
+    std::vector<ValueId> values;
+  };
+  // See the reader's "argument_order".
+  static Result<std::vector<Written>> arguments_as_written(const Node& node) {
+    std::vector<Written> written;
     std::size_t operand = 0;
-    auto next = [&]() -> Result<Index> {
-      if (operand >= node.inputs.size())
-        return error("pack.argument", fmt::format("{} has fewer tensors than its arguments say", node.op));
-      const ValueId v = node.inputs[operand++];
-      return v == no_value ? Result<Index>(Index{-1}) : use(v);
-    };
-    for (const std::string& name : node.attrs.get_or<std::vector<std::string>>("argument_order", {})) {
-      if (name == "Tensor?") {
-        TOSAIC_TRY(Index i, next());
-        args.push_back(i < 0 ? constant(pte::None{}) : i);
-      } else if (name.starts_with("Tensor?[] ")) {
-        pte::TensorList list{{}, false};
-        for (int k = std::atoi(name.c_str() + 10); k > 0; --k) {
-          TOSAIC_TRY(Index i, next());
-          list.items.push_back(i);
-          list.optional |= i < 0;
-        }
-        args.push_back(add(std::move(list)));
-      } else {
-        TOSAIC_TRY(Index i, argument(node, unknown_argument(node, name)));
+    for (const std::string& entry : node.attrs.get_or<std::vector<std::string>>("argument_order", {})) {
+      Written w{entry.substr(entry.rfind(' ') + 1), entry.starts_with("Tensor?"), entry.starts_with("Tensor?[] "), {}};
+      for (int k = w.list ? std::atoi(entry.c_str() + 10) : w.tensors ? 1 : 0; k > 0; --k) {
+        if (operand >= node.inputs.size())
+          return error("pack.argument", fmt::format("{} has fewer tensors than its arguments say", node.op));
+        w.values.push_back(node.inputs[operand++]);
+      }
+      written.push_back(std::move(w));
+    }
+    return written;
+  }
+
+  Result<Index> written_tensors(const Written& written) {
+    if (!written.list) return written.values[0] == no_value ? constant(pte::None{}) : use(written.values[0]);
+    pte::TensorList list{{}, false};
+    for (ValueId v : written.values) {
+      Index item = -1;
+      if (v != no_value) { TOSAIC_TRY(item, use(v)); }
+      list.items.push_back(item);
+      list.optional |= item < 0;
+    }
+    return add(std::move(list));
+  }
+
+  // An operator that tosaic does not know. ExecuTorch's own are called as their schemas want it, others with the
+  // arguments as they stand in the program.
+  Status unknown_kernel_call(const Node& node) {
+    TOSAIC_TRY(const std::vector<Written> written, arguments_as_written(node));
+    std::vector<Index> args;
+    if (const auto theirs = runtime::executorch_call(node.op)) {
+      for (const Written& w : written)
+        if (!theirs->schema.argument(w.name))
+          return error("pack.argument", fmt::format("{} has no argument '{}' in ExecuTorch", node.op, w.name));
+      for (const SchemaArgument& a : theirs->schema.arguments) {
+        if (!runtime::kept_by_out_variant(theirs->schema, a)) continue;
+        const auto w = std::find_if(written.begin(), written.end(), [&](const Written& x) { return x.name == a.name; });
+        const bool tensors = w != written.end() && w->tensors;
+        TOSAIC_TRY(Index i, tensors                                ? written_tensors(*w)
+                            : a.is_tensor() && !a.is_tensor_list() ? single_tensor(node, a, no_value)
+                                                                   : argument(node, a));
         args.push_back(i);
       }
+      return call_with_results(node, theirs->schema, theirs->kernel, std::move(args));
+    }
+    for (const Written& w : written) {
+      TOSAIC_TRY(Index i, w.tensors ? written_tensors(w) : argument(node, unknown_argument(node, w.name)));
+      args.push_back(i);
     }
     TOSAIC_TRY(const std::vector<Index> results, results_of(node));
     args.insert(args.end(), results.begin(), results.end());

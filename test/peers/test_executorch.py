@@ -67,6 +67,57 @@ def test_executorch_runs_our_kernel_calls(module, inputs, tool, tmp_path):
         np.testing.assert_allclose(f, e.numpy(), rtol=1e-6, atol=1e-6)
 
 
+class Call(nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *tensors):
+        return self.function(*tensors)
+
+
+ATEN = torch.ops.aten
+IMAGE, WEIGHT = torch.linspace(-1, 1, 72).reshape(1, 2, 6, 6), torch.linspace(-2, 1, 54).reshape(3, 2, 3, 3)
+UNKNOWN = {  # operators that tosaic does not know, and ExecuTorch does
+    "a_default_left_out": (lambda x: ATEN._pdist_forward(x), X),
+    "by_name": (lambda x: ATEN._pdist_forward(x, p=1.0), X),
+    "lists_and_flags": (lambda g, x, w: ATEN.convolution_backward(g, x, w, [3], [1, 1], [1, 1], [1, 1], False, [0, 0], 1,
+                                                                  [True, True, True]),
+                        torch.linspace(0, 1, 108).reshape(1, 3, 6, 6).sin(), IMAGE, WEIGHT),
+    "two_results": (lambda x: ATEN.native_dropout(x, 0.5, False), X),
+    "a_size_that_depends_on_values": (lambda x, m: torch.masked_select(x, m), X, X > 0.5),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_kernels_of_operators_that_tosaic_does_not_know(name, tool, tmp_path):
+    """They are called with all the arguments that PyTorch's schema names, also those that the .pt2 leaves out."""
+    function, *inputs = UNKNOWN[name]
+    torch.export.save(torch.export.export(Call(function), tuple(inputs)), tmp_path / "m.pt2")
+    tool("compile", tmp_path / "m.pt2", "--target", "tosa-fp", "-o", tmp_path / "m.pte")
+    assert "pack.executorch-only" in tool.said and "pack.unknown-kernel" not in tool.said
+    expected = function(*inputs)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    for f, e in zip(load(tmp_path / "m.pte").load_method("forward").execute(inputs), expected, strict=True):
+        assert f.dtype == e.dtype and f.shape == e.shape
+        torch.testing.assert_close(f, e, rtol=1e-5, atol=1e-5)
+
+
+def test_decomposed_into_what_executorch_has(tool, tosaic, tmp_path):
+    """An operator that nobody has is refused with a way out, and the way out leads out."""
+    exported = torch.export.export(Call(nn.functional.pdist), (X,))
+    torch.export.save(exported, tmp_path / "m.pt2")
+    command = [tosaic, "compile", tmp_path / "m.pt2", "--target", "tosa-fp", "-o", tmp_path / "m.pte"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1 and not (tmp_path / "m.pte").exists()
+    assert "error[pack.unknown-operator]: aten.pdist.default" in done.stderr and "run_decompositions" in done.stderr
+    torch.export.save(exported.run_decompositions(), tmp_path / "m.pt2")
+    tool(*command[1:])
+    np.testing.assert_allclose(execute(tmp_path / "m.pte", [X.numpy()])[0], nn.functional.pdist(X), rtol=1e-6)
+
+
 class Kinds(nn.Module):
     """Writes to its input; takes a number, a flag and None; returns numbers and None among tensors."""
 

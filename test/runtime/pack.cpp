@@ -10,6 +10,7 @@
 #include "interp/interp.h"
 #include "ir/tensor.h"
 #include "lower/lower.h"
+#include "runtime/executorch_kernels.h"
 #include "runtime/memory.h"
 #include "runtime/method.h"
 #include "runtime/out_variant.h"
@@ -208,6 +209,23 @@ TEST(Pack, UnknownOperatorsAreRefusedAtTheirLine) {
   ASSERT_FALSE(file.ok());
   EXPECT_EQ(file.error().code, "pack.unknown-operator");
   EXPECT_EQ(file.error().place.line, 12);
+}
+
+// The listed schemas are PyTorch's: each is understood, and its operator is found by name.
+TEST(ExecutorchCall, EveryListedSchemaIsFound) {
+  const std::vector<std::pair<std::string, std::string>> listed{
+#include "runtime/executorch_kernels.inc"
+  };
+  for (const auto& [kernel, functional] : listed) {
+    if (functional.empty()) continue;
+    auto schema = parse_schema(functional);
+    ASSERT_TRUE(schema.ok()) << functional;
+    const auto call = runtime::executorch_call(schema->full_name());
+    ASSERT_TRUE(call.has_value()) << functional;
+    EXPECT_EQ(call->kernel.name + "." + call->kernel.overload, kernel);
+  }
+  EXPECT_FALSE(runtime::executorch_call("aten.no_such_operator.default").has_value());
+  EXPECT_FALSE(runtime::executorch_call("acme.add.Tensor").has_value());
 }
 
 // Both directions of the naming agree for every operator in the table.
