@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -31,6 +32,31 @@ std::string question(const Graph& graph, const Node& node, const std::vector<cha
   return key + print(one);
 }
 
+// PyTorch names sizes that follow from the model's inputs s0, s1, ..., those that only values tell u0, u1, ...
+bool only_values_tell(const std::string& size) {
+  for (std::size_t i = 0; i + 1 < size.size(); ++i)
+    if (size[i] == 'u' && std::isdigit(static_cast<unsigned char>(size[i + 1])) &&
+        (i == 0 || (!std::isalnum(static_cast<unsigned char>(size[i - 1])) && size[i - 1] != '_')))
+      return true;
+  return false;
+}
+
+// A delegate computes tensors of one size, so it would take what lies behind the values for values.
+Status sizes_known(const Graph& graph, const Node& node) {
+  const auto check = [&](ValueId v) -> Status {
+    if (v == no_value) return {};
+    const Shape& shape = graph[v].type.shape;
+    for (int d = 0; d < shape.rank(); ++d)
+      if (const SymbolicDim* symbol = shape.symbol(d); symbol && only_values_tell(symbol->expression))
+        return error("target.data-dependent", fmt::format("how large '{}' is depends on values (it is {})",
+                                                          graph[v].name, to_string(graph[v].type)));
+    return {};
+  };
+  for (ValueId v : node.inputs) TOSAIC_CHECK(check(v));
+  for (ValueId v : node.outputs) TOSAIC_CHECK(check(v));
+  return {};
+}
+
 std::vector<Placement> place(const Graph& graph, const tosa::Spec& spec) {
   std::unordered_map<std::string, Status> answers;
   const std::vector<char> used = used_values(graph);
@@ -40,6 +66,7 @@ std::vector<Placement> place(const Graph& graph, const tosa::Spec& spec) {
     auto [it, fresh] = answers.try_emplace(question(graph, node, used));
     if (fresh) {
       it->second = can_lower(graph, node, used, spec);
+      if (it->second.ok()) it->second = sizes_known(graph, node);
       // What stays behind is a kernel's business, but it has to be the call that the program says.
       if (!it->second.ok())
         if (Status sound = shapes_agree(graph, node); !sound.ok()) it->second = std::move(sound);

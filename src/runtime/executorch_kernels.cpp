@@ -83,7 +83,9 @@ Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)
   std::vector<Node> nodes;
   std::swap(nodes, graph.nodes);
   std::set<std::string> said;
+  std::string theirs, ours;
   const auto only_theirs = [&](const Node& node, const std::string& why) {
+    theirs = node.op;
     if (!sink || !said.insert(node.op).second) return;
     sink(located(warning("pack.executorch-only",
                          fmt::format("{} stays outside the delegate, and `tosaic run` cannot run it: {}", node.op, why))
@@ -120,6 +122,7 @@ Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)
       continue;
     }
     const std::string kernel = call_name(out_variant(*find_aten(form.op).schema));
+    ours = node.op;
     if (sink && said.insert(kernel).second)
       sink(
           located(warning("pack.tosaic-only", fmt::format("{} stays outside the delegate, and ExecuTorch has no kernel "
@@ -129,6 +132,11 @@ Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)
                   node.loc));
     graph.nodes.push_back(std::move(form));
   }
+  if (!theirs.empty() && !ours.empty())
+    return error("pack.no-kernel", fmt::format("{} runs in ExecuTorch only, and {} in tosaic only: the program would "
+                                               "run nowhere",
+                                               theirs, ours))
+        .hint("save it after ep = ep.run_decompositions(), or write one of them in other operators");
   return {};
 }
 

@@ -87,7 +87,7 @@ UNKNOWN = {  # operators that tosaic does not know, and ExecuTorch does
                                                                   [True, True, True]),
                         torch.linspace(0, 1, 108).reshape(1, 3, 6, 6).sin(), IMAGE, WEIGHT),
     "two_results": (lambda x: ATEN.native_dropout(x, 0.5, False), X),
-    "a_size_that_depends_on_values": (lambda x, m: torch.masked_select(x, m), X, X > 0.5),
+    "a_size_that_depends_on_values": (lambda x, m: torch.masked_select(x, m) * 2, X, X > 0.5),
 }
 
 

@@ -187,3 +187,5 @@ def test_what_runs_nowhere_else_is_said(tosaic, tmp_path):
                               capture_output=True, text=True)
     done = compiled(lambda x: F.max_pool2d(x, 2, return_indices=True), torch.zeros(1, 1, 4, 4))
     assert done.returncode == 0 and "pack.executorch-only" in done.stderr
+    done = compiled(lambda x, m: x[m].sum(), torch.zeros(3), torch.tensor([True, False, True]))
+    assert done.returncode == 1 and "would run nowhere" in done.stderr
