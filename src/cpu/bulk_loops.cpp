@@ -26,17 +26,24 @@ Extremes extremes(const float* x, std::size_t n) {
   const std::size_t lanes = hn::Lanes(d);
   const auto not_finite = hn::Set(bits, infinity), mask = hn::Set(bits, without_sign);
   auto low = hn::Zero(d), high = hn::Zero(d);
+  auto most = hn::Zero(bits);
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes) {
     const auto v = hn::LoadU(d, x + i);
-    const auto finite = hn::Lt(hn::And(hn::BitCast(bits, v), mask), not_finite);
+    const auto magnitude = hn::And(hn::BitCast(bits, v), mask);
+    const auto finite = hn::Lt(magnitude, not_finite);
+    most = hn::Max(most, magnitude);
     const auto kept = hn::IfThenElseZero(hn::RebindMask(d, finite), v);
     low = hn::Min(low, kept);
     high = hn::Max(high, kept);
   }
-  Extremes found{hn::GetLane(hn::MinOfLanes(d, low)), hn::GetLane(hn::MaxOfLanes(d, high))};
+  Extremes found{hn::GetLane(hn::MinOfLanes(d, low)), hn::GetLane(hn::MaxOfLanes(d, high)),
+                 hn::GetLane(hn::MaxOfLanes(bits, most)) < infinity};
   for (; i < n; ++i) {
-    if (!std::isfinite(x[i])) continue;
+    if (!std::isfinite(x[i])) {
+      found.all_finite = false;
+      continue;
+    }
     found.lowest = std::min(found.lowest, x[i]);
     found.highest = std::max(found.highest, x[i]);
   }

@@ -14,6 +14,7 @@ struct Magnitudes {
 // Of finite elements and zero.
 struct Extremes {
   float lowest, highest;
+  bool all_finite;  // no element is NaN or infinite
 };
 
 struct BulkLoops {

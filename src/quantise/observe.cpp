@@ -32,7 +32,7 @@ Range range_of(std::span<const float> x, ThreadPool& pool) {
     found[part] = cpu::bulk_loops().extremes(x.data() + first, end - first);
   });
   Range range;
-  for (const cpu::Extremes& part : found) range.include(Range{part.lowest, part.highest});
+  for (const cpu::Extremes& part : found) range.include(Range{part.lowest, part.highest, part.all_finite});
   return range;
 }
 

@@ -12,6 +12,7 @@ namespace tosaic {
 
 struct Range {
   double lowest = 0, highest = 0;  // zero is always inside: it must be exact (padding, relu)
+  bool all_finite = true;          // nothing was left out: no element was NaN or infinite
   void include(double value) {
     if (value < lowest) lowest = value;
     if (value > highest) highest = value;
@@ -19,6 +20,7 @@ struct Range {
   void include(const Range& other) {
     include(other.lowest);
     include(other.highest);
+    all_finite &= other.all_finite;
   }
 };
 

@@ -154,6 +154,7 @@ void Saturation::see(ValueId v, std::span<const float> x, const Range& range) {
   Magnitudes* counted = nullptr;
   if (auto it = maxima_.find(v); it != maxima_.end()) counted = &it->second;
   if (auto it = logarithms_.find(v); it != logarithms_.end()) counted = &it->second;
+  if (!counted && range.all_finite) return;  // nearly every tensor: its elements need no second look
   for (float value : x) {
     s.below |= value == -std::numeric_limits<float>::infinity();
     s.above |= value == std::numeric_limits<float>::infinity();

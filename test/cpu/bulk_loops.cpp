@@ -45,13 +45,16 @@ void everywhere(const F& f) {  // f(elements): lengths around those of vectors
 TEST(BulkLoops, Extremes) {
   everywhere([](const std::vector<float>& x) {
     float lowest = 0, highest = 0;
+    bool all_finite = true;
     for (float v : x) {
+      all_finite &= std::isfinite(v);
       if (std::isfinite(v)) lowest = std::min(lowest, v);
       if (std::isfinite(v)) highest = std::max(highest, v);
     }
     const cpu::Extremes found = cpu::bulk_loops().extremes(x.data(), x.size());
     EXPECT_EQ(found.lowest, lowest);
     EXPECT_EQ(found.highest, highest);
+    EXPECT_EQ(found.all_finite, all_finite);
   });
 }
 
