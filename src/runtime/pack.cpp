@@ -317,7 +317,7 @@ class Packer {
       args.insert(args.end(), results.begin(), results.end());
       args.push_back(results.size() == 1 ? results[0] : add(pte::TensorList{results, false}));
     }
-    call(std::move(kernel), std::move(args));
+    call(kernel, std::move(args));
     return {};
   }
 
