@@ -51,7 +51,6 @@ constexpr std::array families{
     Family{"tosa.unpredictable", "the values lead to a result that TOSA leaves open, so none is made up",
            "look for indices outside their table and divisions by zero, in the inputs or in the model"},
     Family{"tosa.", "", "the graph breaks a rule of the TOSA specification: correct it where it was made"},
-    Family{"run.integer-range", "", "keep the values within 32 bits, or run the program with ExecuTorch"},
     Family{"run.input", "", "`tosaic inspect` shows what the program takes; convert arrays with numpy's .astype"},
     Family{"run.out-of-memory", "", "run it where there is more memory, or export the model for smaller inputs"},
     Family{"run.", "", "`tosaic inspect` shows what the program is made of"},

@@ -3,6 +3,8 @@
 #pragma once
 #include <string>
 
+#include "ops/aten_functions.h"
+#include "ops/aten_promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {
@@ -15,6 +17,22 @@ inline Vals python_bitwise(Builder& b, const Call& call, const std::string& func
       self.dtype() == DType::boolean && !call.declared().empty() && call.declared()[0].dtype == DType::boolean;
   if (boolean) return b.aten(function + ".Tensor", {self, b.scalar(call.number("other"), DType::boolean)});
   return b.aten(function + ".Scalar", {self}, {{"other", call.integer("other")}});
+}
+
+// What is shifted, and by how much. Only counts `inside` [0, last] leave anything of a number but its sign.
+struct ShiftOperands {
+  promotion::Promoted promoted;
+  double last;
+  Val count, inside;
+};
+inline ShiftOperands shift_operands(Builder& b, const Call& call) {
+  auto p = promotion::promote(b, call, {"self", "other"});
+  if (is_float(p.result)) b.refuse("aten.bitwise-float", "shifts take integers");
+  const double last = static_cast<double>(8 * storage_size(p.result) - 1);
+  Val count = p.values[1];
+  Val inside =
+      functions::both(functions::at_least(count, b.like(count, 0.0)), functions::at_least(b.like(count, last), count));
+  return {std::move(p), last, count, inside};
 }
 
 }  // namespace tosaic

@@ -10,17 +10,9 @@ import pytest
 warnings.filterwarnings("ignore")
 import torch
 from executorch.exir import ExecutorchBackendConfig, to_edge
-from executorch.runtime import Runtime, Verification
 from torch import nn
 
-
-def load(path):
-    return Runtime.get().load_program(path, verification=Verification.InternalConsistency)
-
-
-def execute(path, inputs):
-    outputs = load(path).load_method("forward").execute([torch.from_numpy(i) for i in inputs])
-    return [o.numpy() for o in outputs]
+from executorch_runtime import Call, execute, load
 
 
 def test_executorch_reads_our_programs(model, variant, compiled):
@@ -65,17 +57,6 @@ def test_executorch_runs_our_kernel_calls(module, inputs, tool, tmp_path):
     found = execute(tmp_path / "m.pte", [i.numpy() for i in inputs])
     for f, e in zip(found, expected, strict=True):
         np.testing.assert_allclose(f, e.numpy(), rtol=1e-6, atol=1e-6)
-
-
-class Call(nn.Module):
-    """A function as a module."""
-
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *tensors):
-        return self.function(*tensors)
 
 
 ATEN = torch.ops.aten

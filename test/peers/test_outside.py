@@ -10,27 +10,11 @@ import pytest
 warnings.filterwarnings("ignore")
 import torch
 from executorch.exir import to_edge
-from executorch.runtime import Runtime, Verification
 from torch import nn
 from torch.nn import functional as F
 
 import executorch_programs
-
-
-class Call(nn.Module):
-    """A function as a module."""
-
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *tensors):
-        return self.function(*tensors)
-
-
-def execute(path, inputs):
-    program = Runtime.get().load_program(path, verification=Verification.InternalConsistency)
-    return [o.numpy() for o in program.load_method("forward").execute([torch.from_numpy(i) for i in inputs])]
+from executorch_runtime import Call, execute
 
 
 def expect(found, expected):
@@ -165,9 +149,12 @@ def test_an_index_outside_is_an_error(name, tool, tosaic, tmp_path):
 
 
 def test_what_may_overflow_inside_is_said(tosaic, tmp_path):
-    module = Call(lambda x, y: (x * x).float() + y)
+    class Square(nn.Module):  # here, because the message names the user's file
+        def forward(self, x, y):
+            return (x * x).float() + y
+
     inputs = torch.tensor([3, 4]), torch.ones(2)
-    torch.export.save(torch.export.export(module, inputs), tmp_path / "m.pt2")
+    torch.export.save(torch.export.export(Square(), inputs), tmp_path / "m.pt2")
     done = subprocess.run([tosaic, "compile", tmp_path / "m.pt2", "--target", "tosa-fp", "-o", tmp_path / "m.pte"],
                           capture_output=True, text=True)
     assert done.returncode == 0 and "model.int64-narrowed" in done.stderr and "test_outside.py" in done.stderr

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_functions.h"
-#include "ops/aten_promotion.h"
+#include "ops/aten_bitwise.h"
 #include "ops/op.h"
 
 namespace tosaic {
 namespace {
 // By less than nothing or by all of the bits, nothing of the number is left.
 Vals lower(Builder& b, const Call& call) {
-  auto p = promotion::promote(b, call, {"self", "other"});
-  if (is_float(p.result)) b.refuse("aten.bitwise-float", "shifts take integers");
-  const double last = static_cast<double>(8 * storage_size(p.result) - 1);
-  Val count = p.values[1];
-  Val inside =
-      functions::both(functions::at_least(count, b.like(count, 0.0)), functions::at_least(b.like(count, last), count));
-  Val shifted = b.binary("logical_left_shift", p.values[0], b.select(inside, count, b.like(count, 0.0)));
-  return p.finished(b.select(inside, shifted, b.like(shifted, 0.0)));
+  ShiftOperands o = shift_operands(b, call);
+  auto& p = o.promoted;
+  Val shifted = b.binary("logical_left_shift", p.values[0], b.select(o.inside, o.count, b.like(o.count, 0.0)));
+  return p.finished(b.select(o.inside, shifted, b.like(shifted, 0.0)));
 }
 }  // namespace
 

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_functions.h"
-#include "ops/aten_promotion.h"
+#include "ops/aten_bitwise.h"
 #include "ops/op.h"
 
 namespace tosaic {
 namespace {
 // By less than nothing or by all of the bits, only the sign is left.
 Vals lower(Builder& b, const Call& call) {
-  auto p = promotion::promote(b, call, {"self", "other"});
-  if (is_float(p.result)) b.refuse("aten.bitwise-float", "shifts take integers");
-  const double last = static_cast<double>(8 * storage_size(p.result) - 1);
-  Val count = p.values[1];
-  Val inside =
-      functions::both(functions::at_least(count, b.like(count, 0.0)), functions::at_least(b.like(count, last), count));
-  count = b.select(inside, count, b.like(count, last));
+  ShiftOperands o = shift_operands(b, call);
+  auto& p = o.promoted;
+  Val count = b.select(o.inside, o.count, b.like(o.count, o.last));
   return p.finished(b.binary("arithmetic_right_shift", p.values[0], count, {{"round", false}}));
 }
 }  // namespace
