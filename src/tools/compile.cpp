@@ -5,7 +5,7 @@
 #include <map>
 #include <memory>
 
-#include "message.h"
+#include "api/message.h"
 #include "tools/streams.h"
 #include "tools/tool.h"
 #include "tools/values.h"

@@ -6,12 +6,12 @@
 #include <memory>
 #include <new>
 
+#include "api/message.h"
 #include "base/environment.h"
 #include "base/mapped_files.h"
 #include "base/memory.h"
 #include "base/printable.h"
 #include "base/temporaries.h"
-#include "message.h"
 #include "tools/streams.h"
 #include "tools/tool.h"
 #include "tools/usage.h"

@@ -5,8 +5,8 @@
 #include <memory>
 #include <numeric>
 
+#include "api/message.h"
 #include "base/printable.h"
-#include "message.h"
 #include "tools/streams.h"
 #include "tools/tool.h"
 #include "tools/values.h"

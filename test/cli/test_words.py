@@ -104,8 +104,8 @@ def test_json_has_one_shape(tosaic, tmp_path):
 
 
 def test_every_error_has_a_way_out():
-    """Each code of the sources belongs to a family of src/way_out.cpp, which says what to do when the error does not."""
-    families = re.findall(r'Family\{"([a-z0-9.-]+)"', (ROOT / "src/way_out.cpp").read_text())
+    """Each code of the sources belongs to a family of src/api/way_out.cpp, which says what to do when the error does not."""
+    families = re.findall(r'Family\{"([a-z0-9.-]+)"', (ROOT / "src/api/way_out.cpp").read_text())
     codes = {code for path in (ROOT / "src").rglob("*.cpp")
              for code in re.findall(r'\b(?:error|fail|refuse)\(\s*"([a-z0-9-]+\.[a-z0-9.-]*)"', path.read_text())}
     assert len(codes) > 100

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <chrono>
 
+#include "api/message.h"
+#include "api/way_out.h"
 #include "base/output.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vgf/vgf_graph.h"
-#include "message.h"
 #include "ops/tosa_op.h"
 #include "targets/vgf_converter.h"
-#include "way_out.h"
 
 namespace tosaic {
 namespace {

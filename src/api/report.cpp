@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report.h"
+#include "api/report.h"
 
 #include <fmt/format.h>
 #include <filesystem>

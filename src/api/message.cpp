@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "message.h"
+#include "api/message.h"
 
 namespace tosaic {
 

@@ -3,6 +3,11 @@
 #include <fmt/format.h>
 #include <map>
 
+#include "api/inspect_ethos_u.h"
+#include "api/inspect_vgf.h"
+#include "api/message.h"
+#include "api/named_data.h"
+#include "api/way_out.h"
 #include "formats/npy/npy.h"
 #include "formats/ptd/ptd_file.h"
 #include "formats/pte/pte_file.h"
@@ -10,12 +15,7 @@
 #include "formats/vela/raw_output.h"
 #include "formats/vgf/vgf.h"
 #include "formats/zip/zip.h"
-#include "inspect_ethos_u.h"
-#include "inspect_vgf.h"
-#include "message.h"
-#include "named_data.h"
 #include "read/pt2.h"
-#include "way_out.h"
 
 namespace tosaic {
 namespace {

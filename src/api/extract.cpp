@@ -6,14 +6,14 @@
 #include <filesystem>
 #include <set>
 
+#include "api/message.h"
+#include "api/named_data.h"
+#include "api/way_out.h"
 #include "base/output.h"
 #include "formats/pte/pte_file.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vela/vela.h"
 #include "formats/vgf/vgf.h"
-#include "message.h"
-#include "named_data.h"
-#include "way_out.h"
 
 namespace tosaic {
 namespace {

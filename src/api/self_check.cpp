@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "self_check.h"
+#include "api/self_check.h"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "way_out.h"
+#include "api/way_out.h"
 
 #include <array>
 #include <string_view>

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <filesystem>
 
+#include "api/message.h"
+#include "api/named_data.h"
+#include "api/way_out.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "cpu/cpu.h"
@@ -14,8 +17,6 @@
 #include "formats/vgf/vgf_graph.h"
 #include "interp/interp.h"
 #include "lower/lower.h"
-#include "message.h"
-#include "named_data.h"
 #include "normalise/normalise.h"
 #include "ops/tosa_op.h"
 #include "read/pt2.h"
@@ -23,7 +24,6 @@
 #include "targets/target.h"
 #include "tidy/tidy.h"
 #include "vulkan/model.h"
-#include "way_out.h"
 
 namespace tosaic {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The straight line: read -> normalise -> quantise -> partition -> lower -> tidy -> emit -> pack -> self-check.
-#include "compile.h"
+#include "api/compile.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "api/self_check.h"
 #include "lower/lower.h"
 #include "normalise/normalise.h"
 #include "ops/op.h"
@@ -15,7 +16,6 @@
 #include "runtime/core_form.h"
 #include "runtime/out_variant.h"
 #include "runtime/pack.h"
-#include "self_check.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "named_data.h"
+#include "api/named_data.h"
 
 #include <fmt/format.h>
 

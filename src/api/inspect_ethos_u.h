@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "api/inspected.h"
 #include "formats/vela/vela.h"
-#include "inspected.h"
 #include "tosaic/tosaic.hpp"
 
 namespace tosaic {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compile.h"
+#include "api/compile.h"
 
 namespace tosaic {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inspect_vgf.h"
+#include "api/inspect_vgf.h"
 
 #include <fmt/format.h>
 

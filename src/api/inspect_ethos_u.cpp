@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inspect_ethos_u.h"
+#include "api/inspect_ethos_u.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -6,16 +6,16 @@
 #include <map>
 #include <set>
 
+#include "api/compile.h"
+#include "api/message.h"
+#include "api/report.h"
+#include "api/way_out.h"
 #include "base/output.h"
-#include "compile.h"
 #include "formats/ptd/ptd_file.h"
 #include "formats/tosa/tosa_file.h"
-#include "message.h"
 #include "ops/op.h"
-#include "report.h"
 #include "targets/vela.h"
 #include "tosaic/tosaic.hpp"
-#include "way_out.h"
 
 namespace tosaic {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-#include "compile.h"
+#include "api/compile.h"
 #include "tosaic/tosaic.hpp"
 
 namespace tosaic {
