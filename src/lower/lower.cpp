@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "lower/rules.h"
+#include "ops/trial.h"
 
 namespace tosaic {
 namespace {
@@ -32,7 +33,7 @@ Diagnostic inconsistent(const Node& node, const TensorType& made, const TensorTy
 std::string target_text(const tosa::Spec& spec) { return spec.product ? std::string(spec.product->name) : spec.text(); }
 
 // What the caller of a delegate converts, because the delegate's types are others than the program's.
-std::optional<Diagnostic> border(const Graph& aten, const Node& node, const tosa::Spec& spec) {
+std::optional<Diagnostic> beyond_types(const Graph& aten, const Node& node, const tosa::Spec& spec) {
   if (node.op.starts_with("quantized_decomposed.") && !spec.has(tosa::Feature::pro_fp))
     return error("target.conversion", fmt::format("{} is the border between float and integer tensors", node.op))
         .note("conversion between float and integers, outside an integer delegate");
@@ -58,6 +59,27 @@ std::optional<Diagnostic> border(const Graph& aten, const Node& node, const tosa
   return std::nullopt;
 }
 
+// Are the results that somebody reads what the program declares?
+Status results_agree(const Graph& aten, const Node& node, const std::vector<char>& used, const Graph& made,
+                     const std::vector<ValueId>& results) {
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const ValueId v = node.outputs[i];
+    if (v == no_value || !used[v]) continue;
+    const TensorType& declared = aten[v].type;
+    if (i >= results.size())
+      return located(
+          error("lower.missing-result", fmt::format("result {} of {} cannot be expressed in TOSA", i, node.op)),
+          node.loc);
+    const TensorType& type = made[results[i]].type;
+    if (type.shape != declared.shape) return located(inconsistent(node, type, declared), node.loc);
+    if (type.dtype != declared.dtype)
+      return located(error("lower.result-type", fmt::format("{} gives {} as result {}, the program says {}", node.op,
+                                                            to_string(type), i, to_string(declared))),
+                     node.loc);
+  }
+  return {};
+}
+
 // The option that admits what one extension of TOSA would. A device has none but its own.
 std::string admitting_option(const tosa::View& view, const tosa::Spec& spec) {
   if (spec.product) return "";
@@ -72,6 +94,11 @@ std::string admitting_option(const tosa::View& view, const tosa::Spec& spec) {
 }
 
 }  // namespace
+
+Status within_types(const Graph& aten, const Node& node, const tosa::Spec& spec) {
+  auto beyond = beyond_types(aten, node, spec);
+  return beyond ? Status(located(*std::move(beyond), node.loc)) : Status();
+}
 
 bool saturates_to_i32(const Graph& graph, const Node& node) {
   return node.op == "aten.clamp.default" && graph[node.inputs[0]].type.dtype == DType::i64 &&
@@ -109,23 +136,19 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
     for (ValueId v : node.inputs)
       operands.push_back(v == no_value ? std::nullopt : std::optional(Val(&builder, carried(v))));
     try {
-      Vals results = lower_node(builder, node, std::move(operands), output_types(aten, node));
+      std::vector<ValueId> results;
+      for (Val v : lower_node(builder, node, std::move(operands), output_types(aten, node))) results.push_back(v.id());
+      TOSAIC_CHECK(results_agree(aten, node, used, out, results));
       for (std::size_t i = 0; i < node.outputs.size(); ++i) {
         if (node.outputs[i] == no_value || !used[node.outputs[i]]) continue;
-        if (i >= results.size())
-          return located(
-              error("lower.missing-result", fmt::format("result {} of {} cannot be expressed in TOSA", i, node.op)),
-              node.loc);
         const Value& declared = aten[node.outputs[i]];
-        ValueId made = results[i].id();
-        if (out[made].type.shape != declared.type.shape || out[made].type.dtype != declared.type.dtype)
-          return located(inconsistent(node, out[made].type, declared.type), node.loc);
+        ValueId made = results[i];
         // What turns floats into codes computes plain integers; what reads them needs to know their scale.
         if (declared.type.quantised() && !out[made].type.quantised() && !out[made].is_constant())
           out[made].type.scales = declared.type.scales;
         // An operand that is handed back (torch.cat of one tensor) is no output of a network until something writes it.
         if (given.contains(node.outputs[i]) && taken.contains(made))
-          made = builder.relabelled(results[i], out[made].type).id();
+          made = builder.relabelled(Val(&builder, made), out[made].type).id();
         lowered.of[node.outputs[i]] = made;
       }
     } catch (Refusal& refusal) { return std::move(refusal.why); }
@@ -143,69 +166,34 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
 }
 
 Status shapes_agree(const Graph& aten, const Node& node) {
-  Graph scratch;
-  Builder builder(scratch);
-  builder.fold(false);
-  builder.set_loc(located_op(node));
-  auto real = [&](ValueId v) {
-    return aten[v].type.quantised() ? TensorType{DType::f32, aten[v].type.shape, {}} : aten[v].type;
-  };
-  std::vector<std::optional<Val>> operands;
-  std::vector<TensorType> declared;
-  for (ValueId v : node.inputs) {
-    if (v == no_value)
-      operands.push_back(std::nullopt);
-    else
-      operands.emplace_back(Val(&builder, scratch.add_value("operand." + std::to_string(operands.size()), real(v),
-                                                            aten[v].type.quantised() ? Bytes() : aten[v].constant)));
+  const auto trial = try_node(aten, node);
+  if (!trial.ok()) return {};  // nothing is known of the shapes then
+  for (std::size_t i = 0; i < node.outputs.size() && i < trial->results.size(); ++i) {
+    const ValueId v = node.outputs[i];
+    if (v != no_value && trial->graph[trial->results[i]].type.shape != aten[v].type.shape)
+      return located(inconsistent(node, trial->graph[trial->results[i]].type, real_type(aten[v].type)), node.loc);
   }
-  for (ValueId v : node.outputs) declared.push_back(v == no_value ? TensorType{} : real(v));
-  try {
-    const Vals results = lower_call(builder, node.op, std::move(operands), node.attrs, declared);
-    for (std::size_t i = 0; i < declared.size() && i < results.size(); ++i)
-      if (node.outputs[i] != no_value && results[i].shape() != declared[i].shape)
-        return located(inconsistent(node, results[i].type(), declared[i]), node.loc);
-  } catch (const Refusal&) {  // nothing is known of the shapes then
+  return {};
+}
+
+Status lowers(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec* spec) {
+  TOSAIC_TRY(const Trial trial, try_node(aten, node, {.spec = spec, .lowering = lower_node}));
+  TOSAIC_CHECK(results_agree(aten, node, used, trial.graph, trial.results));
+  if (!spec) return {};
+  for (const Node& made : trial.graph.nodes) {
+    const tosa::View view(trial.graph, made);
+    if (auto broken = tosa::verify_node(view, *spec))
+      return located(
+          error("target.unsupported", fmt::format("{} cannot run on {}", node.op, target_text(*spec)))
+              .note(fmt::format("it lowers to {}: {}{}", made.op, broken->message, admitting_option(view, *spec))),
+          node.loc);
   }
   return {};
 }
 
 Status can_lower(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec& spec) {
-  if (auto conversion = border(aten, node, spec)) return located(*std::move(conversion), node.loc);
-  Graph scratch;
-  Builder builder(scratch, &spec);
-  builder.fold(false);
-  builder.set_loc(located_op(node));
-  std::vector<std::optional<Val>> operands;
-  for (ValueId v : node.inputs) {
-    if (v == no_value)
-      operands.push_back(std::nullopt);
-    else
-      operands.emplace_back(Val(
-          &builder, scratch.add_value("operand." + std::to_string(operands.size()), aten[v].type, aten[v].constant)));
-  }
-  try {
-    auto declared = output_types(aten, node);
-    Vals results = lower_node(builder, node, std::move(operands), declared);
-    for (std::size_t i = 0; i < declared.size() && i < results.size(); ++i)
-      if (node.outputs[i] != no_value && used[node.outputs[i]] && results[i].shape() != declared[i].shape)
-        return located(inconsistent(node, results[i].type(), declared[i]), node.loc);
-    for (std::size_t i = 0; i < declared.size(); ++i)
-      if (node.outputs[i] != no_value && used[node.outputs[i]] &&
-          (i >= results.size() || results[i].dtype() != declared[i].dtype))
-        return located(
-            error("target.unsupported", fmt::format("{} gives {} as result {}, the program says {}", node.op,
-                                                    i < results.size() ? to_string(results[i].type()) : "nothing", i,
-                                                    to_string(declared[i]))),
-            node.loc);
-  } catch (Refusal& refusal) { return std::move(refusal.why); }
-  for (const Node& made : scratch.nodes)
-    if (auto broken = tosa::verify_node(tosa::View(scratch, made), spec))
-      return located(error("target.unsupported", fmt::format("{} cannot run on {}", node.op, target_text(spec)))
-                         .note(fmt::format("it lowers to {}: {}{}", made.op, broken->message,
-                                           admitting_option(tosa::View(scratch, made), spec))),
-                     node.loc);
-  return {};
+  TOSAIC_CHECK(within_types(aten, node, spec));
+  return lowers(aten, node, used, &spec);
 }
 
 }  // namespace tosaic

@@ -23,10 +23,15 @@ struct Lowered {
 
 Result<Lowered> lower(const Graph& aten, const LowerOptions& options = {});
 
-// Lowers one node by itself, memory-free, and checks every TOSA node that it becomes against the spec: the
-// answer to "can the target take this node", and if not the first reason. `used[v]`: somebody reads value v;
-// results that nobody reads need no lowering (max_pool2d_with_indices for its maxima alone).
+// "Can the target take this node", and if not the first reason: both of what follows. `used[v]`: somebody reads value
+// v; results that nobody reads need no lowering (max_pool2d_with_indices for its maxima alone).
 Status can_lower(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec& spec);
+// Does a delegate of the target hold such tensors, or does its caller convert them (int64, floats around integers)?
+Status within_types(const Graph& aten, const Node& node, const tosa::Spec& spec);
+// Lowers one node by itself, memory-free, and checks every TOSA node that it becomes against the spec (nullptr: it
+// only has to be TOSA). Depends on nothing but the call, its types, the constants among its operands and which
+// results are read.
+Status lowers(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec* spec);
 // Do the node's results have the shapes that the graph declares, as far as a lowering (as floats, for any target)
 // tells?
 Status shapes_agree(const Graph& aten, const Node& node);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "interp/interp.h"
+#include "lower/computed.h"
 #include "ops/builder_bounds.h"
 
 namespace tosaic {
@@ -86,30 +86,23 @@ struct IntegerForm {
   // y = f(x): one table, f being this operator's float lowering run on the representable inputs.
   Vals pointwise(const Operands& operands) const {
     Val x = operands.at(0).value();
+    Node call{node.op, {}, node.attrs, {}, node.loc, {}};
+    for (const auto& v : operands) call.inputs.push_back(v ? v->id() : no_value);
+    for (std::size_t i = 1; i < operands.size(); ++i)
+      if (operands[i] && !operands[i]->is_constant())
+        b.refuse("quantise.pointwise-operand", fmt::format("{} takes a computed tensor beside x", node.op));
     auto f = [&](const std::vector<double>& inputs) {
-      Graph scratch;
-      Builder inner(scratch);
-      inner.set_loc(node.loc);
-      ValueId in = scratch.add_value("x", {DType::f32, Shape{static_cast<std::int64_t>(inputs.size())}, {}});
-      scratch.inputs = {in};
-      Operands scalar_operands = operands;
-      scalar_operands[0] = Val(&inner, in);
-      for (std::size_t i = 1; i < operands.size(); ++i)
-        if (operands[i]) {
-          if (!operands[i]->is_constant())
-            b.refuse("quantise.pointwise-operand", fmt::format("{} takes a computed tensor beside x", node.op));
-          scalar_operands[i] = inner.constant(operands[i]->type(), b.graph()[operands[i]->id()].constant);
-        }
-      Vals results = lower_call(inner, node.op, scalar_operands, node.attrs, {});
-      scratch.outputs = {results.at(0).id()};
-      auto run = interp::run(scratch, {{scratch[in].type, constant_bytes(DType::f32, inputs)}}, {.precise = true});
-      if (!run.ok()) throw Refusal{run.error()};
-      const Tensor& y = run->at(0);
-      std::vector<double> values(inputs.size());
-      const auto size = static_cast<std::size_t>(y.type.shape.elements());
-      for (std::size_t i = 0; i < values.size(); ++i)
-        values[i] = element_as_double(y.type.dtype, y.data.data(), size == 1 ? 0 : i);
-      return values;
+      const auto operand = [&](std::size_t i, TensorType& type, Bytes& elements) {
+        const Value& given = b.graph()[call.inputs[i]];
+        type = i == 0 ? TensorType{DType::f32, Shape{static_cast<std::int64_t>(inputs.size())}, {}} : given.type;
+        elements = i == 0 ? Bytes() : given.constant;
+      };
+      auto trial = try_node(b.graph(), call, {.fold = true, .operand = operand});
+      if (!trial.ok()) throw Refusal{std::move(trial.error())};
+      auto values = computed_at(*trial, {inputs});
+      if (!values.ok()) throw Refusal{std::move(values.error())};
+      if (values->size() == 1) values->resize(inputs.size(), values->front());
+      return std::move(*values);
     };
     Val y = b.table(x, declared.at(0).with(x.shape()), f);
     return {b.reshape(y, declared[0].shape)};

@@ -8,7 +8,7 @@
 
 #include "ir/tensor.h"
 #include "normalise/normalise.h"
-#include "normalise/trial.h"
+#include "ops/trial.h"
 
 namespace tosaic {
 namespace {
@@ -26,7 +26,7 @@ bool only_weights_have_scales(const Graph& graph) {
 void restore_weights(Graph& graph) {
   for (Node& node : graph.nodes) {
     if (!is_call(node, "dequantize_") || node.inputs.empty() || !graph[node.inputs[0]].is_constant()) continue;
-    auto trial = try_node(graph, node, true);
+    auto trial = try_node(graph, node, {.fold = true});
     if (!trial.ok() || !trial->graph[trial->results[0]].is_constant()) continue;
     graph[node.outputs[0]].type = trial->graph[trial->results[0]].type;
     graph[node.outputs[0]].constant = trial->graph[trial->results[0]].constant;

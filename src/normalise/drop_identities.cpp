@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "normalise/normalise.h"
-#include "normalise/trial.h"
+#include "ops/trial.h"
 
 namespace tosaic {
 
@@ -21,7 +21,7 @@ void drop_identities(Graph& graph) {
     FoundOp found = find_aten(node.op);
     if (found.op && node.outputs.size() == 1 && node.outputs[0] != no_value &&
         (found.rule == Rule::transparent || found.rule == Rule::index)) {
-      auto trial = try_node(graph, node, false);
+      auto trial = try_node(graph, node);
       // What contradicts the program stays, and is said where it is lowered.
       const bool agrees = trial.ok() && !trial->results.empty() &&
                           trial->graph[trial->results[0]].type.shape == graph[node.outputs[0]].type.shape;

@@ -6,28 +6,19 @@
 #include <unordered_set>
 
 #include "ir/tensor.h"
-#include "normalise/trial.h"
+#include "ops/trial.h"
 
 namespace tosaic {
 namespace {
 
 // The first result of the call on constant elements; empty where it cannot be computed now.
 std::vector<float> result_on(const Graph& graph, const Node& node, const std::vector<double>& values) {
-  Graph one;
-  Node copy = node;
-  for (std::size_t i = 0; i < copy.inputs.size(); ++i) {
-    if (node.inputs[i] == no_value) continue;
-    const Value& operand = graph[node.inputs[i]];
-    const TensorType type = i == 0 ? TensorType{DType::f32, operand.type.shape, {}} : operand.type;
-    copy.inputs[i] = one.add_value("x", type, i == 0 ? constant_bytes(DType::f32, values) : operand.constant);
-  }
-  for (std::size_t i = 0; i < copy.outputs.size(); ++i) {
-    if (node.outputs[i] == no_value) continue;
-    TensorType type = graph[node.outputs[i]].type;
-    if (type.quantised()) type = {DType::f32, type.shape, {}};
-    copy.outputs[i] = one.add_value("y", type);
-  }
-  auto trial = try_node(one, copy, true);
+  const auto given = [&](std::size_t i, TensorType& type, Bytes& elements) {
+    if (i != 0) return;
+    type = {DType::f32, type.shape, {}};
+    elements = constant_bytes(DType::f32, values);
+  };
+  auto trial = try_node(graph, node, {.fold = true, .operand = given});
   if (!trial.ok() || trial->results.empty()) return {};
   const Value& y = trial->graph[trial->results[0]];
   if (!y.is_constant() || y.type.dtype != DType::f32) return {};
@@ -37,7 +28,7 @@ std::vector<float> result_on(const Graph& graph, const Node& node, const std::ve
 
 // Made of nothing but TOSA's operators that do not look at elements: what views are, whatever their operands.
 bool only_rearranges(const Graph& graph, const Node& node) {
-  auto trial = try_node(graph, node, false);
+  auto trial = try_node(graph, node);
   return trial.ok() && std::all_of(trial->graph.nodes.begin(), trial->graph.nodes.end(), [](const Node& made) {
            const tosa::Op* op = tosa::find(made.op);
            return op && op->shape_only_transparent;

@@ -9,8 +9,8 @@
 #include "cpu/bulk_loops.h"
 #include "ir/tensor.h"
 #include "normalise/normalise.h"
-#include "normalise/trial.h"
 #include "ops/op.h"
+#include "ops/trial.h"
 
 namespace tosaic {
 namespace {
@@ -78,7 +78,7 @@ void fold_batch_norm(Graph& graph) {
     bool has_bias = conv.inputs.size() > 2 && conv.inputs[2] != no_value;
     if (has_bias && !graph[conv.inputs[2]].is_constant()) continue;
     // Of a call that has no meaning (a weight of the wrong rank) nothing can be said.
-    if (!try_node(graph, conv, false).ok() || !try_node(graph, norm, false).ok()) continue;
+    if (!try_node(graph, conv).ok() || !try_node(graph, norm).ok()) continue;
     int axis = output_channel_axis(graph, conv);
     auto affine = affine_of(graph, norm);
     const Value weight = graph[conv.inputs[1]];

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "normalise/normalise.h"
-#include "normalise/trial.h"
+#include "ops/trial.h"
 
 namespace tosaic {
 
@@ -14,7 +14,7 @@ void fold_constants(Graph& graph) {
                                 [&](ValueId v) { return v == no_value || graph[v].is_constant(); });
     // Dequantised weights stay as they are: fold_quantisation turns them into scales.
     if (!constant || node.op.starts_with("quantized_decomposed.")) continue;
-    auto trial = try_node(graph, node, true);
+    auto trial = try_node(graph, node, {.fold = true});
     if (!trial.ok()) continue;
     bool all = std::all_of(trial->results.begin(), trial->results.end(),
                            [&](ValueId v) { return trial->graph[v].is_constant(); });

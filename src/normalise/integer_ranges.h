@@ -4,7 +4,7 @@
 #pragma once
 #include <vector>
 
-#include "normalise/trial.h"
+#include "ops/trial.h"
 
 namespace tosaic {
 

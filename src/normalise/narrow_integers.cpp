@@ -11,6 +11,7 @@
 #include "lower/lower.h"
 #include "normalise/integer_ranges.h"
 #include "normalise/normalise.h"
+#include "ops/trial.h"
 
 namespace tosaic {
 namespace {
@@ -100,7 +101,7 @@ class Narrowing {
       if (v != no_value && is_wide(g_, v) && narrow_[v] == no_value && !ranges_[v].fits_i32()) return lost(node);
     if (!scalars_fit(node)) return lost(node);
     Graph before = wide_form(node);
-    auto trial = try_node(before, before.nodes[0], true);
+    auto trial = try_node(before, before.nodes[0], {.fold = true});
     // Nobody computes it but a kernel outside, in PyTorch's types.
     if (!trial.ok()) return lost(node);
     for (std::size_t i = trial->results.size(); i < node.outputs.size(); ++i)

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "ir/tensor.h"
-#include "normalise/trial.h"
+#include "ops/trial.h"
 
 namespace tosaic {
 namespace {
@@ -136,23 +136,14 @@ class Writer {
 }  // namespace
 
 Result<Positions> view_positions(const Graph& graph, const Node& node, std::size_t output) {
-  Graph scratch;
-  Node call = node;
-  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    if (node.inputs[i] == no_value) continue;
-    const Value& operand = graph[node.inputs[i]];
-    TensorType type = operand.type;
-    Bytes data = operand.constant;
-    if (i == 0) {
-      Ints numbers(static_cast<std::size_t>(type.shape.elements()));
-      std::iota(numbers.begin(), numbers.end(), 0);
-      type = {DType::i32, type.shape, std::nullopt};
-      data = constant_bytes(DType::i32, numbers);
-    }
-    call.inputs[i] = scratch.add_value(fmt::format("operand.{}", i), std::move(type), std::move(data));
-  }
-  call.outputs.clear();
-  auto trial = try_node(scratch, call, true);
+  const auto numbered = [](std::size_t i, TensorType& type, Bytes& elements) {
+    if (i != 0) return;
+    Ints numbers(static_cast<std::size_t>(type.shape.elements()));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    type = {DType::i32, type.shape, std::nullopt};
+    elements = constant_bytes(DType::i32, numbers);
+  };
+  auto trial = try_node(graph, undeclared(node), {.fold = true, .operand = numbered});
   if (!trial.ok()) return trial.error();
   if (output >= trial->results.size()) return internal_error(fmt::format("{} has no result {}", node.op, output));
   const Value& shown = trial->graph[trial->results[output]];

@@ -9,7 +9,7 @@
 #include <limits>
 #include <numeric>
 
-#include "ops/op.h"
+#include "ops/trial.h"
 
 namespace tosaic {
 
@@ -86,33 +86,20 @@ std::vector<Val> Builder::tosa_all(std::string_view name, std::vector<Val> opera
 
 std::vector<Val> Builder::aten_all(const std::string& op, std::vector<std::optional<Val>> operands, Attrs attrs) {
   if (!keep_aten_) return lower_call(*this, op, std::move(operands), attrs, {});
-  // The result types are those that the lowering gives, tried out in a scratch graph.
-  Graph scratch;
-  Builder trial(scratch);
-  trial.set_loc(loc_);
-  std::vector<std::optional<Val>> inside;
-  Node node;
-  for (const auto& v : operands) {
-    node.inputs.push_back(v ? v->id() : no_value);
-    if (!v) {
-      inside.push_back(std::nullopt);
-      continue;
-    }
-    ValueId id = scratch.add_value(fmt::format("operand.{}", inside.size()), v->type(), graph_[v->id()].constant);
-    inside.emplace_back(Val(&trial, id));
-  }
-  Vals results = lower_call(trial, op, std::move(inside), attrs, {});
-  node.op = op;
-  node.attrs = std::move(attrs);
-  node.loc = loc_;
+  Node node{op, {}, std::move(attrs), {}, loc_, {}};
+  for (const auto& v : operands) node.inputs.push_back(v ? v->id() : no_value);
+  // The result types are those that the lowering gives.
+  auto trial = try_node(graph_, node, {.fold = true});
+  if (!trial.ok()) throw Refusal{std::move(trial.error())};
+  const auto result = [&](ValueId v) -> const Value& { return trial->graph[v]; };
   std::vector<Val> outputs;
-  if (std::all_of(results.begin(), results.end(), [](Val r) { return r.is_constant(); })) {
-    for (Val r : results) outputs.push_back(constant(r.type(), scratch[r.id()].constant));
+  if (std::all_of(trial->results.begin(), trial->results.end(), [&](ValueId v) { return result(v).is_constant(); })) {
+    for (ValueId v : trial->results) outputs.push_back(constant(result(v).type, result(v).constant));
     return outputs;
   }
   auto dot = op.find('.');
-  for (Val r : results) {
-    ValueId id = graph_.add_value(fresh_name(op.substr(dot + 1, op.rfind('.') - dot - 1)), r.type());
+  for (ValueId v : trial->results) {
+    ValueId id = graph_.add_value(fresh_name(op.substr(dot + 1, op.rfind('.') - dot - 1)), result(v).type);
     node.outputs.push_back(id);
     outputs.emplace_back(this, id);
   }

@@ -2,19 +2,18 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/op.h"
+#include "lower/computed.h"
 #include "quantise/quantise.h"
-#include "quantise/trial.h"
 
 namespace tosaic {
 namespace {
 
 // Is the function that reads its operand undefined somewhere among symmetric codes with that much room?
 bool undefined_beyond(const Graph& graph, const Node& node, double largest) {
-  auto trial = CallTrial::of(graph, node, Shape{3});
-  if (!trial || trial->graph.inputs.size() != 1) return false;
-  auto y = trial->run({{-largest * int16_headroom, -largest, largest * int16_headroom}});
-  return y && std::any_of(y->begin(), y->end(), [](double value) { return !std::isfinite(value); });
+  auto trial = try_in_shape(graph, node, Shape{3});
+  if (!trial.ok() || trial->graph.inputs.size() != 1) return false;
+  auto y = computed_at(*trial, {{-largest * int16_headroom, -largest, largest * int16_headroom}});
+  return y.ok() && std::any_of(y->begin(), y->end(), [](double value) { return !std::isfinite(value); });
 }
 
 }  // namespace

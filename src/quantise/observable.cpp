@@ -11,23 +11,6 @@
 namespace tosaic {
 namespace {
 
-// The node by itself, on inputs of its own.
-Status runs(const Graph& graph, const Node& node) {
-  Graph one;
-  Node copy = node;
-  for (ValueId& v : copy.inputs) {
-    if (v == no_value) continue;
-    const Value& operand = graph[v];
-    v = one.add_value(fmt::format("in{}", one.values.size()), operand.type, operand.constant);
-    if (!operand.is_constant()) one.inputs.push_back(v);
-  }
-  for (ValueId& v : copy.outputs)
-    if (v != no_value) one.outputs.push_back(v = one.add_value(fmt::format("out{}", one.values.size()), graph[v].type));
-  one.nodes.push_back(std::move(copy));
-  auto lowered = lower(one, {.fold = false});
-  return lowered.ok() ? Status() : Status(std::move(lowered.error()));
-}
-
 void warn(const Graph& graph, std::size_t node, const Diagnostic& why, std::size_t behind, const Sink& sink) {
   if (!sink) return;
   const Node& first = graph.nodes[node];
@@ -46,6 +29,7 @@ Result<Lowered> lower_observable(const Graph& graph, std::vector<char>& hidden, 
   hidden.assign(graph.values.size(), 0);
   auto whole = lower(graph);
   if (whole.ok() || whole.error().internal) return whole;
+  const std::vector<char> used = used_values(graph);
   Graph rest = graph;
   rest.nodes.clear();
   std::optional<std::pair<std::size_t, Diagnostic>> first;
@@ -54,7 +38,7 @@ Result<Lowered> lower_observable(const Graph& graph, std::vector<char>& hidden, 
     bool blind =
         std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v != no_value && hidden[v]; });
     if (!blind) {
-      Status status = runs(graph, node);
+      Status status = lowers(graph, node, used, nullptr);
       blind = !status.ok();
       if (blind && (status.error().internal || status.error().code == inconsistent_model)) return whole;
       if (blind && !first) first.emplace(n, std::move(status.error()));

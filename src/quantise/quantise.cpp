@@ -8,8 +8,8 @@
 
 #include "base/parallel.h"
 #include "cpu/cpu.h"
+#include "lower/computed.h"
 #include "lower/lower.h"
-#include "ops/op.h"
 #include "quantise/observable.h"
 #include "quantise/observe.h"
 #include "quantise/pieces.h"
@@ -44,18 +44,11 @@ struct Plan {
 };
 
 // Does the node hold its input between bounds and nothing else?
-bool clamps(const Node& node) {
+bool clamps(const Graph& graph, const Node& node) {
   FoundOp found = find_aten(node.op);
   if (!found.op || found.rule != Rule::transparent) return false;
-  Graph scratch;
-  Builder builder(scratch);
-  ValueId x = scratch.add_value("x", {DType::f32, Shape{4}, {}});
-  std::vector<std::optional<Val>> operands(node.inputs.size());
-  operands[0] = Val(&builder, x);
-  try {
-    lower_call(builder, node.op, std::move(operands), node.attrs, {});
-  } catch (const Refusal&) { return false; }
-  return scratch.nodes.size() == 1 && scratch.nodes[0].op == "tosa.clamp";
+  auto trial = try_in_shape(graph, node, Shape{4});
+  return trial.ok() && trial->graph.nodes.size() == 1 && trial->graph.nodes[0].op == "tosa.clamp";
 }
 
 // Weights are operand 1 of accumulating calls; what runs along output channels is the lowering's knowledge, kept
@@ -102,7 +95,7 @@ Plan plan_groups(const Graph& graph, const Pieces& pieces) {
         continue;
       }
       bool alone = read_by[x].size() == 1 && !is_output[x];
-      bool clamping = clamps(node);
+      bool clamping = clamps(graph, node);
       if (clamping && !alone) continue;  // x keeps its full range, the clamped tensor gets a finer one
       if (clamping) plan.hidden[x] = 1;
       for (ValueId v : node.outputs)

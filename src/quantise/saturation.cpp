@@ -5,8 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "ops/op.h"
-#include "quantise/trial.h"
+#include "lower/computed.h"
 
 namespace tosaic {
 namespace {
@@ -37,8 +36,8 @@ bool takes_maximum(const Graph& graph, const Node& node) {
       node.inputs[0] == no_value || node.outputs[0] == no_value ||
       graph[node.outputs[0]].type.shape.elements() >= graph[node.inputs[0]].type.shape.elements())
     return false;
-  auto trial = CallTrial::of(graph, node, std::nullopt);
-  return trial && selects(trial->graph) &&
+  auto trial = try_node(graph, undeclared(node));
+  return trial.ok() && selects(trial->graph) &&
          std::any_of(trial->graph.nodes.begin(), trial->graph.nodes.end(),
                      [](const Node& n) { return n.op == "tosa.reduce_max"; });
 }
@@ -47,19 +46,19 @@ bool real(const Value& v) { return v.type.dtype == DType::f32 && !v.type.quantis
 
 // How much one unit of each operand changes the result at its own place, where nothing else changes.
 std::optional<std::vector<double>> factors(const Graph& graph, const Node& node) {
-  auto trial = CallTrial::of(graph, node, Shape{2});
-  if (!trial) return std::nullopt;
+  auto trial = try_in_shape(graph, node, Shape{2});
+  if (!trial.ok()) return std::nullopt;
   const std::size_t n = trial->graph.inputs.size();
   std::vector<std::vector<double>> zero(n, std::vector<double>(2, 0.0));
-  auto base = trial->run(zero);
-  if (!base || base->size() != 2) return std::nullopt;
+  auto base = computed_at(*trial, zero);
+  if (!base.ok() || base->size() != 2) return std::nullopt;
   std::vector<double> result(node.inputs.size(), 0.0);
   for (std::size_t i = 0, next = 0; i < node.inputs.size(); ++i) {
-    if (trial->computed[i] == no_value) continue;
+    if (trial->operands[i] == no_value || trial->graph[trial->operands[i]].is_constant()) continue;
     auto one = zero;
     one[next++][0] = 1;
-    auto y = trial->run(one);
-    if (!y || (*y)[1] != (*base)[1]) return std::nullopt;
+    auto y = computed_at(*trial, one);
+    if (!y.ok() || (*y)[1] != (*base)[1]) return std::nullopt;
     result[i] = (*y)[0] - (*base)[0];
     if (!std::isfinite(result[i])) return std::nullopt;
   }
@@ -245,15 +244,15 @@ Saturation::Cut Saturation::before_function(const Node& node, const Cut& y, int 
   const double far = 64;  // nearer than this nothing is gained
   const bool below = x.below || x.range.lowest < -far, above = x.above || x.range.highest > far;
   if (!below && !above) return {};
-  auto trial = CallTrial::of(graph_, node, Shape{1});
-  if (!trial || trial->graph.inputs.size() != 1) return {};
+  auto trial = try_in_shape(graph_, node, Shape{1});
+  if (!trial.ok() || trial->graph.inputs.size() != 1) return {};
   const Seen& seen = seen_[node.outputs[0]];
   const Range range{std::max(seen.range.lowest, y.lowest), std::min(seen.range.highest, y.highest)};
   const double tolerance = (range.highest - range.lowest) / steps / 4;
   if (!(tolerance > 0)) return {};
   auto f = [&](double at) {
-    auto value = trial->run({{at}});
-    return value && value->size() == 1 ? std::clamp(value->front(), range.lowest, range.highest) : std::nan("");
+    auto value = computed_at(*trial, {{at}});
+    return value.ok() && value->size() == 1 ? std::clamp(value->front(), range.lowest, range.highest) : std::nan("");
   };
   // The point nearest to 0 from which on, outwards, f is what it is at the far end; eighths of octaves.
   auto edge = [&](double sign, double end) {
@@ -286,8 +285,8 @@ Saturation::Cut Saturation::behind(const Node& node, std::size_t operand, const 
     case Rule::product: return before_sum(node, operand, cut);
     case Rule::transparent:
     case Rule::joined: {
-      auto trial = CallTrial::of(graph_, node, std::nullopt);
-      return trial && selects(trial->graph) ? cut : Cut{};
+      auto trial = try_node(graph_, undeclared(node));
+      return trial.ok() && selects(trial->graph) ? cut : Cut{};
     }
     default: return {};
   }

@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/op.h"
+#include "lower/computed.h"
 #include "quantise/quantise.h"
-#include "quantise/trial.h"
 
 namespace tosaic {
 namespace {
@@ -20,8 +19,8 @@ double change_between_codes(const Graph& graph, const Node& node) {
   const auto codes = codes_of(type);
   constexpr int points = 250;
   constexpr double steps[] = {0, 0.382, 1};
-  auto trial = CallTrial::of(graph, node, Shape{3 * points});
-  if (!trial || trial->graph.inputs.size() != 1) return 0;
+  auto trial = try_in_shape(graph, node, Shape{3 * points});
+  if (!trial.ok() || trial->graph.inputs.size() != 1) return 0;
   std::vector<double> at;
   for (int k = 0; k < points; ++k)
     for (double step : steps) {
@@ -29,8 +28,8 @@ double change_between_codes(const Graph& graph, const Node& node) {
                                      static_cast<double>(codes.highest - codes.lowest - 1) * k / (points - 1));
       at.push_back((code + step - static_cast<double>(s.zero_point[0])) * s.scale[0]);
     }
-  auto y = trial->run({at});
-  if (!y || y->size() != at.size()) return 0;
+  auto y = computed_at(*trial, {at});
+  if (!y.ok() || y->size() != at.size()) return 0;
   double lowest = INFINITY, highest = -INFINITY, changes[] = {0, 0};
   int counted = 0;
   for (std::size_t k = 0; k + 2 < y->size(); k += 3) {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/trial.h"
+
+namespace tosaic {
+
+Vals lower_as_floats(Builder& builder, const Node& node, std::vector<std::optional<Val>> operands,
+                     const std::vector<TensorType>& declared) {
+  return lower_call(builder, node.op, std::move(operands), node.attrs, declared);
+}
+
+TensorType real_type(const TensorType& type) {
+  return type.quantised() ? TensorType{DType::f32, type.shape, {}} : type;
+}
+
+Node undeclared(const Node& node) {
+  Node call = node;
+  call.outputs.clear();
+  return call;
+}
+
+Result<Trial> try_node(const Graph& graph, const Node& node, const TrialOptions& options) {
+  const bool floats = options.lowering == lower_as_floats;
+  Trial trial;
+  Builder builder(trial.graph, options.spec);
+  builder.fold(options.fold);
+  builder.set_loc(node.loc);
+  std::vector<std::optional<Val>> operands;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const ValueId v = node.inputs[i];
+    if (v == no_value) {
+      trial.operands.push_back(no_value);
+      operands.emplace_back();
+      continue;
+    }
+    const bool codes = floats && graph[v].type.quantised();
+    TensorType type = codes ? real_type(graph[v].type) : graph[v].type;
+    Bytes elements = codes ? Bytes() : graph[v].constant;
+    if (options.operand) options.operand(i, type, elements);
+    const bool computed = elements.null();
+    const ValueId id = trial.graph.add_value("operand." + std::to_string(i), std::move(type), std::move(elements));
+    if (computed) trial.graph.inputs.push_back(id);
+    trial.operands.push_back(id);
+    operands.emplace_back(Val(&builder, id));
+  }
+  std::vector<TensorType> declared;
+  for (ValueId v : node.outputs)
+    declared.push_back(v == no_value ? TensorType{} : floats ? real_type(graph[v].type) : graph[v].type);
+  try {
+    for (Val v : options.lowering(builder, node, std::move(operands), declared)) trial.results.push_back(v.id());
+  } catch (Refusal& refusal) { return std::move(refusal.why); }
+  trial.graph.outputs = trial.results;
+  return trial;
+}
+
+}  // namespace tosaic
