@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
-#include <set>
+#include <optional>
 #include <unordered_map>
 
 #include "lower/lower.h"
@@ -13,21 +13,28 @@
 namespace tosaic {
 namespace {
 
-// What the answer depends on: the call, its types, which operands are constant and which results are read.
+// What the answer depends on: the call, its types, the constants among its operands and which results are read.
+// Lowerings read constants (masks, biases, the numbers of a sum): small ones count by what they hold, large ones by
+// where they lie.
 std::string question(const Graph& graph, const Node& node, const std::vector<char>& used) {
   Graph one;
   Node copy = node;
   copy.loc = nullptr;
-  auto take = [&](ValueId& v) {
+  std::string key = node.op;
+  const auto take = [&](ValueId& v) {
     if (v == no_value) return;
-    TensorType type = graph[v].type;
-    const char* kind = graph[v].is_constant() ? "c" : used[v] ? "v" : "u";
-    v = one.add_value(fmt::format("{}{}", kind, one.values.size()), type);
+    const Value& value = graph[v];
+    key += fmt::format(" {}:{}", used[v] ? "v" : "u", to_string(value.type));
+    if (value.is_constant()) {
+      if (value.constant.size() <= 64)
+        key.append("=").append(value.constant.text());
+      else
+        key += fmt::format("@{}", fmt::ptr(value.constant.data()));
+    }
+    v = one.add_value(std::to_string(one.values.size()), value.type);
   };
   for (ValueId& v : copy.inputs) take(v);
   for (ValueId& v : copy.outputs) take(v);
-  std::string key = node.op;
-  for (const Value& v : one.values) key += " " + v.name + ":" + to_string(v.type);
   one.nodes.push_back(std::move(copy));
   return key + print(one);
 }
@@ -57,28 +64,46 @@ Status sizes_known(const Graph& graph, const Node& node) {
   return {};
 }
 
+// Answers about calls, each found once. They name no tensor and no place of the first call that asked.
+class Answers {
+ public:
+  Answers(const Graph& graph, const tosa::Spec& spec) : graph_(graph), spec_(spec), used_(used_values(graph)) {}
+
+  // Does the target take the node? And if not, why.
+  Status about(const Node& node) {
+    Status taken = within_types(graph_, node, spec_);
+    Answer& answer = answers_[question(graph_, node, used_)];
+    Node call = node;
+    call.loc = nullptr;
+    if (taken.ok()) {
+      if (!answer.lowers) answer.lowers = lowers(graph_, call, used_, &spec_);
+      taken = answer.lowers->ok() ? sizes_known(graph_, node) : *answer.lowers;
+    }
+    if (taken.ok()) return taken;
+    // What stays behind is a kernel's business, but it has to be the call that the program says.
+    if (!answer.sound) answer.sound = shapes_agree(graph_, call);
+    return located(answer.sound->ok() ? std::move(taken.error()) : answer.sound->error(), node.loc);
+  }
+
+ private:
+  struct Answer {
+    std::optional<Status> lowers, sound;
+  };
+  const Graph& graph_;
+  const tosa::Spec& spec_;
+  const std::vector<char> used_;
+  std::unordered_map<std::string, Answer> answers_;
+};
+
 std::vector<Placement> place(const Graph& graph, const tosa::Spec& spec) {
-  std::unordered_map<std::string, Status> answers;
-  const std::vector<char> used = used_values(graph);
+  Answers answers(graph, spec);
   std::vector<Placement> placements(graph.nodes.size());
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    const Node& node = graph.nodes[n];
-    auto [it, fresh] = answers.try_emplace(question(graph, node, used));
-    if (fresh) {
-      it->second = can_lower(graph, node, used, spec);
-      if (it->second.ok()) it->second = sizes_known(graph, node);
-      // What stays behind is a kernel's business, but it has to be the call that the program says.
-      if (!it->second.ok())
-        if (Status sound = shapes_agree(graph, node); !sound.ok()) it->second = std::move(sound);
-    }
-    if (it->second.ok()) {
+    Status taken = answers.about(graph.nodes[n]);
+    if (taken.ok())
       placements[n].region = 0;
-    } else {
-      placements[n].reason = it->second.error();
-      placements[n].reason.place = {};
-      placements[n].reason.context.clear();
-      placements[n].reason = located(std::move(placements[n].reason), node.loc);
-    }
+    else
+      placements[n].reason = std::move(taken.error());
   }
   return placements;
 }
