@@ -80,33 +80,33 @@ dev: $(STAMPS)/packages-BUILD  ## debug build with address and undefined-behavio
 # ---- tests ----------------------------------------------------------------------------------------------------
 
 # Everything that must hold before a change goes in. The last line reads "N passed, M failed". Downloads and PyTorch
-# leave cores idle, so they go beside the build.
+# leave cores idle, so they go beside the build. How each part ended counts as well as what it reported.
+PARTS := test-cpp test-asan test-py
 test:  ## all tests; the last line counts them
-	@rm -rf build/test-results && mkdir -p build/test-results
+	@rm -rf build/test-results && mkdir -p $(addprefix build/test-results/,$(PARTS))
 	@$(MAKE) -j2 build-tests quick-models
-	-@$(MAKE) test-cpp
-	-@$(MAKE) test-asan
-	-@$(MAKE) test-py
-	@python3 test/count_results.py build/test-results
+	@for part in $(PARTS); do code=0; $(MAKE) $$part || code=$$?; echo $$code > build/test-results/$$part/exit; done
+	@python3 test/count_results.py build/test-results $(PARTS)
+
+# $(call ctest-of,BUILD,PART): its programs, each with a report of its own beside ctest's.
+ctest-of = @rm -rf build/test-results/$(2) && mkdir -p build/test-results/$(2) && \
+  PATH=/usr/bin:$$PATH VIRTUAL_ENV=$(PYTHON_FOLDER) GTEST_OUTPUT=xml:$(CURDIR)/build/test-results/$(2)/ \
+    ctest --test-dir build/$(1) -j $(JOBS) --no-tests=error \
+    --output-on-failure --output-junit $(CURDIR)/build/test-results/$(2)/ctest.xml
 
 test-cpp: build-tests emulation-layer  ## C++ tests, release build
-	@rm -rf build/test-results/cpp && mkdir -p build/test-results/cpp
-	@VIRTUAL_ENV=$(PYTHON_FOLDER) GTEST_OUTPUT=xml:$(CURDIR)/build/test-results/cpp/ ctest --test-dir build/release -j $(JOBS) \
-	  --output-on-failure --no-tests=ignore --output-junit $(CURDIR)/build/test-results/cpp/ctest.xml
+	$(call ctest-of,release,test-cpp)
 
 # Bad input is where sanitizers earn their time: the readers and writers, and what feeds them.
 ASAN_TESTS ?= ir formats read
 test-asan: build-tests  ## reader and format tests with sanitizers
-	@rm -rf build/test-results/asan && mkdir -p build/test-results/asan
 	@[ -f build/readers/build.ninja ] || $(CMAKE) --preset readers >/dev/null
 	@$(CMAKE) --build --preset readers -j $(JOBS) --target $(addprefix test_,$(ASAN_TESTS))
-	@GTEST_OUTPUT=xml:$(CURDIR)/build/test-results/asan/ ctest --test-dir build/readers -j $(JOBS) --no-tests=error \
-	  -R "^($$(echo $(ASAN_TESTS) | tr ' ' '|'))$$" --output-on-failure \
-	  --output-junit $(CURDIR)/build/test-results/asan/ctest.xml
+	$(call ctest-of,readers,test-asan) -R "^($$(echo $(ASAN_TESTS) | tr ' ' '|'))$$"
 
 test-py: build venv  ## golden text, demo, peers (fast subset), conformance slice
-	@mkdir -p build/test-results
-	@$(PYTHON) -m pytest -q test -n $(JOBS) --dist worksteal --junitxml=build/test-results/pytest.xml
+	@rm -rf build/test-results/test-py && mkdir -p build/test-results/test-py
+	@$(PYTHON) -m pytest -q test -n $(JOBS) --dist worksteal --junitxml=build/test-results/test-py/pytest.xml
 
 test-peers: build venv  ## every model against PyTorch, tosa_reference_model and ExecuTorch
 	@$(PYTHON) -m pytest -q test/peers --ignore test/peers/test_ethosu.py --all-models -n $(JOBS) --dist worksteal
@@ -115,7 +115,7 @@ test-ethosu: build-tests venv  ## every Ethos-U network, model and conformance s
 	@$(PYTHON) -m pytest -q test/ethosu test/peers/test_ethosu.py --all-models -n $(JOBS) --dist worksteal
 
 test-vgf: build-tests venv  ## every model and operator graph as VGF, on the CPU, on Vulkan and in Arm's runner
-	@VIRTUAL_ENV=$(PYTHON_FOLDER) ctest --test-dir build/release -R '^vulkan$$' --output-on-failure
+	@PATH=/usr/bin:$$PATH VIRTUAL_ENV=$(PYTHON_FOLDER) ctest --test-dir build/release -R '^vulkan$$' --output-on-failure
 	@$(PYTHON) -m pytest -q test/peers/test_vgf*.py --all-models -n $(JOBS) --dist worksteal
 	@$(PYTHON) test/conformance/run_sample.py slice --executors vgf vulkan scenario --jobs $(JOBS)
 

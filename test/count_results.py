@@ -1,47 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
-"""count_results.py DIR: adds up the JUnit files under DIR; prints the failures, then "N passed, M failed".
+"""count_results.py DIR PART...: adds up what the parts of `make test` left; prints the failures, then "N passed, M failed".
 
-A C++ test program reports its cases itself (GTEST_OUTPUT); ctest's own file is read too, so that a program that
-crashed, and therefore reported nothing, counts as one failure.
+A part leaves in DIR/PART its exit code (`exit`) and reports in JUnit's form. Three can speak of one failure: a C++
+program's own report (GTEST_OUTPUT), which has its cases; ctest's, which knows how the program ended; and the part's exit
+code. Each of them is a failure unless one below it has told it already, so that what fails after the report was written
+(a leak at exit, a crash in a destructor), or in place of it, counts as well.
 """
 import pathlib
 import sys
 import xml.etree.ElementTree as xml
 
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+
 
 def cases(path):
-    for case in xml.parse(path).getroot().iter("testcase"):
+    """(name, result) for each case of a report; one failure for a report that breaks off or says nothing."""
+    try:
+        found = list(xml.parse(path).getroot().iter("testcase"))
+    except (OSError, xml.ParseError) as why:
+        yield f"no whole report: {why}", FAILED
+        return
+    if not found:
+        yield "a report without a single test", FAILED
+    for case in found:
         bad = case.find("failure") is not None or case.find("error") is not None
         skipped = case.find("skipped") is not None or case.get("status") in ("notrun", "disabled")
-        yield f'{case.get("classname", "")}.{case.get("name")}', "failed" if bad else "skipped" if skipped else "passed"
+        yield f'{case.get("classname", "")}.{case.get("name")}', FAILED if bad else SKIPPED if skipped else PASSED
 
 
-def main(directory):
-    count = {"passed": 0, "failed": 0, "skipped": 0}
-    expected = {"cpp/ctest.xml", "asan/ctest.xml", "pytest.xml"}
-    found = {str(p.relative_to(directory)) for p in pathlib.Path(directory).rglob("*.xml")}
-    for missing in sorted(expected - found):
-        print(f"failed: no {missing}: that part of the tests did not run to its end")
-        count["failed"] += 1
-    for name in sorted(found):
-        path = pathlib.Path(directory, name)
-        try:
-            results = list(cases(path))
-        except xml.ParseError:
-            results = [(f"{name} (truncated: the program died)", "failed")]
-        for case, result in results:
-            if path.name == "ctest.xml":
-                program = case.split(".")[-1]
-                reported = any(p.startswith(f"{path.parent.name}/test_{program}") for p in found)
-                if reported or result != "failed":
-                    continue
+def programs(report):
+    """What ctest says of each program, which failed also where ctest could not start it."""
+    for case in xml.parse(report).getroot().iter("testcase"):
+        yield case.get("name"), case.get("status", "fail")
+
+
+def of_part(folder):
+    """All that the part in `folder` has to say."""
+    results = []
+    for path in sorted(folder.glob("*.xml")):
+        if path.name != "ctest.xml":
+            results += [(f"{path.stem}: {case}", result) for case, result in cases(path)]
+    if (folder / "ctest.xml").exists():
+        for name, status in programs(folder / "ctest.xml"):
+            own = [result for case, result in results if case.startswith(f"test_{name}: ")]
+            if status != "run" and FAILED not in own:
+                results.append((f"test_{name}: ended badly ({status}) with no failure in its report", FAILED))
+            elif not own:
+                results.append((f"test_{name}: no report", FAILED))
+    try:
+        code = (folder / "exit").read_text().strip()
+    except OSError:
+        code = "unknown"
+    if code != "0" and FAILED not in [result for _, result in results]:
+        results.append((f"exit code {code} with no failure in its reports", FAILED))
+    if not results:
+        results.append(("no report", FAILED))
+    return results
+
+
+def main(directory, parts):
+    count = {PASSED: 0, FAILED: 0, SKIPPED: 0}
+    for part in parts:
+        for case, result in of_part(pathlib.Path(directory, part)):
             count[result] += 1
-            if result == "failed":
-                print(f"failed: {name}: {case}")
-    if count["skipped"]:
-        print(f'{count["skipped"]} skipped')
-    print(f'{count["passed"]} passed, {count["failed"]} failed')
-    return bool(count["failed"]) or not count["passed"]
+            if result == FAILED:
+                print(f"failed: {part}: {case}")
+    if count[SKIPPED]:
+        print(f"{count[SKIPPED]} skipped")
+    print(f"{count[PASSED]} passed, {count[FAILED]} failed")
+    return bool(count[FAILED]) or not count[PASSED]
 
 
-sys.exit(main(sys.argv[1]))
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))
