@@ -2,6 +2,7 @@
 #include "lower/lower.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <unordered_set>
 
 #include "lower/rules.h"
@@ -76,6 +77,27 @@ Status results_agree(const Graph& aten, const Node& node, const std::vector<char
       return located(error("lower.result-type", fmt::format("{} gives {} as result {}, the program says {}", node.op,
                                                             to_string(type), i, to_string(declared))),
                      node.loc);
+  }
+  return {};
+}
+
+// An operand that is handed back costs a device nothing, but where it leaves a region its type has to be TOSA's.
+Status handed_back(const Node& node, const std::vector<char>& used, const Trial& trial, tosa::Spec spec) {
+  spec.product = nullptr;
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] == no_value || !used[node.outputs[i]] ||
+        std::find(trial.operands.begin(), trial.operands.end(), trial.results[i]) == trial.operands.end())
+      continue;
+    Graph alone;
+    const TensorType& type = trial.graph[trial.results[i]].type;
+    Node identity;
+    identity.op = "tosa.identity";
+    identity.inputs = {alone.add_value("x", type)};
+    identity.outputs = {alone.add_value("y", type)};
+    if (auto broken = tosa::verify_node(tosa::View(alone, identity), spec))
+      return located(
+          error("target.unsupported", fmt::format("{} hands back {}", node.op, to_string(type))).note(broken->message),
+          node.loc);
   }
   return {};
 }
@@ -180,6 +202,7 @@ Status lowers(const Graph& aten, const Node& node, const std::vector<char>& used
   TOSAIC_TRY(const Trial trial, try_node(aten, node, {.spec = spec, .lowering = lower_node}));
   TOSAIC_CHECK(results_agree(aten, node, used, trial.graph, trial.results));
   if (!spec) return {};
+  TOSAIC_CHECK(handed_back(node, used, trial, *spec));
   for (const Node& made : trial.graph.nodes) {
     const tosa::View view(trial.graph, made);
     if (auto broken = tosa::verify_node(view, *spec))

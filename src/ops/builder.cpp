@@ -355,7 +355,8 @@ Val Builder::scaled(Val x, double factor) {
     Val zero = like(x, 0);
     return scaled(sub(zero, x), -factor);
   }
-  if (!(factor > 0)) refuse("quantise.factor", fmt::format("a quantised tensor times {}", factor));
+  if (!(factor > 0) || std::isinf(factor))
+    refuse("quantise.factor", fmt::format("a quantised tensor times {}", factor));
   if (factor == 1.0) return x;
   TensorType type = x.type();
   for (double& s : type.scales->scale) s *= factor;
@@ -403,6 +404,7 @@ Val Builder::cast(Val x, DType to) {
   const DType from = x.dtype();
   if (from == to) return x;
   if (to == DType::boolean) {
+    if (x.type().quantised()) return typed("cast", {as_i32(x)}, {}, to);  // 0 is the zero point's code
     if (!is_float(from)) return typed("cast", {x}, {}, to);
     return tosa("logical_not", {binary("equal", x, scalar(0, from))});
   }

@@ -103,6 +103,11 @@ class Analysis {
     }
     if (op == "rescale") return rescaled(node, excess);
     if (op == "conv2d" || op == "depthwise_conv2d" || op == "conv3d" || op == "transpose_conv2d") return summed(node);
+    if (op == "resize") {  // of the four pixels around a point, weights that add up to the product of the two scales
+      const bool weighted = node.attrs.get_or<std::string>("mode", "") == "bilinear";
+      const double weight = weighted ? scale_of(node, 0) * scale_of(node, 2) : 1;
+      return {in(0).lowest * weight, in(0).highest * weight};
+    }
     if (op == "matmul") {
       const double terms = static_cast<double>(graph_[node.inputs[0]].type.shape[2]);
       const double most = terms * centred(node, 0, 2).magnitude() * centred(node, 1, 3).magnitude();
@@ -133,6 +138,10 @@ class Analysis {
       most = *std::max_element(sums.begin(), sums.end()) * x + bias;
     }
     return {-most, most};
+  }
+  double scale_of(const Node& node, std::size_t index) const {
+    const Value& scale = graph_[node.inputs[1]];
+    return element_as_double(scale.type.dtype, scale.constant.data(), index);
   }
   double in_bias(const Node& node) { return of(node.inputs[2]).magnitude(); }
 

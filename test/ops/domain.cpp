@@ -126,6 +126,8 @@ Status exceptions(std::string_view s, Case& out) {
     auto key = word.substr(0, equals);
     if (key == "rtol" && real(value, out.rtol)) continue;
     if (key == "atol" && real(value, out.atol)) continue;
+    if (key == "steps" && real(value, out.steps)) continue;
+    if (key == "share" && real(value, out.share)) continue;
     if (double n = 0; key == "results" && real(value, n)) {
       out.results = static_cast<std::size_t>(n);
       continue;
@@ -138,6 +140,9 @@ Status exceptions(std::string_view s, Case& out) {
       out.refused = value;
       continue;
     }
+    if (!value.empty() && (key == "int8" || key == "integer")) out.no_int8 = value;
+    if (!value.empty() && (key == "int16x8" || key == "integer")) out.no_int16 = value;
+    if (!value.empty() && (key == "int8" || key == "int16x8" || key == "integer")) continue;
     if (key == "values" && value == "zeros") {
       out.zeros = true;
       continue;

@@ -35,6 +35,9 @@ struct Case {
   bool half = true;
   std::size_t results = SIZE_MAX;  // only so many of PyTorch's results are expressed
   std::string refused;             // the code of the refusal that is expected
+  std::string no_int8, no_int16;   // the code with which an integer target refuses the quantised call
+  double steps = 2;                // what an integer result may be off in its own arithmetic
+  double share = 0;                // if not 0: with int16x8, the part of the signal that the whole may be off
   bool zeros = false;              // PyTorch's result is not compared: zeros are expected
 };
 

@@ -20,7 +20,8 @@ AtenOp aten_addmm() {
           .summary = "a tensor plus the product of two matrices",
           .rule = Rule::inside,
           .lower = {lower},
-          .domain = {"x(5), x(3,4), const(x(4,5))", "x(3,5), x(3,4), x(4,5), beta=0.5, alpha=2",
-                     "x(1,5), x(3,4), x(4,5)", "x(5), x(3,4), x(4,5), beta=0"}};
+          .domain = {
+              "x(5), x(3,4), const(x(4,5)) # integer=quantise.bias-type: only a constant bias fits the accumulator",
+              "x(3,5), x(3,4), x(4,5), beta=0.5, alpha=2", "x(1,5), x(3,4), x(4,5)", "x(5), x(3,4), x(4,5), beta=0"}};
 }
 }  // namespace tosaic

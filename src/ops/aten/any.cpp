@@ -21,6 +21,7 @@ AtenOp aten_any() {
           .rule = Rule::index,
           .lower = {lower},
           .domain = {"default: b(2,3)", "dim: b(2,3,4), -1", "dims: b(2,3,4), [0,2], True", "default: i(0,1,3)",
-                     "all.default: b(2,2)", "all.dim: b(3,2), 1, True", "all.dims: b(2,3,2), [0,-1]"}};
+                     "dim: f(28), 0", "all.dim: f(28), 0", "all.default: b(2,2)", "all.dim: b(3,2), 1, True",
+                     "all.dims: b(2,3,2), [0,-1]"}};
 }
 }  // namespace tosaic

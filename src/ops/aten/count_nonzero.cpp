@@ -16,6 +16,7 @@ AtenOp aten_count_nonzero() {
           .summary = "how many elements are not zero",
           .rule = Rule::index,
           .lower = {lower},
-          .domain = {"default: i(-1,1,3,4)", "default: i(-1,1,3,4), 1", "dim_IntList: i(-1,1,3,4), [0,1]"}};
+          .domain = {"default: i(-1,1,3,4)", "default: i(-1,1,3,4), 1", "dim_IntList: i(-1,1,3,4), [0,1]",
+                     "default: f(28)", "default: u(-1,3,4,5), 1"}};
 }
 }  // namespace tosaic

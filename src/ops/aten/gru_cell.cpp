@@ -17,6 +17,7 @@ AtenOp aten_gru_cell() {
           .summary = "one step of a gated recurrent unit",
           .rule = Rule::inside,
           .lower = {lower},
-          .domain = {"x(2,4), x(2,3), x(9,4), x(9,3), x(9), x(9)"}};
+          .domain = {"x(2,4), x(2,3), x(9,4), x(9,3), x(9), x(9) # integer=quantise.bias-type: only a constant bias "
+                     "fits the accumulator"}};
 }
 }  // namespace tosaic

@@ -19,10 +19,12 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_inner() {
-  return {.schemas = {"inner(Tensor self, Tensor other) -> Tensor"},
-          .summary = "products summed over the last dims",
-          .rule = Rule::inside,
-          .lower = {lower},
-          .domain = {"x(4), x(4)", "x(2,3), x(4,3)"}};
+  return {
+      .schemas = {"inner(Tensor self, Tensor other) -> Tensor"},
+      .summary = "products summed over the last dims",
+      .rule = Rule::inside,
+      .lower = {lower},
+      .domain = {"x(4), x(4) # int16x8=target.unsupported: 16-bit weights that are computed have no convolution",
+                 "x(2,3), x(4,3) # int16x8=target.unsupported: 16-bit weights that are computed have no convolution"}};
 }
 }  // namespace tosaic

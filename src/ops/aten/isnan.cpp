@@ -16,6 +16,8 @@ AtenOp aten_isnan() {
           .summary = "true where x is NaN",
           .rule = Rule::float_only,
           .lower = {lower},
-          .domain = {"e(28)", "x(2,3)", "i(0,3,4)"}};
+          .domain = {"e(28)",
+                     "x(2,3) # integer=target.unsupported: codes are always numbers, so that the question stays float",
+                     "i(0,3,4) # integer=target.unsupported: integers become floats for the question"}};
 }
 }  // namespace tosaic

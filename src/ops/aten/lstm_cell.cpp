@@ -19,7 +19,9 @@ AtenOp aten_lstm_cell() {
           .summary = "one step of long short-term memory",
           .rule = Rule::inside,
           .lower = {lower},
-          .domain = {"x(2,4), [x(2,3), x(2,3)], x(12,4), x(12,3), x(12), x(12)",
-                     "x(2,4), [x(2,3), x(2,3)], x(12,4), x(12,3)"}};
+          .domain = {"x(2,4), [x(2,3), x(2,3)], x(12,4), x(12,3), x(12), x(12) # integer=quantise.bias-type: only a "
+                     "constant bias fits the accumulator",
+                     "x(2,4), [x(2,3), x(2,3)], x(12,4), x(12,3) # int16x8=target.unsupported: 16-bit weights that are "
+                     "computed have no convolution"}};
 }
 }  // namespace tosaic

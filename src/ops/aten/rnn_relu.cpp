@@ -14,6 +14,6 @@ AtenOp aten_rnn_relu() {
           .rule = Rule::inside,
           .lower = {lower},
           .domain = {"x(3,2,4), x(2,2,3), [x(3,4), x(3,3), x(3), x(3), x(3,3), x(3,3), x(3), x(3)], True, 2, 0.0, "
-                     "False, False, False"}};
+                     "False, False, False # integer=quantise.bias-type: only a constant bias fits the accumulator"}};
 }
 }  // namespace tosaic

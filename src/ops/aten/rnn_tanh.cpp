@@ -13,6 +13,7 @@ AtenOp aten_rnn_tanh() {
           .summary = "the plain recurrent layer with tanh, unrolled over the sequence",
           .rule = Rule::inside,
           .lower = {lower},
-          .domain = {"x(3,2,4), x(1,2,5), [x(5,4), x(5,5), x(5), x(5)], True, 1, 0.0, False, False, False"}};
+          .domain = {"x(3,2,4), x(1,2,5), [x(5,4), x(5,5), x(5), x(5)], True, 1, 0.0, False, False, False # "
+                     "integer=quantise.bias-type: only a constant bias fits the accumulator"}};
 }
 }  // namespace tosaic

@@ -19,7 +19,8 @@ AtenOp aten_std() {
       .summary = "the standard deviation of the elements",
       .rule = Rule::inside,
       .lower = {lower},
-      .domain = {"default: x(2,3,4)", "dim: x(2,3,4), [1], False",
+      .domain = {"default: x(2,3,4)",
+                 "dim: x(2,3,4), [1], False # share=0.01: the lines of a table do not follow the square root near 0",
                  "correction: x(2,3,4), [-1], correction=0, keepdim=True"}};
 }
 }  // namespace tosaic

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A quantised ATen graph, piece by piece: what the integers of each node give beside what its function gives for the
+// numbers that the same codes stand for. So every node is judged by itself, also inside composites.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/tensor.h"
+#include "ops/op.h"
+#include "ops/tosa_op.h"
+
+namespace tosaic::domain {
+
+// The numbers that codes stand for, as f32, and codes of the given types for numbers. What has no scale stays.
+std::vector<double> numbers(const Tensor& tensor);
+Tensor real(const Tensor& codes);
+std::vector<Tensor> reals(const std::vector<Tensor>& codes);
+Tensor coded(const Tensor& real, const TensorType& type);
+
+// How far the codes of one result are from the numbers it should be, in steps of its scale; where numbers are not
+// finite nothing is promised, and what lies beyond the codes counts as their end. For results without a scale (truth,
+// indices) the share of elements that differ.
+struct Distance {
+  double worst = 0, rms = 0;  // in steps
+  double signal = 0;          // rms of the numbers, in steps
+};
+// What is right lies between `low` and `high`.
+Distance distance(const std::vector<double>& low, const std::vector<double>& high, const Tensor& got,
+                  const TensorType& type);
+
+struct Piece {
+  std::string op;
+  Rule rule;
+  TensorType type;
+  Distance distance;
+};
+// Every node, run on the codes that the nodes before it gave; `outputs` receives those of the graph.
+Result<std::vector<Piece>> pieces_of(const Graph& quantised, const std::vector<Tensor>& inputs, const tosa::Spec& spec,
+                                     std::vector<Tensor>& outputs);
+
+}  // namespace tosaic::domain
