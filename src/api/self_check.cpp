@@ -11,7 +11,7 @@
 
 #include "cpu/cpu.h"
 #include "formats/pte/pte_file.h"
-#include "runtime/executable.h"
+#include "execute/executable.h"
 #include "runtime/method.h"
 
 namespace tosaic {

@@ -8,7 +8,7 @@
 
 #include "lower/lower.h"
 #include "runtime/core_form.h"
-#include "runtime/executable.h"
+#include "execute/executable.h"
 #include "runtime/kernel.h"
 #include "runtime/out_variant.h"
 #include "runtime/tosa_in_aten.h"

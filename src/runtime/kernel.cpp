@@ -8,7 +8,7 @@
 #include "formats/pte/layout.h"
 #include "lower/lower.h"
 #include "ops/op.h"
-#include "runtime/executable.h"
+#include "execute/executable.h"
 #include "runtime/out_variant.h"
 
 namespace tosaic::runtime {

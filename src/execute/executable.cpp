@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/executable.h"
+#include "execute/executable.h"
 
 #include <algorithm>
 #include <map>

@@ -6,7 +6,7 @@
 #include "formats/tosa/tosa_file.h"
 #include "formats/vgf/vgf_graph.h"
 #include "runtime/delegate.h"
-#include "runtime/executable.h"
+#include "execute/executable.h"
 
 namespace tosaic::runtime {
 namespace {
