@@ -2,6 +2,7 @@
 #include "base/thread_pool.h"
 
 #include <system_error>
+#include <utility>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -50,13 +51,19 @@ void ThreadPool::run_shared(std::int64_t count, Call call, const void* context) 
     else
       std::this_thread::yield();
   }
+  if (failed_.exchange(false)) std::rethrow_exception(std::exchange(thrown_, nullptr));
 }
 
 void ThreadPool::take_tasks(int thread) {
   for (;;) {
     const std::int64_t index = next_.fetch_add(1, std::memory_order_relaxed);
     if (index >= count_) return;
-    call_(context_, index, thread);
+    try {
+      call_(context_, index, thread);
+    } catch (...) {
+      if (!failed_.exchange(true)) thrown_ = std::current_exception();
+      next_.store(count_, std::memory_order_relaxed);
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -20,7 +21,8 @@ class ThreadPool {
 
   // Calls task(index, thread) for index in [0, count), in any order; thread in [0, threads()) tells apart what
   // runs at the same time. The caller takes part and returns when all are done. Which thread takes which task
-  // varies from run to run: a task must not depend on it.
+  // varies from run to run: a task must not depend on it. What a task throws, here or in another thread, comes out when
+  // all have stopped; the tasks that nobody had begun are then left out.
   template <class F>
   void run(std::int64_t count, const F& task) {
     if (threads_ == 1 || count <= 1) {
@@ -49,6 +51,8 @@ class ThreadPool {
   std::int64_t count_ = 0;
   Call call_ = nullptr;
   const void* context_ = nullptr;
+  std::atomic<bool> failed_{false};
+  std::exception_ptr thrown_;  // the first, when failed_
   std::atomic<bool> stop_{false};
   std::atomic<int> sleepers_{0};
 };
