@@ -34,7 +34,8 @@ enum tosaic_ethosu_status {
   TOSAIC_ETHOSU_OK = 0,
   TOSAIC_ETHOSU_INVALID = 1,     /* the stream breaks a rule: not a container, garbage, an address outside its region */
   TOSAIC_ETHOSU_UNSUPPORTED = 2, /* legal perhaps, but what the hardware would do is not known or not implemented */
-  TOSAIC_ETHOSU_ARGUMENT = 3     /* the caller's arguments: null, too many regions */
+  TOSAIC_ETHOSU_ARGUMENT = 3,    /* the caller's arguments: null, too many regions */
+  TOSAIC_ETHOSU_MEMORY = 4       /* the process has no more memory */
 };
 
 typedef struct {

@@ -35,13 +35,21 @@ int report(const Diagnostic& why, tosaic_ethosu_error* error) {
                                                                                           : TOSAIC_ETHOSU_INVALID;
 }
 
+// Allocates nothing itself.
+void out_of_memory(tosaic_ethosu_error* error) {
+  if (!error) return;
+  copy_text(error->code, sizeof error->code, "ethosu.memory");
+  copy_text(error->message, sizeof error->message, "out of memory");
+}
+
 // Nothing is thrown on purpose; memory that the machine does not have is.
 template <class F>
 int guarded(tosaic_ethosu_error* error, F f) {
   try {
     return f();
   } catch (const std::bad_alloc&) {
-    return report(tosaic::error("ethosu.too-large", "out of memory"), error);
+    out_of_memory(error);
+    return TOSAIC_ETHOSU_MEMORY;
   } catch (const std::exception& e) { return report(tosaic::internal_error(e.what()), error); } catch (...) {
     return report(tosaic::internal_error("an unknown exception"), error);
   }
