@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "cpu/cpu.h"
+#include "delegates/delegates.h"
 #include "formats/npy/npy.h"
 #include "formats/pte/pte_file.h"
 #include "formats/tosa/tosa_file.h"
@@ -179,9 +180,8 @@ Result<Runnable> load_pte(const Bytes& file, const RunRequest& request, const Si
   options.interpret = request.executor == "interp";
   options.file = request.program;
   options.trace = request.trace;
-  options.vulkan_device = request.vulkan_device;
-  options.delegates = runtime::default_delegates(request.device == "vulkan");
-  TOSAIC_TRY(options.product, product_of(request));
+  TOSAIC_TRY(const std::string product, product_of(request));
+  options.delegates = all_delegates({request.device == "vulkan", request.vulkan_device, product});
   TOSAIC_CHECK(check_device(program, request, sink));
   TOSAIC_TRY(options.data, read_named_data(request.data));
   TOSAIC_TRY(runtime::Method method, runtime::Method::load(program, request.method, options));

@@ -9,9 +9,11 @@
 #include <random>
 #include <set>
 
+#include "contract/serve.h"
 #include "cpu/cpu.h"
-#include "formats/pte/pte_file.h"
+#include "delegates/delegates.h"
 #include "execute/executable.h"
+#include "formats/pte/pte_file.h"
 #include "runtime/method.h"
 
 namespace tosaic {
@@ -149,65 +151,101 @@ Diagnostic blamed(Diagnostic why, const Graph& graph, ValueId output, const std:
 
 // ---- a delegate beside its graph
 
-class Checked : public runtime::Delegate {
- public:
-  Checked(const Compiled& compiled, runtime::DelegateFactory device, Findings& findings)
-      : compiled_(compiled), make_(std::move(device)), findings_(findings) {}
+// What a payload that opens is checked against.
+struct Check {
+  const Compiled& compiled;
+  runtime::DelegateChoice device;
+  runtime::NamedData data;
+  Findings& findings;
+};
 
-  Status init(const Bytes& payload, std::span<const pte::CompileSpec> specs, std::span<const TensorType> arguments,
-              const runtime::DelegateContext& context) override {
-    const auto& emitted = compiled_.emitted;
-    while (region_ < emitted.size() && hash_of(emitted[region_].payload) != hash_of(payload)) ++region_;
+class Checked : public contract::Payload {
+ public:
+  explicit Checked(const Check& check) : check_(check) {}
+
+  Status open(const contract::Opening& opening) {
+    const auto& emitted = check_.compiled.emitted;
+    while (region_ < emitted.size() && hash_of(emitted[region_].payload) != hash_of(opening.payload)) ++region_;
     if (region_ == emitted.size()) return internal_error("the program holds a payload that no region gave");
-    payload_ = payload, specs_ = specs, context_ = context;
-    arguments_.assign(arguments.begin(), arguments.end());
-    device_ = make_();
-    if (Status opened = device_->init(payload, specs, arguments, context); !opened.ok())
-      TOSAIC_CHECK(refused(std::move(opened.error())));
-    TOSAIC_TRY(reference_, runtime::Executable::make(graph(), context.threads, false));
+    payload_ = opening.payload;
+    for (const contract::Spec& spec : opening.specs)
+      specs_.push_back({std::string(spec.key), Bytes::copy(spec.value.data(), spec.value.size())});
+    options_ = {opening.threads, false, false, opening.name, &check_.data, {}};
+    int status = 0;
+    if (auto opened = open_device(options_, &status); opened.ok())
+      device_.emplace(*std::move(opened));
+    else
+      TOSAIC_CHECK(refused(std::move(opened.error()), status));
+    TOSAIC_TRY(reference_, execute::Executable::make(graph(), {.threads = opening.threads}));
     return {};
   }
-  std::size_t inputs() const override { return reference_->input_types().size(); }
 
-  Status execute(std::span<void* const> arguments) override {
-    const std::vector<const void*> in(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(inputs()));
+  contract::Description describe() const override {
+    contract::Description description;
+    for (ValueId v : graph().inputs) description.inputs.push_back(contract::TensorInfo::of(graph()[v].type, ""));
+    for (ValueId v : graph().outputs) description.outputs.push_back(contract::TensorInfo::of(graph()[v].type, ""));
+    return description;
+  }
+
+  Status execute(std::span<const void* const> inputs, std::span<void* const> outputs, int&) override {
     std::vector<std::vector<std::byte>> space;
     std::vector<void*> expected;
     for (const TensorType& type : reference_->output_types()) space.emplace_back(type.storage_bytes());
     for (auto& bytes : space) expected.push_back(bytes.data());
-    TOSAIC_CHECK(reference_->run(in, expected));
+    TOSAIC_CHECK(reference_->run(inputs, expected));
+    int status = 0;
     if (device_) {
-      if (Status ran = device_->execute(arguments); !ran.ok()) TOSAIC_CHECK(refused(std::move(ran.error())));
+      if (Status ran = device_->execute(call(inputs, outputs), &status); !ran.ok())
+        TOSAIC_CHECK(refused(std::move(ran.error()), status));
     }
-    const auto found = arguments.subspan(inputs());
-    for (std::size_t i = 0; device_ && i < found.size(); ++i)
-      if (std::memcmp(found[i], expected[i], space[i].size()) != 0) return differs(i, arguments, expected[i]);
-    if (device_) findings_.compared.insert(region_);
-    for (std::size_t i = 0; i < found.size(); ++i)
-      if (!space[i].empty()) std::memcpy(found[i], expected[i], space[i].size());
+    for (std::size_t i = 0; device_ && i < outputs.size(); ++i)
+      if (std::memcmp(outputs[i], expected[i], space[i].size()) != 0) return differs(i, inputs, outputs, expected[i]);
+    if (device_) check_.findings.compared.insert(region_);
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      if (!space[i].empty()) std::memcpy(outputs[i], expected[i], space[i].size());
     return {};
   }
 
  private:
-  const Graph& graph() const { return compiled_.lowered[region_]; }
+  const Graph& graph() const { return check_.compiled.lowered[region_]; }
 
-  // What the simulator cannot decide is not the payload's fault: the graph's results go on in its place.
-  Status refused(Diagnostic why) {
-    if (!device_->undecided()) {
-      findings_.wrong = why;
+  Result<runtime::OpenDelegate> open_device(const runtime::DelegateOptions& options, int* status) const {
+    TOSAIC_TRY(auto device, runtime::OpenDelegate::open(check_.device, payload_, specs_, options, status));
+    *status = TOSAIC_DELEGATE_ARGUMENT;
+    std::vector<TensorType> types;
+    for (const auto* values : {&graph().inputs, &graph().outputs})
+      for (ValueId v : *values) types.push_back(graph()[v].type);
+    TOSAIC_CHECK(device.check(types));
+    return device;
+  }
+
+  std::vector<tosaic_delegate_tensor> call(std::span<const void* const> inputs, std::span<void* const> outputs) const {
+    std::vector<tosaic_delegate_tensor> tensors;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      tensors.push_back(contract::tensor_of(graph()[graph().inputs[i]].type, const_cast<void*>(inputs[i])));
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      tensors.push_back(contract::tensor_of(graph()[graph().outputs[i]].type, outputs[i]));
+    return tensors;
+  }
+
+  // What the simulator cannot decide, or has no memory for, is not the payload's fault: the graph's results go on in
+  // its place.
+  Status refused(Diagnostic why, int status) {
+    if (status != TOSAIC_DELEGATE_UNSUPPORTED && why.code != "ethosu.memory") {
+      check_.findings.wrong = why;
       return why;
     }
     device_.reset();
-    findings_.undecided.emplace(region_, std::move(why));
+    check_.findings.undecided.emplace(region_, std::move(why));
     return {};
   }
 
-  Status differs(std::size_t output, std::span<void* const> arguments, const void* expected) {
+  Status differs(std::size_t output, std::span<const void* const> inputs, std::span<void* const> outputs,
+                 const void* expected) {
     const ValueId v = graph().outputs[output];
     const TensorType& type = graph()[v].type;
     const std::size_t size = storage_size(type.dtype);
-    const auto *a = static_cast<const std::byte*>(arguments[inputs() + output]),
-               *b = static_cast<const std::byte*>(expected);
+    const auto *a = static_cast<const std::byte*>(outputs[output]), *b = static_cast<const std::byte*>(expected);
     std::int64_t wrong = 0;
     for (std::int64_t i = 0; i < type.shape.elements(); ++i, a += size, b += size)
       wrong += std::memcmp(a, b, size) != 0;
@@ -215,32 +253,35 @@ class Checked : public runtime::Delegate {
         error("self-check.differs",
               fmt::format("output {} (%{}) of delegate {} differs from its TOSA graph in {} of {} elements, in the "
                           "simulator of {}",
-                          output, graph()[v].name, region_, wrong, type.shape.elements(), compiled_.target.name));
+                          output, graph()[v].name, region_, wrong, type.shape.elements(), check_.compiled.target.name));
     why.help =
         "the program would compute something else than the model; --emit vela=DIR keeps what shows it, "
         "--no-self-check writes the program all the same";
     std::vector<std::string> trace;
-    runtime::DelegateContext context = context_;
-    context.trace = [&](const std::string& line) { trace.push_back(line); };
-    auto again = make_();
-    const std::vector<const void*> in(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(inputs()));
-    if (again->init(payload_, specs_, arguments_, context).ok() && again->execute(arguments).ok())
-      why = blamed(std::move(why), graph(), v, values_in_stream(graph(), in, trace));
-    findings_.wrong = why;
+    runtime::DelegateOptions options = options_;
+    options.trace = [&](const std::string& line) { trace.push_back(line); };
+    int status = 0;
+    auto again = open_device(options, &status);
+    if (again.ok() && again->execute(call(inputs, outputs)).ok())
+      why = blamed(std::move(why), graph(), v, values_in_stream(graph(), {inputs.begin(), inputs.end()}, trace));
+    check_.findings.wrong = why;
     return why;
   }
 
-  const Compiled& compiled_;
-  runtime::DelegateFactory make_;
-  Findings& findings_;
+  const Check& check_;
   std::size_t region_ = 0;
   Bytes payload_;
-  std::span<const pte::CompileSpec> specs_;
-  runtime::DelegateContext context_;
-  std::vector<TensorType> arguments_;
-  std::unique_ptr<runtime::Delegate> device_;  // null: it cannot decide
-  std::optional<runtime::Executable> reference_;
+  std::vector<pte::CompileSpec> specs_;
+  runtime::DelegateOptions options_;
+  std::optional<runtime::OpenDelegate> device_;  // none: it cannot decide
+  std::optional<execute::Executable> reference_;
 };
+
+Result<std::unique_ptr<contract::Payload>> open_checked(const contract::Opening& opening, const void* check, int&) {
+  auto payload = std::make_unique<Checked>(*static_cast<const Check*>(check));
+  TOSAIC_CHECK(payload->open(opening));
+  return std::unique_ptr<contract::Payload>(std::move(payload));
+}
 
 // The sample as the program takes it.
 std::vector<Tensor> arguments_for(const Compiled& compiled, const std::vector<TensorType>& wanted,
@@ -289,12 +330,13 @@ Status check_alone(const Compiled& compiled, std::size_t region, const runtime::
       const Tensor tensor = seeded(graph[v].type, random);
       memory.emplace_back(tensor.data.data(), tensor.data.data() + tensor.data.size());
     }
-  std::vector<void*> arguments;
-  for (auto& bytes : memory) arguments.push_back(bytes.data());
-  auto delegate = options.delegates.at(compiled.target.delegate_id)();
-  TOSAIC_CHECK(delegate->init(compiled.emitted[region].payload, {}, types,
-                              {options.threads, false, "", "", "", &options.data, {}}));
-  return delegate->execute(arguments);
+  std::vector<tosaic_delegate_tensor> arguments;
+  for (std::size_t i = 0; i < types.size(); ++i) arguments.push_back(contract::tensor_of(types[i], memory[i].data()));
+  runtime::DelegateOptions how;
+  how.threads = options.threads;
+  TOSAIC_TRY(auto delegate, runtime::OpenDelegate::open(options.delegates.at(compiled.target.delegate_id),
+                                                        compiled.emitted[region].payload, {}, how));
+  return delegate.execute(arguments);
 }
 
 }  // namespace
@@ -304,10 +346,12 @@ Result<SelfChecked> self_check(const Compiled& compiled, const std::vector<Tenso
   runtime::Options options;
   options.threads = threads;
   options.data = external_data(compiled);
-  runtime::DelegateFactory& factory = options.delegates.at(compiled.target.delegate_id);
-  factory = [&, device = factory]() -> std::unique_ptr<runtime::Delegate> {
-    return std::make_unique<Checked>(compiled, device, findings);
-  };
+  options.delegates = all_delegates();
+  runtime::DelegateChoice& choice = options.delegates.at(compiled.target.delegate_id);
+  const Check check{compiled, choice, options.data, findings};
+  const contract::Server server{open_checked, &check};
+  const tosaic_delegate_api beside = contract::table(choice.api->id, server);
+  choice.api = &beside;
   // What fails outside the delegates is no finding of this check; then they are fed one by one.
   (void)check_program(compiled, sample, options);
   if (findings.wrong) return *std::move(findings.wrong);

@@ -56,6 +56,7 @@ constexpr std::array families{
     Family{"run.", "", "`tosaic inspect` shows what the program is made of"},
     Family{"kernel.", "", "run the program with ExecuTorch, or compile the model from its .pt2 with tosaic"},
     Family{"method.", "", pte_again},
+    Family{"delegate.memory", "", "run it where there is more memory, or export the model for smaller inputs"},
     Family{"delegate.", "", "the program and what its delegate runs do not belong together: compile the model again"},
     Family{"model.methods", "", "export and save one model per file"},
     Family{"calibrate.", "", "give arrays with the names, types and shapes that `tosaic inspect` shows for the inputs"},

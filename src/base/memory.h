@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/bytes.h"
@@ -18,6 +19,9 @@ bool memory_limit_is_set();
 Status check_memory(std::uint64_t bytes, const std::string& what);
 // Zeros, on 64 bytes at least. Null when the system has no such memory.
 std::shared_ptr<std::byte> zeroed_memory(std::size_t bytes);
+// Where the memory for tensors comes from, when a caller lends it: on 64 bytes, with undefined content; null when there
+// is none.
+using MemorySource = std::function<std::shared_ptr<std::byte>(std::size_t bytes)>;
 // The same as Bytes, checked against the limit.
 Result<Bytes> zeroed_bytes(std::size_t bytes, const std::string& what);
 

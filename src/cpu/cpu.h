@@ -5,9 +5,11 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/memory.h"
 #include "base/thread_pool.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
@@ -23,6 +25,13 @@ struct Options {
   int threads = 0;                       // 0: all cores
   std::vector<ValueId> observed;         // values that must exist as such (not fused away), reported to the observer
   tosa::Variables* variables = nullptr;  // the VARIABLEs of the program that this is a region of; outlives this one
+  MemorySource memory = {};              // the arena's; empty: the heap
+  bool timed = false;                    // keep how long each step takes
+};
+
+struct StepTime {
+  std::string name;  // "conv2d_i8: tosa.conv2d"
+  double seconds = 0;
 };
 
 class Program {
@@ -44,6 +53,8 @@ class Program {
   std::size_t arena_bytes() const;
   // The kernel chosen for each step, in the order of running: for tests and for people who measure.
   std::vector<std::string_view> kernels() const;
+  // Of the last run, when it was asked for.
+  std::vector<StepTime> step_times() const;
 
  private:
   struct Impl;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <thread>
 
@@ -13,16 +14,17 @@
 namespace tosaic::cpu {
 namespace {
 
-struct FreeAligned {
-  void operator()(std::byte* p) const { std::free(p); }
-};
-using Arena = std::unique_ptr<std::byte, FreeAligned>;
+using Clock = std::chrono::steady_clock;
+using Arena = std::shared_ptr<std::byte>;
 
 // Vector loads may read this far past the last element of a buffer in the arena.
 constexpr std::size_t arena_slack = 128;
 
-Arena make_arena(std::size_t bytes) {
-  return Arena(static_cast<std::byte*>(std::aligned_alloc(64, align_up(bytes + arena_slack))));
+// Null: there is no such memory.
+Arena make_arena(std::size_t bytes, const MemorySource& memory) {
+  const std::size_t all = align_up(bytes + arena_slack);
+  if (memory) return memory(all);
+  return Arena(static_cast<std::byte*>(std::aligned_alloc(64, all)), [](std::byte* p) { std::free(p); });
 }
 
 bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
@@ -63,6 +65,8 @@ struct Program::Impl {
   std::vector<Copy> copies;  // outputs that share memory with something else
   Arena arena;
   std::size_t arena_bytes = 0;
+  bool timed = false;
+  std::vector<double> seconds;  // by step, of the last run, when timed
   std::unique_ptr<ThreadPool> pool;
   tosa::Variables own_variables;
   tosa::Variables* variables = &own_variables;  // or those of the program that this is a region of
@@ -72,7 +76,7 @@ struct Program::Impl {
 
   Status plan_steps(const Options& options);
   void locate(const Planning& planning);
-  Status place_buffers();
+  Status place_buffers(const MemorySource& memory);
   Status run(std::span<const void* const> inputs, std::span<void* const> outputs, const Observer* observer);
   void bounce(std::span<const void* const> inputs, std::span<void* const> outputs);
   void observe(const Observer& observer, const std::vector<ValueId>& values) const {
@@ -164,7 +168,7 @@ void Program::Impl::locate(const Planning& planning) {
   }
 }
 
-Status Program::Impl::place_buffers() {
+Status Program::Impl::place_buffers(const MemorySource& memory) {
   std::vector<Buffer> buffers;
   std::vector<std::int32_t> buffer_of(graph.values.size(), -1);
   auto alive = [&](ValueId v, std::uint32_t step) {
@@ -191,7 +195,7 @@ Status Program::Impl::place_buffers() {
   std::uint64_t all = arena_bytes;
   for (const TensorType& type : output_types) all += type.storage_bytes();
   TOSAIC_CHECK(check_memory(all, fmt::format("the graph '{}' with its intermediate tensors", graph.name)));
-  arena = make_arena(arena_bytes);
+  arena = make_arena(arena_bytes, memory);
   if (!arena)
     return error("run.out-of-memory", fmt::format("there are no {} bytes for intermediate tensors", arena_bytes));
   for (std::size_t s : scratch_buffer) scratch_offset.push_back(buffers[s].offset);
@@ -246,12 +250,14 @@ Status Program::Impl::run(std::span<const void* const> inputs, std::span<void* c
   if (observer) observe(*observer, observed_at_start);
   for (std::size_t s = 0; s < steps.size(); ++s) {
     const Step& step = steps[s];
+    const auto begin = timed ? Clock::now() : Clock::time_point();
     if (step.run) {
       std::byte* scratch = arena.get() + scratch_offset[s];
       std::byte* shared = scratch + step.scratch_per_thread * static_cast<std::size_t>(pool->threads());
       Status status = step.run({address.data(), *pool, scratch, shared});
       if (!status.ok()) return located(std::move(status.error()), graph.nodes[step.nodes.back()].loc);
     }
+    if (timed) seconds[s] = std::chrono::duration<double>(Clock::now() - begin).count();
     if (observer && !observed_after[s].empty()) observe(*observer, observed_after[s]);
   }
   for (const Copy& copy : copies)
@@ -278,7 +284,9 @@ Result<Program> Program::compile(const Graph& graph, const Options& options) {
       value.constant = Bytes::copy(value.constant.data(), value.constant.size());
   widen_narrow_floats(impl->graph);
   TOSAIC_CHECK(impl->plan_steps(options));
-  TOSAIC_CHECK(impl->place_buffers());
+  TOSAIC_CHECK(impl->place_buffers(options.memory));
+  impl->timed = options.timed;
+  impl->seconds.resize(options.timed ? impl->steps.size() : 0);
   impl->input_pointers.resize(graph.inputs.size());
   impl->input_bounce.resize(graph.inputs.size());
   impl->output_pointers.resize(graph.outputs.size());
@@ -323,6 +331,16 @@ std::vector<std::string_view> Program::kernels() const {
   std::vector<std::string_view> names;
   for (const Step& step : impl_->steps) names.push_back(step.kernel);
   return names;
+}
+std::vector<StepTime> Program::step_times() const {
+  std::vector<StepTime> times;
+  for (std::size_t s = 0; s < impl_->seconds.size(); ++s) {
+    const Step& step = impl_->steps[s];
+    if (step.run)
+      times.push_back(
+          {fmt::format("{}: {}", step.kernel, impl_->graph.nodes[step.nodes.back()].op), impl_->seconds[s]});
+  }
+  return times;
 }
 
 }  // namespace tosaic::cpu

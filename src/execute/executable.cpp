@@ -7,7 +7,7 @@
 #include "interp/interp.h"
 #include "ops/tosa_op.h"
 
-namespace tosaic::runtime {
+namespace tosaic::execute {
 namespace {
 
 // PyTorch's types that TOSA lacks, as TOSA's of the same kind.
@@ -88,24 +88,27 @@ Status Executable::check_lowering(const Graph& graph) {
   return {};
 }
 
-Result<Executable> Executable::make(Graph graph, int threads, bool interpret) {
+Result<Executable> Executable::make(Graph graph, const Options& options) {
   TOSAIC_CHECK(tosa::verify_graph(graph, tosa::Spec::everything()));
-  return prepared(std::move(graph), threads, interpret);
+  return prepared(std::move(graph), options);
 }
 
-Result<Executable> Executable::of_lowering(Graph graph, int threads, bool interpret) {
+Result<Executable> Executable::of_lowering(Graph graph, const Options& options) {
   TOSAIC_CHECK(check_lowering(graph));
-  return prepared(std::move(graph), threads, interpret);
+  return prepared(std::move(graph), options);
 }
 
-Result<Executable> Executable::prepared(Graph graph, int threads, bool interpret) {
+Result<Executable> Executable::prepared(Graph graph, const Options& options) {
   Executable made;
   for (ValueId v : graph.inputs) made.inputs_.push_back(graph[v].type);
   for (ValueId v : graph.outputs) made.outputs_.push_back(graph[v].type);
-  if (interpret) {
+  if (options.interpret) {
     made.graph_ = std::move(graph);
   } else {
-    TOSAIC_TRY(made.program_, cpu::Program::compile(graph, {.threads = threads, .observed = {}}));
+    TOSAIC_TRY(
+        made.program_,
+        cpu::Program::compile(
+            graph, {.threads = options.threads, .observed = {}, .memory = options.memory, .timed = options.timed}));
   }
   return made;
 }
@@ -121,4 +124,8 @@ Status Executable::run(std::span<const void* const> inputs, std::span<void* cons
   return {};
 }
 
-}  // namespace tosaic::runtime
+std::vector<cpu::StepTime> Executable::step_times() const {
+  return program_ ? program_->step_times() : std::vector<cpu::StepTime>();
+}
+
+}  // namespace tosaic::execute

@@ -8,27 +8,36 @@
 #include "cpu/cpu.h"
 #include "ir/graph.h"
 
-namespace tosaic::runtime {
+namespace tosaic::execute {
+
+struct Options {
+  int threads = 0;           // 0: all cores
+  bool interpret = false;    // the reference interpreter instead of the fast executor
+  MemorySource memory = {};  // of the arena; empty: the heap. The interpreter knows no arena.
+  bool timed = false;        // keep how long each step takes
+};
 
 class Executable {
  public:
   // From a file: held to the standard first.
-  static Result<Executable> make(Graph graph, int threads, bool interpret);
+  static Result<Executable> make(Graph graph, const Options& options);
   // From our own lowering, which may compute in PyTorch's i64, f64 and u8.
-  static Result<Executable> of_lowering(Graph graph, int threads, bool interpret);
+  static Result<Executable> of_lowering(Graph graph, const Options& options);
   // Would of_lowering take it?
   static Status check_lowering(const Graph& graph);
   const std::vector<TensorType>& input_types() const { return inputs_; }
   const std::vector<TensorType>& output_types() const { return outputs_; }
   // Dense tensors of those types; inputs and outputs do not overlap.
   Status run(std::span<const void* const> inputs, std::span<void* const> outputs);
+  // Of the last run, when it was asked for; empty when interpreted.
+  std::vector<cpu::StepTime> step_times() const;
 
  private:
-  static Result<Executable> prepared(Graph graph, int threads, bool interpret);
+  static Result<Executable> prepared(Graph graph, const Options& options);
 
   std::vector<TensorType> inputs_, outputs_;
   std::optional<Graph> graph_;           // interpreted
   std::optional<cpu::Program> program_;  // compiled
 };
 
-}  // namespace tosaic::runtime
+}  // namespace tosaic::execute

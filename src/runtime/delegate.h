@@ -1,59 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
-// A delegate runs one kind of payload inside a program: "TOSABackend" runs TOSA flatbuffers. Programs name delegates
-// by id; a method is given the ones that it may use, so nothing is registered globally.
+// The caller's side of the delegate contract (tosaic/delegate.h). Programs name delegates by id; a method is given the
+// ones that it may use, so nothing is registered globally.
 #pragma once
 #include <functional>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "formats/pte/pte_file.h"
 #include "ir/tensor.h"
+#include "tosaic/delegate.h"
 
 namespace tosaic::runtime {
 
 // Data outside the delegates' payloads, by key: from the program itself or from .ptd files.
 using NamedData = std::map<std::string, Bytes>;
 
-struct DelegateContext {
-  int threads = 0;
-  bool interpret = false;     // the reference interpreter instead of the fast executor
-  std::string name;           // for messages
-  std::string product;        // the NPU that a stream must be made for; empty: any
-  std::string vulkan_device;  // an index, a part of a name, or empty: the best one
+// A delegate, and the device that it must run on: the header says what names it; empty: any.
+struct DelegateChoice {
+  const tosaic_delegate_api* api = nullptr;
+  std::string device = {};
+};
+using Delegates = std::map<std::string, DelegateChoice>;  // by id
+
+struct DelegateOptions {
+  int threads = 0;         // 0: all cores
+  bool reference = false;  // the slow loops instead of the fast ones
+  bool profile = false;    // keep the time per operation
+  std::string name;        // for messages
   const NamedData* data = nullptr;
   std::function<void(const std::string&)> trace;  // one line per operation, where the delegate has operations
 };
 
-class Delegate {
+// An open payload.
+class OpenDelegate {
  public:
-  virtual ~Delegate() = default;
-  // Once, before the first execution. The payload stays valid as long as the delegate lives. `arguments` are the types
-  // of the call's tensors, inputs first, then outputs; where one ends and the other begins the payload knows.
-  virtual Status init(const Bytes& payload, std::span<const pte::CompileSpec> specs,
-                      std::span<const TensorType> arguments, const DelegateContext& context) = 0;
-  // After init: how many of the arguments are inputs. The rest is written.
-  virtual std::size_t inputs() const = 0;
-  // After init, what it runs on, for people: "cpu", "ethos-u55-128 (simulated)".
-  virtual std::string device() const { return "cpu"; }
-  // How long the last execution took by the device's own clock; 0: there is none.
-  virtual double device_seconds() const { return 0; }
-  // After a refusal: the payload may be right, and what it does is only not known here.
-  virtual bool undecided() const { return false; }
-  // Dense row-major tensors in the order and of the types that init was given.
-  virtual Status execute(std::span<void* const> arguments) = 0;
+  // The payload and the data stay valid as long as this lives. `status`, when given, is what the delegate returned.
+  static Result<OpenDelegate> open(const DelegateChoice& choice, const Bytes& payload,
+                                   std::span<const pte::CompileSpec> specs, const DelegateOptions& options,
+                                   int* status = nullptr);
+
+  std::span<const tosaic_delegate_tensor_info> inputs() const { return {info_.tensors, info_.input_count}; }
+  std::span<const tosaic_delegate_tensor_info> outputs() const {
+    return {info_.tensors + info_.input_count, info_.output_count};
+  }
+  std::string device() const { return info_.device; }
+  // Are tensors of these types, inputs and then outputs, what the payload takes? Error: delegate.arguments.
+  Status check(std::span<const TensorType> types) const;
+  Status execute(std::span<const tosaic_delegate_tensor> tensors, int* status = nullptr);
+  // Of the last execution.
+  tosaic_delegate_profile profile() const;
+
+ private:
+  struct Close {
+    const tosaic_delegate_api* api;
+    void operator()(tosaic_delegate* delegate) const { api->close(delegate); }
+  };
+  OpenDelegate(const tosaic_delegate_api* api, tosaic_delegate* delegate) : delegate_(delegate, Close{api}) {}
+
+  std::shared_ptr<std::function<void(const std::string&)>> trace_;  // the logger's, at an address of its own
+  std::unique_ptr<tosaic_delegate, Close> delegate_;
+  tosaic_delegate_info info_{};
 };
-
-using DelegateFactory = std::function<std::unique_ptr<Delegate>()>;
-using Delegates = std::map<std::string, DelegateFactory>;
-
-std::unique_ptr<Delegate> tosa_delegate();        // "TOSABackend"
-std::unique_ptr<Delegate> vgf_delegate();         // "VgfBackend", on the CPU
-std::unique_ptr<Delegate> vgf_vulkan_delegate();  // "VgfBackend", on a Vulkan device
-std::unique_ptr<Delegate> ethos_u_delegate();     // "EthosUBackend", simulated
-// The delegates that tosaic has of itself. `on_vulkan`: VGF files run on a Vulkan device instead of the CPU.
-Delegates default_delegates(bool on_vulkan = false);
 
 }  // namespace tosaic::runtime

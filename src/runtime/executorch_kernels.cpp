@@ -6,9 +6,9 @@
 #include <array>
 #include <set>
 
+#include "execute/executable.h"
 #include "lower/lower.h"
 #include "runtime/core_form.h"
-#include "execute/executable.h"
 #include "runtime/kernel.h"
 #include "runtime/out_variant.h"
 #include "runtime/tosa_in_aten.h"
@@ -50,7 +50,7 @@ Status runs_here(const Graph& graph, const Node& node) {
   }
   one.nodes = {std::move(copy)};
   TOSAIC_TRY(const Lowered lowered, lower(one, {.fold = false}));
-  return Executable::check_lowering(lowered.graph);
+  return execute::Executable::check_lowering(lowered.graph);
 }
 
 bool has_kernel(const Node& node) {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <map>
 
+#include "execute/executable.h"
 #include "formats/pte/layout.h"
 #include "lower/lower.h"
 #include "ops/op.h"
-#include "execute/executable.h"
 #include "runtime/out_variant.h"
 
 namespace tosaic::runtime {
@@ -23,7 +23,7 @@ struct Port {
 
 class LoweredKernel : public Kernel {
  public:
-  LoweredKernel(Executable executable, std::vector<Port> inputs, std::vector<Port> outputs)
+  LoweredKernel(execute::Executable executable, std::vector<Port> inputs, std::vector<Port> outputs)
       : executable_(std::move(executable)), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
 
   Status run(Cells& cells) override {
@@ -58,7 +58,7 @@ class LoweredKernel : public Kernel {
     return false;
   }
 
-  Executable executable_;
+  execute::Executable executable_;
   std::vector<Port> inputs_, outputs_;
 };
 
@@ -228,9 +228,10 @@ class CallGraph {
                                      [&](ValueId v) { return graph_[v].type.shape.elements() == 0; });
     if (nothing) return std::unique_ptr<Kernel>(std::make_unique<EmptyKernel>());
     auto lowered = lower(graph_);
-    auto executable = lowered.ok()
-                          ? Executable::of_lowering(std::move(lowered->graph), context_.threads, context_.interpret)
-                          : Result<Executable>(lowered.error());
+    auto executable =
+        lowered.ok() ? execute::Executable::of_lowering(std::move(lowered->graph),
+                                                        {.threads = context_.threads, .interpret = context_.interpret})
+                     : Result<execute::Executable>(lowered.error());
     if (!executable.ok()) {
       Diagnostic why =
           error("kernel.unsupported", fmt::format("{} cannot be run: {}", name_of(name_), executable.error().message));

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/memory.h"
+#include "contract/tensors.h"
 #include "runtime/cells.h"
 #include "runtime/kernel.h"
 
@@ -15,7 +16,7 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 // An instruction made ready.
 struct DelegateStep {
-  Delegate* delegate;
+  OpenDelegate* delegate;
   std::vector<std::int32_t> args;
 };
 struct MoveStep {
@@ -33,11 +34,11 @@ using Step = std::variant<std::unique_ptr<Kernel>, DelegateStep, MoveStep, JumpS
 struct Method::Impl {
   pte::Plan plan;
   Cells cells;
-  std::vector<std::shared_ptr<std::byte>> memory;  // the arenas, then tensors that have no place there
-  std::uint64_t wanted_bytes = 0;                  // of all of it
-  std::vector<Bytes> constants;                    // kept alive
-  NamedData data;                                  // the program's and that of .ptd files
-  std::vector<std::unique_ptr<Delegate>> delegates;
+  std::vector<std::shared_ptr<std::byte>> memory;        // the arenas, then tensors that have no place there
+  std::uint64_t wanted_bytes = 0;                        // of all of it
+  std::vector<Bytes> constants;                          // kept alive
+  NamedData data;                                        // the program's and that of .ptd files
+  std::vector<std::unique_ptr<OpenDelegate>> delegates;  // null: no instruction calls it
   std::vector<Step> steps;
   std::vector<std::int32_t> inputs;                          // those that are tensors
   std::vector<std::int32_t> outputs;                         // those that are tensors; lists of tensors in place
@@ -51,7 +52,8 @@ struct Method::Impl {
   Status place_tensor(const pte::TensorValue& tensor, Cell& cell);
   Result<Bytes> external(const std::string& name, const TensorType& type) const;
   Status prepare(const Options& options);
-  Result<DelegateStep> prepare_delegate(const pte::DelegateCall& call, const Options& options, std::vector<char>& made);
+  Result<DelegateStep> prepare_delegate(const pte::DelegateCall& call, const Options& options);
+  Status open_delegate(std::size_t number, const Options& options);
   Status run_steps();
   Status execute(DelegateStep& step);
   Result<bool> truth(std::int32_t condition) const;
@@ -238,7 +240,6 @@ Status Method::Impl::prepare(const Options& options) {
             cells[b].tensor.type.storage_bytes() == cells[a].tensor.type.storage_bytes())
           used[a] = 1;
   const KernelContext context{plan, changing, used, options.threads, options.interpret};
-  std::vector<char> made(plan.delegates.size(), 0);
   delegates.resize(plan.delegates.size());
   for (const pte::Instruction& instruction : plan.instructions) {
     const std::size_t number = steps.size();
@@ -251,7 +252,7 @@ Status Method::Impl::prepare(const Options& options) {
       if (!kernel.ok()) return in_instruction(std::move(kernel.error()));
       steps.emplace_back(std::move(*kernel));
     } else if (const auto* delegate = std::get_if<pte::DelegateCall>(&instruction)) {
-      auto step = prepare_delegate(*delegate, options, made);
+      auto step = prepare_delegate(*delegate, options);
       if (!step.ok()) return in_instruction(std::move(step.error()));
       steps.emplace_back(std::move(*step));
     } else if (const auto* move = std::get_if<pte::MoveCall>(&instruction)) {
@@ -268,44 +269,47 @@ Status Method::Impl::prepare(const Options& options) {
   return {};
 }
 
-Result<DelegateStep> Method::Impl::prepare_delegate(const pte::DelegateCall& call, const Options& options,
-                                                    std::vector<char>& made) {
-  const pte::Delegate& from = plan.delegates[at(call.delegate)];
+Status Method::Impl::open_delegate(std::size_t number, const Options& options) {
+  const pte::Delegate& from = plan.delegates[number];
+  const auto choice = options.delegates.find(from.id);
+  if (choice == options.delegates.end()) {
+    std::string known;
+    for (const auto& [id, other] : options.delegates) known += (known.empty() ? "'" : ", '") + id + "'";
+    return error("delegate.unknown", fmt::format("the program needs the delegate '{}', which is not here", from.id))
+        .note("the delegates here are " + (known.empty() ? "none" : known))
+        .hint("run the program where that delegate is linked in, or compile the model for another target");
+  }
+  TOSAIC_TRY(OpenDelegate open,
+             OpenDelegate::open(choice->second, from.payload, from.specs,
+                                {options.threads, options.interpret, false,
+                                 fmt::format("{} (delegate {})", options.file, number), &data, options.trace}));
+  delegates[number] = std::make_unique<OpenDelegate>(std::move(open));
+  return {};
+}
+
+Result<DelegateStep> Method::Impl::prepare_delegate(const pte::DelegateCall& call, const Options& options) {
   std::vector<TensorType> types;
   for (std::int32_t i : call.args) {
     if (!cells[at(i)].is_tensor)
-      return error("delegate.arguments", fmt::format("delegate '{}' is given a value that is no tensor", from.id));
+      return error("delegate.arguments", fmt::format("delegate '{}' is given a value that is no tensor",
+                                                     plan.delegates[at(call.delegate)].id));
     types.push_back(cells[at(i)].tensor.type);
   }
-  if (!made[at(call.delegate)]) {
-    const auto factory = options.delegates.find(from.id);
-    if (factory == options.delegates.end()) {
-      std::string known;
-      for (const auto& [id, make] : options.delegates) known += (known.empty() ? "'" : ", '") + id + "'";
-      return error("delegate.unknown", fmt::format("the program needs the delegate '{}', which is not here", from.id))
-          .note("the delegates here are " + (known.empty() ? "none" : known))
-          .hint("run the program where that delegate is linked in, or compile the model for another target");
-    }
-    auto delegate = factory->second();
-    TOSAIC_CHECK(delegate->init(
-        from.payload, from.specs, types,
-        {options.threads, options.interpret, fmt::format("{} (delegate {})", options.file, call.delegate),
-         options.product, options.vulkan_device, &data, options.trace}));
-    delegates[at(call.delegate)] = std::move(delegate);
-    made[at(call.delegate)] = 1;
-  }
-  return DelegateStep{delegates[at(call.delegate)].get(), call.args};
+  std::unique_ptr<OpenDelegate>& delegate = delegates[at(call.delegate)];
+  if (!delegate) TOSAIC_CHECK(open_delegate(at(call.delegate), options));
+  TOSAIC_CHECK(delegate->check(types));
+  return DelegateStep{delegate.get(), call.args};
 }
 
 Status Method::Impl::execute(DelegateStep& step) {
   // Delegates see row-major tensors: those of another dim order are passed as copies, and results stored back.
-  const std::size_t read_only = step.delegate->inputs();
+  const std::size_t read_only = step.delegate->inputs().size();
   std::vector<std::vector<std::byte>> spaces(step.args.size());
-  std::vector<void*> arguments;
+  std::vector<tosaic_delegate_tensor> arguments;
   for (std::size_t k = 0; k < step.args.size(); ++k) {
     const TensorCell& tensor = cells[at(step.args[k])].tensor;
     if (k >= read_only && tensor.constant) return error("delegate.arguments", "a delegate would write to a constant");
-    arguments.push_back(const_cast<void*>(dense(tensor, spaces[k])));
+    arguments.push_back(contract::tensor_of(tensor.type, const_cast<void*>(dense(tensor, spaces[k]))));
   }
   TOSAIC_CHECK(step.delegate->execute(arguments));
   for (std::size_t k = read_only; k < step.args.size(); ++k)
@@ -354,7 +358,9 @@ std::vector<std::string> Method::devices() const {
 double Method::device_seconds() const {
   double seconds = 0;
   for (const auto& delegate : impl_->delegates)
-    if (delegate) seconds += delegate->device_seconds();
+    if (const auto profile = delegate ? delegate->profile() : tosaic_delegate_profile();
+        profile.clock == TOSAIC_DELEGATE_CLOCK_DEVICE)
+      seconds += profile.seconds;
   return seconds;
 }
 

@@ -18,10 +18,8 @@ struct Options {
   bool interpret = false;                         // the reference interpreter instead of the fast executor
   std::string file;                               // for messages
   std::function<void(const std::string&)> trace;  // given to the delegates
-  std::string product;                            // the same: "ethos-u55-128", or empty
-  std::string vulkan_device;                      // the same
   NamedData data;                                 // of .ptd files, beside the program's own
-  Delegates delegates = default_delegates();
+  Delegates delegates;                            // those that the program may use
 };
 
 class Method {

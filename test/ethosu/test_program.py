@@ -164,7 +164,7 @@ def test_sizes_that_differ_from_the_stream_are_refused(call, compiled, digit, tm
     struct.pack_into("<i", raw, block + 4 * largest, shape[largest] // 2)
     (tmp_path / "changed.pte").write_bytes(raw)
     said = call("run", tmp_path / "changed.pte", "--input", digit, fails="delegate.arguments")
-    assert ("input 0" if place == 0 else "output 0") in said and "in the command stream" in said
+    assert ("input 0" if place == 0 else "output 0") in said and "the payload takes" in said
 
 
 @pytest.mark.parametrize("target,fits", [("ethos-u55-128", "Ethos_U55_Deep_Embedded"), ("ethos-u65-256", "Ethos_U65_High_End")])

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cpu/cpu.h"
+#include "delegates/delegates.h"
 #include "formats/tosa/tosa_file.h"
 #include "interp/interp.h"
 #include "lower/lower.h"
@@ -90,7 +91,7 @@ inline Defect run_packed(const Graph& outer, const std::vector<Bytes>& payloads,
   if (!file.ok()) return defect_in("pack", file.error());
   auto program = pte::read(*file, "packed.pte");
   if (!program.ok()) return "pack: what was written is not read: " + program.error().message;
-  auto method = runtime::Method::load(*program, "forward", {.threads = 1});
+  auto method = runtime::Method::load(*program, "forward", {.threads = 1, .delegates = all_delegates()});
   if (!method.ok()) return defect_in("load", method.error());
   auto outputs = method->run(some_inputs(method->input_types()));
   if (!outputs.ok()) return defect_in("run", outputs.error());

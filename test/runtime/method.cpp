@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <cmath>
 
+#include "delegates/delegates.h"
 #include "formats/npy/npy.h"
 #include "formats/pte/pte_file.h"
 #include "ir/tensor.h"
@@ -44,6 +45,7 @@ TEST_P(OfExecutorch, GivesItsOutputs) {
   runtime::Options options;
   options.interpret = interpret;
   options.file = name;
+  options.delegates = all_delegates();
   auto method = Method::load(program_of(std::string(name) + ".pte"), "forward", options);
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   auto results = method->run(inputs);
@@ -82,7 +84,8 @@ TEST(Method, BuffersKeepTheirContent) {
 }
 
 std::string code(const pte::Program& program, const std::string& method = "forward") {
-  auto loaded = Method::load(program, method, {.threads = 1, .interpret = false, .file = "p.pte"});
+  auto loaded =
+      Method::load(program, method, {.threads = 1, .interpret = false, .file = "p.pte", .delegates = all_delegates()});
   if (loaded.ok()) return "";
   EXPECT_EQ(loaded.error().place.file, "p.pte");
   return loaded.error().code;
@@ -108,7 +111,7 @@ TEST(Method, WhatIsNotThereIsNamed) {
 TEST(Method, BrokenDelegates) {
   pte::Program program = program_of("tosa_delegate.pte");
   program.plans[0].delegates[0].payload = Bytes::copy("nonsense", 8);
-  EXPECT_EQ(Method::load(program, "forward").error().code, "tosa-file.not-tosa");
+  EXPECT_EQ(Method::load(program, "forward", {.delegates = all_delegates()}).error().code, "tosa-file.not-tosa");
   program = program_of("tosa_delegate.pte");
   auto& call = std::get<pte::DelegateCall>(program.plans[0].instructions[0]);
   call.args = {0};

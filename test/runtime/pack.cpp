@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "delegates/delegates.h"
 #include "formats/tosa/tosa_file.h"
 #include "interp/interp.h"
 #include "ir/tensor.h"
@@ -45,8 +46,8 @@ std::vector<Tensor> inputs_for(const std::vector<TensorType>& types) {
 
 // The packed program's outputs are those of the graph's own lowering on the interpreter.
 void expect_same(const Graph& graph, double tolerance = 1e-5) {
-  auto method =
-      runtime::Method::load(packed(graph), "forward", {.threads = 1, .interpret = false, .file = "packed.pte"});
+  auto method = runtime::Method::load(
+      packed(graph), "forward", {.threads = 1, .interpret = false, .file = "packed.pte", .delegates = all_delegates()});
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   const auto inputs = inputs_for(method->input_types());
   auto ours = method->run(inputs);
@@ -125,7 +126,7 @@ TEST(Pack, QuantisedTensorsAreRealOutsideDelegates) {
                           "quantized_decomposed::dequantize_per_tensor.out/9", "aten::relu.out/3",
                           "quantized_decomposed::quantize_per_tensor.out/8",
                           "quantized_decomposed::dequantize_per_tensor.out/9"}));
-  auto method = runtime::Method::load(packed(graph), "forward");
+  auto method = runtime::Method::load(packed(graph), "forward", {.delegates = all_delegates()});
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   auto y = method->run({{{DType::f32, {4}, {}}, constant_bytes(DType::f32, std::vector<double>{-1, 0.6, 1.9, 40})}});
   ASSERT_TRUE(y.ok()) << render(y.error(), false);
@@ -146,7 +147,7 @@ TEST(Pack, DelegatesRunBetweenKernels) {
   const pte::Program program = packed(graph, {*payload});
   EXPECT_EQ(calls_of(program), (Names{"aten::neg.out/3", "delegate", "aten::add.out/5"}));
   EXPECT_EQ(program.plans[0].input_spec, "in spec");
-  auto method = runtime::Method::load(program, "forward");
+  auto method = runtime::Method::load(program, "forward", {.delegates = all_delegates()});
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   auto y =
       method->run({{{DType::f32, {2, 3}, {}}, constant_bytes(DType::f32, std::vector<double>{1, -2, 3, -4, 5, -6})}});
@@ -166,7 +167,7 @@ TEST(Pack, BuffersAreWrittenBack) {
   graph.states.push_back({"s", s, n});
   const pte::Program program = packed(graph);
   EXPECT_EQ(calls_of(program).back(), "aten::copy_./4");
-  auto method = runtime::Method::load(program, "forward");
+  auto method = runtime::Method::load(program, "forward", {.delegates = all_delegates()});
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   const Tensor one{{DType::f32, {2}, {}}, constant_bytes(DType::f32, std::vector<double>{1, 1})};
   for (float expected : {2.0f, 3.0f, 4.0f}) {

@@ -3,146 +3,164 @@
 // would run it: inputs are copied into scratch memory, outputs out of it.
 #include <fmt/format.h>
 #include <algorithm>
+#include <array>
 
-#include "base/memory.h"
+#include "contract/serve.h"
 #include "formats/vela/vela.h"
-#include "runtime/delegate.h"
 #include "tosaic/ethosu.h"
 
-namespace tosaic::runtime {
+namespace tosaic::delegates {
 namespace {
 
-class EthosUDelegate : public Delegate {
- public:
-  EthosUDelegate() = default;
-  EthosUDelegate(const EthosUDelegate&) = delete;
-  EthosUDelegate& operator=(const EthosUDelegate&) = delete;
-  ~EthosUDelegate() override { tosaic_ethosu_close(stream_); }
+struct CloseStream {
+  void operator()(tosaic_ethosu_stream* stream) const { tosaic_ethosu_close(stream); }
+};
 
-  Status init(const Bytes& payload, std::span<const pte::CompileSpec> specs, std::span<const TensorType> arguments,
-              const DelegateContext& context) override {
-    TOSAIC_TRY(places_, vela::read(payload));
-    trace_ = context.trace;
-    TOSAIC_TRY(const Bytes commands, vela::resolve(places_.commands, "commands", context.data));
-    TOSAIC_TRY(const Bytes weights, vela::resolve(places_.weights, "weights", context.data));
-    TOSAIC_CHECK(check(arguments));
+std::size_t bytes_of(const vela::Tensor& t) { return static_cast<std::size_t>(t.bytes()); }
+
+class StreamPayload : public contract::Payload {
+ public:
+  Status open(const contract::Opening& opening, int& status) {
+    TOSAIC_TRY(places_, vela::read(opening.payload));
+    std::map<std::string, Bytes> external;
+    for (const vela::Blob* blob : {&places_.commands, &places_.weights})
+      if (blob->external())
+        if (Bytes data = opening.data(blob->external_key); !data.null()) external.emplace(blob->external_key, data);
+    TOSAIC_TRY(const Bytes commands, vela::resolve(places_.commands, "commands", &external));
+    TOSAIC_TRY(const Bytes weights, vela::resolve(places_.weights, "weights", &external));
+    TOSAIC_CHECK(check_places());
     tosaic_ethosu_options options{};
     options.struct_bytes = sizeof options;
-    options.threads = static_cast<std::uint32_t>(context.threads);
-    options.plain_loops = context.interpret ? 1 : 0;
+    options.threads = static_cast<std::uint32_t>(opening.threads);
+    options.plain_loops = opening.reference ? 1 : 0;
     tosaic_ethosu_error why{};
-    if (const int status = tosaic_ethosu_open(commands.data(), commands.size(), weights.data(), weights.size(),
-                                              &options, &stream_, &why))
-      return from_simulator(status, why);
+    tosaic_ethosu_stream* stream = nullptr;
+    if (const int said = tosaic_ethosu_open(commands.data(), commands.size(), weights.data(), weights.size(), &options,
+                                            &stream, &why))
+      return refused(said, why, status);
+    stream_.reset(stream);
+    trace_ = opening.trace;
     tosaic_ethosu_info info{};
-    if (tosaic_ethosu_describe(stream_, &info, 0, nullptr, nullptr))
+    if (tosaic_ethosu_describe(stream, &info, 0, nullptr, nullptr))
       return internal_error("a stream that opened cannot be described");
     product_ = fmt::format("ethos-u{}-{}", info.product, info.macs);
-    TOSAIC_CHECK(check_product(product_, specs, context.product));
-    return reserve(info);
+    TOSAIC_CHECK(check_product(opening, status));
+    return reserve(info, opening.memory);
   }
 
-  std::size_t inputs() const override { return places_.inputs.size(); }
-  std::string device() const override { return product_ + " (simulated)"; }
-  bool undecided() const override { return undecided_; }
+  // The stream knows bytes, not types, and pads shapes to six dims.
+  contract::Description describe() const override {
+    const auto infos = [](const std::vector<vela::Tensor>& tensors) {
+      std::vector<contract::TensorInfo> list;
+      for (const vela::Tensor& t : tensors) {
+        const std::vector<std::int64_t> dims(t.shape.begin(), t.shape.end());
+        list.push_back({"", TOSAIC_DTYPE_OPAQUE, static_cast<std::uint32_t>(t.element_bytes),
+                        TOSAIC_TENSOR_ANY_DTYPE | TOSAIC_TENSOR_ANY_SHAPE, dims, dims});
+      }
+      return list;
+    };
+    return {infos(places_.inputs), infos(places_.outputs), product_ + " (simulated)"};
+  }
 
-  Status execute(std::span<void* const> arguments) override {
-    std::size_t i = 0;
-    for (const vela::Tensor& t : places_.inputs) std::memcpy(memory_of(t), arguments[i++], bytes_of(t));
+  Status execute(std::span<const void* const> inputs, std::span<void* const> outputs, int& status) override {
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      std::memcpy(memory_of(places_.inputs[i]), inputs[i], bytes_of(places_.inputs[i]));
     tosaic_ethosu_error why{};
-    const auto say = [](void* user, const char* line) { static_cast<EthosUDelegate*>(user)->trace_(line); };
-    if (const int status =
-            tosaic_ethosu_run(stream_, regions_.data(), regions_.size(), trace_ ? +say : nullptr, this, &why))
-      return from_simulator(status, why);
-    for (const vela::Tensor& t : places_.outputs) std::memcpy(arguments[i++], memory_of(t), bytes_of(t));
+    const auto say = [](void* user, const char* line) { static_cast<StreamPayload*>(user)->trace_(line); };
+    if (const int said =
+            tosaic_ethosu_run(stream_.get(), regions_.data(), regions_.size(), trace_ ? +say : nullptr, this, &why))
+      return refused(said, why, status);
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      std::memcpy(outputs[i], memory_of(places_.outputs[i]), bytes_of(places_.outputs[i]));
     return {};
   }
 
  private:
-  Diagnostic from_simulator(int status, const tosaic_ethosu_error& why) {
-    undecided_ = status == TOSAIC_ETHOSU_UNSUPPORTED;
+  static Diagnostic refused(int said, const tosaic_ethosu_error& why, int& status) {
+    status = said == TOSAIC_ETHOSU_UNSUPPORTED ? TOSAIC_DELEGATE_UNSUPPORTED
+             : said == TOSAIC_ETHOSU_MEMORY    ? TOSAIC_DELEGATE_MEMORY
+                                               : TOSAIC_DELEGATE_INVALID;
     return error(why.code, why.message);
   }
-  static std::size_t bytes_of(const vela::Tensor& t) { return static_cast<std::size_t>(t.bytes()); }
+
   std::byte* memory_of(const vela::Tensor& t) const {
     return static_cast<std::byte*>(regions_[static_cast<std::size_t>(t.region)].base) + t.offset;
   }
 
   // The stream states its product; what the user asked for and what the program says (ExecuTorch's compile spec
   // "target") must be the same: a driver refuses the stream otherwise.
-  static Status check_product(const std::string& stream, std::span<const pte::CompileSpec> specs,
-                              const std::string& asked) {
-    const auto wrong = [&](const std::string& who, const std::string& product) {
-      return error("delegate.product", fmt::format("the command stream is made for {}, {} {}", stream, who, product))
+  Status check_product(const contract::Opening& opening, int& status) const {
+    const auto wrong = [&](std::string_view who, std::string_view product) {
+      status = TOSAIC_DELEGATE_INCOMPATIBLE;
+      return error("delegate.product", fmt::format("the command stream is made for {}, {} {}", product_, who, product))
           .hint(fmt::format("compile the model again with --target {}", product));
     };
-    if (!asked.empty() && asked != stream) return wrong("the device is", asked);
-    for (const pte::CompileSpec& spec : specs)
-      if (const std::string said(spec.value.text()); spec.key == "target" && said != stream)
-        return wrong("the program says", said);
+    if (!opening.device.empty() && opening.device != product_) return wrong("the device is", opening.device);
+    for (const contract::Spec& spec : opening.specs)
+      if (spec.key == "target" && spec.value != product_) return wrong("the program says", spec.value);
     return {};
   }
 
-  // The stream knows bytes, not types; sizes are what can be compared.
-  Status check(std::span<const TensorType> arguments) const {
-    const std::size_t inputs = places_.inputs.size(), outputs = places_.outputs.size();
-    if (inputs + outputs != arguments.size())
-      return error("delegate.arguments",
-                   fmt::format("the command stream takes {} inputs and gives {} outputs, the program passes {} tensors",
-                               inputs, outputs, arguments.size()));
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      const vela::Tensor& t = i < inputs ? places_.inputs[i] : places_.outputs[i - inputs];
-      const auto element = static_cast<std::int64_t>(storage_size(arguments[i].dtype));
-      if (static_cast<std::int64_t>(arguments[i].storage_bytes()) != t.bytes() || element != t.element_bytes)
-        return error("delegate.arguments",
-                     fmt::format("{} {} is {} ({} bytes) in the program and {} bytes, {} per element, in the command "
-                                 "stream",
-                                 i < inputs ? "input" : "output", i < inputs ? i : i - inputs, to_string(arguments[i]),
-                                 arguments[i].storage_bytes(), t.bytes(), t.element_bytes));
-      if (t.region == 0)
-        return error("delegate.arguments", fmt::format("tensor {} lies in region 0, which holds the constants", i));
-    }
+  Status check_places() const {
+    for (const auto* tensors : {&places_.inputs, &places_.outputs})
+      for (std::size_t i = 0; i < tensors->size(); ++i)
+        if ((*tensors)[i].region == 0)
+          return error("delegate.arguments", fmt::format("{} {} lies in region 0, which holds the constants",
+                                                         tensors == &places_.inputs ? "input" : "output", i));
     return {};
+  }
+
+  static Diagnostic too_large(std::size_t region, std::uint64_t bytes) {
+    Diagnostic why = error("vela.region", fmt::format("the commands want {} bytes in memory region {}", bytes, region));
+    why.notes.emplace_back("an Ethos-U addresses 4 GB in a region");
+    return why;
   }
 
   // Scratch memory as large as the payload says; the other regions (fast scratch, inputs and outputs of their own) as
   // large as the commands and the tensors need.
-  Status reserve(const tosaic_ethosu_info& info) {
+  Status reserve(const tosaic_ethosu_info& info, const MemorySource& source) {
     constexpr std::uint64_t most = std::uint64_t{1} << 32;
-    regions_.resize(TOSAIC_ETHOSU_REGIONS);
-    memory_.resize(regions_.size());
-    std::vector<std::uint64_t> wanted(std::begin(info.region_bytes), std::end(info.region_bytes));
+    std::array<std::uint64_t, TOSAIC_ETHOSU_REGIONS> wanted;
+    std::copy(std::begin(info.region_bytes), std::end(info.region_bytes), wanted.begin());
     wanted[vela::scratch_region] = places_.scratch_bytes;
     for (const auto* tensors : {&places_.inputs, &places_.outputs})
-      for (const vela::Tensor& t : *tensors)
-        wanted[static_cast<std::size_t>(t.region)] =
-            std::max(wanted[static_cast<std::size_t>(t.region)], static_cast<std::uint64_t>(t.offset) + bytes_of(t));
+      for (const vela::Tensor& t : *tensors) {
+        std::uint64_t& region = wanted[static_cast<std::size_t>(t.region)];
+        region = std::max(region, static_cast<std::uint64_t>(t.offset) + bytes_of(t));
+      }
     std::uint64_t all = 0;
     for (std::size_t r = 1; r < regions_.size(); ++r) {
       const std::uint64_t bytes = wanted[r];
-      if (bytes > most)
-        return error("delegate.memory", fmt::format("the commands want {} bytes in memory region {}", bytes, r))
-            .note("an Ethos-U addresses 4 GB in a region")
-            .hint("the payload is damaged: compile the model again");
+      if (bytes > most) return too_large(r, bytes);
       TOSAIC_CHECK(check_memory(all += bytes, "the NPU's scratch memory"));
-      memory_[r] = zeroed_memory(static_cast<std::size_t>(bytes));
+      if (bytes == 0) continue;
+      memory_[r] = source ? source(static_cast<std::size_t>(bytes)) : zeroed_memory(static_cast<std::size_t>(bytes));
       if (!memory_[r]) return error("delegate.memory", fmt::format("there are no {} bytes of memory", bytes));
+      if (source) std::memset(memory_[r].get(), 0, static_cast<std::size_t>(bytes));
       regions_[r] = {memory_[r].get(), bytes};
     }
     return {};
   }
 
   vela::Payload places_;
-  tosaic_ethosu_stream* stream_ = nullptr;
-  std::vector<tosaic_ethosu_region> regions_;  // region 0 stays null: the constants given at opening
-  std::vector<std::shared_ptr<std::byte>> memory_;
+  std::unique_ptr<tosaic_ethosu_stream, CloseStream> stream_;
+  std::array<tosaic_ethosu_region, TOSAIC_ETHOSU_REGIONS> regions_{};  // 0 stays null: the constants given at opening
+  std::array<std::shared_ptr<std::byte>, TOSAIC_ETHOSU_REGIONS> memory_;
   std::function<void(const std::string&)> trace_;
   std::string product_;
-  bool undecided_ = false;
 };
 
+constexpr contract::Server server{
+    [](const contract::Opening& opening, const void*, int& status) -> Result<std::unique_ptr<contract::Payload>> {
+      auto payload = std::make_unique<StreamPayload>();
+      TOSAIC_CHECK(payload->open(opening, status));
+      return std::unique_ptr<contract::Payload>(std::move(payload));
+    }};
+
 }  // namespace
+}  // namespace tosaic::delegates
 
-std::unique_ptr<Delegate> ethos_u_delegate() { return std::make_unique<EthosUDelegate>(); }
-
-}  // namespace tosaic::runtime
+const tosaic_delegate_api* tosaic_ethos_u_delegate(void) {
+  static const tosaic_delegate_api api = tosaic::contract::table("EthosUBackend", tosaic::delegates::server);
+  return &api;
+}

@@ -1,72 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// "TOSABackend" and "VgfBackend": the payload is a TOSA graph in a file format, run by the CPU executor or the
-// interpreter.
-#include <fmt/format.h>
+#include "delegates/graph/graph_delegate.h"
 
-#include "formats/tosa/tosa_file.h"
-#include "formats/vgf/vgf_graph.h"
-#include "runtime/delegate.h"
 #include "execute/executable.h"
 
-namespace tosaic::runtime {
+namespace tosaic::delegates {
 namespace {
 
-// TOSA's types have no u8: unsigned codes travel as i8.
-bool agree(const TensorType& program, const TensorType& graph) {
-  const bool dtype = program.dtype == graph.dtype || (program.dtype == DType::u8 && graph.dtype == DType::i8);
-  return dtype && program.shape.dims() == graph.shape.dims();
+std::vector<contract::TensorInfo> infos_of(const Graph& graph, const std::vector<ValueId>& values) {
+  std::vector<contract::TensorInfo> infos;
+  for (ValueId v : values) infos.push_back(contract::TensorInfo::of(graph[v].type, graph[v].name));
+  return infos;
 }
 
-using ReadGraph = Result<Graph> (*)(const Bytes& payload, const std::string& name);
-
-class GraphDelegate : public Delegate {
+class GraphPayload : public contract::Payload {
  public:
-  explicit GraphDelegate(ReadGraph read) : read_(read) {}
+  GraphPayload(contract::Description description, execute::Executable executable)
+      : description_(std::move(description)), executable_(std::move(executable)) {}
 
-  Status init(const Bytes& payload, std::span<const pte::CompileSpec>, std::span<const TensorType> arguments,
-              const DelegateContext& context) override {
-    TOSAIC_TRY(Graph graph, read_(payload, context.name));
-    TOSAIC_TRY(executable_, Executable::make(std::move(graph), context.threads, context.interpret));
-    interpreted_ = context.interpret;
-    inputs_ = executable_->input_types().size();
-    const std::size_t outputs = executable_->output_types().size();
-    if (inputs_ + outputs != arguments.size())
-      return error("delegate.arguments",
-                   fmt::format("the graph takes {} inputs and gives {} outputs, the program passes {} tensors", inputs_,
-                               outputs, arguments.size()));
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      const TensorType& wanted = i < inputs_ ? executable_->input_types()[i] : executable_->output_types()[i - inputs_];
-      if (!agree(arguments[i], wanted))
-        return error("delegate.arguments", fmt::format("tensor {} is {} in the program and {} in the graph", i,
-                                                       to_string(arguments[i]), to_string(wanted)));
-    }
-    return {};
+  contract::Description describe() const override { return description_; }
+
+  Status execute(std::span<const void* const> inputs, std::span<void* const> outputs, int&) override {
+    return executable_.run(inputs, outputs);
   }
 
-  std::size_t inputs() const override { return inputs_; }
-  std::string device() const override { return interpreted_ ? "interp" : "cpu"; }
-
-  Status execute(std::span<void* const> arguments) override {
-    const std::vector<const void*> inputs(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(inputs_));
-    return executable_->run(inputs, arguments.subspan(inputs_));
+  std::vector<contract::OperationTime> times() const override {
+    std::vector<contract::OperationTime> times;
+    for (cpu::StepTime& step : executable_.step_times()) times.push_back({std::move(step.name), step.seconds});
+    return times;
   }
 
  private:
-  const ReadGraph read_;
-  std::optional<Executable> executable_;
-  std::size_t inputs_ = 0;
-  bool interpreted_ = false;
+  contract::Description description_;
+  execute::Executable executable_;
 };
 
 }  // namespace
 
-std::unique_ptr<Delegate> tosa_delegate() { return std::make_unique<GraphDelegate>(tosa_file::read); }
-std::unique_ptr<Delegate> vgf_delegate() { return std::make_unique<GraphDelegate>(vgf::read_graph); }
-
-Delegates default_delegates(bool on_vulkan) {
-  return {{"TOSABackend", tosa_delegate},
-          {"VgfBackend", on_vulkan ? vgf_vulkan_delegate : vgf_delegate},
-          {"EthosUBackend", ethos_u_delegate}};
+Result<std::unique_ptr<contract::Payload>> open_graph(const contract::Opening& opening, ReadGraph read, int& status) {
+  TOSAIC_TRY(Graph graph, read(opening.payload, opening.name));
+  contract::Description description{infos_of(graph, graph.inputs), infos_of(graph, graph.outputs),
+                                    opening.reference ? "interp" : "cpu"};
+  auto executable = execute::Executable::make(
+      std::move(graph),
+      {.threads = opening.threads, .interpret = opening.reference, .memory = opening.memory, .timed = opening.profile});
+  if (!executable.ok()) {
+    if (executable.error().code == "cpu.unsupported") status = TOSAIC_DELEGATE_UNSUPPORTED;
+    return std::move(executable.error());
+  }
+  return std::unique_ptr<contract::Payload>(
+      std::make_unique<GraphPayload>(std::move(description), *std::move(executable)));
 }
 
-}  // namespace tosaic::runtime
+}  // namespace tosaic::delegates

@@ -1,55 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 // "VgfBackend" on a Vulkan device: the payload is a VGF file.
-#include <fmt/format.h>
-
-#include "runtime/delegate.h"
+#include "contract/serve.h"
 #include "vulkan/model.h"
 
-namespace tosaic::runtime {
+namespace tosaic::delegates {
 namespace {
 
-class VgfVulkanDelegate : public Delegate {
+class VgfPayload : public contract::Payload {
  public:
-  Status init(const Bytes& payload, std::span<const pte::CompileSpec>, std::span<const TensorType> arguments,
-              const DelegateContext& context) override {
-    auto made = load(payload, context);
-    if (!made.ok()) return std::move(made.error()).at({context.name, 0, ""});
-    model_ = *std::move(made);
-    const std::size_t inputs = model_->inputs().size(), outputs = model_->outputs().size();
-    if (inputs + outputs != arguments.size())
-      return error("delegate.arguments",
-                   fmt::format("the VGF file takes {} inputs and gives {} outputs, the program passes {} tensors",
-                               inputs, outputs, arguments.size()));
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      const TensorType& wanted = i < inputs ? model_->inputs()[i] : model_->outputs()[i - inputs];
-      if (storage_size(arguments[i].dtype) != storage_size(wanted.dtype) ||
-          arguments[i].shape.dims() != wanted.shape.dims())
-        return error("delegate.arguments", fmt::format("tensor {} is {} in the program and {} in the VGF file", i,
-                                                       to_string(arguments[i]), to_string(wanted)));
-    }
-    return {};
+  explicit VgfPayload(vulkan::Model model) : model_(std::move(model)) {}
+
+  // A VGF file keeps Vulkan's formats: of which kind the elements are, it does not always tell.
+  contract::Description describe() const override {
+    const auto infos = [](const std::vector<TensorType>& types) {
+      std::vector<contract::TensorInfo> list;
+      for (const TensorType& type : types) list.push_back(contract::TensorInfo::of(type, "", TOSAIC_TENSOR_ANY_DTYPE));
+      return list;
+    };
+    return {infos(model_.inputs()), infos(model_.outputs()), "vulkan: " + model_.device()};
   }
 
-  std::size_t inputs() const override { return model_->inputs().size(); }
-  std::string device() const override { return "vulkan: " + model_->device(); }
-  double device_seconds() const override { return model_->device_seconds(); }
-
-  Status execute(std::span<void* const> arguments) override {
-    const std::vector<const void*> inputs(arguments.begin(),
-                                          arguments.begin() + static_cast<std::ptrdiff_t>(model_->inputs().size()));
-    return model_->run(inputs, arguments.subspan(inputs.size()));
+  Status execute(std::span<const void* const> inputs, std::span<void* const> outputs, int&) override {
+    return model_.run(inputs, outputs);
   }
+
+  double device_seconds() const override { return model_.device_seconds(); }
 
  private:
-  static Result<vulkan::Model> load(const Bytes& payload, const DelegateContext& context) {
-    TOSAIC_TRY(vgf::File file, vgf::read(payload));
-    return vulkan::Model::load(std::move(file), {.device = context.vulkan_device});
-  }
-  std::optional<vulkan::Model> model_;
+  vulkan::Model model_;
 };
 
+Result<std::unique_ptr<contract::Payload>> open(const contract::Opening& opening, const void*, int& status) {
+  auto model = [&]() -> Result<vulkan::Model> {
+    TOSAIC_TRY(vgf::File file, vgf::read(opening.payload));
+    return vulkan::Model::load(std::move(file), {.device = opening.device});
+  }();
+  if (model.ok()) return std::unique_ptr<contract::Payload>(std::make_unique<VgfPayload>(*std::move(model)));
+  // What the machine lacks says nothing of the payload.
+  if (model.error().code.starts_with("vulkan.")) status = TOSAIC_DELEGATE_INCOMPATIBLE;
+  return std::move(model.error()).at({opening.name, 0, ""});
+}
+
+constexpr contract::Server server{open};
+
 }  // namespace
+}  // namespace tosaic::delegates
 
-std::unique_ptr<Delegate> vgf_vulkan_delegate() { return std::make_unique<VgfVulkanDelegate>(); }
-
-}  // namespace tosaic::runtime
+const tosaic_delegate_api* tosaic_vgf_vulkan_delegate(void) {
+  static const tosaic_delegate_api api = tosaic::contract::table("VgfBackend", tosaic::delegates::server);
+  return &api;
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "contract/serve.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include "contract/errors.h"
+
+struct tosaic_delegate {
+  std::unique_ptr<tosaic::contract::Payload> payload;
+  tosaic::contract::Description description;
+  std::vector<tosaic_delegate_tensor_info> infos;  // views of the description: inputs, then outputs
+  std::uint64_t memory_bytes = 0;
+  bool keep_times = false;
+  double seconds = 0;  // of the last execution, by the host's clock
+  std::vector<tosaic::contract::OperationTime> times;
+  std::vector<tosaic_delegate_time> time_views;
+  std::vector<const void*> inputs;  // of the call
+  std::vector<void*> outputs;
+  std::atomic_flag busy = ATOMIC_FLAG_INIT;
+};
+
+namespace tosaic::contract {
+namespace {
+
+Diagnostic argument(std::string message) { return error("delegate.arguments", std::move(message)); }
+Diagnostic other_version(const char* what) {
+  return error("delegate.version", fmt::format("{} of another version of tosaic/delegate.h", what));
+}
+
+// Diagnostics that mean the same whoever gives them.
+int status_of(const Diagnostic& why, int status) {
+  if (why.internal) return TOSAIC_DELEGATE_INTERNAL;
+  for (const char* code : {"memory.limit", "run.out-of-memory", "delegate.memory", "vulkan.memory"})
+    if (why.code == code) return TOSAIC_DELEGATE_MEMORY;
+  return status;
+}
+
+// Without words of our own: there is no memory to say them in.
+int out_of_memory(tosaic_delegate_error* error) noexcept {
+  if (error && error->struct_bytes == sizeof *error) {
+    const std::uint32_t bytes = error->struct_bytes;
+    *error = {};
+    error->struct_bytes = bytes;
+    std::strcpy(error->code, "delegate.memory");
+    std::strcpy(error->message, "out of memory");
+  }
+  return TOSAIC_DELEGATE_MEMORY;
+}
+
+template <class F>
+int guarded(tosaic_delegate_error* error, F f) noexcept {
+  try {
+    try {
+      return f();
+    } catch (const std::bad_alloc&) { return out_of_memory(error); } catch (const std::exception& e) {
+      return report(TOSAIC_DELEGATE_INTERNAL, internal_error(e.what()), error);
+    } catch (...) { return report(TOSAIC_DELEGATE_INTERNAL, internal_error("an exception of unknown type"), error); }
+  } catch (...) { return out_of_memory(error); }
+}
+
+// ---- open
+
+MemorySource memory_of(const tosaic_delegate_host& host, std::uint64_t& taken) {
+  if (!host.allocate) return {};
+  return [allocate = host.allocate, release = host.release, user = host.allocate_user,
+          &taken](std::size_t bytes) -> std::shared_ptr<std::byte> {
+    constexpr std::size_t alignment = 64;
+    const std::size_t wanted = std::max<std::size_t>(bytes, 1);
+    void* memory = allocate(user, wanted, alignment);
+    if (!memory) return nullptr;
+    std::shared_ptr<std::byte> owned(static_cast<std::byte*>(memory), [release, user, wanted](std::byte* p) {
+      if (release) release(user, p, wanted);
+    });
+    if (reinterpret_cast<std::uintptr_t>(memory) % alignment != 0) return nullptr;
+    taken += wanted;
+    return owned;
+  };
+}
+
+Status check_program(const tosaic_delegate_program* program) {
+  if (!program) return argument("the program is null");
+  if (program->struct_bytes != sizeof *program) return other_version("a program");
+  if (!program->payload) return argument("the payload is null");
+  if (program->spec_count > 0 && !program->specs) return argument("the compile specs are null");
+  for (std::size_t i = 0; i < program->spec_count; ++i)
+    if (!program->specs[i].key || (program->specs[i].bytes > 0 && !program->specs[i].value))
+      return argument(fmt::format("compile spec {} is null", i));
+  return {};
+}
+
+Result<Opening> opening_of(const tosaic_delegate_program* program, const tosaic_delegate_host* host,
+                           const tosaic_delegate_options* options, std::uint64_t& taken) {
+  TOSAIC_CHECK(check_program(program));
+  if (host && host->struct_bytes != sizeof *host) return other_version("a host");
+  if (options && options->struct_bytes != sizeof *options) return other_version("options");
+  Opening opening;
+  opening.payload = Bytes(nullptr, program->payload, program->payload_bytes);
+  if (program->name) opening.name = program->name;
+  for (std::size_t i = 0; i < program->spec_count; ++i) {
+    const tosaic_delegate_spec& spec = program->specs[i];
+    opening.specs.push_back({spec.key, {static_cast<const char*>(spec.value), spec.bytes}});
+  }
+  opening.data = [lookup = program->lookup, user = program->lookup_user](const std::string& key) {
+    const void* data = nullptr;
+    std::size_t bytes = 0;
+    if (!lookup || lookup(user, key.c_str(), &data, &bytes) != 0 || !data) return Bytes();
+    return Bytes(nullptr, data, bytes);
+  };
+  if (host) {
+    opening.memory = memory_of(*host, taken);
+    if (host->log && host->log_level >= TOSAIC_DELEGATE_LOG_TRACE)
+      opening.trace = [log = host->log, user = host->log_user](const std::string& line) {
+        log(user, TOSAIC_DELEGATE_LOG_TRACE, line.c_str());
+      };
+  }
+  if (options) {
+    opening.threads = static_cast<int>(std::min(options->threads, 1024u));
+    opening.reference = options->reference != 0;
+    opening.profile = options->profile != 0;
+    if (options->device) opening.device = options->device;
+  }
+  return opening;
+}
+
+int open_payload(void* user, const tosaic_delegate_program* program, const tosaic_delegate_host* host,
+                 const tosaic_delegate_options* options, tosaic_delegate** delegate, tosaic_delegate_error* error) {
+  return guarded(error, [&]() -> int {
+    if (!delegate) return report(TOSAIC_DELEGATE_ARGUMENT, argument("no place for the delegate"), error);
+    *delegate = nullptr;
+    auto made = std::make_unique<tosaic_delegate>();
+    auto opening = opening_of(program, host, options, made->memory_bytes);
+    if (!opening.ok()) return report(TOSAIC_DELEGATE_ARGUMENT, opening.error(), error);
+    const auto& server = *static_cast<const Server*>(user);
+    int status = TOSAIC_DELEGATE_INVALID;
+    auto payload = server.open(*opening, server.user, status);
+    if (!payload.ok()) return report(status_of(payload.error(), status), payload.error(), error);
+    made->payload = *std::move(payload);
+    made->description = made->payload->describe();
+    made->keep_times = opening->profile;
+    for (const auto* tensors : {&made->description.inputs, &made->description.outputs})
+      for (const TensorInfo& info : *tensors) made->infos.push_back(info.view());
+    made->inputs.resize(made->description.inputs.size());
+    made->outputs.resize(made->description.outputs.size());
+    if (host && host->log && host->log_level >= TOSAIC_DELEGATE_LOG_NOTE) {
+      const std::string line =
+          fmt::format("{}{}runs on {}, {} bytes for tensors", opening->name, opening->name.empty() ? "" : " ",
+                      made->description.device, made->memory_bytes);
+      host->log(host->log_user, TOSAIC_DELEGATE_LOG_NOTE, line.c_str());
+    }
+    *delegate = made.release();
+    return TOSAIC_DELEGATE_OK;
+  });
+}
+
+// ---- describe, execute, profile, close
+
+int describe_payload(const tosaic_delegate* delegate, tosaic_delegate_info* info, tosaic_delegate_error* error) {
+  return guarded(error, [&]() -> int {
+    if (!delegate || !info) return report(TOSAIC_DELEGATE_ARGUMENT, argument("null delegate or info"), error);
+    if (info->struct_bytes != sizeof *info) return report(TOSAIC_DELEGATE_ARGUMENT, other_version("an info"), error);
+    info->input_count = static_cast<std::uint32_t>(delegate->description.inputs.size());
+    info->output_count = static_cast<std::uint32_t>(delegate->description.outputs.size());
+    info->tensors = delegate->infos.data();
+    info->device = delegate->description.device.c_str();
+    info->memory_bytes = delegate->memory_bytes;
+    return TOSAIC_DELEGATE_OK;
+  });
+}
+
+Status check_call(const tosaic_delegate& delegate, const tosaic_delegate_tensor* tensors, std::size_t count) {
+  const std::size_t inputs = delegate.inputs.size(), outputs = delegate.outputs.size();
+  if (count != inputs + outputs)
+    return argument(fmt::format("the delegate takes {} inputs and gives {} outputs, {} tensors are passed", inputs,
+                                outputs, count));
+  if (count > 0 && !tensors) return argument("the tensors are null");
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto wrong = [&](const std::string& what) {
+      return argument(fmt::format("{} {}: {}", i < inputs ? "input" : "output", i < inputs ? i : i - inputs, what));
+    };
+    if (const std::string why = disagreement(delegate.infos[i], tensors[i]); !why.empty()) return wrong(why);
+    if (!tensors[i].data && tensors[i].bytes > 0) return wrong("its data are null");
+  }
+  return {};
+}
+
+int execute_alone(tosaic_delegate& delegate, const tosaic_delegate_tensor* tensors, std::size_t count,
+                  tosaic_delegate_error* error) {
+  if (Status fits = check_call(delegate, tensors, count); !fits.ok())
+    return report(TOSAIC_DELEGATE_ARGUMENT, fits.error(), error);
+  const std::size_t inputs = delegate.inputs.size();
+  alignas(64) static char nothing[64];  // tensors without bytes lie somewhere, too
+  for (std::size_t i = 0; i < count; ++i) {
+    void* data = tensors[i].data ? tensors[i].data : nothing;
+    if (i < inputs)
+      delegate.inputs[i] = data;
+    else
+      delegate.outputs[i - inputs] = data;
+  }
+  int status = TOSAIC_DELEGATE_FAILED;
+  delegate.time_views.clear();
+  const auto begin = std::chrono::steady_clock::now();
+  Status ran = delegate.payload->execute(delegate.inputs, delegate.outputs, status);
+  delegate.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (!ran.ok()) return report(status_of(ran.error(), status), ran.error(), error);
+  if (!delegate.keep_times) return TOSAIC_DELEGATE_OK;
+  delegate.times = delegate.payload->times();
+  for (const OperationTime& time : delegate.times) delegate.time_views.push_back({time.name.c_str(), time.seconds});
+  return TOSAIC_DELEGATE_OK;
+}
+
+int execute_payload(tosaic_delegate* delegate, const tosaic_delegate_tensor* tensors, std::size_t count,
+                    tosaic_delegate_error* error) {
+  return guarded(error, [&]() -> int {
+    if (!delegate) return report(TOSAIC_DELEGATE_ARGUMENT, argument("the delegate is null"), error);
+    if (delegate->busy.test_and_set(std::memory_order_acquire))
+      return report(TOSAIC_DELEGATE_ARGUMENT, tosaic::error("delegate.busy", "the delegate is executing another call"),
+                    error);
+    struct Free {
+      std::atomic_flag& flag;
+      ~Free() { flag.clear(std::memory_order_release); }
+    } free{delegate->busy};
+    return execute_alone(*delegate, tensors, count, error);
+  });
+}
+
+int profile_payload(const tosaic_delegate* delegate, tosaic_delegate_profile* profile, tosaic_delegate_error* error) {
+  return guarded(error, [&]() -> int {
+    if (!delegate || !profile) return report(TOSAIC_DELEGATE_ARGUMENT, argument("null delegate or profile"), error);
+    if (profile->struct_bytes != sizeof *profile)
+      return report(TOSAIC_DELEGATE_ARGUMENT, other_version("a profile"), error);
+    const double device = delegate->payload->device_seconds();
+    profile->clock = device > 0 ? TOSAIC_DELEGATE_CLOCK_DEVICE : TOSAIC_DELEGATE_CLOCK_HOST;
+    profile->seconds = device > 0 ? device : delegate->seconds;
+    profile->times = delegate->time_views.data();
+    profile->count = delegate->time_views.size();
+    return TOSAIC_DELEGATE_OK;
+  });
+}
+
+void close_payload(tosaic_delegate* delegate) { delete delegate; }
+
+}  // namespace
+
+tosaic_delegate_api table(const char* id, const Server& server) {
+  return {sizeof(tosaic_delegate_api),
+          TOSAIC_DELEGATE_VERSION,
+          id,
+          const_cast<Server*>(&server),
+          open_payload,
+          describe_payload,
+          execute_payload,
+          profile_payload,
+          close_payload};
+}
+
+}  // namespace tosaic::contract

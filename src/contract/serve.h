@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The delegate's side of the contract for those written in C++: what they share. Arguments are checked, exceptions and
+// diagnostics become status codes, the caller's allocator and logger become ours. A delegate is one function that opens
+// a payload, and a class that runs it.
+#pragma once
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "contract/tensors.h"
+
+namespace tosaic::contract {
+
+struct Spec {
+  std::string_view key, value;
+};
+
+// What the caller gave, checked. The views are valid while the payload opens, the payload's bytes until it is closed.
+struct Opening {
+  Bytes payload;
+  std::string name;
+  std::vector<Spec> specs;
+  std::function<Bytes(const std::string& key)> data;  // null Bytes: no such key
+  MemorySource memory;                                // the caller's; empty: the heap
+  std::function<void(const std::string&)> trace;      // a line per operation; empty: nobody asks
+  int threads = 0;
+  bool reference = false, profile = false;
+  std::string device;
+};
+
+struct Description {
+  std::vector<TensorInfo> inputs, outputs;
+  std::string device;
+};
+
+struct OperationTime {
+  std::string name;
+  double seconds = 0;
+};
+
+// An open payload.
+class Payload {
+ public:
+  virtual ~Payload() = default;
+  // Once, after opening.
+  virtual Description describe() const = 0;
+  // The tensors are what the description says. `status` is what a refusal means; FAILED unless it is set.
+  virtual Status execute(std::span<const void* const> inputs, std::span<void* const> outputs, int& status) = 0;
+  // Of the last execution by the device's own clock; 0: it has none.
+  virtual double device_seconds() const { return 0; }
+  virtual std::vector<OperationTime> times() const { return {}; }
+};
+
+// `status` is what a refusal means; INVALID unless it is set.
+using Open = Result<std::unique_ptr<Payload>> (*)(const Opening& opening, const void* user, int& status);
+
+struct Server {
+  Open open = nullptr;
+  const void* user = nullptr;  // given to `open`
+};
+
+// The table of a delegate; `id` and `server` outlive it.
+tosaic_delegate_api table(const char* id, const Server& server);
+
+}  // namespace tosaic::contract

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// "TOSABackend": the payload is a TOSA flatbuffer.
+#include "delegates/graph/graph_delegate.h"
+#include "formats/tosa/tosa_file.h"
+
+using namespace tosaic;
+
+namespace {
+
+constexpr contract::Server server{[](const contract::Opening& opening, const void*, int& status) {
+  return delegates::open_graph(opening, tosa_file::read, status);
+}};
+
+}  // namespace
+
+const tosaic_delegate_api* tosaic_tosa_delegate(void) {
+  static const tosaic_delegate_api api = contract::table("TOSABackend", server);
+  return &api;
+}

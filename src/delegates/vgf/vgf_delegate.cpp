@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// "VgfBackend" on the CPU: the payload is a VGF file, whose graphs and shaders are read back into TOSA.
+#include "delegates/graph/graph_delegate.h"
+#include "formats/vgf/vgf_graph.h"
+
+using namespace tosaic;
+
+namespace {
+
+constexpr contract::Server server{[](const contract::Opening& opening, const void*, int& status) {
+  return delegates::open_graph(opening, vgf::read_graph, status);
+}};
+
+}  // namespace
+
+const tosaic_delegate_api* tosaic_vgf_delegate(void) {
+  static const tosaic_delegate_api api = contract::table("VgfBackend", server);
+  return &api;
+}

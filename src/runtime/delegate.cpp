@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/delegate.h"
+
+#include <fmt/format.h>
+
+#include "contract/errors.h"
+#include "contract/tensors.h"
+
+namespace tosaic::runtime {
+namespace {
+
+int look_up(void* user, const char* key, const void** data, std::size_t* bytes) {
+  const auto& named = *static_cast<const NamedData*>(user);
+  const auto found = named.find(key);
+  if (found == named.end()) return 1;
+  *data = found->second.data();
+  *bytes = found->second.size();
+  return 0;
+}
+
+void log_line(void* user, int level, const char* line) {
+  if (level == TOSAIC_DELEGATE_LOG_TRACE) (*static_cast<const std::function<void(const std::string&)>*>(user))(line);
+}
+
+tosaic_delegate_error empty_error() {
+  tosaic_delegate_error why{};
+  why.struct_bytes = sizeof why;
+  return why;
+}
+
+}  // namespace
+
+Result<OpenDelegate> OpenDelegate::open(const DelegateChoice& choice, const Bytes& payload,
+                                        std::span<const pte::CompileSpec> specs, const DelegateOptions& options,
+                                        int* status) {
+  if (status) *status = TOSAIC_DELEGATE_INCOMPATIBLE;
+  const tosaic_delegate_api& api = *choice.api;
+  if (api.struct_bytes != sizeof api || api.version != TOSAIC_DELEGATE_VERSION)
+    return error("delegate.version", fmt::format("the delegate '{}' speaks version {} of the contract, this runtime {}",
+                                                 api.id, api.version, TOSAIC_DELEGATE_VERSION))
+        .hint("build both with the same tosaic/delegate.h");
+  std::vector<tosaic_delegate_spec> keys;
+  for (const pte::CompileSpec& spec : specs) keys.push_back({spec.key.c_str(), spec.value.data(), spec.value.size()});
+  const tosaic_delegate_program program{sizeof program,
+                                        options.name.c_str(),
+                                        payload.null() ? "" : static_cast<const void*>(payload.data()),
+                                        payload.size(),
+                                        keys.data(),
+                                        keys.size(),
+                                        options.data ? look_up : nullptr,
+                                        const_cast<NamedData*>(options.data)};
+  tosaic_delegate_host host{};
+  host.struct_bytes = sizeof host;
+  auto trace = std::make_shared<std::function<void(const std::string&)>>(options.trace);
+  if (options.trace) {
+    host.log_level = TOSAIC_DELEGATE_LOG_TRACE;
+    host.log = log_line;
+    host.log_user = trace.get();
+  }
+  const tosaic_delegate_options how{sizeof how, static_cast<std::uint32_t>(options.threads), options.reference,
+                                    options.profile, choice.device.c_str()};
+  tosaic_delegate_error why = empty_error();
+  tosaic_delegate* made = nullptr;
+  const int said = api.open(api.user, &program, &host, &how, &made, &why);
+  if (status) *status = said;
+  if (said) return contract::diagnostic_of(said, why);
+  OpenDelegate open(&api, made);
+  open.trace_ = std::move(trace);
+  open.info_.struct_bytes = sizeof open.info_;
+  if (const int described = api.describe(made, &open.info_, &why)) return contract::diagnostic_of(described, why);
+  return open;
+}
+
+Status OpenDelegate::check(std::span<const TensorType> types) const {
+  if (types.size() != inputs().size() + outputs().size())
+    return error("delegate.arguments",
+                 fmt::format("the payload takes {} inputs and gives {} outputs, the program passes {} tensors",
+                             inputs().size(), outputs().size(), types.size()));
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const std::string why = contract::disagreement(info_.tensors[i], contract::tensor_of(types[i], nullptr));
+    if (!why.empty())
+      return error("delegate.arguments", fmt::format("{} {}: {}", i < inputs().size() ? "input" : "output",
+                                                     i < inputs().size() ? i : i - inputs().size(), why));
+  }
+  return {};
+}
+
+Status OpenDelegate::execute(std::span<const tosaic_delegate_tensor> tensors, int* status) {
+  tosaic_delegate_error why = empty_error();
+  const int said = delegate_.get_deleter().api->execute(delegate_.get(), tensors.data(), tensors.size(), &why);
+  if (status) *status = said;
+  if (said) return contract::diagnostic_of(said, why);
+  return {};
+}
+
+tosaic_delegate_profile OpenDelegate::profile() const {
+  tosaic_delegate_profile profile{};
+  profile.struct_bytes = sizeof profile;
+  if (delegate_.get_deleter().api->profile(delegate_.get(), &profile, nullptr)) return {};
+  return profile;
+}
+
+}  // namespace tosaic::runtime

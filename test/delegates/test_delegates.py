@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each delegate through its C header alone, by a C program that links nothing else: on payloads of the digits model, with
+wrong calls, cut payloads and no memory. The expected bytes are the reference interpreter's on the TOSA graph."""
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = ROOT / "build/release/bin"
+DIGITS = ROOT / "examples/digits"
+INT8 = ["--quantize", "int8", "--io", "quantized", "--calibrate", DIGITS / "digits_samples.npz"]
+# Vela lies beside the interpreter that runs the tests; the emulation layer is found by its environment.
+PEERS = os.environ | {"PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}", "VIRTUAL_ENV": sys.prefix}
+
+
+def tosaic(*arguments):
+    done = subprocess.run([BIN / "tosaic", *map(str, arguments)], capture_output=True, text=True, env=PEERS)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("delegate, target, options", [
+    ("tosa", "tosa-int", INT8), ("tosa", "tosa-fp", []), ("vgf", "vgf", INT8), ("vgf", "vgf", []), ("vgf_vulkan", "vgf", INT8),
+    ("ethos_u", "ethos-u55-128", INT8), ("ethos_u", "ethos-u85-256", INT8)])
+def test_delegate(delegate, target, options, tmp_path):
+    tosaic("compile", DIGITS / "digits.pt2", "--target", target, *options, "-o", tmp_path / "d.pte", "--require-full-delegation",
+           "--emit", f"tosa={tmp_path / 'd.tosa'}")
+    tosaic("extract", tmp_path / "d.pte", "-o", tmp_path / "payload")
+    payload, = (tmp_path / "payload").iterdir()
+    sample = np.random.default_rng(1).standard_normal((1, 1, 8, 8)).astype(np.float32)
+    if options:
+        sample = (sample * 40).clip(-128, 127).astype(np.int8)
+    np.save(tmp_path / "input.npy", sample)
+    tosaic("run", tmp_path / "d.tosa", "--input", tmp_path / "input.npy", "--executor", "interp" if options else "cpu",
+           "--threads", 1, "--output-dir", tmp_path)
+    (tmp_path / "inputs").write_bytes(sample.tobytes())
+    (tmp_path / "outputs").write_bytes(np.load(tmp_path / "output_0.npy").tobytes())
+    done = subprocess.run([BIN / f"call_{delegate}", payload, tmp_path / "inputs", tmp_path / "outputs"],
+                          capture_output=True, text=True, env=PEERS)
+    assert done.returncode == 0 and done.stdout.endswith(" 0 failed\n"), done.stdout + done.stderr
+    print(done.stdout)
