@@ -20,7 +20,7 @@ LINT_PACKAGES  := clang-format-14 clang-tidy-14
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
 VENV_PACKAGES  := python3-venv
 
-.PHONY: help demo build build-tests dev test test-cpp test-asan test-py test-peers test-ethosu test-vgf conformance fuzz bench bench-ethosu bench-vgf models quick-models venv format lint clean
+.PHONY: help demo build install build-tests dev test test-cpp test-asan test-py test-peers test-ethosu test-vgf conformance fuzz bench bench-ethosu bench-vgf models quick-models venv format lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -68,6 +68,11 @@ CMAKE := PATH=/usr/bin:$$PATH cmake
 build: $(STAMPS)/packages-BUILD  ## the command line tool, at build/release/bin/tosaic
 	@[ -f build/release/build.ninja ] || $(CMAKE) --preset release >/dev/null
 	@$(CMAKE) --build --preset release -j $(JOBS) --target tosaic
+
+PREFIX ?= /usr/local
+install: build  ## the tool, libtosaic (shared and static), its headers and package files, below PREFIX
+	@$(CMAKE) --build --preset release -j $(JOBS) --target tosaic_shared tosaic_static tosaic_ethosu_c
+	@$(CMAKE) --install build/release --prefix $(PREFIX) --component tosaic
 
 build-tests: $(STAMPS)/packages-BUILD
 	@[ -f build/release/build.ninja ] || $(CMAKE) --preset release >/dev/null

@@ -21,12 +21,11 @@
 namespace tosaic {
 namespace {
 
-using Samples = std::vector<std::vector<Tensor>>;
-
 // Names, times and prints the stages as they go by.
 class Story {
  public:
-  Story(const CompileOptions& options, Compiled& result) : options_(options), result_(result) {}
+  Story(const CompileOptions& options, const CompileCallbacks& callbacks, Compiled& result)
+      : options_(options), callbacks_(callbacks), result_(result) {}
   // A graph that the stage made: verified in debug builds, printed when asked for.
   Status note(const std::string& stage, const Graph& graph) {
     if (std::count(options_.print_after.begin(), options_.print_after.end(), stage)) result_.printed += print(graph);
@@ -39,7 +38,11 @@ class Story {
     auto now = std::chrono::steady_clock::now();
     result_.stage_seconds.emplace_back(stage, std::chrono::duration<double>(now - begin_).count());
     begin_ = now;
-    return {};
+    return go_on();
+  }
+  Status go_on() const {
+    if (!callbacks_.cancelled || !callbacks_.cancelled()) return {};
+    return error("compile.cancelled", "the compilation was cancelled");
   }
   Status end(const std::string& stage, const Graph& graph) {
     TOSAIC_CHECK(end(stage));
@@ -48,6 +51,7 @@ class Story {
 
  private:
   const CompileOptions& options_;
+  const CompileCallbacks& callbacks_;
   Compiled& result_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
@@ -65,16 +69,21 @@ Samples invented_samples(const Graph& graph) {
   return {sample};
 }
 
-Result<Samples> samples_for(const CompileOptions& options, const Graph& graph, const Samples& stored,
-                            const Sink& sink) {
-  if (!options.calibrate.empty()) return read_samples(options.calibrate, graph);
+// The given ones, else those that the program holds.
+Result<Samples> samples_for(const CompileOptions& options, const CompileCallbacks& callbacks, const Graph& graph,
+                            const Samples& stored, bool& given) {
+  if (callbacks.samples) {
+    TOSAIC_TRY(std::optional<Samples> samples, callbacks.samples(graph));
+    given = samples.has_value();
+    if (given) return *std::move(samples);
+  }
   if (!stored.empty()) {
     auto note =
         warning("calibrate.stored-samples", fmt::format("calibrating with the {} sample input{} stored in the model",
                                                         stored.size(), stored.size() == 1 ? "" : "s"));
     note.severity = Severity::note;
     note.help = "give --calibrate FILE.npz with typical inputs for better accuracy";
-    if (sink && !options.invent_samples) sink(note);
+    if (callbacks.sink && !options.invent_samples) callbacks.sink(note);
     return stored;
   }
   if (options.invent_samples) return invented_samples(graph);
@@ -120,20 +129,22 @@ Diagnostic not_checked(const Diagnostic& why) {
 }
 
 // A program that runs on the CPU alone is seldom what the user wanted, and never who gave samples for the delegate.
-Status delegated_something(const CompileOptions& options, const Compiled& compiled, const Sink& sink) {
+Status delegated_something(const CompileOptions& options, const Compiled& compiled, bool samples_given,
+                           const Sink& sink) {
   const auto& placements = compiled.partition.placements;
   if (!compiled.partition.regions.empty() || placements.empty() || !options.pack) return {};
   const auto why = std::find_if(placements.begin(), placements.end(),
                                 [](const Placement& p) { return p.reason.code != "target.conversion"; });
   if (why == placements.end()) return {};
-  Diagnostic nothing = warning("target.nothing-delegated",
-                               fmt::format("no node of the program runs on {}: all stay on the CPU", options.target));
+  Diagnostic nothing =
+      warning("target.nothing-delegated",
+              fmt::format("no node of the program runs on {}: all stay on the CPU", options.target.name));
   nothing.notes.push_back(fmt::format("the first: {}", why->reason.message));
   nothing.notes.insert(nothing.notes.end(), why->reason.notes.begin(), why->reason.notes.end());
   nothing.help = "`tosaic explain` says of each node why";
   nothing.place = why->reason.place;
   nothing.context = why->reason.context;
-  if (!options.calibrate.empty()) {
+  if (samples_given) {
     nothing.severity = Severity::error;
     return nothing;
   }
@@ -143,39 +154,42 @@ Status delegated_something(const CompileOptions& options, const Compiled& compil
 
 }  // namespace
 
-Result<Compiled> compile_model(const CompileOptions& options, const Sink& sink) {
+Result<Compiled> compile_model(const ExportedProgram& program, const std::string& name, const CompileOptions& options,
+                               const CompileCallbacks& callbacks) {
   Compiled result;
-  Story story(options, result);
-  TOSAIC_TRY(result.target, find_target(options.target, options.tosa_spec));
-  const Target& target = result.target;
-
-  TOSAIC_TRY(ExportedProgram program, read_pt2(options.model, sink));
+  Story story(options, callbacks, result);
+  const Sink& sink = callbacks.sink;
+  const Target& target = options.target;
+  result.target = target;
   if (program.methods.size() != 1)
     return error("model.methods", fmt::format("the archive holds {} models, one is expected", program.methods.size()))
-        .at({options.model, 0, ""});
-  Method& method = program.methods[0];
-  TOSAIC_CHECK(story.end("read", method.graph));
+        .at({name, 0, ""});
+  const Method& method = program.methods[0];
+  TOSAIC_CHECK(story.note("read", method.graph));
 
   // Integer scales mean something to integer targets only; others keep PT2E's conversions as arithmetic.
   const bool integer = target.integer() || options.quantise_always;
   std::vector<Tensor> sample;  // for the self-check
   if (!method.sample_inputs.empty()) sample = method.sample_inputs[0];
   std::vector<std::string> narrowed;
-  TOSAIC_TRY(Graph graph,
-             normalise(std::move(method.graph), {.fold_quantisation = integer, .narrowed = &narrowed}, sink));
+  TOSAIC_TRY(Graph graph, normalise(Graph(method.graph), {.fold_quantisation = integer, .narrowed = &narrowed}, sink));
   TOSAIC_CHECK(story.end("normalise", graph));
 
+  bool samples_given = false;
   if (integer) {
     const bool by_pt2e = is_quantised(graph);
     if (!by_pt2e) {
       widen_halves(graph);
-      TOSAIC_TRY(Samples samples, samples_for(options, graph, method.sample_inputs, sink));
+      TOSAIC_TRY(Samples samples, samples_for(options, callbacks, graph, method.sample_inputs, samples_given));
       result.samples = samples.size();
       if (!samples.empty()) sample = samples[0];
       QuantiseOptions how = options.quantise;
       how.wide_inside = target.spec.has(tosa::Feature::int16);
       how.float_outputs = !options.quantised_io && !options.require_full_delegation;
-      const bool invented = options.invent_samples && options.calibrate.empty() && method.sample_inputs.empty();
+      if (callbacks.progress)
+        how.progress = [&](std::size_t done, std::size_t total) { callbacks.progress("calibrate", done, total); };
+      how.cancelled = callbacks.cancelled;
+      const bool invented = options.invent_samples && !samples_given && method.sample_inputs.empty();
       TOSAIC_TRY(graph, quantise(std::move(graph), samples, how, invented ? Sink() : sink));
     }
     insert_boundaries(graph, options.quantised_io ? Io::codes : by_pt2e ? Io::as_written : Io::floats);
@@ -188,7 +202,7 @@ Result<Compiled> compile_model(const CompileOptions& options, const Sink& sink) 
     if (p.region < 0 && p.reason.code == inconsistent_model) return p.reason;
   widen_outside(result.partition.outer, narrowed);
   if (options.require_full_delegation) TOSAIC_CHECK(fully_delegated(result.partition));
-  TOSAIC_CHECK(delegated_something(options, result, sink));
+  TOSAIC_CHECK(delegated_something(options, result, samples_given, sink));
   TOSAIC_CHECK(story.end("partition", result.partition.outer));
 
   for (const Graph& region : result.partition.regions) {

@@ -1,30 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiler as one function over files: what include/tosaic/tosaic.hpp offers, in terms of the stages.
+// The compiler as one function in memory: what include/tosaic/compile.hpp offers, in terms of the stages.
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/tensor.h"
 #include "partition/partition.h"
 #include "quantise/quantise.h"
 #include "read/pt2.h"
 #include "targets/target.h"
+#include "tosaic/compile.hpp"
 
 namespace tosaic {
 
 struct CompileOptions {
-  std::string model, target = "tosa-int", tosa_spec, calibrate;
+  Target target;
+  Options emit;                  // the target's own
   bool quantise_always = false;  // also for targets that would take floats
   QuantiseOptions quantise;
   bool quantised_io = false, require_full_delegation = false;
   bool pack = true;             // false: stop after tidy
   bool self_check = true;       // where the target has one
-  bool invent_samples = false;  // random calibration samples where none are given (for `explain`)
-  EmitOptions emit;
+  bool invent_samples = false;  // random calibration samples where none are given (for `supports`)
   std::vector<std::string> print_after;
 };
+
+// What every target's compilation understands.
+const std::vector<OptionInfo>& general_options();
+// A target with its specification and options, all checked. Errors: target.unknown, option.*.
+Result<CompileOptions> compile_options_for(const std::string& target, const Options& given);
 
 struct Compiled {
   Target target;
@@ -39,6 +47,18 @@ struct Compiled {
   std::vector<std::pair<std::string, double>> stage_seconds;
 };
 
-Result<Compiled> compile_model(const CompileOptions& options, const Sink& sink);
+using Samples = std::vector<std::vector<Tensor>>;
+// Of the method whose graph it is; nothing: none are given.
+using SamplesFor = std::function<Result<std::optional<Samples>>(const Graph& graph)>;
+
+struct CompileCallbacks {
+  Sink sink;
+  SamplesFor samples;
+  std::function<void(std::string_view stage, std::size_t done, std::size_t total)> progress;
+  std::function<bool()> cancelled;
+};
+
+Result<Compiled> compile_model(const ExportedProgram& program, const std::string& name, const CompileOptions& options,
+                               const CompileCallbacks& callbacks);
 
 }  // namespace tosaic

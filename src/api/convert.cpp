@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <chrono>
 
-#include "api/message.h"
-#include "api/way_out.h"
+#include "api/compile.h"
+#include "api/guard.h"
 #include "base/output.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vgf/vgf_graph.h"
 #include "ops/tosa_op.h"
-#include "targets/vgf_converter.h"
+#include "tosaic/files.hpp"
 
 namespace tosaic {
 namespace {
@@ -26,43 +26,40 @@ Result<Graph> read_graph(const Bytes& file, const std::string& name) {
   return graph;
 }
 
-Result<ConvertOutcome> try_convert(const ConvertRequest& request) {
+Result<Converted> try_convert(const ConvertRequest& request) {
   const bool to_vgf = request.output.ends_with(".vgf");
   if (!to_vgf && !request.output.ends_with(".tosa"))
     return error("convert.output", fmt::format("'{}' ends neither in .vgf nor in .tosa", request.output))
         .hint("the ending says what is made: name the output NAME.vgf or NAME.tosa");
+  TOSAIC_TRY(const CompileOptions vgf, compile_options_for("vgf", request.options));
   Outputs outputs;
   outputs.reads(request.input);
   TOSAIC_CHECK(outputs.plan(request.output));
   TOSAIC_TRY(const Bytes input, map_file(request.input));
-  ConvertOutcome outcome;
-  VgfResult made;
+  Converted outcome;
+  Emitted made;
   for (int i = 0; i < request.repeat; ++i) {
     const auto begin = std::chrono::steady_clock::now();
     TOSAIC_TRY(const Graph graph, read_graph(input, request.input));
     outcome.operators = graph.nodes.size();
     if (to_vgf) {
-      TOSAIC_TRY(made, make_vgf(graph, {request.vgf_converter, request.vgf_flags}));
+      TOSAIC_TRY(made, vgf.target.emit(graph, vgf.target, vgf.emit));
     } else {
-      TOSAIC_TRY(made.file, tosa_file::write(graph));
+      TOSAIC_TRY(made.payload, tosa_file::write(graph));
     }
     outcome.seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
-  TOSAIC_CHECK(outputs.write(request.output, made.file));
+  TOSAIC_CHECK(outputs.write(request.output, made.payload));
   TOSAIC_CHECK(outputs.commit());
   outcome.peer_seconds = made.peer_seconds;
-  outcome.bytes = made.file.size();
+  outcome.bytes = made.payload.size();
   return outcome;
 }
 
 }  // namespace
 
-ConvertOutcome convert(const ConvertRequest& request) {
-  auto result = try_convert(request);
-  if (result.ok()) return *std::move(result);
-  ConvertOutcome failed;
-  failed.error = to_message(with_way_out(result.error(), request.input));
-  return failed;
+Result<Converted> convert(const ConvertRequest& request) {
+  return guarded(request.input, [&] { return try_convert(request); });
 }
 
 }  // namespace tosaic

@@ -6,39 +6,39 @@
 #include <filesystem>
 #include <set>
 
-#include "api/message.h"
+#include "api/guard.h"
 #include "api/named_data.h"
-#include "api/way_out.h"
 #include "base/output.h"
 #include "formats/pte/pte_file.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vela/vela.h"
 #include "formats/vgf/vgf.h"
+#include "tosaic/files.hpp"
 
 namespace tosaic {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Artifact {
+struct Payload {
   Bytes data;
   std::string format;  // also the file's ending
 };
 
 // The bytes say what they are: other tools' delegates may carry the same formats under names of their own.
-Result<Artifact> artifact_of(const pte::Delegate& delegate, const std::map<std::string, Bytes>& data) {
-  if (vgf::is_vgf(delegate.payload)) return Artifact{delegate.payload, "vgf"};
-  if (tosa_file::is_tosa(delegate.payload)) return Artifact{delegate.payload, "tosa"};
-  if (!delegate.payload.text().starts_with("vela_bin_stream")) return Artifact{delegate.payload, "bin"};
+Result<Payload> artifact_of(const pte::Delegate& delegate, const std::map<std::string, Bytes>& data) {
+  if (vgf::is_vgf(delegate.payload)) return Payload{delegate.payload, "vgf"};
+  if (tosa_file::is_tosa(delegate.payload)) return Payload{delegate.payload, "tosa"};
+  if (!delegate.payload.text().starts_with("vela_bin_stream")) return Payload{delegate.payload, "bin"};
   // A stream alone is worth nothing without what the program keeps elsewhere: the file holds all of it.
   TOSAIC_TRY(vela::Payload stream, vela::read(delegate.payload));
-  if (!stream.commands.external() && !stream.weights.external()) return Artifact{delegate.payload, "vela"};
+  if (!stream.commands.external() && !stream.weights.external()) return Payload{delegate.payload, "vela"};
   TOSAIC_TRY(stream.commands.data, vela::resolve(stream.commands, "commands", &data));
   TOSAIC_TRY(stream.weights.data, vela::resolve(stream.weights, "weights", &data));
   stream.commands.external_key.clear();
   stream.weights.external_key.clear();
   TOSAIC_TRY(Bytes whole, vela::write(stream));
-  return Artifact{std::move(whole), "vela"};
+  return Payload{std::move(whole), "vela"};
 }
 
 // A method's name as part of a file's.
@@ -99,14 +99,8 @@ Result<std::vector<Extracted>> try_extract(const ExtractRequest& request) {
 
 }  // namespace
 
-ExtractOutcome extract(const ExtractRequest& request) {
-  ExtractOutcome outcome;
-  auto files = try_extract(request);
-  if (files.ok())
-    outcome.files = *std::move(files);
-  else
-    outcome.error = to_message(with_way_out(files.error(), request.program));
-  return outcome;
+Result<std::vector<Extracted>> extract(const ExtractRequest& request) {
+  return guarded(request.program, [&] { return try_extract(request); });
 }
 
 }  // namespace tosaic

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 #include <map>
 
+#include "api/guard.h"
 #include "api/inspect_ethos_u.h"
 #include "api/inspect_vgf.h"
-#include "api/message.h"
 #include "api/named_data.h"
-#include "api/way_out.h"
 #include "formats/npy/npy.h"
 #include "formats/ptd/ptd_file.h"
 #include "formats/pte/pte_file.h"
@@ -46,18 +45,18 @@ std::string graph_json(const Graph& graph) {
                      graph.nodes.size(), ops);
 }
 
-Result<Inspected> inspect_tosa(const Bytes& file, const std::string& name) {
+Result<Inspection> inspect_tosa(const Bytes& file, const std::string& name) {
   TOSAIC_TRY(Graph graph, tosa_file::read(file, name));
-  Inspected out;
+  Inspection out;
   out.text = fmt::format("{}: TOSA 1.0 graph, {} operators, {} bytes\n{}\n{}", name, graph.nodes.size(), file.size(),
                          counted(graph), print(graph));
   out.json = fmt::format("{{\"format\": \"tosa\", \"bytes\": {}, \"graph\": {}}}", file.size(), graph_json(graph));
   return out;
 }
 
-Result<Inspected> inspect_pt2(const Bytes& file, const std::string& name) {
+Result<Inspection> inspect_pt2(const Bytes& file, const std::string& name) {
   TOSAIC_TRY(ExportedProgram program, read_pt2(file, name, {}));
-  Inspected out;
+  Inspection out;
   out.text = fmt::format("{}: exported PyTorch program, torch {}, schema {}.{}, {} bytes\n", name,
                          program.torch_version, program.schema_major, program.schema_minor, file.size());
   std::string methods;
@@ -168,21 +167,21 @@ std::vector<ProgramTensor> delegate_tensors(const pte::Plan& plan, std::size_t d
 }
 
 // A payload that cannot be read is shown as that: the program around it is worth seeing all the same.
-Result<Inspected> inspect_payload(const Bytes& bytes, const std::vector<ProgramTensor>& tensors,
-                                  const std::map<std::string, Bytes>& data, const InspectOptions& options,
-                                  const std::string& indent) {
+Result<Inspection> inspect_payload(const Bytes& bytes, const std::vector<ProgramTensor>& tensors,
+                                   const std::map<std::string, Bytes>& data, const InspectOptions& options,
+                                   const std::string& indent) {
   auto payload = vela::read(bytes);
   if (payload.ok()) return inspect_ethos_u(*payload, tensors, data, options, indent);
   if (options.disassemble || options.registers) return payload.error();
-  return Inspected{fmt::format("{}unreadable {}\n", indent, payload.error().message),
-                   fmt::format("{{\"error\": {}}}", json_quote(payload.error().message))};
+  return Inspection{fmt::format("{}unreadable {}\n", indent, payload.error().message),
+                    fmt::format("{{\"error\": {}}}", json_quote(payload.error().message))};
 }
 
-Result<Inspected> inspect_pte(const Bytes& file, const std::string& name, const InspectOptions& options) {
+Result<Inspection> inspect_pte(const Bytes& file, const std::string& name, const InspectOptions& options) {
   TOSAIC_TRY(pte::Program program, pte::read(file, name));
   TOSAIC_TRY(auto data, read_named_data(options.data));
   for (const pte::NamedData& named : program.named_data) data.insert_or_assign(named.key, named.data);
-  Inspected out;
+  Inspection out;
   out.text = fmt::format("{}: ExecuTorch program, {} bytes\n", name, file.size());
   std::string plans;
   for (const pte::Plan& plan : program.plans) {
@@ -233,7 +232,7 @@ Result<Inspected> inspect_pte(const Bytes& file, const std::string& name, const 
   return out;
 }
 
-Result<Inspected> inspect_arrays(const Bytes& file, const std::string& name, bool archive) {
+Result<Inspection> inspect_arrays(const Bytes& file, const std::string& name, bool archive) {
   std::vector<std::pair<std::string, Tensor>> arrays;
   if (archive) {
     TOSAIC_TRY(arrays, npy::read_npz(file, name));
@@ -241,7 +240,7 @@ Result<Inspected> inspect_arrays(const Bytes& file, const std::string& name, boo
     TOSAIC_TRY(Tensor tensor, npy::read(file, name));
     arrays.emplace_back("", std::move(tensor));
   }
-  Inspected out;
+  Inspection out;
   out.text = fmt::format("{}: {} array{}\n", name, arrays.size(), arrays.size() == 1 ? "" : "s");
   std::string json;
   for (const auto& [key, tensor] : arrays) {
@@ -254,24 +253,24 @@ Result<Inspected> inspect_arrays(const Bytes& file, const std::string& name, boo
 }
 
 // A payload without a program: its blocks, what Vela wrote, or the commands alone.
-Result<Inspected> inspect_stream(const vela::Payload& payload, std::size_t bytes, const std::string& what,
-                                 const std::string& name, const InspectOptions& options) {
+Result<Inspection> inspect_stream(const vela::Payload& payload, std::size_t bytes, const std::string& what,
+                                  const std::string& name, const InspectOptions& options) {
   TOSAIC_TRY(const auto data, read_named_data(options.data));
   auto inner = inspect_ethos_u(payload, {}, data, options, "  ");
   if (!inner.ok()) return std::move(inner.error()).at({name, 0, ""});
-  return Inspected{fmt::format("{}: {}, {} bytes\n{}", name, what, bytes, inner->text),
-                   fmt::format("{{\"format\": \"ethos-u\", \"bytes\": {}, \"ethos_u\": {}}}", bytes, inner->json)};
+  return Inspection{fmt::format("{}: {}, {} bytes\n{}", name, what, bytes, inner->text),
+                    fmt::format("{{\"format\": \"ethos-u\", \"bytes\": {}, \"ethos_u\": {}}}", bytes, inner->json)};
 }
 
-Result<Inspected> inspect_blocks(const Bytes& file, const std::string& name, const InspectOptions& options) {
+Result<Inspection> inspect_blocks(const Bytes& file, const std::string& name, const InspectOptions& options) {
   const auto payload = vela::read(file);
   if (!payload.ok()) return Diagnostic(payload.error()).at({name, 0, ""});
   return inspect_stream(*payload, file.size(), "Ethos-U payload", name, options);
 }
 
-Result<Inspected> inspect_ptd(const Bytes& file, const std::string& name) {
+Result<Inspection> inspect_ptd(const Bytes& file, const std::string& name) {
   TOSAIC_TRY(const auto entries, ptd::read(file, name));
-  Inspected out;
+  Inspection out;
   out.text = fmt::format("{}: ExecuTorch data, {} piece{}, {} bytes\n", name, entries.size(),
                          entries.size() == 1 ? "" : "s", file.size());
   std::string json;
@@ -285,13 +284,13 @@ Result<Inspected> inspect_ptd(const Bytes& file, const std::string& name) {
   return out;
 }
 
-Result<Inspected> inspect_graph_text(const Bytes& file, const std::string& name) {
+Result<Inspection> inspect_graph_text(const Bytes& file, const std::string& name) {
   TOSAIC_TRY(Graph graph, parse(file.text(), name));
-  return Inspected{fmt::format("{}: graph text\n{}\n{}", name, counted(graph), print(graph)),
-                   fmt::format("{{\"format\": \"text\", \"graph\": {}}}", graph_json(graph))};
+  return Inspection{fmt::format("{}: graph text\n{}\n{}", name, counted(graph), print(graph)),
+                    fmt::format("{{\"format\": \"text\", \"graph\": {}}}", graph_json(graph))};
 }
 
-Result<Inspected> try_inspect(const std::string& path, const InspectOptions& options) {
+Result<Inspection> try_inspect(const std::string& path, const InspectOptions& options) {
   TOSAIC_TRY(Bytes file, map_file(path));
   std::string_view head = file.text().substr(0, 16);
   if (tosa_file::is_tosa(file)) return inspect_tosa(file, path);
@@ -319,10 +318,8 @@ Result<Inspected> try_inspect(const std::string& path, const InspectOptions& opt
 
 }  // namespace
 
-InspectOutcome inspect(const std::string& file, const InspectOptions& options) {
-  auto result = try_inspect(file, options);
-  if (!result.ok()) return {to_message(with_way_out(result.error(), file)), "", ""};
-  return {std::nullopt, std::move(result->text), std::move(result->json)};
+Result<Inspection> inspect(const std::string& file, const InspectOptions& options) {
+  return guarded(file, [&] { return try_inspect(file, options); });
 }
 
 }  // namespace tosaic

@@ -156,7 +156,7 @@ class Description {
     field("listing", fmt::format("[{}]", fmt::join(quoted, ", ")));
   }
 
-  Inspected done() { return {std::move(text_), "{" + json_ + "}"}; }
+  Inspection done() { return {std::move(text_), "{" + json_ + "}"}; }
 
  private:
   const vela::Payload& payload_;
@@ -167,9 +167,9 @@ class Description {
 
 }  // namespace
 
-Result<Inspected> inspect_ethos_u(const vela::Payload& payload, const std::vector<ProgramTensor>& tensors,
-                                  const std::map<std::string, Bytes>& data, const InspectOptions& options,
-                                  const std::string& indent) {
+Result<Inspection> inspect_ethos_u(const vela::Payload& payload, const std::vector<ProgramTensor>& tensors,
+                                   const std::map<std::string, Bytes>& data, const InspectOptions& options,
+                                   const std::string& indent) {
   auto listing = listing_of(payload, data, options);
   if (!listing.ok() && (options.disassemble || options.registers)) return listing.error();
   Description out(payload, tensors, indent);

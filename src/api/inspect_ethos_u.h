@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "api/inspected.h"
 #include "formats/vela/vela.h"
-#include "tosaic/tosaic.hpp"
+#include "tosaic/files.hpp"
 
 namespace tosaic {
 
@@ -21,8 +20,8 @@ struct ProgramTensor {
 
 // `tensors`: inputs, then outputs; fewer where there is no program. Every line of the text is indented by `indent`.
 // Commands that cannot be read are an error only where they are to be listed; the rest is shown without them.
-Result<Inspected> inspect_ethos_u(const vela::Payload& payload, const std::vector<ProgramTensor>& tensors,
-                                  const std::map<std::string, Bytes>& data, const InspectOptions& options,
-                                  const std::string& indent);
+Result<Inspection> inspect_ethos_u(const vela::Payload& payload, const std::vector<ProgramTensor>& tensors,
+                                   const std::map<std::string, Bytes>& data, const InspectOptions& options,
+                                   const std::string& indent);
 
 }  // namespace tosaic

@@ -31,14 +31,14 @@ std::string slots_json(const vgf::File& file, const std::vector<vgf::Slot>& slot
 
 }  // namespace
 
-Result<Inspected> inspect_vgf(const Bytes& bytes, const std::string& name) {
+Result<Inspection> inspect_vgf(const Bytes& bytes, const std::string& name) {
   auto read = vgf::read(bytes);
   if (!read.ok()) return std::move(read.error()).at({name, 0, ""});
   const vgf::File& file = *read;
   std::size_t weights = 0;
   for (const vgf::Constant& c : file.constants) weights += c.data.size();
   const auto [major, minor, patch] = file.version;
-  Inspected out;
+  Inspection out;
   out.text = fmt::format("{}: VGF {}.{}.{}, {} bytes, {} constants of {} bytes\n", name, major, minor, patch,
                          bytes.size(), file.constants.size(), weights);
   for (std::size_t i = 0; i < file.inputs.size(); ++i)

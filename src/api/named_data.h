@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs keep outside themselves, from the .ptd files that the user names.
+// What programs keep outside themselves, from .ptd files.
 #pragma once
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 
 namespace tosaic {
 
+using NamedFile = std::pair<std::string, Bytes>;  // its name in messages, and its content
+
 // Errors: those of the files; data.twice (one key, different data).
-Result<std::map<std::string, Bytes>> read_named_data(const std::vector<std::string>& files);
+Result<std::map<std::string, Bytes>> named_data(const std::vector<NamedFile>& files);
+// The same from the files that the user names.
+Result<std::map<std::string, Bytes>> read_named_data(const std::vector<std::string>& paths);
 
 }  // namespace tosaic

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/report.h"
 
+// The manifest of a compilation as JSON: versions, options, hashes, estimates, the place of every node.
 #include <fmt/format.h>
 #include <filesystem>
+
+#include "api/artifact.h"
+#include "api/program.h"
+#include "tosaic/tosaic.hpp"
 
 namespace tosaic {
 namespace {
@@ -38,27 +42,31 @@ std::string estimates_json(const std::vector<NpuEstimate>& estimates) {
 
 }  // namespace
 
-std::string manifest(const CompileRequest& request, const Compiled& compiled, const CompileOutcome& outcome,
-                     const Bytes& model) {
+std::string manifest(const Artifact::Impl& artifact) {
+  const Compiled& compiled = artifact.compiled;
+  const Summary& summary = artifact.summary;
+  const CompileOptions& options = artifact.options;
+  const Program::Impl& model = artifact.program.impl();
   std::string out = "{\n";
   out += fmt::format("  \"tosaic\": {},\n", json_quote(version()));
-  out += fmt::format("  \"command\": \"{}\",\n", request.dry_run ? "explain" : "compile");
-  out +=
-      fmt::format("  \"model\": {{\"file\": {}, \"bytes\": {}, \"xxh3\": \"{}\"}},\n",
-                  json_quote(std::filesystem::path(request.model).filename().string()), model.size(), hash_text(model));
-  out += fmt::format("  \"target\": {{\"name\": {}, \"tosa\": {}}},\n", json_quote(request.target),
-                     json_quote(compiled.target.spec.text()));
+  out += fmt::format("  \"command\": \"{}\",\n", options.pack ? "compile" : "explain");
+  out += fmt::format("  \"model\": {{\"file\": {}, \"bytes\": {}, \"xxh3\": \"{}\"}},\n",
+                     json_quote(std::filesystem::path(model.name).filename().string()), model.file.size(),
+                     hash_text(model.file));
+  out += fmt::format("  \"target\": {{\"name\": {}, \"tosa\": {}}},\n", json_quote(summary.target),
+                     json_quote(summary.tosa_spec));
   out += fmt::format(
       "  \"options\": {{\"quantise\": \"{}\", \"observer\": \"{}\", \"weights\": \"{}\", \"io\": \"{}\", \"samples\": "
       "{}}},\n",
-      request.quantise == Quantise::int16x8 ? "int16x8"
-      : request.quantise == Quantise::int8  ? "int8"
-                                            : "automatic",
-      request.minmax_observer ? "minmax" : "histogram", request.per_tensor_weights ? "per-tensor" : "per-channel",
-      request.quantised_io ? "quantised" : "as-written", outcome.samples);
+      !options.quantise_always                     ? "automatic"
+      : options.quantise.scheme == Scheme::int16x8 ? "int16x8"
+                                                   : "int8",
+      options.quantise.observer == Observer::minmax ? "minmax" : "histogram",
+      options.quantise.per_channel ? "per-channel" : "per-tensor", options.quantised_io ? "quantised" : "as-written",
+      summary.samples);
   out += fmt::format("  \"program\": {{\"bytes\": {}, \"xxh3\": \"{}\"}},\n", compiled.program.size(),
                      hash_text(compiled.program));
-  out += fmt::format("  \"delegated\": {},\n  \"delegates\": [", outcome.delegated);
+  out += fmt::format("  \"delegated\": {},\n  \"delegates\": [", summary.delegated);
   for (std::size_t i = 0; i < compiled.lowered.size(); ++i) {
     out += fmt::format("{}{{\"id\": {}, \"operators\": {}", i ? ", " : "", json_quote(compiled.target.delegate_id),
                        compiled.lowered[i].nodes.size());
@@ -67,20 +75,20 @@ std::string manifest(const CompileRequest& request, const Compiled& compiled, co
                          hash_text(compiled.emitted[i].payload));
     out += "}";
   }
-  out += "],\n  \"estimates\": [" + estimates_json(outcome.estimates);
+  out += "],\n  \"estimates\": [" + estimates_json(summary.estimates);
   out += fmt::format("],\n  \"self_check\": {},\n  \"peer_seconds\": {:.6f},\n  \"stages\": {{",
-                     outcome.self_check_seconds ? "\"passed\"" : "null", outcome.peer_seconds);
-  for (std::size_t i = 0; i < outcome.stage_seconds.size(); ++i)
-    out += fmt::format("{}{}: {:.6f}", i ? ", " : "", json_quote(outcome.stage_seconds[i].first),
-                       outcome.stage_seconds[i].second);
+                     summary.self_check_seconds ? "\"passed\"" : "null", summary.peer_seconds);
+  for (std::size_t i = 0; i < summary.stage_seconds.size(); ++i)
+    out += fmt::format("{}{}: {:.6f}", i ? ", " : "", json_quote(summary.stage_seconds[i].first),
+                       summary.stage_seconds[i].second);
   out += "},\n  \"nodes\": [\n";
-  for (std::size_t i = 0; i < outcome.nodes.size(); ++i) {
-    const NodePlacement& n = outcome.nodes[i];
+  for (std::size_t i = 0; i < summary.nodes.size(); ++i) {
+    const NodePlacement& n = summary.nodes[i];
     out += fmt::format("    {{\"name\": {}, \"op\": {}, \"place\": {}, \"delegate\": {}", json_quote(n.name),
                        json_quote(n.op), json_quote(n.place), n.delegate);
-    if (n.delegate < 0)
-      out += fmt::format(", \"code\": {}, \"reason\": {}", json_quote(n.reason_code), json_quote(n.reason));
-    out += i + 1 < outcome.nodes.size() ? "},\n" : "}\n";
+    if (n.reason)
+      out += fmt::format(", \"code\": {}, \"reason\": {}", json_quote(n.reason->code), json_quote(one_line(*n.reason)));
+    out += i + 1 < summary.nodes.size() ? "},\n" : "}\n";
   }
   out += "  ]";
   if (!compiled.printed.empty()) out += ",\n  \"printed\": " + json_quote(compiled.printed);

@@ -78,6 +78,10 @@ constexpr std::array families{
     Family{"model.", "", "change the model there and export it again"},
     Family{"peer.", "", "check that the program is there, and that it runs by itself"},
     Family{"memory.", "", "use a smaller model or fewer samples, or raise --memory-limit"},
+    Family{"option.", "", "`tosaic help compile` lists the options and what they take"},
+    Family{"program.", "", "`tosaic inspect` shows what the program is made of"},
+    Family{"artifact.", "", "Artifact::pieces() lists what there is"},
+    Family{"session.", "", "use a session in one thread at a time"},
     Family{"output.", "", "give the output a name of its own"},
     Family{"file.", "", "check the path and its permissions"},
 };
@@ -85,7 +89,9 @@ constexpr std::array families{
 }  // namespace
 
 Diagnostic with_way_out(Diagnostic why, const std::string& file) {
-  if (why.place.file.empty() && !why.internal) why.place.file = file;
+  // What was asked is at fault, and not what is in the file.
+  const bool asked = why.code.starts_with("option.") || why.code.starts_with("memory.none");
+  if (why.place.file.empty() && !why.internal && !asked) why.place.file = file;
   if (why.internal || !why.help.empty()) return why;
   for (const Family& family : families) {
     if (!why.code.starts_with(family.code)) continue;

@@ -1,55 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What went wrong, where, and the way out: every error of tosaic is one of these. Libraries return or
-// report them; only the tools print them.
+// How diagnostics are made. Libraries return or report them; only the tools print them.
 #pragma once
-#include <cstdint>
 #include <string>
-#include <vector>
+#include <string_view>
+
+#include "tosaic/diagnostic.hpp"
 
 namespace tosaic {
-
-enum class Severity : std::uint8_t { note, warning, error };
-
-// A place in a file that a person can open: the user's Python source, or an artifact and an offset in it.
-struct Place {
-  std::string file;       // empty: no place is known
-  std::int64_t line = 0;  // 1-based; 0: none
-  std::string text;       // the source line itself, when known
-};
-
-struct Diagnostic {
-  Severity severity = Severity::error;
-  std::string code;     // stable and searchable: "pt2.not-a-zip", "target.unsupported"
-  std::string message;  // one sentence, lower case, no full stop
-  Place place;
-  std::string context;             // "in module self.act (GELU)"
-  std::vector<std::string> notes;  // facts: what disagrees with what
-  std::string help;                // the way out
-  bool internal = false;           // a defect of tosaic itself (exit code 3)
-
-  Diagnostic&& at(Place p) && {
-    place = std::move(p);
-    return std::move(*this);
-  }
-  Diagnostic&& note(std::string n) && {
-    notes.push_back(std::move(n));
-    return std::move(*this);
-  }
-  Diagnostic&& hint(std::string h) && {
-    help = std::move(h);
-    return std::move(*this);
-  }
-};
 
 // error("pt2.missing-weight", "weight 'conv.bias' is not in the archive")
 Diagnostic error(std::string code, std::string message);
 Diagnostic warning(std::string code, std::string message);
 // A broken invariant of tosaic: printed with a request to report it.
 Diagnostic internal_error(std::string message);
-
-// The form of a good compiler: "model.py:6: error[target.unsupported]: ..." and the quoted line below.
-std::string render(const Diagnostic& diagnostic, bool colour);
-std::string render_json(const Diagnostic& diagnostic);
 
 // Text as a JSON string literal, quotes included.
 std::string json_quote(std::string_view text);

@@ -2,7 +2,6 @@
 // Compile passes over weights on all cores. Results must not depend on how the work is cut.
 #pragma once
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -10,26 +9,17 @@
 
 namespace tosaic {
 
-// The pool of the process, for passes that were given none; one caller at a time has it.
-struct SharedPool {
-  std::atomic<bool> busy{false};
-  ThreadPool pool;
-};
-SharedPool& shared_pool();
-
 // Calls f(first, end) for pieces that together are [0, count), in any order and on several threads when there are
-// at least two pieces of `grain`. While the pool is busy (another compilation, or from inside f), the caller works
-// alone. f does not throw.
+// at least two pieces of `grain`.
 template <class F>
 void in_parallel(std::size_t count, std::size_t grain, const F& f) {
   if (count == 0) return;
   const std::size_t pieces = std::min<std::size_t>(count / std::max<std::size_t>(grain, 1), 64);
-  if (pieces < 2 || shared_pool().busy.exchange(true)) return f(std::size_t{0}, count);
-  shared_pool().pool.run(static_cast<std::int64_t>(pieces), [&](std::int64_t piece, int) {
+  if (pieces < 2) return f(std::size_t{0}, count);
+  ThreadPool::shared().run(static_cast<std::int64_t>(pieces), [&](std::int64_t piece, int) {
     const auto i = static_cast<std::size_t>(piece);
     f(count * i / pieces, count * (i + 1) / pieces);
   });
-  shared_pool().busy.store(false);
 }
 
 }  // namespace tosaic

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/thread_pool.h"
 
+#include <algorithm>
+#include <map>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
@@ -29,7 +32,21 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
+ThreadPool& ThreadPool::shared(int threads) {
+  static std::mutex& door = *new std::mutex;
+  static std::map<int, ThreadPool*>& pools = *new std::map<int, ThreadPool*>;
+  if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const std::lock_guard<std::mutex> lock(door);
+  ThreadPool*& pool = pools[threads];
+  if (!pool) pool = new ThreadPool(threads);
+  return *pool;
+}
+
 void ThreadPool::run_shared(std::int64_t count, Call call, const void* context) {
+  const struct Leave {  // however it ends
+    std::atomic<bool>& busy;
+    ~Leave() { busy.store(false, std::memory_order_release); }
+  } leave{busy_};
   try {
     if (workers_.empty())
       for (int t = 1; t < threads_; ++t) workers_.emplace_back([this, t] { work(t); });

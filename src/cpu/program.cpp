@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <thread>
 
 #include "base/memory.h"
 #include "cpu/memory_plan.h"
@@ -67,7 +66,7 @@ struct Program::Impl {
   std::size_t arena_bytes = 0;
   bool timed = false;
   std::vector<double> seconds;  // by step, of the last run, when timed
-  std::unique_ptr<ThreadPool> pool;
+  ThreadPool* pool = nullptr;   // the process's
   tosa::Variables own_variables;
   tosa::Variables* variables = &own_variables;  // or those of the program that this is a region of
   std::vector<std::vector<std::byte>> input_bounce, output_bounce;
@@ -85,8 +84,7 @@ struct Program::Impl {
 };
 
 Status Program::Impl::plan_steps(const Options& options) {
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  pool = std::make_unique<ThreadPool>(options.threads > 0 ? options.threads : cores);
+  pool = &ThreadPool::shared(options.threads);
   Planning planning{.graph = graph,
                     .threads = pool->threads(),
                     .variables = variables,

@@ -246,6 +246,7 @@ Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::
     if (auto it = observed.watchers.find(v); it != observed.watchers.end()) see(content, it->second, pool);
   };
   for (std::size_t done = 0; done < samples.size();) {
+    if (options.cancelled && options.cancelled()) return error("compile.cancelled", "the compilation was cancelled");
     auto run = observed.program.run(samples[done], &observer);
     if (!run.ok()) return run.error();
     ++done;

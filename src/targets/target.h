@@ -5,21 +5,16 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "ir/graph.h"
 #include "ops/tosa_op.h"
-#include "targets/vela.h"
-#include "targets/vgf_converter.h"
+#include "tosaic/estimate.hpp"
+#include "tosaic/options.hpp"
 
 namespace tosaic {
-
-struct EmitOptions {
-  VelaOptions vela;
-  VgfOptions vgf;
-  std::string external_commands, external_weights;  // .ptd files that take these instead of the payload
-};
 
 // A piece of a payload that lies in a .ptd file under a key.
 struct ExternalData {
@@ -32,17 +27,20 @@ struct Emitted {
   std::optional<NpuEstimate> estimate;
   double peer_seconds = 0;  // spent in a compiler that is not ours
   std::vector<ExternalData> external = {};
+  std::vector<std::pair<std::string, Bytes>> files = {};  // what that compiler was given and wrote
 };
 
 struct Target {
   std::string name;  // as the user writes it: "tosa-int"
   std::string summary;
+  std::string family;  // what it is called together with its like: "Ethos-U"
   tosa::Spec spec;
   std::string delegate_id;  // who runs the payload: "TOSABackend"
   // Last rewrites, for what the device does cheaply; the same results bit for bit. nullptr: none.
   void (*shape)(Graph& tosa) = nullptr;
-  // The payload of one lowered and tidied region.
-  Result<Emitted> (*emit)(const Graph& tosa, const Target& target, const EmitOptions& options) = nullptr;
+  // The payload of one lowered and tidied region. `options` have passed those below, their defaults filled in.
+  Result<Emitted> (*emit)(const Graph& tosa, const Target& target, const Options& options) = nullptr;
+  std::vector<OptionInfo> options = {};  // that this target alone, or its family, understands
   // The payload is another compiler's work, and our runtime says what it computes: the finished program is tried.
   bool self_check = false;
   bool integer() const { return spec.has(tosa::Feature::pro_int) && !spec.has(tosa::Feature::pro_fp); }

@@ -156,14 +156,22 @@ NpuEstimate read_estimate(const fs::path& folder, const Graph& graph) {
   return estimate;
 }
 
+// Mapped, so that they outlive the folder and cost nothing until they are read.
+std::vector<std::pair<std::string, Bytes>> files_in(const fs::path& folder) {
+  std::vector<std::pair<std::string, Bytes>> files;
+  std::error_code failure;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, failure))
+    if (entry.is_regular_file())
+      if (auto file = map_file(entry.path().string()); file.ok())
+        files.emplace_back(entry.path().filename().string(), *std::move(file));
+  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return files;
+}
+
 Status keep(const fs::path& from, const std::string& to) {
   TOSAIC_CHECK(make_folder(to));
-  std::error_code failure;
-  for (const auto& entry : fs::recursive_directory_iterator(from, failure)) {
-    if (!entry.is_regular_file()) continue;
-    TOSAIC_TRY(const Bytes file, map_file(entry.path().string()));
-    TOSAIC_CHECK(write_file((fs::path(to) / entry.path().filename()).string(), file.data(), file.size()));
-  }
+  for (const auto& [name, file] : files_in(from))
+    TOSAIC_CHECK(write_file((fs::path(to) / name).string(), file.data(), file.size()));
   return {};
 }
 
@@ -213,6 +221,7 @@ Result<VelaResult> run_vela(const Bytes& tosa, const Graph& graph, const std::st
   TOSAIC_TRY(const Bytes file, map_file(npz.string()));
   TOSAIC_TRY(result.program, vela::read_raw_output(file, npz.filename().string()));
   result.estimate = read_estimate(output, graph);
+  result.files = files_in(folder);
   return result;
 }
 

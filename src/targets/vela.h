@@ -4,11 +4,12 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "formats/vela/raw_output.h"
 #include "ir/graph.h"
-#include "tosaic/tosaic.hpp"
+#include "tosaic/estimate.hpp"
 
 namespace tosaic {
 
@@ -24,7 +25,8 @@ struct VelaOptions {
 struct VelaResult {
   vela::Payload program;
   NpuEstimate estimate;
-  double seconds = 0;  // of the child process
+  std::vector<std::pair<std::string, Bytes>> files;  // what it was given and wrote, by name
+  double seconds = 0;                                // of the child process
 };
 
 // `accelerator` as Vela names it: "ethos-u55-128". `tosa` is the file's content, `graph` the same for names and places.

@@ -5,7 +5,8 @@
 #include <map>
 #include <memory>
 
-#include "api/message.h"
+#include "base/diagnostic.h"
+#include "tools/described.h"
 #include "tools/streams.h"
 #include "tools/tool.h"
 #include "tools/values.h"
@@ -14,16 +15,16 @@ namespace tosaic::tools {
 namespace {
 
 // The nodes that stay behind, grouped by operator and reason.
-std::string fallbacks(const CompileOutcome& outcome, bool verbose) {
+std::string fallbacks(const Summary& outcome, bool verbose) {
   if (verbose) {  // each with its place, its line and what disagrees
     std::string all;
     for (const auto& n : outcome.nodes)
-      if (n.delegate < 0 && !n.conversion) all += n.reason_text;
+      if (n.delegate < 0 && !n.conversion) all += render(*n.reason, false);
     return all;
   }
   std::map<std::pair<std::string, std::string>, std::vector<const NodePlacement*>> groups;
   for (const auto& n : outcome.nodes)
-    if (n.delegate < 0 && !n.conversion) groups[{n.op, n.reason}].push_back(&n);
+    if (n.delegate < 0 && !n.conversion) groups[{n.op, one_line(*n.reason)}].push_back(&n);
   std::string text;
   for (const auto& [key, nodes] : groups) {
     text += fmt::format("  outside    {} x {}: {}", nodes.size(), key.first, key.second);
@@ -42,7 +43,7 @@ void print_estimate(Tool& tool, const NpuEstimate& e) {
   tool.print("; SRAM traffic {} per inference\n", human_bytes(static_cast<std::size_t>(e.sram_traffic_bytes)));
 }
 
-void summary(Tool& tool, const CompileRequest& request, const CompileOutcome& outcome) {
+void summary(Tool& tool, const CompileRequest& request, const Summary& outcome) {
   double total = 0;
   std::string stages;
   for (const auto& [name, seconds] : outcome.stage_seconds) {
@@ -58,7 +59,7 @@ void summary(Tool& tool, const CompileRequest& request, const CompileOutcome& ou
   tool.print("{}{}", fallbacks(outcome, tool.verbose), conversions_text(outcome, "  outside    "));
   if (outcome.samples) tool.print("  calibrated on {} sample{}\n", outcome.samples, outcome.samples == 1 ? "" : "s");
   tool.print("  size       {} -> {}\n", human_bytes(outcome.model_bytes),
-             human_bytes(outcome.output_bytes ? outcome.output_bytes : outcome.payload_bytes));
+             human_bytes(outcome.program_bytes ? outcome.program_bytes : outcome.payload_bytes));
   for (const NpuEstimate& e : outcome.estimates) print_estimate(tool, e);
   if (outcome.self_check_seconds) tool.print("  self-check passed in {:.1f} ms\n", *outcome.self_check_seconds * 1e3);
   const double peer = outcome.peer_seconds;
@@ -68,7 +69,7 @@ void summary(Tool& tool, const CompileRequest& request, const CompileOutcome& ou
                       : "");
 }
 
-void show_progress(std::size_t done, std::size_t total) {
+void show_progress(std::string_view, std::size_t done, std::size_t total) {
   if (total < 8) return;
   say(fmt::format("\rcalibrating {:3}% [{:<30}]", done * 100 / total, std::string(done * 30 / total, '#')));
   if (done == total) say(fmt::format("\r{:50}\r", ""));
@@ -79,13 +80,7 @@ void show_progress(std::size_t done, std::size_t total) {
 void add_compile(CLI::App& app, Tool& tool) {
   auto* command = add_command(app, tool, "compile", "compile an exported PyTorch program (.pt2) to a .pte");
   auto request = std::make_shared<CompileRequest>();
-  auto quantise = std::make_shared<std::string>("auto");
-  auto io = std::make_shared<std::string>("float");
-  auto observer = std::make_shared<std::string>("histogram");
-  auto weights = std::make_shared<std::string>("per-channel");
   auto emit = std::make_shared<std::vector<std::string>>();
-  auto external = std::make_shared<std::vector<std::string>>();
-  auto unchecked = std::make_shared<bool>(false);
   command->add_option("model", request->model, "program that torch.export.save wrote")->type_name("FILE")->required();
   command
       ->add_option("--target,-t", request->target,
@@ -98,22 +93,7 @@ void add_compile(CLI::App& app, Tool& tool) {
       ->add_option("--calibrate", request->calibrate,
                    "samples for quantisation: .npz (one array per input, samples stacked), .npy or a folder")
       ->type_name("FILE");
-  command->add_option("--quantize,--quantise", *quantise, "auto: int8 when the target is integer only")
-      ->check(one_of({"auto", "int8", "int16x8"}))
-      ->capture_default_str();
-  command->add_option("--io", *io, "inputs and outputs of an integer program")
-      ->check(one_of({"float", "quantized"}))
-      ->capture_default_str();
-  command->add_option("--observer", *observer, "how ranges are chosen")
-      ->check(one_of({"histogram", "minmax"}))
-      ->capture_default_str();
-  command->add_option("--weights", *weights, "scales of weights")
-      ->check(one_of({"per-channel", "per-tensor"}))
-      ->capture_default_str();
-  command->add_option("--tosa-spec", request->tosa_spec, "replaces the target's specification, e.g. TOSA-1.0+INT")
-      ->type_name("SPEC");
-  command->add_flag("--require-full-delegation", request->require_full_delegation,
-                    "fail when any node stays outside the delegate");
+  const auto options = add_described(*command, compile_options());
   command
       ->add_option("--emit", *emit,
                    "also write: tosa=PATH, vgf=PATH (target vgf; both numbered where there are several delegates), "
@@ -121,38 +101,11 @@ void add_compile(CLI::App& app, Tool& tool) {
       ->type_name("KIND=PATH")
       ->check(pair_of({"tosa", "vgf", "vela", "header"}))
       ->allow_extra_args(false);
-  add_vgf_options(*command->add_option_group("VGF"), request->vgf_converter, request->vgf_flags);
-  auto* ethos = command->add_option_group("Ethos-U");
-  ethos->add_option("--vela", request->vela, "the vela executable, when it is not on PATH")->type_name("FILE");
-  ethos->add_option("--vela-config", request->vela_config, ".ini of your own, with the sections named below")
-      ->type_name("FILE");
-  ethos->add_option("--system-config", request->system_config, "System_Config section; default: the product's")
-      ->type_name("NAME");
-  ethos->add_option("--memory-mode", request->memory_mode, "Memory_Mode section; default: the product's")
-      ->type_name("NAME");
-  ethos->add_option("--vela-flags", request->vela_flags, "further options for vela, e.g. --vela-flags=--optimise=Size")
-      ->type_name("FLAG")
-      ->take_all()
-      ->allow_extra_args(false);
-  ethos
-      ->add_option("--external", *external,
-                   "keep in a data file instead of the .pte: weights=FILE.ptd, commands=FILE.ptd")
-      ->type_name("KIND=PATH")
-      ->check(pair_of({"weights", "commands"}))
-      ->allow_extra_args(false);
-  ethos->add_flag("--no-self-check", *unchecked,
-                  "write the program without trying it in the simulator on one sample first");
-  command->add_option("--print-after", request->print_after, "print the graph after a stage")
-      ->check(one_of({"read", "normalise", "quantise", "partition", "lower", "tidy"}))
-      ->allow_extra_args(false);
   command
       ->add_option("--report", request->report,
                    "write a JSON manifest: versions, options, hashes, placement of every node")
       ->type_name("FILE");
-  command
-      ->add_option("--threads", request->threads, "threads for calibration, 0: all cores (results do not depend on it)")
-      ->type_name("N")
-      ->check(whole_number(0, most_threads));
+  add_described_targets(*command, options);
   command->footer(
       "examples:\n"
       "  tosaic compile digits.pt2 --target tosa-int --calibrate digits_samples.npz -o digits.pte\n"
@@ -161,31 +114,26 @@ void add_compile(CLI::App& app, Tool& tool) {
       "  tosaic compile net.pt2 --target ethos-u55-128 --calibrate samples.npz -o net.pte\n"
       "  tosaic compile net.pt2 --target ethos-u55-128 -o net.pte --external weights=net_weights.ptd");
   const auto act = [=, &tool] {
-    request->quantise = *quantise == "int8"      ? Quantise::int8
-                        : *quantise == "int16x8" ? Quantise::int16x8
-                                                 : Quantise::automatic;
-    request->quantised_io = *io == "quantized";
-    request->minmax_observer = *observer == "minmax";
-    request->per_tensor_weights = *weights == "per-tensor";
-    request->self_check = !*unchecked;
     request->emit = pairs(*emit);
-    const auto outside = pairs(*external);
-    if (outside.contains("weights")) request->external_weights = outside.at("weights");
-    if (outside.contains("commands")) request->external_commands = outside.at("commands");
-    if (request->output.empty() && !request->emit.contains("tosa") && !request->emit.contains("vgf") &&
-        request->print_after.empty())
-      return tool.fail(to_message(error("usage.missing", "tosaic compile is not told what to write")
-                                      .hint("-o FILE.pte writes the program; --emit tosa=FILE or vgf=FILE parts of "
-                                            "it; --print-after STAGE shows a graph")));
-    if (::isatty(STDERR_FILENO) != 0 && !tool.json && !tool.quiet) request->progress = show_progress;
-    CompileOutcome outcome = compile(*request, tool.sink());
-    if (outcome.error) return tool.fail(*outcome.error);
+    request->options = *options;
+    const bool prints = options->has("print-after");
+    if (request->output.empty() && !request->emit.contains("tosa") && !request->emit.contains("vgf") && !prints)
+      return tool.fail(error("usage.missing", "tosaic compile is not told what to write")
+                           .hint("-o FILE.pte writes the program; --emit tosa=FILE or vgf=FILE parts of it; "
+                                 "--print-after STAGE shows a graph"));
+    Callbacks callbacks;
+    callbacks.message = tool.sink();
+    if (::isatty(STDERR_FILENO) != 0 && !tool.json && !tool.quiet) callbacks.progress = show_progress;
+    const auto artifact = compile(*request, callbacks);
+    if (!artifact.ok()) return tool.fail(artifact.error());
     if (tool.json) {
-      tool.output += outcome.manifest;
+      const auto manifest = artifact->manifest();
+      if (!manifest.ok()) return tool.fail(manifest.error());
+      tool.output += *manifest;
       return;
     }
-    tool.print_text(outcome.printed);
-    if (!tool.quiet && (request->print_after.empty() || !request->output.empty())) summary(tool, *request, outcome);
+    tool.print_text(artifact->summary().printed);
+    if (!tool.quiet && (!prints || !request->output.empty())) summary(tool, *request, artifact->summary());
   };
   command->callback([=, &tool] { tool.action = act; });
 }

@@ -36,11 +36,11 @@ void add_extract(CLI::App& app, Tool& tool) {
   command->add_flag("--force", request->replace, "replace files that hold something else");
   command->footer("example:\n  tosaic extract net.pte -o parts/");
   const auto act = [=, &tool] {
-    const ExtractOutcome outcome = extract(*request);
-    if (outcome.error) return tool.fail(*outcome.error);
-    if (tool.json) return tool.print_json("extract", json_members(outcome.files));
+    const auto files = extract(*request);
+    if (!files.ok()) return tool.fail(files.error());
+    if (tool.json) return tool.print_json("extract", json_members(*files));
     if (tool.quiet) return;
-    for (const Extracted& f : outcome.files) tool.print("{}  {}, {}\n", f.file, f.id, human_bytes(f.bytes));
+    for (const Extracted& f : *files) tool.print("{}  {}, {}\n", f.file, f.id, human_bytes(f.bytes));
   };
   command->callback([=, &tool] { tool.action = act; });
 }

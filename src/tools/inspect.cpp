@@ -25,10 +25,10 @@ void add_inspect(CLI::App& app, Tool& tool) {
       "  tosaic inspect digits_u55.pte --disassemble\n"
       "  tosaic inspect vela/network_vela.npz --disassemble   (kept by compile --emit vela=DIR)");
   const auto act = [=, &tool] {
-    InspectOutcome outcome = inspect(*file, *options);
-    if (outcome.error) return tool.fail(*outcome.error);
-    tool.json ? tool.print_json("inspect", outcome.json.substr(1, outcome.json.size() - 2))
-              : tool.print_text(outcome.text);
+    const auto found = inspect(*file, *options);
+    if (!found.ok()) return tool.fail(found.error());
+    tool.json ? tool.print_json("inspect", found->json.substr(1, found->json.size() - 2))
+              : tool.print_text(found->text);
   };
   command->callback([=, &tool] { tool.action = act; });
 }

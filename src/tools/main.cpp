@@ -6,7 +6,7 @@
 #include <memory>
 #include <new>
 
-#include "api/message.h"
+#include "base/diagnostic.h"
 #include "base/environment.h"
 #include "base/mapped_files.h"
 #include "base/memory.h"
@@ -28,19 +28,21 @@ bool Tool::coloured() const {
   return ::isatty(STDERR_FILENO) != 0 && environment_variable("NO_COLOR").empty();
 }
 
-MessageSink Tool::sink() const {
-  return [this](const Message& m) {
-    if (quiet && m.level == Message::Level::note) return;
-    say(json ? m.json + "\n" : coloured() ? m.coloured : m.text);
+Messages Tool::sink() const {
+  return [this](const Diagnostic& m) {
+    if (quiet && m.severity == Severity::note) return;
+    say(json ? render_json(m) + "\n" : render(m, coloured()));
   };
 }
 
-void Tool::fail(const Message& message) {
+void Tool::fail(const Diagnostic& message) {
   // What a file that changed underneath seems to say is no reason for anything.
   const std::string changed = changed_file();
-  const Message why = changed.empty() ? message : to_message(file_changed(changed));
+  const Diagnostic why = changed.empty() ? message : file_changed(changed);
   sink()(why);
-  exit = why.internal ? Exit::defect : why.code.starts_with("usage.") ? Exit::usage : Exit::refused;
+  exit = why.internal                                                        ? Exit::defect
+         : why.code.starts_with("usage.") || why.code.starts_with("option.") ? Exit::usage
+                                                                             : Exit::refused;
 }
 
 void Tool::print_text(const std::string& text) { output += printable(text, true); }
@@ -49,13 +51,13 @@ void Tool::print_json(const std::string& command, const std::string& members) {
   output += fmt::format("{{\"tosaic\": {}, \"command\": {}, {}}}\n", json_text(version()), json_text(command), members);
 }
 
-std::string conversions_text(const CompileOutcome& outcome, const std::string& prefix) {
+std::string conversions_text(const Summary& summary, const std::string& prefix) {
   std::size_t codes = 0, integers = 0, halves = 0;  // to and from codes; int64; half floats
-  for (const NodePlacement& n : outcome.nodes)
+  for (const NodePlacement& n : summary.nodes)
     if (n.conversion && n.delegate < 0)
-      ++(n.op.starts_with("quantized_decomposed.")           ? codes
-         : n.reason.starts_with("conversion between floats") ? halves
-                                                             : integers);
+      ++(n.op.starts_with("quantized_decomposed.")                      ? codes
+         : one_line(*n.reason).starts_with("conversion between floats") ? halves
+                                                                        : integers);
   auto line = [&](std::size_t count, const char* between) {
     return count ? fmt::format("{}{} conversion{} between {}\n", prefix, count, count == 1 ? "" : "s", between) : "";
   };
@@ -117,7 +119,7 @@ void add_help(CLI::App& app, Tool& tool) {
       } else if (std::count(names.begin(), names.end(), *name)) {
         tool.output += app.get_subcommand(*name)->help("tosaic");
       } else {
-        tool.fail(to_message(unknown_command(app, *name)));
+        tool.fail(unknown_command(app, *name));
       }
     };
   });
@@ -172,26 +174,26 @@ void parse_and_act(CLI::App& app, Tool& tool, int count, char** words) {
     if (std::strcmp(words[i], "--json") == 0) tool.json = messages_as_json = true;
   try {
     app.parse(words_of(app, count, words));
-    if (auto swallowed = swallowed_option(app)) return tool.fail(to_message(*swallowed));
+    if (auto swallowed = swallowed_option(app)) return tool.fail(*swallowed);
     if (tool.action) tool.action();
   } catch (const CLI::CallForHelp&) { tool.output += app.help(); } catch (const CLI::CallForVersion& version) {
     tool.output += std::string(version.what()) + "\n";
   } catch (const CLI::ParseError& problem) {
-    tool.fail(to_message(usage_error(app, problem)));
-  } catch (const std::exception& problem) { tool.fail(to_message(internal_error(problem.what()))); }
+    tool.fail(usage_error(app, problem));
+  } catch (const std::exception& problem) { tool.fail(internal_error(problem.what())); }
 }
 
 int end(Tool& tool) {
   if (const std::string changed = changed_file(); tool.exit == Exit::done && !changed.empty()) {
     tool.output.clear();
-    tool.fail(to_message(file_changed(changed)));
+    tool.fail(file_changed(changed));
   }
   if (const int why = print_all(tool.output); why != 0) {
     const bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
-    tool.fail(to_message(error("output.stdout", full ? std::string("cannot write to standard output: the disk is full")
-                                                     : fmt::format("cannot write to standard output: {}",
-                                                                   why == EBADF ? "it is closed" : std::strerror(why)))
-                             .hint("redirect it to where there is room; -q prints no summary")));
+    tool.fail((error("output.stdout", full ? std::string("cannot write to standard output: the disk is full")
+                                           : fmt::format("cannot write to standard output: {}",
+                                                         why == EBADF ? "it is closed" : std::strerror(why)))
+                   .hint("redirect it to where there is room; -q prints no summary")));
   }
   return static_cast<int>(tool.exit);
 }

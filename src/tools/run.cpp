@@ -5,7 +5,7 @@
 #include <memory>
 #include <numeric>
 
-#include "api/message.h"
+#include "base/diagnostic.h"
 #include "base/printable.h"
 #include "tools/streams.h"
 #include "tools/tool.h"
@@ -69,28 +69,30 @@ void add_run(CLI::App& app, Tool& tool) {
       ->allow_extra_args(false);
   command->add_option("--output-dir", request->output_dir, "folder for output_N.npy, made when missing")
       ->type_name("DIR");
-  command->add_option("--executor", request->executor, "cpu, or interp: the reference interpreter")
+  command->add_option("--executor", request->session.executor, "cpu, or interp: the reference interpreter")
       ->check(one_of({"cpu", "interp"}))
       ->capture_default_str();
   command
-      ->add_option("--device", request->device,
+      ->add_option("--device", request->session.device,
                    "vulkan: VGF on a Vulkan device; cpu: on the CPU, as auto does; ethos-u: insist on the (simulated) "
                    "NPU; ethos-u55-128: on that product")
       ->type_name("DEVICE")
       ->capture_default_str();
   command
-      ->add_option("--vulkan-device", request->vulkan_device,
+      ->add_option("--vulkan-device", request->session.vulkan_device,
                    "index or a part of the name of a Vulkan device, instead of the best one")
       ->type_name("NAME");
   command->add_option("--data", request->data, "a .ptd file with what the .pte keeps outside itself")
       ->type_name("FILE")
       ->allow_extra_args(false);
   command->add_flag("--trace", *trace, "one line per NPU operation, with a checksum of its result, on stderr");
-  command->add_option("--method", request->method, "method of a .pte")->type_name("NAME")->capture_default_str();
+  command->add_option("--method", request->session.method, "method of a .pte")
+      ->type_name("NAME")
+      ->capture_default_str();
   command->add_option("--level", *level, "TOSA level whose limits a .tosa must hold")
       ->check(one_of({"none", "8k"}))
       ->capture_default_str();
-  command->add_option("--threads", request->threads, "0: all cores")
+  command->add_option("--threads", request->session.threads, "0: all cores")
       ->type_name("N")
       ->check(whole_number(0, most_threads));
   command->add_option("--repeat", request->repeat, "timed runs, after one that warms up")
@@ -104,20 +106,21 @@ void add_run(CLI::App& app, Tool& tool) {
       "  tosaic run digits.vgf --device vulkan --vulkan-device llvmpipe\n"
       "  tosaic run digits_u55.pte --device ethos-u55-128 --data digits_weights.ptd --trace");
   const auto act = [=, &tool] {
-    request->level_8k = *level == "8k";
-    if (!request->vulkan_device.empty() && request->device == "auto") request->device = "vulkan";
+    request->session.level_8k = *level == "8k";
+    if (!request->session.vulkan_device.empty() && request->session.device == "auto")
+      request->session.device = "vulkan";
     if (*trace)
-      request->trace = [&tool](const std::string& line) {
+      request->session.trace = [&tool](const std::string& line) {
         Diagnostic note = warning("run.trace", line);
         note.severity = Severity::note;
-        say(tool.json ? to_message(note).json + "\n" : printable(line) + "\n");
+        say(tool.json ? render_json(note) + "\n" : printable(line) + "\n");
       };
-    RunOutcome outcome = run(*request, tool.sink());
-    if (outcome.error) return tool.fail(*outcome.error);
+    const auto outcome = run(*request, tool.sink());
+    if (!outcome.ok()) return tool.fail(outcome.error());
     if (tool.json)
-      tool.print_json("run", json_members(outcome));
+      tool.print_json("run", json_members(*outcome));
     else if (!tool.quiet)
-      print_text(tool, *request, outcome);
+      print_text(tool, *request, *outcome);
   };
   command->callback([=, &tool] { tool.action = act; });
 }

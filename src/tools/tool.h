@@ -22,8 +22,8 @@ struct Tool {
   std::function<void()> action;  // of the subcommand, once its arguments are known to be good
 
   bool coloured() const;
-  MessageSink sink() const;           // notes and warnings go to stderr
-  void fail(const Message& message);  // prints it and sets the exit code
+  Messages sink() const;                 // notes and warnings go to stderr
+  void fail(const Diagnostic& message);  // prints it and sets the exit code
   // Text for people: control characters in names are shown, not obeyed.
   template <class... T>
   void print(fmt::format_string<T...> format, T&&... values) {
@@ -49,9 +49,7 @@ CLI::App* add_command(CLI::App& app, Tool& tool, const std::string& name, const 
 void add_shared_options(CLI::App& command, Tool& tool);
 
 // The line about quantise and dequantise kernels at the border; empty where there are none.
-std::string conversions_text(const CompileOutcome& outcome, const std::string& prefix);
-// --vgf-converter and --vgf-flags.
-void add_vgf_options(CLI::App& command, std::string& converter, std::vector<std::string>& flags);
+std::string conversions_text(const Summary& summary, const std::string& prefix);
 std::string human_bytes(std::size_t bytes);  // "13.9 MB"
 std::string json_text(const std::string& text);
 

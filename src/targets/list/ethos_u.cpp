@@ -7,6 +7,7 @@
 #include "formats/vela/vela.h"
 #include "targets/ethos_u.h"
 #include "targets/target.h"
+#include "targets/vela.h"
 
 namespace tosaic {
 namespace {
@@ -51,20 +52,52 @@ Status same_interface(const Graph& graph, const vela::Payload& made) {
   return check("output", graph.outputs, made.outputs);
 }
 
-Result<Emitted> emit(const Graph& graph, const Target& target, const EmitOptions& options) {
-  VelaOptions how = options.vela;
+Result<Emitted> emit(const Graph& graph, const Target& target, const Options& options) {
+  VelaOptions how{options.text("vela"),        options.text("system-config"), options.text("memory-mode"),
+                  options.text("vela-config"), options.list("vela-flags"),    options.text("vela-files")};
   if (how.system_config.empty()) how.system_config = defaults_of(target).system_config;
   if (how.memory_mode.empty()) how.memory_mode = defaults_of(target).memory_mode;
   TOSAIC_TRY(const Bytes tosa, tosa_file::write(graph));
   TOSAIC_TRY(VelaResult made, run_vela(tosa, graph, target.name, how));
   TOSAIC_CHECK(same_interface(graph, made.program));
   Emitted emitted;
-  move_out(made.program.commands, options.external_commands, emitted.external);
-  move_out(made.program.weights, options.external_weights, emitted.external);
+  move_out(made.program.commands, options.of_kind("external", "commands"), emitted.external);
+  move_out(made.program.weights, options.of_kind("external", "weights"), emitted.external);
   TOSAIC_TRY(emitted.payload, vela::write(made.program));
   emitted.estimate = std::move(made.estimate);
   emitted.peer_seconds = made.seconds;
+  emitted.files = std::move(made.files);
   return emitted;
+}
+
+std::vector<OptionInfo> options() {
+  using Kind = OptionInfo::Kind;
+  return {{.name = "vela", .kind = Kind::file, .sentence = "the vela executable, when it is not on PATH"},
+          {.name = "vela-config", .kind = Kind::file, .sentence = ".ini of your own, with the sections named below"},
+          {.name = "system-config",
+           .kind = Kind::text,
+           .sentence = "System_Config section; default: the product's",
+           .placeholder = "NAME"},
+          {.name = "memory-mode",
+           .kind = Kind::text,
+           .sentence = "Memory_Mode section; default: the product's",
+           .placeholder = "NAME"},
+          {.name = "vela-flags",
+           .kind = Kind::list,
+           .sentence = "further options for vela, e.g. --vela-flags=--optimise=Size",
+           .placeholder = "FLAG"},
+          {.name = "vela-files",
+           .kind = Kind::file,
+           .sentence = "folder that keeps what Vela was given and wrote, also when it fails; the same as --emit vela=",
+           .placeholder = "DIR"},
+          {.name = "external",
+           .kind = Kind::pairs,
+           .sentence = "keep in a data file instead of the .pte: weights=FILE.ptd, commands=FILE.ptd",
+           .allowed = {"weights", "commands"}},
+          {.name = "self-check",
+           .kind = Kind::flag,
+           .default_value = "true",
+           .sentence = "write the program without trying it in the simulator on one sample first"}};
 }
 
 }  // namespace
@@ -86,12 +119,14 @@ std::vector<Target> target_ethos_u() {
     for (int macs : row.macs) {
       Target target{fmt::format("ethos-{}-{}", row.family, macs),
                     fmt::format("Arm {} with {} MACs per cycle, compiled by Vela", row.product.name, macs),
+                    "Ethos-U",
                     *tosa::Spec::parse("TOSA-1.0+INT+int16+int4"),
                     "EthosUBackend",
                     row.shape,
                     emit};
       target.spec.product = &row.product;
       target.self_check = true;
+      target.options = options();
       targets.push_back(std::move(target));
     }
   return targets;

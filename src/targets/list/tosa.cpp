@@ -6,13 +6,13 @@
 namespace tosaic {
 namespace {
 
-Result<Emitted> emit(const Graph& graph, const Target&, const EmitOptions&) {
+Result<Emitted> emit(const Graph& graph, const Target&, const Options&) {
   TOSAIC_TRY(Bytes payload, tosa_file::write(graph));
   return Emitted{std::move(payload)};
 }
 
 Target tosa_target(std::string name, std::string summary, const char* spec) {
-  return {std::move(name), std::move(summary), *tosa::Spec::parse(spec), "TOSABackend", nullptr, emit};
+  return {std::move(name), std::move(summary), "TOSA", *tosa::Spec::parse(spec), "TOSABackend", nullptr, emit};
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // VGF, what the ML extensions for Vulkan run: the payload is a VGF file, in ExecuTorch's program as it is.
 #include "targets/target.h"
+#include "targets/vgf_converter.h"
 
 namespace tosaic {
 namespace {
 
-Result<Emitted> emit(const Graph& graph, const Target&, const EmitOptions& options) {
-  TOSAIC_TRY(VgfResult made, make_vgf(graph, options.vgf));
+Result<Emitted> emit(const Graph& graph, const Target&, const Options& options) {
+  TOSAIC_TRY(VgfResult made, make_vgf(graph, {options.text("vgf-converter"), options.list("vgf-flags")}));
   Emitted emitted{std::move(made.file)};
   emitted.peer_seconds = made.peer_seconds;
   return emitted;
@@ -15,8 +16,22 @@ Result<Emitted> emit(const Graph& graph, const Target&, const EmitOptions& optio
 }  // namespace
 
 std::vector<Target> target_vgf() {
-  return {{"vgf", "VGF for the ML extensions of Vulkan, float and integer",
-           *tosa::Spec::parse("TOSA-1.0+FP+INT+int16+int4"), "VgfBackend", nullptr, emit}};
+  Target target{"vgf",        "VGF for the ML extensions of Vulkan, float and integer",
+                "VGF",        *tosa::Spec::parse("TOSA-1.0+FP+INT+int16+int4"),
+                "VgfBackend", nullptr,
+                emit};
+  using Kind = OptionInfo::Kind;
+  target.options = {
+      {.name = "vgf-converter",
+       .kind = Kind::file,
+       .default_value = "tosaic",
+       .sentence = "tosaic: our own; sdk: Arm's model-converter, for comparison; or the path of one"},
+      {.name = "vgf-flags",
+       .kind = Kind::list,
+       .sentence = "flags of the model converter; our own has --disable-replicated-composites, --enable-bespoke and "
+                   "--custom-op-domain-to-opcode=DOMAIN:NUMBER",
+       .placeholder = "FLAG"}};
+  return {target};
 }
 
 }  // namespace tosaic

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# What tosaic needs, with the least version that works. CONTRIBUTING names the packages of several systems.
+find_package(Threads REQUIRED)
+find_package(fmt 9 REQUIRED)
+find_package(simdjson 3.0 REQUIRED)
+find_package(ZLIB 1.2 REQUIRED)
+find_package(hwy 1.0 REQUIRED CONFIG)
+find_path(MESSAGE_DIGEST_INCLUDE sha2.h REQUIRED)
+find_library(MESSAGE_DIGEST md REQUIRED)  # libmd has no package file for CMake
+find_path(XXHASH xxhash.h REQUIRED)       # headers only
+find_path(VOLK volk.h REQUIRED)           # the same
+
+# For linking: without the definitions that such a package gives to Windows' compilers, which would set the libraries'
+# flags apart from those of their precompiled header. Where its headers are counts for all.
+foreach(package fmt::fmt simdjson::simdjson hwy::hwy ZLIB::ZLIB)
+  include_directories(SYSTEM $<TARGET_PROPERTY:${package},INTERFACE_INCLUDE_DIRECTORIES>)
+endforeach()
+set(FMT $<TARGET_LINKER_FILE:fmt::fmt>)
+set(SIMDJSON $<TARGET_LINKER_FILE:simdjson::simdjson>)
+set(HIGHWAY $<TARGET_LINKER_FILE:hwy::hwy>)

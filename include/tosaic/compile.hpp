@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Program to Artifact: compilation in memory. Nothing is printed, no exception leaves, no file is touched but those
+// that an option names.
+//
+//   auto program = tosaic::Program::open("digits.pt2");
+//   auto artifact = tosaic::compile(*program, "tosa-int", tosaic::Options().set("quantize", "int8"));
+//   if (!artifact.ok()) std::cerr << tosaic::render(artifact.error(), true);
+//   tosaic::Bytes pte = *artifact->piece("pte");
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tosaic/estimate.hpp"
+#include "tosaic/options.hpp"
+#include "tosaic/program.hpp"
+
+namespace tosaic {
+
+// ---- what there is
+
+struct TargetInfo {
+  std::string name;     // "ethos-u55-128"
+  std::string summary;  // one sentence
+  std::string family;   // "Ethos-U": whose options are told together
+  std::string tosa_spec;
+  std::vector<OptionInfo> options;  // its own; beside those of every compilation
+};
+TOSAIC_API std::vector<TargetInfo> targets();
+TOSAIC_API std::vector<OptionInfo> compile_options();  // of every target
+
+// ---- what is given
+
+// Calibration data: called until it gives false. Fills one complete sample, one tensor per tensor input in order; the
+// memory has to stay until the next call. Errors travel as the Result's.
+using SampleSource = std::function<Result<bool>(std::vector<InputTensor>& sample)>;
+TOSAIC_API SampleSource samples_of(std::vector<std::vector<OwnedTensor>> samples);
+// From a .npz with one array per input (named after it, or input_N) with samples stacked along a new first axis, a .npy
+// for a program with one input, or a folder of such files.
+TOSAIC_API Result<SampleSource> read_samples(const std::string& path, const Program& program);
+
+struct Callbacks {
+  Messages message;  // notes and warnings as they come up; all are kept in the Artifact besides
+  std::function<void(std::string_view stage, std::size_t done, std::size_t total)> progress;  // "calibrate": samples
+  std::function<bool()> cancelled;  // asked between stages and between samples; true: compile.cancelled
+};
+
+// ---- what comes back
+
+// Where one node of the program went.
+struct NodePlacement {
+  std::string name, op;              // in the exported graph: "relu", "aten.relu.default"
+  std::string place;                 // "model.py:6"; empty: not known
+  int delegate = -1;                 // -1: runs outside any delegate, because of
+  std::optional<Diagnostic> reason;  // this
+  // Between float and integer, or int64 and int32, at the border of integer tensors: no node of the user's.
+  bool conversion = false;
+};
+TOSAIC_API std::string one_line(const Diagnostic& reason);  // for tables
+
+struct Summary {
+  std::string target, tosa_spec;
+  std::vector<NodePlacement> nodes;
+  std::size_t delegated = 0, delegates = 0;                   // nodes, regions
+  std::size_t conversions = 0;                                // of `nodes`
+  std::vector<std::pair<std::string, double>> stage_seconds;  // in order
+  std::size_t model_bytes = 0, program_bytes = 0, payload_bytes = 0, tosa_operators = 0;
+  double peer_seconds = 0;             // of the stage `emit`, in a compiler that is not ours (Vela, model-converter)
+  std::vector<NpuEstimate> estimates;  // Ethos-U: one per delegate
+  std::size_t samples = 0;             // used for calibration
+  std::optional<double> self_check_seconds;  // Ethos-U: it was done for every delegate, and all were equal
+  std::string printed;                       // text of the stages in the option print-after
+  std::vector<Diagnostic> messages;          // notes and warnings
+};
+
+// Copies share what was compiled; any number of threads may use one.
+class TOSAIC_API Artifact {
+ public:
+  const Summary& summary() const;
+  // Its pieces, each made when asked for:
+  //   pte           the ExecuTorch program
+  //   header        the same as a C array, aligned to 16 bytes
+  //   tosa, vgf     a delegate's graph; of several delegates tosa/0, tosa/1, ...
+  //   vela/FILE     what Vela was given and wrote; of several delegates vela/0/FILE, ...
+  //   ptd/FILE      what the option `external` keeps outside the program, named as it was there
+  std::vector<std::string> pieces() const;
+  // Errors: artifact.no-piece, which names those that there are.
+  Result<Bytes> piece(std::string_view name) const;
+  // JSON: versions, options, hashes of model, program and payloads, estimates, the place of every node.
+  Result<std::string> manifest() const;
+
+  struct Impl;
+  explicit Artifact(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
+
+// Reads nothing but `program` and `samples`; without samples, an integer target is calibrated with the example inputs
+// stored in the program. Errors: target.unknown, option.*, calibrate.*, quantise.*, target.*, pack.*, vela.*,
+// self-check.*, compile.cancelled, memory.exhausted.
+TOSAIC_API Result<Artifact> compile(const Program& program, const std::string& target, const Options& options = {},
+                                    const Callbacks& callbacks = {}, const SampleSource& samples = {});
+
+// Which nodes the target takes, and why not the others: needs no samples and makes no program. `nodes`, `delegated`,
+// `delegates`, `conversions` and `tosa_operators` of the summary are set.
+TOSAIC_API Result<Artifact> supports(const Program& program, const std::string& target, const Options& options = {},
+                                     const Callbacks& callbacks = {});
+
+}  // namespace tosaic

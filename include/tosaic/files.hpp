@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command line does, over files: compile, run, inspect, extract and convert. Files are written whole or not at
+// all, and never over one that is read.
+#pragma once
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tosaic/compile.hpp"
+#include "tosaic/session.hpp"
+
+namespace tosaic {
+
+// ---- compile
+
+struct CompileRequest {
+  std::string model;                // .pt2
+  std::string target = "tosa-int";  // a name of `targets()`
+  std::string calibrate;            // as read_samples takes it; empty: the sample inputs stored in the model
+  std::string output;               // .pte to write; empty: none
+  // What else to write, kind -> path: "tosa" (the delegates' TOSA), "vgf" (target vgf), "vela" (Ethos-U: a folder that
+  // keeps what Vela was given and wrote), "header" (the .pte as a C array, aligned to 16 bytes). Several delegates make
+  // several files: net.vgf becomes net_0.vgf, net_1.vgf.
+  std::map<std::string, std::string> emit;
+  std::string report;  // JSON manifest to write
+  Options options;     // the paths of `external` are written, too
+};
+TOSAIC_API Result<Artifact> compile(const CompileRequest& request, const Callbacks& callbacks = {});
+
+// ---- inspect
+
+struct InspectOptions {
+  bool disassemble = false;       // Ethos-U: one line per operation
+  bool registers = false;         // and one per command
+  std::vector<std::string> data;  // .ptd files with what the program keeps outside itself
+};
+struct Inspection {
+  std::string text;  // for people
+  std::string json;
+};
+// .pt2, .tosa, .vgf, .pte, .ptd, .npy, .npz, an Ethos-U payload or command stream, what Vela wrote (.npz), or our own
+// graph text; told apart by content.
+TOSAIC_API Result<Inspection> inspect(const std::string& file, const InspectOptions& options = {});
+
+// ---- extract
+
+struct ExtractRequest {
+  std::string program;            // .pte
+  std::string output_dir;         // made if missing
+  std::vector<std::string> data;  // .ptd files with what the program keeps outside itself
+  bool replace = false;           // files that hold something else
+};
+struct Extracted {
+  std::string file, method;
+  std::size_t delegate = 0;  // its number in the method
+  std::string id, format;  // "VgfBackend"; "vgf", "tosa", "vela" (an Ethos-U payload, with all that it needs) or "bin"
+  std::size_t bytes = 0;
+};
+// What every delegate of a program runs, one file each.
+TOSAIC_API Result<std::vector<Extracted>> extract(const ExtractRequest& request);
+
+// ---- convert
+
+struct ConvertRequest {
+  std::string input;   // .tosa, .vgf or graph text
+  std::string output;  // its ending says what is made: .vgf or .tosa
+  Options options;     // of the target that the output is for: vgf-converter, vgf-flags
+  int repeat = 1;
+};
+struct Converted {
+  std::vector<double> seconds;  // of each repetition, from the input's bytes to the output's
+  double peer_seconds = 0;      // of the last one, in Arm's converter
+  std::size_t bytes = 0, operators = 0;
+};
+TOSAIC_API Result<Converted> convert(const ConvertRequest& request);
+
+// ---- run
+
+struct RunRequest {
+  std::string program;              // as Session::open takes it
+  std::vector<std::string> inputs;  // .npy, in order; empty: the stored samples of a .pt2, zeros for others
+  std::string output_dir;           // output_N.npy go here, numbers as arrays of rank 0; empty: none written
+  std::vector<std::string> data;    // .ptd files with what the program keeps outside itself
+  SessionOptions session;           // its own `data` is not read
+  int repeat = 1;                   // runs, after one that warms up when more than one
+};
+struct RunOutcome {
+  std::vector<std::string> input_types, output_types;  // "1x8x8x1xf32"; of outputs also "int", "None", ...
+  std::vector<std::string> output_values;  // as JSON: what an output that is no tensor holds; empty for tensors
+  std::vector<std::string> written;        // files, one per output; empty for None and texts
+  std::string device;  // what it ran on: "cpu", "interp", "vulkan: ...", "ethos-u55-128 (simulated)"
+  double load_seconds = 0;
+  std::vector<double> run_seconds;
+  std::vector<double> device_seconds;  // the same by the device's own clock; empty: it has none
+};
+TOSAIC_API Result<RunOutcome> run(const RunRequest& request, const Messages& messages = {});
+
+}  // namespace tosaic

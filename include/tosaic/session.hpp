@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Something that runs: loaded once, run again and again.
+//
+//   auto session = tosaic::Session::load(*artifact);
+//   auto outputs = session->run({image.view()});
+#pragma once
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tosaic/compile.hpp"
+#include "tosaic/program.hpp"
+#include "tosaic/result.hpp"
+#include "tosaic/tensor.hpp"
+
+namespace tosaic {
+
+struct SessionOptions {
+  std::string executor = "cpu";    // "cpu" or "interp", the reference interpreter
+  std::string method = "forward";  // of a .pte
+  // "cpu" and "vulkan": where VGF files run, "auto" is the CPU; "ethos-u": insist on a program whose delegates run on
+  // the simulated NPU; "ethos-u55-128": on that very NPU.
+  std::string device = "auto";
+  std::string vulkan_device;                        // an index or a part of a name; empty: the best one
+  std::vector<std::pair<std::string, Bytes>> data;  // .ptd files (name, content): what the program keeps outside itself
+  std::function<void(const std::string&)> trace;    // one line per NPU operation with its result's checksum
+  bool level_8k = false;                            // hold a .tosa to the limits of TOSA's level 8K
+  int threads = 0;  // 0: all cores. Sessions with as many share one pool, the one that runs first has it
+};
+
+// One session is for one thread at a time: a run during a run is refused (session.busy). Clones are for other threads.
+class TOSAIC_API Session {
+ public:
+  // .pte, .tosa, .vgf, .pt2 (in floats, on the CPU executor) or graph text, told apart by content; the memory is kept
+  // alive, not copied. `name` stands for the file in messages. Errors: run.unknown-format, those of the formats,
+  // run.device, delegate.*, kernel.*, memory.limit.
+  static Result<Session> load(Bytes file, const std::string& name = "program", const SessionOptions& options = {},
+                              const Messages& messages = {});
+  static Result<Session> open(const std::string& path, const SessionOptions& options = {},
+                              const Messages& messages = {});
+  static Result<Session> load(const Artifact& artifact, const SessionOptions& options = {},
+                              const Messages& messages = {});
+  static Result<Session> load(const Program& program, const SessionOptions& options = {},
+                              const Messages& messages = {});
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  const std::vector<TensorInfo>& inputs() const;     // the tensors that `run` takes
+  const std::vector<Argument>& outputs() const;      // of outputs that are no tensors the values of the last run
+  const std::string& device() const;                 // "cpu", "interp", "vulkan: ...", "ethos-u55-128 (simulated)"
+  const std::vector<OwnedTensor>& examples() const;  // inputs that came with the program; empty: none
+
+  // Errors: session.busy, run.input-count, run.input-type (dtype, sizes, bounds), run.null, and what happens inside.
+  Result<std::vector<Output>> run(std::span<const InputTensor> inputs);
+  Result<std::vector<Output>> run(std::initializer_list<InputTensor> inputs) {
+    return run(std::span<const InputTensor>(inputs.begin(), inputs.size()));
+  }
+  // The tensor outputs into the caller's memory. Also: run.output-count, run.output-type, run.overlap.
+  Status run(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs);
+  // Buffers get the content that they had when the session was loaded.
+  Status reset();
+  // Another session of the same program, for another thread, in its first state; the file's weights are shared.
+  Result<Session> clone() const;
+  double device_seconds() const;  // of the last run by the device's own clock; 0: it has none
+
+ private:
+  struct Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tosaic

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an Artifact holds: what the stages left, from which its pieces are made when somebody asks.
+#pragma once
+#include <string>
+
+#include "api/compile.h"
+#include "tosaic/compile.hpp"
+
+namespace tosaic {
+
+struct Artifact::Impl {
+  Program program;
+  CompileOptions options;
+  Compiled compiled;
+  Summary summary;
+};
+
+// The files that the option `external` names, as .ptd.
+std::vector<std::pair<std::string, Bytes>> external_files(const Compiled& compiled);
+std::string manifest(const Artifact::Impl& artifact);
+
+// The stages over a program; `pack` false: as far as the placements go.
+Result<Artifact> make_artifact(const Program& program, const std::string& target, const Options& options,
+                               const Callbacks& callbacks, SamplesFor samples, bool pack);
+SamplesFor samples_from(const SampleSource& source);
+
+}  // namespace tosaic

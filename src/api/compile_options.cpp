@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of every compilation: each is described and read here, and nowhere else.
+#include <fmt/format.h>
+#include <algorithm>
+
+#include "api/compile.h"
+#include "base/option_check.h"
+#include "base/spelling.h"
+
+namespace tosaic {
+namespace {
+
+using Kind = OptionInfo::Kind;
+
+struct GeneralOption {
+  OptionInfo info;
+  void (*apply)(CompileOptions& to, const Options& from, const std::string& name);
+};
+
+const std::vector<GeneralOption>& table() {
+  static const std::vector<GeneralOption> rows = {
+      {{.name = "quantize",
+        .kind = Kind::text,
+        .default_value = "auto",
+        .sentence = "auto: int8 when the target is integer only",
+        .allowed = {"auto", "int8", "int16x8"},
+        .alias = "quantise"},
+       [](CompileOptions& to, const Options& from, const std::string& name) {
+         to.quantise_always = from.text(name) != "auto";
+         to.quantise.scheme = from.text(name) == "int16x8" ? Scheme::int16x8 : Scheme::int8;
+       }},
+      {{.name = "io",
+        .kind = Kind::text,
+        .default_value = "float",
+        .sentence = "inputs and outputs of an integer program",
+        .allowed = {"float", "quantized"}},
+       [](CompileOptions& to, const Options& from, const std::string& name) {
+         to.quantised_io = from.text(name) == "quantized";
+       }},
+      {{.name = "observer",
+        .kind = Kind::text,
+        .default_value = "histogram",
+        .sentence = "how ranges are chosen",
+        .allowed = {"histogram", "minmax"}},
+       [](CompileOptions& to, const Options& from, const std::string& name) {
+         to.quantise.observer = from.text(name) == "minmax" ? Observer::minmax : Observer::histogram;
+       }},
+      {{.name = "weights",
+        .kind = Kind::text,
+        .default_value = "per-channel",
+        .sentence = "scales of weights",
+        .allowed = {"per-channel", "per-tensor"}},
+       [](CompileOptions& to, const Options& from, const std::string& name) {
+         to.quantise.per_channel = from.text(name) == "per-channel";
+       }},
+      {{.name = "tosa-spec",
+        .kind = Kind::text,
+        .sentence = "replaces the target's specification, e.g. TOSA-1.0+INT",
+        .placeholder = "SPEC"},
+       nullptr},  // read with the target, below
+      {{.name = "require-full-delegation",
+        .kind = Kind::flag,
+        .sentence = "fail when any node stays outside the delegate"},
+       [](CompileOptions& to, const Options& from, const std::string& name) {
+         to.require_full_delegation = from.flag(name);
+       }},
+      {{.name = "print-after",
+        .kind = Kind::list,
+        .sentence = "print the graph after a stage",
+        .allowed = {"read", "normalise", "quantise", "partition", "lower", "tidy"}},
+       [](CompileOptions& to, const Options& from, const std::string& name) { to.print_after = from.list(name); }},
+      {{.name = "threads",
+        .kind = Kind::number,
+        .default_value = "0",
+        .sentence = "threads for calibration, 0: all cores (results do not depend on it)",
+        .lowest = 0,
+        .highest = 1024},
+       [](CompileOptions& to, const Options& from, const std::string& name) {
+         to.quantise.threads = static_cast<int>(from.number(name));
+       }}};
+  return rows;
+}
+
+// Whose option it is, when it is not this target's.
+Status known_elsewhere(const Target& target, std::span<const OptionInfo> known, const Options& given) {
+  for (const auto& [name, values] : given.all()) {
+    if (find_option(known, name)) continue;
+    for (const Target& other : all_targets())
+      if (find_option(other.options, name))
+        return error("option.target", fmt::format("the target {} takes no option '{}'", target.name, name))
+            .hint(fmt::format("it belongs to {} targets, such as {}", other.family, other.name));
+  }
+  return {};
+}
+
+}  // namespace
+
+const std::vector<OptionInfo>& general_options() {
+  static const std::vector<OptionInfo> all = [] {
+    std::vector<OptionInfo> list;
+    for (const GeneralOption& option : table()) list.push_back(option.info);
+    return list;
+  }();
+  return all;
+}
+
+Result<CompileOptions> compile_options_for(const std::string& target, const Options& given) {
+  CompileOptions options;
+  TOSAIC_TRY(options.target, find_target(target, given.text("tosa-spec")));
+  std::vector<OptionInfo> known = general_options();
+  known.insert(known.end(), options.target.options.begin(), options.target.options.end());
+  TOSAIC_CHECK(known_elsewhere(options.target, known, given));
+  TOSAIC_TRY(options.emit, checked_options(given, known));
+  for (const GeneralOption& option : table())
+    if (option.apply) option.apply(options, options.emit, option.info.name);
+  options.self_check = options.emit.flag("self-check");
+  return options;
+}
+
+std::vector<OptionInfo> compile_options() { return general_options(); }
+
+std::vector<TargetInfo> targets() {
+  std::vector<TargetInfo> list;
+  for (const Target& t : all_targets()) list.push_back({t.name, t.summary, t.family, t.spec.text(), t.options});
+  return list;
+}
+
+}  // namespace tosaic

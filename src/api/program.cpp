@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/program.h"
+
+#include <fmt/format.h>
+#include <chrono>
+
+#include "api/guard.h"
+
+namespace tosaic {
+namespace {
+
+MethodInfo describe(const Method& method) {
+  const Graph& graph = method.graph;
+  const auto infos = [&](const std::vector<ValueId>& values) {
+    std::vector<TensorInfo> list;
+    for (ValueId v : values) list.push_back(tensor_info(graph[v].name, graph[v].type));
+    return list;
+  };
+  MethodInfo info;
+  info.name = method.name;
+  info.inputs = arguments_of(infos(graph.inputs), method.fixed_inputs);
+  info.outputs = arguments_of(infos(graph.outputs), method.fixed_outputs);
+  for (const State& state : graph.states) info.buffers.push_back(tensor_info(state.name, graph[state.input].type));
+  info.nodes = graph.nodes.size();
+  info.sample_sets = method.sample_inputs.size();
+  return info;
+}
+
+// Row-major strides of these sizes.
+std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& sizes) {
+  std::vector<std::int64_t> strides(sizes.size(), 1);
+  for (std::size_t i = sizes.size(); i-- > 1;) strides[i - 1] = strides[i] * sizes[i];
+  return strides;
+}
+
+}  // namespace
+
+Result<Program> read_program(Bytes file, const std::string& name, const Sink& messages) {
+  const auto begin = std::chrono::steady_clock::now();
+  auto impl = std::make_shared<Program::Impl>();
+  impl->name = name;
+  if (file.text().starts_with("graph ")) {
+    TOSAIC_TRY(Graph graph, parse(file.text(), name));
+    Method method;
+    method.name = "forward";
+    method.graph = std::move(graph);
+    impl->exported.methods.push_back(std::move(method));
+  } else {
+    TOSAIC_TRY(impl->exported, read_pt2(file, name, messages));
+  }
+  impl->file = std::move(file);
+  for (const Method& method : impl->exported.methods) impl->methods.push_back(describe(method));
+  impl->read_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return Program(std::move(impl));
+}
+
+TensorInfo tensor_info(std::string name, const TensorType& type) {
+  TensorInfo info;
+  info.name = std::move(name);
+  info.dtype = type.dtype;
+  for (int i = 0; i < type.rank(); ++i) {
+    const SymbolicDim* symbol = type.shape.symbol(i);
+    const bool dynamic = symbol && !symbol->expression.empty();
+    info.dims.push_back({type.shape[i], dynamic ? symbol->lowest : type.shape[i], dynamic ? symbol->expression : ""});
+  }
+  if (type.scales) {
+    info.scale = type.scales->scale;
+    info.zero_point = type.scales->zero_point;
+    info.axis = type.scales->axis;
+  }
+  return info;
+}
+
+std::string to_string(const TensorInfo& info) {
+  std::string text;
+  for (const Dimension& d : info.dims) text += (d.dynamic() ? d.expression : std::to_string(d.size)) + "x";
+  return text + std::string(name_of(info.dtype));
+}
+
+Literal literal_of(const Attr& value) {
+  if (const auto* b = std::get_if<bool>(&value)) return *b;
+  if (const auto* i = std::get_if<std::int64_t>(&value)) return *i;
+  if (const auto* d = std::get_if<double>(&value)) return *d;
+  if (const auto* s = std::get_if<std::string>(&value)) return *s;
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) return *list;
+  if (const auto* list = std::get_if<std::vector<double>>(&value)) return *list;
+  return std::monostate();
+}
+
+std::vector<Argument> arguments_of(std::vector<TensorInfo> tensors, const FixedValues& others) {
+  std::vector<Argument> list;
+  for (TensorInfo& t : tensors) {
+    std::string name = t.name;
+    list.push_back({std::move(name), std::move(t), {}});
+  }
+  for (const FixedValue& f : others)
+    list.insert(list.begin() + static_cast<std::ptrdiff_t>(std::min(f.position, list.size())),
+                {"", std::nullopt, literal_of(f.value)});
+  return list;
+}
+
+OwnedTensor owned(const Tensor& tensor) { return {tensor.type.dtype, tensor.type.shape.dims(), tensor.data}; }
+
+Result<Tensor> borrowed(const InputTensor& tensor, const TensorType& wanted, const std::string& what) {
+  if (tensor.dtype != wanted.dtype || tensor.sizes != wanted.shape.dims())
+    return error("run.input-type", fmt::format("{} is {}, {} is wanted", what,
+                                               to_string(TensorType{tensor.dtype, Shape(tensor.sizes), {}}),
+                                               to_string(wanted.with(std::optional<Scales>{}))));
+  if (!tensor.strides.empty() && tensor.strides.size() != tensor.sizes.size())
+    return error("run.input-type",
+                 fmt::format("{} has {} strides for {} dims", what, tensor.strides.size(), tensor.sizes.size()));
+  const std::size_t bytes = wanted.storage_bytes();
+  if (bytes == 0) return Tensor{wanted, Bytes::copy("", 0)};
+  if (!tensor.data) return error("run.null", fmt::format("{} has no memory: its pointer is null", what));
+  if (tensor.strides.empty() || tensor.strides == dense_strides(tensor.sizes))
+    return Tensor{wanted, Bytes(nullptr, tensor.data, bytes)};
+  std::byte* dense = nullptr;
+  Bytes copy = Bytes::fresh(bytes, dense);
+  const std::size_t size = storage_size(wanted.dtype);
+  const auto* from = static_cast<const std::byte*>(tensor.data);
+  std::vector<std::int64_t> index(tensor.sizes.size(), 0);
+  for (std::size_t i = 0; i < bytes / size; ++i) {
+    std::int64_t offset = 0;
+    for (std::size_t d = 0; d < index.size(); ++d) offset += index[d] * tensor.strides[d];
+    std::memcpy(dense + i * size, from + offset * static_cast<std::int64_t>(size), size);
+    for (std::size_t d = index.size(); d-- > 0;) {
+      if (++index[d] < tensor.sizes[d]) break;
+      index[d] = 0;
+    }
+  }
+  return Tensor{wanted, std::move(copy)};
+}
+
+Result<Program> Program::open(const std::string& path, const Messages& messages) {
+  return guarded(path, [&]() -> Result<Program> {
+    TOSAIC_TRY(Bytes file, map_file(path));
+    return read_program(std::move(file), path, messages);
+  });
+}
+
+Result<Program> Program::read(Bytes file, const std::string& name, const Messages& messages) {
+  return guarded(name, [&] { return read_program(std::move(file), name, messages); });
+}
+
+const std::string& Program::name() const { return impl_->name; }
+const std::string& Program::torch_version() const { return impl_->exported.torch_version; }
+const std::vector<MethodInfo>& Program::methods() const { return impl_->methods; }
+const std::string& Program::input_tree() const { return impl_->exported.input_spec; }
+const std::string& Program::output_tree() const { return impl_->exported.output_spec; }
+
+Result<std::vector<OwnedTensor>> Program::sample_inputs(std::size_t set, const std::string& method) const {
+  return guarded(name(), [&]() -> Result<std::vector<OwnedTensor>> {
+    for (const Method& m : impl_->exported.methods) {
+      if (m.name != method) continue;
+      if (set >= m.sample_inputs.size())
+        return error("program.sample", fmt::format("there is no set {} of sample inputs: the program holds {}", set,
+                                                   m.sample_inputs.size()));
+      std::vector<OwnedTensor> tensors;
+      for (const Tensor& t : m.sample_inputs[set]) tensors.push_back(owned(t));
+      return tensors;
+    }
+    return error("program.method", fmt::format("the program has no method '{}'", method));
+  });
+}
+
+}  // namespace tosaic

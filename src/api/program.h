@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Program holds, and the border's types made of ours.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ir/fixed_value.h"
+#include "ir/tensor.h"
+#include "read/pt2.h"
+#include "tosaic/program.hpp"
+
+namespace tosaic {
+
+struct Program::Impl {
+  std::string name;
+  Bytes file;
+  ExportedProgram exported;
+  std::vector<MethodInfo> methods;
+  double read_seconds = 0;
+};
+
+// Program::read without the guard at the border.
+Result<Program> read_program(Bytes file, const std::string& name, const Sink& messages);
+
+TensorInfo tensor_info(std::string name, const TensorType& type);
+Literal literal_of(const Attr& value);
+// Tensors in order, `others` at their positions among them.
+std::vector<Argument> arguments_of(std::vector<TensorInfo> tensors, const FixedValues& others);
+OwnedTensor owned(const Tensor& tensor);
+// A lent tensor as one of ours, of type `wanted`: dense memory is only looked at, other is copied. Errors name the
+// tensor `what`: run.input-type, run.null.
+Result<Tensor> borrowed(const InputTensor& tensor, const TensorType& wanted, const std::string& what);
+
+}  // namespace tosaic

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run over files: inputs from .npy, outputs into .npy.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+
+#include "api/guard.h"
+#include "api/program.h"
+#include "base/memory.h"
+#include "base/output.h"
+#include "formats/npy/npy.h"
+#include "tosaic/files.hpp"
+
+namespace tosaic {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+Result<OwnedTensor> read_input(const std::string& path, const TensorInfo& wanted, std::size_t i) {
+  TOSAIC_TRY(Bytes file, map_file(path));
+  TOSAIC_TRY(Tensor tensor, npy::read(file, path));
+  // NumPy has no 4-bit and 48-bit integers: int8 and int64 hold them.
+  const DType given = tensor.type.dtype;
+  const bool same = given == wanted.dtype ||
+                    (storage_size(given) == storage_size(wanted.dtype) && is_integer(given) &&
+                     is_integer(wanted.dtype) && (wanted.dtype == DType::i4 || wanted.dtype == DType::i48)) ||
+                    (given == DType::f8e4m3 && wanted.dtype == DType::f8e5m2);  // both are raw bytes
+  if (!same || tensor.type.shape.dims() != wanted.sizes())
+    return error("run.input-type",
+                 fmt::format("input {} is {}, the program takes {}", i, to_string(tensor.type), to_string(wanted)))
+        .at({path, 0, ""});
+  return OwnedTensor{wanted.dtype, wanted.sizes(), tensor.data};
+}
+
+Result<std::vector<OwnedTensor>> inputs_for(const Session& session, const RunRequest& request) {
+  std::vector<OwnedTensor> inputs;
+  const auto& wanted = session.inputs();
+  if (request.inputs.empty() && !session.examples().empty()) return session.examples();
+  if (request.inputs.empty()) {
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      TOSAIC_TRY(Bytes zeros, zeroed_bytes(wanted[i].bytes(), fmt::format("input {}", i)));
+      inputs.push_back({wanted[i].dtype, wanted[i].sizes(), std::move(zeros)});
+    }
+    return inputs;
+  }
+  if (request.inputs.size() != wanted.size())
+    return error("run.input-count",
+                 fmt::format("{} inputs are given, {} takes {}", request.inputs.size(), request.program, wanted.size()))
+        .hint("give --input FILE.npy once per input, in order; `tosaic inspect` lists them");
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    TOSAIC_TRY(OwnedTensor input, read_input(request.inputs[i], wanted[i], i));
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
+// One output, tensor or not.
+struct Shown {
+  std::string type, value;       // as RunOutcome has them
+  std::optional<Tensor> tensor;  // what a .npy file can hold of it
+};
+
+std::string json_number(double number) {
+  return std::isfinite(number) ? to_string(number) : json_quote(to_string(number));
+}
+
+Shown shown(const Literal& value) {
+  auto tensor = [](DType type, std::vector<std::int64_t> shape, const auto& elements) {
+    return Tensor{{type, Shape(std::move(shape)), {}}, constant_bytes(type, elements)};
+  };
+  using Ints = std::vector<std::int64_t>;
+  using Reals = std::vector<double>;
+  auto size = [](const auto& list) { return Ints{static_cast<std::int64_t>(list.size())}; };
+  if (const auto* i = std::get_if<std::int64_t>(&value))
+    return {"int", std::to_string(*i), tensor(DType::i64, {}, Ints{*i})};
+  if (const auto* d = std::get_if<double>(&value)) return {"float", json_number(*d), tensor(DType::f64, {}, Reals{*d})};
+  if (const auto* b = std::get_if<bool>(&value))
+    return {"bool", *b ? "true" : "false", tensor(DType::boolean, {}, Ints{*b})};
+  if (const auto* s = std::get_if<std::string>(&value)) return {"str", json_quote(*s), {}};
+  if (const auto* l = std::get_if<Ints>(&value))
+    return {"int[]", fmt::format("[{}]", fmt::join(*l, ", ")), tensor(DType::i64, size(*l), *l)};
+  if (const auto* l = std::get_if<Reals>(&value)) {
+    std::vector<std::string> texts;
+    for (double d : *l) texts.push_back(json_number(d));
+    return {"float[]", fmt::format("[{}]", fmt::join(texts, ", ")), tensor(DType::f64, size(*l), *l)};
+  }
+  return {"None", "null", {}};
+}
+
+Shown shown(const Output& output) {
+  if (!output.tensor) return shown(output.literal);
+  const TensorType type{output.tensor->dtype, Shape(output.tensor->sizes), {}};
+  return {to_string(type), "", Tensor{type, output.tensor->data}};
+}
+
+std::string output_file(const RunRequest& request, std::size_t i) {
+  return (std::filesystem::path(request.output_dir) / fmt::format("output_{}.npy", i)).string();
+}
+
+// What cannot be written is worth saying before the run.
+Status plan(Outputs& files, const RunRequest& request, std::size_t outputs) {
+  files.reads(request.program);
+  for (const auto* list : {&request.inputs, &request.data})
+    for (const std::string& file : *list) files.reads(file);
+  if (request.output_dir.empty()) return {};
+  TOSAIC_CHECK(make_folder(request.output_dir));
+  for (std::size_t i = 0; i < outputs; ++i) TOSAIC_CHECK(files.plan(output_file(request, i)));
+  return {};
+}
+
+Result<RunOutcome> try_run(const RunRequest& request, const Messages& messages) {
+  RunOutcome outcome;
+  const auto begin = Clock::now();
+  SessionOptions options = request.session;
+  options.data.clear();
+  for (const std::string& path : request.data) {
+    TOSAIC_TRY(Bytes file, map_file(path));
+    options.data.emplace_back(path, std::move(file));
+  }
+  TOSAIC_TRY(Session session, Session::open(request.program, options, messages));
+  outcome.load_seconds = since(begin);
+  TOSAIC_TRY(const std::vector<OwnedTensor> inputs, inputs_for(session, request));
+  std::vector<InputTensor> lent;
+  for (const OwnedTensor& t : inputs) lent.push_back(t.view());
+  Outputs files;
+  TOSAIC_CHECK(plan(files, request, session.outputs().size()));
+  std::vector<Output> outputs;
+  for (int i = request.repeat > 1 ? -1 : 0; i < request.repeat; ++i) {
+    const auto start = Clock::now();
+    TOSAIC_TRY(outputs, session.run(lent));
+    if (i < 0) continue;
+    outcome.run_seconds.push_back(since(start));
+    if (const double seconds = session.device_seconds(); seconds > 0) outcome.device_seconds.push_back(seconds);
+  }
+  outcome.device = session.device();
+  for (const TensorInfo& t : session.inputs()) outcome.input_types.push_back(to_string(t));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const Shown output = shown(outputs[i]);
+    outcome.output_types.push_back(output.type);
+    outcome.output_values.push_back(output.value);
+    if (request.output_dir.empty()) continue;
+    outcome.written.push_back(output.tensor ? output_file(request, i) : "");
+    if (output.tensor) TOSAIC_CHECK(files.write(outcome.written.back(), npy::write(*output.tensor)));
+  }
+  TOSAIC_CHECK(files.commit());
+  return outcome;
+}
+
+}  // namespace
+
+Result<RunOutcome> run(const RunRequest& request, const Messages& messages) {
+  return guarded(request.program, [&] { return try_run(request, messages); });
+}
+
+}  // namespace tosaic

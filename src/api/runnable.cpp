@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// A .tosa on either executor, a .vgf there or on Vulkan, a .pte through the runtime, a .pt2 as lowered float TOSA.
+#include "api/runnable.h"
+
+#include <fmt/format.h>
+
+#include "api/program.h"
+#include "cpu/cpu.h"
+#include "delegates/delegates.h"
+#include "formats/pte/pte_file.h"
+#include "formats/tosa/tosa_file.h"
+#include "formats/vgf/vgf_graph.h"
+#include "interp/interp.h"
+#include "lower/lower.h"
+#include "normalise/normalise.h"
+#include "ops/tosa_op.h"
+#include "runtime/method.h"
+#include "targets/target.h"
+#include "tidy/tidy.h"
+#include "vulkan/model.h"
+
+namespace tosaic {
+namespace {
+
+// A product is named as the target that compiles for it; the other devices name none.
+Result<std::string> product_of(const SessionOptions& options) {
+  for (const char* other : {"auto", "cpu", "vulkan", "ethos-u"})
+    if (options.device == other) return std::string();
+  auto target = find_target(options.device, "");
+  if (target.ok() && target->delegate_id == "EthosUBackend") return target->name;
+  if (!target.ok() && options.device.starts_with("ethos-u")) return std::move(target.error());  // names the nearest
+  return error("run.device", fmt::format("'{}' is no device", options.device))
+      .hint("auto, cpu, vulkan, ethos-u, or a product such as ethos-u55-128");
+}
+
+// Of programs that are graphs and not made for a device.
+Status no_npu(const Source& source, const SessionOptions& options) {
+  TOSAIC_TRY(const std::string product, product_of(options));
+  if (product.empty() && options.device != "ethos-u") return {};
+  return error("run.device", fmt::format("{} has no Ethos-U delegate", source.name))
+      .at({source.name, 0, ""})
+      .hint("compile the model with --target ethos-u55-128 or another Ethos-U target");
+}
+
+Result<Runnable> runnable_on_vulkan(vgf::File file, const SessionOptions& options) {
+  TOSAIC_TRY(vulkan::Model model, vulkan::Model::load(std::move(file), {.device = options.vulkan_device}));
+  auto shared = std::make_shared<vulkan::Model>(std::move(model));
+  Runnable r;
+  r.inputs = shared->inputs();
+  r.outputs = shared->outputs();
+  r.device = "vulkan: " + shared->device();
+  r.device_seconds = [shared] { return shared->device_seconds(); };
+  r.run = [shared](const std::vector<Tensor>& inputs) -> Result<std::vector<Tensor>> {
+    std::vector<const void*> in;
+    std::vector<void*> out;
+    std::vector<Tensor> outputs;
+    for (const Tensor& t : inputs) in.push_back(t.data.data());
+    for (const TensorType& type : shared->outputs()) {
+      std::vector<std::byte> data(type.storage_bytes());
+      out.push_back(data.data());
+      outputs.push_back({type, Bytes::of(std::move(data))});  // moved, its elements stay where they are
+    }
+    TOSAIC_CHECK(shared->run(in, out));
+    return outputs;
+  };
+  return r;
+}
+
+// A graph has no place of its own: it runs on the CPU, or as a VGF file on a Vulkan device.
+Result<Runnable> runnable_graph(Graph graph, const Source& source, const SessionOptions& options) {
+  if (options.device == "vulkan") {
+    TOSAIC_TRY(vgf::File file, vgf::from_graph(graph));
+    return runnable_on_vulkan(std::move(file), options);
+  }
+  TOSAIC_CHECK(no_npu(source, options));
+  Runnable r;
+  r.device = options.executor;
+  for (ValueId v : graph.inputs) {
+    r.inputs.push_back(graph[v].type);
+    r.input_names.push_back(graph[v].name);
+  }
+  for (ValueId v : graph.outputs) {
+    r.outputs.push_back(graph[v].type);
+    r.output_names.push_back(graph[v].name);
+  }
+  if (options.executor == "interp") {
+    auto shared = std::make_shared<Graph>(std::move(graph));
+    r.run = [shared](const std::vector<Tensor>& inputs) { return interp::run(*shared, inputs); };
+    return r;
+  }
+  TOSAIC_TRY(cpu::Program program, cpu::Program::compile(graph, {.threads = options.threads, .observed = {}}));
+  auto shared = std::make_shared<cpu::Program>(std::move(program));
+  r.run = [shared](const std::vector<Tensor>& inputs) { return shared->run(inputs); };
+  return r;
+}
+
+Result<Runnable> load_tosa(Graph graph, const Source& source, const SessionOptions& options) {
+  tosa::Spec spec = tosa::Spec::everything();
+  if (options.level_8k) spec.level = tosa::level_8k;
+  TOSAIC_CHECK(tosa::verify_graph(graph, spec));
+  return runnable_graph(std::move(graph), source, options);
+}
+
+Result<Runnable> load_vgf(const Source& source, const SessionOptions& options) {
+  if (options.device == "vulkan") {
+    auto loaded = [&]() -> Result<Runnable> {
+      TOSAIC_TRY(vgf::File file, vgf::read(source.file));
+      return runnable_on_vulkan(std::move(file), options);
+    }();
+    if (!loaded.ok()) return std::move(loaded.error()).at({source.name, 0, ""});
+    return loaded;
+  }
+  TOSAIC_TRY(Graph graph, vgf::read_graph(source.file, source.name));
+  return runnable_graph(std::move(graph), source, options);
+}
+
+Result<Runnable> load_program(const Program& program, const Source& source, const SessionOptions& options,
+                              const Sink& sink) {
+  const auto& methods = program.impl().exported.methods;
+  if (methods.size() != 1)
+    return error("model.methods", "the archive holds several models, one is expected").at({source.name, 0, ""});
+  const Method& method = methods[0];
+  const bool tosa = !method.graph.nodes.empty() && method.graph.nodes[0].op.starts_with("tosa.");  // graph text
+  if (tosa) return load_tosa(method.graph, source, options);
+  TOSAIC_TRY(Graph graph, normalise(Graph(method.graph), {.fold_quantisation = false}, sink));
+  TOSAIC_TRY(Lowered lowered, lower(graph));
+  tidy(lowered.graph);
+  TOSAIC_TRY(Runnable r, runnable_graph(std::move(lowered.graph), source, options));
+  r.other_outputs = [others = method.fixed_outputs] { return others; };
+  if (!method.sample_inputs.empty()) r.examples = method.sample_inputs[0];
+  return r;
+}
+
+// What runs on a simulated device is said to be that.
+Status check_device(const pte::Program& program, const Source& source, const SessionOptions& options,
+                    const Sink& sink) {
+  const auto has = [&](std::string_view id) {
+    for (const pte::Plan& plan : program.plans)
+      for (const pte::Delegate& d : plan.delegates)
+        if (d.id == id) return true;
+    return false;
+  };
+  const bool simulated = has("EthosUBackend");
+  if (simulated && sink) {
+    Diagnostic note = warning("run.simulated",
+                              "the Ethos-U delegate runs on a functional simulator, checked against "
+                              "TOSA and not against silicon; its time says nothing of the device's");
+    note.severity = Severity::note;
+    sink(note);
+  }
+  if (options.device == "auto") return {};
+  const bool vulkan = options.device == "vulkan", cpu = options.device == "cpu";
+  if (cpu && simulated)
+    return error("run.device", fmt::format("{} has an Ethos-U delegate, which the CPU does not run", source.name))
+        .at({source.name, 0, ""})
+        .hint("without --device its commands run on a simulated NPU");
+  if ((vulkan && !has("VgfBackend")) || (!vulkan && !cpu && !simulated))
+    return error("run.device", fmt::format("{} has no {} delegate", source.name, vulkan ? "VGF" : "Ethos-U"))
+        .at({source.name, 0, ""})
+        .hint(vulkan ? "compile it with --target vgf"
+                     : "compile it with --target ethos-u55-128 or another Ethos-U target");
+  return {};
+}
+
+Result<Runnable> load_pte(const Source& source, const SessionOptions& options, const Sink& sink) {
+  TOSAIC_TRY(pte::Program program, pte::read(source.file, source.name));
+  runtime::Options how;
+  how.threads = options.threads;
+  how.interpret = options.executor == "interp";
+  how.file = source.name;
+  how.trace = options.trace;
+  TOSAIC_TRY(const std::string product, product_of(options));
+  how.delegates = all_delegates({options.device == "vulkan", options.vulkan_device, product});
+  TOSAIC_CHECK(check_device(program, source, options, sink));
+  TOSAIC_TRY(how.data, named_data(source.data));
+  TOSAIC_TRY(runtime::Method method, runtime::Method::load(program, options.method, how));
+  auto shared = std::make_shared<runtime::Method>(std::move(method));
+  Runnable r;
+  r.inputs = shared->input_types();
+  r.outputs = shared->output_types();
+  for (const std::string& device : shared->devices()) r.device += (r.device.empty() ? "" : ", ") + device;
+  if (r.device.empty()) r.device = options.executor;
+  r.device_seconds = [shared] { return shared->device_seconds(); };
+  r.run = [shared](const std::vector<Tensor>& inputs) { return shared->run(inputs); };
+  r.other_outputs = [shared] { return shared->other_outputs(); };
+  return r;
+}
+
+}  // namespace
+
+Result<Runnable> load_runnable(const Source& source, const SessionOptions& options, const Sink& sink) {
+  if (options.executor != "cpu" && options.executor != "interp")
+    return error("run.executor", fmt::format("'{}' is no executor", options.executor)).hint("cpu or interp");
+  if (options.device == "vulkan" && options.executor == "interp")
+    return error("run.device", "the reference interpreter runs on the CPU, not on a Vulkan device");
+  if (source.program) return load_program(*source.program, source, options, sink);
+  const std::string_view head = source.file.text().substr(0, 16);
+  if (tosa_file::is_tosa(source.file)) {
+    TOSAIC_TRY(Graph graph, tosa_file::read(source.file, source.name));
+    return load_tosa(std::move(graph), source, options);
+  }
+  if (head.size() >= 8 && head.substr(4, 2) == "ET") return load_pte(source, options, sink);
+  if (vgf::is_vgf(source.file)) return load_vgf(source, options);
+  if (head.starts_with("PK") || head.starts_with("graph ")) {
+    TOSAIC_TRY(const Program program, read_program(source.file, source.name, sink));
+    return load_program(program, source, options, sink);
+  }
+  return error("run.unknown-format", source.name + " is neither a .pte, a .tosa, a .vgf nor a .pt2")
+      .at({source.name, 0, ""});
+}
+
+}  // namespace tosaic

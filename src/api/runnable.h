@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Something loaded that turns inputs into outputs, again and again: what a Session is inside.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/named_data.h"
+#include "ir/fixed_value.h"
+#include "ir/tensor.h"
+#include "read/pt2.h"
+#include "tosaic/session.hpp"
+
+namespace tosaic {
+
+struct Runnable {
+  std::vector<TensorType> inputs, outputs;
+  std::vector<std::string> input_names, output_names;  // may be shorter: the others have none
+  std::vector<Tensor> examples;                        // inputs that came with the program
+  std::string device;
+  std::function<double()> device_seconds;  // of the last run; empty: the device has no clock
+  std::function<Result<std::vector<Tensor>>(const std::vector<Tensor>&)> run;
+  std::function<FixedValues()> other_outputs;  // those of the last run that are no tensors; empty: there are none
+};
+
+// What to load: the file by any of its forms.
+struct Source {
+  std::string name;                // of the file in messages
+  Bytes file;                      // .pte, .tosa, .vgf, .pt2 or graph text; or
+  std::optional<Program> program;  // one that was read already
+  std::vector<NamedFile> data;
+};
+
+// Errors: run.unknown-format, run.device, those of the formats, delegates and kernels.
+Result<Runnable> load_runnable(const Source& source, const SessionOptions& options, const Sink& sink);
+
+}  // namespace tosaic

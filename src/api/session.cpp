@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tosaic/session.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+
+#include "api/artifact.h"
+#include "api/guard.h"
+#include "api/program.h"
+#include "api/runnable.h"
+
+namespace tosaic {
+
+struct Session::Impl {
+  Source source;
+  SessionOptions options;
+  Runnable loaded;
+  std::vector<TensorInfo> inputs;
+  std::vector<Argument> outputs;
+  std::vector<OwnedTensor> examples;
+  std::atomic<bool> busy{false};
+
+  static Result<std::unique_ptr<Impl>> load(Source source, const SessionOptions& options, const Sink& sink);
+  void describe();
+  Result<std::vector<Tensor>> run(std::span<const InputTensor> given);
+};
+
+namespace {
+
+std::string named(const std::vector<std::string>& names, std::size_t i) { return i < names.size() ? names[i] : ""; }
+
+// Marks the session as running; told apart from another run that is under way.
+class Turn {
+ public:
+  explicit Turn(std::atomic<bool>& busy) : busy_(busy), ours_(!busy.exchange(true)) {}
+  ~Turn() {
+    if (ours_) busy_ = false;
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  Status taken() const {
+    if (ours_) return {};
+    return error("session.busy", "the session is running already").hint("use a clone of it in every thread");
+  }
+
+ private:
+  std::atomic<bool>& busy_;
+  bool ours_;
+};
+
+// The bytes from the first to the last element that a lent tensor has.
+struct Extent {
+  const std::byte *begin = nullptr, *end = nullptr;
+  bool meets(const Extent& other) const { return begin < other.end && other.begin < end; }
+};
+
+Extent extent_of(const void* data, DType dtype, const std::vector<std::int64_t>& sizes,
+                 const std::vector<std::int64_t>& strides) {
+  const auto size = static_cast<std::int64_t>(storage_size(dtype));
+  const auto* at = static_cast<const std::byte*>(data);
+  std::int64_t low = 0, high = 0, dense = 1;
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    if (sizes[i] == 0) return {};
+    const std::int64_t stride = strides.empty() ? dense : strides[i];
+    (stride < 0 ? low : high) += stride * (sizes[i] - 1);
+    dense *= sizes[i];
+  }
+  return {at + low * size, at + (high + 1) * size};
+}
+
+// Do all elements of a result have places of their own?
+bool apart(const OutputTensor& tensor) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> steps;  // stride, size
+  for (std::size_t i = 0; i < tensor.strides.size(); ++i)
+    if (tensor.sizes[i] > 1) steps.emplace_back(std::abs(tensor.strides[i]), tensor.sizes[i]);
+  std::sort(steps.begin(), steps.end());
+  std::int64_t reach = 0;
+  for (auto [stride, size] : steps) {
+    if (stride <= reach) return false;
+    reach += stride * (size - 1);
+  }
+  return true;
+}
+
+Status check_outputs(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs,
+                     const std::vector<TensorType>& types) {
+  if (outputs.size() != types.size())
+    return error("run.output-count",
+                 fmt::format("the program gives {} tensors, memory for {} is given", types.size(), outputs.size()));
+  std::vector<Extent> taken;
+  for (const InputTensor& t : inputs) taken.push_back(extent_of(t.data, t.dtype, t.sizes, t.strides));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const OutputTensor& t = outputs[i];
+    if (t.dtype != types[i].dtype || t.sizes != types[i].shape.dims() ||
+        (!t.strides.empty() && t.strides.size() != t.sizes.size()))
+      return error("run.output-type", fmt::format("memory for output {} is {}, the program gives {}", i,
+                                                  to_string(TensorType{t.dtype, Shape(t.sizes), {}}),
+                                                  to_string(types[i].with(std::optional<Scales>{}))));
+    if (types[i].storage_bytes() == 0) continue;
+    if (!t.data) return error("run.null", fmt::format("output {} has no memory: its pointer is null", i));
+    const Extent extent = extent_of(t.data, t.dtype, t.sizes, t.strides);
+    const bool meets = std::any_of(taken.begin(), taken.end(), [&](const Extent& e) { return e.meets(extent); });
+    if (meets || !apart(t))
+      return error("run.overlap", fmt::format("the memory of output {} overlaps {}", i,
+                                              meets ? "an input or another output" : "itself"))
+          .hint("give every output memory of its own");
+    taken.push_back(extent);
+  }
+  return {};
+}
+
+void store(const Tensor& from, const OutputTensor& to) {
+  const std::size_t size = storage_size(to.dtype);
+  const auto* source = from.data.data();
+  auto* target = static_cast<std::byte*>(to.data);
+  if (from.data.empty()) return;
+  if (to.strides.empty()) {
+    std::memcpy(target, source, from.data.size());
+    return;
+  }
+  std::vector<std::int64_t> index(to.sizes.size(), 0);
+  for (std::size_t i = 0; i < from.data.size() / size; ++i) {
+    std::int64_t offset = 0;
+    for (std::size_t d = 0; d < index.size(); ++d) offset += index[d] * to.strides[d];
+    std::memcpy(target + offset * static_cast<std::int64_t>(size), source + i * size, size);
+    for (std::size_t d = index.size(); d-- > 0;) {
+      if (++index[d] < to.sizes[d]) break;
+      index[d] = 0;
+    }
+  }
+}
+
+FixedValues others_of(const Runnable& loaded) { return loaded.other_outputs ? loaded.other_outputs() : FixedValues(); }
+
+}  // namespace
+
+void Session::Impl::describe() {
+  for (std::size_t i = 0; i < loaded.inputs.size(); ++i)
+    inputs.push_back(tensor_info(named(loaded.input_names, i), loaded.inputs[i]));
+  std::vector<TensorInfo> tensors;
+  for (std::size_t i = 0; i < loaded.outputs.size(); ++i)
+    tensors.push_back(tensor_info(named(loaded.output_names, i), loaded.outputs[i]));
+  outputs = arguments_of(std::move(tensors), others_of(loaded));
+  for (const Tensor& t : loaded.examples) examples.push_back(owned(t));
+}
+
+Result<std::vector<Tensor>> Session::Impl::run(std::span<const InputTensor> given) {
+  if (given.size() != loaded.inputs.size())
+    return error("run.input-count",
+                 fmt::format("{} inputs are given, the program takes {}", given.size(), loaded.inputs.size()));
+  std::vector<Tensor> tensors;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    TOSAIC_TRY(Tensor tensor, borrowed(given[i], loaded.inputs[i], fmt::format("input {}", i)));
+    tensors.push_back(std::move(tensor));
+  }
+  TOSAIC_TRY(std::vector<Tensor> results, loaded.run(tensors));
+  for (Tensor& result : results)  // an input that is an output: the caller's memory does not last
+    for (const Tensor& tensor : tensors)
+      if (result.data.data() == tensor.data.data()) result.data = Bytes::copy(result.data.data(), result.data.size());
+  for (const FixedValue& other : others_of(loaded))  // numbers may have changed
+    if (other.position < outputs.size()) outputs[other.position].literal = literal_of(other.value);
+  return results;
+}
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Result<std::unique_ptr<Session::Impl>> Session::Impl::load(Source source, const SessionOptions& options,
+                                                           const Sink& sink) {
+  auto impl = std::make_unique<Impl>();
+  TOSAIC_TRY(impl->loaded, load_runnable(source, options, sink));
+  impl->source = std::move(source);
+  impl->options = options;
+  impl->describe();
+  return impl;
+}
+
+Result<Session> Session::load(Bytes file, const std::string& name, const SessionOptions& options,
+                              const Messages& messages) {
+  return guarded(name, [&]() -> Result<Session> {
+    TOSAIC_TRY(auto impl, Impl::load({name, std::move(file), {}, options.data}, options, messages));
+    return Session(std::move(impl));
+  });
+}
+
+Result<Session> Session::open(const std::string& path, const SessionOptions& options, const Messages& messages) {
+  return guarded(path, [&]() -> Result<Session> {
+    TOSAIC_TRY(Bytes file, map_file(path));
+    return load(std::move(file), path, options, messages);
+  });
+}
+
+Result<Session> Session::load(const Program& program, const SessionOptions& options, const Messages& messages) {
+  return guarded(program.name(), [&]() -> Result<Session> {
+    TOSAIC_TRY(auto impl, Impl::load({program.name(), {}, program, options.data}, options, messages));
+    return Session(std::move(impl));
+  });
+}
+
+Result<Session> Session::load(const Artifact& artifact, const SessionOptions& options, const Messages& messages) {
+  const std::string& name = artifact.impl().program.name();
+  return guarded(name, [&]() -> Result<Session> {
+    TOSAIC_TRY(Bytes pte, artifact.piece("pte"));
+    Source source{name, std::move(pte), {}, options.data};
+    for (auto& part : external_files(artifact.impl().compiled)) source.data.push_back(std::move(part));
+    TOSAIC_TRY(auto impl, Impl::load(std::move(source), options, messages));
+    return Session(std::move(impl));
+  });
+}
+
+const std::vector<TensorInfo>& Session::inputs() const { return impl_->inputs; }
+const std::vector<Argument>& Session::outputs() const { return impl_->outputs; }
+const std::string& Session::device() const { return impl_->loaded.device; }
+const std::vector<OwnedTensor>& Session::examples() const { return impl_->examples; }
+double Session::device_seconds() const { return impl_->loaded.device_seconds ? impl_->loaded.device_seconds() : 0; }
+
+Result<std::vector<Output>> Session::run(std::span<const InputTensor> inputs) {
+  return guarded(impl_->source.name, [&]() -> Result<std::vector<Output>> {
+    const Turn turn(impl_->busy);
+    TOSAIC_CHECK(turn.taken());
+    TOSAIC_TRY(const std::vector<Tensor> tensors, impl_->run(inputs));
+    std::vector<Output> outputs;
+    for (std::size_t i = 0, t = 0; i < impl_->outputs.size(); ++i) {
+      if (impl_->outputs[i].tensor)
+        outputs.push_back({owned(tensors[t++]), {}});
+      else
+        outputs.push_back({std::nullopt, impl_->outputs[i].literal});
+    }
+    return outputs;
+  });
+}
+
+Status Session::run(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs) {
+  return guarded(impl_->source.name, [&]() -> Status {
+    const Turn turn(impl_->busy);
+    TOSAIC_CHECK(turn.taken());
+    TOSAIC_CHECK(check_outputs(inputs, outputs, impl_->loaded.outputs));
+    TOSAIC_TRY(const std::vector<Tensor> tensors, impl_->run(inputs));
+    for (std::size_t i = 0; i < outputs.size(); ++i) store(tensors[i], outputs[i]);
+    return {};
+  });
+}
+
+Status Session::reset() {
+  return guarded(impl_->source.name, [&]() -> Status {
+    const Turn turn(impl_->busy);
+    TOSAIC_CHECK(turn.taken());
+    TOSAIC_TRY(impl_->loaded, load_runnable(impl_->source, impl_->options, {}));
+    return {};
+  });
+}
+
+Result<Session> Session::clone() const {
+  return guarded(impl_->source.name, [&]() -> Result<Session> {
+    TOSAIC_TRY(auto impl, Impl::load(impl_->source, impl_->options, {}));
+    return Session(std::move(impl));
+  });
+}
+
+}  // namespace tosaic

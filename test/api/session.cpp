@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions: what is lent to them, what they refuse, threads.
+#include <thread>
+
+#include "api/digits.h"
+
+namespace tosaic::test {
+namespace {
+
+Artifact compiled(const char* target = "tosa-int") { return good(compile(digits(), target)); }
+std::vector<OwnedTensor> sample() { return good(digits().sample_inputs()); }
+
+TEST(Session, EveryFormGivesTheSame) {
+  const Artifact artifact = compiled();
+  const auto inputs = sample();
+  Session session = good(Session::load(artifact));
+  EXPECT_EQ(session.device(), "cpu");
+  ASSERT_EQ(session.inputs().size(), 1u);
+  EXPECT_EQ(session.inputs()[0].sizes(), (std::vector<std::int64_t>{1, 1, 8, 8}));
+  ASSERT_EQ(session.outputs().size(), 1u);
+  const std::string expected = bytes_of(good(session.run(lent(inputs))));
+  Session of_bytes = good(Session::load(good(artifact.piece("pte")), "digits.pte"));
+  EXPECT_EQ(bytes_of(good(of_bytes.run(lent(inputs)))), expected);
+  SessionOptions interpreter;
+  interpreter.executor = "interp";
+  Session interpreted = good(Session::load(artifact, interpreter));
+  EXPECT_EQ(bytes_of(good(interpreted.run(lent(inputs)))), expected);
+  Session exported = good(Session::load(digits()));  // in floats
+  EXPECT_EQ(exported.examples().size(), 1u);
+  EXPECT_EQ(good(exported.run(lent(inputs)))[0].tensor->sizes, (std::vector<std::int64_t>{1, 10}));
+}
+
+TEST(Session, TakesStrides) {
+  Session session = good(Session::load(compiled()));
+  const auto inputs = sample();
+  const std::string expected = bytes_of(good(session.run(lent(inputs))));
+  // The same picture, columns first, and mirrored: strides say how to read it.
+  std::vector<float> turned(64), mirrored(64);
+  for (int y = 0; y < 8; ++y)
+    for (int x = 0; x < 8; ++x) {
+      turned[x * 8 + y] = inputs[0].data.as<float>()[y * 8 + x];
+      mirrored[y * 8 + 7 - x] = inputs[0].data.as<float>()[y * 8 + x];
+    }
+  EXPECT_EQ(bytes_of(good(session.run({{turned.data(), DType::f32, {1, 1, 8, 8}, {64, 64, 1, 8}}}))), expected);
+  EXPECT_EQ(bytes_of(good(session.run({{mirrored.data() + 7, DType::f32, {1, 1, 8, 8}, {64, 64, 8, -1}}}))), expected);
+}
+
+TEST(Session, WritesIntoTheCallersMemory) {
+  Session session = good(Session::load(compiled()));
+  const auto inputs = sample();
+  const auto given = lent(inputs);
+  const std::string expected = bytes_of(good(session.run(given)));
+  float dense[10];
+  const OutputTensor to_dense{dense, DType::f32, {1, 10}};
+  ASSERT_TRUE(session.run(given, std::vector<OutputTensor>{to_dense}).ok());
+  EXPECT_EQ(std::string(reinterpret_cast<char*>(dense), sizeof dense), expected);
+  float spread[20] = {};
+  const OutputTensor to_spread{spread, DType::f32, {1, 10}, {20, 2}};
+  ASSERT_TRUE(session.run(given, std::vector<OutputTensor>{to_spread}).ok());
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(spread[2 * i], dense[i]);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(spread[2 * i + 1], 0);
+}
+
+TEST(Session, RefusesWhatDoesNotFit) {
+  Session session = good(Session::load(compiled()));
+  float x[64] = {}, y[10];
+  const InputTensor right{x, DType::f32, {1, 1, 8, 8}};
+  const auto code = [&](std::vector<InputTensor> inputs) {
+    const auto result = session.run(inputs);
+    return result.ok() ? "" : result.error().code;
+  };
+  EXPECT_EQ(code({right}), "");
+  EXPECT_EQ(code({}), "run.input-count");
+  EXPECT_EQ(code({right, right}), "run.input-count");
+  EXPECT_EQ(code({{x, DType::f64, {1, 1, 8, 8}}}), "run.input-type");
+  EXPECT_EQ(code({{x, DType::f32, {1, 1, 8, 9}}}), "run.input-type");
+  EXPECT_EQ(code({{x, DType::f32, {1, 8, 8}}}), "run.input-type");
+  EXPECT_EQ(code({{x, DType::f32, {1, 1, 8, 8}, {1}}}), "run.input-type");
+  EXPECT_EQ(code({{nullptr, DType::f32, {1, 1, 8, 8}}}), "run.null");
+  const auto refused = [&](std::vector<OutputTensor> outputs) {
+    const Status status = session.run(std::vector<InputTensor>{right}, outputs);
+    return status.ok() ? "" : status.error().code;
+  };
+  EXPECT_EQ(refused({{y, DType::f32, {1, 10}}}), "");
+  EXPECT_EQ(refused({}), "run.output-count");
+  EXPECT_EQ(refused({{y, DType::i8, {1, 10}}}), "run.output-type");
+  EXPECT_EQ(refused({{y, DType::f32, {10}}}), "run.output-type");
+  EXPECT_EQ(refused({{nullptr, DType::f32, {1, 10}}}), "run.null");
+  EXPECT_EQ(refused({{x + 60, DType::f32, {1, 10}}}), "run.overlap");
+  EXPECT_EQ(refused({{y, DType::f32, {1, 10}, {0, 0}}}), "run.overlap");
+}
+
+TEST(Session, OneRunAtATime) {
+  SessionOptions options;
+  Session* running = nullptr;
+  std::string inside;
+  Session outer = good(Session::load(digits(), options));
+  running = &outer;
+  // Every thread runs the same session: those that come during a run are told.
+  const auto inputs = sample();
+  std::atomic<int> done{0}, busy{0}, other{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        const auto result = running->run(lent(inputs));
+        ++(result.ok() ? done : result.error().code == "session.busy" ? busy : other);
+      }
+    });
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(other, 0);
+  EXPECT_EQ(done + busy, 800);
+  EXPECT_GT(done, 0);
+}
+
+TEST(Session, ClonesRunInThreadsOfTheirOwn) {
+  Session first = good(Session::load(compiled()));
+  const auto inputs = sample();
+  const std::string expected = bytes_of(good(first.run(lent(inputs))));
+  std::vector<Session> clones;
+  for (int i = 0; i < 4; ++i) clones.push_back(good(first.clone()));
+  std::atomic<int> equal{0};
+  std::vector<std::thread> threads;
+  for (Session& clone : clones)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 100; ++i) equal += bytes_of(good(clone.run(lent(inputs)))) == expected;
+    });
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(equal, 400);
+}
+
+TEST(Session, ResetForgets) {
+  Session session = good(Session::load(compiled()));
+  const auto inputs = sample();
+  const std::string expected = bytes_of(good(session.run(lent(inputs))));
+  ASSERT_TRUE(session.reset().ok());
+  EXPECT_EQ(bytes_of(good(session.run(lent(inputs)))), expected);
+}
+
+TEST(Session, SaysWhatItCannotLoad) {
+  const auto code = [](Bytes file, SessionOptions options = {}) {
+    const auto session = Session::load(std::move(file), "x.bin", options);
+    return session.ok() ? "" : session.error().code;
+  };
+  EXPECT_EQ(code(Bytes::copy("what?", 5)), "run.unknown-format");
+  EXPECT_EQ(code({}), "run.unknown-format");
+  const Bytes pte = good(compiled().piece("pte"));
+  EXPECT_EQ(code(pte.slice(0, pte.size() / 2)).substr(0, 4), "pte.");
+  SessionOptions options;
+  options.method = "backward";
+  EXPECT_EQ(code(pte, options), "method.missing");
+  options = {};
+  options.device = "ethos-u";
+  EXPECT_EQ(code(pte, options), "run.device");
+  options = {};
+  options.executor = "gpu";
+  EXPECT_EQ(code(pte, options), "run.executor");
+}
+
+}  // namespace
+}  // namespace tosaic::test
