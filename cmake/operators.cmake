@@ -1,12 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 # operator_list(target folder prefix type): one .cpp per operator in `folder`, each defining `type prefix_<file>()`;
-# generates the table of all of them, so that adding an operator is adding its file and nothing else.
+# generates the table of all of them, so that adding an operator is adding its file and nothing else. Where `folder` is a
+# pattern of folders with a file of one name in each (targets/*/target.cpp), the entries are named after the folders.
 function(operator_list target folder prefix type header namespace)
-  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+  if(folder MATCHES "[.]cpp$")
+    file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder})
+  else()
+    file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+  endif()
   set(declarations "")
   set(entries "")
   foreach(file ${files})
-    get_filename_component(stem ${file} NAME_WE)
+    if(folder MATCHES "[.]cpp$")
+      get_filename_component(stem ${file} DIRECTORY)
+      get_filename_component(stem ${stem} NAME)
+    else()
+      get_filename_component(stem ${file} NAME_WE)
+    endif()
     string(APPEND declarations "${type} ${prefix}_${stem}();\n")
     string(APPEND entries "    {\"${stem}\", &${prefix}_${stem}},\n")
   endforeach()

@@ -30,6 +30,8 @@ struct TargetInfo {
   std::string family;   // "Ethos-U": whose options are told together
   std::string tosa_spec;
   std::vector<OptionInfo> options;  // its own; beside those of every compilation
+  std::string emits;                // a piece of its own: "vgf", "vela"; empty: none
+  std::string emits_sentence;       // for help: "vgf=PATH (target vgf)"
 };
 TOSAIC_API std::vector<TargetInfo> targets();
 TOSAIC_API std::vector<OptionInfo> compile_options();  // of every target

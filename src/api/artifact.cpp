@@ -55,8 +55,10 @@ std::vector<Piece> pieces_of(const Compiled& compiled) {
     list.push_back({of_delegate("tosa", i, count), [&compiled, i] { return tosa_file::write(compiled.lowered[i]); }});
   for (std::size_t i = 0; i < compiled.emitted.size(); ++i) {
     const Emitted& emitted = compiled.emitted[i];
-    if (compiled.target.delegate_id == "VgfBackend") held(of_delegate("vgf", i, count), emitted.payload);
-    for (const auto& [name, file] : emitted.files) held(of_delegate("vela", i, count) + "/" + name, file);
+    if (!compiled.target.emits) continue;
+    const std::string piece = of_delegate(compiled.target.emits->name, i, count);
+    if (!compiled.target.emits->is_file_in_folder) held(piece, emitted.payload);
+    for (const auto& [name, file] : emitted.files) held(piece + "/" + name, file);
   }
   for (auto& [name, file] : external_files(compiled)) held("ptd/" + name, file);
   return list;

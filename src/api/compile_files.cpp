@@ -1,21 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compilation from files into files: all of them are written, or none.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <algorithm>
 #include <filesystem>
-#include <set>
 
 #include "api/artifact.h"
 #include "api/guard.h"
 #include "api/program.h"
 #include "base/output.h"
 #include "read/samples.h"
-#include "targets/vela.h"
+#include "targets/target.h"
 #include "tosaic/files.hpp"
 
 namespace tosaic {
 namespace {
 
-const std::set<std::string> emit_kinds{"tosa", "vgf", "vela", "header"};
+// Of the targets' own; nullptr: none of them makes such a thing.
+const Target* target_that_emits(const std::string& kind) {
+  for (const Target& target : all_targets())
+    if (target.emits && target.emits->name == kind) return &target;
+  return nullptr;
+}
+
+std::string emit_kinds() {
+  std::vector<std::string> kinds{"tosa", "header"};
+  for (const Target& target : all_targets())
+    if (target.emits && std::find(kinds.begin(), kinds.end(), target.emits->name) == kinds.end())
+      kinds.push_back(target.emits->name);
+  return fmt::format("{}", fmt::join(kinds, ", "));
+}
 
 // What cannot be written is worth saying before the work, not after it.
 Status plan(Outputs& outputs, const CompileRequest& request) {
@@ -27,10 +41,12 @@ Status plan(Outputs& outputs, const CompileRequest& request) {
   for (const std::string& path : {request.output, request.report, commands, weights})
     if (!path.empty()) TOSAIC_CHECK(outputs.plan(path));
   for (const auto& [kind, path] : request.emit) {
-    if (!emit_kinds.contains(kind))
+    const Target* target = target_that_emits(kind);
+    if (!target && kind != "tosa" && kind != "header")
       return error("compile.emit", fmt::format("there is nothing called '{}' to write", kind))
-          .hint("tosa, vgf, vela and header can be emitted");
-    TOSAIC_CHECK(kind == "vela" ? outputs.plan_folder(path, is_vela_file) : outputs.plan(path));
+          .hint(fmt::format("{} can be emitted", emit_kinds()));
+    const bool folder = target && target->emits->is_file_in_folder;
+    TOSAIC_CHECK(folder ? outputs.plan_folder(path, target->emits->is_file_in_folder) : outputs.plan(path));
   }
   return {};
 }
@@ -39,14 +55,15 @@ Status plan(Outputs& outputs, const CompileRequest& request) {
 Status write_per_delegate(Outputs& outputs, const std::string& kind, const std::string& path, const Artifact& artifact,
                           const Messages& messages) {
   const std::size_t count = artifact.summary().delegates;
-  const char* what = kind == "tosa" ? "TOSA graph" : "VGF file";
+  const Target* target = target_that_emits(kind);
+  const std::string what = target ? target->emits->what : "TOSA graph";
+  if (target && artifact.impl().options.target.family != target->family)
+    return error("compile.emit", fmt::format("the target {} makes no {}", artifact.summary().target, what))
+        .hint(fmt::format("use --target {}", target->name));
   if (count == 0)
     return error("compile.no-delegate",
                  fmt::format("no part of the model was delegated, so there is no {} to write", what))
         .hint("`tosaic explain` says what stays outside the delegate and why");
-  if (kind == "vgf" && artifact.impl().options.target.family != "VGF")
-    return error("compile.emit-vgf", fmt::format("the target {} makes no VGF files", artifact.summary().target))
-        .hint("use --target vgf");
   const std::filesystem::path whole(path);
   std::string written;
   for (std::size_t i = 0; i < count; ++i) {
@@ -67,9 +84,11 @@ Status write_per_delegate(Outputs& outputs, const std::string& kind, const std::
 
 Status write_results(Outputs& outputs, const CompileRequest& request, const Artifact& artifact,
                      const Messages& messages) {
-  for (const char* kind : {"tosa", "vgf"})
-    if (const auto found = request.emit.find(kind); found != request.emit.end())
-      TOSAIC_CHECK(write_per_delegate(outputs, kind, found->second, artifact, messages));
+  for (const auto& [kind, path] : request.emit) {
+    const Target* target = target_that_emits(kind);
+    const bool folder = target && target->emits->is_file_in_folder;  // filled while emitting
+    if (kind != "header" && !folder) TOSAIC_CHECK(write_per_delegate(outputs, kind, path, artifact, messages));
+  }
   for (const auto& [name, file] : external_files(artifact.impl().compiled)) TOSAIC_CHECK(outputs.write(name, file));
   if (!request.report.empty()) {
     TOSAIC_TRY(const std::string text, artifact.manifest());
@@ -91,8 +110,9 @@ Result<Artifact> compile(const CompileRequest& request, const Callbacks& callbac
     Outputs outputs;
     TOSAIC_CHECK(plan(outputs, request));
     Options options = request.options;
-    if (const auto vela = request.emit.find("vela"); vela != request.emit.end())
-      options.set("vela-files", vela->second);
+    for (const auto& [kind, path] : request.emit)
+      if (const Target* target = target_that_emits(kind); target && !target->emits->option.empty())
+        options.set(target->emits->option, path);
     if (const auto known = compile_options_for(request.target, options); !known.ok()) return known.error();
     TOSAIC_TRY(Bytes model, map_file(request.model));
     TOSAIC_TRY(const Program program, read_program(std::move(model), request.model, callbacks.message));

@@ -121,7 +121,9 @@ std::vector<OptionInfo> compile_options() { return general_options(); }
 
 std::vector<TargetInfo> targets() {
   std::vector<TargetInfo> list;
-  for (const Target& t : all_targets()) list.push_back({t.name, t.summary, t.family, t.spec.text(), t.options});
+  for (const Target& t : all_targets())
+    list.push_back({t.name, t.summary, t.family, t.spec.text(), t.options, t.emits ? t.emits->name : "",
+                    t.emits ? t.emits->sentence : ""});
   return list;
 }
 

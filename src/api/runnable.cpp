@@ -3,6 +3,7 @@
 #include "api/runnable.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "api/program.h"
 #include "cpu/cpu.h"
@@ -22,24 +23,36 @@
 namespace tosaic {
 namespace {
 
-// A product is named as the target that compiles for it; the other devices name none.
-Result<std::string> product_of(const SessionOptions& options) {
-  for (const char* other : {"auto", "cpu", "vulkan", "ethos-u"})
-    if (options.device == other) return std::string();
-  auto target = find_target(options.device, "");
-  if (target.ok() && target->delegate_id == "EthosUBackend") return target->name;
-  if (!target.ok() && options.device.starts_with("ethos-u")) return std::move(target.error());  // names the nearest
-  return error("run.device", fmt::format("'{}' is no device", options.device))
-      .hint("auto, cpu, vulkan, ethos-u, or a product such as ethos-u55-128");
+// The target whose payloads a device runs: "vulkan", "ethos-u", or a product by its target's name; nullptr: the CPU.
+Result<const Target*> target_of_device(const std::string& device) {
+  if (device == "auto" || device == "cpu") return nullptr;
+  std::vector<std::string> devices{"auto", "cpu"};
+  const Target* product = nullptr;
+  for (const Target& target : all_targets()) {
+    if (target.device.empty()) continue;
+    if (target.device == device || (target.simulated && target.name == device)) return &target;
+    if (target.simulated) product = &target;
+    if (devices.back() != target.device) devices.push_back(target.device);
+    if (device.starts_with(target.device)) return find_target(device, "").error();  // names the nearest
+  }
+  return error("run.device", fmt::format("'{}' is no device", device))
+      .hint(fmt::format("{}, or a product such as {}", fmt::join(devices, ", "), product ? product->name : "none"));
 }
 
-// Of programs that are graphs and not made for a device.
-Status no_npu(const Source& source, const SessionOptions& options) {
-  TOSAIC_TRY(const std::string product, product_of(options));
-  if (product.empty() && options.device != "ethos-u") return {};
-  return error("run.device", fmt::format("{} has no Ethos-U delegate", source.name))
+Diagnostic not_for(const Source& source, const Target& target) {
+  std::size_t kin = 0;
+  for (const Target& other : all_targets()) kin += other.family == target.family;
+  return error("run.device", fmt::format("{} has no {} delegate", source.name, target.family))
       .at({source.name, 0, ""})
-      .hint("compile the model with --target ethos-u55-128 or another Ethos-U target");
+      .hint(fmt::format("compile the model with --target {}{}", target.name,
+                        kin > 1 ? fmt::format(" or another {} target", target.family) : ""));
+}
+
+// Of programs that are graphs: any device but a simulated product runs them.
+Status graph_may_run(const Source& source, const SessionOptions& options) {
+  TOSAIC_TRY(const Target* target, target_of_device(options.device));
+  if (target && target->simulated) return not_for(source, *target);
+  return {};
 }
 
 Result<Runnable> runnable_on_vulkan(vgf::File file, const SessionOptions& options) {
@@ -72,7 +85,7 @@ Result<Runnable> runnable_graph(Graph graph, const Source& source, const Session
     TOSAIC_TRY(vgf::File file, vgf::from_graph(graph));
     return runnable_on_vulkan(std::move(file), options);
   }
-  TOSAIC_CHECK(no_npu(source, options));
+  TOSAIC_CHECK(graph_may_run(source, options));
   Runnable r;
   r.device = options.executor;
   for (ValueId v : graph.inputs) {
@@ -131,34 +144,32 @@ Result<Runnable> load_program(const Program& program, const Source& source, cons
   return r;
 }
 
-// What runs on a simulated device is said to be that.
-Status check_device(const pte::Program& program, const Source& source, const SessionOptions& options,
+bool has_delegate_of(const pte::Program& program, const Target& target) {
+  for (const pte::Plan& plan : program.plans)
+    for (const pte::Delegate& d : plan.delegates)
+      if (d.id == target.delegate_id) return true;
+  return false;
+}
+
+// The program runs on that device, and what is simulated is said to be that.
+Status check_device(const pte::Program& program, const Source& source, const std::string& device, const Target* wanted,
                     const Sink& sink) {
-  const auto has = [&](std::string_view id) {
-    for (const pte::Plan& plan : program.plans)
-      for (const pte::Delegate& d : plan.delegates)
-        if (d.id == id) return true;
-    return false;
-  };
-  const bool simulated = has("EthosUBackend");
-  if (simulated && sink) {
-    Diagnostic note = warning("run.simulated",
-                              "the Ethos-U delegate runs on a functional simulator, checked against "
-                              "TOSA and not against silicon; its time says nothing of the device's");
+  for (const Target& target : all_targets()) {
+    if (!target.simulated || !has_delegate_of(program, target)) continue;
+    if (device == "cpu")
+      return error("run.device",
+                   fmt::format("{} has an {} delegate, which the CPU does not run", source.name, target.family))
+          .at({source.name, 0, ""})
+          .hint("without --device its commands run on a simulated NPU");
+    Diagnostic note = warning("run.simulated", fmt::format("the {} delegate runs on a functional simulator, checked "
+                                                           "against TOSA and not against silicon; its time says "
+                                                           "nothing of the device's",
+                                                           target.family));
     note.severity = Severity::note;
-    sink(note);
+    if (sink) sink(note);
+    break;
   }
-  if (options.device == "auto") return {};
-  const bool vulkan = options.device == "vulkan", cpu = options.device == "cpu";
-  if (cpu && simulated)
-    return error("run.device", fmt::format("{} has an Ethos-U delegate, which the CPU does not run", source.name))
-        .at({source.name, 0, ""})
-        .hint("without --device its commands run on a simulated NPU");
-  if ((vulkan && !has("VgfBackend")) || (!vulkan && !cpu && !simulated))
-    return error("run.device", fmt::format("{} has no {} delegate", source.name, vulkan ? "VGF" : "Ethos-U"))
-        .at({source.name, 0, ""})
-        .hint(vulkan ? "compile it with --target vgf"
-                     : "compile it with --target ethos-u55-128 or another Ethos-U target");
+  if (wanted && !has_delegate_of(program, *wanted)) return not_for(source, *wanted);
   return {};
 }
 
@@ -169,9 +180,10 @@ Result<Runnable> load_pte(const Source& source, const SessionOptions& options, c
   how.interpret = options.executor == "interp";
   how.file = source.name;
   how.trace = options.trace;
-  TOSAIC_TRY(const std::string product, product_of(options));
+  TOSAIC_TRY(const Target* wanted, target_of_device(options.device));
+  const std::string product = wanted && wanted->name == options.device ? wanted->name : "";
   how.delegates = all_delegates({options.device == "vulkan", options.vulkan_device, product});
-  TOSAIC_CHECK(check_device(program, source, options, sink));
+  TOSAIC_CHECK(check_device(program, source, options.device, wanted, sink));
   TOSAIC_TRY(how.data, named_data(source.data));
   TOSAIC_TRY(runtime::Method method, runtime::Method::load(program, options.method, how));
   auto shared = std::make_shared<runtime::Method>(std::move(method));

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,16 @@ struct Emitted {
   std::vector<std::pair<std::string, Bytes>> files = {};  // what that compiler was given and wrote
 };
 
+// What can be written of a delegate beside its TOSA graph.
+struct EmitKind {
+  std::string name;      // "vgf": the word in --emit vgf=FILE
+  std::string what;      // "VGF file"
+  std::string sentence;  // for the command line's help
+  // nullptr: the payload itself. Else a folder of Emitted::files, which have such names.
+  bool (*is_file_in_folder)(std::string_view name) = nullptr;
+  std::string option;  // of the target: the folder that keeps the files also when emitting fails
+};
+
 struct Target {
   std::string name;  // as the user writes it: "tosa-int"
   std::string summary;
@@ -41,6 +52,9 @@ struct Target {
   // The payload of one lowered and tidied region. `options` have passed those below, their defaults filled in.
   Result<Emitted> (*emit)(const Graph& tosa, const Target& target, const Options& options) = nullptr;
   std::vector<OptionInfo> options = {};  // that this target alone, or its family, understands
+  std::optional<EmitKind> emits = {};
+  std::string device;      // what runs the payload beside the CPU: "vulkan", "ethos-u"; empty: nothing
+  bool simulated = false;  // that device is simulated here, and the target's name says which one it is
   // The payload is another compiler's work, and our runtime says what it computes: the finished program is tried.
   bool self_check = false;
   bool integer() const { return spec.has(tosa::Feature::pro_int) && !spec.has(tosa::Feature::pro_fp); }

@@ -2,6 +2,7 @@
 // tosaic compile: a .pt2 in, a .pte out, a short summary.
 #include <fmt/format.h>
 #include <unistd.h>
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -94,12 +95,19 @@ void add_compile(CLI::App& app, Tool& tool) {
                    "samples for quantisation: .npz (one array per input, samples stacked), .npy or a folder")
       ->type_name("FILE");
   const auto options = add_described(*command, compile_options());
+  std::vector<std::string> kinds{"tosa", "header"};
+  std::string also;
+  for (const TargetInfo& target : targets())
+    if (!target.emits.empty() && std::find(kinds.begin(), kinds.end(), target.emits) == kinds.end()) {
+      kinds.push_back(target.emits);
+      also += ", " + target.emits_sentence;
+    }
   command
       ->add_option("--emit", *emit,
-                   "also write: tosa=PATH, vgf=PATH (target vgf; both numbered where there are several delegates), "
-                   "vela=DIR (Vela's files), header=PATH (the .pte as C array)")
+                   "also write: tosa=PATH, header=PATH (the .pte as C array)" + also +
+                       "; numbered where there are several delegates")
       ->type_name("KIND=PATH")
-      ->check(pair_of({"tosa", "vgf", "vela", "header"}))
+      ->check(pair_of(kinds))
       ->allow_extra_args(false);
   command
       ->add_option("--report", request->report,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the products refuse, by label; and that the last rewrites keep every result.
-#include "targets/ethos_u.h"
+#include "targets/ethos_u/products.h"
 
 #include <gtest/gtest.h>
 

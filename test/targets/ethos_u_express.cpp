@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a device has no command for becomes what it has, with every result kept.
-#include "targets/ethos_u_express.h"
+#include "targets/ethos_u/express.h"
 
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <map>
 
 #include "interp/interp.h"
-#include "targets/ethos_u.h"
+#include "targets/ethos_u/products.h"
 #include "tosa/one_node.h"
 
 namespace tosaic {

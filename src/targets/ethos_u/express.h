@@ -4,7 +4,7 @@
 #pragma once
 #include <optional>
 
-#include "targets/ethos_u_rewrites.h"
+#include "targets/ethos_u/rewrites.h"
 
 namespace tosaic::ethos_u {
 

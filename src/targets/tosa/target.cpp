@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TOSA itself: the payload is the TOSA flatbuffer, which tosaic, tosa_reference_model and Arm's tools run.
-#include "formats/tosa/tosa_file.h"
 #include "targets/target.h"
+#include "formats/tosa/tosa_file.h"
 
 namespace tosaic {
 namespace {

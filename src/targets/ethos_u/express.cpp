@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "targets/ethos_u_express.h"
+#include "targets/ethos_u/express.h"
 
 #include <algorithm>
 

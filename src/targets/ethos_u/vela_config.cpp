@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "targets/vela_config.h"
+#include "targets/ethos_u/vela_config.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // TOSA -> TOSA, equal bit for bit: forms that Vela 5.1.0 turns into fewer or cheaper NPU commands. The measurements
 // behind each rewrite are in docs/ethos-u.md.
-#include "targets/ethos_u.h"
-#include "targets/ethos_u_express.h"
-#include "targets/ethos_u_rewrites.h"
+#include "targets/ethos_u/express.h"
+#include "targets/ethos_u/products.h"
+#include "targets/ethos_u/rewrites.h"
 #include "tidy/tidy.h"
 
 namespace tosaic::ethos_u {

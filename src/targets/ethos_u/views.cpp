@@ -4,7 +4,7 @@
 // merged stands on one side here.
 #include <algorithm>
 
-#include "targets/ethos_u_rewrites.h"
+#include "targets/ethos_u/rewrites.h"
 #include "tidy/tidy.h"
 
 namespace tosaic::ethos_u {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // VGF, what the ML extensions for Vulkan run: the payload is a VGF file, in ExecuTorch's program as it is.
 #include "targets/target.h"
-#include "targets/vgf_converter.h"
+#include "targets/vgf/converter.h"
 
 namespace tosaic {
 namespace {
@@ -31,6 +31,8 @@ std::vector<Target> target_vgf() {
        .sentence = "flags of the model converter; our own has --disable-replicated-composites, --enable-bespoke and "
                    "--custom-op-domain-to-opcode=DOMAIN:NUMBER",
        .placeholder = "FLAG"}};
+  target.emits = EmitKind{"vgf", "VGF file", "vgf=PATH (target vgf)"};
+  target.device = "vulkan";
   return {target};
 }
 

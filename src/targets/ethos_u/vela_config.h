@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "targets/vela.h"
+#include "targets/ethos_u/vela.h"
 
 namespace tosaic {
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "targets/ethos_u_rewrites.h"
+#include "targets/ethos_u/rewrites.h"
 
 namespace tosaic::ethos_u {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "targets/vgf_converter.h"
+#include "targets/vgf/converter.h"
 
 #include <fmt/format.h>
 #include <sys/wait.h>

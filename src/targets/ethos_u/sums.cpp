@@ -3,7 +3,7 @@
 // (1, H*W, C) does both, and the tensor in between goes (docs/ethos-u.md, 3.4; maxima gain nothing).
 #include <cstdlib>
 
-#include "targets/ethos_u_rewrites.h"
+#include "targets/ethos_u/rewrites.h"
 #include "tidy/tidy.h"
 
 namespace tosaic::ethos_u {

@@ -6,7 +6,7 @@
 // channels (sound) is worth padding and copying, too: then its rows go into the channels as well.
 #include <optional>
 
-#include "targets/ethos_u_rewrites.h"
+#include "targets/ethos_u/rewrites.h"
 
 namespace tosaic::ethos_u {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "targets/ethos_u.h"
+#include "targets/ethos_u/products.h"
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
 
-#include "targets/ethos_u_express.h"
+#include "targets/ethos_u/express.h"
 
 namespace tosaic::ethos_u {
 namespace {

@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "targets/ethos_u_rewrites.h"
+#include "targets/ethos_u/rewrites.h"
 
 namespace tosaic::ethos_u {
 namespace {

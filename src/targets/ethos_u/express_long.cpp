@@ -2,7 +2,7 @@
 // Axes longer than a command can hold.
 #include <algorithm>
 
-#include "targets/ethos_u_express.h"
+#include "targets/ethos_u/express.h"
 
 namespace tosaic::ethos_u {
 namespace {

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "ops/tosa_scaling.h"
-#include "targets/ethos_u_express.h"
+#include "targets/ethos_u/express.h"
 
 namespace tosaic::ethos_u {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "targets/vela.h"
+#include "targets/ethos_u/vela.h"
 
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -10,8 +10,8 @@
 #include <map>
 
 #include "base/output.h"
+#include "targets/ethos_u/vela_config.h"
 #include "targets/peer_process.h"
-#include "targets/vela_config.h"
 
 namespace tosaic {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "formats/tosa/tosa_file.h"
 #include "formats/vela/vela.h"
-#include "targets/ethos_u.h"
+#include "targets/ethos_u/products.h"
+#include "targets/ethos_u/vela.h"
 #include "targets/target.h"
-#include "targets/vela.h"
 
 namespace tosaic {
 namespace {
@@ -88,7 +88,7 @@ std::vector<OptionInfo> options() {
            .placeholder = "FLAG"},
           {.name = "vela-files",
            .kind = Kind::file,
-           .sentence = "folder that keeps what Vela was given and wrote, also when it fails; the same as --emit vela=",
+           .sentence = "folder that keeps what Vela was given and wrote, also when it fails: what --emit vela=DIR sets",
            .placeholder = "DIR"},
           {.name = "external",
            .kind = Kind::pairs,
@@ -127,6 +127,10 @@ std::vector<Target> target_ethos_u() {
       target.spec.product = &row.product;
       target.self_check = true;
       target.options = options();
+      target.emits = EmitKind{"vela", "folder of Vela's", "vela=DIR (Ethos-U: what Vela was given and wrote)",
+                              is_vela_file, "vela-files"};
+      target.device = "ethos-u";
+      target.simulated = true;
       targets.push_back(std::move(target));
     }
   return targets;

@@ -4,7 +4,7 @@
 // same numbers, and stay one CONV2D, whose RESCALE can be fused.
 #include <algorithm>
 
-#include "targets/ethos_u_express.h"
+#include "targets/ethos_u/express.h"
 
 namespace tosaic::ethos_u {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // U85 turns one image between channels first and channels last in one command, and a batch of them row by row: the
 // images are turned one after the other. (Matrices of several heads are cheaper whole.)
-#include "targets/ethos_u_rewrites.h"
+#include "targets/ethos_u/rewrites.h"
 
 namespace tosaic::ethos_u {
 

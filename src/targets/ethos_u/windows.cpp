@@ -2,7 +2,7 @@
 // A convolution whose windows lie side by side (kernel = stride, as in a transformer's patch embedding) costs a command
 // per window where the stride is above 3. The same sums are a 1x1 convolution on the image with each window's pixels
 // in its channels: rows of k pixels are neighbours already, k slices and a concatenation bring the rows together.
-#include "targets/ethos_u_rewrites.h"
+#include "targets/ethos_u/rewrites.h"
 
 namespace tosaic::ethos_u {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "targets/ethos_u_express.h"
+#include "targets/ethos_u/express.h"
 
 namespace tosaic::ethos_u {
 namespace {
