@@ -8,11 +8,13 @@
 namespace tosaic {
 namespace {
 
-// Is the function that reads its operand undefined somewhere among symmetric codes with that much room?
-bool undefined_beyond(const Graph& graph, const Node& node, double largest) {
-  auto trial = try_in_shape(graph, node, Shape{3});
+// Is the function that reads its operand, defined on the codes of the range, undefined on those with that much room?
+// Where codes of a side are only there because all codes are symmetric (below 0 of a variance), nobody asks.
+bool undefined_beyond(const Graph& graph, const Node& node, const Range& range) {
+  auto trial = try_in_shape(graph, node, Shape{2});
   if (!trial.ok() || trial->graph.inputs.size() != 1) return false;
-  auto y = computed_at(*trial, {{-largest * int16_headroom, -largest, largest * int16_headroom}});
+  const double largest = std::max(-range.lowest, range.highest) * int16_headroom;
+  auto y = computed_at(*trial, {{range.lowest < 0 ? -largest : largest, range.highest > 0 ? largest : -largest}});
   return y.ok() && std::any_of(y->begin(), y->end(), [](double value) { return !std::isfinite(value); });
 }
 
@@ -25,7 +27,7 @@ std::vector<char> without_headroom(const Graph& graph, const std::vector<Range>&
     if (!found.op || found.rule != Rule::pointwise || node.inputs.empty() || node.inputs[0] == no_value) continue;
     const ValueId x = node.inputs[0];
     const double largest = std::max(-ranges[x].lowest, ranges[x].highest);
-    if (!none[x] && largest > 0 && undefined_beyond(graph, node, largest)) none[x] = 1;
+    if (!none[x] && largest > 0 && undefined_beyond(graph, node, ranges[x])) none[x] = 1;
   }
   return none;
 }

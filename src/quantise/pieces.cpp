@@ -112,27 +112,6 @@ std::vector<std::size_t> way_out(const Graph& graph, std::size_t node) {
   return way;
 }
 
-// May everything that holds the result's codes have 16 bits? Products of two computed tensors want both alike, and what
-// is joined further on would draw other tensors in.
-bool may_be_wide(const Graph& graph, std::size_t node) {
-  std::vector<char> same(graph.values.size(), 0);
-  same[graph.nodes[node].outputs[0]] = 1;
-  for (std::size_t n = node + 1; n < graph.nodes.size(); ++n) {
-    const Node& reader = graph.nodes[n];
-    if (std::none_of(reader.inputs.begin(), reader.inputs.end(), [&](ValueId v) { return v != no_value && same[v]; }))
-      continue;
-    const Rule rule = find_aten(reader.op).rule;
-    if (rule == Rule::accumulate && !(reader.inputs.size() > 1 && same[reader.inputs[0]] &&
-                                      reader.inputs[1] != no_value && graph[reader.inputs[1]].is_constant()))
-      return false;
-    if (rule == Rule::joined) return false;
-    if (rule == Rule::transparent)
-      for (ValueId v : reader.outputs)
-        if (v != no_value) same[v] = 1;
-  }
-  return true;
-}
-
 void warn(const Node& node, const Range& small, const Range& large, std::string note, const Sink& sink) {
   if (!sink) return;
   sink(located(warning("quantise.unlike-ranges",
@@ -175,6 +154,24 @@ void leave_masks_outside(const Graph& graph, std::size_t n, const Looks& looks, 
 
 }  // namespace
 
+bool may_be_wide(const Graph& graph, ValueId tensor) {
+  std::vector<char> same(graph.values.size(), 0);
+  same[tensor] = 1;
+  for (const Node& reader : graph.nodes) {
+    if (std::none_of(reader.inputs.begin(), reader.inputs.end(), [&](ValueId v) { return v != no_value && same[v]; }))
+      continue;
+    const Rule rule = find_aten(reader.op).rule;
+    if (rule == Rule::accumulate && !(reader.inputs.size() > 1 && same[reader.inputs[0]] &&
+                                      reader.inputs[1] != no_value && graph[reader.inputs[1]].is_constant()))
+      return false;
+    if (rule == Rule::joined) return false;
+    if (rule == Rule::transparent)
+      for (ValueId v : reader.outputs)
+        if (v != no_value) same[v] = 1;
+  }
+  return true;
+}
+
 Result<Pieces> unlike_pieces(const Graph& graph, const std::vector<std::vector<Tensor>>& samples,
                              const QuantiseOptions& options, const Sink& sink) {
   Pieces pieces{std::vector<char>(graph.nodes.size(), 0), std::vector<char>(graph.nodes.size(), 0),
@@ -206,7 +203,7 @@ Result<Pieces> unlike_pieces(const Graph& graph, const std::vector<std::vector<T
            "the result only leaves the program: the pieces keep their scales and are joined as floats, outside the "
            "delegate",
            sink);
-    } else if (options.wide_inside && may_be_wide(graph, n)) {
+    } else if (options.wide_inside && may_be_wide(graph, node.outputs[0])) {
       pieces.apart[n] = 1;
       pieces.wide[node.outputs[0]] = 1;
       warn(node, *small, *large, "the result takes 16 bits, the pieces keep scales of their own", sink);

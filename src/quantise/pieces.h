@@ -18,4 +18,8 @@ struct Pieces {
 Result<Pieces> unlike_pieces(const Graph& graph, const std::vector<std::vector<Tensor>>& samples,
                              const QuantiseOptions& options, const Sink& sink);
 
+// May everything that holds the tensor's codes have 16 bits? Products of two computed tensors want both alike, and what
+// is joined further on would draw other tensors in.
+bool may_be_wide(const Graph& graph, ValueId tensor);
+
 }  // namespace tosaic

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "base/parallel.h"
 #include "cpu/cpu.h"
@@ -13,6 +14,7 @@
 #include "quantise/observable.h"
 #include "quantise/observe.h"
 #include "quantise/pieces.h"
+#include "quantise/row_norms.h"
 #include "quantise/saturation.h"
 #include "quantise/weight_codes.h"
 #include "tidy/tidy.h"
@@ -215,7 +217,7 @@ void say_saturated(const Graph& graph, const Saturation& saturation, const Sink&
 }
 
 Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::vector<std::vector<Tensor>>& samples,
-                                     const std::vector<char>& may_widen, std::vector<char>& wide,
+                                     const std::vector<char>& may_widen, std::vector<char>& wide, RowSizes& rows,
                                      const QuantiseOptions& options, const Sink& sink) {
   std::vector<char> unseen;
   TOSAIC_TRY(Lowered lowered, lower_observable(graph, unseen, sink));
@@ -235,6 +237,7 @@ Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::
     std::vector<ValueId> fed;  // a group sees each tensor once, however many of its members it stands for
     for (ValueId v : values) {
       saturation.see(v, x, range);
+      rows.see(v, x);
       const ValueId g = plan.groups.find(v);
       if (plan.hidden[v] || std::count(fed.begin(), fed.end(), g)) continue;
       fed.push_back(g);
@@ -299,6 +302,132 @@ void quantise_weights(Graph& graph, const Plan& plan, bool per_channel) {
   }
 }
 
+// int16 inside composites, except where an accumulating call reads it (its fast form takes int8; with one product per
+// result there is little to gain).
+struct Widths {
+  std::vector<char> wide, may_widen;
+};
+Widths choose_widths(const Graph& graph, Plan& plan, const Pieces& pieces, const std::vector<char>& inner,
+                     const QuantiseOptions& options) {
+  const bool all_wide = options.scheme == Scheme::int16x8;
+  const std::size_t n = graph.values.size();
+  Widths widths{std::vector<char>(n, 1), std::vector<char>(n, all_wide || options.wide_inside)};
+  if (all_wide) return widths;
+  auto& [wide, may_widen] = widths;
+  std::vector<char> narrow_group(n, 0);
+  for (ValueId v = 0; v < n; ++v)
+    if (!inner[v] || !options.wide_inside) narrow_group[plan.groups.find(v)] = 1;
+  for (const Node& node : graph.nodes) {
+    FoundOp found = find_aten(node.op);
+    if (found.op && found.rule == Rule::accumulate && !one_product_each(graph, node))
+      for (ValueId v : node.inputs)
+        if (v != no_value) narrow_group[plan.groups.find(v)] = 1, may_widen[plan.groups.find(v)] = 0;
+  }
+  for (ValueId v = 0; v < n; ++v) wide[v] = !narrow_group[plan.groups.find(v)];
+  std::vector<char> wide_group(n, 0);
+  for (ValueId v = 0; v < n; ++v)
+    if (pieces.wide[v]) wide_group[plan.groups.find(v)] = 1;
+  for (ValueId v = 0; v < n; ++v) wide[v] |= wide_group[plan.groups.find(v)];
+  return widths;
+}
+
+// A program whose composites are expanded, as it is quantised: what becomes integers, of which width and range.
+struct Calibrated {
+  Graph graph;
+  Plan plan;
+  std::vector<char> wide;
+  std::vector<Range> ranges;
+  ValueId first_scaled;  // from here on, values belong to norms of scaled rows
+};
+
+Result<Calibrated> calibrated(Graph graph, std::vector<char> inner, const std::vector<std::vector<Tensor>>& samples,
+                              const std::set<ValueId>& widened, RowSizes& rows, const QuantiseOptions& options,
+                              const Sink& sink) {
+  linear_forms(graph, inner);
+  TOSAIC_TRY(Pieces pieces, unlike_pieces(graph, samples, options, sink));
+  for (ValueId v : widened) pieces.wide[v] = 1;
+  Plan plan = plan_groups(graph, pieces);
+  auto [wide, may_widen] = choose_widths(graph, plan, pieces, inner, options);
+  TOSAIC_TRY(std::vector<Range> ranges, calibrate(graph, plan, samples, may_widen, wide, rows, options, sink));
+  return Calibrated{std::move(graph), std::move(plan), std::move(wide), std::move(ranges), no_value};
+}
+
+// Norms whose rows are too unlike for the codes of their sizes.
+std::vector<RowNorm> unlike_norms(const Graph& graph, const std::vector<RowNorm>& norms, const RowSizes& rows,
+                                  const std::vector<char>& inner, const ScaledRows& scaled,
+                                  const QuantiseOptions& options) {
+  std::vector<RowNorm> unlike;
+  for (const RowNorm& norm : norms) {
+    const bool to_eight_bits = options.scheme == Scheme::int8 && inner[norm.size];
+    const bool done = scaled.done.contains(norm.rows) || scaled.done.contains(graph.nodes[norm.product].outputs[0]);
+    if (!done && rows.unlikeness(norm) > (to_eight_bits ? 8 : 4)) unlike.push_back(norm);
+  }
+  return unlike;
+}
+
+// Can all that holds codes of v have 16 bits? An input has what its caller expects.
+bool widens(const Calibrated& c, ValueId v) {
+  Groups groups = c.plan.groups;
+  const ValueId g = groups.find(v);
+  for (ValueId w = 0; w < c.graph.values.size(); ++w) {
+    if (groups.find(w) != g) continue;
+    if (std::count(c.graph.inputs.begin(), c.graph.inputs.end(), w) || !may_be_wide(c.graph, w)) return false;
+  }
+  return true;
+}
+
+// Eight bits leave nothing of rows that are so much smaller than others.
+void widen_rows(Calibrated& c, const std::vector<RowNorm>& unlike, const RowSizes& rows, std::set<ValueId>& widened,
+                const QuantiseOptions& options, const Sink& sink) {
+  constexpr double much = 16;
+  for (const RowNorm& norm : unlike) {
+    const ValueId x = norm.source;
+    const double factor = rows.unlikeness(norm);
+    if (c.wide[x] || !(factor > much) || widened.contains(x)) continue;
+    const bool wider = options.wide_inside && widens(c, x);
+    if (wider) widened.insert(x);
+    if (sink)
+      sink(located(
+          warning("quantise.unlike-rows",
+                  fmt::format("rows of '{}' that are normalised differ in size by a factor of {:.3g}", c.graph[x].name,
+                              factor))
+              .note(wider ? std::string("the tensor takes 16 bits")
+                          : fmt::format("of 127 codes, {} are left to the smallest", static_cast<int>(127 / factor)))
+              .hint(wider ? "" : "use --quantize int16x8"),
+          c.graph.nodes[norm.product].loc));
+  }
+  for (ValueId v : widened) c.wide[v] = 1;
+}
+
+// Calibrates, and again where that shows that rows have to be scaled first.
+Result<Calibrated> calibrated_by_rows(Graph graph, std::vector<char> inner,
+                                      const std::vector<std::vector<Tensor>>& samples, const QuantiseOptions& options,
+                                      const Sink& sink) {
+  constexpr int most = 3;  // rows of x, then of x - mean(x)
+  ScaledRows scaled;
+  std::set<ValueId> widened;
+  const auto first_scaled = static_cast<ValueId>(graph.values.size());
+  for (int round = 1;; ++round) {
+    const auto norms = find_row_norms(graph);
+    RowSizes rows(norms);
+    std::vector<Diagnostic> said;
+    const Sink hold = [&](Diagnostic d) { said.push_back(std::move(d)); };
+    TOSAIC_TRY(Calibrated result, calibrated(graph, inner, samples, widened, rows, options, sink ? hold : Sink()));
+    auto unlike = unlike_norms(graph, norms, rows, inner, scaled, options);
+    if (round == most) unlike.clear();
+    widen_rows(result, unlike, rows, widened, options, sink);
+    if (unlike.empty() || !options.wide_inside) {
+      for (Diagnostic& d : said) sink(std::move(d));
+      if (round > 1) result.first_scaled = first_scaled;
+      for (auto [mean, of] : scaled.means) result.ranges[mean].include(result.ranges[of]);
+      return result;
+    }
+    std::vector<double> largest;
+    for (const Range& range : result.ranges) largest.push_back(std::max(-range.lowest, range.highest));
+    scale_rows(graph, unlike, largest, result.wide, inner, scaled);
+  }
+}
+
 }  // namespace
 
 Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samples, const QuantiseOptions& options,
@@ -306,50 +435,28 @@ Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samp
   TOSAIC_CHECK(check_samples(graph, samples));
   std::vector<char> inner;
   TOSAIC_CHECK(expand_composites(graph, inner));
-  linear_forms(graph, inner);
-  TOSAIC_TRY(const Pieces pieces, unlike_pieces(graph, samples, options, sink));
-  Plan plan = plan_groups(graph, pieces);
-
-  // int16 inside composites, except where an accumulating call reads it (its fast form takes int8; with one product
-  // per result there is little to gain).
+  TOSAIC_TRY(Calibrated found, calibrated_by_rows(std::move(graph), std::move(inner), samples, options, sink));
+  auto& [body, plan, wide, ranges, first_scaled] = found;
   const bool all_wide = options.scheme == Scheme::int16x8;
-  std::vector<char> wide(graph.values.size(), 1), may_widen(graph.values.size(), all_wide || options.wide_inside);
-  if (!all_wide) {
-    std::vector<char> narrow_group(graph.values.size(), 0);
-    for (ValueId v = 0; v < graph.values.size(); ++v)
-      if (!inner[v] || !options.wide_inside) narrow_group[plan.groups.find(v)] = 1;
-    for (const Node& node : graph.nodes) {
-      FoundOp found = find_aten(node.op);
-      if (found.op && found.rule == Rule::accumulate && !one_product_each(graph, node))
-        for (ValueId v : node.inputs)
-          if (v != no_value) narrow_group[plan.groups.find(v)] = 1, may_widen[plan.groups.find(v)] = 0;
-    }
-    for (ValueId v = 0; v < graph.values.size(); ++v) wide[v] = !narrow_group[plan.groups.find(v)];
-    std::vector<char> wide_group(graph.values.size(), 0);
-    for (ValueId v = 0; v < graph.values.size(); ++v)
-      if (pieces.wide[v]) wide_group[plan.groups.find(v)] = 1;
-    for (ValueId v = 0; v < graph.values.size(); ++v) wide[v] |= wide_group[plan.groups.find(v)];
-  }
-
-  TOSAIC_TRY(std::vector<Range> ranges, calibrate(graph, plan, samples, may_widen, wide, options, sink));
-  std::vector<char> exact(graph.values.size(), !all_wide);
-  const std::vector<char> none = without_headroom(graph, ranges);
-  for (ValueId v = 0; v < graph.values.size(); ++v)
+  std::vector<char> exact(body.values.size(), !all_wide);
+  for (ValueId v = first_scaled; v < exact.size(); ++v) exact[plan.groups.find(v)] = 0;
+  const std::vector<char> none = without_headroom(body, ranges);
+  for (ValueId v = 0; v < body.values.size(); ++v)
     if (none[v]) exact[plan.groups.find(v)] = 1;
   for (auto [table, result] : plan.chosen_from) exact[plan.groups.find(result)] = 1;  // nothing is larger
-  for (ValueId v = 0; v < graph.values.size(); ++v) {
-    if (!plan.coded[v] || graph[v].is_constant()) continue;
-    TensorType& type = graph[v].type;
+  for (ValueId v = 0; v < body.values.size(); ++v) {
+    if (!plan.coded[v] || body[v].is_constant()) continue;
+    TensorType& type = body[v].type;
     type.dtype = wide[v] ? DType::i16 : DType::i8;
     const double largest =
         std::max(-ranges[v].lowest, ranges[v].highest) * (exact[plan.groups.find(v)] ? 1.0 : int16_headroom);
     type.scales = wide[v] ? symmetric_scales(largest, DType::i16) : affine_scales(ranges[v], DType::i8);
   }
-  leave_unresolved_float(graph, sink);
-  quantise_weights(graph, plan, options.per_channel);
-  drop_dead(graph);
-  make_names_unique(graph);
-  return graph;
+  leave_unresolved_float(body, sink);
+  quantise_weights(body, plan, options.per_channel);
+  drop_dead(body);
+  make_names_unique(body);
+  return std::move(body);
 }
 
 }  // namespace tosaic

@@ -227,3 +227,68 @@ def test_int16_leaves_room_beyond_the_samples(tool, tmp_path):
     wanted, found, _ = compiled_and_run(tool, tmp_path, Recurrent(), [(sample,)], (1.3 * sample,), "--quantize", "int16x8")
     quality = [decibels(w, f) for w, f in zip(wanted, found, strict=True)]
     assert min(quality) > 36, quality
+
+
+class RowNorms(nn.Module):
+    """Norms whose rows are of unlike size, by their own names and written by hand."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.rms = nn.LayerNorm(WIDTH), nn.RMSNorm(WIDTH)
+        self.group, self.instance = nn.GroupNorm(ROWS, ROWS, affine=False), nn.InstanceNorm1d(ROWS)
+
+    def forward(self, x):
+        centred = x - x.mean(-1, keepdim=True)
+        size = x.norm(dim=-1)
+        return (self.layer(x), self.rms(x), self.group(x), self.instance(x),
+                centred * torch.rsqrt(x.var(-1, keepdim=True, unbiased=False) + 1e-5),
+                centred / torch.sqrt((centred ** 2).mean(-1, keepdim=True) + 1e-5),
+                (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-6),
+                x * x.pow(2).mean(-1, keepdim=True).add(1e-6).rsqrt(), functional.normalize(x, dim=-1),
+                x / size.unsqueeze(-1), functional.normalize(x, p=1.0, dim=-1),
+                x / x.abs().amax(-1, keepdim=True).clamp(min=1e-6))
+
+
+def coded(x, largest, scheme):
+    step = largest * 1.5 / 32767 if scheme == "int16x8" else 2 * largest / 255
+    return (x / step).round() * step
+
+
+@pytest.mark.parametrize("scheme, ratio", [("int16x8", 10), ("int16x8", 100), ("int16x8", 1000), ("int8", 10),
+                                           ("int8", 100)])
+def test_small_rows_are_normalised_as_well_as_their_codes_allow(tool, tmp_path, scheme, ratio):
+    """The bar: inputs and results in codes, all between in floats. Each row by itself."""
+    random = torch.Generator().manual_seed(12)
+    sizes = torch.logspace(0, -math.log10(ratio), ROWS)[None, :, None]
+    samples = [(3 * sizes * torch.randn(1, ROWS, WIDTH, generator=random),) for _ in range(8)]
+    net = RowNorms()
+    wanted, found, _ = compiled_and_run(tool, tmp_path, net, samples, samples[3], "--quantize", scheme)
+    largest = max(sample[0].abs().max() for sample in samples)
+    with torch.no_grad():
+        best = net(coded(samples[3][0], largest, scheme))
+    for form, (w, f, b) in enumerate(zip(wanted, found, best, strict=True)):
+        b = coded(b, abs(w).max(), scheme).numpy()
+        for row in range(ROWS):
+            assert decibels(w[0, row], f[0, row]) > min(decibels(w[0, row], b[0, row]) - 6, 74), (form, row)
+
+
+class Tokens(nn.Module):
+    """One row in a stream of rows that are a hundred times larger, as a class token at its start."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(13)
+        self.norm, self.last = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x, size):
+        return (self.last(self.norm(x * size)),)
+
+
+def test_a_stream_of_unlike_rows_takes_16_bits(tool, tmp_path):
+    random = torch.Generator().manual_seed(14)
+    size = torch.ones(1, ROWS, 1)
+    size[0, 0] = 0.01
+    samples = [(torch.randn(1, ROWS, WIDTH, generator=random), size) for _ in range(4)]
+    wanted, found, _ = compiled_and_run(tool, tmp_path, Tokens(), samples, samples[1], "--quantize", "int8")
+    assert decibels(wanted[0], found[0]) > 30
+    assert tool.said.count("quantise.unlike-rows") == 1, tool.said

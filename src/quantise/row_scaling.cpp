@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// With p = 1 / (max|x| + d) for each row, and n = x * p:
+//   x * rsqrt(mean(x^2) + eps)       is  n * rsqrt(mean(n^2) + eps * p^2)
+//   x / max(sqrt(sum(x^2)), eps)     is  n / max(sqrt(sum(n^2)), eps * p)
+// whatever p is, so nothing of its rounding is left in the result.
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <tuple>
+
+#include "ops/aten_calls.h"
+#include "ops/op.h"
+#include "quantise/quantise.h"
+#include "quantise/row_norms.h"
+
+namespace tosaic {
+namespace {
+
+// An eps below this, beside sizes of rows whose largest element is about 1, is nothing in 16 bits.
+constexpr double least_offset = 1e-6;
+
+class Scaling {
+ public:
+  Scaling(Graph& graph, std::vector<char>& inner, const std::vector<double>& largest, const std::vector<char>& wide,
+          ScaledRows& scaled)
+      : graph_(graph),
+        inner_(inner),
+        largest_(largest),
+        wide_(wide),
+        scaled_(scaled),
+        nodes_(std::move(graph.nodes)),
+        before_(nodes_.size()),
+        b_(graph) {
+    graph_.nodes.clear();
+    b_.keep_aten(true);
+  }
+
+  void rewrite(const RowNorm& norm) {
+    Node& product = nodes_[norm.product];
+    b_.set_loc(product.loc);
+    const Rows& rows = rows_of(norm);
+    Val size = rows.size, factor = rows.size_factor;
+    double degree = norm.squared ? 2 : 1;
+    std::vector<std::size_t> way{norm.reduction};
+    for (const SizeStep& step : norm.steps) {
+      way.push_back(step.node);
+      auto [it, fresh] = sizes_.try_emplace(way);
+      if (fresh) it->second = taken(step, size, factor, rows.most, degree);
+      std::tie(size, factor) = it->second;
+      if (step.kind == SizeStep::Kind::power) degree *= step.exponent;
+    }
+    product.inputs[norm.operand] = rows.scaled.id();
+    product.inputs[1 - norm.operand] = size.id();
+    auto& place = before_[norm.product];
+    std::move(graph_.nodes.begin(), graph_.nodes.end(), std::back_inserter(place));
+    graph_.nodes.clear();
+    inner_.resize(graph_.values.size(), 1);
+  }
+
+  void finish() {
+    std::vector<Node> all;
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      std::move(before_[n].begin(), before_[n].end(), std::back_inserter(all));
+      all.push_back(std::move(nodes_[n]));
+    }
+    // What measured the rows before has lost its readers.
+    std::vector<char> used(graph_.values.size(), 0);
+    for (ValueId v : graph_.outputs) used[v] = 1;
+    for (const State& state : graph_.states)
+      if (state.output != no_value) used[state.output] = 1;
+    std::vector<char> dead(all.size(), 0);
+    for (std::size_t n = all.size(); n-- > 0;) {
+      const Node& node = all[n];
+      dead[n] = !node.outputs.empty() && std::none_of(node.outputs.begin(), node.outputs.end(),
+                                                      [&](ValueId v) { return v != no_value && used[v]; });
+      if (!dead[n])
+        for (ValueId v : node.inputs)
+          if (v != no_value) used[v] = 1;
+    }
+    for (std::size_t n = 0; n < all.size(); ++n)
+      if (!dead[n]) graph_.nodes.push_back(std::move(all[n]));
+  }
+
+ private:
+  struct Rows {
+    Val scaled, factor;     // the rows, times their factors
+    Val size, size_factor;  // their size, and the factors in its shape
+    double most = 0;        // the largest factor
+  };
+
+  const Rows& rows_of(const RowNorm& norm) {
+    auto [it, fresh] = rows_.try_emplace(norm.size);
+    if (!fresh) return it->second;
+    // x is scaled before its codes are rounded again, where x - mean(x) would not have finer ones than x.
+    const bool centre =
+        norm.mean != no_value && !scaled_.done.contains(norm.source) && (wide_[norm.source] || !inner_[norm.rows]);
+    const Val x(&b_, centre ? norm.source : norm.rows);
+    const Node& reduction = nodes_[norm.reduction];
+    const auto dims = row_dims(reduction, x.rank());
+    const std::vector<int> axes(dims.begin(), dims.end());
+    Rows& r = it->second;
+    const double least = least_size(norm, x, axes);
+    r.most = 1 / least;
+    r.factor = calls::reciprocal(calls::add(calls::amax(calls::abs(x), axes, true), least));
+    r.scaled = calls::mul(x, r.factor);
+    scaled_.done.insert(r.scaled.id());
+    if (centre) {
+      const Val mean = calls::mean(r.scaled, axes, true);
+      scaled_.means[mean.id()] = r.scaled.id();
+      r.scaled = calls::sub(r.scaled, mean);
+    } else if (norm.mean != no_value) {
+      scaled_.means.try_emplace(norm.mean, norm.source);
+    }
+    r.size =
+        b_.aten(reduction.op, {norm.squared ? calls::mul(r.scaled, r.scaled) : calls::abs(r.scaled)}, reduction.attrs);
+    r.size_factor = calls::view(r.factor, r.size.shape());
+    return r;
+  }
+
+  // Added to every row's largest element: a quarter of the way to the first knot of the table of 1/x, so that the
+  // steepest part of that function is where the table has codes for it; and no less than where eps takes over.
+  double least_size(const RowNorm& norm, Val x, const std::vector<int>& axes) const {
+    const double knot = largest_.at(x.id()) * int16_headroom / 256;
+    double terms = 1;
+    if (nodes_[norm.reduction].op.starts_with("aten.sum"))
+      for (int axis : axes) terms *= static_cast<double>(x.dim(axis));
+    const double floor = norm.floor / terms;
+    return std::max({knot / 4, norm.squared ? std::sqrt(floor) : floor, 1e-30});
+  }
+
+  // The step taken by sizes of scaled rows; what is added is scaled with them, by `most` at most.
+  std::pair<Val, Val> taken(const SizeStep& step, Val size, Val factor, double most, double degree) {
+    const Node& node = nodes_[step.node];
+    const auto same = [&](Val v) {
+      std::vector<std::optional<Val>> operands;
+      for (ValueId operand : node.inputs)
+        operands.push_back(operand == no_value ? std::nullopt : std::optional(Val(&b_, operand)));
+      operands[step.operand] = v;
+      return b_.aten(node.op, std::move(operands), node.attrs);
+    };
+    const bool shows = step.added != no_value || std::fabs(step.offset) * std::pow(most, degree) > least_offset;
+    if (step.offsets() && !shows) return {calls::mul(size, step.slope), factor};
+    const auto offset = [&] {
+      Val power = degree == 2 ? calls::mul(factor, factor) : factor;
+      return step.added == no_value ? calls::mul(power, step.offset) : calls::mul(power, Val(&b_, step.added));
+    };
+    switch (step.kind) {
+      case SizeStep::Kind::moves: return {same(size), same(factor)};
+      case SizeStep::Kind::power: return {same(size), factor};
+      case SizeStep::Kind::line: return {calls::add(calls::mul(size, step.slope), offset()), factor};
+      case SizeStep::Kind::at_least: return {b_.aten("aten.maximum.default", {size, offset()}), factor};
+    }
+    return {size, factor};
+  }
+
+  Graph& graph_;
+  std::vector<char>& inner_;
+  const std::vector<double>& largest_;
+  const std::vector<char>& wide_;
+  ScaledRows& scaled_;
+  std::vector<Node> nodes_;
+  std::vector<std::vector<Node>> before_;  // new calls, by the old one that they stand before
+  Builder b_;
+  std::map<ValueId, Rows> rows_;
+  std::map<std::vector<std::size_t>, std::pair<Val, Val>> sizes_;
+};
+
+}  // namespace
+
+void scale_rows(Graph& graph, std::vector<RowNorm> norms, const std::vector<double>& largest,
+                const std::vector<char>& wide, std::vector<char>& inner, ScaledRows& scaled) {
+  std::sort(norms.begin(), norms.end(), [](const auto& a, const auto& b) { return a.product < b.product; });
+  Scaling scaling(graph, inner, largest, wide, scaled);
+  for (const RowNorm& norm : norms) scaling.rewrite(norm);
+  scaling.finish();
+}
+
+}  // namespace tosaic
