@@ -254,8 +254,7 @@ def coded(x, largest, scheme):
     return (x / step).round() * step
 
 
-@pytest.mark.parametrize("scheme, ratio", [("int16x8", 10), ("int16x8", 100), ("int16x8", 1000), ("int8", 10),
-                                           ("int8", 100)])
+@pytest.mark.parametrize("scheme, ratio", [("int16x8", 10), ("int16x8", 1000), ("int8", 100)])
 def test_small_rows_are_normalised_as_well_as_their_codes_allow(tool, tmp_path, scheme, ratio):
     """The bar: inputs and results in codes, all between in floats. Each row by itself."""
     random = torch.Generator().manual_seed(12)
