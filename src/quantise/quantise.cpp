@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "base/parallel.h"
 #include "cpu/cpu.h"
@@ -280,9 +281,9 @@ Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::
 }
 
 // Constants of accumulating calls become codes, whichever operand they are; bias stays float, the lowering knows its
-// scale.
+// scale. Weights have 8 bits beside 8 and 16; the matrices of a product have as many as each other.
 void quantise_weights(Graph& graph, const Plan& plan, bool per_channel) {
-  std::map<std::pair<ValueId, int>, ValueId> made;
+  std::map<std::tuple<ValueId, int, DType>, ValueId> made;
   for (Node& node : graph.nodes) {
     FoundOp found = find_aten(node.op);
     if (!found.op || found.rule != Rule::accumulate || node.inputs.size() < 2) continue;
@@ -290,11 +291,13 @@ void quantise_weights(Graph& graph, const Plan& plan, bool per_channel) {
     for (const std::size_t operand : {1, 0}) {
       const ValueId x = node.inputs[1 - operand], w = node.inputs[operand];
       if (w == no_value || !graph[w].is_constant() || !real(graph[w]) || x == no_value || !plan.coded[x]) continue;
-      const bool channels = per_channel && operand == 1 && found.schema->argument("weight");
-      const int axis = channels ? weight_axis(node) : -1;
-      auto [it, fresh] = made.try_emplace({w, axis}, no_value);
+      const bool weight = operand == 1 && found.schema->argument("weight");
+      const int axis = per_channel && weight ? weight_axis(node) : -1;
+      const DType dtype = weight ? DType::i8 : graph[x].type.dtype;
+      auto [it, fresh] = made.try_emplace({w, axis, dtype}, no_value);
       if (fresh) {
-        Tensor codes = weight_codes({graph[w].type, graph[w].constant}, axis);
+        const Tensor content{graph[w].type, graph[w].constant};
+        const Tensor codes = dtype == DType::i16 ? wide_codes(content) : weight_codes(content, axis);
         it->second = graph.add_value(graph[w].name + ".codes" + (axis > 0 ? "1" : ""), codes.type, codes.data);
       }
       node.inputs[operand] = it->second;

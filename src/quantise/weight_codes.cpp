@@ -11,6 +11,7 @@
 
 #include "base/parallel.h"
 #include "cpu/bulk_loops.h"
+#include "quantise/observe.h"
 
 namespace tosaic {
 namespace {
@@ -82,6 +83,17 @@ Tensor weight_codes(const Tensor& weight, int axis) {
     }
   });
   return {{DType::i8, weight.type.shape, scales}, content};
+}
+
+Tensor wide_codes(const Tensor& matrix) {
+  const Bytes floats = converted({matrix.type, matrix.data.data()}, DType::f64);
+  const std::span<const double> x = floats.as<double>();
+  double largest = 0;
+  for (double value : x) largest = std::max(largest, std::fabs(value));
+  const Scales scales = symmetric_scales(largest, DType::i16);
+  std::vector<double> codes(x.size());
+  for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = std::nearbyint(x[i] / scales.scale[0]);
+  return {{DType::i16, matrix.type.shape, scales}, constant_bytes(DType::i16, codes)};
 }
 
 }  // namespace tosaic

@@ -8,4 +8,7 @@ namespace tosaic {
 // multiples of one unit (those of a mean, of a centring) keeps them exactly.
 Tensor weight_codes(const Tensor& weight, int axis);
 
+// A constant beside a tensor of 16 bits in a product of two matrices: symmetric int16 codes with one scale.
+Tensor wide_codes(const Tensor& matrix);
+
 }  // namespace tosaic

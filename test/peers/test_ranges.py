@@ -291,3 +291,20 @@ def test_a_stream_of_unlike_rows_takes_16_bits(tool, tmp_path):
     wanted, found, _ = compiled_and_run(tool, tmp_path, Tokens(), samples, samples[1], "--quantize", "int8")
     assert decibels(wanted[0], found[0]) > 30
     assert tool.said.count("quantise.unlike-rows") == 1, tool.said
+
+
+def test_int16_leaves_room_in_front_of_functions_without_negative_domain(tool, tmp_path):
+    """A layer norm's 1 / sqrt(variance) has no value for negative codes, whatever room is above the samples."""
+    samples = [(x[None],) for x in torch.randn(8, 1, 32, generator=torch.Generator().manual_seed(7))]
+    inputs = (1.2 * max((x for x, in samples), key=lambda x: x.std()),)
+    (wanted,), (found,), _ = compiled_and_run(tool, tmp_path, One(nn.LayerNorm(32)), samples, inputs, "--quantize", "int16x8")
+    assert decibels(wanted, found) > 60
+
+
+class One(nn.Module):
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return (self.layer(x),)
