@@ -123,9 +123,11 @@ void insert_boundaries(Graph& graph, Io io) {
                                      [&](ValueId v) { return real(v) && !graph[v].is_constant(); });
     bool coded_any = std::any_of(node.inputs.begin(), node.inputs.end(), coded) ||
                      std::any_of(node.outputs.begin(), node.outputs.end(), coded);
-    // What follows the values and gives no codes (a cast to integers or to half floats) follows the real values.
-    const bool leaves_codes = !node.outputs.empty() && node.outputs[0] != no_value && !coded(node.outputs[0]) &&
-                              (found.rule == Rule::transparent || found.rule == Rule::pointwise);
+    // What follows the values and gives no codes (a cast to integers or to half floats, a sum as integers) follows the
+    // real values.
+    const bool gives_others = !node.outputs.empty() && node.outputs[0] != no_value && !coded(node.outputs[0]);
+    const bool leaves_codes = gives_others && (found.rule == Rule::transparent || found.rule == Rule::pointwise ||
+                                               (found.rule == Rule::sum && node.attrs.find("dtype")));
     bool no_form = found.op == nullptr || found.rule == Rule::float_only || found.rule == Rule::inside || leaves_codes;
     if (!coded_any || !(float_result || float_operand || no_form)) {
       out.nodes.push_back(std::move(node));

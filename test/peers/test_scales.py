@@ -151,8 +151,9 @@ def test_like_pieces_share_a_scale(tosaic, tool, tmp_path):
     built.check((samples[0],), tool, 30)
 
 
+@pytest.mark.parametrize("scheme, floor", [("int8", 30), ("int16x8", 70)])
 @pytest.mark.parametrize("shape", [(6, 4), (2, 6, 4)])
-def test_constants_on_the_left_of_a_product(shape, tosaic, tool, tmp_path):
+def test_constants_of_a_product(shape, scheme, floor, tosaic, tool, tmp_path):
     class Product(nn.Module):
         def __init__(self):
             super().__init__()
@@ -160,12 +161,12 @@ def test_constants_on_the_left_of_a_product(shape, tosaic, tool, tmp_path):
             self.queries = nn.Parameter(torch.randn(shape))
 
         def forward(self, x):
-            return self.queries @ x
+            return self.queries @ x, x.transpose(1, 2) @ self.queries.mT
 
     samples = torch.randn(8, 2, 4, 5)
-    built = Built(Product(), [samples], tmp_path, tosaic)
-    assert built.delegated == (1, 1), built.said
-    built.check((samples[3],), tool, 30)
+    built = Built(Product(), [samples], tmp_path, tosaic, "--quantize", scheme)
+    assert built.delegated[0] == built.delegated[1], built.said
+    built.check((samples[3],), tool, floor)
 
 
 def test_scales_chosen_at_run_time_are_calibrated(tosaic, tool, tmp_path):
@@ -195,3 +196,16 @@ def test_booleans_stay_booleans(tosaic, tool, tmp_path):
         found = tool.run(tmp_path / "m.pte", [samples[0].numpy()], tmp_path)
         for f, e in zip(found[:3], built.module(samples[0])[:3], strict=True):
             np.testing.assert_array_equal(f, e.numpy())
+
+
+def test_sums_as_integers_take_the_real_values(tosaic, tool, tmp_path):
+    """As casts do; the counts of transformers' mixtures of experts are such sums."""
+    class Sums(nn.Module):
+        def forward(self, x):
+            y = x * 2
+            return y.cumsum(0, dtype=torch.int32), y.sum(1, dtype=torch.int64), y.mean(0)
+
+    samples = torch.randint(-5, 5, (8, 3, 4), generator=torch.Generator().manual_seed(3)) + 0.25  # truncated as by PyTorch
+    built = Built(Sums(), [samples], tmp_path, tosaic)
+    assert built.status == 0, built.said
+    built.check((samples[0],), tool, 30)
