@@ -222,7 +222,8 @@ Result<Compiled> compile_model(const ExportedProgram& program, const std::string
 
   for (const Graph& region : result.lowered) {
     if (!options.pack) break;
-    TOSAIC_TRY(Emitted emitted, target.emit(region, target, options.emit));
+    const std::string number = result.lowered.size() > 1 ? fmt::format("_{}", result.emitted.size()) : "";
+    TOSAIC_TRY(Emitted emitted, target.emit(region, target, options.emit, number));
     result.emitted.push_back(std::move(emitted));
   }
   TOSAIC_CHECK(story.end("emit"));

@@ -49,8 +49,10 @@ struct Target {
   std::string delegate_id;  // who runs the payload: "TOSABackend"
   // Last rewrites, for what the device does cheaply; the same results bit for bit. nullptr: none.
   void (*shape)(Graph& tosa) = nullptr;
-  // The payload of one lowered and tidied region. `options` have passed those below, their defaults filled in.
-  Result<Emitted> (*emit)(const Graph& tosa, const Target& target, const Options& options) = nullptr;
+  // The payload of one lowered and tidied region. `options` have passed those below, their defaults filled in; `number`
+  // is "_1" of one region of several, for the names of files that stay.
+  Result<Emitted> (*emit)(const Graph& tosa, const Target& target, const Options& options,
+                          const std::string& number) = nullptr;
   std::vector<OptionInfo> options = {};  // that this target alone, or its family, understands
   std::optional<EmitKind> emits = {};
   std::string device;      // what runs the payload beside the CPU: "vulkan", "ethos-u"; empty: nothing

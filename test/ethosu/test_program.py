@@ -89,6 +89,19 @@ def test_inspect_disassembles(call, compiled):
     assert "SET_IFM_PRECISION activation_type=" in registers.replace("  ", " ") or "IFM_PRECISION" in registers
 
 
+def test_every_delegates_files_are_kept(tosaic, tmp_path):
+    class Twice(torch.nn.Module):  # sort is no operation of the NPU
+        def forward(self, x):
+            return (x + x.flip(0)).sort(0)[0] * x
+
+    torch.export.save(torch.export.export(Twice(), (torch.randn(4, 8),)), tmp_path / "m.pt2")
+    subprocess.run([tosaic, "compile", tmp_path / "m.pt2", "--target", "ethos-u55-128", "-o", tmp_path / "m.pte",
+                    "--emit", f"vela={tmp_path / 'kept'}"], check=True)
+    names = {path.name for path in (tmp_path / "kept").iterdir()}
+    for k in 0, 1:
+        assert {f"network_{k}.tosa", f"network_{k}_vela.npz", f"vela_{k}.log"} <= names, names
+
+
 def test_inspect_reads_streams_without_a_program(call, compiled, tmp_path):
     kept = compiled("ethos-u55-128", "--emit", "vela=FOLDER").parent
     npz = next(kept.glob("*_vela.npz"))

@@ -52,9 +52,14 @@ Status same_interface(const Graph& graph, const vela::Payload& made) {
   return check("output", graph.outputs, made.outputs);
 }
 
-Result<Emitted> emit(const Graph& graph, const Target& target, const Options& options) {
-  VelaOptions how{options.text("vela"),        options.text("system-config"), options.text("memory-mode"),
-                  options.text("vela-config"), options.list("vela-flags"),    options.text("vela-files")};
+Result<Emitted> emit(const Graph& graph, const Target& target, const Options& options, const std::string& number) {
+  VelaOptions how{options.text("vela"),
+                  options.text("system-config"),
+                  options.text("memory-mode"),
+                  options.text("vela-config"),
+                  options.list("vela-flags"),
+                  options.text("vela-files"),
+                  number};
   if (how.system_config.empty()) how.system_config = defaults_of(target).system_config;
   if (how.memory_mode.empty()) how.memory_mode = defaults_of(target).memory_mode;
   TOSAIC_TRY(const Bytes tosa, tosa_file::write(graph));

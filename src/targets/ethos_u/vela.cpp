@@ -18,6 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view network_name = "network";
+
 Result<std::string> find_vela(const std::string& given) {
   if (!given.empty()) {
     if (is_executable(given)) return given;
@@ -168,16 +170,21 @@ std::vector<std::pair<std::string, Bytes>> files_in(const fs::path& folder) {
   return files;
 }
 
-Status keep(const fs::path& from, const std::string& to) {
+// network.tosa, network_vela.npz, vela.log: with a number network_1.tosa, network_1_vela.npz, vela_1.log.
+Status keep(const fs::path& from, const std::string& to, const std::string& number) {
   TOSAIC_CHECK(make_folder(to));
-  for (const auto& [name, file] : files_in(from))
-    TOSAIC_CHECK(write_file((fs::path(to) / name).string(), file.data(), file.size()));
+  for (const auto& [name, file] : files_in(from)) {
+    std::string numbered = name;
+    numbered.insert(name.starts_with(network_name) ? network_name.size() : fs::path(name).stem().string().size(),
+                    number);
+    TOSAIC_CHECK(write_file((fs::path(to) / numbered).string(), file.data(), file.size()));
+  }
   return {};
 }
 
 }  // namespace
 
-bool is_vela_file(std::string_view name) { return name.starts_with("network") || name.ends_with(".log"); }
+bool is_vela_file(std::string_view name) { return name.starts_with(network_name) || name.ends_with(".log"); }
 
 Result<VelaResult> run_vela(const Bytes& tosa, const Graph& graph, const std::string& accelerator,
                             const VelaOptions& options) {
@@ -196,7 +203,8 @@ Result<VelaResult> run_vela(const Bytes& tosa, const Graph& graph, const std::st
   } else if (!fits_family(options.system_config, accelerator)) {
     return wrong_family(options.system_config, accelerator, packaged());
   }
-  const fs::path network = folder / "network.tosa", output = folder / "output", log = folder / "vela.log";
+  const fs::path network = folder / fmt::format("{}.tosa", network_name), output = folder / "output",
+                 log = folder / "vela.log";
   TOSAIC_CHECK(write_file(network.string(), tosa.data(), tosa.size()));
   std::vector<std::string> command{vela,
                                    network.string(),
@@ -211,8 +219,8 @@ Result<VelaResult> run_vela(const Bytes& tosa, const Graph& graph, const std::st
   const auto begin = std::chrono::steady_clock::now();
   TOSAIC_TRY(const Ended ended, run_process(command, log));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  if (!options.keep.empty()) TOSAIC_CHECK(keep(folder / ".", options.keep));
-  const fs::path npz = output / "network_vela.npz";
+  if (!options.keep.empty()) TOSAIC_CHECK(keep(folder / ".", options.keep, options.number));
+  const fs::path npz = output / fmt::format("{}_vela.npz", network_name);
   std::error_code missing;
   if (ended.status != 0 || !fs::exists(npz, missing)) return failed(ended, graph);
 

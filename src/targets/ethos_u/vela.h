@@ -19,7 +19,8 @@ struct VelaOptions {
   std::string memory_mode;    // the same
   std::string config;         // an .ini of the user's; empty: Vela's own Arm/vela.ini
   std::vector<std::string> flags;
-  std::string keep;  // folder where Vela's files stay; empty: they are removed
+  std::string keep;    // folder where Vela's files stay; empty: they are removed
+  std::string number;  // "_0", "_1" behind their names where several delegates have theirs there
 };
 
 struct VelaResult {

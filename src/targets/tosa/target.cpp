@@ -6,7 +6,7 @@
 namespace tosaic {
 namespace {
 
-Result<Emitted> emit(const Graph& graph, const Target&, const Options&) {
+Result<Emitted> emit(const Graph& graph, const Target&, const Options&, const std::string&) {
   TOSAIC_TRY(Bytes payload, tosa_file::write(graph));
   return Emitted{std::move(payload)};
 }
