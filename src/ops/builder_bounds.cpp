@@ -101,16 +101,6 @@ class Analysis {
           graph_[node.inputs[0]].type.shape[static_cast<int>(node.attrs.get_or<std::int64_t>("axis", 0))]);
       return {std::min(n * in(0).lowest, in(0).lowest), std::max(n * in(0).highest, in(0).highest)};
     }
-    if (op == "resize") {
-      if (node.attrs.get_or<std::string>("mode", "") != "bilinear") return in(0);
-      // The integer weights of the up to four elements of a point add up to the product of the scales' numerators.
-      const Value& scale = graph_[node.inputs[1]];
-      const auto numerator = [&](std::size_t i) {
-        return element_as_double(scale.type.dtype, scale.constant.data(), i);
-      };
-      const double n = numerator(0) * numerator(2);
-      return {n * in(0).lowest, n * in(0).highest};
-    }
     if (op == "rescale") return rescaled(node, excess);
     if (op == "conv2d" || op == "depthwise_conv2d" || op == "conv3d" || op == "transpose_conv2d") return summed(node);
     if (op == "resize") {  // of the four pixels around a point, weights that add up to the product of the two scales

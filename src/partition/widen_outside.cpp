@@ -5,6 +5,7 @@
 
 #include "ir/tensor.h"
 #include "lower/lower.h"
+#include "ops/trial.h"
 #include "partition/partition.h"
 
 namespace tosaic {
@@ -77,11 +78,39 @@ class Widening {
     return wide_[v] = wide;
   }
 
+  static void widen_dtypes(Node& node) {
+    for (const auto& [name, attr] : Attrs(node.attrs))
+      if (const auto* t = std::get_if<DType>(&attr); t && *t == DType::i32) node.attrs.set(name, DType::i64);
+  }
+
+  // The program made int32 of an int64 value itself (x.int(), type_as) where the call does not give what the program
+  // says for the int64 form; that conversion is gone since both are int32.
+  bool reads_int32(Node call) const {
+    if (std::any_of(call.outputs.begin(), call.outputs.end(), [&](ValueId v) { return narrowed(v); }))
+      widen_dtypes(call);
+    const auto trial = try_node(g_, call, {.operand = [&](std::size_t i, TensorType& type, Bytes& elements) {
+                                  if (!narrowed(call.inputs[i]) && !wide_.contains(call.inputs[i])) return;
+                                  type.dtype = DType::i64;
+                                  elements = {};
+                                }});
+    if (!trial.ok()) return false;
+    for (std::size_t i = 0; i < call.outputs.size() && i < trial->results.size(); ++i) {
+      const ValueId v = call.outputs[i];
+      if (v == no_value) continue;
+      const DType said = narrowed(v) ? DType::i64 : real_type(g_[v].type).dtype;
+      if (trial->graph[trial->results[i]].type.dtype != said) return true;
+    }
+    return false;
+  }
+
   // A kernel outside sees PyTorch's types.
   void kernel(Node node) {
+    const bool any = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                 [&](ValueId v) { return v != no_value && (narrowed(v) || wide_.contains(v)); });
+    const bool as_int32 = any && reads_int32(node);
     for (ValueId& v : node.inputs) {
       if (v == no_value) continue;
-      if (narrowed(v) || wide_.contains(v))
+      if (!as_int32 && (narrowed(v) || wide_.contains(v)))
         v = widened(v, node.loc);
       else
         v = at(read_as_, v, v);
@@ -96,9 +125,7 @@ class Widening {
       wide_[narrow] = v;
       copies.emplace_back(v, narrow);
     }
-    for (const auto& [name, attr] : Attrs(node.attrs))
-      if (const auto* t = std::get_if<DType>(&attr); !copies.empty() && t && *t == DType::i32)
-        node.attrs.set(name, DType::i64);
+    if (!copies.empty()) widen_dtypes(node);
     const LocRef loc = node.loc;
     g_.nodes.push_back(std::move(node));
     for (auto [wide, narrow] : copies) convert(wide, narrow, DType::i32, loc);

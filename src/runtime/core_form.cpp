@@ -171,40 +171,63 @@ std::optional<Node> pieces(const Respelling& r) {
                 {{"split_sizes", sizes}, {"dim", std::int64_t{dim}}});
 }
 
-// The TOSA operators that a node of one tensor lowers to; empty when it does not lower.
-std::vector<Node> lowered_nodes(const Respelling& r) {
+// The TOSA operators that a node lowers to, and the one operand that they read; none where it does not lower, or they
+// read several. (Which operand is read is not the position's to say: `copy` gives its second.)
+struct Moved {
+  std::vector<Node> nodes;
+  std::size_t operand = 0;
+};
+
+std::optional<Moved> moved_operand(const Respelling& r) {
   Graph one;
   Node copy = r.node;
-  for (ValueId& v : copy.inputs)
-    if (v != no_value) one.inputs.push_back(v = one.add_value(fmt::format("in{}", one.values.size()), r.graph[v].type));
+  std::vector<std::size_t> operands;
+  for (std::size_t i = 0; i < copy.inputs.size(); ++i) {
+    if (copy.inputs[i] == no_value) continue;
+    one.inputs.push_back(copy.inputs[i] = one.add_value(fmt::format("in{}", i), r.in(i)));
+    operands.push_back(i);
+  }
   copy.outputs = {one.add_value("out", r.out())};
   one.outputs = copy.outputs;
   one.nodes = {copy};
   auto lowered = lower(one);
-  return lowered.ok() ? std::move(lowered->graph.nodes) : std::vector<Node>();
+  if (!lowered.ok()) return std::nullopt;
+  const std::vector<char> read = used_values(lowered->graph);
+  std::optional<Moved> moved;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    if (!read[lowered->graph.inputs[k]]) continue;
+    if (moved) return std::nullopt;
+    moved = Moved{lowered->graph.nodes, operands[k]};
+  }
+  return moved;
 }
 
 // What moves elements without looking at them is one of three kernels, whatever its name: the lowering tells which.
 // Only reshapes: view_copy. One transpose: permute_copy. Repeats of dims of size 1: expand_copy.
 std::optional<Node> movement(const Respelling& r) {
-  if (r.node.outputs.size() != 1 || !r.given(0) || r.in(0).dtype != r.out().dtype) return std::nullopt;
-  const std::vector<Node> nodes = lowered_nodes(r);
+  if (r.node.outputs.size() != 1) return std::nullopt;
+  const std::optional<Moved> moved = moved_operand(r);
+  if (!moved || moved->nodes.empty()) return std::nullopt;
+  const std::vector<Node>& nodes = moved->nodes;
+  const TensorType& in = r.in(moved->operand);
+  if (in.dtype != r.out().dtype) return std::nullopt;
+  const ValueId operand = r.operand(moved->operand);
   const Ints size = r.out().shape.dims();
   auto only = [&](std::initializer_list<std::string_view> allowed) {
     return std::all_of(nodes.begin(), nodes.end(),
                        [&](const Node& n) { return std::count(allowed.begin(), allowed.end(), n.op) > 0; });
   };
-  if (nodes.empty() || only({"tosa.reshape", "tosa.identity"})) {
-    if (nodes.empty() || r.in(0).shape.elements() != r.out().shape.elements()) return std::nullopt;
-    return r.call("aten.view_copy.default", {r.operand(0)}, {{"size", size}});
+  if (only({"tosa.reshape", "tosa.identity"})) {
+    if (in.shape.elements() != r.out().shape.elements()) return std::nullopt;
+    return r.call("aten.view_copy.default", {operand}, {{"size", size}});
   }
   if (nodes.size() == 1 && nodes[0].op == "tosa.transpose")
-    return r.call("aten.permute_copy.default", {r.operand(0)}, {{"dims", nodes[0].attrs.get_or<Ints>("perms", {})}});
-  if (!only({"tosa.reshape", "tosa.identity", "tosa.tile"}) || r.in(0).rank() > r.out().rank()) return std::nullopt;
-  const int missing = r.out().rank() - r.in(0).rank();
-  for (int d = 0; d < r.in(0).rank(); ++d)
-    if (r.in(0).shape[d] != 1 && r.in(0).shape[d] != r.out().shape[d + missing]) return std::nullopt;
-  return r.call("aten.expand_copy.default", {r.operand(0)}, {{"size", size}});
+    return r.call("aten.permute_copy.default", {operand}, {{"dims", nodes[0].attrs.get_or<Ints>("perms", {})}});
+  if (!only({"tosa.reshape", "tosa.identity", "tosa.tile"}) || in.rank() > r.out().rank()) return std::nullopt;
+  const int missing = r.out().rank() - in.rank();
+  for (int d = 0; d < in.rank(); ++d)
+    if (in.shape[d] != 1 && in.shape[d] != r.out().shape[d + missing]) return std::nullopt;
+  return r.call("aten.expand_copy.default", {operand}, {{"size", size}});
 }
 
 // Second names, and calls that are another call with an argument more.

@@ -29,7 +29,7 @@ std::string call_name(const pte::OperatorName& kernel) {
 }
 
 // Why `tosaic run` cannot run the call; nothing when it can.
-Status runs_here(const Graph& graph, const Node& node) {
+Status runs_here(const Graph& graph, const Node& node, const std::vector<char>& used) {
   const auto empty = [&](ValueId v) { return v == no_value || graph[v].type.shape.elements() == 0; };
   if (copies(out_variant(*find_aten(node.op).schema)) || std::all_of(node.outputs.begin(), node.outputs.end(), empty))
     return {};
@@ -42,9 +42,9 @@ Status runs_here(const Graph& graph, const Node& node) {
   }
   for (std::size_t i = 0; i < copy.outputs.size(); ++i) {
     ValueId& v = copy.outputs[i];
-    // Results that the core form adds are for the kernel's sake only.
+    // Results that nobody reads, and those that the core form adds, are for the kernel's sake only.
     if (v == no_value) continue;
-    const bool wanted = i < node.outputs.size() && (i == 0 || !graph[v].name.ends_with(fmt::format(".result{}", i)));
+    const bool wanted = v < used.size() && used[v];
     v = one.add_value("out" + std::to_string(one.values.size()), graph[v].type);
     if (wanted) one.outputs.push_back(v);
   }
@@ -80,6 +80,7 @@ std::optional<ExecutorchCall> executorch_call(std::string_view op) {
 }
 
 Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)>& sink) {
+  const std::vector<char> used = used_values(graph);
   std::vector<Node> nodes;
   std::swap(nodes, graph.nodes);
   std::set<std::string> said;
@@ -103,7 +104,7 @@ Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)
       graph.nodes.push_back(std::move(form));
       continue;
     }
-    const Status here = runs_here(graph, node);
+    const Status here = runs_here(graph, node, used);
     if (has_kernel(form)) {
       if (!here.ok()) only_theirs(node, here.error().message);
       graph.nodes.push_back(std::move(form));
@@ -116,7 +117,7 @@ Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)
                                               node.op, here.error().message))
               .hint(here.error().help.empty() ? "write it in other operators" : here.error().help),
           node.loc);
-    auto pieces = tosa_in_aten(graph, node);
+    auto pieces = tosa_in_aten(graph, node, used);
     if (pieces && std::all_of(pieces->begin(), pieces->end(), has_kernel)) {
       std::move(pieces->begin(), pieces->end(), std::back_inserter(graph.nodes));
       continue;

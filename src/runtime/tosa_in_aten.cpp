@@ -238,9 +238,12 @@ class Spelling {
 
 }  // namespace
 
-std::optional<std::vector<Node>> tosa_in_aten(Graph& graph, const Node& node) {
+std::optional<std::vector<Node>> tosa_in_aten(Graph& graph, const Node& node, const std::vector<char>& used) {
   Graph one;
-  Node copy = node;
+  Node read = node;
+  for (ValueId& v : read.outputs)
+    if (v != no_value && !used[v]) v = no_value;
+  Node copy = read;
   std::vector<ValueId> inputs;
   for (ValueId& v : copy.inputs) {
     if (v == no_value) continue;
@@ -259,7 +262,7 @@ std::optional<std::vector<Node>> tosa_in_aten(Graph& graph, const Node& node) {
   one.nodes = {std::move(copy)};
   auto lowered = lower(one);
   if (!lowered.ok()) return std::nullopt;
-  return Spelling(graph, node, lowered->graph).run(inputs);
+  return Spelling(graph, read, lowered->graph).run(inputs);
 }
 
 }  // namespace tosaic::runtime

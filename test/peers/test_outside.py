@@ -69,6 +69,14 @@ CASES = {
     "scatter": (lambda x, i: torch.topk(x.scatter(1, i[:, :1], x), 4)[0], X, AT),
     "scatter_add": (lambda x, i: torch.topk(x.scatter_add(1, i, x), 4)[0], X, AT),
     "abs_not": (lambda i: (i.abs(), i.bitwise_not()), AT - 2),
+    # int32 that the program made of int64 itself
+    "sorted_int32": (lambda i: torch.sort(i.cumsum(0).int())[0], torch.tensor([3, 1, -4], dtype=torch.int32)),
+    "positions": (lambda i: ((i.ne(1).int().cumsum(1).type_as(i.int()) + 0) * i.ne(1).int()).long() + 1, AT),
+    # what moves is not the first operand
+    "copied": (lambda x, y: torch.ops.aten.copy(x, y[0]), AT, AT * 7),
+    "copied_float64": (lambda x: torch.ops.aten.copy(x.double(), x[0].double() * 2) + 1, X),
+    # only one of four results is read
+    "embedding_bag": (lambda x, i: F.embedding_bag(i, x, torch.tensor([0, 2])), X, torch.tensor([1, 2, 0, 1])),
     # dtypes that delegates lack
     "float64": (lambda x: (x.double() * 1e10 + 1).sum(1) - 1e10, X),
     "uint8": (lambda u: (u + u, u * 3, u // 7, 255 - u), U8),
