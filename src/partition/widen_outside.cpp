@@ -78,16 +78,9 @@ class Widening {
     return wide_[v] = wide;
   }
 
-  static void widen_dtypes(Node& node) {
-    for (const auto& [name, attr] : Attrs(node.attrs))
-      if (const auto* t = std::get_if<DType>(&attr); t && *t == DType::i32) node.attrs.set(name, DType::i64);
-  }
-
-  // The program made int32 of an int64 value itself (x.int(), type_as) where the call does not give what the program
-  // says for the int64 form; that conversion is gone since both are int32.
-  bool reads_int32(Node call) const {
-    if (std::any_of(call.outputs.begin(), call.outputs.end(), [&](ValueId v) { return narrowed(v); }))
-      widen_dtypes(call);
+  // The program made int32 of an int64 value itself (x.int(), type_as) where the call would give int64 for the int64
+  // form and the program says int32; that conversion is gone since both are int32.
+  bool reads_int32(const Node& call) const {
     const auto trial = try_node(g_, call, {.operand = [&](std::size_t i, TensorType& type, Bytes& elements) {
                                   if (!narrowed(call.inputs[i]) && !wide_.contains(call.inputs[i])) return;
                                   type.dtype = DType::i64;
@@ -96,9 +89,9 @@ class Widening {
     if (!trial.ok()) return false;
     for (std::size_t i = 0; i < call.outputs.size() && i < trial->results.size(); ++i) {
       const ValueId v = call.outputs[i];
-      if (v == no_value) continue;
-      const DType said = narrowed(v) ? DType::i64 : real_type(g_[v].type).dtype;
-      if (trial->graph[trial->results[i]].type.dtype != said) return true;
+      if (v != no_value && !narrowed(v) && g_[v].type.dtype == DType::i32 &&
+          trial->graph[trial->results[i]].type.dtype == DType::i64)
+        return true;
     }
     return false;
   }
@@ -125,7 +118,9 @@ class Widening {
       wide_[narrow] = v;
       copies.emplace_back(v, narrow);
     }
-    if (!copies.empty()) widen_dtypes(node);
+    for (const auto& [name, attr] : Attrs(node.attrs))
+      if (const auto* t = std::get_if<DType>(&attr); !copies.empty() && t && *t == DType::i32)
+        node.attrs.set(name, DType::i64);
     const LocRef loc = node.loc;
     g_.nodes.push_back(std::move(node));
     for (auto [wide, narrow] : copies) convert(wide, narrow, DType::i32, loc);

@@ -36,17 +36,13 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten__grouped_mm() {
-  return {
-      .schemas = {"transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor",
-                  "_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? "
-                  "out_dtype=None) -> Tensor"},
-      .summary = "rows in groups, times one matrix per group",
-      .rule = Rule::inside,
-      .lower = {lower},
-      .domain = {
-          "x(6,8), x(3,8,16), const(i(6,7,3)) # int16x8=target.unsupported: MATMUL takes no 8-bit matrices beside "
-          "16-bit rows",
-          "x(6,8), x(2,8,4), i(2,4,2) # int16x8=target.unsupported: MATMUL takes no 8-bit matrices beside 16-bit rows",
-          "_grouped_mm.default: x(6,8), x(2,8,16), i(6,7,2)"}};
+  return {.schemas = {"transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor",
+                      "_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? "
+                      "out_dtype=None) -> Tensor"},
+          .summary = "rows in groups, times one matrix per group",
+          .rule = Rule::inside,
+          .lower = {lower},
+          .domain = {"x(6,8), x(3,8,16), const(i(6,7,3))", "x(6,8), x(2,8,4), i(2,4,2)",
+                     "_grouped_mm.default: x(6,8), x(2,8,16), i(6,7,2)"}};
 }
 }  // namespace tosaic
