@@ -121,7 +121,7 @@ std::vector<std::pair<std::string, Bytes>> external_files(const Compiled& compil
 
 SamplesFor samples_from(const SampleSource& source) {
   if (!source) return {};
-  return [source](const Graph& graph) -> Result<std::optional<Samples>> {
+  return [source](const Graph& graph) -> Result<Samples> {
     Samples samples;
     for (;;) {
       std::vector<InputTensor> lent;
@@ -144,7 +144,7 @@ SamplesFor samples_from(const SampleSource& source) {
     }
     if (samples.empty())
       return error("calibrate.no-samples", "the source gives no samples").hint("give at least one sample per input");
-    return std::optional(std::move(samples));
+    return samples;
   };
 }
 

@@ -71,12 +71,8 @@ Samples invented_samples(const Graph& graph) {
 
 // The given ones, else those that the program holds.
 Result<Samples> samples_for(const CompileOptions& options, const CompileCallbacks& callbacks, const Graph& graph,
-                            const Samples& stored, bool& given) {
-  if (callbacks.samples) {
-    TOSAIC_TRY(std::optional<Samples> samples, callbacks.samples(graph));
-    given = samples.has_value();
-    if (given) return *std::move(samples);
-  }
+                            const Samples& stored) {
+  if (callbacks.samples) return callbacks.samples(graph);
   if (!stored.empty()) {
     auto note =
         warning("calibrate.stored-samples", fmt::format("calibrating with the {} sample input{} stored in the model",
@@ -175,12 +171,12 @@ Result<Compiled> compile_model(const ExportedProgram& program, const std::string
   TOSAIC_TRY(Graph graph, normalise(Graph(method.graph), {.fold_quantisation = integer, .narrowed = &narrowed}, sink));
   TOSAIC_CHECK(story.end("normalise", graph));
 
-  bool samples_given = false;
+  bool samples_given = static_cast<bool>(callbacks.samples);
   if (integer) {
     const bool by_pt2e = is_quantised(graph);
     if (!by_pt2e) {
       widen_halves(graph);
-      TOSAIC_TRY(Samples samples, samples_for(options, callbacks, graph, method.sample_inputs, samples_given));
+      TOSAIC_TRY(Samples samples, samples_for(options, callbacks, graph, method.sample_inputs));
       result.samples = samples.size();
       if (!samples.empty()) sample = samples[0];
       QuantiseOptions how = options.quantise;

@@ -48,8 +48,8 @@ struct Compiled {
 };
 
 using Samples = std::vector<std::vector<Tensor>>;
-// Of the method whose graph it is; nothing: none are given.
-using SamplesFor = std::function<Result<std::optional<Samples>>(const Graph& graph)>;
+// The calibration samples, for the method whose graph it is; an empty function: none are given.
+using SamplesFor = std::function<Result<Samples>(const Graph& graph)>;
 
 struct CompileCallbacks {
   Sink sink;

@@ -118,10 +118,7 @@ Result<Artifact> compile(const CompileRequest& request, const Callbacks& callbac
     TOSAIC_TRY(const Program program, read_program(std::move(model), request.model, callbacks.message));
     SamplesFor samples;
     if (!request.calibrate.empty())
-      samples = [&](const Graph& graph) -> Result<std::optional<Samples>> {
-        TOSAIC_TRY(Samples read, read_samples(request.calibrate, graph));
-        return std::optional(std::move(read));
-      };
+      samples = [&](const Graph& graph) -> Result<Samples> { return read_samples(request.calibrate, graph); };
     TOSAIC_TRY(Artifact artifact, make_artifact(program, request.target, options, callbacks, samples, true));
     TOSAIC_CHECK(write_results(outputs, request, artifact, callbacks.message));
     return artifact;

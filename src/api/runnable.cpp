@@ -33,8 +33,8 @@ Result<const Target*> target_of_device(const std::string& device) {
     if (target.device == device || (target.simulated && target.name == device)) return &target;
     if (target.simulated) product = &target;
     if (devices.back() != target.device) devices.push_back(target.device);
-    if (device.starts_with(target.device)) return find_target(device, "").error();  // names the nearest
   }
+  if (product && device.starts_with(product->device)) return find_target(device, "").error();  // names the nearest
   return error("run.device", fmt::format("'{}' is no device", device))
       .hint(fmt::format("{}, or a product such as {}", fmt::join(devices, ", "), product ? product->name : "none"));
 }
