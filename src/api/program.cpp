@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "api/guard.h"
+#include "api/strided.h"
 
 namespace tosaic {
 namespace {
@@ -118,16 +119,9 @@ Result<Tensor> borrowed(const InputTensor& tensor, const TensorType& wanted, con
   Bytes copy = Bytes::fresh(bytes, dense);
   const std::size_t size = storage_size(wanted.dtype);
   const auto* from = static_cast<const std::byte*>(tensor.data);
-  std::vector<std::int64_t> index(tensor.sizes.size(), 0);
-  for (std::size_t i = 0; i < bytes / size; ++i) {
-    std::int64_t offset = 0;
-    for (std::size_t d = 0; d < index.size(); ++d) offset += index[d] * tensor.strides[d];
+  for_each_strided(tensor.sizes, tensor.strides, [&](std::size_t i, std::int64_t offset) {
     std::memcpy(dense + i * size, from + offset * static_cast<std::int64_t>(size), size);
-    for (std::size_t d = index.size(); d-- > 0;) {
-      if (++index[d] < tensor.sizes[d]) break;
-      index[d] = 0;
-    }
-  }
+  });
   return Tensor{wanted, std::move(copy)};
 }
 

@@ -10,6 +10,7 @@
 #include "api/guard.h"
 #include "api/program.h"
 #include "api/runnable.h"
+#include "api/strided.h"
 
 namespace tosaic {
 
@@ -113,23 +114,15 @@ Status check_outputs(std::span<const InputTensor> inputs, std::span<const Output
 
 void store(const Tensor& from, const OutputTensor& to) {
   const std::size_t size = storage_size(to.dtype);
-  const auto* source = from.data.data();
   auto* target = static_cast<std::byte*>(to.data);
   if (from.data.empty()) return;
   if (to.strides.empty()) {
-    std::memcpy(target, source, from.data.size());
+    std::memcpy(target, from.data.data(), from.data.size());
     return;
   }
-  std::vector<std::int64_t> index(to.sizes.size(), 0);
-  for (std::size_t i = 0; i < from.data.size() / size; ++i) {
-    std::int64_t offset = 0;
-    for (std::size_t d = 0; d < index.size(); ++d) offset += index[d] * to.strides[d];
-    std::memcpy(target + offset * static_cast<std::int64_t>(size), source + i * size, size);
-    for (std::size_t d = index.size(); d-- > 0;) {
-      if (++index[d] < to.sizes[d]) break;
-      index[d] = 0;
-    }
-  }
+  for_each_strided(to.sizes, to.strides, [&](std::size_t i, std::int64_t offset) {
+    std::memcpy(target + offset * static_cast<std::int64_t>(size), from.data.data() + i * size, size);
+  });
 }
 
 FixedValues others_of(const Runnable& loaded) { return loaded.other_outputs ? loaded.other_outputs() : FixedValues(); }
