@@ -148,99 +148,149 @@ Status delegated_something(const CompileOptions& options, const Compiled& compil
   return {};
 }
 
+// The stages, in order; each leaves to the next what the members hold.
+class Line {
+ public:
+  Line(const ExportedProgram& program, const CompileOptions& options, const CompileCallbacks& callbacks)
+      : program_(program),
+        method_(program.methods[0]),
+        options_(options),
+        callbacks_(callbacks),
+        target_(options.target),
+        // Integer scales mean something to integer targets only; others keep PT2E's conversions as arithmetic.
+        integer_(target_.integer() || options.quantise_always),
+        story_(options, callbacks, result_) {
+    result_.target = target_;
+    if (!method_.sample_inputs.empty()) sample_ = method_.sample_inputs[0];
+  }
+
+  Result<Compiled> run() {
+    TOSAIC_CHECK(story_.note("read", method_.graph));
+    TOSAIC_CHECK(normalised());
+    TOSAIC_CHECK(story_.end("normalise", graph_));
+    if (integer_) TOSAIC_CHECK(quantised());
+    TOSAIC_CHECK(story_.end("quantise", graph_));
+    TOSAIC_CHECK(partitioned());
+    TOSAIC_CHECK(story_.end("partition", result_.partition.outer));
+    TOSAIC_CHECK(lowered());
+    TOSAIC_CHECK(story_.end("lower"));
+    TOSAIC_CHECK(tidied());
+    TOSAIC_CHECK(story_.end("tidy"));
+    if (options_.pack) TOSAIC_CHECK(emitted());
+    TOSAIC_CHECK(story_.end("emit"));
+    if (!options_.pack) return std::move(result_);
+    TOSAIC_CHECK(packed());
+    TOSAIC_CHECK(story_.end("pack"));
+    if (options_.self_check && target_.self_check && !result_.emitted.empty()) TOSAIC_CHECK(checked());
+    return std::move(result_);
+  }
+
+ private:
+  Status normalised() {
+    TOSAIC_TRY(graph_, normalise(Graph(method_.graph), {.fold_quantisation = integer_, .narrowed = &narrowed_},
+                                 callbacks_.sink));
+    return {};
+  }
+
+  Status quantised() {
+    const bool by_pt2e = is_quantised(graph_);
+    if (!by_pt2e) {
+      widen_halves(graph_);
+      TOSAIC_TRY(const Samples samples, samples_for(options_, callbacks_, graph_, method_.sample_inputs));
+      result_.samples = samples.size();
+      if (!samples.empty()) sample_ = samples[0];
+      QuantiseOptions how = options_.quantise;
+      how.wide_inside = target_.spec.has(tosa::Feature::int16);
+      how.float_outputs = !options_.quantised_io && !options_.require_full_delegation;
+      if (callbacks_.progress)
+        how.progress = [&](std::size_t done, std::size_t total) { callbacks_.progress("calibrate", done, total); };
+      how.cancelled = callbacks_.cancelled;
+      const bool invented = options_.invent_samples && !callbacks_.samples && method_.sample_inputs.empty();
+      TOSAIC_TRY(graph_, quantise(std::move(graph_), samples, how, invented ? Sink() : callbacks_.sink));
+    }
+    insert_boundaries(graph_, options_.quantised_io ? Io::codes : by_pt2e ? Io::as_written : Io::floats);
+    return {};
+  }
+
+  Status partitioned() {
+    result_.quantised = std::move(graph_);
+    result_.partition = partition(result_.quantised, target_.spec);
+    for (const Placement& p : result_.partition.placements)
+      if (p.region < 0 && p.reason.code == inconsistent_model) return p.reason;
+    widen_outside(result_.partition.outer, narrowed_);
+    if (options_.require_full_delegation) TOSAIC_CHECK(fully_delegated(result_.partition));
+    return delegated_something(options_, result_, static_cast<bool>(callbacks_.samples), callbacks_.sink);
+  }
+
+  Status lowered() {
+    for (const Graph& region : result_.partition.regions) {
+      TOSAIC_TRY(Lowered lowered, lower(region, {.spec = &target_.spec}));
+      result_.lowered.push_back(std::move(lowered.graph));
+    }
+    for (const Graph& region : result_.lowered) TOSAIC_CHECK(story_.note("lower", region));
+    return {};
+  }
+
+  Status tidied() {
+    for (Graph& region : result_.lowered) {
+      tidy(region, {.keep_activations = target_.spec.product != nullptr});
+      if (target_.shape) target_.shape(region);
+      TOSAIC_CHECK(tosa::verify_graph(region, target_.spec));
+      TOSAIC_CHECK(story_.note("tidy", region));
+    }
+    return {};
+  }
+
+  Status emitted() {
+    for (const Graph& region : result_.lowered) {
+      const std::string number = result_.lowered.size() > 1 ? fmt::format("_{}", result_.emitted.size()) : "";
+      TOSAIC_TRY(Emitted made, target_.emit(region, target_, options_.emit, number));
+      result_.emitted.push_back(std::move(made));
+    }
+    return {};
+  }
+
+  Status packed() {
+    warn_of_kernels(result_.partition, callbacks_.sink);
+    std::vector<Bytes> payloads;
+    for (const Emitted& e : result_.emitted) payloads.push_back(e.payload);
+    TOSAIC_TRY(result_.program,
+               pack(result_.partition.outer, payloads, target_.delegate_id,
+                    {program_.input_spec, program_.output_spec, method_.fixed_inputs, method_.fixed_outputs},
+                    callbacks_.sink));
+    return {};
+  }
+
+  Status checked() {
+    TOSAIC_TRY(const SelfChecked found, self_check(result_, sample_, options_.quantise.threads));
+    TOSAIC_CHECK(story_.end("self-check"));
+    for (const Diagnostic& why : found.undecided)
+      if (callbacks_.sink) callbacks_.sink(not_checked(why));
+    if (found.delegates == result_.emitted.size()) result_.self_check_seconds = result_.stage_seconds.back().second;
+    return {};
+  }
+
+  const ExportedProgram& program_;
+  const Method& method_;
+  const CompileOptions& options_;
+  const CompileCallbacks& callbacks_;
+  const Target& target_;
+  const bool integer_;
+  Compiled result_;
+  Story story_;
+  Graph graph_;                        // until it is partitioned
+  std::vector<std::string> narrowed_;  // values that were int64 in the program
+  std::vector<Tensor> sample_;         // for the self-check
+};
+
 }  // namespace
 
 Result<Compiled> compile_model(const ExportedProgram& program, const std::string& name, const CompileOptions& options,
                                const CompileCallbacks& callbacks) {
-  Compiled result;
-  Story story(options, callbacks, result);
-  const Sink& sink = callbacks.sink;
-  const Target& target = options.target;
-  result.target = target;
   if (program.methods.size() != 1)
     return error("model.methods", fmt::format("the archive holds {} models, one is expected", program.methods.size()))
         .at({name, 0, ""});
-  const Method& method = program.methods[0];
-  TOSAIC_CHECK(story.note("read", method.graph));
-
-  // Integer scales mean something to integer targets only; others keep PT2E's conversions as arithmetic.
-  const bool integer = target.integer() || options.quantise_always;
-  std::vector<Tensor> sample;  // for the self-check
-  if (!method.sample_inputs.empty()) sample = method.sample_inputs[0];
-  std::vector<std::string> narrowed;
-  TOSAIC_TRY(Graph graph, normalise(Graph(method.graph), {.fold_quantisation = integer, .narrowed = &narrowed}, sink));
-  TOSAIC_CHECK(story.end("normalise", graph));
-
-  bool samples_given = static_cast<bool>(callbacks.samples);
-  if (integer) {
-    const bool by_pt2e = is_quantised(graph);
-    if (!by_pt2e) {
-      widen_halves(graph);
-      TOSAIC_TRY(Samples samples, samples_for(options, callbacks, graph, method.sample_inputs));
-      result.samples = samples.size();
-      if (!samples.empty()) sample = samples[0];
-      QuantiseOptions how = options.quantise;
-      how.wide_inside = target.spec.has(tosa::Feature::int16);
-      how.float_outputs = !options.quantised_io && !options.require_full_delegation;
-      if (callbacks.progress)
-        how.progress = [&](std::size_t done, std::size_t total) { callbacks.progress("calibrate", done, total); };
-      how.cancelled = callbacks.cancelled;
-      const bool invented = options.invent_samples && !samples_given && method.sample_inputs.empty();
-      TOSAIC_TRY(graph, quantise(std::move(graph), samples, how, invented ? Sink() : sink));
-    }
-    insert_boundaries(graph, options.quantised_io ? Io::codes : by_pt2e ? Io::as_written : Io::floats);
-  }
-  TOSAIC_CHECK(story.end("quantise", graph));
-
-  result.quantised = std::move(graph);
-  result.partition = partition(result.quantised, target.spec);
-  for (const Placement& p : result.partition.placements)
-    if (p.region < 0 && p.reason.code == inconsistent_model) return p.reason;
-  widen_outside(result.partition.outer, narrowed);
-  if (options.require_full_delegation) TOSAIC_CHECK(fully_delegated(result.partition));
-  TOSAIC_CHECK(delegated_something(options, result, samples_given, sink));
-  TOSAIC_CHECK(story.end("partition", result.partition.outer));
-
-  for (const Graph& region : result.partition.regions) {
-    TOSAIC_TRY(Lowered lowered, lower(region, {.spec = &target.spec}));
-    result.lowered.push_back(std::move(lowered.graph));
-  }
-  for (const Graph& region : result.lowered) TOSAIC_CHECK(story.note("lower", region));
-  TOSAIC_CHECK(story.end("lower"));
-
-  for (Graph& region : result.lowered) {
-    tidy(region, {.keep_activations = target.spec.product != nullptr});
-    if (target.shape) target.shape(region);
-    TOSAIC_CHECK(tosa::verify_graph(region, target.spec));
-    TOSAIC_CHECK(story.note("tidy", region));
-  }
-  TOSAIC_CHECK(story.end("tidy"));
-
-  for (const Graph& region : result.lowered) {
-    if (!options.pack) break;
-    const std::string number = result.lowered.size() > 1 ? fmt::format("_{}", result.emitted.size()) : "";
-    TOSAIC_TRY(Emitted emitted, target.emit(region, target, options.emit, number));
-    result.emitted.push_back(std::move(emitted));
-  }
-  TOSAIC_CHECK(story.end("emit"));
-
-  if (options.pack) {
-    warn_of_kernels(result.partition, sink);
-    std::vector<Bytes> payloads;
-    for (const Emitted& e : result.emitted) payloads.push_back(e.payload);
-    TOSAIC_TRY(result.program,
-               pack(result.partition.outer, payloads, target.delegate_id,
-                    {program.input_spec, program.output_spec, method.fixed_inputs, method.fixed_outputs}, sink));
-    TOSAIC_CHECK(story.end("pack"));
-  }
-  if (options.pack && options.self_check && target.self_check && !result.emitted.empty()) {
-    TOSAIC_TRY(const SelfChecked checked, self_check(result, sample, options.quantise.threads));
-    TOSAIC_CHECK(story.end("self-check"));
-    for (const Diagnostic& why : checked.undecided)
-      if (sink) sink(not_checked(why));
-    if (checked.delegates == result.emitted.size()) result.self_check_seconds = result.stage_seconds.back().second;
-  }
-  return result;
+  return Line(program, options, callbacks).run();
 }
 
 }  // namespace tosaic
