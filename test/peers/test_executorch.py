@@ -207,7 +207,8 @@ def test_we_run_executorch_models(model, tool, tmp_path):
     path.write_bytes(to_edge(torch.export.load(model.program("raw"))).to_executorch().buffer)
     inputs = model.arrays("input")[0]
     for found, expected in zip(tool.run(path, inputs, tmp_path), execute(path, inputs), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+        # As one layer, but measured by the largest result: sums that cancel keep the rounding of what they are made of.
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
 
 
 def test_constants_in_a_data_file(tool, tosaic, tmp_path):

@@ -2,8 +2,8 @@
 """Every TOSA operator through VGF: our VGF file, and the one that Arm's converter makes of the same TOSA file, give on
 our executor the very bits that the TOSA file gives.
 
-Operators, types and inputs are those of the conformance sample: two tests of each operator, or with --all-models eight,
-and one of each type.
+Operators, types and inputs are those of the conformance sample: two tests of each operator, or with --all-models all
+of them.
 """
 import json
 import pathlib
@@ -29,7 +29,7 @@ def tests(request):
         folder = SAMPLES / name / test["folder"]
         if not json.loads((folder / "desc.json").read_text())["expected_failure"]:
             found.setdefault(test["operator"], []).append(folder)
-    return found
+    return found if name == "all" else {operator: folders[:2] for operator, folders in found.items()}
 
 
 def call(*command):
@@ -65,7 +65,5 @@ def judge(tosaic, test, folder):
 
 @pytest.mark.parametrize("operator", sorted(run_sample.generation.operators_of_version()))
 def test_operator(operator, tests, tosaic, tmp_path):
-    if operator not in tests:
-        pytest.skip("the sample has no positive test of it; test/formats/vgf.cpp has one")
     verdicts = {test.name: judge(tosaic, test, tmp_path / str(i)) for i, test in enumerate(tests[operator])}
     assert {name: why for name, why in verdicts.items() if why} == {}
