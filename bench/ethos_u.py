@@ -4,8 +4,8 @@
     python ethos_u.py --tosaic build/release/bin/tosaic [--models mobilenet_v2 ...] [--targets ethos-u55-128 ...]
 
 Cycles and bytes are Vela's own estimates, summed over a model's delegates (the SRAM in use: the largest); commands are NPU operators that cost
-cycles. Milliseconds are of the whole flow without Vela's own time, the model's file having been read before; ours are the
-median of three runs, ExecuTorch's of one, without its imports.
+cycles. Milliseconds are of the whole flow in process, without imports and Vela's own time, the model's file having been read
+before: of one run on both sides, each the first of its process.
 
 Not named ethosu.py: Vela's package is, and a script's own folder comes first where Python looks.
 """
@@ -15,7 +15,6 @@ import json
 import math
 import os
 import pathlib
-import statistics
 import sys
 
 import bench
@@ -27,21 +26,18 @@ SAMPLES = 4
 
 def ours(tosaic, model, target, samples):
     report = bench.WORK / "ethosu.json"
-    seconds = []
-    for _ in range(3):
-        bench.process(tosaic, "compile", bench.MODELS / f"{model}.pt2", "--target", target, "--calibrate", samples, "-o",
-                      bench.WORK / f"{model}_{target}.pte", "--report", report)
-        made = json.loads(report.read_text())
-        seconds.append(sum(made["stages"].values()) - made["peer_seconds"])
+    bench.process(tosaic, "compile", bench.MODELS / f"{model}.pt2", "--target", target, "--calibrate", samples, "--threads",
+                  bench.THREADS, "-o", bench.WORK / f"{model}_{target}.pte", "--report", report)
+    made = json.loads(report.read_text())
     estimates = made["estimates"]
     return {"cycles": sum(e["cycles"] for e in estimates), "commands": sum(e["npu_operators"] for e in estimates),
             "sram": sum(e["sram_traffic_bytes"] for e in estimates), "used": max(e["sram_bytes"] for e in estimates),
-            "seconds": statistics.median(seconds)}
+            "seconds": sum(made["stages"].values()) - made["peer_seconds"]}
 
 
 def theirs(model, target, samples):
     out = bench.WORK / f"et_{model}_{target}.pte"
-    seconds = bench.peer("flow", bench.MODELS / f"{model}.pt2", target, out, samples)[0]["seconds"]
+    seconds = bench.peer("flow", bench.THREADS, bench.MODELS / f"{model}.pt2", target, out, samples)["seconds"]
     found = {"cycles": 0, "commands": 0, "sram": 0, "used": 0, "seconds": seconds}
     folder = out.with_suffix("")
     for summary in folder.rglob("*_summary_*.csv"):

@@ -3,8 +3,8 @@
 
     python vgf.py --tosaic build/release/bin/tosaic [--output build/bench-vgf.md] [--only convert size flow run]
 
-Ours converts in process, file to file; the converter's time is that of its process without Python. ExecuTorch's time
-leaves out its imports. Times are minima over several runs.
+Each row compares like with like, as in bench.py: processes with processes (the converter's without Python), what happens in
+process with the same, without imports. Both sides run equally often and the least counts.
 """
 import argparse
 import json
@@ -43,18 +43,11 @@ def by_sdk(tosa):
 
 
 def converting(table, tosaic):
-    def ours(tosa, key):
-        out = bench.process(tosaic, "convert", tosa, "-o", tosa.with_suffix(".ours.vgf"), "--repeat", 20, "--json")[2]
-        return json.loads(out)[key]
-
     for kind in KINDS:
         tosa, _ = emit(tosaic, MODEL, kind)
-        for key, words in (("least_seconds", "in process"), ("first_seconds", "in process, first of it")):
-            table.add(f"TOSA to VGF, MobileNetV2 {kind}, {words}", lambda: ours(tosa, key), "model-converter",
-                      lambda: by_sdk(tosa)[0], bench.milliseconds)
         table.add(f"TOSA to VGF, MobileNetV2 {kind}, process",
                   lambda: bench.least(10, tosaic, "convert", tosa, "-o", tosa.with_suffix(".ours.vgf"))[0],
-                  "model-converter", lambda: by_sdk(tosa)[0], bench.milliseconds)
+                  "model-converter, process", lambda: by_sdk(tosa)[0], bench.milliseconds)
 
 
 def sizes(table, tosaic):
@@ -66,15 +59,15 @@ def sizes(table, tosaic):
 
 
 def flows(table, tosaic):
+    model = bench.MODELS / f"{MODEL}.pt2"
     for kind, target in (("float", "vgf-fp"), ("int8", "vgf-int")):
         samples = [bench.WORK / "one_sample.npz"] if kind == "int8" else []
         options = ["--quantize", "int8", "--calibrate", *samples] if samples else []
-        table.add(f".pt2 to VGF .pte, MobileNetV2 {kind}",
-                  lambda: bench.least(5, tosaic, "compile", bench.MODELS / f"{MODEL}.pt2", "--target", "vgf", "-o",
-                                      bench.WORK / "ours_vgf.pte", *options)[0],
-                  "ExecuTorch's VGF flow, without imports",
-                  lambda: bench.peer("flow", bench.MODELS / f"{MODEL}.pt2", target, bench.WORK / f"et_{target}.pte",
-                                     *samples)[0]["seconds"], bench.milliseconds)
+        own = bench.once(lambda: bench.compiled(tosaic, "compile", model, "--target", "vgf", "-o", bench.WORK / "ours_vgf.pte", *options))
+        theirs = bench.once(lambda: bench.flow(model, target, bench.WORK / f"et_{target}.pte", *samples))
+        for key, counted in (("seconds", "in process"), ("process", "process")):
+            table.add(f".pt2 to VGF .pte, MobileNetV2 {kind}, {counted}", lambda: own()[key],
+                      f"ExecuTorch's VGF flow, {counted}", lambda: theirs()[key], bench.milliseconds)
 
 
 def layered_environment():
@@ -105,7 +98,7 @@ def scenario(vgf, inputs):
 
 
 def running(table, tosaic):
-    """Start: one dispatch, the whole process. Steady: what each further dispatch adds."""
+    """One dispatch as a whole process, and what each of 300 further ones adds to it."""
     if "vulkan" not in bench.process(tosaic, "run", "--help")[2]:
         print("tosaic run has no --device vulkan: nothing to compare with the scenario runner", file=sys.stderr)
         return
@@ -122,14 +115,14 @@ def running(table, tosaic):
             with_layers = ["env", *(f"{k}={v}" for k, v in layered_environment().items())]
             return bench.least(3, *with_layers, native, "--scenario", written, "--output", vgf.parent, "--repeat", repeat)[0]
 
-        def steady():
-            out = bench.process(tosaic, *arguments, "--repeat", 20, "--json")[2]
-            return min(json.loads(out)["run_seconds"])
+        def ours(repeat):
+            return bench.least(3, tosaic, *arguments, "--repeat", repeat)[0]
 
-        table.add(f"start on Vulkan, digits {kind}", lambda: bench.least(3, tosaic, *arguments)[0], "scenario runner",
-                  lambda: theirs(1), bench.milliseconds)
-        table.add(f"dispatch on Vulkan, digits {kind}", steady, "scenario runner", lambda: (theirs(301) - theirs(1)) / 300,
-                  bench.milliseconds)
+        own, others = bench.once(ours), bench.once(theirs)
+        table.add(f"one dispatch on Vulkan, digits {kind}, process", lambda: bench.least(3, tosaic, *arguments)[0], "scenario runner, process",
+                  lambda: others(1), bench.milliseconds)
+        table.add(f"each further dispatch on Vulkan, digits {kind}", lambda: (own(301) - own(1)) / 300, "scenario runner",
+                  lambda: (others(301) - others(1)) / 300, bench.milliseconds)
 
 
 SECTIONS = {"convert": converting, "size": sizes, "flow": flows, "run": running}
