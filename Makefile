@@ -147,6 +147,7 @@ demo: build $(STAMPS)/vela $(STAMPS)/emulation-layer  ## compile, explain and ru
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" examples/digits/demo.sh $(TOSAIC)
 
 bench: build venv  ## tosaic beside its peers, one table
+	@$(CMAKE) --build --preset release -j $(JOBS) --target in_process
 	@$(PYTHON) bench/bench.py --tosaic $(TOSAIC) --output build/bench.md
 
 bench-ethosu: build venv  ## Vela's estimates for our TOSA and for ExecuTorch's, every model
