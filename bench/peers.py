@@ -125,10 +125,11 @@ def flow(threads, path, target, out, samples=None):
         program = quantised(program, quantizer, samples)
     edge = to_edge_transform_and_lower(program, partitioner=[partitioner_class(spec)],
                                        compile_config=EdgeCompileConfig(_check_ir_validity=False))
+    until_here = time.perf_counter() - start
+    delegated_whole(edge)  # which memory planning, the next step, writes to
+    start = time.perf_counter()
     pathlib.Path(out).write_bytes(edge.to_executorch().buffer)
-    seconds = time.perf_counter() - start - vela[0]
-    delegated_whole(edge)
-    return {"seconds": seconds, "vela_seconds": vela[0]}
+    return {"seconds": until_here + time.perf_counter() - start - vela[0], "vela_seconds": vela[0]}
 
 
 def eager(threads, runs, path, input_file):
