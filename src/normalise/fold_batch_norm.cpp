@@ -7,8 +7,10 @@
 
 #include "base/parallel.h"
 #include "cpu/bulk_loops.h"
+#include "ir/provenance.h"
 #include "ir/tensor.h"
 #include "normalise/normalise.h"
+#include "ops/aten_weight.h"
 #include "ops/op.h"
 #include "ops/trial.h"
 
@@ -26,11 +28,9 @@ std::vector<double> reals(const Value& value) {
 }
 
 // The weight's axis that runs over output channels, -1 when this call's weight cannot be scaled by channel.
-int output_channel_axis(const Graph& graph, const Node& node) {
+int output_channel_axis(const Graph& graph, const Node& node, const Schema& schema) {
   if (node.op == "aten.linear.default") return graph[node.outputs[0]].type.rank() == 2 ? 0 : -1;
-  bool transposed = node.op.find("transpose") != std::string::npos || node.attrs.get_or("transposed", false);
-  if (!transposed) return 0;
-  return node.attrs.get_or<std::int64_t>("groups", 1) == 1 ? 1 : -1;
+  return weight_axis(schema, node.attrs);
 }
 
 // Four per-channel constants of the batch norm; empty when one is computed or missing.
@@ -79,7 +79,7 @@ void fold_batch_norm(Graph& graph) {
     if (has_bias && !graph[conv.inputs[2]].is_constant()) continue;
     // Of a call that has no meaning (a weight of the wrong rank) nothing can be said.
     if (!try_node(graph, conv).ok() || !try_node(graph, norm).ok()) continue;
-    int axis = output_channel_axis(graph, conv);
+    int axis = output_channel_axis(graph, conv, *found.schema);
     auto affine = affine_of(graph, norm);
     const Value weight = graph[conv.inputs[1]];
     if (axis < 0 || !affine || static_cast<std::int64_t>(affine->gain.size()) != weight.type.shape[axis]) continue;
@@ -106,6 +106,7 @@ void fold_batch_norm(Graph& graph) {
     conv.inputs[2] =
         graph.add_value(weight.name + ".bias", {DType::f32, Shape{channels}, {}}, Bytes::of(std::move(bias)));
     conv.outputs[0] = norm.outputs[0];
+    conv.loc = joined(conv.loc, norm.loc);
     norm.op.clear();
   }
   std::erase_if(graph.nodes, [](const Node& n) { return n.op.empty(); });

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/provenance.h"
 #include "ops/op.h"
 #include "quantise/quantise.h"
 
@@ -67,7 +68,8 @@ class Rewrite {
     std::vector<double> weight(static_cast<std::size_t>(channels * channels), -1.0 / static_cast<double>(channels));
     for (std::int64_t c = 0; c < channels; ++c) weight[static_cast<std::size_t>(c * channels + c)] += 1.0;
     const ValueId w = constant({channels, channels}, weight);
-    add("aten.linear.default", {x, w, no_value}, {}, sub, sub.outputs[0]);
+    loc_ = joined(sub.loc, nodes[m].loc);
+    add("aten.linear.default", {x, w, no_value}, {}, sub.outputs[0]);
     done[m] = 1;
     return true;
   }
@@ -106,19 +108,20 @@ class Rewrite {
     const ValueId bias =
         graph_.add_value(graph_[plus->second].name, {DType::f32, Shape{channels}, {}}, graph_[plus->second].constant);
     inner_.resize(graph_.values.size(), 1);
+    loc_ = joined(sum.loc, nodes[p].loc);
     const auto view = [&](ValueId v, const Shape& to, ValueId y = no_value) {
       if (y == no_value) y = tensor(to);
-      add("aten.view.default", {v}, {{"size", to.dims()}}, sum, y);
+      add("aten.view.default", {v}, {{"size", to.dims()}}, y);
       return y;
     };
     const auto turned = [&](ValueId v, const Shape& to) {
       const ValueId y = tensor(to);
-      add("aten.transpose.int", {v}, {{"dim0", std::int64_t{1}}, {"dim1", std::int64_t{2}}}, sum, y);
+      add("aten.transpose.int", {v}, {{"dim0", std::int64_t{1}}, {"dim1", std::int64_t{2}}}, y);
       return y;
     };
     const ValueId first = turned(view(x, {1, rows, channels}), {1, channels, rows});
     const ValueId y = tensor({1, channels, rows});
-    add("aten.conv1d.default", {first, weight, bias}, {{"groups", channels}}, sum, y);
+    add("aten.conv1d.default", {first, weight, bias}, {{"groups", channels}}, y);
     view(turned(y, {1, rows, channels}), shape, sum.outputs[0]);
     done[p] = 1;
     return true;
@@ -134,12 +137,12 @@ class Rewrite {
     inner_.resize(graph_.values.size(), 1);
     return v;
   }
-  void add(const char* op, std::vector<ValueId> inputs, Attrs attrs, const Node& like, ValueId to) {
+  void add(const char* op, std::vector<ValueId> inputs, Attrs attrs, ValueId to) {
     Node node;
     node.op = op;
     node.inputs = std::move(inputs);
     node.attrs = std::move(attrs);
-    node.loc = like.loc;
+    node.loc = loc_;
     node.outputs = {to};
     into_->push_back(std::move(node));
   }
@@ -150,6 +153,7 @@ class Rewrite {
   std::vector<std::vector<std::uint32_t>> read_by_;
   std::vector<char> is_output_;
   std::vector<Node>* into_ = nullptr;
+  LocRef loc_;
 };
 
 }  // namespace

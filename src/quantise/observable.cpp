@@ -38,7 +38,7 @@ Result<Lowered> lower_observable(const Graph& graph, std::vector<char>& hidden, 
     bool blind =
         std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v != no_value && hidden[v]; });
     if (!blind) {
-      Status status = lowers(graph, node, used, nullptr);
+      auto status = try_lowering(graph, node, used, nullptr);
       blind = !status.ok();
       if (blind && (status.error().internal || status.error().code == inconsistent_model)) return whole;
       if (blind && !first) first.emplace(n, std::move(status.error()));

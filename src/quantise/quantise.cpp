@@ -4,17 +4,15 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
-#include <tuple>
 
 #include "base/parallel.h"
 #include "cpu/cpu.h"
-#include "lower/computed.h"
 #include "lower/lower.h"
 #include "quantise/observable.h"
 #include "quantise/observe.h"
 #include "quantise/pieces.h"
+#include "quantise/plan.h"
 #include "quantise/row_norms.h"
 #include "quantise/saturation.h"
 #include "quantise/weight_codes.h"
@@ -22,94 +20,6 @@
 
 namespace tosaic {
 namespace {
-
-// Values that share one scale: a union-find over value ids.
-class Groups {
- public:
-  explicit Groups(std::size_t n) : parent_(n) { std::iota(parent_.begin(), parent_.end(), 0); }
-  ValueId find(ValueId v) {
-    while (parent_[v] != v) v = parent_[v] = parent_[parent_[v]];
-    return v;
-  }
-  void join(ValueId a, ValueId b) { parent_[find(a)] = find(b); }
-
- private:
-  std::vector<ValueId> parent_;
-};
-
-bool real(const Value& v) { return v.type.dtype == DType::f32 && !v.type.quantised(); }
-
-struct Plan {
-  std::vector<char> coded;   // this value becomes integers
-  std::vector<char> hidden;  // its own range does not count: a single reader clamps it anyway
-  Groups groups;
-  std::vector<std::pair<ValueId, ValueId>> chosen_from;  // (constant, the tensor of its elements): an embedding
-};
-
-// Does the node hold its input between bounds and nothing else?
-bool clamps(const Graph& graph, const Node& node) {
-  FoundOp found = find_aten(node.op);
-  if (!found.op || found.rule != Rule::transparent) return false;
-  auto trial = try_in_shape(graph, node, Shape{4});
-  return trial.ok() && trial->graph.nodes.size() == 1 && trial->graph.nodes[0].op == "tosa.clamp";
-}
-
-// Weights are operand 1 of accumulating calls; what runs along output channels is the lowering's knowledge, kept
-// to the two layouts that PyTorch has.
-int weight_axis(const Node& node) {
-  bool transposed = node.op.find("conv_transpose") != std::string::npos || node.attrs.get_or("transposed", false);
-  if (!transposed) return 0;
-  return node.attrs.get_or<std::int64_t>("groups", 1) == 1 ? 1 : -1;
-}
-
-// A weight per result, as in a depthwise convolution of size 1: nothing is added up.
-bool one_product_each(const Graph& graph, const Node& node) {
-  const ValueId w = node.inputs.size() > 1 ? node.inputs[1] : no_value;
-  return w != no_value && graph[w].is_constant() && graph[w].type.rank() > 0 &&
-         node.attrs.get_or<std::int64_t>("groups", 1) == graph[w].type.shape.elements();
-}
-
-Plan plan_groups(const Graph& graph, const Pieces& pieces) {
-  Plan plan{std::vector<char>(graph.values.size(), 0),
-            std::vector<char>(graph.values.size(), 0),
-            Groups(graph.values.size()),
-            {}};
-  auto read_by = consumers(graph);
-  std::vector<char> is_output(graph.values.size(), 0);
-  for (ValueId v : graph.outputs) is_output[v] = 1;
-  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    const Node& node = graph.nodes[n];
-    FoundOp found = find_aten(node.op);
-    if (!found.op || found.rule == Rule::float_only || found.rule == Rule::inside || pieces.floats[n]) continue;
-    bool any_real =
-        std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v != no_value && real(graph[v]); });
-    if (!any_real) continue;
-    // Codes can be computed only where every computed float operand has codes.
-    for (ValueId v : node.inputs)
-      if (v != no_value && real(graph[v]) && !graph[v].is_constant()) plan.coded[v] = 1;
-    for (ValueId v : node.outputs)
-      if (v != no_value && real(graph[v])) plan.coded[v] = 1;
-    if (node.outputs.empty() || node.outputs[0] == no_value || !real(graph[node.outputs[0]])) continue;
-    if (found.rule == Rule::transparent) {
-      ValueId x = node.inputs[0];
-      if (x == no_value) continue;
-      if (graph[x].is_constant()) {
-        if (real(graph[x])) plan.chosen_from.emplace_back(x, node.outputs[0]);
-        continue;
-      }
-      bool alone = read_by[x].size() == 1 && !is_output[x];
-      bool clamping = clamps(graph, node);
-      if (clamping && !alone) continue;  // x keeps its full range, the clamped tensor gets a finer one
-      if (clamping) plan.hidden[x] = 1;
-      for (ValueId v : node.outputs)
-        if (v != no_value && real(graph[v])) plan.groups.join(x, v);
-    } else if (found.rule == Rule::joined && !pieces.apart[n]) {
-      for (ValueId v : node.inputs)
-        if (v != no_value && real(graph[v]) && !graph[v].is_constant()) plan.groups.join(v, node.outputs[0]);
-    }
-  }
-  return plan;
-}
 
 Status check_samples(const Graph& graph, const std::vector<std::vector<Tensor>>& samples) {
   if (samples.empty())
@@ -176,24 +86,23 @@ Result<Observed> compile_observed(const Graph& graph, Lowered lowered, const std
 
 // Groups with a tensor much of which means nothing to its readers: their range is that of the rest, without a histogram
 // that would count it. Where `may_widen` allows, they get 16 bits, as the inner tensors of attention have.
-std::vector<char> masked_groups(const Graph& graph, Plan& plan, Saturation& saturation,
-                                const std::vector<char>& may_widen, std::vector<char>& wide,
+std::vector<char> masked_groups(const Graph& graph, QuantisationPlan& plan, Saturation& saturation,
                                 std::map<ValueId, Range>& group_ranges) {
   std::vector<int> steps(graph.values.size());
-  for (ValueId v = 0; v < steps.size(); ++v) steps[v] = wide[v] ? 65535 : 255;
+  for (ValueId v = 0; v < steps.size(); ++v) steps[v] = plan.wide[v] ? 65535 : 255;
   saturation.resolve(steps);
   std::vector<char> masked(graph.values.size(), 0), widened(graph.values.size(), 0);
   for (ValueId v = 0; v < graph.values.size(); ++v) {
-    const ValueId g = plan.groups.find(v);
+    const ValueId g = plan.group[v];
     if (!plan.coded[v]) continue;
     if (saturation.meaningful(v)) masked[g] = 1;
-    if (saturation.joins_masked(v) && may_widen[g]) widened[g] = 1;
+    if (saturation.joins_masked(v) && plan.may_widen[g]) widened[g] = 1;
   }
   for (auto& [g, range] : group_ranges)
     if (masked[g]) range = {};
   for (ValueId v = 0; v < graph.values.size(); ++v) {
-    const ValueId g = plan.groups.find(v);
-    if (widened[g]) wide[v] = 1;
+    const ValueId g = plan.group[v];
+    if (widened[g]) plan.wide[v] = 1;
     if (masked[g] && plan.coded[v] && !plan.hidden[v])
       group_ranges[g].include(saturation.meaningful(v).value_or(saturation.seen(v)));
   }
@@ -217,9 +126,11 @@ void say_saturated(const Graph& graph, const Saturation& saturation, const Sink&
     }
 }
 
-Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::vector<std::vector<Tensor>>& samples,
-                                     const std::vector<char>& may_widen, std::vector<char>& wide, RowSizes& rows,
-                                     const QuantiseOptions& options, const Sink& sink) {
+// Runs the program on the samples: a range for every value that becomes integers. What cannot be run stays float, what
+// is masked may take 16 bits: the plan says so then.
+Result<std::vector<Range>> observe(const Graph& graph, QuantisationPlan& plan,
+                                   const std::vector<std::vector<Tensor>>& samples, RowSizes& rows,
+                                   const QuantiseOptions& options, const Sink& sink) {
   std::vector<char> unseen;
   TOSAIC_TRY(Lowered lowered, lower_observable(graph, unseen, sink));
   for (ValueId v = 0; v < graph.values.size(); ++v)
@@ -230,7 +141,7 @@ Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::
   std::map<ValueId, Histogram> histograms;
   Saturation saturation(graph);
   for (ValueId v = 0; v < graph.values.size(); ++v)
-    if (plan.coded[v] && !plan.hidden[v]) group_ranges[plan.groups.find(v)];
+    if (plan.coded[v] && !plan.hidden[v]) group_ranges[plan.group[v]];
   auto see = [&](const TensorView& content, const std::vector<ValueId>& values, ThreadPool& pool) {
     const Bytes widened = content.type.dtype == DType::f32 ? Bytes() : converted(content, DType::f32);
     const std::span<const float> x = widened.null() ? content.as<float>() : widened.as<float>();
@@ -239,7 +150,7 @@ Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::
     for (ValueId v : values) {
       saturation.see(v, x, range);
       rows.see(v, x);
-      const ValueId g = plan.groups.find(v);
+      const ValueId g = plan.group[v];
       if (plan.hidden[v] || std::count(fed.begin(), fed.end(), g)) continue;
       fed.push_back(g);
       group_ranges[g].include(range);
@@ -259,7 +170,7 @@ Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::
   // The samples may choose few of a table's elements; its codes have to hold all of them.
   ThreadPool alone(1);
   for (auto [table, result] : plan.chosen_from) see({graph[table].type, graph[table].constant.data()}, {result}, alone);
-  const std::vector<char> masked = masked_groups(graph, plan, saturation, may_widen, wide, group_ranges);
+  const std::vector<char> masked = masked_groups(graph, plan, saturation, group_ranges);
   say_saturated(graph, saturation, sink);
   for (ValueId v : graph.inputs)
     if (sink && saturation.left_out(v))
@@ -272,87 +183,31 @@ Result<std::vector<Range>> calibrate(const Graph& graph, Plan& plan, const std::
     if (!masked[entry.first]) counted.push_back(&entry);
   in_parallel(counted.size(), 4, [&](std::size_t first, std::size_t end) {
     for (std::size_t i = first; i < end; ++i)
-      group_ranges.at(counted[i]->first) = counted[i]->second.best_range(wide[counted[i]->first] ? 65535 : 255);
+      group_ranges.at(counted[i]->first) = counted[i]->second.best_range(plan.wide[counted[i]->first] ? 65535 : 255);
   });
   std::vector<Range> ranges(graph.values.size());
   for (ValueId v = 0; v < graph.values.size(); ++v)
-    if (plan.coded[v]) ranges[v] = group_ranges[plan.groups.find(v)];
+    if (plan.coded[v]) ranges[v] = group_ranges[plan.group[v]];
   return ranges;
-}
-
-// Constants of accumulating calls become codes, whichever operand they are; bias stays float, the lowering knows its
-// scale. Weights have 8 bits beside 8 and 16; the matrices of a product have as many as each other.
-void quantise_weights(Graph& graph, const Plan& plan, bool per_channel) {
-  std::map<std::tuple<ValueId, int, DType>, ValueId> made;
-  for (Node& node : graph.nodes) {
-    FoundOp found = find_aten(node.op);
-    if (!found.op || found.rule != Rule::accumulate || node.inputs.size() < 2) continue;
-    if (node.outputs.empty() || node.outputs[0] == no_value || !plan.coded[node.outputs[0]]) continue;  // stays float
-    for (const std::size_t operand : {1, 0}) {
-      const ValueId x = node.inputs[1 - operand], w = node.inputs[operand];
-      if (w == no_value || !graph[w].is_constant() || !real(graph[w]) || x == no_value || !plan.coded[x]) continue;
-      const bool weight = operand == 1 && found.schema->argument("weight");
-      const int axis = per_channel && weight ? weight_axis(node) : -1;
-      const DType dtype = weight ? DType::i8 : graph[x].type.dtype;
-      auto [it, fresh] = made.try_emplace({w, axis, dtype}, no_value);
-      if (fresh) {
-        const Tensor content{graph[w].type, graph[w].constant};
-        const Tensor codes = dtype == DType::i16 ? wide_codes(content) : weight_codes(content, axis);
-        it->second = graph.add_value(graph[w].name + ".codes" + (axis > 0 ? "1" : ""), codes.type, codes.data);
-      }
-      node.inputs[operand] = it->second;
-    }
-  }
-}
-
-// int16 inside composites, except where an accumulating call reads it (its fast form takes int8; with one product per
-// result there is little to gain).
-struct Widths {
-  std::vector<char> wide, may_widen;
-};
-Widths choose_widths(const Graph& graph, Plan& plan, const Pieces& pieces, const std::vector<char>& inner,
-                     const QuantiseOptions& options) {
-  const bool all_wide = options.scheme == Scheme::int16x8;
-  const std::size_t n = graph.values.size();
-  Widths widths{std::vector<char>(n, 1), std::vector<char>(n, all_wide || options.wide_inside)};
-  if (all_wide) return widths;
-  auto& [wide, may_widen] = widths;
-  std::vector<char> narrow_group(n, 0);
-  for (ValueId v = 0; v < n; ++v)
-    if (!inner[v] || !options.wide_inside) narrow_group[plan.groups.find(v)] = 1;
-  for (const Node& node : graph.nodes) {
-    FoundOp found = find_aten(node.op);
-    if (found.op && found.rule == Rule::accumulate && !one_product_each(graph, node))
-      for (ValueId v : node.inputs)
-        if (v != no_value) narrow_group[plan.groups.find(v)] = 1, may_widen[plan.groups.find(v)] = 0;
-  }
-  for (ValueId v = 0; v < n; ++v) wide[v] = !narrow_group[plan.groups.find(v)];
-  std::vector<char> wide_group(n, 0);
-  for (ValueId v = 0; v < n; ++v)
-    if (pieces.wide[v]) wide_group[plan.groups.find(v)] = 1;
-  for (ValueId v = 0; v < n; ++v) wide[v] |= wide_group[plan.groups.find(v)];
-  return widths;
 }
 
 // A program whose composites are expanded, as it is quantised: what becomes integers, of which width and range.
 struct Calibrated {
   Graph graph;
-  Plan plan;
-  std::vector<char> wide;
+  QuantisationPlan plan;
   std::vector<Range> ranges;
   ValueId first_scaled;  // from here on, values belong to norms of scaled rows
 };
 
-Result<Calibrated> calibrated(Graph graph, std::vector<char> inner, const std::vector<std::vector<Tensor>>& samples,
+Result<Calibrated> calibrated(Expanded program, const std::vector<std::vector<Tensor>>& samples,
                               const std::set<ValueId>& widened, RowSizes& rows, const QuantiseOptions& options,
                               const Sink& sink) {
-  linear_forms(graph, inner);
-  TOSAIC_TRY(Pieces pieces, unlike_pieces(graph, samples, options, sink));
+  linear_forms(program.graph, program.inner);
+  TOSAIC_TRY(Pieces pieces, unlike_pieces(program.graph, samples, options, sink));
   for (ValueId v : widened) pieces.wide[v] = 1;
-  Plan plan = plan_groups(graph, pieces);
-  auto [wide, may_widen] = choose_widths(graph, plan, pieces, inner, options);
-  TOSAIC_TRY(std::vector<Range> ranges, calibrate(graph, plan, samples, may_widen, wide, rows, options, sink));
-  return Calibrated{std::move(graph), std::move(plan), std::move(wide), std::move(ranges), no_value};
+  QuantisationPlan plan = plan_quantisation(program, options, pieces);
+  TOSAIC_TRY(std::vector<Range> ranges, observe(program.graph, plan, samples, rows, options, sink));
+  return Calibrated{std::move(program.graph), std::move(plan), std::move(ranges), no_value};
 }
 
 // Norms whose rows are too unlike for the codes of their sizes.
@@ -370,10 +225,9 @@ std::vector<RowNorm> unlike_norms(const Graph& graph, const std::vector<RowNorm>
 
 // Can all that holds codes of v have 16 bits? An input has what its caller expects.
 bool widens(const Calibrated& c, ValueId v) {
-  Groups groups = c.plan.groups;
-  const ValueId g = groups.find(v);
+  const ValueId g = c.plan.group[v];
   for (ValueId w = 0; w < c.graph.values.size(); ++w) {
-    if (groups.find(w) != g) continue;
+    if (c.plan.group[w] != g) continue;
     if (std::count(c.graph.inputs.begin(), c.graph.inputs.end(), w) || !may_be_wide(c.graph, w)) return false;
   }
   return true;
@@ -386,7 +240,7 @@ void widen_rows(Calibrated& c, const std::vector<RowNorm>& unlike, const RowSize
   for (const RowNorm& norm : unlike) {
     const ValueId x = norm.source;
     const double factor = rows.unlikeness(norm);
-    if (c.wide[x] || !(factor > much) || widened.contains(x)) continue;
+    if (c.plan.wide[x] || !(factor > much) || widened.contains(x)) continue;
     const bool wider = options.wide_inside && widens(c, x);
     if (wider) widened.insert(x);
     if (sink)
@@ -399,7 +253,7 @@ void widen_rows(Calibrated& c, const std::vector<RowNorm>& unlike, const RowSize
               .hint(wider ? "" : "use --quantize int16x8"),
           c.graph.nodes[norm.product].loc));
   }
-  for (ValueId v : widened) c.wide[v] = 1;
+  for (ValueId v : widened) c.plan.wide[v] = 1;
 }
 
 // Calibrates, and again where that shows that rows have to be scaled first.
@@ -415,7 +269,7 @@ Result<Calibrated> calibrated_by_rows(Graph graph, std::vector<char> inner,
     RowSizes rows(norms);
     std::vector<Diagnostic> said;
     const Sink hold = [&](Diagnostic d) { said.push_back(std::move(d)); };
-    TOSAIC_TRY(Calibrated result, calibrated(graph, inner, samples, widened, rows, options, sink ? hold : Sink()));
+    TOSAIC_TRY(Calibrated result, calibrated({graph, inner}, samples, widened, rows, options, sink ? hold : Sink()));
     auto unlike = unlike_norms(graph, norms, rows, inner, scaled, options);
     if (round == most) unlike.clear();
     widen_rows(result, unlike, rows, widened, options, sink);
@@ -427,8 +281,23 @@ Result<Calibrated> calibrated_by_rows(Graph graph, std::vector<char> inner,
     }
     std::vector<double> largest;
     for (const Range& range : result.ranges) largest.push_back(std::max(-range.lowest, range.highest));
-    scale_rows(graph, unlike, largest, result.wide, inner, scaled);
+    scale_rows(graph, unlike, largest, result.plan.wide, inner, scaled);
   }
+}
+
+// Groups whose ranges need no room for values larger than the samples'.
+std::vector<char> exact_groups(const Calibrated& c, const QuantiseOptions& options) {
+  std::vector<char> exact(c.graph.values.size(), options.scheme != Scheme::int16x8);
+  for (ValueId v = c.first_scaled; v < exact.size(); ++v) exact[c.plan.group[v]] = 0;
+  const std::vector<char> none = without_headroom(c.graph, c.ranges);
+  for (ValueId v = 0; v < exact.size(); ++v)
+    if (none[v]) exact[c.plan.group[v]] = 1;
+  for (auto [table, result] : c.plan.chosen_from) exact[c.plan.group[result]] = 1;  // nothing is larger
+  return exact;
+}
+
+Tensor codes_of_constant(const Tensor& content, int axis, DType dtype) {
+  return dtype == DType::i16 ? wide_codes(content) : weight_codes(content, axis);
 }
 
 }  // namespace
@@ -439,24 +308,10 @@ Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samp
   std::vector<char> inner;
   TOSAIC_CHECK(expand_composites(graph, inner));
   TOSAIC_TRY(Calibrated found, calibrated_by_rows(std::move(graph), std::move(inner), samples, options, sink));
-  auto& [body, plan, wide, ranges, first_scaled] = found;
-  const bool all_wide = options.scheme == Scheme::int16x8;
-  std::vector<char> exact(body.values.size(), !all_wide);
-  for (ValueId v = first_scaled; v < exact.size(); ++v) exact[plan.groups.find(v)] = 0;
-  const std::vector<char> none = without_headroom(body, ranges);
-  for (ValueId v = 0; v < body.values.size(); ++v)
-    if (none[v]) exact[plan.groups.find(v)] = 1;
-  for (auto [table, result] : plan.chosen_from) exact[plan.groups.find(result)] = 1;  // nothing is larger
-  for (ValueId v = 0; v < body.values.size(); ++v) {
-    if (!plan.coded[v] || body[v].is_constant()) continue;
-    TensorType& type = body[v].type;
-    type.dtype = wide[v] ? DType::i16 : DType::i8;
-    const double largest =
-        std::max(-ranges[v].lowest, ranges[v].highest) * (exact[plan.groups.find(v)] ? 1.0 : int16_headroom);
-    type.scales = wide[v] ? symmetric_scales(largest, DType::i16) : affine_scales(ranges[v], DType::i8);
-  }
+  Graph& body = found.graph;
+  give_types(body, found.plan, found.ranges, exact_groups(found, options));
   leave_unresolved_float(body, sink);
-  quantise_weights(body, plan, options.per_channel);
+  give_weights(body, found.plan, codes_of_constant);
   drop_dead(body);
   make_names_unique(body);
   return std::move(body);

@@ -27,7 +27,7 @@ struct QuantiseOptions {
   bool float_outputs = true;  // what only leaves the program may leave it as floats, computed outside the delegate
   int threads = 0;
   std::function<void(std::size_t done, std::size_t total)> progress;  // samples calibrated
-  std::function<bool()> cancelled;  // asked before each sample: compile.cancelled
+  std::function<bool()> cancelled;                                    // asked before each sample: compile.cancelled
 };
 
 // Each sample holds one tensor per graph input. Errors: calibrate.no-samples, calibrate.sample-type.

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <charconv>
 
+#include "ir/provenance.h"
+
 namespace tosaic::tosa_file {
 namespace {
 
@@ -41,7 +43,7 @@ std::string location_text(const Loc& loc) {
     part("module ", fmt::format("{} ({})", loc.module_path, loc.module_type));
   part("function ", loc.torch_function);
   part("op ", loc.op);
-  part("name ", loc.name);
+  if (const auto names = exported_names(loc); !names.empty()) part("name ", std::string(names.front()));
   part("source ", loc.place.text);  // last: it may hold anything
   return text;
 }

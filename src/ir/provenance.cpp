@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/provenance.h"
+
+#include <algorithm>
+
+namespace tosaic {
+
+std::vector<std::string_view> exported_names(const Loc& loc) {
+  std::vector<std::string_view> names;
+  std::string_view rest = loc.name;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(','), rest.size());
+    if (end > 0) names.push_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return names;
+}
+
+LocRef joined(const LocRef& first, const LocRef& second) {
+  if (!first || !second || first == second) return first ? first : second;
+  auto loc = std::make_shared<Loc>(*first);
+  for (std::string_view name : exported_names(*second)) {
+    const auto known = exported_names(*loc);
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      loc->name.append(loc->name.empty() ? "" : ",").append(name);
+  }
+  return loc;
+}
+
+}  // namespace tosaic

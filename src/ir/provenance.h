@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes of the exported graph a node stands for. Stages fold and recognise: then a Loc's `name` holds several
+// names, separated by commas (which PyTorch's names have none of), the first being that of the call itself.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "ir/loc.h"
+
+namespace tosaic {
+
+std::vector<std::string_view> exported_names(const Loc& loc);
+// `first`, which now stands for the exported nodes of `second`, too.
+LocRef joined(const LocRef& first, const LocRef& second);
+
+}  // namespace tosaic

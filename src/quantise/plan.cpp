@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantise/plan.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+#include "lower/computed.h"
+#include "ops/aten_weight.h"
+
+namespace tosaic {
+namespace {
+
+// Values that share one scale: a union-find over value ids.
+class Groups {
+ public:
+  explicit Groups(std::size_t n) : parent_(n) { std::iota(parent_.begin(), parent_.end(), 0); }
+  ValueId find(ValueId v) {
+    while (parent_[v] != v) v = parent_[v] = parent_[parent_[v]];
+    return v;
+  }
+  void join(ValueId a, ValueId b) { parent_[find(a)] = find(b); }
+
+ private:
+  std::vector<ValueId> parent_;
+};
+
+bool real(const Value& v) { return v.type.dtype == DType::f32 && !v.type.quantised(); }
+bool is_set(const std::vector<char>& flags, std::size_t i) { return i < flags.size() && flags[i]; }
+
+// Does the node hold its input between bounds and nothing else?
+bool clamps(const Graph& graph, const Node& node) {
+  FoundOp found = find_aten(node.op);
+  if (!found.op || found.rule != Rule::transparent) return false;
+  auto trial = try_in_shape(graph, node, Shape{4});
+  return trial.ok() && trial->graph.nodes.size() == 1 && trial->graph.nodes[0].op == "tosa.clamp";
+}
+
+// A weight per result, as in a depthwise convolution of size 1: nothing is added up.
+bool one_product_each(const Graph& graph, const Node& node) {
+  const ValueId w = node.inputs.size() > 1 ? node.inputs[1] : no_value;
+  return w != no_value && graph[w].is_constant() && graph[w].type.rank() > 0 &&
+         node.attrs.get_or<std::int64_t>("groups", 1) == graph[w].type.shape.elements();
+}
+
+// Which values become integers, and which of them share a scale.
+void plan_groups(const Graph& graph, const Pieces& pieces, QuantisationPlan& plan) {
+  plan.coded.assign(graph.values.size(), 0);
+  plan.hidden.assign(graph.values.size(), 0);
+  Groups groups(graph.values.size());
+  auto read_by = consumers(graph);
+  std::vector<char> is_output(graph.values.size(), 0);
+  for (ValueId v : graph.outputs) is_output[v] = 1;
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    FoundOp found = find_aten(node.op);
+    if (!found.op || found.rule == Rule::float_only || found.rule == Rule::inside || is_set(pieces.floats, n)) continue;
+    bool any_real =
+        std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v != no_value && real(graph[v]); });
+    if (!any_real) continue;
+    // Codes can be computed only where every computed float operand has codes.
+    for (ValueId v : node.inputs)
+      if (v != no_value && real(graph[v]) && !graph[v].is_constant()) plan.coded[v] = 1;
+    for (ValueId v : node.outputs)
+      if (v != no_value && real(graph[v])) plan.coded[v] = 1;
+    if (node.outputs.empty() || node.outputs[0] == no_value || !real(graph[node.outputs[0]])) continue;
+    if (found.rule == Rule::transparent) {
+      ValueId x = node.inputs[0];
+      if (x == no_value) continue;
+      if (graph[x].is_constant()) {
+        if (real(graph[x])) plan.chosen_from.emplace_back(x, node.outputs[0]);
+        continue;
+      }
+      bool alone = read_by[x].size() == 1 && !is_output[x];
+      bool clamping = clamps(graph, node);
+      if (clamping && !alone) continue;  // x keeps its full range, the clamped tensor gets a finer one
+      if (clamping) plan.hidden[x] = 1;
+      for (ValueId v : node.outputs)
+        if (v != no_value && real(graph[v])) groups.join(x, v);
+    } else if (found.rule == Rule::joined && !is_set(pieces.apart, n)) {
+      for (ValueId v : node.inputs)
+        if (v != no_value && real(graph[v]) && !graph[v].is_constant()) groups.join(v, node.outputs[0]);
+    }
+  }
+  plan.group.resize(graph.values.size());
+  for (ValueId v = 0; v < graph.values.size(); ++v) plan.group[v] = groups.find(v);
+}
+
+// int16 inside composites, except where an accumulating call reads it (its fast form takes int8; with one product per
+// result there is little to gain).
+void plan_widths(const Expanded& program, const QuantiseOptions& options, const Pieces& pieces,
+                 QuantisationPlan& plan) {
+  const Graph& graph = program.graph;
+  const std::size_t n = graph.values.size();
+  const bool all_wide = options.scheme == Scheme::int16x8;
+  plan.wide.assign(n, 1);
+  plan.may_widen.assign(n, all_wide || options.wide_inside);
+  if (all_wide) return;
+  std::vector<char> narrow_group(n, 0), wide_group(n, 0);
+  for (ValueId v = 0; v < n; ++v)
+    if (!program.inner[v] || !options.wide_inside) narrow_group[plan.group[v]] = 1;
+  for (const Node& node : graph.nodes) {
+    FoundOp found = find_aten(node.op);
+    if (found.op && found.rule == Rule::accumulate && !one_product_each(graph, node))
+      for (ValueId v : node.inputs)
+        if (v != no_value) narrow_group[plan.group[v]] = 1, plan.may_widen[plan.group[v]] = 0;
+  }
+  for (ValueId v = 0; v < n; ++v)
+    if (is_set(pieces.wide, v)) wide_group[plan.group[v]] = 1;
+  for (ValueId v = 0; v < n; ++v) plan.wide[v] = !narrow_group[plan.group[v]] || wide_group[plan.group[v]];
+}
+
+void plan_weights(const Graph& graph, bool per_channel, QuantisationPlan& plan) {
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    FoundOp found = find_aten(node.op);
+    if (!found.op || found.rule != Rule::accumulate || node.inputs.size() < 2) continue;
+    for (const std::size_t operand : {1, 0}) {
+      const ValueId w = node.inputs[operand];
+      if (w == no_value || !graph[w].is_constant() || !real(graph[w])) continue;
+      const bool weight = operand == 1 && found.schema->argument("weight");
+      const int axis = per_channel && weight ? weight_axis(*found.schema, node.attrs) : -1;
+      plan.weights.push_back({n, operand, axis, !weight});
+    }
+  }
+}
+
+}  // namespace
+
+Result<Expanded> expanded(Graph graph) {
+  Expanded program{std::move(graph), {}};
+  TOSAIC_CHECK(expand_composites(program.graph, program.inner));
+  linear_forms(program.graph, program.inner);
+  return program;
+}
+
+QuantisationPlan plan_quantisation(const Expanded& program, const QuantiseOptions& options, const Pieces& pieces) {
+  QuantisationPlan plan;
+  plan_groups(program.graph, pieces, plan);
+  plan_widths(program, options, pieces, plan);
+  plan_weights(program.graph, options.per_channel, plan);
+  return plan;
+}
+
+void give_types(Graph& graph, const QuantisationPlan& plan, std::span<const Range> ranges,
+                const std::vector<char>& exact) {
+  for (ValueId v = 0; v < ranges.size(); ++v) {
+    if (!plan.coded[v] || graph[v].is_constant()) continue;
+    TensorType& type = graph[v].type;
+    type.dtype = plan.wide[v] ? DType::i16 : DType::i8;
+    const double largest =
+        std::max(-ranges[v].lowest, ranges[v].highest) * (exact[plan.group[v]] ? 1.0 : int16_headroom);
+    type.scales = plan.wide[v] ? symmetric_scales(largest, DType::i16) : affine_scales(ranges[v], DType::i8);
+  }
+}
+
+void give_weights(Graph& graph, const QuantisationPlan& plan, WeightCodes codes) {
+  std::map<std::tuple<ValueId, int, DType>, ValueId> made;
+  for (const PlannedWeight& weight : plan.weights) {
+    Node& node = graph.nodes[weight.node];
+    const ValueId x = node.inputs[1 - weight.operand];
+    if (node.outputs.empty() || node.outputs[0] == no_value || !plan.coded[node.outputs[0]]) continue;  // stays float
+    if (x == no_value || !plan.coded[x]) continue;
+    ValueId& w = node.inputs[weight.operand];
+    const DType dtype = weight.matrix ? graph[x].type.dtype : DType::i8;
+    auto [it, fresh] = made.try_emplace({w, weight.axis, dtype}, no_value);
+    if (fresh) {
+      const Tensor made_codes = codes({graph[w].type, graph[w].constant}, weight.axis, dtype);
+      it->second =
+          graph.add_value(graph[w].name + ".codes" + (weight.axis > 0 ? "1" : ""), made_codes.type, made_codes.data);
+    }
+    w = it->second;
+  }
+}
+
+}  // namespace tosaic
