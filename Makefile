@@ -20,7 +20,7 @@ LINT_PACKAGES  := clang-format-14 clang-tidy-14
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
 VENV_PACKAGES  := python3-venv
 
-.PHONY: help demo build install build-tests dev test test-cpp test-asan test-py test-peers test-ethosu test-vgf conformance fuzz bench bench-ethosu bench-vgf models quick-models venv format lint clean
+.PHONY: help demo build install build-tests dev test test-cpp test-asan test-py test-peers test-ethosu test-vgf conformance fuzz bench bench-ethosu bench-vgf matrix models quick-models venv format lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -132,6 +132,10 @@ fuzz: $(STAMPS)/packages-BUILD $(STAMPS)/packages-FUZZ  ## every fuzzer for FUZZ
 	@[ -f build/fuzz/build.ninja ] || $(CMAKE) --preset fuzz >/dev/null
 	@$(CMAKE) --build --preset fuzz -j $(JOBS)
 	@.ci/run-fuzzers build/fuzz/bin $(FUZZ_SECONDS)
+
+matrix: build-tests  ## what targets take: test/targets/support_matrix.txt and docs/operators.md, written again
+	@TOSAIC_BLESS=1 build/release/bin/test_targets --gtest_filter='SupportMatrix.*' --gtest_brief=1
+	@$(TOSAIC) ops --markdown >docs/operators.md
 
 models: venv  ## the test models, into build/models
 	@$(PYTHON) test/models/make_models.py --output build/models

@@ -12,6 +12,7 @@ struct NpuLayer {
   std::string name;                       // of the TOSA tensor that it writes
   std::string operation;                  // Vela's name of the operation: "Conv2D"
   std::string processor;                  // "NPU" or "CPU"
+  std::string node;                       // in the exported graph: "conv2d_4"; several where they became one
   std::string tosa, aten, module, place;  // "tosa.conv2d", "aten.conv2d.default", "features.3.conv", "model.py:6"
   double cycles = 0, npu_cycles = 0, macs = 0, utilisation_percent = 0, staging_bytes = 0;
 };

@@ -24,6 +24,8 @@ struct OperatorInfo {
   std::string rule;  // how its integer form follows: "pointwise", "transparent", ...
 };
 TOSAIC_API std::vector<OperatorInfo> operators();  // every PyTorch operator that tosaic lowers, sorted by name
+// docs/operators.md: every overload, and which targets take it. Takes a second or two. Errors: memory.exhausted.
+TOSAIC_API Result<std::string> operator_page();
 
 TOSAIC_API std::string version();  // "0.1.0"
 

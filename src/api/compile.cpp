@@ -215,6 +215,7 @@ class Line {
   Status partitioned() {
     result_.quantised = std::move(graph_);
     result_.partition = partition(result_.quantised, target_.spec);
+    result_.verdicts = verdicts(exported_nodes(method_.graph), result_.quantised, result_.partition.placements);
     for (const Placement& p : result_.partition.placements)
       if (p.region < 0 && p.reason.code == inconsistent_model) return p.reason;
     widen_outside(result_.partition.outer, narrowed_);

@@ -9,7 +9,7 @@
 
 #include "ir/graph.h"
 #include "ir/tensor.h"
-#include "partition/partition.h"
+#include "partition/verdict.h"
 #include "quantise/quantise.h"
 #include "read/pt2.h"
 #include "targets/target.h"
@@ -38,9 +38,10 @@ struct Compiled {
   Target target;
   Graph quantised;  // the ATen graph that was partitioned
   Partition partition;
-  std::vector<Graph> lowered;    // one TOSA graph per region
-  std::vector<Emitted> emitted;  // one artifact per region
-  Bytes program;                 // .pte
+  std::vector<Verdict> verdicts;  // one per node of the exported program
+  std::vector<Graph> lowered;     // one TOSA graph per region
+  std::vector<Emitted> emitted;   // one artifact per region
+  Bytes program;                  // .pte
   std::size_t samples = 0;
   std::optional<double> self_check_seconds;  // it was done, and every delegate gave what its graph gives
   std::string printed;

@@ -2,6 +2,7 @@
 
 // The manifest of a compilation as JSON: versions, options, hashes, estimates, the place of every node.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <filesystem>
 
 #include "api/artifact.h"
@@ -28,14 +29,33 @@ std::string estimates_json(const std::vector<NpuEstimate>& estimates) {
     for (std::size_t i = 0; i < e.layers.size(); ++i) {
       const NpuLayer& l = e.layers[i];
       out += fmt::format(
-          "{}\n      {{\"name\": {}, \"operation\": {}, \"processor\": {}, \"tosa\": {}, \"aten\": {}, \"module\": "
+          "{}\n      {{\"name\": {}, \"operation\": {}, \"processor\": {}, \"tosa\": {}, \"aten\": {}, \"node\": {}, "
+          "\"module\": "
           "{}, \"place\": {}, \"cycles\": {}, \"npu_cycles\": {}, \"macs\": {}, \"utilisation_percent\": {:.2f}, "
           "\"staging_bytes\": {}}}",
           i ? "," : "", json_quote(l.name), json_quote(l.operation), json_quote(l.processor), json_quote(l.tosa),
-          json_quote(l.aten), json_quote(l.module), json_quote(l.place), l.cycles, l.npu_cycles, l.macs,
-          l.utilisation_percent, l.staging_bytes);
+          json_quote(l.aten), json_quote(l.node), json_quote(l.module), json_quote(l.place), l.cycles, l.npu_cycles,
+          l.macs, l.utilisation_percent, l.staging_bytes);
     }
     out += "]}";
+  }
+  return out;
+}
+
+// A row per node of the user's ep.graph.
+std::string exported_json(const std::vector<Verdict>& verdicts) {
+  std::string out;
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    const Verdict& v = verdicts[i];
+    out += fmt::format(
+        "    {{\"name\": {}, \"op\": {}, \"module\": {}, \"place\": {}, \"taken\": {}, \"pieces\": {}, "
+        "\"delegates\": [{}]",
+        json_quote(v.node.name), json_quote(v.node.op), json_quote(v.node.loc->module_path),
+        json_quote(place_text(v.node.loc)), v.taken, v.pieces, fmt::join(v.delegates, ", "));
+    if (!v.taken)
+      out += fmt::format(", \"code\": {}, \"reason\": {}", json_quote(v.reason.code),
+                         json_quote(v.reason.notes.empty() ? v.reason.message : v.reason.notes.front()));
+    out += i + 1 < verdicts.size() ? "},\n" : "}\n";
   }
   return out;
 }
@@ -90,7 +110,7 @@ std::string manifest(const Artifact::Impl& artifact) {
       out += fmt::format(", \"code\": {}, \"reason\": {}", json_quote(n.reason->code), json_quote(one_line(*n.reason)));
     out += i + 1 < summary.nodes.size() ? "},\n" : "}\n";
   }
-  out += "  ]";
+  out += "  ],\n  \"exported\": [\n" + exported_json(compiled.verdicts) + "  ]";
   if (!compiled.printed.empty()) out += ",\n  \"printed\": " + json_quote(compiled.printed);
   return out + "\n}\n";
 }

@@ -48,6 +48,7 @@ constexpr std::array families{
     Family{"ethosu.", "", payload_again},
     Family{"npy.", "", "save the array again with numpy.save or numpy.savez"},
     Family{"ir.", "", "correct the graph's text at this place"},
+    Family{"domain.", "", "correct the call in the operator's file: test/ops/README.md tells its language"},
     Family{"tosa.unpredictable", "the values lead to a result that TOSA leaves open, so none is made up",
            "look for indices outside their table and divisions by zero, in the inputs or in the model"},
     Family{"tosa.", "", "the graph breaks a rule of the TOSA specification: correct it where it was made"},

@@ -198,17 +198,20 @@ Status shapes_agree(const Graph& aten, const Node& node) {
   return {};
 }
 
-Status lowers(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec* spec) {
-  TOSAIC_TRY(const Trial trial, try_node(aten, node, {.spec = spec, .lowering = lower_node}));
+Result<Trial> try_lowering(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec* spec) {
+  TOSAIC_TRY(Trial trial, try_node(aten, node, {.spec = spec, .lowering = lower_node}));
   TOSAIC_CHECK(results_agree(aten, node, used, trial.graph, trial.results));
-  if (!spec) return {};
-  TOSAIC_CHECK(handed_back(node, used, trial, *spec));
+  return trial;
+}
+
+Status holds_to(const Node& node, const std::vector<char>& used, const Trial& trial, const tosa::Spec& spec) {
+  TOSAIC_CHECK(handed_back(node, used, trial, spec));
   for (const Node& made : trial.graph.nodes) {
     const tosa::View view(trial.graph, made);
-    if (auto broken = tosa::verify_node(view, *spec))
+    if (auto broken = tosa::verify_node(view, spec))
       return located(
-          error("target.unsupported", fmt::format("{} cannot run on {}", node.op, target_text(*spec)))
-              .note(fmt::format("it lowers to {}: {}{}", made.op, broken->message, admitting_option(view, *spec))),
+          error("target.unsupported", fmt::format("{} cannot run on {}", node.op, target_text(spec)))
+              .note(fmt::format("it lowers to {}: {}{}", made.op, broken->message, admitting_option(view, spec))),
           node.loc);
   }
   return {};
@@ -216,7 +219,8 @@ Status lowers(const Graph& aten, const Node& node, const std::vector<char>& used
 
 Status can_lower(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec& spec) {
   TOSAIC_CHECK(within_types(aten, node, spec));
-  return lowers(aten, node, used, &spec);
+  TOSAIC_TRY(const Trial trial, try_lowering(aten, node, used, &spec));
+  return holds_to(node, used, trial, spec);
 }
 
 }  // namespace tosaic

@@ -8,6 +8,7 @@
 #include "ir/graph.h"
 #include "ops/inconsistent.h"
 #include "ops/tosa_op.h"
+#include "ops/trial.h"
 
 namespace tosaic {
 
@@ -23,15 +24,17 @@ struct Lowered {
 
 Result<Lowered> lower(const Graph& aten, const LowerOptions& options = {});
 
-// "Can the target take this node", and if not the first reason: both of what follows. `used[v]`: somebody reads value
+// "Can the target take this node", and if not the first reason: all of what follows. `used[v]`: somebody reads value
 // v; results that nobody reads need no lowering (max_pool2d_with_indices for its maxima alone).
 Status can_lower(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec& spec);
 // Does a delegate of the target hold such tensors, or does its caller convert them (int64, floats around integers)?
 Status within_types(const Graph& aten, const Node& node, const tosa::Spec& spec);
-// Lowers one node by itself, memory-free, and checks every TOSA node that it becomes against the spec (nullptr: it
-// only has to be TOSA). Depends on nothing but the call, its types, the constants among its operands and which
-// results are read.
-Status lowers(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec* spec);
+// One node lowered by itself, memory-free; its results are what the program declares. `spec` (nullptr: anything)
+// chooses among an operator's lowerings. Depends on nothing but the call, its types, the constants among its operands
+// and which results are read.
+Result<Trial> try_lowering(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec* spec);
+// Does every TOSA node that it became hold to the spec?
+Status holds_to(const Node& node, const std::vector<char>& used, const Trial& trial, const tosa::Spec& spec);
 // Do the node's results have the shapes that the graph declares, as far as a lowering (as floats, for any target)
 // tells?
 Status shapes_agree(const Graph& aten, const Node& node);

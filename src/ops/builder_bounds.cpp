@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -58,9 +60,31 @@ class Analysis {
   }
 
  private:
+  // Weights are large.
+  template <class T>
+  static Interval ends_of(std::span<const T> elements) {
+    constexpr std::size_t lanes = 32;  // as many as a vector holds
+    std::array<T, lanes> lowest, highest;
+    lowest.fill(elements[0]);
+    highest.fill(elements[0]);
+    std::size_t i = 0;
+    for (; i + lanes <= elements.size(); i += lanes)
+      for (std::size_t k = 0; k < lanes; ++k) {
+        lowest[k] = std::min(lowest[k], elements[i + k]);
+        highest[k] = std::max(highest[k], elements[i + k]);
+      }
+    for (; i < elements.size(); ++i) {
+      lowest[0] = std::min(lowest[0], elements[i]);
+      highest[0] = std::max(highest[0], elements[i]);
+    }
+    return {static_cast<double>(*std::min_element(lowest.begin(), lowest.end())),
+            static_cast<double>(*std::max_element(highest.begin(), highest.end()))};
+  }
+
   Interval content(const Value& value) const {
     const auto n = static_cast<std::size_t>(value.type.shape.elements());
     if (n == 0 || !integers(value.type.dtype)) return {};
+    if (value.type.dtype == DType::i8) return ends_of(value.constant.as<std::int8_t>());
     Interval i{element_as_double(value.type.dtype, value.constant.data(), 0), 0};
     i.highest = i.lowest;
     for (std::size_t k = 1; k < n; ++k) {

@@ -6,12 +6,32 @@
 #include <cctype>
 #include <map>
 #include <optional>
-#include <unordered_map>
 
 #include "lower/lower.h"
 
 namespace tosaic {
 namespace {
+
+// Everything that tells two types apart.
+void append(std::string& key, const TensorType& type) {
+  const auto add = [&](const auto& x) { key.append(reinterpret_cast<const char*>(&x), sizeof x); };
+  add(type.dtype);
+  add(type.rank());
+  for (int d = 0; d < type.rank(); ++d) {
+    add(type.shape[d]);
+    if (const SymbolicDim* symbol = type.shape.symbol(d))
+      key += fmt::format("({} {} {})", symbol->expression, symbol->lowest, symbol->highest);
+  }
+  add(type.quantised());
+  if (!type.quantised()) return;
+  const Scales& s = *type.scales;
+  add(s.axis);
+  add(s.lowest);
+  add(s.highest);
+  add(s.scale.size());
+  for (double scale : s.scale) add(scale);
+  for (std::int64_t zero : s.zero_point) add(zero);
+}
 
 // What the answer depends on: the call, its types, the constants among its operands and which results are read.
 // Lowerings read constants (masks, biases, the numbers of a sum): small ones count by what they hold, large ones by
@@ -20,23 +40,24 @@ std::string question(const Graph& graph, const Node& node, const std::vector<cha
   Graph one;
   Node copy = node;
   copy.loc = nullptr;
-  std::string key = node.op;
+  std::string types;
   const auto take = [&](ValueId& v) {
     if (v == no_value) return;
     const Value& value = graph[v];
-    key += fmt::format(" {}:{}", used[v] ? "v" : "u", to_string(value.type));
+    append(types, value.type);
+    types += used[v] ? 'v' : 'u';
     if (value.is_constant()) {
       if (value.constant.size() <= 64)
-        key.append("=").append(value.constant.text());
+        types.append("=").append(value.constant.text());
       else
-        key += fmt::format("@{}", fmt::ptr(value.constant.data()));
+        types += fmt::format("@{}", fmt::ptr(value.constant.data()));
     }
-    v = one.add_value(std::to_string(one.values.size()), value.type);
+    v = one.add_value(std::to_string(one.values.size()), {});
   };
   for (ValueId& v : copy.inputs) take(v);
   for (ValueId& v : copy.outputs) take(v);
   one.nodes.push_back(std::move(copy));
-  return key + print(one);
+  return print(one) + types;
 }
 
 // PyTorch names sizes that follow from the model's inputs s0, s1, ..., those that only values tell u0, u1, ...
@@ -62,50 +83,6 @@ Status sizes_known(const Graph& graph, const Node& node) {
   for (ValueId v : node.inputs) TOSAIC_CHECK(check(v));
   for (ValueId v : node.outputs) TOSAIC_CHECK(check(v));
   return {};
-}
-
-// Answers about calls, each found once. They name no tensor and no place of the first call that asked.
-class Answers {
- public:
-  Answers(const Graph& graph, const tosa::Spec& spec) : graph_(graph), spec_(spec), used_(used_values(graph)) {}
-
-  // Does the target take the node? And if not, why.
-  Status about(const Node& node) {
-    Status taken = within_types(graph_, node, spec_);
-    Answer& answer = answers_[question(graph_, node, used_)];
-    Node call = node;
-    call.loc = nullptr;
-    if (taken.ok()) {
-      if (!answer.lowers) answer.lowers = lowers(graph_, call, used_, &spec_);
-      taken = answer.lowers->ok() ? sizes_known(graph_, node) : *answer.lowers;
-    }
-    if (taken.ok()) return taken;
-    // What stays behind is a kernel's business, but it has to be the call that the program says.
-    if (!answer.sound) answer.sound = shapes_agree(graph_, call);
-    return located(answer.sound->ok() ? std::move(taken.error()) : answer.sound->error(), node.loc);
-  }
-
- private:
-  struct Answer {
-    std::optional<Status> lowers, sound;
-  };
-  const Graph& graph_;
-  const tosa::Spec& spec_;
-  const std::vector<char> used_;
-  std::unordered_map<std::string, Answer> answers_;
-};
-
-std::vector<Placement> place(const Graph& graph, const tosa::Spec& spec) {
-  Answers answers(graph, spec);
-  std::vector<Placement> placements(graph.nodes.size());
-  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    Status taken = answers.about(graph.nodes[n]);
-    if (taken.ok())
-      placements[n].region = 0;
-    else
-      placements[n].reason = std::move(taken.error());
-  }
-  return placements;
 }
 
 // Even levels hold nodes that stay, odd ones delegated nodes; along any path levels never fall. So all
@@ -162,9 +139,70 @@ Graph region_graph(const Graph& graph, const std::vector<std::size_t>& members, 
 
 }  // namespace
 
+// Of calls that are alike. An answer names no tensor and no place of the first call that asked.
+struct Placer::Answer {
+  std::optional<Trial> any;  // for no spec: every operator's first lowering
+  std::optional<Status> sound;
+  std::optional<Status> now;  // for the spec that is asked about
+};
+
+Placer::Placer(const Graph& graph, bool several) : graph_(graph), several_(several), used_(used_values(graph)) {}
+Placer::~Placer() = default;
+
+// What stays behind is a kernel's business, but it has to be the call that the program says.
+Status Placer::sound(const Node& call, Answer& answer) const {
+  if (!answer.sound) answer.sound = shapes_agree(graph_, call);
+  return *answer.sound;
+}
+
+Status Placer::lowers(const Node& call, Answer& answer, const tosa::Spec& spec) const {
+  // A target that takes the first lowering of everything in the call is not offered another.
+  if (several_ && !answer.any) {
+    auto any = try_lowering(graph_, call, used_, nullptr);
+    answer.any = any.ok() ? std::move(*any) : Trial();
+  }
+  if (answer.any && !answer.any->results.empty() && holds_to(call, used_, *answer.any, spec).ok()) return {};
+  TOSAIC_TRY(const Trial trial, try_lowering(graph_, call, used_, &spec));
+  return holds_to(call, used_, trial, spec);
+}
+
+Status Placer::about(std::size_t n, const tosa::Spec& spec) {
+  const Node& node = graph_.nodes[n];
+  Answer& answer = *answers_[n];
+  Node call = node;
+  call.loc = nullptr;
+  Status taken = within_types(graph_, node, spec);
+  if (taken.ok()) {
+    if (!answer.now) answer.now = lowers(call, answer, spec);
+    taken = answer.now->ok() ? sizes_known(graph_, node) : *answer.now;
+  }
+  if (!taken.ok())
+    if (Status contradiction = sound(call, answer); !contradiction.ok()) taken = std::move(contradiction);
+  return taken.ok() ? taken : Status(located(std::move(taken.error()), node.loc));
+}
+
+std::vector<Placement> Placer::place(const tosa::Spec& spec) {
+  if (answers_.empty())
+    for (const Node& node : graph_.nodes) {
+      auto& answer = by_question_[question(graph_, node, used_)];
+      if (!answer) answer = std::make_unique<Answer>();
+      answers_.push_back(answer.get());
+    }
+  for (Answer* answer : answers_) answer->now.reset();
+  std::vector<Placement> placements(graph_.nodes.size());
+  for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
+    Status taken = about(n, spec);
+    if (taken.ok())
+      placements[n].region = 0;
+    else
+      placements[n].reason = std::move(taken.error());
+  }
+  return placements;
+}
+
 Partition partition(const Graph& graph, const tosa::Spec& spec) {
   Partition result;
-  result.placements = place(graph, spec);
+  result.placements = Placer(graph).place(spec);
   auto level = levels(graph, result.placements);
 
   // Regions are numbered by level; which values leave theirs?

@@ -2,7 +2,9 @@
 // Stage 4, partition: which nodes the target takes (proved by lowering each by itself), grouped into convex
 // regions. Whatever stays behind keeps the reason.
 #pragma once
+#include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/graph.h"
@@ -19,6 +21,28 @@ struct Partition {
   Graph outer;                        // the nodes that stay, and one "delegate" node per region, attr region=k
   std::vector<Graph> regions;         // ATen graphs; inputs and outputs as their delegate node's
   std::vector<Placement> placements;  // one per node of the graph that was partitioned
+};
+
+// Asks about the nodes of a graph, one target after another; what the targets have in common is found once.
+class Placer {
+ public:
+  // `graph` has to outlive it. `several`: more than one target will be asked about.
+  explicit Placer(const Graph& graph, bool several = false);
+  ~Placer();
+  // One answer per node: region 0 where the target takes it.
+  std::vector<Placement> place(const tosa::Spec& spec);
+
+ private:
+  struct Answer;
+  Status about(std::size_t node, const tosa::Spec& spec);
+  Status lowers(const Node& call, Answer& answer, const tosa::Spec& spec) const;
+  Status sound(const Node& call, Answer& answer) const;
+
+  const Graph& graph_;
+  const bool several_;
+  const std::vector<char> used_;
+  std::unordered_map<std::string, std::unique_ptr<Answer>> by_question_;
+  std::vector<Answer*> answers_;  // one per node
 };
 
 Partition partition(const Graph& graph, const tosa::Spec& spec);

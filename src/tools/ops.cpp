@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// tosaic ops: the PyTorch operators that tosaic lowers, printed from the operator table (docs/operators.md is this).
+// tosaic ops: the PyTorch operators that tosaic lowers, printed from the operator table.
 #include <fmt/format.h>
+#include <memory>
 
 #include "tools/tool.h"
 
@@ -24,8 +25,16 @@ std::string json_members(const std::vector<OperatorInfo>& all) {
 
 void add_ops(CLI::App& app, Tool& tool) {
   auto* command = add_command(app, tool, "ops", "list the PyTorch operators that tosaic lowers");
+  auto markdown = std::make_shared<bool>(false);
+  command->add_flag("--markdown", *markdown, "print docs/operators.md: each overload, and which targets take it");
   command->footer("example:\n  tosaic ops");
-  const auto act = [&tool] {
+  const auto act = [&tool, markdown] {
+    if (*markdown) {
+      auto page = operator_page();
+      if (!page.ok()) return tool.fail(page.error());
+      tool.output += *page;
+      return;
+    }
     const auto all = operators();
     if (tool.json) return tool.print_json("ops", json_members(all));
     std::size_t overloads = 0;

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string_view>
 
-#include "domain.h"
+#include "ops/domain.h"
 
 namespace {
 int list_domains() {

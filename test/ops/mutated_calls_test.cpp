@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "domain.h"
+#include "ops/domain.h"
 
 namespace tosaic::domain {
 namespace {

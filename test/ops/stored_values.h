@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "domain.h"
 #include "ir/tensor.h"
+#include "ops/domain.h"
 
 namespace tosaic::domain {
 

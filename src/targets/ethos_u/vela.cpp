@@ -2,6 +2,7 @@
 #include "targets/ethos_u/vela.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/wait.h>
 #include <algorithm>
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <map>
 
 #include "base/output.h"
+#include "ir/provenance.h"
 #include "targets/ethos_u/vela_config.h"
 #include "targets/peer_process.h"
 
@@ -145,6 +147,7 @@ NpuEstimate read_estimate(const fs::path& folder, const Graph& graph) {
         if (node) layer.tosa = node->op, layer.place = place_text(node->loc);
         if (node && node->loc) {
           layer.aten = node->loc->op;
+          layer.node = fmt::format("{}", fmt::join(exported_names(*node->loc), " "));
           layer.module = node->loc->module_path;
         }
         if (layer.processor == "CPU")

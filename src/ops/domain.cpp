@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "domain.h"
+#include "ops/domain.h"
 
 #include <fmt/format.h>
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 namespace tosaic::domain {
@@ -214,6 +215,23 @@ Result<Case> parse(const NamedAtenOp& op, std::string_view text) {
     result.arguments.push_back(std::move(a));
   }
   return result;
+}
+
+Tensor example(const Generator& g) {
+  static const std::map<std::string_view, DType> dtypes{
+      {"i", DType::i32}, {"l", DType::i32}, {"i8", DType::i8}, {"u8", DType::u8}, {"b", DType::boolean}};
+  const auto it = dtypes.find(g.kind);
+  const TensorType type{it == dtypes.end() ? DType::f32 : it->second, Shape(g.shape), {}};
+  const bool bounded = g.highest > g.lowest;
+  const double lowest = bounded ? g.lowest : is_float(type.dtype) ? -1 : 0, highest = bounded ? g.highest : lowest + 2;
+  std::vector<double> values(static_cast<std::size_t>(type.shape.elements()));
+  std::uint32_t state = 1;
+  for (double& x : values) {
+    state = state * 1664525u + 1013904223u;
+    x = lowest + (highest - lowest) * (state / 4294967296.0);
+    if (!is_float(type.dtype)) x = std::floor(x);
+  }
+  return {type, constant_bytes(type.dtype, values)};
 }
 
 namespace {

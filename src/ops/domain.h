@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small language of an operator's `domain` (README.md): parsed once here, for the test and, as JSON, for
-// make_values.py.
+// The small language of an operator's `domain` (test/ops/README.md): parsed once here, for the tests, for the matrix of
+// what targets take, and, as JSON, for make_values.py.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/tensor.h"
 #include "ops/op.h"
 
 namespace tosaic::domain {
@@ -43,6 +44,9 @@ struct Case {
 
 // `op` is an entry of all_aten().
 Result<Case> parse(const NamedAtenOp& op, std::string_view text);
+// A tensor as the generator describes it: of its type and within its bounds, always the same. PyTorch's results are
+// stored for others (make_values.py).
+Tensor example(const Generator& generator);
 // The case as one line of JSON for make_values.py.
 std::string json(const NamedAtenOp& op, std::size_t index, const Case& parsed);
 

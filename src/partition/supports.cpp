@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "partition/supports.h"
+
+#include <algorithm>
+
+#include "normalise/normalise.h"
+#include "quantise/plan.h"
+
+namespace tosaic {
+namespace {
+
+// Codes of the planned type: what they are is not asked.
+Tensor nominal_codes(const Tensor& weight, int axis, DType dtype) {
+  const Shape& shape = weight.type.shape;
+  const auto channels = axis < 0 ? std::size_t{1} : static_cast<std::size_t>(shape[axis]);
+  const auto largest = range_of(dtype).highest;
+  Scales scales{std::vector<double>(channels, 1.0 / static_cast<double>(largest)),
+                std::vector<std::int64_t>(channels, 0), axis, -largest, largest};
+  const TensorType type{dtype, shape, std::move(scales)};
+  return {type, Bytes::of(std::vector<std::byte>(type.storage_bytes()))};
+}
+
+// The types that `quantise` would give, on the scales of tensors between -1 and 1.
+Result<Graph> on_nominal_scales(Graph graph, const QuantiseOptions& options) {
+  widen_halves(graph);
+  TOSAIC_TRY(Expanded program, expanded(std::move(graph)));
+  const QuantisationPlan plan = plan_quantisation(program, options);
+  const std::vector<Range> ranges(program.graph.values.size(), Range{-1, 1});
+  give_types(program.graph, plan, ranges, std::vector<char>(ranges.size(), 1));
+  give_weights(program.graph, plan, nominal_codes);
+  drop_dead(program.graph);
+  return std::move(program.graph);
+}
+
+}  // namespace
+
+Supports::Supports(Graph exported) : exported_(std::move(exported)), nodes_(exported_nodes(exported_)) {
+  has_conversions_ = std::any_of(exported_.nodes.begin(), exported_.nodes.end(),
+                                 [](const Node& n) { return n.op.find("quantize") != std::string::npos; });
+}
+
+const Result<Graph>& Supports::normalised(bool fold_quantisation) {
+  auto& graph = fold_quantisation || !has_conversions_ ? folded_ : unfolded_;
+  if (!graph) graph = normalise(exported_, {.fold_quantisation = fold_quantisation}, {});
+  return *graph;
+}
+
+const Supports::Form& Supports::form_of(const SupportQuestion& question) {
+  const bool wide_inside = question.integer && question.spec.has(tosa::Feature::int16);
+  const Scheme scheme = question.integer ? question.scheme : Scheme::int8;
+  for (const Form& form : forms_)
+    if (form.integer == question.integer && form.wide_inside == wide_inside && form.scheme == scheme) return form;
+  Result<Graph> graph = normalised(question.integer);
+  if (graph.ok() && question.integer) {
+    const bool by_pt2e = is_quantised(*graph);
+    if (!by_pt2e) graph = on_nominal_scales(std::move(*graph), {.scheme = scheme, .wide_inside = wide_inside});
+    if (graph.ok()) insert_boundaries(*graph, by_pt2e ? Io::as_written : Io::floats);
+  }
+  forms_.push_back({question.integer, wide_inside, scheme, std::move(graph), nullptr});
+  if (forms_.back().graph.ok()) forms_.back().placer = std::make_unique<Placer>(*forms_.back().graph, true);
+  return forms_.back();
+}
+
+Result<std::vector<Verdict>> Supports::about(const SupportQuestion& question) {
+  const Form& form = form_of(question);
+  if (!form.graph.ok()) return form.graph.error();
+  const std::string spec = question.spec.text();
+  for (const Answer& answer : answers_)
+    if (answer.form == &form && answer.spec == spec && answer.product == question.spec.product) return answer.verdicts;
+  const auto placements = form.placer->place(question.spec);
+  answers_.push_back({&form, spec, question.spec.product, verdicts(nodes_, *form.graph, placements)});
+  return answers_.back().verdicts;
+}
+
+}  // namespace tosaic

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes of a program a target takes, asked in memory, before anything is compiled and without samples: integer
+// targets are asked about the plan's types on nominal scales. What only samples tell (pieces of unlike ranges, waves
+// that codes cannot follow) may still leave a node outside.
+#pragma once
+#include <deque>
+#include <vector>
+
+#include "partition/verdict.h"
+#include "quantise/quantise.h"
+
+namespace tosaic {
+
+struct SupportQuestion {
+  tosa::Spec spec;
+  bool integer = false;  // floats become integers first; programs that PT2E quantised are taken at their word
+  Scheme scheme = Scheme::int8;
+};
+
+// Answers about one program. What the questions have in common is done once: keep it to ask about several targets.
+class Supports {
+ public:
+  explicit Supports(Graph exported);
+  // One verdict per exported node, in the program's order. Errors: what `normalise` refuses.
+  Result<std::vector<Verdict>> about(const SupportQuestion& question);
+
+ private:
+  struct Form {  // the program as a kind of target is asked about it
+    bool integer, wide_inside;
+    Scheme scheme;
+    Result<Graph> graph;
+    std::unique_ptr<Placer> placer;
+  };
+  struct Answer {
+    const Form* form;
+    std::string spec;
+    const tosa::Product* product;
+    std::vector<Verdict> verdicts;
+  };
+  const Result<Graph>& normalised(bool fold_quantisation);
+  const Form& form_of(const SupportQuestion& question);
+
+  Graph exported_;
+  std::vector<ExportedNode> nodes_;
+  bool has_conversions_ = false;                    // PT2E's, which float targets keep as arithmetic
+  std::optional<Result<Graph>> folded_, unfolded_;  // normalised
+  std::deque<Form> forms_;
+  std::deque<Answer> answers_;
+};
+
+}  // namespace tosaic
