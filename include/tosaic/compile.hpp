@@ -65,9 +65,19 @@ struct NodePlacement {
 };
 TOSAIC_API std::string one_line(const Diagnostic& reason);  // for tables
 
+// What became of one node of the exported graph, by the name that it has in `ep.graph`.
+struct NodeVerdict {
+  std::string name, op;              // "conv2d_4", "aten.conv2d.default"
+  std::string module, place;         // "features.3.conv", "model.py:6"; empty: not known
+  bool taken = true;                 // all that it became runs in delegates; so does what left nothing to run
+  std::vector<int> delegates;        // where, ascending; of `supports` none
+  std::optional<Diagnostic> reason;  // why the first piece stays outside
+};
+
 struct Summary {
   std::string target, tosa_spec;
-  std::vector<NodePlacement> nodes;
+  std::vector<NodePlacement> nodes;                           // of the graph that was partitioned
+  std::vector<NodeVerdict> exported;                          // of the program as it was exported
   std::size_t delegated = 0, delegates = 0;                   // nodes, regions
   std::size_t conversions = 0;                                // of `nodes`
   std::vector<std::pair<std::string, double>> stage_seconds;  // in order
@@ -85,7 +95,7 @@ class TOSAIC_API Artifact {
  public:
   const Summary& summary() const;
   // Its pieces, each made when asked for:
-  //   pte           the ExecuTorch program
+  //   pte           the ExecuTorch program (not of `explain`)
   //   header        the same as a C array, aligned to 16 bytes
   //   tosa, vgf     a delegate's graph; of several delegates tosa/0, tosa/1, ...
   //   vela/FILE     what Vela was given and wrote; of several delegates vela/0/FILE, ...
@@ -110,9 +120,15 @@ class TOSAIC_API Artifact {
 TOSAIC_API Result<Artifact> compile(const Program& program, const std::string& target, const Options& options = {},
                                     const Callbacks& callbacks = {}, const SampleSource& samples = {});
 
-// Which nodes the target takes, and why not the others: needs no samples and makes no program. `nodes`, `delegated`,
-// `delegates`, `conversions` and `tosa_operators` of the summary are set.
-TOSAIC_API Result<Artifact> supports(const Program& program, const std::string& target, const Options& options = {},
-                                     const Callbacks& callbacks = {});
+// Which nodes of the exported program the target takes, and why not the others: milliseconds, no samples, nothing is
+// compiled. What only samples tell (pieces of unlike ranges, waves that codes cannot follow) may still leave a node
+// outside. What the answers for several targets have in common is computed once per Program.
+TOSAIC_API Result<std::vector<NodeVerdict>> supports(const Program& program, const std::string& target,
+                                                     const Options& options = {});
+
+// The same as far as the placements go, with the numbers of an Artifact: calibrated with the program's own examples or,
+// where it has none, with made-up ones. It has no piece `pte`.
+TOSAIC_API Result<Artifact> explain(const Program& program, const std::string& target, const Options& options = {},
+                                    const Callbacks& callbacks = {});
 
 }  // namespace tosaic

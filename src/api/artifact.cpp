@@ -11,6 +11,7 @@
 #include "base/spelling.h"
 #include "formats/ptd/ptd_file.h"
 #include "formats/tosa/tosa_file.h"
+#include "partition/supports.h"
 
 namespace tosaic {
 namespace {
@@ -69,6 +70,18 @@ bool is_conversion(const Node& node, const Placement& placement) {
   return !node.loc && node.op.starts_with("quantized_decomposed.");  // of our quantiser, not the user's
 }
 
+std::vector<NodeVerdict> node_verdicts(const std::vector<Verdict>& verdicts) {
+  std::vector<NodeVerdict> list;
+  for (const Verdict& v : verdicts) {
+    NodeVerdict row{
+        v.node.name, v.node.op,   v.node.loc ? v.node.loc->module_path : "", place_text(v.node.loc), v.taken,
+        v.delegates, std::nullopt};
+    if (!v.taken) row.reason = v.reason;
+    list.push_back(std::move(row));
+  }
+  return list;
+}
+
 void describe(const Program& program, const Compiled& compiled, Summary& summary) {
   const Graph& graph = compiled.quantised;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
@@ -85,6 +98,7 @@ void describe(const Program& program, const Compiled& compiled, Summary& summary
     summary.conversions += row.conversion;
     summary.nodes.push_back(std::move(row));
   }
+  summary.exported = node_verdicts(compiled.verdicts);
   summary.target = compiled.target.name;
   summary.tosa_spec = compiled.target.spec.text();
   summary.delegates = compiled.partition.regions.size();
@@ -186,8 +200,22 @@ Result<Artifact> compile(const Program& program, const std::string& target, cons
                  [&] { return make_artifact(program, target, options, callbacks, samples_from(samples), true); });
 }
 
-Result<Artifact> supports(const Program& program, const std::string& target, const Options& options,
-                          const Callbacks& callbacks) {
+Result<std::vector<NodeVerdict>> supports(const Program& program, const std::string& target, const Options& options) {
+  return guarded(program.name(), [&]() -> Result<std::vector<NodeVerdict>> {
+    TOSAIC_TRY(const CompileOptions how, compile_options_for(target, options));
+    const Program::Impl& impl = program.impl();
+    if (impl.exported.methods.size() != 1)
+      return error("model.methods", "the archive holds several models, one is expected");
+    const std::lock_guard<std::mutex> lock(impl.asking);
+    if (!impl.supports) impl.supports = std::make_unique<Supports>(impl.exported.methods[0].graph);
+    TOSAIC_TRY(const auto verdicts, impl.supports->about({how.target.spec, how.target.integer() || how.quantise_always,
+                                                          how.quantise.scheme}));
+    return node_verdicts(verdicts);
+  });
+}
+
+Result<Artifact> explain(const Program& program, const std::string& target, const Options& options,
+                         const Callbacks& callbacks) {
   return guarded(program.name(), [&] { return make_artifact(program, target, options, callbacks, {}, false); });
 }
 

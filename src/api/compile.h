@@ -25,7 +25,7 @@ struct CompileOptions {
   bool quantised_io = false, require_full_delegation = false;
   bool pack = true;             // false: stop after tidy
   bool self_check = true;       // where the target has one
-  bool invent_samples = false;  // random calibration samples where none are given (for `supports`)
+  bool invent_samples = false;  // random calibration samples where none are given (for `explain`)
   std::vector<std::string> print_after;
 };
 

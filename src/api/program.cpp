@@ -36,12 +36,28 @@ std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& sizes) 
 
 }  // namespace
 
+namespace {
+
+// A graph of text is its own exported graph: nodes without a name there are called after what they give.
+void name_nodes(Graph& graph) {
+  for (Node& node : graph.nodes) {
+    if ((node.loc && !node.loc->name.empty()) || node.outputs.empty() || node.outputs[0] == no_value) continue;
+    auto loc = node.loc ? std::make_shared<Loc>(*node.loc) : std::make_shared<Loc>();
+    loc->name = graph[node.outputs[0]].name;
+    loc->op = node.op;
+    node.loc = std::move(loc);
+  }
+}
+
+}  // namespace
+
 Result<Program> read_program(Bytes file, const std::string& name, const Sink& messages) {
   const auto begin = std::chrono::steady_clock::now();
   auto impl = std::make_shared<Program::Impl>();
   impl->name = name;
   if (file.text().starts_with("graph ")) {
     TOSAIC_TRY(Graph graph, parse(file.text(), name));
+    name_nodes(graph);
     Method method;
     method.name = "forward";
     method.graph = std::move(graph);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a Program holds, and the border's types made of ours.
 #pragma once
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "ir/fixed_value.h"
 #include "ir/tensor.h"
+#include "partition/supports.h"
 #include "read/pt2.h"
 #include "tosaic/program.hpp"
 
@@ -17,6 +20,9 @@ struct Program::Impl {
   ExportedProgram exported;
   std::vector<MethodInfo> methods;
   double read_seconds = 0;
+  // What the answers for several targets have in common; made when first asked.
+  mutable std::mutex asking;
+  mutable std::unique_ptr<Supports> supports;
 };
 
 // Program::read without the guard at the border.

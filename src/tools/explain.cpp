@@ -59,7 +59,7 @@ void add_explain(CLI::App& app, Tool& tool) {
     callbacks.message = tool.sink();
     const auto program = Program::open(*model, callbacks.message);
     if (!program.ok()) return tool.fail(program.error());
-    const auto verdict = supports(*program, *target, *options, callbacks);
+    const auto verdict = explain(*program, *target, *options, callbacks);
     if (!verdict.ok()) return tool.fail(verdict.error());
     if (!tool.json) return print_text(tool, verdict->summary(), *target);
     const auto manifest = verdict->manifest();

@@ -149,9 +149,22 @@ TEST(Supports, NeedsNoSamples) {
   const std::string text = "graph @main(%x: 2x3xf32) -> (%y) {\n  %y: 2x3xf32 = aten.relu.default(%x)\n}\n";
   const Program program = good(Program::read(Bytes::copy(text.data(), text.size()), "net.txt"));
   for (const TargetInfo& target : targets()) {
-    const Artifact verdict = good(supports(program, target.name));
-    EXPECT_EQ(verdict.summary().delegated, 1u) << target.name;
+    const auto verdicts = good(supports(program, target.name));
+    ASSERT_EQ(verdicts.size(), 1u);
+    EXPECT_EQ(verdicts[0].name, "y");
+    EXPECT_TRUE(verdicts[0].taken) << target.name;
+    EXPECT_EQ(good(explain(program, target.name)).summary().delegated, 1u) << target.name;
   }
+}
+
+TEST(Supports, TellsOfTheNodesThatTheUserKnows) {
+  const Program program = digits();
+  const std::size_t count = program.methods()[0].nodes;
+  for (const TargetInfo& target : targets()) EXPECT_EQ(good(supports(program, target.name)).size(), count);
+  const auto refused = good(supports(program, "tosa-fp", Options().set("tosa-spec", "TOSA-1.0+INT")));
+  ASSERT_EQ(refused.size(), count);
+  EXPECT_EQ(good(explain(program, "tosa-int")).summary().exported.size(), count);
+  EXPECT_EQ(supports(program, "tosa-it").error().code, "target.unknown");
 }
 
 }  // namespace

@@ -69,6 +69,15 @@ TEST(OutOfMemory, Compiling) {
     with_faults(target, [&] { return compile(program, target); });
 }
 
+TEST(OutOfMemory, Asking) {
+  const Bytes file = Bytes::of(content(digits_path()));
+  with_faults("supports", [&]() -> Result<std::vector<NodeVerdict>> {
+    const auto program = Program::read(file, "d");  // anew: the answers are kept
+    if (!program.ok()) return program.error();
+    return supports(*program, "tosa-int");
+  });
+}
+
 TEST(OutOfMemory, Pieces) {
   const Artifact artifact = good(compile(digits(), "tosa-int"));
   for (const char* piece : {"header", "tosa"}) with_faults(piece, [&] { return artifact.piece(piece); });
