@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "base/memory.h"
-#include "cpu/memory_plan.h"
 #include "cpu/step.h"
 #include "cpu/widen.h"
+#include "plan/arena.h"
 
 namespace tosaic::cpu {
 namespace {
@@ -167,7 +167,7 @@ void Program::Impl::locate(const Planning& planning) {
 }
 
 Status Program::Impl::place_buffers(const MemorySource& memory) {
-  std::vector<Buffer> buffers;
+  std::vector<plan::Buffer> buffers;
   std::vector<std::int32_t> buffer_of(graph.values.size(), -1);
   auto alive = [&](ValueId v, std::uint32_t step) {
     if (v == no_value || location[v].home != Home::arena) return;
@@ -176,7 +176,7 @@ Status Program::Impl::place_buffers(const MemorySource& memory) {
       buffer_of[root] = static_cast<std::int32_t>(buffers.size());
       buffers.push_back({graph[root].type.storage_bytes(), step, step, 0});
     }
-    Buffer& buffer = buffers[static_cast<std::size_t>(buffer_of[root])];
+    plan::Buffer& buffer = buffers[static_cast<std::size_t>(buffer_of[root])];
     buffer.last = std::max(buffer.last, step);
   };
   std::vector<std::size_t> scratch_buffer(steps.size());
@@ -189,7 +189,7 @@ Status Program::Impl::place_buffers(const MemorySource& memory) {
   }
   for (const Copy& copy : copies) alive(copy.from, static_cast<std::uint32_t>(steps.size()));
 
-  arena_bytes = place(buffers);
+  arena_bytes = plan::place(buffers, 64);
   std::uint64_t all = arena_bytes;
   for (const TensorType& type : output_types) all += type.storage_bytes();
   TOSAIC_CHECK(check_memory(all, fmt::format("the graph '{}' with its intermediate tensors", graph.name)));

@@ -7,9 +7,9 @@
 
 #include "formats/pte/layout.h"
 #include "ir/tensor.h"
+#include "plan/arena.h"
 #include "runtime/core_form.h"
 #include "runtime/executorch_kernels.h"
-#include "runtime/memory.h"
 #include "runtime/out_variant.h"
 
 namespace tosaic {
@@ -217,7 +217,7 @@ class Packer {
   }
 
   void place() {
-    std::vector<runtime::Lifetime> planned;
+    std::vector<plan::Buffer> planned;
     std::vector<Index> which;
     for (ValueId v = 0; v < tensors_.size(); ++v) {
       const auto* tensor = tensors_[v] < 0 ? nullptr : std::get_if<pte::TensorValue>(&plan_.values[at(tensors_[v])]);
@@ -225,7 +225,7 @@ class Packer {
       planned.push_back(lifetimes_[v]);
       which.push_back(tensors_[v]);
     }
-    plan_.arena_sizes = {static_cast<std::int64_t>(runtime::plan_memory(planned))};
+    plan_.arena_sizes = {static_cast<std::int64_t>(plan::place(planned, 16))};
     for (std::size_t k = 0; k < which.size(); ++k)
       std::get<pte::TensorValue>(plan_.values[at(which[k])]).planned = {1, planned[k].offset};
   }
@@ -503,8 +503,8 @@ class Packer {
   const std::vector<Bytes>& payloads_;
   const std::string& delegate_id_;
   pte::Plan plan_;
-  std::vector<Index> tensors_;                // by graph value: its index in the plan, -1 before it is met
-  std::vector<runtime::Lifetime> lifetimes_;  // by graph value
+  std::vector<Index> tensors_;           // by graph value: its index in the plan, -1 before it is met
+  std::vector<plan::Buffer> lifetimes_;  // by graph value
   std::map<std::string, Index> constants_;
   std::map<std::pair<std::string, std::string>, Index> operators_;
 };

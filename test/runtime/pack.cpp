@@ -12,7 +12,6 @@
 #include "ir/tensor.h"
 #include "lower/lower.h"
 #include "runtime/executorch_kernels.h"
-#include "runtime/memory.h"
 #include "runtime/method.h"
 #include "runtime/out_variant.h"
 
@@ -174,31 +173,6 @@ TEST(Pack, BuffersAreWrittenBack) {
     auto y = method->run({one});
     ASSERT_TRUE(y.ok());
     EXPECT_EQ((*y)[0].data.as<float>()[0], expected);
-  }
-}
-
-TEST(Pack, MemoryOfTensorsThatLiveTogetherIsApart) {
-  std::mt19937 random(11);
-  for (int round = 0; round < 200; ++round) {
-    std::vector<runtime::Lifetime> tensors;
-    std::uint64_t sum = 0;
-    for (unsigned i = 0; i < 30; ++i) {
-      const std::uint32_t first = random() % 40;
-      tensors.push_back({random() % 1000, first, first + static_cast<std::uint32_t>(random() % 10)});
-      sum += (tensors.back().bytes + 15) / 16 * 16;
-    }
-    const std::uint64_t size = runtime::plan_memory(tensors);
-    EXPECT_LT(size, sum);  // some share
-    for (std::size_t a = 0; a < tensors.size(); ++a) {
-      EXPECT_EQ(tensors[a].offset % 16, 0u);
-      EXPECT_LE(tensors[a].offset + tensors[a].bytes, size);
-      for (std::size_t b = 0; b < a; ++b) {
-        const auto &x = tensors[a], &y = tensors[b];
-        const bool together = x.first <= y.last && y.first <= x.last;
-        const bool apart = x.offset + x.bytes <= y.offset || y.offset + y.bytes <= x.offset;
-        EXPECT_TRUE(!together || apart || x.bytes == 0 || y.bytes == 0);
-      }
-    }
   }
 }
 
