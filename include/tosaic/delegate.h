@@ -6,6 +6,8 @@
  *   describe  its inputs and outputs: how many, dtype, rank, least and most sizes, name where one is known
  *   execute   once more, on the caller's tensors with their actual sizes
  *   profile   where the time of the last execution went
+ *   reset     what the payload keeps from one execution to the next is again what it was when opened
+ *   clone     the same payload once more, for another thread; what does not change is shared
  *   close
  *
  * Every function returns a tosaic_delegate_status and, where it is not OK, fills `error` (which may be null). Nothing
@@ -128,7 +130,7 @@ typedef struct {
   uint32_t struct_bytes;
   uint32_t threads;   /* 0: as many as the machine has; 1: only the caller's */
   uint32_t reference; /* 1: the slow loops that read like the standard, instead of the fast ones */
-  uint32_t profile;   /* 1: keep the time per operation, for profile */
+  uint32_t profile;   /* 1: keep the time per operation, for profile; `measure` changes it */
   /* The device that must be there. EthosUBackend: "ethos-u55-128"; VGF on Vulkan: an index or a part of the name.
    * Null or empty: any. */
   const char* device;
@@ -210,6 +212,17 @@ typedef struct tosaic_delegate_api {
   int (*execute)(tosaic_delegate* delegate, const tosaic_delegate_tensor* tensors, size_t count,
                  tosaic_delegate_error* error);
   int (*profile)(const tosaic_delegate* delegate, tosaic_delegate_profile* profile, tosaic_delegate_error* error);
+  /* on: 1 or 0, as options.profile; from the next execution on. */
+  int (*measure)(tosaic_delegate* delegate, uint32_t on, tosaic_delegate_error* error);
+  /* Payloads with state (TOSA's VARIABLEs, memory of an NPU that the commands do not write before they read it) keep it
+   * from one execution to the next. */
+  int (*reset)(tosaic_delegate* delegate, tosaic_delegate_error* error);
+  /* Another open payload in the state that the first one had when it was opened, with the same options. Packed weights
+   * are shared, tensors' memory comes from `host`, which may be null; the caller's payload bytes stay until both are
+   * closed. The first one may be executing meanwhile. UNSUPPORTED ("delegate.clone") where nothing could be shared:
+   * then open does the same. */
+  int (*clone)(const tosaic_delegate* delegate, const tosaic_delegate_host* host, tosaic_delegate** made,
+               tosaic_delegate_error* error);
   void (*close)(tosaic_delegate* delegate); /* null is nothing */
 } tosaic_delegate_api;
 

@@ -85,6 +85,7 @@ struct RunRequest {
   std::vector<std::string> data;    // .ptd files with what the program keeps outside itself
   SessionOptions session;           // its own `data` is not read
   int repeat = 1;                   // runs, after one that warms up when more than one
+  bool profile = false;             // measure the operations, see Session::measure
 };
 struct RunOutcome {
   std::vector<std::string> input_types, output_types;  // "1x8x8x1xf32"; of outputs also "int", "None", ...
@@ -94,6 +95,7 @@ struct RunOutcome {
   double load_seconds = 0;
   std::vector<double> run_seconds;
   std::vector<double> device_seconds;  // the same by the device's own clock; empty: it has none
+  std::vector<OperationTime> profile;  // when asked for: of the last run
 };
 TOSAIC_API Result<RunOutcome> run(const RunRequest& request, const Messages& messages = {});
 

@@ -32,6 +32,16 @@ struct SessionOptions {
   int threads = 0;  // 0: all cores. Sessions with as many share one pool, the one that runs first has it
 };
 
+// How long a part of a run took.
+struct OperationTime {
+  // As what ran it calls it: "conv2d_i8: tosa.conv2d" (kernel and operator of the CPU executor), "aten::add.out" (a
+  // kernel of a .pte), "TOSABackend" (a delegate).
+  std::string operation;
+  double seconds = 0;
+  // The delegate inside which it ran, whose own entry stands before and includes this time; empty: none.
+  std::string within;
+};
+
 // One session is for one thread at a time: a run during a run is refused (session.busy). Clones are for other threads.
 class TOSAIC_API Session {
  public:
@@ -62,10 +72,20 @@ class TOSAIC_API Session {
   }
   // The tensor outputs into the caller's memory. Also: run.output-count, run.output-type, run.overlap.
   Status run(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs);
-  // Buffers get the content that they had when the session was loaded.
+  // A program's state (buffers of a .pte, VARIABLEs of TOSA) is kept from run to run; now it is again what it was when
+  // the session was loaded. Costs what the state's memory costs; on Vulkan the program is loaded anew.
   Status reset();
-  // Another session of the same program, for another thread, in its first state; the file's weights are shared.
+  // Another session of the same program, for another thread, in its first state. The weights, packed for this
+  // processor, are shared; memory for tensors is each one's own. This session may run meanwhile. What an Ethos-U or a
+  // Vulkan device runs is loaded anew.
   Result<Session> clone() const;
+  // Keep the times of the runs that follow, or no longer: two looks at the clock for every operation. A clone begins
+  // without. Error: session.busy.
+  Status measure(bool on);
+  // Where the time of the last run went, in the order of the program, loops added up; empty: it was not measured. The
+  // interpreter and a .vgf on Vulkan tell no parts: one entry, named after the device, has the whole. Entries that are
+  // within none add up to the run, but for copying its inputs and outputs.
+  Result<std::vector<OperationTime>> profile() const;
   double device_seconds() const;  // of the last run by the device's own clock; 0: it has none
 
  private:

@@ -128,6 +128,7 @@ Result<RunOutcome> try_run(const RunRequest& request, const Messages& messages) 
   Outputs files;
   TOSAIC_CHECK(plan(files, request, session.outputs().size()));
   std::vector<Output> outputs;
+  TOSAIC_CHECK(session.measure(request.profile));
   for (int i = request.repeat > 1 ? -1 : 0; i < request.repeat; ++i) {
     const auto start = Clock::now();
     TOSAIC_TRY(outputs, session.run(lent));
@@ -135,6 +136,7 @@ Result<RunOutcome> try_run(const RunRequest& request, const Messages& messages) 
     outcome.run_seconds.push_back(since(start));
     if (const double seconds = session.device_seconds(); seconds > 0) outcome.device_seconds.push_back(seconds);
   }
+  TOSAIC_TRY(outcome.profile, session.profile());
   outcome.device = session.device();
   for (const TensorInfo& t : session.inputs()) outcome.input_types.push_back(to_string(t));
   for (std::size_t i = 0; i < outputs.size(); ++i) {

@@ -6,12 +6,11 @@
 #include <fmt/ranges.h>
 
 #include "api/program.h"
-#include "cpu/cpu.h"
 #include "delegates/delegates.h"
+#include "execute/executable.h"
 #include "formats/pte/pte_file.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vgf/vgf_graph.h"
-#include "interp/interp.h"
 #include "lower/lower.h"
 #include "normalise/normalise.h"
 #include "ops/tosa_op.h"
@@ -55,10 +54,9 @@ Status graph_may_run(const Source& source, const SessionOptions& options) {
   return {};
 }
 
-Result<Runnable> runnable_on_vulkan(vgf::File file, const SessionOptions& options) {
+Result<Runnable> runnable_on_vulkan(vgf::File file, const SessionOptions& options, Runnable r = {}) {
   TOSAIC_TRY(vulkan::Model model, vulkan::Model::load(std::move(file), {.device = options.vulkan_device}));
   auto shared = std::make_shared<vulkan::Model>(std::move(model));
-  Runnable r;
   r.inputs = shared->inputs();
   r.outputs = shared->outputs();
   r.device = "vulkan: " + shared->device();
@@ -79,14 +77,38 @@ Result<Runnable> runnable_on_vulkan(vgf::File file, const SessionOptions& option
   return r;
 }
 
-// A graph has no place of its own: it runs on the CPU, or as a VGF file on a Vulkan device.
-Result<Runnable> runnable_graph(Graph graph, const Source& source, const SessionOptions& options) {
+Runnable runnable_executable(Runnable about, execute::Executable executable) {
+  auto shared = std::make_shared<execute::Executable>(std::move(executable));
+  Runnable r = about;
+  r.run = [shared](const std::vector<Tensor>& inputs) { return shared->run(inputs); };
+  r.reset = [shared]() -> Status {
+    shared->reset();
+    return {};
+  };
+  r.clone = [shared, about = std::move(about)]() -> Result<Runnable> {
+    TOSAIC_TRY(execute::Executable made, shared->clone());
+    return runnable_executable(about, std::move(made));
+  };
+  r.measure = [shared](bool on) -> Status {
+    shared->measure(on);
+    return {};
+  };
+  r.profile = [shared] {
+    std::vector<OperationTime> times;
+    for (cpu::StepTime& step : shared->step_times()) times.push_back({std::move(step.name), step.seconds, ""});
+    return times;
+  };
+  return r;
+}
+
+// A graph has no place of its own: it runs on the CPU, or as a VGF file on a Vulkan device. `r` says what is known of
+// it besides.
+Result<Runnable> runnable_graph(Graph graph, const Source& source, const SessionOptions& options, Runnable r = {}) {
   if (options.device == "vulkan") {
     TOSAIC_TRY(vgf::File file, vgf::from_graph(graph));
-    return runnable_on_vulkan(std::move(file), options);
+    return runnable_on_vulkan(std::move(file), options, std::move(r));
   }
   TOSAIC_CHECK(graph_may_run(source, options));
-  Runnable r;
   r.device = options.executor;
   for (ValueId v : graph.inputs) {
     r.inputs.push_back(graph[v].type);
@@ -96,15 +118,10 @@ Result<Runnable> runnable_graph(Graph graph, const Source& source, const Session
     r.outputs.push_back(graph[v].type);
     r.output_names.push_back(graph[v].name);
   }
-  if (options.executor == "interp") {
-    auto shared = std::make_shared<Graph>(std::move(graph));
-    r.run = [shared](const std::vector<Tensor>& inputs) { return interp::run(*shared, inputs); };
-    return r;
-  }
-  TOSAIC_TRY(cpu::Program program, cpu::Program::compile(graph, {.threads = options.threads, .observed = {}}));
-  auto shared = std::make_shared<cpu::Program>(std::move(program));
-  r.run = [shared](const std::vector<Tensor>& inputs) { return shared->run(inputs); };
-  return r;
+  TOSAIC_TRY(auto executable,
+             execute::Executable::prepared(std::move(graph),
+                                           {.threads = options.threads, .interpret = options.executor == "interp"}));
+  return runnable_executable(std::move(r), std::move(executable));
 }
 
 Result<Runnable> load_tosa(Graph graph, const Source& source, const SessionOptions& options) {
@@ -138,10 +155,10 @@ Result<Runnable> load_program(const Program& program, const Source& source, cons
   TOSAIC_TRY(Graph graph, normalise(Graph(method.graph), {.fold_quantisation = false}, sink));
   TOSAIC_TRY(Lowered lowered, lower(graph));
   tidy(lowered.graph);
-  TOSAIC_TRY(Runnable r, runnable_graph(std::move(lowered.graph), source, options));
-  r.other_outputs = [others = method.fixed_outputs] { return others; };
-  if (!method.sample_inputs.empty()) r.examples = method.sample_inputs[0];
-  return r;
+  Runnable known;
+  known.other_outputs = [others = method.fixed_outputs] { return others; };
+  if (!method.sample_inputs.empty()) known.examples = method.sample_inputs[0];
+  return runnable_graph(std::move(lowered.graph), source, options, std::move(known));
 }
 
 bool has_delegate_of(const pte::Program& program, const Target& target) {
@@ -173,6 +190,31 @@ Status check_device(const pte::Program& program, const Source& source, const std
   return {};
 }
 
+Runnable runnable_method(runtime::Method method, const std::string& executor) {
+  auto shared = std::make_shared<runtime::Method>(std::move(method));
+  Runnable r;
+  r.inputs = shared->input_types();
+  r.outputs = shared->output_types();
+  for (const std::string& device : shared->devices()) r.device += (r.device.empty() ? "" : ", ") + device;
+  if (r.device.empty()) r.device = executor;
+  r.device_seconds = [shared] { return shared->device_seconds(); };
+  r.run = [shared](const std::vector<Tensor>& inputs) { return shared->run(inputs); };
+  r.other_outputs = [shared] { return shared->other_outputs(); };
+  r.reset = [shared] { return shared->reset(); };
+  r.clone = [shared, executor]() -> Result<Runnable> {
+    TOSAIC_TRY(runtime::Method made, shared->clone());
+    return runnable_method(std::move(made), executor);
+  };
+  r.measure = [shared](bool on) { return shared->measure(on); };
+  r.profile = [shared] {
+    std::vector<OperationTime> times;
+    for (runtime::OperationTime& t : shared->profile())
+      times.push_back({std::move(t.operation), t.seconds, std::move(t.within)});
+    return times;
+  };
+  return r;
+}
+
 Result<Runnable> load_pte(const Source& source, const SessionOptions& options, const Sink& sink) {
   TOSAIC_TRY(pte::Program program, pte::read(source.file, source.name));
   runtime::Options how;
@@ -186,16 +228,7 @@ Result<Runnable> load_pte(const Source& source, const SessionOptions& options, c
   TOSAIC_CHECK(check_device(program, source, options.device, wanted, sink));
   TOSAIC_TRY(how.data, named_data(source.data));
   TOSAIC_TRY(runtime::Method method, runtime::Method::load(program, options.method, how));
-  auto shared = std::make_shared<runtime::Method>(std::move(method));
-  Runnable r;
-  r.inputs = shared->input_types();
-  r.outputs = shared->output_types();
-  for (const std::string& device : shared->devices()) r.device += (r.device.empty() ? "" : ", ") + device;
-  if (r.device.empty()) r.device = options.executor;
-  r.device_seconds = [shared] { return shared->device_seconds(); };
-  r.run = [shared](const std::vector<Tensor>& inputs) { return shared->run(inputs); };
-  r.other_outputs = [shared] { return shared->other_outputs(); };
-  return r;
+  return runnable_method(std::move(method), options.executor);
 }
 
 }  // namespace

@@ -22,6 +22,12 @@ struct Runnable {
   std::function<double()> device_seconds;  // of the last run; empty: the device has no clock
   std::function<Result<std::vector<Tensor>>(const std::vector<Tensor>&)> run;
   std::function<FixedValues()> other_outputs;  // those of the last run that are no tensors; empty: there are none
+  // Empty: loading anew does the same.
+  std::function<Status()> reset;
+  std::function<Result<Runnable>()> clone;  // may be called while `run` is at work
+  // Empty: nothing is known of the parts of a run.
+  std::function<Status(bool on)> measure;
+  std::function<std::vector<OperationTime>()> profile;
 };
 
 // What to load: the file by any of its forms.

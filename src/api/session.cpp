@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 
 #include "api/artifact.h"
@@ -22,6 +23,8 @@ struct Session::Impl {
   std::vector<Argument> outputs;
   std::vector<OwnedTensor> examples;
   std::atomic<bool> busy{false};
+  bool measured = false;
+  double seconds = 0;  // of the last run, when measured
 
   static Result<std::unique_ptr<Impl>> load(Source source, const SessionOptions& options, const Sink& sink);
   void describe();
@@ -148,7 +151,9 @@ Result<std::vector<Tensor>> Session::Impl::run(std::span<const InputTensor> give
     TOSAIC_TRY(Tensor tensor, borrowed(given[i], loaded.inputs[i], fmt::format("input {}", i)));
     tensors.push_back(std::move(tensor));
   }
+  const auto begin = std::chrono::steady_clock::now();
   TOSAIC_TRY(std::vector<Tensor> results, loaded.run(tensors));
+  seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   for (Tensor& result : results)  // an input that is an output: the caller's memory does not last
     for (const Tensor& tensor : tensors)
       if (result.data.data() == tensor.data.data()) result.data = Bytes::copy(result.data.data(), result.data.size());
@@ -242,6 +247,7 @@ Status Session::reset() {
   return guarded(impl_->source.name, [&]() -> Status {
     const Turn turn(impl_->busy);
     TOSAIC_CHECK(turn.taken());
+    if (impl_->loaded.reset) return impl_->loaded.reset();
     TOSAIC_TRY(impl_->loaded, load_runnable(impl_->source, impl_->options, {}));
     return {};
   });
@@ -249,8 +255,36 @@ Status Session::reset() {
 
 Result<Session> Session::clone() const {
   return guarded(impl_->source.name, [&]() -> Result<Session> {
-    TOSAIC_TRY(auto impl, Impl::load(impl_->source, impl_->options, {}));
+    if (!impl_->loaded.clone) {
+      TOSAIC_TRY(auto impl, Impl::load(impl_->source, impl_->options, {}));
+      return Session(std::move(impl));
+    }
+    auto impl = std::make_unique<Impl>();
+    TOSAIC_TRY(impl->loaded, impl_->loaded.clone());
+    impl->source = impl_->source;
+    impl->options = impl_->options;
+    impl->describe();
     return Session(std::move(impl));
+  });
+}
+
+Status Session::measure(bool on) {
+  return guarded(impl_->source.name, [&]() -> Status {
+    const Turn turn(impl_->busy);
+    TOSAIC_CHECK(turn.taken());
+    impl_->measured = on;
+    impl_->seconds = 0;
+    return impl_->loaded.measure ? impl_->loaded.measure(on) : Status();
+  });
+}
+
+Result<std::vector<OperationTime>> Session::profile() const {
+  return guarded(impl_->source.name, [&]() -> Result<std::vector<OperationTime>> {
+    std::vector<OperationTime> times;
+    if (!impl_->measured || impl_->seconds <= 0) return times;
+    if (impl_->loaded.profile) times = impl_->loaded.profile();
+    if (times.empty()) times.push_back({impl_->loaded.device, impl_->seconds, ""});
+    return times;
   });
 }
 

@@ -13,6 +13,7 @@
 
 struct tosaic_delegate {
   std::unique_ptr<tosaic::contract::Payload> payload;
+  std::string name;  // for messages
   tosaic::contract::Description description;
   std::vector<tosaic_delegate_tensor_info> infos;  // views of the description: inputs, then outputs
   std::uint64_t memory_bytes = 0;
@@ -83,6 +84,17 @@ MemorySource memory_of(const tosaic_delegate_host& host, std::uint64_t& taken) {
   };
 }
 
+Lent lent_by(const tosaic_delegate_host* host, std::uint64_t& taken) {
+  Lent lent;
+  if (!host) return lent;
+  lent.memory = memory_of(*host, taken);
+  if (host->log && host->log_level >= TOSAIC_DELEGATE_LOG_TRACE)
+    lent.trace = [log = host->log, user = host->log_user](const std::string& line) {
+      log(user, TOSAIC_DELEGATE_LOG_TRACE, line.c_str());
+    };
+  return lent;
+}
+
 Status check_program(const tosaic_delegate_program* program) {
   if (!program) return argument("the program is null");
   if (program->struct_bytes != sizeof *program) return other_version("a program");
@@ -100,6 +112,7 @@ Result<Opening> opening_of(const tosaic_delegate_program* program, const tosaic_
   if (host && host->struct_bytes != sizeof *host) return other_version("a host");
   if (options && options->struct_bytes != sizeof *options) return other_version("options");
   Opening opening;
+  static_cast<Lent&>(opening) = lent_by(host, taken);
   opening.payload = Bytes(nullptr, program->payload, program->payload_bytes);
   if (program->name) opening.name = program->name;
   for (std::size_t i = 0; i < program->spec_count; ++i) {
@@ -112,13 +125,6 @@ Result<Opening> opening_of(const tosaic_delegate_program* program, const tosaic_
     if (!lookup || lookup(user, key.c_str(), &data, &bytes) != 0 || !data) return Bytes();
     return Bytes(nullptr, data, bytes);
   };
-  if (host) {
-    opening.memory = memory_of(*host, taken);
-    if (host->log && host->log_level >= TOSAIC_DELEGATE_LOG_TRACE)
-      opening.trace = [log = host->log, user = host->log_user](const std::string& line) {
-        log(user, TOSAIC_DELEGATE_LOG_TRACE, line.c_str());
-      };
-  }
   if (options) {
     opening.threads = static_cast<int>(std::min(options->threads, 1024u));
     opening.reference = options->reference != 0;
@@ -126,6 +132,22 @@ Result<Opening> opening_of(const tosaic_delegate_program* program, const tosaic_
     if (options->device) opening.device = options->device;
   }
   return opening;
+}
+
+// Around a payload that has just been made.
+int hand_over(std::unique_ptr<tosaic_delegate> made, const tosaic_delegate_host* host, tosaic_delegate** delegate) {
+  made->description = made->payload->describe();
+  for (const auto* tensors : {&made->description.inputs, &made->description.outputs})
+    for (const TensorInfo& info : *tensors) made->infos.push_back(info.view());
+  made->inputs.resize(made->description.inputs.size());
+  made->outputs.resize(made->description.outputs.size());
+  if (host && host->log && host->log_level >= TOSAIC_DELEGATE_LOG_NOTE) {
+    const std::string line = fmt::format("{}{}runs on {}, {} bytes for tensors", made->name,
+                                         made->name.empty() ? "" : " ", made->description.device, made->memory_bytes);
+    host->log(host->log_user, TOSAIC_DELEGATE_LOG_NOTE, line.c_str());
+  }
+  *delegate = made.release();
+  return TOSAIC_DELEGATE_OK;
 }
 
 int open_payload(void* user, const tosaic_delegate_program* program, const tosaic_delegate_host* host,
@@ -141,20 +163,30 @@ int open_payload(void* user, const tosaic_delegate_program* program, const tosai
     auto payload = server.open(*opening, server.user, status);
     if (!payload.ok()) return report(status_of(payload.error(), status), payload.error(), error);
     made->payload = *std::move(payload);
-    made->description = made->payload->describe();
+    made->name = opening->name;
     made->keep_times = opening->profile;
-    for (const auto* tensors : {&made->description.inputs, &made->description.outputs})
-      for (const TensorInfo& info : *tensors) made->infos.push_back(info.view());
-    made->inputs.resize(made->description.inputs.size());
-    made->outputs.resize(made->description.outputs.size());
-    if (host && host->log && host->log_level >= TOSAIC_DELEGATE_LOG_NOTE) {
-      const std::string line =
-          fmt::format("{}{}runs on {}, {} bytes for tensors", opening->name, opening->name.empty() ? "" : " ",
-                      made->description.device, made->memory_bytes);
-      host->log(host->log_user, TOSAIC_DELEGATE_LOG_NOTE, line.c_str());
-    }
-    *delegate = made.release();
-    return TOSAIC_DELEGATE_OK;
+    return hand_over(std::move(made), host, delegate);
+  });
+}
+
+int clone_payload(const tosaic_delegate* from, const tosaic_delegate_host* host, tosaic_delegate** delegate,
+                  tosaic_delegate_error* error) {
+  return guarded(error, [&]() -> int {
+    if (!delegate) return report(TOSAIC_DELEGATE_ARGUMENT, argument("no place for the delegate"), error);
+    *delegate = nullptr;
+    if (!from) return report(TOSAIC_DELEGATE_ARGUMENT, argument("the delegate is null"), error);
+    if (host && host->struct_bytes != sizeof *host)
+      return report(TOSAIC_DELEGATE_ARGUMENT, other_version("a host"), error);
+    auto made = std::make_unique<tosaic_delegate>();
+    auto payload = from->payload->clone(lent_by(host, made->memory_bytes));
+    if (!payload.ok()) return report(status_of(payload.error(), TOSAIC_DELEGATE_INTERNAL), payload.error(), error);
+    if (!*payload)
+      return report(TOSAIC_DELEGATE_UNSUPPORTED,
+                    tosaic::error("delegate.clone", "the payload has nothing to share: open it once more"), error);
+    made->payload = *std::move(payload);
+    made->name = from->name;
+    made->keep_times = from->keep_times;
+    return hand_over(std::move(made), host, delegate);
   });
 }
 
@@ -214,8 +246,9 @@ int execute_alone(tosaic_delegate& delegate, const tosaic_delegate_tensor* tenso
   return TOSAIC_DELEGATE_OK;
 }
 
-int execute_payload(tosaic_delegate* delegate, const tosaic_delegate_tensor* tensors, std::size_t count,
-                    tosaic_delegate_error* error) {
+// What changes the payload is done by one caller at a time.
+template <class F>
+int alone(tosaic_delegate* delegate, tosaic_delegate_error* error, F f) {
   return guarded(error, [&]() -> int {
     if (!delegate) return report(TOSAIC_DELEGATE_ARGUMENT, argument("the delegate is null"), error);
     if (delegate->busy.test_and_set(std::memory_order_acquire))
@@ -225,7 +258,28 @@ int execute_payload(tosaic_delegate* delegate, const tosaic_delegate_tensor* ten
       std::atomic_flag& flag;
       ~Free() { flag.clear(std::memory_order_release); }
     } free{delegate->busy};
-    return execute_alone(*delegate, tensors, count, error);
+    return f();
+  });
+}
+
+int execute_payload(tosaic_delegate* delegate, const tosaic_delegate_tensor* tensors, std::size_t count,
+                    tosaic_delegate_error* error) {
+  return alone(delegate, error, [&] { return execute_alone(*delegate, tensors, count, error); });
+}
+
+int measure_payload(tosaic_delegate* delegate, std::uint32_t on, tosaic_delegate_error* error) {
+  return alone(delegate, error, [&]() -> int {
+    delegate->payload->measure(on != 0);
+    delegate->keep_times = on != 0;
+    delegate->time_views.clear();
+    return TOSAIC_DELEGATE_OK;
+  });
+}
+
+int reset_payload(tosaic_delegate* delegate, tosaic_delegate_error* error) {
+  return alone(delegate, error, [&]() -> int {
+    delegate->payload->reset();
+    return TOSAIC_DELEGATE_OK;
   });
 }
 
@@ -256,6 +310,9 @@ tosaic_delegate_api table(const char* id, const Server& server) {
           describe_payload,
           execute_payload,
           profile_payload,
+          measure_payload,
+          reset_payload,
+          clone_payload,
           close_payload};
 }
 

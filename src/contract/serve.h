@@ -20,14 +20,18 @@ struct Spec {
   std::string_view key, value;
 };
 
+// What the caller lends a payload, as long as it is open.
+struct Lent {
+  MemorySource memory;                            // empty: the heap
+  std::function<void(const std::string&)> trace;  // a line per operation; empty: nobody asks
+};
+
 // What the caller gave, checked. The views are valid while the payload opens, the payload's bytes until it is closed.
-struct Opening {
+struct Opening : Lent {
   Bytes payload;
   std::string name;
   std::vector<Spec> specs;
   std::function<Bytes(const std::string& key)> data;  // null Bytes: no such key
-  MemorySource memory;                                // the caller's; empty: the heap
-  std::function<void(const std::string&)> trace;      // a line per operation; empty: nobody asks
   int threads = 0;
   bool reference = false, profile = false;
   std::string device;
@@ -54,6 +58,12 @@ class Payload {
   // Of the last execution by the device's own clock; 0: it has none.
   virtual double device_seconds() const { return 0; }
   virtual std::vector<OperationTime> times() const { return {}; }
+  // Keep times from the next execution on.
+  virtual void measure(bool) {}
+  // The state that it was opened in; many have none.
+  virtual void reset() {}
+  // Another one in that state, with what does not change shared; null: nothing could be.
+  virtual Result<std::unique_ptr<Payload>> clone(const Lent&) const { return std::unique_ptr<Payload>(); }
 };
 
 // `status` is what a refusal means; INVALID unless it is set.

@@ -26,7 +26,7 @@ struct Options {
   std::vector<ValueId> observed;         // values that must exist as such (not fused away), reported to the observer
   tosa::Variables* variables = nullptr;  // the VARIABLEs of the program that this is a region of; outlives this one
   MemorySource memory = {};              // the arena's; empty: the heap
-  bool timed = false;                    // keep how long each step takes
+  bool timed = false;                    // begin with measure(true)
 };
 
 struct StepTime {
@@ -42,18 +42,27 @@ class Program {
   Program& operator=(Program&&) noexcept;
   ~Program();
 
+  // Another one of the same graph, for another thread, its VARIABLEs in their first state: the packed weights and all
+  // that was decided are shared, only the arena is its own. This one may run meanwhile.
+  Result<Program> clone(const MemorySource& memory = {}) const;
+
   // Pointers to dense tensors of the graph's input and output types, in its order. Not thread safe: one
   // Program per thread of use.
   Status run(std::span<const void* const> inputs, std::span<void* const> outputs, const Observer* observer = nullptr);
   // The same with owned tensors, checked: run.input-count, run.input-type.
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs, const Observer* observer = nullptr);
 
+  // VARIABLEs keep their content from run to run; this gives them their initial values again.
+  void reset();
+
   const std::vector<TensorType>& input_types() const;
   const std::vector<TensorType>& output_types() const;
   std::size_t arena_bytes() const;
   // The kernel chosen for each step, in the order of running: for tests and for people who measure.
   std::vector<std::string_view> kernels() const;
-  // Of the last run, when it was asked for.
+  // Keep how long each step takes, from the next run on.
+  void measure(bool on);
+  // Of the last run, when it was measured.
   std::vector<StepTime> step_times() const;
 
  private:

@@ -17,8 +17,8 @@ namespace {
 
 // Runs the region graphs of cond_if and while_loop, each compiled once.
 struct Regions {
-  tosa::Variables* variables;
-  std::vector<std::pair<const Graph*, Program>> programs;
+  tosa::Variables* variables = nullptr;  // of the run; the same at every one
+  std::vector<std::pair<const Graph*, Program>> programs = {};
   Result<std::vector<Tensor>> run(const Graph& graph, std::vector<Tensor> inputs) {
     for (auto& [g, program] : programs)
       if (g == &graph) return program.run(inputs);
@@ -28,7 +28,7 @@ struct Regions {
   }
 };
 
-// What one reference evaluation needs, made once so that a run only fills in pointers.
+// What one reference evaluation needs, made once for each program so that a run only fills in pointers.
 struct Reference {
   const tosa::Op* op;
   tosa::View view;
@@ -38,8 +38,7 @@ struct Reference {
   tosa::RunRegion region;
   bool open = false;  // an operand that the standard wants constant is known only now (EXT-DYNAMIC)
 
-  Reference(const tosa::Op* o, const Graph& graph, const Node& node, tosa::Variables* variables)
-      : op(o), view(graph, node), regions{variables, {}} {
+  Reference(const tosa::Op* o, const Graph& graph, const Node& node) : op(o), view(graph, node) {
     for (ValueId v : node.inputs) in.push_back({v == no_value ? TensorType{} : graph[v].type, nullptr});
     for (ValueId v : node.outputs) out.push_back({graph[v].type, nullptr});
     for (std::size_t i = 0; i < op->inputs.size() && i < node.inputs.size(); ++i)
@@ -51,7 +50,8 @@ struct Reference {
     for (std::size_t i = 0; i < in.size(); ++i)
       in[i].data = node.inputs[i] == no_value ? nullptr : frame.read(node.inputs[i]);
     for (std::size_t i = 0; i < out.size(); ++i) out[i].data = frame.write(node.outputs[i]);
-    const tosa::Run run{view, in, out, &region, regions.variables};
+    regions.variables = frame.variables;
+    const tosa::Run run{view, in, out, &region, frame.variables};
     if (open) TOSAIC_CHECK(tosa::check_run_time_operands(run));
     return op->eval(run);
   }
@@ -63,11 +63,11 @@ bool take_reference(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
   const tosa::Op* op = tosa::find(node.op);
   if (!op || !op->eval) return false;
-  auto reference = std::make_shared<Reference>(op, planning.graph, node, planning.variables);
   Step step{.kernel = "reference", .nodes = {n}, .writes = node.outputs};
   for (ValueId v : node.inputs)
     if (v != no_value) step.reads.push_back(v);
-  step.run = [reference](const Frame& frame) { return reference->run(frame); };
+  step.make_state = [op, &graph = planning.graph, n] { return std::make_shared<Reference>(op, graph, graph.nodes[n]); };
+  step.run = [](const Frame& frame) { return static_cast<Reference*>(frame.state)->run(frame); };
   planning.add(std::move(step));
   return true;
 }

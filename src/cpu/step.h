@@ -20,6 +20,8 @@ struct Frame {
   ThreadPool& pool;
   std::byte* scratch;  // scratch_per_thread bytes for each thread, 64-byte aligned
   std::byte* shared;   // shared_scratch bytes for all threads together
+  void* state;         // what make_state made
+  tosa::Variables* variables;
   const void* read(ValueId value) const { return address[value]; }
   void* write(ValueId value) const { return address[value]; }
 };
@@ -30,7 +32,11 @@ struct Step {
   std::vector<ValueId> reads, writes;  // values that must have memory; constants may be among the reads
   std::size_t scratch_per_thread = 0;  // a multiple of 64
   std::size_t shared_scratch = 0;
-  std::function<Status(const Frame&)> run;  // empty: nothing to do, the output lies where the input lies
+  // Empty: nothing to do, the output lies where the input lies. Programs that run beside each other share the step: it
+  // changes nothing in itself.
+  std::function<Status(const Frame&)> run;
+  // What the step keeps from run to run, one for each program; empty: nothing.
+  std::function<std::shared_ptr<void>()> make_state = {};
 };
 
 // Value `alias` lies inside value `of`, `offset` bytes from its start.
@@ -43,7 +49,6 @@ struct Alias {
 struct Planning {
   const Graph& graph;
   int threads;
-  tosa::Variables* variables;
   std::vector<std::int32_t> producer;             // node of each value, -1: input or constant
   std::vector<std::vector<std::uint32_t>> users;  // nodes that read each value
   std::vector<bool> visible;                      // graph outputs and observed values

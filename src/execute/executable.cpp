@@ -103,7 +103,7 @@ Result<Executable> Executable::prepared(Graph graph, const Options& options) {
   for (ValueId v : graph.inputs) made.inputs_.push_back(graph[v].type);
   for (ValueId v : graph.outputs) made.outputs_.push_back(graph[v].type);
   if (options.interpret) {
-    made.graph_ = std::move(graph);
+    made.graph_ = std::make_shared<const Graph>(std::move(graph));
   } else {
     TOSAIC_TRY(
         made.program_,
@@ -118,10 +118,33 @@ Status Executable::run(std::span<const void* const> inputs, std::span<void* cons
   std::vector<Tensor> tensors;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     tensors.push_back({inputs_[i], Bytes(nullptr, inputs[i], inputs_[i].storage_bytes())});  // borrowed for this call
-  TOSAIC_TRY(auto results, interp::run(*graph_, std::move(tensors)));
+  TOSAIC_TRY(auto results, run(tensors));
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (!results[i].data.empty()) std::memcpy(outputs[i], results[i].data.data(), results[i].data.size());
   return {};
+}
+
+Result<std::vector<Tensor>> Executable::run(const std::vector<Tensor>& inputs) {
+  if (program_) return program_->run(inputs);
+  return interp::run(*graph_, inputs, {.variables = &variables_});
+}
+
+void Executable::reset() {
+  variables_.clear();
+  if (program_) program_->reset();
+}
+
+Result<Executable> Executable::clone(const MemorySource& memory) const {
+  Executable made;
+  made.inputs_ = inputs_;
+  made.outputs_ = outputs_;
+  made.graph_ = graph_;
+  if (program_) { TOSAIC_TRY(made.program_, program_->clone(memory)); }
+  return made;
+}
+
+void Executable::measure(bool on) {
+  if (program_) program_->measure(on);
 }
 
 std::vector<cpu::StepTime> Executable::step_times() const {

@@ -25,7 +25,7 @@ std::vector<std::uint32_t> count_reads(const Graph& graph) {
 
 class Interpreter {
  public:
-  explicit Interpreter(bool precise) : precise_(precise) {}
+  Interpreter(bool precise, tosa::Variables& variables) : precise_(precise), variables_(variables) {}
 
   // The inputs' types have been checked.
   Result<std::vector<Tensor>> run(const Graph& graph, std::vector<Tensor> inputs) {
@@ -93,7 +93,7 @@ class Interpreter {
   }
 
   const bool precise_;
-  tosa::Variables variables_;
+  tosa::Variables& variables_;
 };
 
 Status check_inputs(const Graph& graph, const std::vector<Tensor>& inputs, bool precise) {
@@ -118,7 +118,8 @@ Status check_inputs(const Graph& graph, const std::vector<Tensor>& inputs, bool 
 
 Result<std::vector<Tensor>> run(const Graph& graph, std::vector<Tensor> inputs, const Options& options) {
   TOSAIC_CHECK(check_inputs(graph, inputs, options.precise));
-  return Interpreter(options.precise).run(graph, std::move(inputs));
+  tosa::Variables own;
+  return Interpreter(options.precise, options.variables ? *options.variables : own).run(graph, std::move(inputs));
 }
 
 }  // namespace tosaic::interp

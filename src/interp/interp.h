@@ -6,11 +6,15 @@
 
 #include "ir/graph.h"
 #include "ir/tensor.h"
+#include "ops/tosa_op.h"
 
 namespace tosaic::interp {
 
 struct Options {
   bool precise = false;  // every float tensor is computed and returned as f64 (tables, bounds)
+  // What the VARIABLEs hold, from the run before and for the next one; empty: their initial values. Null: this run is
+  // the only one.
+  tosa::Variables* variables = nullptr;
 };
 
 // Inputs and outputs are in the order of graph.inputs and graph.outputs. The graph holds only tosa.* nodes.

@@ -28,6 +28,17 @@ tosaic_delegate_error empty_error() {
   return why;
 }
 
+tosaic_delegate_host host_with(const Trace& trace) {
+  tosaic_delegate_host host{};
+  host.struct_bytes = sizeof host;
+  if (*trace) {
+    host.log_level = TOSAIC_DELEGATE_LOG_TRACE;
+    host.log = log_line;
+    host.log_user = const_cast<void*>(static_cast<const void*>(trace.get()));
+  }
+  return host;
+}
+
 }  // namespace
 
 Result<OpenDelegate> OpenDelegate::open(const DelegateChoice& choice, const Bytes& payload,
@@ -49,14 +60,8 @@ Result<OpenDelegate> OpenDelegate::open(const DelegateChoice& choice, const Byte
                                         keys.size(),
                                         options.data ? look_up : nullptr,
                                         const_cast<NamedData*>(options.data)};
-  tosaic_delegate_host host{};
-  host.struct_bytes = sizeof host;
-  auto trace = std::make_shared<std::function<void(const std::string&)>>(options.trace);
-  if (options.trace) {
-    host.log_level = TOSAIC_DELEGATE_LOG_TRACE;
-    host.log = log_line;
-    host.log_user = trace.get();
-  }
+  Trace trace = std::make_shared<std::function<void(const std::string&)>>(options.trace);
+  const tosaic_delegate_host host = host_with(trace);
   const tosaic_delegate_options how{sizeof how, static_cast<std::uint32_t>(options.threads), options.reference,
                                     options.profile, choice.device.c_str()};
   tosaic_delegate_error why = empty_error();
@@ -64,11 +69,42 @@ Result<OpenDelegate> OpenDelegate::open(const DelegateChoice& choice, const Byte
   const int said = api.open(api.user, &program, &host, &how, &made, &why);
   if (status) *status = said;
   if (said) return contract::diagnostic_of(said, why);
-  OpenDelegate open(&api, made);
+  return of(&api, made, std::move(trace));
+}
+
+Result<OpenDelegate> OpenDelegate::of(const tosaic_delegate_api* api, tosaic_delegate* made, Trace trace) {
+  OpenDelegate open(api, made);
   open.trace_ = std::move(trace);
   open.info_.struct_bytes = sizeof open.info_;
-  if (const int described = api.describe(made, &open.info_, &why)) return contract::diagnostic_of(described, why);
+  tosaic_delegate_error why = empty_error();
+  if (const int said = api->describe(made, &open.info_, &why)) return contract::diagnostic_of(said, why);
   return open;
+}
+
+Result<std::optional<OpenDelegate>> OpenDelegate::clone() const {
+  const tosaic_delegate_api* api = delegate_.get_deleter().api;
+  const tosaic_delegate_host host = host_with(trace_);
+  tosaic_delegate_error why = empty_error();
+  tosaic_delegate* made = nullptr;
+  const int said = api->clone(delegate_.get(), &host, &made, &why);
+  if (said == TOSAIC_DELEGATE_UNSUPPORTED) return std::optional<OpenDelegate>();
+  if (said) return contract::diagnostic_of(said, why);
+  TOSAIC_TRY(OpenDelegate open, of(api, made, trace_));
+  return std::optional<OpenDelegate>(std::move(open));
+}
+
+Status OpenDelegate::reset() {
+  tosaic_delegate_error why = empty_error();
+  if (const int said = delegate_.get_deleter().api->reset(delegate_.get(), &why))
+    return contract::diagnostic_of(said, why);
+  return {};
+}
+
+Status OpenDelegate::measure(bool on) {
+  tosaic_delegate_error why = empty_error();
+  if (const int said = delegate_.get_deleter().api->measure(delegate_.get(), on ? 1 : 0, &why))
+    return contract::diagnostic_of(said, why);
+  return {};
 }
 
 Status OpenDelegate::check(std::span<const TensorType> types) const {

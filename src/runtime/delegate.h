@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -33,6 +34,9 @@ struct DelegateOptions {
   std::function<void(const std::string&)> trace;  // one line per operation, where the delegate has operations
 };
 
+// Calls go through the table of a C interface: what they are given has an address of its own.
+using Trace = std::shared_ptr<const std::function<void(const std::string&)>>;
+
 // An open payload.
 class OpenDelegate {
  public:
@@ -49,6 +53,12 @@ class OpenDelegate {
   // Are tensors of these types, inputs and then outputs, what the payload takes? Error: delegate.arguments.
   Status check(std::span<const TensorType> types) const;
   Status execute(std::span<const tosaic_delegate_tensor> tensors, int* status = nullptr);
+  // What the payload keeps between executions is again what it was when opened.
+  Status reset();
+  // Another one in that state; nothing: the delegate cannot, opening anew does the same.
+  Result<std::optional<OpenDelegate>> clone() const;
+  // Keep times from the next execution on.
+  Status measure(bool on);
   // Of the last execution.
   tosaic_delegate_profile profile() const;
 
@@ -59,7 +69,9 @@ class OpenDelegate {
   };
   OpenDelegate(const tosaic_delegate_api* api, tosaic_delegate* delegate) : delegate_(delegate, Close{api}) {}
 
-  std::shared_ptr<std::function<void(const std::string&)>> trace_;  // the logger's, at an address of its own
+  static Result<OpenDelegate> of(const tosaic_delegate_api* api, tosaic_delegate* made, Trace trace);
+
+  Trace trace_;  // the logger's
   std::unique_ptr<tosaic_delegate, Close> delegate_;
   tosaic_delegate_info info_{};
 };

@@ -45,6 +45,17 @@ class LoweredKernel : public Kernel {
     return {};
   }
 
+  Result<std::unique_ptr<Kernel>> clone() const override {
+    const auto bare = [](const std::vector<Port>& ports) {  // this one may be running: its space is left alone
+      std::vector<Port> made;
+      for (const Port& port : ports) made.push_back({port.cell, {}});
+      return made;
+    };
+    TOSAIC_TRY(auto executable, executable_.clone());
+    return std::unique_ptr<Kernel>(
+        std::make_unique<LoweredKernel>(std::move(executable), bare(inputs_), bare(outputs_)));
+  }
+
  private:
   // In-place calls, and programs that plan a result over an operand.
   bool overlaps(const TensorCell& out, const Cells& cells) const {
@@ -66,6 +77,9 @@ class LoweredKernel : public Kernel {
 class EmptyKernel : public Kernel {
  public:
   Status run(Cells&) override { return {}; }
+  Result<std::unique_ptr<Kernel>> clone() const override {
+    return std::unique_ptr<Kernel>(std::make_unique<EmptyKernel>());
+  }
 };
 
 // Builds the graph of one call: its tensors as inputs or constants, its other arguments as attributes.

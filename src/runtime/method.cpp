@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <chrono>
 
 #include "base/memory.h"
 #include "contract/tensors.h"
@@ -16,7 +17,7 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 // An instruction made ready.
 struct DelegateStep {
-  OpenDelegate* delegate;
+  std::size_t delegate;
   std::vector<std::int32_t> args;
 };
 struct MoveStep {
@@ -29,33 +30,62 @@ struct JumpStep {
 struct NoStep {};
 using Step = std::variant<std::unique_ptr<Kernel>, DelegateStep, MoveStep, JumpStep, NoStep>;
 
+// What a method and its clones have in common.
+struct Origin {
+  pte::Plan plan;
+  Options options;
+  NamedData data;  // the program's and that of .ptd files
+};
+
+struct Memory {
+  std::shared_ptr<std::byte> start;
+  std::size_t bytes = 0;
+};
+
+using Clock = std::chrono::steady_clock;
+
+Diagnostic located(Diagnostic why, const Options& options) {
+  if (why.place.file.empty()) why.place.file = options.file;
+  return why;
+}
+
 }  // namespace
 
 struct Method::Impl {
-  pte::Plan plan;
-  Cells cells;
-  std::vector<std::shared_ptr<std::byte>> memory;        // the arenas, then tensors that have no place there
+  std::shared_ptr<const Origin> origin;
+  Cells cells, first_cells;                              // now, and when it was loaded
+  std::vector<Memory> memory;                            // the arenas, then tensors that have no place there
+  std::vector<std::pair<std::int32_t, Bytes>> contents;  // of tensors in memory, when it was loaded
   std::uint64_t wanted_bytes = 0;                        // of all of it
   std::vector<Bytes> constants;                          // kept alive
-  NamedData data;                                        // the program's and that of .ptd files
   std::vector<std::unique_ptr<OpenDelegate>> delegates;  // null: no instruction calls it
   std::vector<Step> steps;
   std::vector<std::int32_t> inputs;                          // those that are tensors
   std::vector<std::int32_t> outputs;                         // those that are tensors; lists of tensors in place
   std::vector<std::pair<std::size_t, std::int32_t>> others;  // outputs that are not: position and cell
   std::vector<TensorType> input_types, output_types;
+  bool timed = false;
+  std::vector<double> seconds;                    // by step, of the last run
+  std::vector<std::vector<OperationTime>> parts;  // by step: inside delegates
 
-  Status load(const Options& options);
+  explicit Impl(std::shared_ptr<const Origin> from) : origin(std::move(from)) {}
+  const pte::Plan& plan() const { return origin->plan; }
+  Status load();
+  Status place();
+  Status copy(const Impl& from);
+  Status reset();
   Result<std::byte*> reserve(std::uint64_t bytes);
   Status add_output(std::int32_t i);
   Attr content(std::int32_t i) const;
   Status place_tensor(const pte::TensorValue& tensor, Cell& cell);
   Result<Bytes> external(const std::string& name, const TensorType& type) const;
-  Status prepare(const Options& options);
-  Result<DelegateStep> prepare_delegate(const pte::DelegateCall& call, const Options& options);
-  Status open_delegate(std::size_t number, const Options& options);
+  Status prepare();
+  Result<DelegateStep> prepare_delegate(const pte::DelegateCall& call);
+  Status open_delegate(std::size_t number);
   Status run_steps();
+  Result<std::size_t> run_step(std::size_t pc);
   Status execute(DelegateStep& step);
+  void note_parts(std::size_t step, const OpenDelegate& delegate, const std::string& id);
   Result<bool> truth(std::int32_t condition) const;
 };
 
@@ -94,55 +124,110 @@ FixedValues Method::other_outputs() const {
 }
 
 Result<Method> Method::load(const pte::Program& program, const std::string& name, const Options& options) {
-  auto located = [&](Diagnostic why) {
-    if (why.place.file.empty()) why.place.file = options.file;
-    return why;
-  };
   std::string names;
   for (const pte::Plan& plan : program.plans) {
     names += (names.empty() ? "'" : ", '") + plan.name + "'";
     if (plan.name != name) continue;
-    auto impl = std::make_unique<Impl>();
-    impl->plan = plan;
-    impl->data = options.data;
-    for (const pte::NamedData& named : program.named_data) impl->data.insert_or_assign(named.key, named.data);
-    if (Status status = impl->load(options); !status.ok()) return located(std::move(status.error()));
+    auto origin = std::make_shared<Origin>(Origin{plan, options, options.data});
+    for (const pte::NamedData& named : program.named_data) origin->data.insert_or_assign(named.key, named.data);
+    auto impl = std::make_unique<Impl>(std::move(origin));
+    if (Status status = impl->load(); !status.ok()) return located(std::move(status.error()), options);
     return Method(std::move(impl));
   }
   return located(
-      error("method.missing", fmt::format("the program has no method '{}'", name)).hint("its methods are " + names));
+      error("method.missing", fmt::format("the program has no method '{}'", name)).hint("its methods are " + names),
+      options);
 }
 
-Status Method::Impl::load(const Options& options) {
-  for (std::int64_t size : plan.arena_sizes) TOSAIC_CHECK(reserve(static_cast<std::uint64_t>(size)));
-  cells.resize(plan.values.size());
+Result<Method> Method::clone() const {
+  auto impl = std::make_unique<Impl>(impl_->origin);
+  if (Status status = impl->copy(*impl_); !status.ok())
+    return located(std::move(status.error()), impl_->origin->options);
+  return Method(std::move(impl));
+}
+
+Status Method::reset() { return impl_->reset(); }
+
+// Memory and cells as the program says.
+Status Method::Impl::place() {
+  for (std::int64_t size : plan().arena_sizes) TOSAIC_CHECK(reserve(static_cast<std::uint64_t>(size)));
+  cells.resize(plan().values.size());
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (const auto* tensor = std::get_if<pte::TensorValue>(&plan.values[i])) {
+    if (const auto* tensor = std::get_if<pte::TensorValue>(&plan().values[i])) {
       TOSAIC_CHECK(place_tensor(*tensor, cells[i]));
     } else {
-      cells[i].value = plan.values[i];
+      cells[i].value = plan().values[i];
     }
   }
-  for (std::int32_t i : plan.inputs)
+  first_cells = cells;
+  return {};
+}
+
+Status Method::Impl::load() {
+  TOSAIC_CHECK(place());
+  for (std::int32_t i : plan().inputs)
     if (cells[at(i)].is_tensor) {
       if (cells[at(i)].tensor.constant) return error("method.input", "an input of the method is a constant");
       inputs.push_back(i);
       input_types.push_back(cells[at(i)].tensor.type);
     }
-  for (std::int32_t i : plan.outputs) TOSAIC_CHECK(add_output(i));
-  return prepare(options);
+  for (std::int32_t i : plan().outputs) TOSAIC_CHECK(add_output(i));
+  return prepare();
+}
+
+// `from` may be running: of it only that is read which never changes.
+Status Method::Impl::copy(const Impl& from) {
+  TOSAIC_CHECK(place());
+  inputs = from.inputs;
+  outputs = from.outputs;
+  others = from.others;
+  input_types = from.input_types;
+  output_types = from.output_types;
+  delegates.resize(from.delegates.size());
+  for (std::size_t i = 0; i < delegates.size(); ++i) {
+    if (!from.delegates[i]) continue;
+    TOSAIC_TRY(auto made, from.delegates[i]->clone());
+    if (made)
+      delegates[i] = std::make_unique<OpenDelegate>(*std::move(made));
+    else
+      TOSAIC_CHECK(open_delegate(i));
+  }
+  for (const Step& step : from.steps) {
+    if (const auto* kernel = std::get_if<std::unique_ptr<Kernel>>(&step)) {
+      TOSAIC_TRY(auto made, (*kernel)->clone());
+      steps.emplace_back(std::move(made));
+    } else if (const auto* delegate = std::get_if<DelegateStep>(&step)) {
+      steps.emplace_back(*delegate);
+    } else if (const auto* move = std::get_if<MoveStep>(&step)) {
+      steps.emplace_back(*move);
+    } else if (const auto* jump = std::get_if<JumpStep>(&step)) {
+      steps.emplace_back(*jump);
+    } else {
+      steps.emplace_back(NoStep{});
+    }
+  }
+  return {};
+}
+
+Status Method::Impl::reset() {
+  for (const Memory& part : memory) std::memset(part.start.get(), 0, part.bytes);
+  cells = first_cells;
+  for (const auto& [cell, content] : contents) std::memcpy(cells[at(cell)].tensor.data, content.data(), content.size());
+  for (const auto& delegate : delegates)
+    if (delegate) TOSAIC_CHECK(delegate->reset());
+  return {};
 }
 
 // Memory for tensors; zeroed, as ExecuTorch's Module gives it, and aligned for any element and vector load.
 Result<std::byte*> Method::Impl::reserve(std::uint64_t bytes) {
   wanted_bytes = bytes > UINT64_MAX - wanted_bytes ? UINT64_MAX : wanted_bytes + bytes;
-  TOSAIC_CHECK(check_memory(wanted_bytes, fmt::format("method '{}'", plan.name)));
+  TOSAIC_CHECK(check_memory(wanted_bytes, fmt::format("method '{}'", plan().name)));
   auto fresh = zeroed_memory(bytes);
   if (!fresh)
     return error("method.memory", fmt::format("there are no {} bytes of memory for the method's tensors", bytes))
         .hint("close other programs, or run it on a larger machine");
-  memory.push_back(std::move(fresh));
-  return memory.back().get();
+  memory.push_back({std::move(fresh), static_cast<std::size_t>(bytes)});
+  return memory.back().start.get();
 }
 
 Status Method::Impl::add_output(std::int32_t i) {
@@ -175,10 +260,13 @@ Status Method::Impl::place_tensor(const pte::TensorValue& tensor, Cell& cell) {
   if (!tensor.external_name.empty()) { TOSAIC_TRY(constant, external(tensor.external_name, cell.tensor.type)); }
   if (tensor.is_planned) {
     if (tensor.planned.memory_id == 0 || tensor.planned.memory_id > memory.size() ||
-        tensor.planned.offset + bytes > static_cast<std::uint64_t>(plan.arena_sizes[tensor.planned.memory_id - 1]))
+        tensor.planned.offset + bytes > static_cast<std::uint64_t>(plan().arena_sizes[tensor.planned.memory_id - 1]))
       return error("method.memory", "a tensor is planned outside its arena");
-    cell.tensor.data = memory[tensor.planned.memory_id - 1].get() + tensor.planned.offset;
-    if (!constant.empty()) std::memcpy(cell.tensor.data, constant.data(), constant.size());
+    cell.tensor.data = memory[tensor.planned.memory_id - 1].start.get() + tensor.planned.offset;
+    if (!constant.empty()) {
+      std::memcpy(cell.tensor.data, constant.data(), constant.size());
+      contents.emplace_back(static_cast<std::int32_t>(&cell - cells.data()), constant);
+    }
   } else if (!constant.null()) {
     cell.tensor.constant = true;
     cell.tensor.data = const_cast<std::byte*>(constant.data());  // `constant` keeps everyone from writing
@@ -191,8 +279,8 @@ Status Method::Impl::place_tensor(const pte::TensorValue& tensor, Cell& cell) {
 
 // A constant that the program keeps in a .ptd file.
 Result<Bytes> Method::Impl::external(const std::string& name, const TensorType& type) const {
-  const auto found = data.find(name);
-  if (found == data.end())
+  const auto found = origin->data.find(name);
+  if (found == origin->data.end())
     return error("method.external-data", fmt::format("the data of '{}' is in another file", name))
         .hint("give it with --data FILE.ptd");
   if (found->second.size() != type.storage_bytes())
@@ -203,7 +291,9 @@ Result<Bytes> Method::Impl::external(const std::string& name, const TensorType& 
   return aligned ? found->second : Bytes::copy(found->second.data(), found->second.size());
 }
 
-Status Method::Impl::prepare(const Options& options) {
+Status Method::Impl::prepare() {
+  const pte::Plan& plan = origin->plan;
+  const Options& options = origin->options;
   // What changes while the method runs, and what is read at all.
   std::vector<char> changing(cells.size(), 0), used(cells.size(), 0);
   std::vector<int> mentions(cells.size(), 0);
@@ -252,7 +342,7 @@ Status Method::Impl::prepare(const Options& options) {
       if (!kernel.ok()) return in_instruction(std::move(kernel.error()));
       steps.emplace_back(std::move(*kernel));
     } else if (const auto* delegate = std::get_if<pte::DelegateCall>(&instruction)) {
-      auto step = prepare_delegate(*delegate, options);
+      auto step = prepare_delegate(*delegate);
       if (!step.ok()) return in_instruction(std::move(step.error()));
       steps.emplace_back(std::move(*step));
     } else if (const auto* move = std::get_if<pte::MoveCall>(&instruction)) {
@@ -269,8 +359,9 @@ Status Method::Impl::prepare(const Options& options) {
   return {};
 }
 
-Status Method::Impl::open_delegate(std::size_t number, const Options& options) {
-  const pte::Delegate& from = plan.delegates[number];
+Status Method::Impl::open_delegate(std::size_t number) {
+  const Options& options = origin->options;
+  const pte::Delegate& from = plan().delegates[number];
   const auto choice = options.delegates.find(from.id);
   if (choice == options.delegates.end()) {
     std::string known;
@@ -282,28 +373,29 @@ Status Method::Impl::open_delegate(std::size_t number, const Options& options) {
   TOSAIC_TRY(OpenDelegate open,
              OpenDelegate::open(choice->second, from.payload, from.specs,
                                 {options.threads, options.interpret, false,
-                                 fmt::format("{} (delegate {})", options.file, number), &data, options.trace}));
+                                 fmt::format("{} (delegate {})", options.file, number), &origin->data, options.trace}));
   delegates[number] = std::make_unique<OpenDelegate>(std::move(open));
   return {};
 }
 
-Result<DelegateStep> Method::Impl::prepare_delegate(const pte::DelegateCall& call, const Options& options) {
+Result<DelegateStep> Method::Impl::prepare_delegate(const pte::DelegateCall& call) {
   std::vector<TensorType> types;
   for (std::int32_t i : call.args) {
     if (!cells[at(i)].is_tensor)
       return error("delegate.arguments", fmt::format("delegate '{}' is given a value that is no tensor",
-                                                     plan.delegates[at(call.delegate)].id));
+                                                     plan().delegates[at(call.delegate)].id));
     types.push_back(cells[at(i)].tensor.type);
   }
   std::unique_ptr<OpenDelegate>& delegate = delegates[at(call.delegate)];
-  if (!delegate) TOSAIC_CHECK(open_delegate(at(call.delegate), options));
+  if (!delegate) TOSAIC_CHECK(open_delegate(at(call.delegate)));
   TOSAIC_CHECK(delegate->check(types));
-  return DelegateStep{delegate.get(), call.args};
+  return DelegateStep{at(call.delegate), call.args};
 }
 
 Status Method::Impl::execute(DelegateStep& step) {
   // Delegates see row-major tensors: those of another dim order are passed as copies, and results stored back.
-  const std::size_t read_only = step.delegate->inputs().size();
+  OpenDelegate& delegate = *delegates[step.delegate];
+  const std::size_t read_only = delegate.inputs().size();
   std::vector<std::vector<std::byte>> spaces(step.args.size());
   std::vector<tosaic_delegate_tensor> arguments;
   for (std::size_t k = 0; k < step.args.size(); ++k) {
@@ -311,7 +403,7 @@ Status Method::Impl::execute(DelegateStep& step) {
     if (k >= read_only && tensor.constant) return error("delegate.arguments", "a delegate would write to a constant");
     arguments.push_back(contract::tensor_of(tensor.type, const_cast<void*>(dense(tensor, spaces[k]))));
   }
-  TOSAIC_CHECK(step.delegate->execute(arguments));
+  TOSAIC_CHECK(delegate.execute(arguments));
   for (std::size_t k = read_only; k < step.args.size(); ++k)
     if (!spaces[k].empty()) store_dense(cells[at(step.args[k])].tensor, spaces[k].data());
   return {};
@@ -329,22 +421,73 @@ Result<bool> Method::Impl::truth(std::int32_t condition) const {
   return true;
 }
 
+// Returns the number of the next one.
+Result<std::size_t> Method::Impl::run_step(std::size_t pc) {
+  Step& step = steps[pc];
+  if (auto* kernel = std::get_if<std::unique_ptr<Kernel>>(&step)) {
+    TOSAIC_CHECK((*kernel)->run(cells));
+  } else if (auto* delegate = std::get_if<DelegateStep>(&step)) {
+    TOSAIC_CHECK(execute(*delegate));
+  } else if (auto* move = std::get_if<MoveStep>(&step)) {
+    cells[at(move->to)] = cells[at(move->from)];
+  } else if (auto* jump = std::get_if<JumpStep>(&step)) {
+    TOSAIC_TRY(bool holds, truth(jump->condition));
+    if (!holds) return jump->destination;
+  }
+  return pc + 1;
+}
+
 Status Method::Impl::run_steps() {
   for (std::size_t pc = 0; pc < steps.size();) {
-    Step& step = steps[pc];
-    ++pc;
-    if (auto* kernel = std::get_if<std::unique_ptr<Kernel>>(&step)) {
-      TOSAIC_CHECK((*kernel)->run(cells));
-    } else if (auto* delegate = std::get_if<DelegateStep>(&step)) {
-      TOSAIC_CHECK(execute(*delegate));
-    } else if (auto* move = std::get_if<MoveStep>(&step)) {
-      cells[at(move->to)] = cells[at(move->from)];
-    } else if (auto* jump = std::get_if<JumpStep>(&step)) {
-      TOSAIC_TRY(bool holds, truth(jump->condition));
-      if (!holds) pc = jump->destination;
+    if (!timed) {
+      TOSAIC_TRY(pc, run_step(pc));
+      continue;
     }
+    const std::size_t now = pc;
+    const auto begin = Clock::now();
+    TOSAIC_TRY(pc, run_step(pc));
+    seconds[now] += std::chrono::duration<double>(Clock::now() - begin).count();
+    if (const auto* step = std::get_if<DelegateStep>(&steps[now]))
+      note_parts(now, *delegates[step->delegate], plan().delegates[step->delegate].id);
   }
   return {};
+}
+
+// What the delegate tells of the execution that has just ended.
+void Method::Impl::note_parts(std::size_t step, const OpenDelegate& delegate, const std::string& id) {
+  const tosaic_delegate_profile profile = delegate.profile();
+  const std::string device = delegate.device();
+  const tosaic_delegate_time whole{device.c_str(), profile.seconds};
+  std::span<const tosaic_delegate_time> told(profile.times, profile.count);
+  if (told.empty() && profile.clock == TOSAIC_DELEGATE_CLOCK_DEVICE) told = {&whole, 1};
+  parts[step].resize(told.size());
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    parts[step][i].operation = told[i].name;
+    parts[step][i].seconds += told[i].seconds;
+    parts[step][i].within = id;
+  }
+}
+
+Status Method::measure(bool on) {
+  impl_->timed = on;
+  impl_->seconds.assign(on ? impl_->steps.size() : 0, 0);
+  impl_->parts.assign(on ? impl_->steps.size() : 0, {});
+  for (const auto& delegate : impl_->delegates)
+    if (delegate) TOSAIC_CHECK(delegate->measure(on));
+  return {};
+}
+
+std::vector<OperationTime> Method::profile() const {
+  std::vector<OperationTime> list;
+  const pte::Plan& plan = impl_->plan();
+  for (std::size_t s = 0; s < impl_->seconds.size(); ++s) {
+    if (const auto* call = std::get_if<pte::KernelCall>(&plan.instructions[s]))
+      list.push_back({name_of(plan.operators[at(call->op)]), impl_->seconds[s], ""});
+    if (const auto* call = std::get_if<pte::DelegateCall>(&plan.instructions[s]))
+      list.push_back({plan.delegates[at(call->delegate)].id, impl_->seconds[s], ""});
+    list.insert(list.end(), impl_->parts[s].begin(), impl_->parts[s].end());
+  }
+  return list;
 }
 
 std::vector<std::string> Method::devices() const {
@@ -366,15 +509,17 @@ double Method::device_seconds() const {
 
 Result<std::vector<Tensor>> Method::run(const std::vector<Tensor>& tensors) {
   Impl& m = *impl_;
+  m.seconds.assign(m.seconds.size(), 0);
+  m.parts.assign(m.parts.size(), {});
   if (tensors.size() != m.inputs.size())
-    return error("run.input-count", fmt::format("method '{}' takes {} inputs, {} are given", m.plan.name,
+    return error("run.input-count", fmt::format("method '{}' takes {} inputs, {} are given", m.plan().name,
                                                 m.inputs.size(), tensors.size()));
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const TensorType& wanted = m.input_types[i];
     if (tensors[i].type.dtype != wanted.dtype || tensors[i].type.shape.dims() != wanted.shape.dims() ||
         tensors[i].data.size() != wanted.storage_bytes())
       return error("run.input-type", fmt::format("input {} is {}, method '{}' takes {}", i, to_string(tensors[i].type),
-                                                 m.plan.name, to_string(wanted)));
+                                                 m.plan().name, to_string(wanted)));
     store_dense(m.cells[at(m.inputs[i])].tensor, tensors[i].data.data());
   }
   TOSAIC_CHECK(m.run_steps());

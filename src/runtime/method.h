@@ -22,6 +22,12 @@ struct Options {
   Delegates delegates;                            // those that the program may use
 };
 
+struct OperationTime {
+  std::string operation;  // "aten::add.out", "TOSABackend"; inside a delegate as it calls it: "conv2d_i8: tosa.conv2d"
+  double seconds = 0;
+  std::string within;  // the delegate whose time this is a part of: "TOSABackend"; empty: the method's own
+};
+
 class Method {
  public:
   // Everything that can fail for reasons of the program fails here: method.missing, delegate.unknown, kernel.unknown,
@@ -42,6 +48,14 @@ class Method {
   double device_seconds() const;
   // Gives the tensor outputs. Buffers keep their content from run to run. Errors: run.input-count, run.input-type.
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
+  // Buffers, and what the delegates keep, are again what they were when the method was loaded.
+  Status reset();
+  // Another one of the same program, for another thread, in that state; weights are shared. This one may run meanwhile.
+  Result<Method> clone() const;
+  // Keep how long each instruction takes, from the next run on.
+  Status measure(bool on);
+  // Of the last run, when it was measured, in the order of the program; what a loop runs again is added up.
+  std::vector<OperationTime> profile() const;
 
  private:
   struct Impl;

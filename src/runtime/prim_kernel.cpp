@@ -29,6 +29,9 @@ class CopyKernel : public Kernel {
     }
     return {};
   }
+  Result<std::unique_ptr<Kernel>> clone() const override {
+    return std::unique_ptr<Kernel>(std::make_unique<CopyKernel>(from_, to_));
+  }
 
  private:
   std::int32_t from_, to_;
@@ -43,6 +46,9 @@ class NumberKernel : public Kernel {
   Status run(Cells& cells) override {
     TOSAIC_TRY(cells[at(to_)].value, f_(cells));
     return {};
+  }
+  Result<std::unique_ptr<Kernel>> clone() const override {
+    return std::unique_ptr<Kernel>(std::make_unique<NumberKernel>(f_, to_));
   }
 
  private:

@@ -33,6 +33,8 @@ void print_text(Tool& tool, const RunRequest& request, const RunOutcome& outcome
   if (!outcome.run_seconds.empty())
     tool.print("  time       {}, load {:.1f} ms\n", spread(outcome.run_seconds), outcome.load_seconds * 1e3);
   if (!outcome.device_seconds.empty()) tool.print("  of these   {} on the device\n", spread(outcome.device_seconds));
+  for (const OperationTime& t : outcome.profile)
+    tool.print("  {:9.3f} ms {}{}\n", t.seconds * 1e3, t.within.empty() ? "" : "  ", printable(t.operation));
 }
 
 std::string json_members(const RunOutcome& outcome) {
@@ -49,11 +51,16 @@ std::string json_members(const RunOutcome& outcome) {
     for (double t : all) text += fmt::format("{}{:.9f}", text.empty() ? "" : ", ", t);
     return "[" + text + "]";
   };
+  std::string operations;
+  for (const OperationTime& t : outcome.profile)
+    operations += fmt::format("{}{{\"operation\": {}, \"within\": {}, \"seconds\": {:.9f}}}",
+                              operations.empty() ? "" : ", ", json_text(t.operation), json_text(t.within), t.seconds);
   return fmt::format(
       "\"device\": {}, \"inputs\": {}, \"outputs\": {}, \"values\": [{}], \"written\": {}, \"load_seconds\": {:.9f}, "
-      "\"run_seconds\": {}, \"device_seconds\": {}",
+      "\"run_seconds\": {}, \"device_seconds\": {}{}",
       json_text(outcome.device), list(outcome.input_types), list(outcome.output_types), values, list(outcome.written),
-      outcome.load_seconds, times(outcome.run_seconds), times(outcome.device_seconds));
+      outcome.load_seconds, times(outcome.run_seconds), times(outcome.device_seconds),
+      operations.empty() ? "" : ", \"operations\": [" + operations + "]");
 }
 
 }  // namespace
@@ -95,6 +102,8 @@ void add_run(CLI::App& app, Tool& tool) {
   command->add_option("--threads", request->session.threads, "0: all cores")
       ->type_name("N")
       ->check(whole_number(0, most_threads));
+  command->add_flag("--profile", request->profile,
+                    "how long each operation of the last run took; inside a delegate indented");
   command->add_option("--repeat", request->repeat, "timed runs, after one that warms up")
       ->type_name("N")
       ->check(whole_number(1, most_runs));
@@ -102,7 +111,7 @@ void add_run(CLI::App& app, Tool& tool) {
       "examples:\n"
       "  tosaic run digits.pte --input digit.npy --output-dir out/\n"
       "  tosaic run net.tosa --input a.npy --input b.npy --executor interp --output-dir out/\n"
-      "  tosaic run digits.pte --repeat 100\n"
+      "  tosaic run digits.pte --repeat 100 --profile\n"
       "  tosaic run digits.vgf --device vulkan --vulkan-device llvmpipe\n"
       "  tosaic run digits_u55.pte --device ethos-u55-128 --data digits_weights.ptd --trace");
   const auto act = [=, &tool] {

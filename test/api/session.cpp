@@ -137,6 +137,58 @@ TEST(Session, ResetForgets) {
   EXPECT_EQ(bytes_of(good(session.run(lent(inputs)))), expected);
 }
 
+// Adds what it is given to what it has had.
+const char sums[] = R"(graph @sums(%x: 2xf32) -> (%sum) {
+  %start: 2xf32 = constant [1.0, 2.0]
+  tosa.variable(%start) {name="v", var_shape=[2], type=f32}
+  %before: 2xf32 = tosa.variable_read() {name="v"}
+  %sum: 2xf32 = tosa.add(%before, %x)
+  tosa.variable_write(%sum) {name="v"}
+})";
+
+TEST(Session, StatesPersistUntilTheyAreReset) {
+  const float x[2] = {10, 20};
+  const InputTensor given{x, DType::f32, {2}};
+  const auto next = [&](Session& session) { return good(session.run({given}))[0].tensor->data.as<float>()[1]; };
+  for (const char* executor : {"cpu", "interp"}) {
+    SessionOptions options;
+    options.executor = executor;
+    Session session = good(Session::load(Bytes::copy(sums, sizeof sums - 1), "sums.txt", options));
+    for (float expected : {22.0f, 42.0f, 62.0f}) EXPECT_EQ(next(session), expected);
+    Session clone = good(session.clone());
+    EXPECT_EQ(next(clone), 22);
+    EXPECT_EQ(next(session), 82);
+    ASSERT_TRUE(session.reset().ok());
+    EXPECT_EQ(next(session), 22);
+    EXPECT_EQ(next(clone), 42);
+  }
+}
+
+TEST(Session, TellsWhereItsTimeGoes) {
+  const auto inputs = sample();
+  for (const char* executor : {"cpu", "interp"}) {
+    SessionOptions options;
+    options.executor = executor;
+    Session session = good(Session::load(digits(), options));
+    good(session.run(lent(inputs)));
+    EXPECT_TRUE(good(session.profile()).empty());
+    ASSERT_TRUE(session.measure(true).ok());
+    EXPECT_TRUE(good(session.profile()).empty());
+    good(session.run(lent(inputs)));
+    const auto times = good(session.profile());
+    if (executor == std::string("interp")) {
+      ASSERT_EQ(times.size(), 1u);
+      EXPECT_EQ(times[0].operation, "interp");
+    } else {
+      EXPECT_GT(times.size(), 2u);
+    }
+    for (const OperationTime& t : times) EXPECT_GE(t.seconds, 0) << t.operation;
+    ASSERT_TRUE(session.measure(false).ok());
+    good(session.run(lent(inputs)));
+    EXPECT_TRUE(good(session.profile()).empty());
+  }
+}
+
 TEST(Session, SaysWhatItCannotLoad) {
   const auto code = [](Bytes file, SessionOptions options = {}) {
     const auto session = Session::load(std::move(file), "x.bin", options);

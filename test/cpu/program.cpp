@@ -56,7 +56,7 @@ TEST(Program, BufferThatIsReadAndWrittenInPlace) {
   }
 }
 
-TEST(Program, VariablesKeepTheirContentWithinARunAndAreSharedWithRegions) {
+TEST(Program, VariablesKeepTheirContentAndAreSharedWithRegions) {
   const auto graph = parse(R"(graph @main(%x: 2xf32, %p: bool) -> (%after, %inside) {
     %start: 2xf32 = constant [1.5, 2.0]
     tosa.variable(%start) {name="v", var_shape=[2], type=f32}
@@ -80,12 +80,53 @@ TEST(Program, VariablesKeepTheirContentWithinARunAndAreSharedWithRegions) {
   ASSERT_TRUE(program.ok());
   const std::vector<Tensor> inputs = {{{DType::f32, Shape{2}, {}}, Bytes::of(std::vector<float>{10, 20})},
                                       {{DType::boolean, Shape{}, {}}, Bytes::of(std::vector<std::uint8_t>{1})}};
-  for (int repeat = 0; repeat < 2; ++repeat) {
-    const auto result = program->run(inputs);
+  tosa::Variables variables;
+  const auto expect = [&](Result<std::vector<Tensor>> result, float inside) {
     ASSERT_TRUE(result.ok()) << render(result.error(), false);
     EXPECT_EQ((*result)[0].data.as<float>()[0], 7.0f);
-    EXPECT_EQ((*result)[1].data.as<float>()[1], 22.0f);
+    EXPECT_EQ((*result)[1].data.as<float>()[1], inside);
+  };
+  for (const float inside : {22.0f, 28.0f, 28.0f}) {  // 2 + 20, then 8 + 20
+    expect(program->run(inputs), inside);
+    expect(interp::run(*graph, inputs, {.variables = &variables}), inside);
   }
+  auto clone = program->clone();
+  ASSERT_TRUE(clone.ok());
+  expect(clone->run(inputs), 22.0f);
+  expect(clone->run(inputs), 28.0f);
+  expect(program->run(inputs), 28.0f);
+  program->reset();
+  expect(program->run(inputs), 22.0f);
+  expect(interp::run(*graph, inputs), 22.0f);
+}
+
+TEST(Program, ClonesShareWhatNeverChanges) {
+  Net net;
+  ValueId x = net.input(DType::f32, {1, 64, 64}, -1, 1);
+  for (int i = 0; i < 4; ++i) x = net.node("reverse", {x}, {{"axis", std::int64_t{1}}});
+  net.output(x);
+  std::size_t taken = 0;
+  const MemorySource counted = [&](std::size_t bytes) {
+    taken += bytes;
+    return zeroed_memory(bytes);
+  };
+  std::optional<cpu::Program> clone;
+  {
+    auto program = cpu::Program::compile(net.graph, {.threads = 1, .timed = true});
+    ASSERT_TRUE(program.ok());
+    auto made = program->clone(counted);
+    ASSERT_TRUE(made.ok());
+    clone = std::move(*made);
+    EXPECT_GE(taken, program->arena_bytes());
+    EXPECT_EQ(clone->kernels(), program->kernels());
+  }  // the clone outlives it
+  const auto result = clone->run(net.inputs);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(std::memcmp((*result)[0].data.data(), net.inputs[0].data.data(), 64 * 64 * 4), 0);
+  EXPECT_EQ(clone->step_times().size(), clone->kernels().size());
+  clone->measure(false);
+  ASSERT_TRUE(clone->run(net.inputs).ok());
+  EXPECT_TRUE(clone->step_times().empty());
 }
 
 TEST(Program, MisalignedPointers) {

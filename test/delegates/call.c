@@ -172,6 +172,34 @@ static void runs(const sample* s) {
   CHECK(memory.live == 0);
 }
 
+/* A clone beside its origin, with memory of its own, and after it. */
+static void is_cloned(const sample* s) {
+  counted memory = {0};
+  const tosaic_delegate_host host = counting_host(&memory);
+  tosaic_delegate_error error = no_error();
+  tosaic_delegate *first = NULL, *second = NULL;
+  CHECK(s->api->open(s->api->user, &s->program, NULL, &s->options, &first, NULL) == TOSAIC_DELEGATE_OK);
+  call c = make_call(s, first, 0);
+  CHECK(s->api->measure(first, 1, &error) == TOSAIC_DELEGATE_OK);
+  CHECK(s->api->execute(first, c.tensors, c.count, NULL) == TOSAIC_DELEGATE_OK && as_expected(s, &c));
+  CHECK(s->api->reset(first, &error) == TOSAIC_DELEGATE_OK);
+  CHECK(s->api->execute(first, c.tensors, c.count, NULL) == TOSAIC_DELEGATE_OK && as_expected(s, &c));
+  const int said = s->api->clone(first, &host, &second, &error);
+  printf("clone: %s\n", said ? error.code : "made");
+  s->api->close(first);
+  if (said) {
+    CHECK(said == TOSAIC_DELEGATE_UNSUPPORTED && !second && strcmp(error.code, "delegate.clone") == 0);
+  } else {
+    CHECK(memory.live > 0);
+    call again = make_call(s, second, 1);
+    CHECK(s->api->execute(second, again.tensors, again.count, NULL) == TOSAIC_DELEGATE_OK && as_expected(s, &again));
+    free_call(&again);
+    s->api->close(second);
+  }
+  CHECK(memory.live == 0);
+  free_call(&c);
+}
+
 /* Outputs may lie over inputs. */
 static void runs_in_place(const sample* s) {
   tosaic_delegate* delegate = NULL;
@@ -231,6 +259,7 @@ int main(int count, char** arguments) {
   s.options.threads = 1;
   printf("%s\n", s.api->id);
   runs(&s);
+  is_cloned(&s);
   runs_in_place(&s);
   runs_in_two_threads(&s);
   wrong_calls(&s);

@@ -69,6 +69,14 @@ void wrong_calls(const sample* s) {
   CHECK(s->api->profile(delegate, NULL, NULL) == TOSAIC_DELEGATE_ARGUMENT);
   CHECK(s->api->profile(delegate, &profile, NULL) == TOSAIC_DELEGATE_ARGUMENT);
 
+  CHECK(s->api->measure(NULL, 1, NULL) == TOSAIC_DELEGATE_ARGUMENT);
+  CHECK(s->api->reset(NULL, NULL) == TOSAIC_DELEGATE_ARGUMENT);
+  tosaic_delegate* clone = delegate;
+  CHECK(s->api->clone(NULL, NULL, &clone, NULL) == TOSAIC_DELEGATE_ARGUMENT && !clone);
+  CHECK(s->api->clone(delegate, NULL, NULL, NULL) == TOSAIC_DELEGATE_ARGUMENT);
+  const tosaic_delegate_host unknown = {0};
+  CHECK(s->api->clone(delegate, &unknown, &clone, NULL) == TOSAIC_DELEGATE_ARGUMENT);
+
   /* After all that it still runs; elements that the caller calls opaque are taken for what they are. */
   for (size_t i = 0; i < c.count; ++i) c.tensors[i].dtype = TOSAIC_DTYPE_OPAQUE;
   CHECK(s->api->execute(delegate, c.tensors, c.count, NULL) == TOSAIC_DELEGATE_OK && as_expected(s, &c));

@@ -155,6 +155,12 @@ TEST(Pack, DelegatesRunBetweenKernels) {
   for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ((*y)[0].data.as<float>()[i], expected[i]);
 }
 
+float first_of(runtime::Method& method, const Tensor& input) {
+  const auto result = method.run({input});
+  if (!result.ok()) ADD_FAILURE() << render(result.error(), false);
+  return result.ok() ? (*result)[0].data.as<float>()[0] : 0;
+}
+
 TEST(Pack, BuffersAreWrittenBack) {
   Graph graph = graph_of(R"(graph @g(%x: 2xf32) -> (%y) {
     %s: 2xf32 = constant [1.0, 2.0]
@@ -173,6 +179,70 @@ TEST(Pack, BuffersAreWrittenBack) {
     auto y = method->run({one});
     ASSERT_TRUE(y.ok());
     EXPECT_EQ((*y)[0].data.as<float>()[0], expected);
+  }
+  auto clone = method->clone();
+  ASSERT_TRUE(clone.ok()) << render(clone.error(), false);
+  ASSERT_TRUE(method->reset().ok());
+  for (runtime::Method* each : {&*method, &*clone})
+    for (float expected : {2.0f, 3.0f}) EXPECT_EQ(first_of(*each, one), expected);
+}
+
+// State inside a payload: TOSA's VARIABLEs.
+TEST(Pack, DelegatesKeepTheirVariables) {
+  auto payload = tosa_file::write(graph_of(R"(graph @main(%p: 2xf32) -> (%q) {
+    %start: 2xf32 = constant [1.0, 2.0]
+    tosa.variable(%start) {name="v", var_shape=[2], type=f32}
+    %before: 2xf32 = tosa.variable_read() {name="v"}
+    %q: 2xf32 = tosa.add(%before, %p)
+    tosa.variable_write(%q) {name="v"}
+  })"));
+  ASSERT_TRUE(payload.ok());
+  const pte::Program program = packed(graph_of(R"(graph @g(%x: 2xf32) -> (%z) {
+    %b: 2xf32 = "delegate"(%x) {region=0}
+    %z: 2xf32 = aten.neg.default(%b)
+  })"),
+                                      {*payload});
+  const Tensor one{{DType::f32, {2}, {}}, constant_bytes(DType::f32, std::vector<double>{1, 1})};
+  for (const bool interpret : {false, true}) {
+    auto method = runtime::Method::load(program, "forward", {.interpret = interpret, .delegates = all_delegates()});
+    ASSERT_TRUE(method.ok()) << render(method.error(), false);
+    for (float expected : {-2.0f, -3.0f}) EXPECT_EQ(first_of(*method, one), expected);
+    auto clone = method->clone();
+    ASSERT_TRUE(clone.ok()) << render(clone.error(), false);
+    EXPECT_EQ(first_of(*clone, one), -2.0f);
+    EXPECT_EQ(first_of(*method, one), -4.0f);
+    ASSERT_TRUE(method->reset().ok());
+    EXPECT_EQ(first_of(*method, one), -2.0f);
+  }
+}
+
+TEST(Pack, MethodsTellWhereTheirTimeGoes) {
+  auto payload = tosa_file::write(graph_of(R"(graph @main(%p: 2x3xf32) -> (%q) {
+    %q: 2x3xf32 = tosa.abs(%p)
+  })"));
+  ASSERT_TRUE(payload.ok());
+  const pte::Program program = packed(graph_of(R"(graph @g(%x: 2x3xf32) -> (%z) {
+    %a: 2x3xf32 = aten.neg.default(%x)
+    %z: 2x3xf32 = "delegate"(%a) {region=0}
+  })"),
+                                      {*payload});
+  auto method = runtime::Method::load(program, "forward", {.delegates = all_delegates()});
+  ASSERT_TRUE(method.ok()) << render(method.error(), false);
+  const Tensor x{{DType::f32, {2, 3}, {}}, constant_bytes(DType::f32, std::vector<double>(6, 1))};
+  ASSERT_TRUE(method->run({x}).ok());
+  EXPECT_TRUE(method->profile().empty());
+  ASSERT_TRUE(method->measure(true).ok());
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_TRUE(method->run({x}).ok());
+    const auto times = method->profile();
+    ASSERT_EQ(times.size(), 3u);
+    EXPECT_EQ(times[0].operation, "aten::neg.out");
+    EXPECT_EQ(times[1].operation, "TOSABackend");
+    EXPECT_EQ(times[1].within, "");
+    EXPECT_TRUE(times[2].operation.ends_with("tosa.abs")) << times[2].operation;
+    EXPECT_EQ(times[2].within, "TOSABackend");
+    EXPECT_LE(times[2].seconds, times[1].seconds);
+    for (const auto& t : times) EXPECT_GT(t.seconds, 0);
   }
 }
 

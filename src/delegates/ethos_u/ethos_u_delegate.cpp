@@ -75,6 +75,12 @@ class StreamPayload : public contract::Payload {
     return {};
   }
 
+  // Scratch memory that the commands read before they write it.
+  void reset() override {
+    for (const tosaic_ethosu_region& region : regions_)
+      if (region.base) std::memset(region.base, 0, static_cast<std::size_t>(region.bytes));
+  }
+
  private:
   static Diagnostic refused(int said, const tosaic_ethosu_error& why, int& status) {
     status = said == TOSAIC_ETHOSU_UNSUPPORTED ? TOSAIC_DELEGATE_UNSUPPORTED

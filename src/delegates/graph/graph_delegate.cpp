@@ -29,6 +29,13 @@ class GraphPayload : public contract::Payload {
     return times;
   }
 
+  void measure(bool on) override { executable_.measure(on); }
+  void reset() override { executable_.reset(); }
+  Result<std::unique_ptr<contract::Payload>> clone(const contract::Lent& lent) const override {
+    TOSAIC_TRY(auto executable, executable_.clone(lent.memory));
+    return std::unique_ptr<contract::Payload>(std::make_unique<GraphPayload>(description_, std::move(executable)));
+  }
+
  private:
   contract::Description description_;
   execute::Executable executable_;
