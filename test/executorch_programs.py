@@ -2,7 +2,7 @@
 """ExecuTorch as the judge of every .pte that a test makes: it loads, all its kernels are registered, and without a delegate
 it runs. Called as a script, it prints the kernels for `pack` to compare its calls with:
 
-    python test/executorch_programs.py > src/runtime/executorch_kernels.inc
+    python test/executorch_programs.py > src/pack/executorch_kernels.inc
 """
 import functools
 import importlib.metadata

@@ -9,13 +9,13 @@
 #include <set>
 
 #include "api/self_check.h"
+#include "kernels/out_variant.h"
 #include "lower/lower.h"
 #include "normalise/normalise.h"
 #include "ops/op.h"
+#include "pack/core_form.h"
+#include "pack/pack.h"
 #include "read/samples.h"
-#include "runtime/core_form.h"
-#include "runtime/out_variant.h"
-#include "runtime/pack.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {
@@ -91,7 +91,7 @@ void warn_of_kernels(const Partition& partition, const Sink& sink) {
   std::set<std::string> said;
   for (const Node& node : partition.outer.nodes) {
     const bool known = node.op == "delegate" || node.op.starts_with("aten.") || find_aten(node.op).op;
-    const auto kernel = known ? std::nullopt : runtime::out_variant_by_name(node.op);
+    const auto kernel = known ? std::nullopt : kernels::out_variant_by_name(node.op);
     if (!sink || !kernel || !said.insert(node.op).second) continue;
     const std::string name = fmt::format("{}.{}", kernel->name, kernel->overload);
     sink(located(

@@ -11,6 +11,7 @@
 #include "formats/pte/pte_file.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vgf/vgf_graph.h"
+#include "kernels/lowered_kernel.h"
 #include "lower/lower.h"
 #include "normalise/normalise.h"
 #include "ops/tosa_op.h"
@@ -224,6 +225,7 @@ Result<Runnable> load_pte(const Source& source, const SessionOptions& options, c
   how.trace = options.trace;
   TOSAIC_TRY(const Target* wanted, target_of_device(options.device));
   const std::string product = wanted && wanted->name == options.device ? wanted->name : "";
+  how.kernels = kernels::lowered_kernel;
   how.delegates = all_delegates({options.device == "vulkan", options.vulkan_device, product});
   TOSAIC_CHECK(check_device(program, source, options.device, wanted, sink));
   TOSAIC_TRY(how.data, named_data(source.data));

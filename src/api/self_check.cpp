@@ -14,6 +14,7 @@
 #include "delegates/delegates.h"
 #include "execute/executable.h"
 #include "formats/pte/pte_file.h"
+#include "kernels/lowered_kernel.h"
 #include "runtime/method.h"
 
 namespace tosaic {
@@ -347,6 +348,7 @@ Result<SelfChecked> self_check(const Compiled& compiled, const std::vector<Tenso
   options.threads = threads;
   options.data = external_data(compiled);
   options.delegates = all_delegates();
+  options.kernels = kernels::lowered_kernel;
   runtime::DelegateChoice& choice = options.delegates.at(compiled.target.delegate_id);
   const Check check{compiled, choice, options.data, findings};
   const contract::Server server{open_checked, &check};

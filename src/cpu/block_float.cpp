@@ -9,7 +9,7 @@
 
 #include "base/narrow_float.h"
 #include "cpu/block.h"
-#include "cpu/dispatch.h"
+#include "simd/dispatch.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/block_float.cpp"
 #include <hwy/foreach_target.h>

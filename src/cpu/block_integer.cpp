@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "cpu/block.h"
-#include "cpu/dispatch.h"
+#include "simd/dispatch.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/block_integer.cpp"
 #include <hwy/foreach_target.h>

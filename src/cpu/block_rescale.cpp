@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "cpu/block.h"
-#include "cpu/dispatch.h"
+#include "simd/dispatch.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/block_rescale.cpp"
 #include <hwy/foreach_target.h>

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
-#include "cpu/dispatch.h"
+#include "simd/dispatch.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/gemm_f32.cpp"
 #include <hwy/foreach_target.h>

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "cpu/dispatch.h"
+#include "simd/dispatch.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ethosu/conv_kernel.cpp"
 #include <hwy/foreach_target.h>

@@ -6,13 +6,13 @@
 #include <cmath>
 
 #include "base/parallel.h"
-#include "cpu/bulk_loops.h"
 #include "ir/provenance.h"
 #include "ir/tensor.h"
 #include "normalise/normalise.h"
 #include "ops/aten_weight.h"
 #include "ops/op.h"
 #include "ops/trial.h"
+#include "simd/bulk_loops.h"
 
 namespace tosaic {
 namespace {
@@ -93,7 +93,7 @@ void fold_batch_norm(Graph& graph) {
     in_parallel(old.size() / run, (1 << 17) / run + 1, [&](std::size_t first, std::size_t last) {
       for (std::size_t r = first; r < last; ++r) {
         const double gain = affine->gain[r % static_cast<std::size_t>(channels)];
-        cpu::bulk_loops().scale(old.data() + r * run, run, gain, scaled + r * run);
+        simd::bulk_loops().scale(old.data() + r * run, run, gain, scaled + r * run);
       }
     });
     std::vector<float> bias(static_cast<std::size_t>(channels));

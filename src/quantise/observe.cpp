@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "cpu/bulk_loops.h"
+#include "simd/bulk_loops.h"
 
 namespace tosaic {
 namespace {
@@ -25,14 +25,14 @@ std::size_t parts_of(std::size_t n, const ThreadPool& pool) {
 }  // namespace
 
 Range range_of(std::span<const float> x, ThreadPool& pool) {
-  std::vector<cpu::Extremes> found(parts_of(x.size(), pool));
+  std::vector<simd::Extremes> found(parts_of(x.size(), pool));
   pool.run(static_cast<std::int64_t>(found.size()), [&](std::int64_t task, int) {
     const auto part = static_cast<std::size_t>(task);
     const std::size_t first = x.size() * part / found.size(), end = x.size() * (part + 1) / found.size();
-    found[part] = cpu::bulk_loops().extremes(x.data() + first, end - first);
+    found[part] = simd::bulk_loops().extremes(x.data() + first, end - first);
   });
   Range range;
-  for (const cpu::Extremes& part : found) range.include(Range{part.lowest, part.highest, part.all_finite});
+  for (const simd::Extremes& part : found) range.include(Range{part.lowest, part.highest, part.all_finite});
   return range;
 }
 
@@ -65,7 +65,7 @@ void Histogram::add(std::span<const float> x, const Range& range, ThreadPool& po
     const std::size_t end = x.size() * (part + 1) / parts;
     for (std::size_t i = x.size() * part / parts; i < end; i += bin.size()) {
       const std::size_t count = std::min(bin.size(), end - i);
-      cpu::bulk_loops().bins(x.data() + i, count, low, per_unit, bins - 1, bin.data());
+      simd::bulk_loops().bins(x.data() + i, count, low, per_unit, bins - 1, bin.data());
       std::size_t k = 0;
       for (; k + 4 <= count; k += 4) {
         ++table[bin[k]];

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "cpu/bulk_loops.h"
 #include "quantise/observe.h"
+#include "simd/bulk_loops.h"
 
 namespace tosaic {
 namespace {
@@ -47,7 +47,7 @@ bool whole_multiples(const float* x, std::size_t n, double unit) {
 double scale_of(const float* x, const Layout& layout, std::size_t channel) {
   double smallest = std::numeric_limits<double>::infinity(), largest = 0;
   layout.each_run(channel, [&](std::size_t first) {
-    const cpu::Magnitudes seen = cpu::bulk_loops().magnitudes(x + first, layout.inner);
+    const simd::Magnitudes seen = simd::bulk_loops().magnitudes(x + first, layout.inner);
     smallest = std::min<double>(smallest, seen.smallest);
     largest = std::max<double>(largest, seen.largest);
   });
@@ -78,7 +78,7 @@ Tensor weight_codes(const Tensor& weight, int axis) {
     for (std::size_t c = begin; c < end; ++c) {
       scales.scale[c] = scale_of(x, layout, c);
       layout.each_run(c, [&](std::size_t first) {
-        cpu::bulk_loops().encode(x + first, layout.inner, scales.scale[c], codes + first);
+        simd::bulk_loops().encode(x + first, layout.inner, scales.scale[c], codes + first);
       });
     }
   });

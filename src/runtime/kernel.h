@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kernel call of a program, made ready to run. There is no second kernel library: a kernel is the PyTorch
-// operator's lowering, compiled for the types of this call; only what moves or counts without arithmetic on tensors
-// (copies, sizes, sums of integers) is written out, in prim_kernel.cpp.
+// One kernel call of a program, made ready to run. The runtime itself has only what moves or counts without arithmetic
+// on tensors (copies, sizes, sums of integers), in prim_kernel.cpp; it is given a factory of the others.
 #pragma once
+#include <functional>
 #include <memory>
 
 #include "runtime/cells.h"
@@ -28,9 +28,9 @@ struct KernelContext {
 // "aten::add.out"
 std::string name_of(const pte::OperatorName& name);
 
-// Errors: kernel.unknown, kernel.unsupported, kernel.arguments.
-Result<std::unique_ptr<Kernel>> make_kernel(const KernelContext& context, const pte::KernelCall& call,
-                                            const Cells& cells);
+// Makes a kernel that the runtime has not of itself. Errors: kernel.unknown, kernel.unsupported, kernel.arguments.
+using KernelFactory = std::function<Result<std::unique_ptr<Kernel>>(const KernelContext& context,
+                                                                    const pte::KernelCall& call, const Cells& cells)>;
 // nullptr: not one of these.
 Result<std::unique_ptr<Kernel>> make_prim_kernel(const pte::OperatorName& name, const pte::KernelCall& call,
                                                  const Cells& cells);

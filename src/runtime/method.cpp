@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "contract/tensors.h"
 #include "runtime/cells.h"
-#include "runtime/kernel.h"
 
 namespace tosaic::runtime {
 namespace {
@@ -47,6 +46,16 @@ using Clock = std::chrono::steady_clock;
 Diagnostic located(Diagnostic why, const Options& options) {
   if (why.place.file.empty()) why.place.file = options.file;
   return why;
+}
+
+Result<std::unique_ptr<Kernel>> make_kernel(const KernelFactory& factory, const KernelContext& context,
+                                            const pte::KernelCall& call, const Cells& cells) {
+  const pte::OperatorName& name = context.plan.operators[at(call.op)];
+  TOSAIC_TRY(auto prim, make_prim_kernel(name, call, cells));
+  if (prim) return prim;
+  if (factory) return factory(context, call, cells);
+  return error("kernel.unknown", fmt::format("{} is not a kernel that this runtime has", name_of(name)))
+      .hint("delegate all operators, or run the program where kernels are linked in");
 }
 
 }  // namespace
@@ -338,7 +347,7 @@ Status Method::Impl::prepare() {
       return why;
     };
     if (const auto* call = std::get_if<pte::KernelCall>(&instruction)) {
-      auto kernel = make_kernel(context, *call, cells);
+      auto kernel = make_kernel(options.kernels, context, *call, cells);
       if (!kernel.ok()) return in_instruction(std::move(kernel.error()));
       steps.emplace_back(std::move(*kernel));
     } else if (const auto* delegate = std::get_if<pte::DelegateCall>(&instruction)) {

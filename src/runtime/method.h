@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one method of a .pte program: memory as planned in the file, delegates by id, kernels of any PyTorch operator
-// through that operator's own lowering on the CPU executor.
+// Runs one method of a .pte program: memory as planned in the file, delegates by id, kernels as the caller has them. It
+// knows no operators.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,6 +10,7 @@
 #include "ir/fixed_value.h"
 #include "ir/tensor.h"
 #include "runtime/delegate.h"
+#include "runtime/kernel.h"
 
 namespace tosaic::runtime {
 
@@ -20,6 +21,7 @@ struct Options {
   std::function<void(const std::string&)> trace;  // given to the delegates
   NamedData data;                                 // of .ptd files, beside the program's own
   Delegates delegates;                            // those that the program may use
+  KernelFactory kernels;                          // what the program calls beside them; empty: it may only copy
 };
 
 struct OperationTime {

@@ -70,6 +70,11 @@ bool is_copy(const std::string& name, std::size_t arguments) {
 }
 
 }  // namespace
+
+std::string name_of(const pte::OperatorName& name) {
+  return name.overload.empty() ? name.name : name.name + "." + name.overload;
+}
+
 bool copies(const pte::OperatorName& name) {
   const std::string full = name_of(name);
   for (std::size_t arguments = 3; arguments <= 5; ++arguments)

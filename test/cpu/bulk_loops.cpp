@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops over all weights and activations against one element at a time, on every instruction set of this machine.
-#include "cpu/bulk_loops.h"
+#include "simd/bulk_loops.h"
 
 #include <cmath>
 #include <limits>
@@ -51,7 +51,7 @@ TEST(BulkLoops, Extremes) {
       if (std::isfinite(v)) lowest = std::min(lowest, v);
       if (std::isfinite(v)) highest = std::max(highest, v);
     }
-    const cpu::Extremes found = cpu::bulk_loops().extremes(x.data(), x.size());
+    const simd::Extremes found = simd::bulk_loops().extremes(x.data(), x.size());
     EXPECT_EQ(found.lowest, lowest);
     EXPECT_EQ(found.highest, highest);
     EXPECT_EQ(found.all_finite, all_finite);
@@ -65,7 +65,7 @@ TEST(BulkLoops, Magnitudes) {
       if (std::isfinite(v)) largest = std::max(largest, std::fabs(v));
       if (std::isfinite(v) && v != 0) smallest = std::min(smallest, std::fabs(v));
     }
-    const cpu::Magnitudes found = cpu::bulk_loops().magnitudes(x.data(), x.size());
+    const simd::Magnitudes found = simd::bulk_loops().magnitudes(x.data(), x.size());
     EXPECT_EQ(found.smallest, smallest);
     EXPECT_EQ(found.largest, largest);
   });
@@ -75,7 +75,7 @@ TEST(BulkLoops, CodesAreTheNearest) {
   everywhere([](const std::vector<float>& x) {
     for (const double scale : {0.5, 1.0, 0.0123, 1e-12}) {
       std::vector<std::int8_t> codes(x.size());
-      cpu::bulk_loops().encode(x.data(), x.size(), scale, codes.data());
+      simd::bulk_loops().encode(x.data(), x.size(), scale, codes.data());
       for (std::size_t i = 0; i < x.size(); ++i) {
         const double exact = std::isnan(x[i]) ? 0 : std::clamp(x[i] * (1 / scale), -127.0, 127.0);
         EXPECT_EQ(codes[i], static_cast<int>(std::nearbyint(exact))) << x[i] << " / " << scale;
@@ -87,7 +87,7 @@ TEST(BulkLoops, CodesAreTheNearest) {
 TEST(BulkLoops, ScaledAsInDouble) {
   everywhere([](const std::vector<float>& x) {
     std::vector<float> scaled(x.size());
-    cpu::bulk_loops().scale(x.data(), x.size(), 1.0 / 3, scaled.data());
+    simd::bulk_loops().scale(x.data(), x.size(), 1.0 / 3, scaled.data());
     for (std::size_t i = 0; i < x.size(); ++i) {
       const auto exact = static_cast<float>(x[i] * (1.0 / 3));
       EXPECT_TRUE(scaled[i] == exact || (std::isnan(scaled[i]) && std::isnan(exact))) << x[i] << " " << scaled[i];
@@ -98,7 +98,7 @@ TEST(BulkLoops, ScaledAsInDouble) {
 TEST(BulkLoops, BinsHoldTheirElements) {
   everywhere([](const std::vector<float>& x) {
     std::vector<std::uint32_t> bins(x.size());
-    cpu::bulk_loops().bins(x.data(), x.size(), -1.0f, 1024.0f, 2047, bins.data());
+    simd::bulk_loops().bins(x.data(), x.size(), -1.0f, 1024.0f, 2047, bins.data());
     for (std::size_t i = 0; i < x.size(); ++i) {
       const float at = (x[i] + 1.0f) * 1024.0f;
       EXPECT_EQ(bins[i], at >= 2047 ? 2047u : at > 0 ? static_cast<unsigned>(at) : 0u) << x[i];

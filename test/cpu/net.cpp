@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/net.h"
 
-#include "cpu/dispatch.h"
+#include "simd/dispatch.h"
 
 #include <hwy/targets.h>
 

@@ -42,3 +42,16 @@ def test_delegate(delegate, target, options, tmp_path):
                           capture_output=True, text=True, env=PEERS)
     assert done.returncode == 0 and done.stdout.endswith(" 0 failed\n"), done.stdout + done.stderr
     print(done.stdout)
+    if delegate in ("tosa", "ethos_u"):
+        subprocess.run([BIN / f"run_{delegate}", tmp_path / "d.pte", tmp_path / "inputs", tmp_path / "found"], check=True)
+        assert (tmp_path / "found").read_bytes() == (tmp_path / "outputs").read_bytes()
+
+
+@pytest.mark.parametrize("program", ["call_tosa", "call_vgf", "call_vgf_vulkan", "call_ethos_u", "run_tosa", "run_ethos_u"])
+def test_links_no_more_than_it_needs(program):
+    symbols = subprocess.run(["nm", "-C", BIN / program], capture_output=True, text=True, check=True).stdout
+    assert "tosaic::aten_" not in symbols and "tosaic::Builder" not in symbols  # no lowerings
+    if program.endswith("ethos_u"):
+        assert "tosaic::tosa::" not in symbols and "tosaic::cpu::" not in symbols
+    else:
+        assert "tosaic::ethosu::" not in symbols

@@ -11,12 +11,13 @@
 #include "delegates/delegates.h"
 #include "formats/tosa/tosa_file.h"
 #include "interp/interp.h"
+#include "kernels/lowered_kernel.h"
 #include "lower/lower.h"
 #include "normalise/normalise.h"
+#include "pack/pack.h"
 #include "partition/partition.h"
 #include "quantise/quantise.h"
 #include "runtime/method.h"
-#include "runtime/pack.h"
 #include "targets/target.h"
 #include "tidy/tidy.h"
 
@@ -91,7 +92,8 @@ inline Defect run_packed(const Graph& outer, const std::vector<Bytes>& payloads,
   if (!file.ok()) return defect_in("pack", file.error());
   auto program = pte::read(*file, "packed.pte");
   if (!program.ok()) return "pack: what was written is not read: " + program.error().message;
-  auto method = runtime::Method::load(*program, "forward", {.threads = 1, .delegates = all_delegates()});
+  auto method = runtime::Method::load(*program, "forward",
+                                      {.threads = 1, .delegates = all_delegates(), .kernels = kernels::lowered_kernel});
   if (!method.ok()) return defect_in("load", method.error());
   auto outputs = method->run(some_inputs(method->input_types()));
   if (!outputs.ok()) return defect_in("run", outputs.error());

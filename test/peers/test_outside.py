@@ -169,8 +169,8 @@ def test_what_may_overflow_inside_is_said(tosaic, tmp_path):
 
 
 def test_the_list_of_kernels_is_executorchs():
-    """src/runtime/executorch_kernels.inc is what the installed version registers."""
-    stored = (pathlib.Path(__file__).parents[2] / "src/runtime/executorch_kernels.inc").read_text()
+    """src/pack/executorch_kernels.inc is what the installed version registers."""
+    stored = (pathlib.Path(__file__).parents[2] / "src/pack/executorch_kernels.inc").read_text()
     assert stored == executorch_programs.listing()
 
 

@@ -4,7 +4,7 @@
 #pragma once
 #include "ir/graph.h"
 
-namespace tosaic::runtime {
+namespace tosaic::packing {
 
 // May add values (further results, scalars as tensors) to the graph. The node as it is when it has no other spelling.
 // Refused: pack.unknown-operator, pack.no-kernel.
@@ -13,4 +13,4 @@ Result<Node> core_form(Graph& graph, const Node& node);
 // Tensor.item(): its result is a number, not a tensor.
 bool gives_number(const Node& node);
 
-}  // namespace tosaic::runtime
+}  // namespace tosaic::packing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs packed into programs: the calls, the memory plan, and that a packed program computes what the graph says.
-#include "runtime/pack.h"
+#include "pack/pack.h"
 
 #include <gtest/gtest.h>
 #include <cmath>
@@ -10,10 +10,11 @@
 #include "formats/tosa/tosa_file.h"
 #include "interp/interp.h"
 #include "ir/tensor.h"
+#include "kernels/lowered_kernel.h"
+#include "kernels/out_variant.h"
 #include "lower/lower.h"
-#include "runtime/executorch_kernels.h"
+#include "pack/executorch_kernels.h"
 #include "runtime/method.h"
-#include "runtime/out_variant.h"
 
 namespace tosaic {
 namespace {
@@ -45,8 +46,12 @@ std::vector<Tensor> inputs_for(const std::vector<TensorType>& types) {
 
 // The packed program's outputs are those of the graph's own lowering on the interpreter.
 void expect_same(const Graph& graph, double tolerance = 1e-5) {
-  auto method = runtime::Method::load(
-      packed(graph), "forward", {.threads = 1, .interpret = false, .file = "packed.pte", .delegates = all_delegates()});
+  auto method = runtime::Method::load(packed(graph), "forward",
+                                      {.threads = 1,
+                                       .interpret = false,
+                                       .file = "packed.pte",
+                                       .delegates = all_delegates(),
+                                       .kernels = kernels::lowered_kernel});
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   const auto inputs = inputs_for(method->input_types());
   auto ours = method->run(inputs);
@@ -125,7 +130,8 @@ TEST(Pack, QuantisedTensorsAreRealOutsideDelegates) {
                           "quantized_decomposed::dequantize_per_tensor.out/9", "aten::relu.out/3",
                           "quantized_decomposed::quantize_per_tensor.out/8",
                           "quantized_decomposed::dequantize_per_tensor.out/9"}));
-  auto method = runtime::Method::load(packed(graph), "forward", {.delegates = all_delegates()});
+  auto method = runtime::Method::load(packed(graph), "forward",
+                                      {.delegates = all_delegates(), .kernels = kernels::lowered_kernel});
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   auto y = method->run({{{DType::f32, {4}, {}}, constant_bytes(DType::f32, std::vector<double>{-1, 0.6, 1.9, 40})}});
   ASSERT_TRUE(y.ok()) << render(y.error(), false);
@@ -146,7 +152,8 @@ TEST(Pack, DelegatesRunBetweenKernels) {
   const pte::Program program = packed(graph, {*payload});
   EXPECT_EQ(calls_of(program), (Names{"aten::neg.out/3", "delegate", "aten::add.out/5"}));
   EXPECT_EQ(program.plans[0].input_spec, "in spec");
-  auto method = runtime::Method::load(program, "forward", {.delegates = all_delegates()});
+  auto method =
+      runtime::Method::load(program, "forward", {.delegates = all_delegates(), .kernels = kernels::lowered_kernel});
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   auto y =
       method->run({{{DType::f32, {2, 3}, {}}, constant_bytes(DType::f32, std::vector<double>{1, -2, 3, -4, 5, -6})}});
@@ -172,7 +179,8 @@ TEST(Pack, BuffersAreWrittenBack) {
   graph.states.push_back({"s", s, n});
   const pte::Program program = packed(graph);
   EXPECT_EQ(calls_of(program).back(), "aten::copy_./4");
-  auto method = runtime::Method::load(program, "forward", {.delegates = all_delegates()});
+  auto method =
+      runtime::Method::load(program, "forward", {.delegates = all_delegates(), .kernels = kernels::lowered_kernel});
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   const Tensor one{{DType::f32, {2}, {}}, constant_bytes(DType::f32, std::vector<double>{1, 1})};
   for (float expected : {2.0f, 3.0f, 4.0f}) {
@@ -204,7 +212,8 @@ TEST(Pack, DelegatesKeepTheirVariables) {
                                       {*payload});
   const Tensor one{{DType::f32, {2}, {}}, constant_bytes(DType::f32, std::vector<double>{1, 1})};
   for (const bool interpret : {false, true}) {
-    auto method = runtime::Method::load(program, "forward", {.interpret = interpret, .delegates = all_delegates()});
+    auto method = runtime::Method::load(
+        program, "forward", {.interpret = interpret, .delegates = all_delegates(), .kernels = kernels::lowered_kernel});
     ASSERT_TRUE(method.ok()) << render(method.error(), false);
     for (float expected : {-2.0f, -3.0f}) EXPECT_EQ(first_of(*method, one), expected);
     auto clone = method->clone();
@@ -226,7 +235,8 @@ TEST(Pack, MethodsTellWhereTheirTimeGoes) {
     %z: 2x3xf32 = "delegate"(%a) {region=0}
   })"),
                                       {*payload});
-  auto method = runtime::Method::load(program, "forward", {.delegates = all_delegates()});
+  auto method =
+      runtime::Method::load(program, "forward", {.delegates = all_delegates(), .kernels = kernels::lowered_kernel});
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   const Tensor x{{DType::f32, {2, 3}, {}}, constant_bytes(DType::f32, std::vector<double>(6, 1))};
   ASSERT_TRUE(method->run({x}).ok());
@@ -259,18 +269,18 @@ TEST(Pack, UnknownOperatorsAreRefusedAtTheirLine) {
 // The listed schemas are PyTorch's: each is understood, and its operator is found by name.
 TEST(ExecutorchCall, EveryListedSchemaIsFound) {
   const std::vector<std::pair<std::string, std::string>> listed{
-#include "runtime/executorch_kernels.inc"
+#include "pack/executorch_kernels.inc"
   };
   for (const auto& [kernel, functional] : listed) {
     if (functional.empty()) continue;
     auto schema = parse_schema(functional);
     ASSERT_TRUE(schema.ok()) << functional;
-    const auto call = runtime::executorch_call(schema->full_name());
+    const auto call = packing::executorch_call(schema->full_name());
     ASSERT_TRUE(call.has_value()) << functional;
     EXPECT_EQ(call->kernel.name + "." + call->kernel.overload, kernel);
   }
-  EXPECT_FALSE(runtime::executorch_call("aten.no_such_operator.default").has_value());
-  EXPECT_FALSE(runtime::executorch_call("acme.add.Tensor").has_value());
+  EXPECT_FALSE(packing::executorch_call("aten.no_such_operator.default").has_value());
+  EXPECT_FALSE(packing::executorch_call("acme.add.Tensor").has_value());
 }
 
 // Both directions of the naming agree for every operator in the table.
@@ -281,10 +291,10 @@ TEST(OutVariant, NamesLeadBackToTheOperator) {
       auto schema = parse_schema(text);
       ASSERT_TRUE(schema.ok());
       if (schema->in_place || schema->returns.empty()) continue;
-      std::size_t arguments = runtime::trailing_arguments(*schema);
-      for (const SchemaArgument& a : schema->arguments) arguments += runtime::kept_by_out_variant(*schema, a);
-      const pte::OperatorName name = runtime::out_variant(*schema);
-      auto found = runtime::functional(name, arguments);
+      std::size_t arguments = kernels::trailing_arguments(*schema);
+      for (const SchemaArgument& a : schema->arguments) arguments += kernels::kept_by_out_variant(*schema, a);
+      const pte::OperatorName name = kernels::out_variant(*schema);
+      auto found = kernels::functional(name, arguments);
       ASSERT_TRUE(found.has_value()) << text;
       EXPECT_EQ(found->schema->ns + "::" + found->schema->name, name.name) << text;
       ++count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernel.h"
+#include "kernels/lowered_kernel.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -7,12 +7,19 @@
 
 #include "execute/executable.h"
 #include "formats/pte/layout.h"
+#include "kernels/out_variant.h"
 #include "lower/lower.h"
 #include "ops/op.h"
-#include "runtime/out_variant.h"
 
-namespace tosaic::runtime {
+namespace tosaic::kernels {
 namespace {
+
+using runtime::Cell;
+using runtime::Cells;
+using runtime::Kernel;
+using runtime::KernelContext;
+using runtime::name_of;
+using runtime::TensorCell;
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
@@ -271,16 +278,9 @@ class CallGraph {
 
 }  // namespace
 
-std::string name_of(const pte::OperatorName& name) {
-  return name.overload.empty() ? name.name : name.name + "." + name.overload;
+Result<std::unique_ptr<Kernel>> lowered_kernel(const KernelContext& context, const pte::KernelCall& call,
+                                               const Cells& cells) {
+  return CallGraph(context, context.plan.operators[at(call.op)], call, cells).make();
 }
 
-Result<std::unique_ptr<Kernel>> make_kernel(const KernelContext& context, const pte::KernelCall& call,
-                                            const Cells& cells) {
-  const pte::OperatorName& name = context.plan.operators[at(call.op)];
-  TOSAIC_TRY(auto prim, make_prim_kernel(name, call, cells));
-  if (prim) return prim;
-  return CallGraph(context, name, call, cells).make();
-}
-
-}  // namespace tosaic::runtime
+}  // namespace tosaic::kernels

@@ -9,7 +9,7 @@
 #include "formats/pte/pte_file.h"
 #include "ops/op.h"
 
-namespace tosaic::runtime {
+namespace tosaic::kernels {
 
 // {"aten::add", "out"} for aten.add.Tensor. View operators go by their _copy variants: aten.permute.default gives
 // {"aten::permute_copy", "out"}.
@@ -27,4 +27,4 @@ std::size_t trailing_arguments(const Schema& schema);
 // Returns one list of tensors, which takes one argument.
 bool gives_list(const Schema& schema);
 
-}  // namespace tosaic::runtime
+}  // namespace tosaic::kernels

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/out_variant.h"
+#include "kernels/out_variant.h"
 
 #include <array>
 
 #include "ops/operator_name.h"
 
-namespace tosaic::runtime {
+namespace tosaic::kernels {
 namespace {
 
 struct Exception {
@@ -99,4 +99,4 @@ std::optional<FoundOp> functional(const pte::OperatorName& kernel, std::size_t a
   return std::nullopt;
 }
 
-}  // namespace tosaic::runtime
+}  // namespace tosaic::kernels

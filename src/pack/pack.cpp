@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/pack.h"
+#include "pack/pack.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -7,10 +7,10 @@
 
 #include "formats/pte/layout.h"
 #include "ir/tensor.h"
+#include "kernels/out_variant.h"
+#include "pack/core_form.h"
+#include "pack/executorch_kernels.h"
 #include "plan/arena.h"
-#include "runtime/core_form.h"
-#include "runtime/executorch_kernels.h"
-#include "runtime/out_variant.h"
 
 namespace tosaic {
 namespace {
@@ -108,7 +108,7 @@ class Packer {
   Result<pte::Plan> run(const Signature& signature, const std::function<void(Diagnostic)>& sink) {
     keep_old_contents();
     TOSAIC_CHECK(FloatIslands(g_).run());
-    TOSAIC_CHECK(runtime::use_executorch_kernels(g_, sink));
+    TOSAIC_CHECK(packing::use_executorch_kernels(g_, sink));
     tensors_.assign(g_.values.size(), -1);
     lifetimes_.resize(g_.values.size());
     for (ValueId v : g_.inputs) {
@@ -266,7 +266,7 @@ class Packer {
   }
 
   Status kernel_call(const Node& node) {
-    if (runtime::gives_number(node)) return number_call(node);
+    if (packing::gives_number(node)) return number_call(node);
     const FoundOp found = find_aten(node.op);
     if (!found.op) return unknown_kernel_call(node);
     const Schema& schema = *found.schema;
@@ -297,17 +297,17 @@ class Packer {
         ++operand;
         TOSAIC_TRY(Index i, single_tensor(node, a, v));
         args.push_back(i);
-      } else if (runtime::kept_by_out_variant(schema, a)) {
+      } else if (kernels::kept_by_out_variant(schema, a)) {
         TOSAIC_TRY(Index i, argument(node, a));
         args.push_back(i);
       }
     }
-    return call_with_results(node, schema, runtime::out_variant(schema), std::move(args));
+    return call_with_results(node, schema, kernels::out_variant(schema), std::move(args));
   }
 
   Status call_with_results(const Node& node, const Schema& schema, pte::OperatorName kernel, std::vector<Index> args) {
     TOSAIC_TRY(std::vector<Index> results, results_of(node));
-    if (runtime::gives_list(schema)) {
+    if (kernels::gives_list(schema)) {
       const Index list = add(pte::TensorList{results, false});
       args.insert(args.end(), {list, list});
     } else if (results.size() != schema.returns.size()) {
@@ -372,12 +372,12 @@ class Packer {
   Status unknown_kernel_call(const Node& node) {
     TOSAIC_TRY(const std::vector<Written> written, arguments_as_written(node));
     std::vector<Index> args;
-    if (const auto theirs = runtime::executorch_call(node.op)) {
+    if (const auto theirs = packing::executorch_call(node.op)) {
       for (const Written& w : written)
         if (!theirs->schema.argument(w.name))
           return error("pack.argument", fmt::format("{} has no argument '{}' in ExecuTorch", node.op, w.name));
       for (const SchemaArgument& a : theirs->schema.arguments) {
-        if (!runtime::kept_by_out_variant(theirs->schema, a)) continue;
+        if (!kernels::kept_by_out_variant(theirs->schema, a)) continue;
         const auto w = std::find_if(written.begin(), written.end(), [&](const Written& x) { return x.name == a.name; });
         const bool tensors = w != written.end() && w->tensors;
         TOSAIC_TRY(Index i, tensors                                ? written_tensors(*w)
@@ -394,7 +394,7 @@ class Packer {
     TOSAIC_TRY(const std::vector<Index> results, results_of(node));
     args.insert(args.end(), results.begin(), results.end());
     args.push_back(results.size() == 1 ? results[0] : add(pte::TensorList{results, false}));
-    call(*runtime::out_variant_by_name(node.op), std::move(args));
+    call(*kernels::out_variant_by_name(node.op), std::move(args));
     return {};
   }
 

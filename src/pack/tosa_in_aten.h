@@ -7,10 +7,10 @@
 
 #include "ir/graph.h"
 
-namespace tosaic::runtime {
+namespace tosaic::packing {
 
 // The node as the ATen calls that its lowering amounts to, as far as its results are `used`; new values are added to
 // the graph. nullopt: it does not lower, or to something without such a call.
 std::optional<std::vector<Node>> tosa_in_aten(Graph& graph, const Node& node, const std::vector<char>& used);
 
-}  // namespace tosaic::runtime
+}  // namespace tosaic::packing

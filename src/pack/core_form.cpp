@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/core_form.h"
+#include "pack/core_form.h"
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <map>
 
 #include "ir/tensor.h"
+#include "kernels/out_variant.h"
 #include "lower/lower.h"
 #include "ops/op.h"
-#include "runtime/executorch_kernels.h"
-#include "runtime/out_variant.h"
+#include "pack/executorch_kernels.h"
 
-namespace tosaic::runtime {
+namespace tosaic::packing {
 namespace {
 
 using Ints = std::vector<std::int64_t>;
@@ -275,9 +275,9 @@ bool gives_number(const Node& node) {
 Result<Node> core_form(Graph& graph, const Node& node) {
   if (gives_number(node)) return node;
   const FoundOp found = find_aten(node.op);
-  const bool custom =
-      node.attrs.find("argument_order") &&
-      (node.op.starts_with("aten.") ? executorch_call(node.op).has_value() : out_variant_by_name(node.op).has_value());
+  const bool custom = node.attrs.find("argument_order") &&
+                      (node.op.starts_with("aten.") ? executorch_call(node.op).has_value()
+                                                    : kernels::out_variant_by_name(node.op).has_value());
   if (!found.op && !custom)
     return located(error("pack.unknown-operator",
                          fmt::format("{} stays outside the delegate, and no kernel is known for it", node.op))
@@ -298,4 +298,4 @@ Result<Node> core_form(Graph& graph, const Node& node) {
   return node;
 }
 
-}  // namespace tosaic::runtime
+}  // namespace tosaic::packing

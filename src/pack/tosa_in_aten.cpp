@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/tosa_in_aten.h"
+#include "pack/tosa_in_aten.h"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 #include "lower/lower.h"
 #include "ops/tosa_op.h"
 
-namespace tosaic::runtime {
+namespace tosaic::packing {
 namespace {
 
 using Ints = std::vector<std::int64_t>;
@@ -265,4 +265,4 @@ std::optional<std::vector<Node>> tosa_in_aten(Graph& graph, const Node& node, co
   return Spelling(graph, read, lowered->graph).run(inputs);
 }
 
-}  // namespace tosaic::runtime
+}  // namespace tosaic::packing

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/bulk_loops.h"
+#include "simd/bulk_loops.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-#include "cpu/dispatch.h"
+#include "simd/dispatch.h"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/bulk_loops.cpp"
+#define HWY_TARGET_INCLUDE "simd/bulk_loops.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace tosaic::cpu {
+namespace tosaic::simd {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace {
@@ -132,14 +132,14 @@ const BulkLoops& bulk_loops_here() {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace tosaic::cpu
+}  // namespace tosaic::simd
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tosaic::cpu {
+namespace tosaic::simd {
 
 HWY_EXPORT(bulk_loops_here);
 const BulkLoops& bulk_loops() { return HWY_DYNAMIC_DISPATCH(bulk_loops_here)(); }
 
-}  // namespace tosaic::cpu
+}  // namespace tosaic::simd
 #endif

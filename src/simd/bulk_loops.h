@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tosaic::cpu {
+namespace tosaic::simd {
 
 // Of finite elements; smallest: above zero, infinity when there is none.
 struct Magnitudes {
@@ -29,4 +29,4 @@ struct BulkLoops {
 };
 const BulkLoops& bulk_loops();
 
-}  // namespace tosaic::cpu
+}  // namespace tosaic::simd

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/executorch_kernels.h"
+#include "pack/executorch_kernels.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -7,13 +7,13 @@
 #include <set>
 
 #include "execute/executable.h"
+#include "kernels/out_variant.h"
 #include "lower/lower.h"
-#include "runtime/core_form.h"
+#include "pack/core_form.h"
+#include "pack/tosa_in_aten.h"
 #include "runtime/kernel.h"
-#include "runtime/out_variant.h"
-#include "runtime/tosa_in_aten.h"
 
-namespace tosaic::runtime {
+namespace tosaic::packing {
 namespace {
 
 struct Registered {
@@ -21,7 +21,7 @@ struct Registered {
   std::string_view functional;  // the schema of the operator that it belongs to; empty outside ATen
 };
 constexpr auto kernels = std::to_array<Registered>({
-#include "runtime/executorch_kernels.inc"
+#include "pack/executorch_kernels.inc"
 });
 
 std::string call_name(const pte::OperatorName& kernel) {
@@ -31,7 +31,8 @@ std::string call_name(const pte::OperatorName& kernel) {
 // Why `tosaic run` cannot run the call; nothing when it can.
 Status runs_here(const Graph& graph, const Node& node, const std::vector<char>& used) {
   const auto empty = [&](ValueId v) { return v == no_value || graph[v].type.shape.elements() == 0; };
-  if (copies(out_variant(*find_aten(node.op).schema)) || std::all_of(node.outputs.begin(), node.outputs.end(), empty))
+  if (runtime::copies(kernels::out_variant(*find_aten(node.op).schema)) ||
+      std::all_of(node.outputs.begin(), node.outputs.end(), empty))
     return {};
   Graph one;
   Node copy = node;
@@ -55,7 +56,7 @@ Status runs_here(const Graph& graph, const Node& node, const std::vector<char>& 
 
 bool has_kernel(const Node& node) {
   const FoundOp found = find_aten(node.op);
-  return found.op && executorch_has(out_variant(*found.schema));
+  return found.op && executorch_has(kernels::out_variant(*found.schema));
 }
 
 }  // namespace
@@ -122,7 +123,7 @@ Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)
       std::move(pieces->begin(), pieces->end(), std::back_inserter(graph.nodes));
       continue;
     }
-    const std::string kernel = call_name(out_variant(*find_aten(form.op).schema));
+    const std::string kernel = call_name(kernels::out_variant(*find_aten(form.op).schema));
     ours = node.op;
     if (sink && said.insert(kernel).second)
       sink(
@@ -141,4 +142,4 @@ Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)
   return {};
 }
 
-}  // namespace tosaic::runtime
+}  // namespace tosaic::packing

@@ -10,7 +10,7 @@
 #include "ir/graph.h"
 #include "ops/schema.h"
 
-namespace tosaic::runtime {
+namespace tosaic::packing {
 
 // Is the kernel among those that ExecuTorch registers (its portable and its quantised library)?
 bool executorch_has(const pte::OperatorName& kernel);
@@ -28,4 +28,4 @@ std::optional<ExecutorchCall> executorch_call(std::string_view op);
 // runs in tosaic only. Types are real here; quantised tensors have been converted before.
 Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)>& sink);
 
-}  // namespace tosaic::runtime
+}  // namespace tosaic::packing

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's kernels. There is no second kernel library: a kernel is the PyTorch operator's lowering, compiled for the
+// types of one call. This is what links the operators to the runtime; a method is given it, or does without.
+#pragma once
+#include "runtime/kernel.h"
+
+namespace tosaic::kernels {
+
+// A runtime::KernelFactory.
+Result<std::unique_ptr<runtime::Kernel>> lowered_kernel(const runtime::KernelContext& context,
+                                                        const pte::KernelCall& call, const runtime::Cells& cells);
+
+}  // namespace tosaic::kernels
