@@ -110,7 +110,34 @@ class Spelling {
         say(std::string(same.aten), std::move(operands), {}, out);
         return true;
       }
-    return layout(op, n, out) || reduction(op, n, out) || indexed(op, n, out) || conversion(op, n, out);
+    return layout(op, n, out) || reduction(op, n, out) || indexed(op, n, out) || convolution(op, n, out) ||
+           conversion(op, n, out);
+  }
+
+  // CONV2D has its channels last, in weights, too.
+  bool convolution(const std::string& op, const Node& n, ValueId out) {
+    if (op != "conv2d" || type(n.inputs[2]).shape != Shape{type(n.outputs[0]).shape[3]}) return false;
+    const auto pad = n.attrs.get<Ints>("pad");
+    if (!is_float(type(n.inputs[0]).dtype) || pad[0] != pad[1] || pad[2] != pad[3]) return false;
+    const auto permuted = [&](ValueId v, TensorType t, const Ints& dims) {
+      Shape to = t.shape;
+      for (int i = 0; i < to.rank(); ++i) to[i] = t.shape[static_cast<int>(dims[static_cast<std::size_t>(i)])];
+      return made("permute_copy.default", {v}, {{"dims", dims}}, {t.dtype, to, {}});
+    };
+    const Ints channels_first{0, 3, 1, 2};
+    const ValueId x = permuted(value(n.inputs[0]), type(n.inputs[0]), channels_first),
+                  w = permuted(value(n.inputs[1]), type(n.inputs[1]), channels_first);
+    const TensorType& y = type(n.outputs[0]);
+    const ValueId first = made("convolution.default", {x, w, value(n.inputs[2])},
+                               {{"stride", n.attrs.get<Ints>("stride")},
+                                {"padding", Ints{pad[0], pad[2]}},
+                                {"dilation", n.attrs.get<Ints>("dilation")},
+                                {"transposed", false},
+                                {"output_padding", Ints{0, 0}},
+                                {"groups", std::int64_t{1}}},
+                               {y.dtype, {y.shape[0], y.shape[3], y.shape[1], y.shape[2]}, {}});
+    say("permute_copy.default", {first}, {{"dims", Ints{0, 2, 3, 1}}}, out);
+    return true;
   }
 
   bool layout(const std::string& op, const Node& n, ValueId out) {
@@ -145,9 +172,12 @@ class Spelling {
     Ints padding;
     for (std::size_t d = sizes->size() / 2; d-- > 0;)
       padding.insert(padding.end(), {(*sizes)[2 * d], (*sizes)[2 * d + 1]});
-    Attr number = is_float(fill.type.dtype) ? Attr(element_as_double(fill.type.dtype, fill.constant.data(), 0))
-                                            : Attr(element_as_integer(fill.type.dtype, fill.constant.data(), 0));
-    say("constant_pad_nd.default", {x}, {{"pad", padding}, {"value", number}}, out);
+    Attrs attrs{{"pad", padding}};
+    if (is_float(fill.type.dtype))
+      attrs.set("value", element_as_double(fill.type.dtype, fill.constant.data(), 0));
+    else
+      attrs.set("value", element_as_integer(fill.type.dtype, fill.constant.data(), 0));
+    say("constant_pad_nd.default", {x}, std::move(attrs), out);
     return true;
   }
 
