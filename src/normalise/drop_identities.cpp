@@ -1,13 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call whose lowering hands back its operand does nothing (dropout in eval, detach, contiguous, to() of the same
-// dtype, reshape to the same shape); one that looks at its operand's shape only is a constant (ones_like); a call
-// without results only asserts. All go.
+// dtype, reshape to the same shape); one that looks at its operand's shape only is a constant (ones_like), and so is a
+// result without elements; a call without results only asserts. All go, and so do operands without elements that add
+// nothing (torch.cat of an empty state).
+#include <algorithm>
 #include <numeric>
 
 #include "normalise/normalise.h"
 #include "ops/trial.h"
 
 namespace tosaic {
+namespace {
+
+bool empty(const Graph& graph, ValueId v) {
+  const Shape& shape = graph[v].type.shape;
+  return shape.is_static() && shape.elements() == 0;
+}
+
+// Whatever computes them: there is nothing to compute. What contradicts the program stays, and is said where it is
+// lowered.
+void take_empty_results(Graph& graph, const Node& node, std::vector<ValueId>& same_as) {
+  if (std::none_of(node.outputs.begin(), node.outputs.end(),
+                   [&](ValueId v) { return v != no_value && empty(graph, v); }))
+    return;
+  if (const auto trial = try_node(graph, undeclared(node)); trial.ok())
+    for (std::size_t i = 0; i < node.outputs.size() && i < trial->results.size(); ++i)
+      if (node.outputs[i] != no_value &&
+          trial->graph[trial->results[i]].type.shape != graph[node.outputs[i]].type.shape)
+        return;
+  for (ValueId v : node.outputs) {
+    if (v == no_value || !empty(graph, v)) continue;
+    same_as[v] = graph.add_value(graph[v].name, graph[v].type, Bytes::of(std::vector<std::byte>()));
+    same_as.push_back(same_as[v]);
+  }
+}
+
+// torch.cat takes tensors without elements, which TOSA lacks: the same result comes of the others.
+void drop_empty_operands(const Graph& graph, Node& node, const FoundOp& found) {
+  if (!found.op || found.rule != Rule::joined || node.outputs.size() != 1 || node.outputs[0] == no_value ||
+      std::none_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v != no_value && empty(graph, v); }))
+    return;
+  Node without = node;
+  std::erase_if(without.inputs, [&](ValueId v) { return v != no_value && empty(graph, v); });
+  const auto trial = try_node(graph, without);
+  if (!trial.ok() || trial->results.size() != 1) return;
+  const TensorType& made = trial->graph[trial->results[0]].type;
+  if (made.shape == graph[node.outputs[0]].type.shape && made.dtype == graph[node.outputs[0]].type.dtype)
+    node = std::move(without);
+}
+
+}  // namespace
 
 void drop_identities(Graph& graph) {
   std::vector<ValueId> same_as(graph.values.size());
@@ -18,7 +60,12 @@ void drop_identities(Graph& graph) {
     for (ValueId& v : node.inputs)
       if (v != no_value) v = same_as[v];
     if (node.outputs.empty()) continue;
+    take_empty_results(graph, node, same_as);
+    if (std::all_of(node.outputs.begin(), node.outputs.end(),
+                    [&](ValueId v) { return v == no_value || same_as[v] != v; }))
+      continue;
     FoundOp found = find_aten(node.op);
+    drop_empty_operands(graph, node, found);
     if (found.op && node.outputs.size() == 1 && node.outputs[0] != no_value &&
         (found.rule == Rule::transparent || found.rule == Rule::index)) {
       auto trial = try_node(graph, node);
