@@ -7,8 +7,9 @@
 #include <map>
 
 #include "cpu/cpu.h"
-#include "lower/lower.h"
 #include "ops/op.h"
+#include "ops/trial.h"
+#include "quantise/observable.h"
 #include "quantise/observe.h"
 
 namespace tosaic {
@@ -23,6 +24,15 @@ bool lays_pieces(const Node& node) {
   FoundOp found = find_aten(node.op);
   return found.op && found.rule == Rule::joined && !found.schema->arguments.empty() &&
          found.schema->arguments[0].type.starts_with("Tensor[]");
+}
+
+// Takes each element from one of two or more computed tensors (where, maximum, slice_scatter).
+bool chooses(const Graph& graph, const Node& node) {
+  FoundOp found = find_aten(node.op);
+  return found.op && found.rule == Rule::joined && node.outputs.size() == 1 && node.outputs[0] != no_value &&
+         std::count_if(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
+           return v != no_value && !graph[v].is_constant() && graph[v].type.dtype == DType::f32;
+         }) > 1;
 }
 
 // A constant of zeros and numbers that dwarf others: added, it masks.
@@ -57,7 +67,8 @@ struct Looks {
 // The ranges of all operands and results of `nodes` in the float program.
 Result<Looks> look_at(const Graph& graph, const std::vector<std::size_t>& nodes,
                       const std::vector<std::vector<Tensor>>& samples, int threads) {
-  TOSAIC_TRY(Lowered lowered, lower(graph));
+  std::vector<char> hidden;  // what cannot be run is told where it is calibrated
+  TOSAIC_TRY(Lowered lowered, lower_observable(graph, hidden, {}));
   Looks looks;
   auto& ranges = looks.ranges;
   std::map<ValueId, std::vector<ValueId>> watched;  // TOSA value -> operands, results
@@ -123,12 +134,13 @@ void warn(const Node& node, const Range& small, const Range& large, std::string 
 
 // Where a mask's -1e9 or -infinity enters a result that only leaves the program, it does so as floats: the
 // tensor under the mask keeps its scale, the masked places their number.
-void leave_masks_outside(const Graph& graph, std::size_t n, const Looks& looks, const QuantiseOptions& options,
+// True: that is so, or has been said.
+bool leave_masks_outside(const Graph& graph, std::size_t n, const Looks& looks, const QuantiseOptions& options,
                          Pieces& pieces, const Sink& sink) {
   const Node& node = graph.nodes[n];
   const ValueId y = node.outputs[0];
   auto result = looks.ranges.find(y);
-  if (result == looks.ranges.end()) return;
+  if (result == looks.ranges.end()) return false;
   const Range* small = nullptr;
   for (ValueId v : node.inputs) {
     auto it = v == no_value || graph[v].is_constant() ? looks.ranges.end() : looks.ranges.find(v);
@@ -137,22 +149,36 @@ void leave_masks_outside(const Graph& graph, std::size_t n, const Looks& looks, 
   }
   const auto infinite = looks.infinite.find(y);
   const bool overflows = infinite != looks.infinite.end() && infinite->second;
-  if (!small || (!overflows && width(result->second) < masked * width(*small))) return;
+  if (!small || (!overflows && width(result->second) < masked * width(*small))) return false;
   if (options.float_outputs) {
     const auto way = way_out(graph, n);
     for (std::size_t w : way) pieces.floats[w] = 1;
-    if (!way.empty()) return;
+    if (!way.empty()) return true;
   }
-  if (!sink || std::find(graph.outputs.begin(), graph.outputs.end(), y) == graph.outputs.end()) return;
+  if (!sink || std::find(graph.outputs.begin(), graph.outputs.end(), y) == graph.outputs.end()) return false;
   sink(located(warning("quantise.masked-output",
                        fmt::format("output '{}' holds a mask's numbers beside values in [{:.3g}, {:.3g}]; its codes {}",
                                    graph[y].name, small->lowest, small->highest,
                                    overflows ? "have no infinity" : "tell little of these apart"))
                    .hint("apply the mask behind the model, or give out the tensor under the mask"),
                node.loc));
+  return true;
 }
 
 }  // namespace
+
+std::vector<char> read_operands(const Graph& graph, const Node& node) {
+  std::vector<char> read(node.inputs.size(), 1);
+  const auto trial = try_node(graph, node);
+  if (!trial.ok()) return read;
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    const ValueId v = trial->operands[i];
+    read[i] = std::count(trial->results.begin(), trial->results.end(), v) > 0 ||
+              std::any_of(trial->graph.nodes.begin(), trial->graph.nodes.end(),
+                          [&](const Node& made) { return std::count(made.inputs.begin(), made.inputs.end(), v) > 0; });
+  }
+  return read;
+}
 
 bool may_be_wide(const Graph& graph, ValueId tensor) {
   std::vector<char> same(graph.values.size(), 0);
@@ -178,24 +204,35 @@ Result<Pieces> unlike_pieces(const Graph& graph, const std::vector<std::vector<T
                 std::vector<char>(graph.values.size(), 0)};
   std::vector<std::size_t> calls;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n)
-    if (lays_pieces(graph.nodes[n]) || masks(graph, graph.nodes[n])) calls.push_back(n);
+    if (lays_pieces(graph.nodes[n]) || chooses(graph, graph.nodes[n]) || masks(graph, graph.nodes[n]))
+      calls.push_back(n);
   if (calls.empty()) return pieces;
   TOSAIC_TRY(const Looks looks, look_at(graph, calls, samples, options.threads));
   const auto& ranges = looks.ranges;
   for (std::size_t n : calls) {
     const Node& node = graph.nodes[n];
-    if (!lays_pieces(node)) {
-      leave_masks_outside(graph, n, looks, options, pieces, sink);
+    const bool laid = lays_pieces(node), chosen = chooses(graph, node);
+    const auto infinite = looks.infinite.find(node.outputs[0]);
+    if (!laid && masks(graph, node) && (!chosen || (infinite != looks.infinite.end() && infinite->second)) &&
+        leave_masks_outside(graph, n, looks, options, pieces, sink))
       continue;
-    }
+    if (!laid && !chosen) continue;
+    const std::vector<char> read = read_operands(graph, node);
     const Range *small = nullptr, *large = nullptr;
-    for (ValueId v : node.inputs) {
-      auto it = v == no_value ? ranges.end() : ranges.find(v);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId v = node.inputs[i];
+      auto it = v == no_value || !read[i] || (!laid && graph[v].is_constant()) ? ranges.end() : ranges.find(v);
       if (it == ranges.end() || !(width(it->second) > 0)) continue;  // zeros are zero on any scale
       if (!small || width(it->second) < width(*small)) small = &it->second;
       if (!large || width(it->second) > width(*large)) large = &it->second;
     }
     if (!small || width(*large) < unlike * width(*small)) continue;
+    // What the result does not keep (minimum of the larger) costs it nothing once the operands' scales are their own.
+    const auto result = ranges.find(node.outputs[0]);
+    if (!laid && result != ranges.end() && width(result->second) < unlike * width(*small)) {
+      pieces.apart[n] = 1;
+      continue;
+    }
     const auto way = options.float_outputs ? way_out(graph, n) : std::vector<std::size_t>{};
     if (!way.empty()) {
       for (std::size_t w : way) pieces.floats[w] = 1;

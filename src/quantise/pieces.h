@@ -22,4 +22,7 @@ Result<Pieces> unlike_pieces(const Graph& graph, const std::vector<std::vector<T
 // is joined further on would draw other tensors in.
 bool may_be_wide(const Graph& graph, ValueId tensor);
 
+// Per operand: is the call's result made of it? copy_ reads nothing of what it overwrites.
+std::vector<char> read_operands(const Graph& graph, const Node& node);
+
 }  // namespace tosaic

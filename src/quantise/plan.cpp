@@ -80,8 +80,10 @@ void plan_groups(const Graph& graph, const Pieces& pieces, QuantisationPlan& pla
       for (ValueId v : node.outputs)
         if (v != no_value && real(graph[v])) groups.join(x, v);
     } else if (found.rule == Rule::joined && !is_set(pieces.apart, n)) {
-      for (ValueId v : node.inputs)
-        if (v != no_value && real(graph[v]) && !graph[v].is_constant()) groups.join(v, node.outputs[0]);
+      const std::vector<char> read = read_operands(graph, node);
+      for (std::size_t i = 0; i < node.inputs.size(); ++i)
+        if (const ValueId v = node.inputs[i]; v != no_value && read[i] && real(graph[v]) && !graph[v].is_constant())
+          groups.join(v, node.outputs[0]);
     }
   }
   plan.group.resize(graph.values.size());

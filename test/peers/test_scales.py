@@ -140,6 +140,59 @@ def test_unlike_pieces_inside_take_16_bits(tosaic, tool, tmp_path):
     assert decibels(found[:, 4:], built.module(samples[2]).detach().numpy()[:, 4:]) > 25
 
 
+def assigned(y, z):
+    y = y.clone()
+    y[:, 2:4] = z[:, 2:4]
+    return y
+
+
+def overwritten(y, z):
+    y = y.clone()
+    y[:] = z
+    return y
+
+
+# What the call makes of a tensor up to 1 and one of 100 to 400; does the result hold both?
+CHOICES = {"where": (lambda y, z: torch.where(z < 0, y, z), True),
+           "maximum": (lambda y, z: torch.maximum(y, z), True),
+           "slice_scatter": (lambda y, z: assigned(y, z), True),
+           "minimum": (lambda y, z: torch.minimum(y, z.abs()), False),
+           "copy": (lambda y, z: overwritten(z, y), False)}
+
+
+class Choice(nn.Module):
+    def __init__(self, choose):
+        super().__init__()
+        torch.manual_seed(4)
+        self.small, self.large, self.choose = nn.Linear(8, 8), nn.Linear(8, 8), choose
+
+    def forward(self, x, sign):
+        y = self.choose(torch.tanh(self.small(x)), sign * (100 + 300 * torch.sigmoid(self.large(x))))
+        return y.clone(), y.abs()
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_unlike_tensors_that_are_chosen_from_keep_their_scales(name, tosaic, tool, tmp_path):
+    choose, both = CHOICES[name]
+    samples = [torch.randn(16, 4, 8), torch.randn(16, 4, 8).sign()]
+    built = Built(Choice(choose), samples, tmp_path, tosaic)
+    assert built.delegated[0] == built.delegated[1], built.said
+    assert ("warning[quantise.unlike-ranges]" in built.said) == both, built.said
+    found = built.check([s[2] for s in samples], tool, 30)[0]
+    expected = built.module(*(s[2] for s in samples))[0].detach().numpy()
+    small = np.abs(expected) <= 1
+    assert decibels(found[small], expected[small]) > 30
+
+
+def test_what_cannot_be_run_does_not_hide_pieces(tosaic, tmp_path):
+    class Unknown(nn.Module):
+        def forward(self, x):
+            return torch.tanh(torch.cat([x, 2 * x])), torch.nonzero(x)
+
+    built = Built(Unknown(), [torch.randn(4, 3, 8)], tmp_path, tosaic)
+    assert "warning[quantise.unobserved]" in built.said and "tosa" in built.said, built.said
+
+
 def test_like_pieces_share_a_scale(tosaic, tool, tmp_path):
     class Alike(nn.Module):
         def forward(self, x):
