@@ -51,9 +51,13 @@ AtenOp aten_index_put() {
           .rule = Rule::joined,
           .lower = {lower},
           .domain = {"x(5,3), [l(2,3,1)], x(1,3)", "x(5,3), [const(l(-2,-1,1))], x(3)",
-                     "x(2,4,3), [None, l(1,2,1)], x(2,1,3)", "x(4,5), [l(1,2,1), l(0,1,1)], x(1)",
-                     "x(2,3,4), [l(0,1,1), None, l(3,4,1)], x(1,3)", "x(5,3), [l(2,3,1)], x()", "x(3,4), [b(3,4)], x()",
-                     "x(3,4), [b(3)], x(4)",
+                     "x(2,4,3), [None, l(1,2,1)], x(2,1,3)",
+                     "x(4,5), [l(1,2,1), l(0,1,1)], x(1) # integer=target.unsupported: a number far smaller than the "
+                     "rest keeps its digits as a float",
+                     "x(2,3,4), [l(0,1,1), None, l(3,4,1)], x(1,3)",
+                     "x(5,3), [l(2,3,1)], x() # integer=target.unsupported: a number far smaller than the rest keeps "
+                     "its digits as a float",
+                     "x(3,4), [b(3,4)], x()", "x(3,4), [b(3)], x(4)",
                      "x(3,4), [l(0,3,6)], x(6,4), True # integer=aten.index.add-dtype: codes that meet at an index "
                      "cannot be added up",
                      "i(-9,9,3,4), [l(0,3,6)], i(-9,9,6,4), True", "index_put.hacked_twin: x(5,3), [l(2,3,1)], x(1,3)",
