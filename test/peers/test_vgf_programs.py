@@ -97,7 +97,7 @@ def executorch_program(request, tmp_path_factory):
     np.savez(folder / "samples.npz", x=np.stack([image.numpy()] * 2))
     bench = conftest.ROOT / "bench/peers.py"
     samples = [folder / "samples.npz"] if request.param == "vgf-int" else []
-    done = subprocess.run([sys.executable, bench, "flow", folder / "m.pt2", request.param, folder / "m.pte", *samples],
+    done = subprocess.run([sys.executable, bench, "flow", "2", folder / "m.pt2", request.param, folder / "m.pte", *samples],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     return request.param, folder, image
