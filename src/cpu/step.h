@@ -40,6 +40,11 @@ struct Step {
   std::function<std::shared_ptr<void>()> make_state = {};
 };
 
+// The number in a constant of one element (a zero point, a shift).
+inline std::int32_t only_number(const Graph& graph, ValueId value) {
+  return static_cast<std::int32_t>(element_as_integer(graph[value].type.dtype, graph[value].constant.data(), 0));
+}
+
 // The graph being compiled, and what is already decided.
 struct Planning : plan::Uses {
   int threads;

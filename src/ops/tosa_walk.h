@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks over dense tensors in the order of an output: broadcasting, transposing, slicing and reversing are all
-// the same loop with other strides. Private to src/ops.
+// the same loop with other strides.
 #pragma once
 #include <array>
 #include <concepts>

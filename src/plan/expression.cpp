@@ -4,21 +4,9 @@
 #include <algorithm>
 #include <map>
 
+#include "ops/tosa_walk.h"
+
 namespace tosaic::plan {
-namespace {
-
-std::vector<std::int64_t> broadcast_strides(const Shape& from, const Shape& to) {
-  std::vector<std::int64_t> strides(static_cast<std::size_t>(to.rank()), 0);
-  std::int64_t stride = 1;
-  for (int d = to.rank() - 1; d >= 0; --d) {
-    if (from.size(d) != 1) strides[static_cast<std::size_t>(d)] = stride;
-    stride *= from.size(d);
-  }
-  return strides;
-}
-
-}  // namespace
-
 std::size_t walked_operands(const tosa::Op& op) {
   const auto constants = std::find_if(op.inputs.begin(), op.inputs.end(), [](const auto& in) { return in.constant; });
   return static_cast<std::size_t>(constants - op.inputs.begin());
@@ -35,7 +23,7 @@ Expression expression_of(const Graph& graph, const std::vector<std::uint32_t>& n
     for (std::size_t i = 0; i < walked_operands(*tosa::find(node.op)); ++i) {
       const ValueId v = node.inputs[i];
       const auto [known, added] = at.try_emplace(v, static_cast<int>(e.inputs.size()));
-      if (added) e.inputs.push_back({v, broadcast_strides(graph[v].type.shape, e.shape)});
+      if (added) e.inputs.push_back({v, tosa::broadcasting(graph[v].type.shape, e.shape).strides});
       call.operands.push_back(known->second);
     }
     at[node.outputs[0]] = ~static_cast<int>(e.calls.size());

@@ -6,17 +6,10 @@ namespace {
 
 using Dims = std::vector<std::int64_t>;
 
-Dims dense_strides(const Shape& shape) {
-  Dims strides(static_cast<std::size_t>(shape.rank()), 1);
-  for (int d = shape.rank() - 2; d >= 0; --d)
-    strides[static_cast<std::size_t>(d)] = strides[static_cast<std::size_t>(d) + 1] * shape.size(d + 1);
-  return strides;
-}
-
 // All of an operand to where the result begins.
 Move whole(const Graph& graph, ValueId from, const Shape& result) {
   const Shape& shape = graph[from].type.shape;
-  return {from, shape.sizes(), {0, dense_strides(shape)}, {0, dense_strides(result)}};
+  return {from, shape.sizes(), tosa::row_major(shape), tosa::row_major(result)};
 }
 
 Movement concat(const Graph& graph, const Node& node, const Shape& result) {

@@ -6,19 +6,14 @@
 #include <vector>
 
 #include "ops/tosa_op.h"
+#include "ops/tosa_walk.h"
 
 namespace tosaic::plan {
-
-// Place (i0, i1, ...) of a walk is element offset + sum i*strides.
-struct Strided {
-  std::int64_t offset = 0;
-  std::vector<std::int64_t> strides;
-};
 
 struct Move {
   ValueId from = no_value;
   std::vector<std::int64_t> dims;  // of the walk
-  Strided read, write;
+  tosa::Walk read, write;
   // A dense operand that becomes a dense piece of the result: it could be computed there.
   bool is_piece() const;
 };

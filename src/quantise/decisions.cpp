@@ -32,21 +32,6 @@ void by_overrides(const Graph& graph, const Deciding& deciding, Decisions& decis
 
 std::string first_word(std::string_view line) { return std::string(line.substr(0, line.find(' '))); }
 
-// The line of a plan that begins as this one of ours does.
-Place line_like(const PlanRequest& request, std::string_view ours) {
-  const bool tensor = ours.starts_with('%');
-  const std::string begin =
-      tensor ? first_word(ours) + " " : std::string(ours.substr(0, ours.find(' ', ours.find('%'))));
-  std::string_view text = request.whole;
-  for (std::int64_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    if (line.starts_with(begin)) return {request.source, number, std::string(line)};
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return {request.source, 0, ""};
-}
-
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
   while (!text.empty()) {
@@ -55,6 +40,17 @@ std::vector<std::string> lines_of(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;
+}
+
+// The line of a plan that begins as this one of ours does.
+Place line_like(const PlanRequest& request, std::string_view ours) {
+  const bool tensor = ours.starts_with('%');
+  const std::string begin =
+      tensor ? first_word(ours) + " " : std::string(ours.substr(0, ours.find(' ', ours.find('%'))));
+  const auto lines = lines_of(request.whole);
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    if (lines[i].starts_with(begin)) return {request.source, static_cast<std::int64_t>(i) + 1, lines[i]};
+  return {request.source, 0, ""};
 }
 
 // What the lines say has to be what follows from them.

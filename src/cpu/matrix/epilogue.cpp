@@ -31,8 +31,7 @@ bool absorb_rescale(const Planning& planning, Epilogue& e) {
         static_cast<std::int32_t>(element_as_integer(multiplier.type.dtype, multiplier.constant.data(), i)));
     e.shift.push_back(static_cast<std::int8_t>(element_as_integer(shift.type.dtype, shift.constant.data(), i)));
   }
-  const Value& zero_point = planning.graph[node.inputs[4]];
-  e.output_zp = static_cast<std::int32_t>(element_as_integer(zero_point.type.dtype, zero_point.constant.data(), 0));
+  e.output_zp = only_number(planning.graph, node.inputs[4]);
   e.lowest_code = -128;
   e.highest_code = 127;
   e.rescaled = true;

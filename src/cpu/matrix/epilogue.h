@@ -29,4 +29,20 @@ struct Epilogue {
 // What can follow node `n`, whose output is f32 or i32 (fuse_i8: the kernel can RESCALE to i8).
 Epilogue find_epilogue(const Planning& planning, std::uint32_t n, bool fuse_i8);
 
+// The step of a kernel whose tasks run in scratch of their own: with `input`, `epilogue`, `sharing`, `scratch` and
+// run_task(frame, task, memory).
+template <class Kernel>
+void add_shared_step(Planning& planning, std::string_view name, std::uint32_t n, std::shared_ptr<const Kernel> kernel) {
+  Step step{.kernel = name, .nodes = {n}, .reads = {kernel->input}};
+  kernel->epilogue.describe(step);
+  step.scratch_per_thread = kernel->scratch;
+  step.run = [kernel](const Frame& frame) -> Status {
+    frame.pool.run(kernel->sharing.tasks(), [&](std::int64_t task, int thread) {
+      kernel->run_task(frame, task, frame.scratch + static_cast<std::size_t>(thread) * kernel->scratch);
+    });
+    return {};
+  };
+  planning.add(std::move(step));
+}
+
 }  // namespace tosaic::cpu

@@ -60,8 +60,8 @@ struct MatmulI8 {
 
   bool prepare(const Planning& planning, const Node& node, const Shape3& s) {
     if (!planning.constant(node.inputs[2]) || !planning.constant(node.inputs[3])) return false;
-    a_zp = static_cast<std::int32_t>(element_as_integer(DType::i8, planning.graph[node.inputs[2]].constant.data(), 0));
-    b_zp = static_cast<std::int32_t>(element_as_integer(DType::i8, planning.graph[node.inputs[3]].constant.data(), 0));
+    a_zp = only_number(planning.graph, node.inputs[2]);
+    b_zp = only_number(planning.graph, node.inputs[3]);
     panels = panels_i8(*kernel, s.w, s.c);
     if (epilogue.rescaled) scales = rescale_columns(epilogue.multiplier, epilogue.shift, s.w, kernel->lanes);
     return true;

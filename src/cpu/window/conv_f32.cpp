@@ -77,16 +77,7 @@ bool take_conv_f32(Planning& planning, std::uint32_t n) {
     conv->patch_bytes = align_up(static_cast<std::size_t>(block * conv->window.k() + 16) * 4);
   conv->tile_bytes = conv->epilogue.tile_bytes(planning, block * conv->weight.n);
   conv->scratch = conv->patch_bytes + conv->tile_bytes + conv->epilogue.chain_bytes();
-  Step step{.kernel = "conv_f32", .nodes = {n}, .reads = {conv->input}};
-  conv->epilogue.describe(step);
-  step.scratch_per_thread = conv->scratch;
-  step.run = [conv](const Frame& frame) -> Status {
-    frame.pool.run(conv->sharing.tasks(), [&](std::int64_t task, int thread) {
-      conv->run_task(frame, task, frame.scratch + static_cast<std::size_t>(thread) * conv->scratch);
-    });
-    return {};
-  };
-  planning.add(std::move(step));
+  add_shared_step<ConvF32>(planning, "conv_f32", n, std::move(conv));
   return true;
 }
 

@@ -126,16 +126,7 @@ bool take_conv_i16(Planning& planning, std::uint32_t n) {
   conv->patch_bytes = align_up(static_cast<std::size_t>(block * conv->row_bytes) + 64);
   conv->tile_bytes = conv->epilogue.tile_bytes(planning, block * columns);
   conv->scratch = conv->patch_bytes + conv->tile_bytes + conv->epilogue.chain_bytes();
-  Step step{.kernel = "conv_i16", .nodes = {n}, .reads = {conv->input}};
-  conv->epilogue.describe(step);
-  step.scratch_per_thread = conv->scratch;
-  step.run = [conv](const Frame& frame) -> Status {
-    frame.pool.run(conv->sharing.tasks(), [&](std::int64_t task, int thread) {
-      conv->run_task(frame, task, frame.scratch + static_cast<std::size_t>(thread) * conv->scratch);
-    });
-    return {};
-  };
-  planning.add(std::move(step));
+  add_shared_step<ConvI16>(planning, "conv_i16", n, std::move(conv));
   return true;
 }
 

@@ -83,10 +83,6 @@ struct ConvI8 {
   }
 };
 
-std::int32_t scalar(const Graph& graph, ValueId value) {
-  return static_cast<std::int32_t>(element_as_integer(graph[value].type.dtype, graph[value].constant.data(), 0));
-}
-
 }  // namespace
 
 bool take_conv_i8(Planning& planning, std::uint32_t n) {
@@ -101,8 +97,8 @@ bool take_conv_i8(Planning& planning, std::uint32_t n) {
   conv->kernel = &gemm_i8();
   conv->input = node.inputs[0];
   conv->window = window_of(planning.graph, node);
-  conv->input_zp = scalar(planning.graph, node.inputs[3]);
-  conv->weight_zp = scalar(planning.graph, node.inputs[4]);
+  conv->input_zp = only_number(planning.graph, node.inputs[3]);
+  conv->weight_zp = only_number(planning.graph, node.inputs[4]);
   const Value &weight = planning.graph[node.inputs[1]], &bias = planning.graph[node.inputs[2]];
   const std::int64_t k = conv->window.k();
   conv->weight = panels_i8(*conv->kernel, weight.type.shape.size(0), k);
@@ -127,16 +123,7 @@ bool take_conv_i8(Planning& planning, std::uint32_t n) {
   conv->term_bytes = conv->weight_zp != 0 ? align_up(static_cast<std::size_t>(block) * 4) : 0;
   conv->tile_bytes = conv->epilogue.tile_bytes(planning, block * conv->weight.n);
   conv->scratch = conv->patch_bytes + conv->term_bytes + conv->tile_bytes + conv->epilogue.chain_bytes();
-  Step step{.kernel = "conv_i8", .nodes = {n}, .reads = {conv->input}};
-  conv->epilogue.describe(step);
-  step.scratch_per_thread = conv->scratch;
-  step.run = [conv](const Frame& frame) -> Status {
-    frame.pool.run(conv->sharing.tasks(), [&](std::int64_t task, int thread) {
-      conv->run_task(frame, task, frame.scratch + static_cast<std::size_t>(thread) * conv->scratch);
-    });
-    return {};
-  };
-  planning.add(std::move(step));
+  add_shared_step<ConvI8>(planning, "conv_i8", n, std::move(conv));
   return true;
 }
 
