@@ -73,5 +73,13 @@ def check(path, tosaic, said=""):
     method.execute([torch.zeros(tuple(t.sizes()), dtype=numbered[t.dtype()]) for t in inputs])
 
 
+def check_written(arguments, tosaic, said=""):
+    """The programs that a command line of `tosaic compile` names, once it has run."""
+    if arguments[0] == "compile":
+        for path in map(str, arguments):
+            if path.endswith(".pte"):
+                check(path, tosaic, said)
+
+
 if __name__ == "__main__":
     print(listing(), end="")

@@ -9,6 +9,9 @@ import sys
 import numpy as np
 import pytest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import executorch_programs  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples/digits"
 INT8 = ["--quantize", "int8", "--io", "quantized", "--calibrate", DIGITS / "digits_samples.npz"]
@@ -29,6 +32,7 @@ def test_delegate(delegate, target, options, tmp_path, programs):
     def tosaic(*arguments):
         done = subprocess.run([programs / "tosaic", *map(str, arguments)], capture_output=True, text=True, env=PEERS)
         assert done.returncode == 0, done.stderr
+        executorch_programs.check_written(arguments, programs / "tosaic", done.stderr)
 
     tosaic("compile", DIGITS / "digits.pt2", "--target", target, *options, "-o", tmp_path / "d.pte", "--require-full-delegation",
            "--emit", f"tosa={tmp_path / 'd.tosa'}")

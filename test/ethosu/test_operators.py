@@ -14,6 +14,9 @@ import pytest
 import torch
 from torch import nn
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import executorch_programs  # noqa: E402
+
 os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"  # where pip installed vela
 
 
@@ -118,6 +121,7 @@ def call(tosaic):
     def run(*arguments):
         done = subprocess.run([tosaic, *map(str, arguments)], capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
+        executorch_programs.check_written(arguments, tosaic, done.stderr)
     return run
 
 

@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 import torch
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import executorch_programs  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"  # where pip installed vela
 
@@ -24,6 +27,7 @@ def call(tosaic):
             assert done.returncode == code and f"error[{fails}]" in done.stderr, done.stdout + done.stderr
             return done.stderr
         assert done.returncode == 0, done.stdout + done.stderr
+        executorch_programs.check_written(arguments, tosaic, done.stderr)
         return done.stdout
     return run
 

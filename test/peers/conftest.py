@@ -63,9 +63,7 @@ class Tool:
         if arguments[0] != "compile":
             return done.stdout
         self.said = done.stderr
-        for path in map(str, arguments):
-            if path.endswith(".pte"):
-                executorch_programs.check(path, self.path, done.stderr)
+        executorch_programs.check_written(arguments, self.path, done.stderr)
         return done.stdout
 
     def run(self, program, inputs, folder, *options):
