@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "ir/provenance.h"
-
 namespace tosaic {
 
 Diagnostic located(Diagnostic d, const LocRef& loc) {
@@ -16,13 +14,10 @@ Diagnostic located(Diagnostic d, const LocRef& loc) {
     std::string type = dot == std::string::npos ? loc->module_type : loc->module_type.substr(dot + 1);
     d.context = "in module " + loc->module_path + (type.empty() ? "" : " (" + type + ")");
   }
-  const auto names = exported_names(*loc);
-  for (std::size_t i = 0; i < names.size(); ++i)
-    d.context.append(i > 0 || !d.context.empty() ? ", " : "")
-        .append(i > 0              ? ""
-                : names.size() > 1 ? "nodes "
-                                   : "node ")
-        .append(names[i]);
+  if (!loc->name.empty()) {
+    d.context += (d.context.empty() ? "" : ", ") + std::string(loc->also.empty() ? "node " : "nodes ") + loc->name;
+    for (const std::string& name : loc->also) d.context += ", " + name;
+  }
   return d;
 }
 

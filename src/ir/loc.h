@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/diagnostic.h"
 
@@ -15,10 +16,12 @@ struct Loc {
   std::string torch_function;  // "conv2d_4"
   std::string op;              // the ATen operator that this became a node from: "aten.conv2d.default"
   std::string name;            // the node's name in the exported graph
+  // The names of further nodes of that graph that were folded into it or recognised with it (ir/provenance.h).
+  std::vector<std::string> also;
 };
 using LocRef = std::shared_ptr<const Loc>;
 
-// Fills place and "in module features.3.conv (Conv2d)" into the diagnostic; a null loc changes nothing.
+// Fills place and "in module features.3.conv (Conv2d), node conv2d_4" into the diagnostic; a null loc changes nothing.
 Diagnostic located(Diagnostic diagnostic, const LocRef& loc);
 // "model.py:6", or the file alone where no line is known, or nothing.
 std::string place_text(const LocRef& loc);

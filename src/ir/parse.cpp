@@ -345,6 +345,7 @@ class Parser {
     if (accept_word("fn")) loc->torch_function = string("a function name");
     if (accept_word("from")) loc->op = string("an operator name");
     if (accept_word("as")) loc->name = string("a node name");
+    while (!loc->name.empty() && peek() == '"') loc->also.push_back(string("a node name"));
     expect(")");
     return loc;
   }

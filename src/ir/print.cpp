@@ -229,6 +229,7 @@ class Printer {
     if (!loc.torch_function.empty()) parts += " fn " + text::quoted(loc.torch_function);
     if (!loc.op.empty()) parts += " from " + text::quoted(loc.op);
     if (!loc.name.empty()) parts += " as " + text::quoted(loc.name);
+    for (const std::string& name : loc.also) parts += " " + text::quoted(name);
     out_ += " loc(" + (parts.empty() ? parts : parts.substr(1)) + ")";
   }
 

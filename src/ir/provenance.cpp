@@ -7,12 +7,8 @@ namespace tosaic {
 
 std::vector<std::string_view> exported_names(const Loc& loc) {
   std::vector<std::string_view> names;
-  std::string_view rest = loc.name;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(','), rest.size());
-    if (end > 0) names.push_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
+  if (!loc.name.empty()) names.push_back(loc.name);
+  names.insert(names.end(), loc.also.begin(), loc.also.end());
   return names;
 }
 
@@ -21,8 +17,11 @@ LocRef joined(const LocRef& first, const LocRef& second) {
   auto loc = std::make_shared<Loc>(*first);
   for (std::string_view name : exported_names(*second)) {
     const auto known = exported_names(*loc);
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      loc->name.append(loc->name.empty() ? "" : ",").append(name);
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (loc->name.empty())
+      loc->name = name;
+    else
+      loc->also.emplace_back(name);
   }
   return loc;
 }

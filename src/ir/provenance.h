@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes of the exported graph a node stands for. Stages fold and recognise: then a Loc's `name` holds several
-// names, separated by commas (which PyTorch's names have none of), the first being that of the call itself.
+// Which nodes of the exported graph a node stands for. Stages fold and recognise: a Loc has the name of the call
+// itself, and those of the others.
 #pragma once
 #include <string>
 #include <string_view>

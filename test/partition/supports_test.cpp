@@ -81,5 +81,16 @@ TEST(Provenance, is_printed_and_read) {
   EXPECT_EQ(exported_names(*read.nodes[0].loc).size(), 2u);
 }
 
+TEST(Provenance, a_comma_is_part_of_a_name) {
+  auto a = std::make_shared<Loc>();
+  a->name = "left,right";
+  auto b = std::make_shared<Loc>();
+  b->name = "right";
+  const LocRef both = joined(a, b);
+  EXPECT_EQ(exported_names(*both), (std::vector<std::string_view>{"left,right", "right"}));
+  EXPECT_EQ(located(Diagnostic{}, both).context, "nodes left,right, right");
+  EXPECT_EQ(joined(both, b)->also.size(), 1u);
+}
+
 }  // namespace
 }  // namespace tosaic

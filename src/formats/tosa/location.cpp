@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <charconv>
 
-#include "ir/provenance.h"
-
 namespace tosaic::tosa_file {
 namespace {
 
@@ -43,7 +41,7 @@ std::string location_text(const Loc& loc) {
     part("module ", fmt::format("{} ({})", loc.module_path, loc.module_type));
   part("function ", loc.torch_function);
   part("op ", loc.op);
-  if (const auto names = exported_names(loc); !names.empty()) part("name ", std::string(names.front()));
+  part("name ", loc.name);
   part("source ", loc.place.text);  // last: it may hold anything
   return text;
 }
