@@ -18,9 +18,9 @@ BUILD_PACKAGES := g++ cmake ninja-build ccache python3 libflatbuffers-dev flatbu
 VULKAN_PACKAGES := libvulkan1 mesa-vulkan-drivers
 LINT_PACKAGES  := clang-format-14 clang-tidy-14
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
-VENV_PACKAGES  := python3-venv
+VENV_PACKAGES  := python3-venv python3-dev
 
-.PHONY: help demo build install build-tests dev test test-cpp test-asan test-asan-part test-sanitized test-py test-peers test-ethosu test-vgf conformance fuzz bench bench-ethosu bench-vgf matrix models quick-models venv format lint clean
+.PHONY: help demo build install wheel build-tests dev test test-cpp test-asan test-asan-part test-sanitized test-py test-python test-peers test-ethosu test-vgf conformance fuzz bench bench-ethosu bench-vgf matrix models quick-models venv format lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -76,6 +76,12 @@ install: build  ## the tool, libtosaic (shared and static), its headers and pack
 	@$(CMAKE) --build --preset release -j $(JOBS) --target tosaic_shared tosaic_static tosaic_ethosu_c
 	@$(CMAKE) --install build/release --prefix $(PREFIX) --component tosaic
 
+# The module is built in build/release, with what is compiled there already.
+wheel: build venv  ## the Python package, in build/dist
+	@rm -rf build/dist
+	@PATH=/usr/bin:$$PATH $(PYTHON) -m pip wheel -q --no-deps --no-build-isolation --disable-pip-version-check \
+	  --config-settings build-dir=build/release -w build/dist .
+
 build-tests: $(STAMPS)/packages-BUILD
 	@$(call build-of,release)
 
@@ -86,7 +92,7 @@ dev: $(STAMPS)/packages-BUILD  ## debug build with address and undefined-behavio
 
 # Everything that must hold before a change goes in. The last line reads "N passed, M failed". Downloads and PyTorch
 # leave cores idle, so they go beside the build. How each part ended counts as well as what it reported.
-PARTS := test-cpp test-asan test-asan-part test-py
+PARTS := test-cpp test-asan test-asan-part test-py test-python
 test:  ## all tests; the last line counts them
 	@rm -rf build/test-results && mkdir -p $(addprefix build/test-results/,$(PARTS))
 	@$(MAKE) -j2 build-tests quick-models
@@ -130,7 +136,17 @@ test-sanitized: build quick-models emulation-layer  ## everything with sanitizer
 
 test-py: build venv  ## golden text, demo, peers (fast subset), conformance slice
 	@rm -rf build/test-results/test-py && mkdir -p build/test-results/test-py
-	@$(PYTHON) -m pytest -q test -n $(JOBS) --dist worksteal --junitxml=build/test-results/test-py/pytest.xml
+	@$(PYTHON) -m pytest -q test --ignore test/python -n $(JOBS) --dist worksteal --junitxml=build/test-results/test-py/pytest.xml
+
+# In an environment of its own: the wheel, and the peers where they are installed already.
+test-python: wheel quick-models  ## the Python package, installed from its wheel
+	@rm -rf build/test-results/test-python && mkdir -p build/test-results/test-python
+	@$(PYTHON) -m venv --clear build/python-env
+	@$(PYTHON) -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
+	  >$$(build/python-env/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/peers.pth
+	@build/python-env/bin/python -m pip install -q --no-deps --disable-pip-version-check build/dist/*.whl
+	@PATH=$(PYTHON_FOLDER)/bin:$$PATH build/python-env/bin/python -m pytest -q test/python -n $(JOBS) --dist worksteal \
+	  --junitxml=build/test-results/test-python/pytest.xml
 
 test-peers: build venv  ## every model against PyTorch, tosa_reference_model and ExecuTorch
 	@$(PYTHON) -m pytest -q test/peers --ignore test/peers/test_ethosu.py --all-models -n $(JOBS) --dist worksteal

@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tosaic/bytes.hpp"
@@ -19,6 +20,22 @@ struct MethodInfo {
   std::size_t sample_sets = 0;  // sets of example inputs that the file holds
 };
 
+// A tensor where the process that exported the program has it: sizes, strides and an offset, all in elements, choose
+// its elements from a storage.
+struct HeldTensor {
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> sizes, strides;
+  std::int64_t offset = 0;
+  Bytes storage;  // whose owner keeps the memory alive; it must not change while a Program or an Artifact of it is used
+};
+// A program in the memory of the process that exported it: what torch.export.save would write, without a file and
+// without a copy of the weights.
+struct HeldProgram {
+  std::string json;                                         // torch._export.serde.schema.ExportedProgram, as JSON
+  std::vector<std::pair<std::string, HeldTensor>> tensors;  // parameters, buffers, constants by qualified name
+  std::vector<std::vector<OwnedTensor>> samples;            // sets of example inputs: one per tensor input, in order
+};
+
 // Copies share what was read; any number of threads may use one.
 class TOSAIC_API Program {
  public:
@@ -27,6 +44,7 @@ class TOSAIC_API Program {
   static Result<Program> open(const std::string& path, const Messages& messages = {});
   // The same from memory; `name` stands for the file in messages.
   static Result<Program> read(Bytes file, const std::string& name = "program", const Messages& messages = {});
+  static Result<Program> read(HeldProgram held, const std::string& name = "program", const Messages& messages = {});
 
   const std::string& name() const;
   const std::string& torch_version() const;  // empty: graph text

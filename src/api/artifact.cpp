@@ -66,6 +66,7 @@ std::vector<Piece> pieces_of(const Compiled& compiled) {
     list.push_back({of_delegate("tosa", i, count), [&compiled, i] { return tosa_file::write(compiled.lowered[i]); }});
   for (std::size_t i = 0; i < compiled.emitted.size(); ++i) {
     const Emitted& emitted = compiled.emitted[i];
+    held(of_delegate("payload", i, count), emitted.payload);
     if (!compiled.target.emits) continue;
     const std::string piece = of_delegate(compiled.target.emits->name, i, count);
     if (!compiled.target.emits->is_file_in_folder) held(piece, emitted.payload);

@@ -235,8 +235,13 @@ class Line {
   }
 
   Status partitioned() {
+    if (options_.single_delegate) compute_outputs(graph_);
     result_.quantised = std::move(graph_);
-    result_.partition = partition(result_.quantised, target_.spec);
+    if (options_.single_delegate) {
+      TOSAIC_TRY(result_.partition, whole(result_.quantised, target_.spec));
+    } else {
+      result_.partition = partition(result_.quantised, target_.spec);
+    }
     TOSAIC_TRY(const Deciding decided, deciding(options_.quantise.request.overrides, exported_nodes(method_.graph)));
     if (!target_.spec.has(tosa::Feature::pro_fp)) say_decided(result_.quantised, decided, result_.partition.placements);
     result_.verdicts = verdicts(exported_nodes(method_.graph), result_.quantised, result_.partition.placements);

@@ -22,7 +22,7 @@ struct CompileOptions {
   Options emit;                  // the target's own
   bool quantise_always = false;  // also for targets that would take floats
   QuantiseOptions quantise;
-  bool quantised_io = false, require_full_delegation = false;
+  bool quantised_io = false, require_full_delegation = false, single_delegate = false;
   bool pack = true;             // false: stop after tidy
   bool self_check = true;       // where the target has one
   bool invent_samples = false;  // random calibration samples where none are given (for `explain`)

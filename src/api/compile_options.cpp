@@ -75,6 +75,11 @@ const std::vector<GeneralOption>& table() {
        [](CompileOptions& to, const Options& from, const std::string& name) {
          to.require_full_delegation = from.flag(name);
        }},
+      {{.name = "single-delegate",
+        .kind = Kind::flag,
+        .sentence = "the whole program is one delegate, whose inputs and outputs are the program's; fail when any node "
+                    "cannot be in it"},
+       [](CompileOptions& to, const Options& from, const std::string& name) { to.single_delegate = from.flag(name); }},
       {{.name = "print-after",
         .kind = Kind::list,
         .sentence = "print the graph after a stage",

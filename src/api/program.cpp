@@ -34,10 +34,6 @@ std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& sizes) 
   return strides;
 }
 
-}  // namespace
-
-namespace {
-
 // A graph of text is its own exported graph: nodes without a name there are called after what they give.
 void name_nodes(Graph& graph) {
   for (Node& node : graph.nodes) {
@@ -47,6 +43,12 @@ void name_nodes(Graph& graph) {
     loc->op = node.op;
     node.loc = std::move(loc);
   }
+}
+
+Program described(std::shared_ptr<Program::Impl> impl, std::chrono::steady_clock::time_point begin) {
+  for (const Method& method : impl->exported.methods) impl->methods.push_back(describe(method));
+  impl->read_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return Program(std::move(impl));
 }
 
 }  // namespace
@@ -66,9 +68,7 @@ Result<Program> read_program(Bytes file, const std::string& name, const Sink& me
     TOSAIC_TRY(impl->exported, read_pt2(file, name, messages));
   }
   impl->file = std::move(file);
-  for (const Method& method : impl->exported.methods) impl->methods.push_back(describe(method));
-  impl->read_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return Program(std::move(impl));
+  return described(std::move(impl), begin);
 }
 
 TensorInfo tensor_info(std::string name, const TensorType& type) {
@@ -151,6 +151,16 @@ Result<Program> Program::open(const std::string& path, const Messages& messages)
 
 Result<Program> Program::read(Bytes file, const std::string& name, const Messages& messages) {
   return guarded(name, [&] { return read_program(std::move(file), name, messages); });
+}
+
+Result<Program> Program::read(HeldProgram held, const std::string& name, const Messages& messages) {
+  return guarded(name, [&]() -> Result<Program> {
+    const auto begin = std::chrono::steady_clock::now();
+    auto impl = std::make_shared<Program::Impl>();
+    impl->name = name;
+    TOSAIC_TRY(impl->exported, read_held(std::move(held), name, messages));
+    return described(std::move(impl), begin);
+  });
 }
 
 const std::string& Program::name() const { return impl_->name; }

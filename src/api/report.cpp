@@ -68,9 +68,12 @@ std::string manifest(const Artifact::Impl& artifact) {
   std::string out = "{\n";
   out += fmt::format("  \"tosaic\": {},\n", json_quote(version()));
   out += fmt::format("  \"command\": \"{}\",\n", options.pack ? "compile" : "explain");
-  out += fmt::format("  \"model\": {{\"file\": {}, \"bytes\": {}, \"xxh3\": \"{}\"}},\n",
-                     json_quote(std::filesystem::path(model.name).filename().string()), model.file.size(),
-                     hash_text(model.file));
+  const std::string model_name = json_quote(std::filesystem::path(model.name).filename().string());
+  if (model.file.empty())
+    out += fmt::format("  \"model\": {{\"file\": null, \"name\": {}}},\n", model_name);  // it came from memory
+  else
+    out += fmt::format("  \"model\": {{\"file\": {}, \"bytes\": {}, \"xxh3\": \"{}\"}},\n", model_name,
+                       model.file.size(), hash_text(model.file));
   out += fmt::format("  \"target\": {{\"name\": {}, \"tosa\": {}}},\n", json_quote(summary.target),
                      json_quote(summary.tosa_spec));
   out += fmt::format(

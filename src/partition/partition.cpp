@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "lower/lower.h"
 
@@ -224,6 +225,40 @@ Partition partition(const Graph& graph, const tosa::Spec& spec) {
     result.outer.nodes.push_back(std::move(call));
   }
   drop_dead(result.outer);
+  return result;
+}
+
+void compute_outputs(Graph& graph) {
+  const auto made_by = producers(graph);
+  std::set<ValueId> given;
+  for (ValueId& v : graph.outputs) {
+    if (made_by[v] >= 0 && given.insert(v).second) continue;
+    const ValueId copy = graph.add_value(fmt::format("{}.out{}", graph[v].name, given.size()), graph[v].type);
+    graph.nodes.push_back({"aten.clone.default", {v}, {}, {copy}, nullptr, {}});
+    given.insert(copy);
+    v = copy;
+  }
+}
+
+Result<Partition> whole(const Graph& graph, const tosa::Spec& spec) {
+  Partition result;
+  result.placements = Placer(graph).place(spec);
+  // What stays for a reason of its own makes its neighbours stay: conversions at the border.
+  for (const bool conversions : {false, true})
+    for (Placement& placement : result.placements)
+      if (placement.region < 0 && (placement.reason.code == "target.conversion") == conversions)
+        return std::move(placement.reason);
+  if (!graph.states.empty())
+    return error("target.state", fmt::format("the program writes the buffer '{}': a delegate keeps none",
+                                             graph[graph.states.front().output].name));
+  result.regions.push_back(graph);
+  result.outer = graph;
+  Node call;
+  call.op = "delegate";
+  call.inputs = graph.inputs;
+  call.outputs = graph.outputs;
+  call.attrs.set("region", std::int64_t{0});
+  result.outer.nodes = {std::move(call)};
   return result;
 }
 

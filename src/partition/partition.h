@@ -46,6 +46,11 @@ class Placer {
 };
 
 Partition partition(const Graph& graph, const tosa::Spec& spec);
+// Outputs that are inputs, constants or another output are copies of them: then each is the result of a node of its own.
+void compute_outputs(Graph& graph);
+// The whole graph as one region, whose inputs and outputs are the graph's, in their order. Errors: the reason of the
+// first node that the target does not take; target.state. Its outputs must be results of nodes.
+Result<Partition> whole(const Graph& graph, const tosa::Spec& spec);
 
 // Kernels outside the delegates compute in PyTorch's types: what `normalise` narrowed (its values' names) is int64
 // again for them, with a conversion where a delegate reads or writes it as int32.

@@ -58,7 +58,12 @@ void ProgramWeights::add_pickle(const std::string& record) {
   pickles_.emplace_back(record, value_or_fail(TorchSave::open(value_or_fail(archive_.read(*entry)), record)));
 }
 
+void ProgramWeights::add_tensor(const std::string& name, StoredTensor tensor) {
+  tensors_.emplace(name, std::move(tensor));
+}
+
 StoredTensor ProgramWeights::find(const std::string& name, const std::string& what) {
+  if (auto held = tensors_.find(name); held != tensors_.end()) return held->second;
   for (const auto& [record, saved] : pickles_)
     if (auto member = saved.member(saved.pickle().root, name)) {
       if (auto tensor = saved.tensor(*member)) return *std::move(tensor);

@@ -24,6 +24,9 @@ class ProgramWeights {
   // What torch 2.8 and earlier write: all tensors in one torch.save file.
   void add_pickle(const std::string& record);
 
+  // What lies in the memory of the process that exported the program.
+  void add_tensor(const std::string& name, StoredTensor tensor);
+
   // The tensor `name` ("conv.weight"), dense. Throws pt2.missing-weight, pt2.pickled-weight, pt2.tensor-beyond-record,
   // ... `kind` is what the program calls it ("parameter", "buffer", "constant").
   Tensor load(const std::string& name, std::string_view kind);
@@ -41,6 +44,7 @@ class ProgramWeights {
   std::vector<std::unique_ptr<JsonDocument>> documents_;
   std::unordered_map<std::string, Payload> payloads_;
   std::vector<std::pair<std::string, TorchSave>> pickles_;
+  std::unordered_map<std::string, StoredTensor> tensors_;
   // Tied weights that had to be copied share the copy: the storage, and the view of it.
   struct Copy {
     StoredTensor source;

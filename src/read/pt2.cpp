@@ -81,9 +81,45 @@ void check_version(const ExportedProgram& program, const Sink& sink) {
              .note("parts that are new in it are not read"));
 }
 
-class ProgramReader {
+// The tree specs of the root module's call.
+std::pair<std::string_view, std::string_view> tree_specs(const Json& graph_module) {
+  if (auto calls = graph_module.find("module_call_graph"))
+    for (const Json& call : calls->items())
+      if (auto signature = call.find("signature"); signature && call.at("fqn").text().empty())
+        return {signature->at("in_spec").text(), signature->at("out_spec").text()};
+  return {};
+}
+
+// One program more: `root` is what PyTorch serialised. Its sample inputs are read apart.
+Method& read_method(const std::string& name, const Json& root, ProgramWeights& weights, const Sink& sink,
+                    ExportedProgram& program) {
+  const ProgramTypes types(root.find("range_constraints"));
+  const Json graph_module = root.at("graph_module");
+  ProgramGraph read = read_program_graph(graph_module, name, {types, weights, sink});
+  const auto [input_spec, output_spec] = tree_specs(graph_module);
+  if (program.methods.empty()) {
+    program.input_spec = input_spec;
+    program.output_spec = output_spec;
+  }
+  Method method;
+  method.name = name;
+  method.graph = std::move(read.graph);
+  method.fixed_inputs = std::move(read.fixed_inputs);
+  method.fixed_outputs = std::move(read.fixed_outputs);
+  return program.methods.emplace_back(std::move(method));
+}
+
+void read_version(const Json& root, const Sink& sink, ExportedProgram& program) {
+  const Json schema = root.at("schema_version");
+  program.schema_major = schema.at("major").integer();
+  program.schema_minor = schema.at("minor").integer();
+  if (auto torch = root.find("torch_version")) program.torch_version = torch->text();
+  check_version(program, sink);
+}
+
+class ArchiveReader {
  public:
-  ProgramReader(const zip::Archive& archive, const std::string& name, const Sink& sink)
+  ArchiveReader(const zip::Archive& archive, const std::string& name, const Sink& sink)
       : archive_(archive), name_(name), sink_(sink) {}
 
   ExportedProgram read() {
@@ -98,20 +134,15 @@ class ProgramReader {
                .note(fmt::format("none of its {} entries is models/NAME.json", archive_.entries().size()))
                .hint("write it with torch.export.save(torch.export.export(model, args), path), not torch.save or "
                      "torch.jit.save"));
-    for (const Records& records : programs) read_method(records);
+    for (const Records& records : programs) read_program(records);
     return std::move(program_);
   }
 
  private:
-  void read_method(const Records& records) {
+  void read_program(const Records& records) {
     Bytes keep;
     const JsonDocument document(record_text(archive_, records.program, keep), records.program);
-    const Json root = document.root();
-    const Json schema = root.at("schema_version");
-    program_.schema_major = schema.at("major").integer();
-    program_.schema_minor = schema.at("minor").integer();
-    if (auto torch = root.find("torch_version")) program_.torch_version = torch->text();
-    check_version(program_, sink_);
+    read_version(document.root(), sink_, program_);
     if ((records.configs.empty() || !archive_.find(records.configs[0].first)) && archive_.find(records.pickles[0]))
       sink_(warning("pt2.old-torch", fmt::format("torch {} saved this program in a layout that was soon replaced",
                                                  program_.torch_version))
@@ -120,35 +151,14 @@ class ProgramReader {
     ProgramWeights weights(archive_, sink_);
     for (const auto& [config, folder] : records.configs) weights.add_config(config, folder);
     for (const auto& pickle : records.pickles) weights.add_pickle(pickle);
-    const ProgramTypes types(root.find("range_constraints"));
-    const Json graph_module = root.at("graph_module");
-    Method method;
-    method.name = records.name;
-    ProgramGraph read = read_program_graph(graph_module, records.name, {types, weights, sink_});
-    method.graph = std::move(read.graph);
-    method.fixed_inputs = std::move(read.fixed_inputs);
-    method.fixed_outputs = std::move(read.fixed_outputs);
-    const auto [input_spec, output_spec] = tree_specs(graph_module);
-    if (program_.methods.empty()) {
-      program_.input_spec = input_spec;
-      program_.output_spec = output_spec;
-    }
-    read_samples(records, graph_module, input_spec, method);
-    program_.methods.push_back(std::move(method));
-  }
-
-  // Of the root module's call.
-  static std::pair<std::string_view, std::string_view> tree_specs(const Json& graph_module) {
-    if (auto calls = graph_module.find("module_call_graph"))
-      for (const Json& call : calls->items())
-        if (auto signature = call.find("signature"); signature && call.at("fqn").text().empty())
-          return {signature->at("in_spec").text(), signature->at("out_spec").text()};
-    return {};
+    Method& method = read_method(records.name, document.root(), weights, sink_, program_);
+    read_samples(records, document.root().at("graph_module"), method);
   }
 
   // They are a convenience: a program is not refused because of them.
-  void read_samples(const Records& records, const Json& graph_module, std::string_view input_spec, Method& method) {
+  void read_samples(const Records& records, const Json& graph_module, Method& method) {
     const zip::Entry* entry = archive_.find(records.samples);
+    const std::string_view input_spec = tree_specs(graph_module).first;
     if (!entry || input_spec.empty()) return;
     try {
       const Bytes file = value_or_fail(archive_.read(*entry));
@@ -167,13 +177,37 @@ class ProgramReader {
   ExportedProgram program_;
 };
 
+ExportedProgram read_from(HeldProgram held, const std::string& name, const Sink& sink) {
+  const zip::Archive none;
+  ExportedProgram program;
+  const JsonDocument document(held.json, name);
+  read_version(document.root(), sink, program);
+  ProgramWeights weights(none, sink);
+  for (auto& [tensor, t] : held.tensors)
+    weights.add_tensor(tensor, {std::move(t.storage), t.dtype, std::move(t.sizes), std::move(t.strides), t.offset});
+  Method& method = read_method("forward", document.root(), weights, sink, program);
+  for (const std::vector<OwnedTensor>& set : held.samples)
+    method.sample_inputs.push_back(sample_set(set, method.graph));
+  return program;
+}
+
 }  // namespace
 
 Result<ExportedProgram> read_pt2(const Bytes& bytes, const std::string& name, const Sink& sink) {
   const Sink quiet = [](Diagnostic) {};
   TOSAIC_TRY(const zip::Archive archive, zip::Archive::open(bytes, name));
   try {
-    return ProgramReader(archive, name, sink ? sink : quiet).read();
+    return ArchiveReader(archive, name, sink ? sink : quiet).read();
+  } catch (ReadError& e) {
+    if (e.why.place.file.empty()) e.why.place.file = name;
+    return std::move(e.why);
+  }
+}
+
+Result<ExportedProgram> read_held(HeldProgram held, const std::string& name, const Sink& sink) {
+  try {
+    return read_from(
+        std::move(held), name, sink ? sink : [](Diagnostic) {});
   } catch (ReadError& e) {
     if (e.why.place.file.empty()) e.why.place.file = name;
     return std::move(e.why);

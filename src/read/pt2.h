@@ -8,6 +8,7 @@
 #include "ir/fixed_value.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
+#include "tosaic/program.hpp"
 
 namespace tosaic {
 
@@ -35,5 +36,7 @@ Result<const Method*> only_method(const ExportedProgram& program);
 Result<ExportedProgram> read_pt2(const std::string& path, const Sink& sink);
 // The same from memory; `name` stands for the file in messages.
 Result<ExportedProgram> read_pt2(const Bytes& archive, const std::string& name, const Sink& sink);
+// The same without an archive, from the process that exported the program.
+Result<ExportedProgram> read_held(HeldProgram held, const std::string& name, const Sink& sink);
 
 }  // namespace tosaic

@@ -47,6 +47,20 @@ class Leaves {
   std::vector<PickleRef>& out_;
 };
 
+void check_fits(const TensorType& type, const Value& input, const std::string& what) {
+  bool fits = type.dtype == input.type.dtype && type.rank() == input.type.rank();
+  for (int i = 0; fits && i < type.rank(); ++i) fits = input.type.shape[i].bounds().contain(type.shape.size(i));
+  if (!fits)
+    fail("pt2.sample-inputs",
+         fmt::format("{} is {}, but the program takes {}", what, to_string(type), to_string(input.type)));
+}
+
+void check_count(std::size_t tensors, const Graph& graph) {
+  if (tensors != graph.inputs.size())
+    fail("pt2.sample-inputs",
+         fmt::format("there are {} tensors where the program takes {}", tensors, graph.inputs.size()));
+}
+
 Tensor input_tensor(const TorchSave& saved, PickleRef ref, const Value& input) {
   const std::string what = fmt::format("the one for '{}'", input.name);
   Tensor tensor;
@@ -60,13 +74,7 @@ Tensor input_tensor(const TorchSave& saved, PickleRef ref, const Value& input) {
   } else {
     fail("pt2.sample-inputs", fmt::format("{} is not a plain tensor", what));
   }
-  bool fits = tensor.type.dtype == input.type.dtype && tensor.type.rank() == input.type.rank();
-  for (int i = 0; fits && i < tensor.type.rank(); ++i) {
-    fits = input.type.shape[i].bounds().contain(tensor.type.shape.size(i));
-  }
-  if (!fits)
-    fail("pt2.sample-inputs",
-         fmt::format("{} is {}, but the program takes {}", what, to_string(tensor.type), to_string(input.type)));
+  check_fits(tensor.type, input, what);
   return tensor;
 }
 
@@ -95,10 +103,19 @@ std::vector<Tensor> read_sample_inputs(const Bytes& file, const std::string& nam
     const bool symbol = tag.starts_with("as_sym_") && argument.tagged().first == "as_name";
     if (tag == "as_tensor" || symbol) tensors.push_back(input_tensor(saved, value, wanted));
   }
-  if (tensors.size() != graph.inputs.size())
-    fail("pt2.sample-inputs",
-         fmt::format("there are {} tensors where the program takes {}", tensors.size(), graph.inputs.size()));
+  check_count(tensors.size(), graph);
   return tensors;
+}
+
+std::vector<Tensor> sample_set(const std::vector<OwnedTensor>& tensors, const Graph& graph) {
+  check_count(tensors.size(), graph);
+  std::vector<Tensor> set;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const Value& input = graph[graph.inputs[i]];
+    set.push_back({TensorType{tensors[i].dtype, Shape(tensors[i].sizes), {}}, tensors[i].data});
+    check_fits(set.back().type, input, fmt::format("the one for '{}'", input.name));
+  }
+  return set;
 }
 
 }  // namespace tosaic

@@ -8,6 +8,7 @@
 #include "ir/graph.h"
 #include "ir/tensor.h"
 #include "read/json.h"
+#include "tosaic/tensor.hpp"
 
 namespace tosaic {
 
@@ -15,5 +16,8 @@ namespace tosaic {
 // `signature` tells which leaves are graph inputs. Throws ReadError saying why there is no complete set.
 std::vector<Tensor> read_sample_inputs(const Bytes& file, const std::string& name, std::string_view in_spec,
                                        const Json& signature, const Graph& graph);
+
+// The same set, held in memory: one tensor per input of the graph, whose type it must have. Throws ReadError.
+std::vector<Tensor> sample_set(const std::vector<OwnedTensor>& tensors, const Graph& graph);
 
 }  // namespace tosaic

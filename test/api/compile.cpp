@@ -44,7 +44,7 @@ TEST(Program, RefusesWhatIsNone) {
 
 TEST(Compile, GivesItsPieces) {
   const Artifact artifact = good(compile(digits(), "tosa-int"));
-  EXPECT_EQ(artifact.pieces(), (std::vector<std::string>{"pte", "header", "tosa"}));
+  EXPECT_EQ(artifact.pieces(), (std::vector<std::string>{"pte", "header", "tosa", "payload"}));
   EXPECT_GT(good(artifact.piece("pte")).size(), 1000u);
   EXPECT_EQ(good(artifact.piece("tosa")).text().substr(4, 4), "TOSA");
   EXPECT_NE(good(artifact.piece("header")).text().find("model_pte_size"), std::string_view::npos);

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compiler, called without the interpreter's lock; what Python has to say on the way comes through callbacks.
+#include "bind.h"
+
+namespace tosaic::python {
+namespace {
+
+// Python's part in a compilation. Its exceptions end the compilation, and are raised when it has ended.
+class Calls {
+ public:
+  Calls(nb::object progress, nb::object samples) : progress_(std::move(progress)), samples_(std::move(samples)) {}
+
+  Callbacks callbacks() {
+    Callbacks to;
+    to.message = [this](const Diagnostic& d) { said.push_back(d); };
+    if (!progress_.is_none())
+      to.progress = [this](std::string_view stage, std::size_t done, std::size_t total) {
+        in_python([&] { progress_(std::string(stage), done, total); });
+      };
+    // Ctrl-C is a signal that Python keeps until somebody asks.
+    to.cancelled = [this] {
+      in_python([] {
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      });
+      return raised_ != nullptr;
+    };
+    return to;
+  }
+
+  // Asks the iterator for lists of described tensors, whose objects stay until the next is asked for.
+  SampleSource source() {
+    if (samples_.is_none()) return {};
+    return [this](std::vector<InputTensor>& sample) -> Result<bool> {
+      bool more = false;
+      in_python([&] {
+        PyObject* next = PyIter_Next(samples_.ptr());
+        if (!next) {
+          if (PyErr_Occurred()) throw nb::python_error();
+          return;
+        }
+        current_ = nb::steal(next);
+        sample = all_lent(current_[1]);
+        more = true;
+      });
+      if (raised_) return Diagnostic{.code = "compile.cancelled", .message = "the samples ended with an exception"};
+      return more;
+    };
+  }
+
+  // The result, unless Python raised something.
+  template <class T>
+  T end(Result<T> result) {
+    if (raised_ != nullptr) std::rethrow_exception(raised_);
+    return value_of(std::move(result));
+  }
+
+  std::vector<Diagnostic> said;
+
+ private:
+  template <class F>
+  void in_python(F&& body) {
+    const nb::gil_scoped_acquire held;
+    if (raised_) return;
+    try {
+      body();
+    } catch (...) { raised_ = std::current_exception(); }
+  }
+
+  nb::object progress_, samples_, current_;
+  std::exception_ptr raised_;
+};
+
+// body(callbacks, samples) without the lock.
+template <class F>
+nb::tuple called(nb::object progress, nb::object samples, F&& body) {
+  Calls calls(std::move(progress), std::move(samples));
+  auto result = [&] {
+    const nb::gil_scoped_release released;
+    return body(calls.callbacks(), calls.source());
+  }();
+  auto value = calls.end(std::move(result));
+  return nb::make_tuple(std::move(value), calls.said);
+}
+
+nb::dict summary_of(const Summary& s) {
+  nb::dict to;
+  to["target"] = s.target;
+  to["tosa_spec"] = s.tosa_spec;
+  to["nodes"] = s.exported;
+  to["delegated"] = s.delegated;
+  to["delegates"] = s.delegates;
+  to["pieces"] = s.nodes.size() - s.conversions;
+  to["stage_seconds"] = s.stage_seconds;
+  to["peer_seconds"] = s.peer_seconds;
+  to["model_bytes"] = s.model_bytes;
+  to["program_bytes"] = s.program_bytes;
+  to["payload_bytes"] = s.payload_bytes;
+  to["tosa_operators"] = s.tosa_operators;
+  to["estimates"] = s.estimates;
+  to["samples"] = s.samples;
+  to["self_check_seconds"] = s.self_check_seconds;
+  to["printed"] = s.printed;
+  to["messages"] = s.messages;
+  return to;
+}
+
+}  // namespace
+
+void bind_compile(nb::module_& m) {
+  nb::class_<Artifact>(m, "Artifact")
+      .def("summary", [](const Artifact& a) { return summary_of(a.summary()); })
+      .def("pieces", &Artifact::pieces)
+      .def("piece",
+           [](const Artifact& a, const std::string& name) {
+             Result<Bytes> piece = [&] {
+               const nb::gil_scoped_release released;
+               return a.piece(name);
+             }();
+             return bytes_of(value_of(std::move(piece)));
+           })
+      .def("manifest", [](const Artifact& a) { return value_of(a.manifest()); });
+  m.def(
+      "compile",
+      [](const Program& program, const std::string& target, const nb::dict& options, nb::object progress,
+         nb::object samples) {
+        const Options how = options_of(options);
+        return called(std::move(progress), std::move(samples),
+                      [&](const Callbacks& callbacks, const SampleSource& source) {
+                        return compile(program, target, how, callbacks, source);
+                      });
+      },
+      nb::arg("program"), nb::arg("target"), nb::arg("options"), nb::arg("progress").none(), nb::arg("samples").none());
+  m.def("explain", [](const Program& program, const std::string& target, const nb::dict& options) {
+    const Options how = options_of(options);
+    return called(nb::none(), nb::none(), [&](const Callbacks& callbacks, const SampleSource&) {
+      return explain(program, target, how, callbacks);
+    });
+  });
+  m.def("supports", [](const Program& program, const std::string& target, const nb::dict& options) {
+    const Options how = options_of(options);
+    auto verdicts = [&] {
+      const nb::gil_scoped_release released;
+      return supports(program, target, how);
+    }();
+    return value_of(std::move(verdicts));
+  });
+  m.def("plan", [](const Program& program, const std::string& target, const nb::dict& options) {
+    PrintedPlan printed = value_of(plan(program, target, options_of(options)));
+    return std::make_pair(std::move(printed.text), std::move(printed.json));
+  });
+}
+
+}  // namespace tosaic::python

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs from files, bytes, and the memory of the process that exported them.
+#include "bind.h"
+
+namespace tosaic::python {
+namespace {
+
+using Read = std::pair<Program, std::vector<Diagnostic>>;  // and what was said while reading
+
+template <class F>
+Read read(F&& body) {
+  std::vector<Diagnostic> said;
+  const Messages hear = [&](const Diagnostic& d) { said.push_back(d); };
+  Result<Program> program = [&] {
+    const nb::gil_scoped_release released;
+    return body(hear);
+  }();
+  return {value_of(std::move(program)), std::move(said)};
+}
+
+// (name, object that owns the storage, its address, its bytes, dtype, sizes, strides, offset)
+std::pair<std::string, HeldTensor> held_tensor(nb::handle row) {
+  HeldTensor tensor;
+  tensor.storage = Bytes(keep(row[1]), reinterpret_cast<const void*>(nb::cast<std::uintptr_t>(row[2])),
+                         nb::cast<std::size_t>(row[3]));
+  const InputTensor described = lent(nb::make_tuple(row[2], row[4], row[5], row[6]));
+  tensor.dtype = described.dtype;
+  tensor.sizes = described.sizes;
+  tensor.strides = described.strides;
+  tensor.offset = nb::cast<std::int64_t>(row[7]);
+  return {nb::cast<std::string>(row[0]), std::move(tensor)};
+}
+
+std::size_t elements_of(const std::vector<std::int64_t>& sizes) {
+  std::size_t count = 1;
+  for (std::int64_t size : sizes) count *= static_cast<std::size_t>(size);
+  return count;
+}
+
+// Dense ones, whose owner Python keeps in `owner`.
+OwnedTensor owned_by(nb::handle owner, nb::handle described) {
+  const InputTensor tensor = lent(described);
+  return {tensor.dtype, tensor.sizes,
+          Bytes(keep(owner), tensor.data, elements_of(tensor.sizes) * storage_size(tensor.dtype))};
+}
+
+Read read_held(nb::str json, nb::list tensors, nb::list samples, const std::string& name) {
+  HeldProgram held;
+  held.json = json.c_str();
+  for (nb::handle row : tensors) held.tensors.push_back(held_tensor(row));
+  for (nb::handle set : samples) {
+    auto& sample = held.samples.emplace_back();
+    for (nb::handle pair : set) sample.push_back(owned_by(pair[0], pair[1]));
+  }
+  return read([&](const Messages& hear) { return Program::read(std::move(held), name, hear); });
+}
+
+nb::dict method_of(const MethodInfo& method) {
+  nb::dict row;
+  row["name"] = method.name;
+  row["inputs"] = method.inputs;
+  row["outputs"] = method.outputs;
+  row["buffers"] = method.buffers;
+  row["nodes"] = method.nodes;
+  row["sample_sets"] = method.sample_sets;
+  return row;
+}
+
+}  // namespace
+
+void bind_program(nb::module_& m) {
+  nb::class_<Program>(m, "Program")
+      .def_static(
+          "open",
+          [](const std::string& path) { return read([&](const Messages& hear) { return Program::open(path, hear); }); })
+      .def_static("from_bytes",
+                  [](nb::bytes file, const std::string& name) {
+                    Bytes content(keep(file), file.data(), file.size());
+                    return read([&](const Messages& hear) { return Program::read(std::move(content), name, hear); });
+                  })
+      .def_static("held", &read_held)
+      .def_prop_ro("name", &Program::name)
+      .def_prop_ro("torch_version", &Program::torch_version)
+      .def_prop_ro("input_tree", &Program::input_tree)
+      .def_prop_ro("output_tree", &Program::output_tree)
+      .def_prop_ro("methods",
+                   [](const Program& p) {
+                     nb::list rows;
+                     for (const MethodInfo& method : p.methods()) rows.append(method_of(method));
+                     return rows;
+                   })
+      .def(
+          "sample_inputs",
+          [](const Program& p, std::size_t set, const std::string& method) {
+            nb::list list;
+            for (const OwnedTensor& t : value_of(p.sample_inputs(set, method)))
+              list.append(nb::make_tuple(given(t), std::string(name_of(t.dtype))));
+            return list;
+          },
+          nb::arg("set") = 0, nb::arg("method") = "forward");
+}
+
+}  // namespace tosaic::python

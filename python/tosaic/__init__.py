@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tosaic: PyTorch models for Arm Ethos-U NPUs, VGF (the ML extensions for Vulkan) and TOSA.
+
+    artifact = tosaic.compile(model, example_inputs, target="ethos-u55-128", calibration=batches)
+    artifact                       # what was delegated, cycles, memory, warnings with source lines
+    artifact.save("model.pte")
+    y = artifact.run(x)            # here, on the simulated NPU
+
+PyTorch is imported only for its own objects; paths need none.
+"""
+
+from . import _core
+from ._artifact import Artifact, Explanation, Summary
+from ._compile import compile, explain, plan, supports
+from ._core import Argument, Diagnostic, Dimension, NodeVerdict, NpuEstimate, NpuLayer, OperatorInfo, OptionInfo
+from ._core import TargetInfo, TensorInfo, operators, targets
+from ._errors import CompileWarning, Error
+from ._program import Program
+from ._session import Session, load
+
+__version__ = _core.version()
+__all__ = ["Argument", "Artifact", "CompileWarning", "Diagnostic", "Dimension", "Error", "Explanation", "NodeVerdict",
+           "NpuEstimate", "NpuLayer", "OperatorInfo", "OptionInfo", "Program", "Session", "Summary", "TargetInfo",
+           "TensorInfo", "compile", "explain", "load", "operators", "plan", "supports", "targets"]

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a compilation leaves: an Artifact, or the Explanation of what would become of the nodes."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import Counter
+from html import escape
+from typing import Any
+
+from . import _core
+from ._errors import Error, tell
+from ._program import Program
+from ._pytree import Call, Tree
+from ._session import Session, session_options
+
+
+class Summary:
+    """What there is to say about a compilation; attributes, text and a table for notebooks.
+
+    Attributes:
+        target, tosa_spec: "ethos-u55-128", "TOSA-1.0+INT+...".
+        nodes: one `NodeVerdict` per node of the exported graph.
+        delegates: the number of delegates; pieces, delegated: nodes of the partitioned graph, and those in delegates.
+        estimates: of Ethos-U, one `NpuEstimate` per delegate.
+        messages: notes and warnings, as `Diagnostic`.
+        stage_seconds: [(stage, seconds)]; peer_seconds: thereof in a compiler that is not ours.
+        model_bytes, program_bytes, payload_bytes, tosa_operators, samples.
+    """
+
+    def __init__(self, name: str, facts: dict[str, Any]):
+        self.name = name
+        self.__dict__.update(facts)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """(what, text), as they are printed."""
+        outside = [n for n in self.nodes if not n.taken]
+        rows = [("target", f"{self.target} ({self.tosa_spec})"),
+                ("delegated", f"{len(self.nodes) - len(outside)} of {len(self.nodes)} nodes, in {self.delegates} "
+                              f"delegate{'' if self.delegates == 1 else 's'}")]
+        for (op, why), count in Counter((n.op, n.reason.reason) for n in outside).most_common():
+            rows.append(("outside", f"{count} x {op}: {why}"))
+        for e in self.estimates:
+            rows.append(("estimate", f"{e.cycles:,.0f} cycles, {e.inferences_per_second:,.1f} inferences/s, "
+                                     f"SRAM {_bytes(e.sram_bytes)}, flash {_bytes(e.flash_bytes)} ({e.system_config})"))
+        if self.program_bytes:
+            rows.append(("program", f"{_bytes(self.program_bytes)}, payload {_bytes(self.payload_bytes)}, "
+                                    f"{self.tosa_operators} TOSA operators"))
+        seconds = sum(s for _, s in self.stage_seconds)
+        rows.append(("time", f"{seconds:.3f} s" + (f", of it {self.peer_seconds:.3f} s outside tosaic"
+                                                     if self.peer_seconds else "")))
+        rows += [(m.severity, str(m)) for m in self.messages]
+        return rows
+
+    def __str__(self) -> str:
+        return f"{self.name}\n" + "\n".join(f"  {key:<10} {value}" for key, value in self.rows())
+
+    def html(self) -> str:
+        """The rows as a table."""
+        rows = "".join(f"<tr><th style='text-align:left'>{escape(key)}</th>"
+                       f"<td style='text-align:left'><pre style='margin:0'>{escape(value)}</pre></td></tr>"
+                       for key, value in self.rows())
+        return f"<b>{escape(self.name)}</b><table>{rows}</table>"
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024 or unit == "MiB":
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return ""
+
+
+def _shape_of(program: Program) -> tuple[Call | None, Tree | None]:
+    core = program._core
+    return (Call(core.input_tree) if core.input_tree else None, Tree(core.output_tree) if core.output_tree else None)
+
+
+class Artifact:
+    """A compiled program. Its pieces are made when asked for; `run` runs it here, on the CPU or the simulated NPU."""
+
+    def __init__(self, core: _core.Artifact, program: Program):
+        self._core, self._program = core, program
+        self.summary = Summary(program.name, core.summary())
+        self._sessions: dict[tuple, Session] = {}
+
+    @property
+    def pieces(self) -> list[str]:
+        """The names that `piece` takes: "pte", "header", "payload", "tosa", "vgf", "vela/...", "ptd/..."."""
+        return self._core.pieces()
+
+    def piece(self, name: str = "pte") -> bytes:
+        """Raises Error artifact.no-piece, which names those that there are."""
+        return self._core.piece(name)
+
+    @property
+    def pte(self) -> bytes:
+        """The ExecuTorch program."""
+        return self._core.piece("pte")
+
+    @property
+    def manifest(self) -> str:
+        """JSON: versions, options, hashes, estimates, the place of every node."""
+        return self._core.manifest()
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes a piece, told by the file's ending: `.pte` (with its `.ptd` files beside it), `.tosa`, `.vgf`, `.h`,
+        `.json` (the manifest). A file is written whole or not at all."""
+        path = os.fspath(path)
+        ending = os.path.splitext(path)[1]
+        if ending == ".json":
+            _write(path, self.manifest.encode())
+            return
+        piece = {".pte": "pte", ".tosa": "tosa", ".vgf": "vgf", ".h": "header"}.get(ending)
+        if piece is None:
+            raise Error(code="artifact.ending", message=f"what is to be written to '{path}'?",
+                        help="end the name with .pte, .tosa, .vgf, .h or .json; piece(NAME) gives the others as bytes")
+        content = self.piece(piece)
+        if piece == "pte":
+            for name in self.pieces:
+                if name.startswith("ptd/"):
+                    _write(os.path.join(os.path.dirname(path), os.path.basename(name[4:])), self.piece(name))
+        _write(path, content)
+
+    def session(self, *, executor: str = "cpu", device: str = "auto", vulkan_device: str = "",
+                threads: int = 0) -> Session:
+        """A session of its own, with a state of its own."""
+        core, said = _core.Session.of_artifact(
+            self._core, session_options(executor, "forward", device, vulkan_device, threads, None))
+        tell(said)
+        call, result = _shape_of(self._program)
+        return Session(core, call, result, self._program.inputs)
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """As `Session.run`, on a session that is kept: state goes on from run to run. For one thread at a time."""
+        session = self._sessions.get(())
+        if session is None:
+            session = self._sessions[()] = self.session()
+        return session.run(*args, **kwargs)
+
+    __call__ = run
+
+    def __repr__(self) -> str:
+        return f"<tosaic.Artifact {self.summary}>"
+
+    def _repr_html_(self) -> str:
+        return self.summary.html()
+
+
+class Explanation:
+    """What the target takes of a program, and why not the rest."""
+
+    def __init__(self, core: _core.Artifact, program: Program):
+        self.summary = Summary(program.name, core.summary())
+
+    @property
+    def nodes(self) -> list[_core.NodeVerdict]:
+        """One per node of the exported graph, in its order."""
+        return self.summary.nodes
+
+    def records(self) -> list[dict[str, Any]]:
+        """One dict per node: name, op, module, place, taken, delegates, code, reason."""
+        return [{"name": n.name, "op": n.op, "module": n.module, "place": n.place, "taken": n.taken,
+                 "delegates": n.delegates, "code": n.reason.code if n.reason else "",
+                 "reason": n.reason.reason if n.reason else ""} for n in self.nodes]
+
+    def to_pandas(self):
+        """The records as a DataFrame."""
+        import pandas
+
+        return pandas.DataFrame(self.records())
+
+    def __repr__(self) -> str:
+        return f"<tosaic.Explanation {self.summary}>"
+
+    def _repr_html_(self) -> str:
+        return self.summary.html()
+
+
+def _write(path: str, content: bytes) -> None:
+    folder = os.path.dirname(path) or "."
+    try:
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=os.path.basename(path))
+    except OSError as why:
+        raise Error(code="file.write", message=f"cannot write '{path}': {why.strerror}",
+                    help="check the path and its permissions") from why
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

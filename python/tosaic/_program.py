@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs: what is compiled."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from . import _core, _exported
+from ._errors import Error, tell
+
+
+class Program:
+    """A program that PyTorch exported, read once and compiled as often as wanted, for any targets, from any threads.
+
+    Its weights are not copied: they stay in the mapped file, or in the tensors of the `ExportedProgram`, which must not
+    change while the program or an artifact of it is used.
+    """
+
+    def __init__(self, core: _core.Program, exported: Any = None):
+        self._core, self._exported = core, exported
+
+    @staticmethod
+    def of(model: Any, example_inputs: Any = None, example_kwargs: dict | None = None, dynamic_shapes: Any = None,
+           stacklevel: int = 2) -> Program:
+        """The program of anything that is one.
+
+        Args:
+            model: a path (`.pt2`, or a graph as text), its bytes, an `ExportedProgram`, a `Program`, or a
+                `torch.nn.Module`, which is exported in inference mode.
+            example_inputs: for a module: the tuple of arguments of a call, or its only argument.
+            example_kwargs: for a module: the call's keyword arguments.
+            dynamic_shapes: for a module, as `torch.export.export` takes it.
+
+        Raises:
+            Error: file.*, pt2.*, text.*, program.*.
+        """
+        if isinstance(model, Program):
+            return model
+        if isinstance(model, (str, os.PathLike)):
+            core, said = _core.Program.open(os.fspath(model))
+            exported = None
+        elif isinstance(model, (bytes, bytearray, memoryview)):
+            core, said = _core.Program.from_bytes(bytes(model), "program")
+            exported = None
+        elif _exported.is_exported(model):
+            core, said = _exported.held(model)
+            exported = model
+        elif _exported.is_module(model):
+            exported = _exported.export(model, example_inputs, example_kwargs, dynamic_shapes)
+            core, said = _exported.held(exported, type(model).__name__)
+        else:
+            raise Error(code="program.kind", message=f"a {type(model).__qualname__} is no program",
+                        help="give a torch.nn.Module with example_inputs, an ExportedProgram, or the path of a .pt2")
+        tell(said, stacklevel + 1)
+        return Program(core, exported)
+
+    @property
+    def name(self) -> str:
+        return self._core.name
+
+    @property
+    def torch_version(self) -> str:
+        """Of the PyTorch that exported it; empty: graph text."""
+        return self._core.torch_version
+
+    @property
+    def inputs(self) -> list[_core.Argument]:
+        """In the order of the pytree's leaves."""
+        return self._core.methods[0]["inputs"]
+
+    @property
+    def outputs(self) -> list[_core.Argument]:
+        return self._core.methods[0]["outputs"]
+
+    def __repr__(self) -> str:
+        method = self._core.methods[0]
+        return f"<tosaic.Program {self.name}: {method['nodes']} nodes, {method['inputs']} -> {method['outputs']}>"

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bar for what takes long, where somebody looks: rich where it is installed, else tqdm, else nothing."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+
+def _somebody_looks() -> bool:
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
+
+
+class Bar:
+    """Called as the core's progress callback: (stage, done, total). Shows itself after half a second."""
+
+    def __init__(self, delay: float = 0.5):
+        self._begin, self._delay = time.monotonic(), delay
+        self._bar = None
+        self._last = 0
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if self._bar is None:
+            if time.monotonic() - self._begin < self._delay or done >= total:
+                return
+            self._bar = _rich(stage, total) or _tqdm(stage, total) or _Nothing()
+        self._bar.update(done - self._last)
+        self._last = done
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+class _Nothing:
+    def update(self, n: int) -> None: ...
+    def close(self) -> None: ...
+
+
+def _rich(stage: str, total: int):
+    try:
+        from rich.progress import Progress
+    except ImportError:
+        return None
+
+    class Shown:
+        def __init__(self):
+            self._progress = Progress(transient=True)
+            self._progress.start()
+            self._task = self._progress.add_task(stage, total=total)
+
+        def update(self, n: int) -> None:
+            self._progress.advance(self._task, n)
+
+        def close(self) -> None:
+            self._progress.stop()
+
+    return Shown()
+
+
+def _tqdm(stage: str, total: int):
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    return tqdm(total=total, desc=stage, leave=False)
+
+
+def bar_for(progress: bool | None) -> Bar | None:
+    """`progress`: True: a bar, False: none, None: where somebody looks."""
+    return Bar() if progress or (progress is None and _somebody_looks()) else None

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions: what runs."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from . import _core
+from ._errors import Error, tell
+from ._pytree import Call, Flat, Tree
+from ._tensors import describe, maker_for, number
+
+
+class Session:
+    """Something that runs: loaded once, run again and again. For one thread at a time; clones are for others.
+
+    A program's state (buffers that it writes) is kept from run to run until `reset`.
+    """
+
+    def __init__(self, core: _core.Session, call: Call | None = None, result: Tree | None = None, arguments=None):
+        self._core = core
+        self._call = call
+        self._result = result or Flat(len(core.outputs))
+        self._arguments = arguments if call is not None else None
+        self._inputs = core.inputs
+
+    @property
+    def inputs(self) -> list[_core.TensorInfo]:
+        """The tensors that it takes."""
+        return self._inputs
+
+    @property
+    def outputs(self) -> list[_core.Argument]:
+        return self._core.outputs
+
+    @property
+    def device(self) -> str:
+        """"cpu", "interp", "vulkan: ...", "ethos-u55-128 (simulated)"."""
+        return self._core.device
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs it as the exported module is called.
+
+        Args:
+            args, kwargs: tensors of PyTorch or NumPy, or objects that speak DLPack, in the CPU's memory, with the dtypes
+                and sizes of `inputs`; strides are free. In the module's own containers.
+
+        Returns:
+            What the module returns: the same containers, with tensors of the kind that was given (PyTorch's where nothing
+            was given and torch is loaded), which own their memory.
+
+        Raises:
+            Error: run.tree, run.input-type, run.literal, tensor.*, session.busy, and what happens inside.
+        """
+        leaves = self._call.flatten(args, kwargs) if self._call is not None else self._listed(args, kwargs)
+        described, alive = [], []
+        for leaf, info in self._tensors_among(leaves):
+            row, owner = number(leaf, info.dtype, len(info.dims)) if type(leaf) in (int, float, bool) else describe(leaf)
+            described.append(row)
+            alive.append(owner)
+        make = maker_for(leaves)
+        results = [make(*r) if type(r) is tuple else r for r in self._core.run(described)]
+        return self._result.unflatten(results)
+
+    __call__ = run
+
+    def _listed(self, args: tuple, kwargs: dict) -> list[Any]:
+        if kwargs:
+            raise Error(code="run.tree", message="a file without PyTorch's description of the call takes no keywords")
+        return list(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else list(args)
+
+    def _tensors_among(self, leaves: list[Any]):
+        if self._arguments is None:
+            if len(leaves) != len(self._inputs):
+                raise Error(code="run.input-count", message=f"{len(leaves)} tensors are given, it takes {len(self._inputs)}",
+                            notes=[str(i) for i in self._inputs])
+            return zip(leaves, self._inputs)
+        tensors = []
+        for leaf, argument in zip(leaves, self._arguments):
+            if argument.tensor is None:
+                self._same_literal(leaf, argument)
+            else:
+                tensors.append(leaf)
+        return zip(tensors, self._inputs)
+
+    @staticmethod
+    def _same_literal(leaf: Any, argument: _core.Argument) -> None:
+        literal = argument.literal
+        if leaf is not literal and (type(leaf) is not type(literal) or leaf != literal):
+            raise Error(code="run.literal", message=f"{leaf!r} is given where the program was exported with {literal!r}",
+                        help="what is no tensor is fixed when a program is exported: export it anew with this value")
+
+    def reset(self) -> None:
+        """The state is again what it was when the session was loaded."""
+        self._core.reset()
+
+    def clone(self) -> Session:
+        """Another session of the same program, for another thread, in its first state; the weights are shared."""
+        copy = Session.__new__(Session)
+        copy.__dict__.update(self.__dict__)
+        copy._core = self._core.clone()
+        return copy
+
+    def measure(self, on: bool = True) -> None:
+        """Keep the times of the runs that follow, or no longer."""
+        self._core.measure(on)
+
+    def profile(self) -> list[tuple[str, float, str]]:
+        """Where the time of the last run went: (operation, seconds, the delegate inside which it ran or "")."""
+        return self._core.profile()
+
+    def __repr__(self) -> str:
+        return f"<tosaic.Session on {self.device}: {self.inputs} -> {self.outputs}>"
+
+
+def session_options(executor: str, method: str, device: str, vulkan_device: str, threads: int, data) -> dict[str, Any]:
+    return {"executor": executor, "method": method, "device": device, "vulkan_device": vulkan_device, "threads": threads,
+            "data": {name: bytes(content) for name, content in (data or {}).items()}}
+
+
+def load(file: str | os.PathLike | bytes, *, executor: str = "cpu", method: str = "forward", device: str = "auto",
+         vulkan_device: str = "", threads: int = 0, data: dict[str, bytes] | None = None) -> Session:
+    """Loads a `.pte`, `.tosa`, `.vgf`, `.pt2` (in floats) or graph text, told apart by content.
+
+    Args:
+        file: a path, or the bytes.
+        executor: "cpu", or "interp", the reference interpreter.
+        method: of a `.pte`.
+        device: "auto", "cpu", "vulkan" (for VGF), "ethos-u" (insist on the simulated NPU), "ethos-u55-128" (on that one).
+        vulkan_device: an index or a part of a name; empty: the best.
+        threads: 0: all cores. Sessions with as many share one pool.
+        data: `.ptd` files by name: what the program keeps outside itself.
+
+    Raises:
+        Error: file.*, run.unknown-format, run.device, delegate.*, kernel.*, memory.limit.
+    """
+    options = session_options(executor, method, device, vulkan_device, threads, data)
+    if isinstance(file, (str, os.PathLike)):
+        core, said = _core.Session.open(os.fspath(file), options)
+    else:
+        core, said = _core.Session.from_bytes(bytes(file), "program", options)
+    tell(said)
+    return Session(core)

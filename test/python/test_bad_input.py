@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is refused, and what the refusal says."""
+import pathlib
+import pickle
+import signal
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import tosaic
+
+MODELS = pathlib.Path(__file__).parents[2] / "build" / "models"
+
+
+class Add(torch.nn.Module):
+    def forward(self, x, y):
+        return x + y
+
+
+X = torch.zeros(2, 3)
+
+
+def refusal(body):
+    with pytest.raises(tosaic.Error) as caught:
+        body()
+    assert caught.value.code and str(caught.value).find("help: ") > 0, caught.value
+    return caught.value
+
+
+def test_programs():
+    assert refusal(lambda: tosaic.compile(3)).code == "program.kind"
+    assert refusal(lambda: tosaic.compile(Add())).code == "program.example-inputs"
+    assert refusal(lambda: tosaic.compile("/nowhere.pt2")).code == "file.missing"
+    assert refusal(lambda: tosaic.compile(b"PK\x03\x04 nothing")).code.startswith("zip.")
+    assert refusal(lambda: tosaic.compile(np.zeros(3))).code == "program.kind"
+
+
+def test_targets_and_options():
+    assert "ethos-u55-128" in str(refusal(lambda: tosaic.compile(Add(), (X, X), "ethos-u55-129")))
+    assert refusal(lambda: tosaic.compile(Add(), (X, X), "vgf", nonsense=1)).code == "option.unknown"
+    assert refusal(lambda: tosaic.compile(Add(), (X, X), "vgf", memory_mode="Sram_Only")).code == "option.target"
+    assert refusal(lambda: tosaic.compile(Add(), (X, X), "tosa-int", quantize="int3")).code == "option.value"
+
+
+def test_calibration():
+    compile_with = lambda c: lambda: tosaic.compile(Add(), (X, X), "tosa-int", calibration=c)
+    assert refusal(compile_with(X)).code == "calibrate.structure"
+    assert refusal(compile_with([X])).code == "calibrate.structure"
+    assert refusal(compile_with([(X, 3)])).code == "calibrate.sample"
+    assert refusal(compile_with([(X, X.double())])).code == "calibrate.sample-type"
+    assert refusal(compile_with([(X, torch.zeros(3, 3))])).code == "calibrate.sample-type"
+    assert refusal(compile_with([])).code == "calibrate.no-samples"
+    assert refusal(compile_with([{"x": X, "z": X}])).code == "calibrate.structure"
+
+    def broken():
+        yield (X, X)
+        raise ZeroDivisionError("of the user's own")
+
+    with pytest.raises(ZeroDivisionError, match="of the user's own"):
+        compile_with(broken())()
+
+
+def test_runs():
+    artifact = tosaic.compile(Add(), (X, X), "tosa-fp")
+    assert refusal(lambda: artifact.run(X)).code == "run.tree"
+    assert refusal(lambda: artifact.run(X, X.double())).code == "run.input-type"
+    assert refusal(lambda: artifact.run(X, torch.zeros(4, 3))).code == "run.input-type"
+    assert refusal(lambda: artifact.run(X, "text")).code == "tensor.kind"
+    assert refusal(lambda: artifact.run(X, torch.zeros(2, 3, device="meta"))).code == "tensor.device"
+    assert refusal(lambda: artifact.run(X, np.zeros((2, 3), dtype="complex64"))).code == "tensor.dtype"
+    assert refusal(lambda: artifact.run(X, np.zeros((2, 3), dtype="S4"))).code == "tensor.dtype"
+    assert refusal(lambda: artifact.piece("vgf")).code == "artifact.no-piece"
+    assert refusal(lambda: artifact.save("net.xyz")).code == "artifact.ending"
+    assert refusal(lambda: tosaic.load(b"no program")).code == "run.unknown-format"
+    assert refusal(lambda: artifact.session(device="gpu")).code == "run.device"
+
+
+def test_model_on_another_device():
+    model = torch.nn.Linear(3, 3, device="meta")
+    assert refusal(lambda: tosaic.compile(model, X, "tosa-fp")).code == "program.device"
+    with torch.device("meta"):
+        exported = torch.export.export(torch.nn.Linear(3, 3), (torch.zeros(2, 3),))
+    assert refusal(lambda: tosaic.compile(exported, target="tosa-fp")).code == "program.device"
+
+
+def test_dynamic_shapes_without_bounds_say_what_to_do():
+    exported = torch.export.export(Add(), (X, X), dynamic_shapes=[{0: torch.export.Dim("batch")}] * 2)
+    assert refusal(lambda: tosaic.compile(exported, target="tosa-fp")).code == "model.dynamic-shape"
+
+
+def test_warnings_are_pythons():
+    class Halves(torch.nn.Module):  # vgf has no bf16 unless asked for
+        def forward(self, x):
+            return x.reshape(-1)
+
+    with pytest.warns(tosaic.CompileWarning, match="nothing-delegated") as said:
+        tosaic.compile(Halves(), X.bfloat16(), "vgf")
+    assert said[0].filename == __file__ and said[0].message.diagnostic.code == "target.nothing-delegated"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", tosaic.CompileWarning)
+        with pytest.raises(tosaic.CompileWarning):
+            tosaic.compile(Halves(), X.bfloat16(), "vgf")
+
+
+def test_errors_survive_pickling():
+    error = pickle.loads(pickle.dumps(refusal(lambda: tosaic.compile("/nowhere.pt2"))))
+    assert error.code == "file.missing" and "nowhere" in str(error)
+
+
+def test_ctrl_c_stops_within_a_second():
+    program = tosaic.Program.of(MODELS / "mobilenet_v2.pt2")
+    image = torch.randn(1, 3, 224, 224)
+    forever = (image for _ in range(10**9))
+    threading.Timer(0.5, lambda: signal.raise_signal(signal.SIGINT)).start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        tosaic.compile(program, target="tosa-int", calibration=forever)
+    assert time.monotonic() - begin < 1.5
