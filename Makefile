@@ -20,7 +20,7 @@ LINT_PACKAGES  := clang-format-14 clang-tidy-14
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
 VENV_PACKAGES  := python3-venv python3-dev
 
-.PHONY: help demo build install wheel build-tests dev test test-cpp test-asan test-asan-part test-sanitized test-py test-python test-peers test-ethosu test-vgf conformance fuzz bench bench-ethosu bench-vgf matrix models quick-models venv format lint clean
+.PHONY: help demo build plugin install wheel build-tests dev test test-cpp test-asan test-asan-part test-sanitized test-py test-python test-peers test-ethosu test-vgf conformance fuzz bench bench-ethosu bench-vgf matrix models quick-models venv format lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -76,8 +76,15 @@ install: build  ## the tool, libtosaic (shared and static), its headers and pack
 	@$(CMAKE) --build --preset release -j $(JOBS) --target tosaic_shared tosaic_static tosaic_ethosu_c
 	@$(CMAKE) --install build/release --prefix $(PREFIX) --component tosaic
 
+# For the ExecuTorch of PYTHON's environment; asked again only when that is another one.
+PLUGIN_FOR = $$($(PYTHON) -c 'import importlib.util as u; print(u.find_spec("executorch").submodule_search_locations[0])')
+plugin: $(STAMPS)/packages-BUILD venv  ## the ExecuTorch plug-in, at build/release/lib/libtosaic_executorch.so
+	@place=$(PLUGIN_FOR); grep -qsx "TOSAIC_EXECUTORCH:PATH=$$place" build/release/CMakeCache.txt \
+	  || $(CMAKE) --preset release -DTOSAIC_EXECUTORCH="$$place" >/dev/null
+	@$(CMAKE) --build --preset release -j $(JOBS) --target tosaic_executorch plugin_check
+
 # The module is built in build/release, with what is compiled there already.
-wheel: build venv  ## the Python package, in build/dist
+wheel: build plugin  ## the Python package, in build/dist
 	@rm -rf build/dist
 	@PATH=/usr/bin:$$PATH $(PYTHON) -m pip wheel -q --no-deps --no-build-isolation --disable-pip-version-check \
 	  --config-settings build-dir=build/release -w build/dist .
@@ -134,7 +141,7 @@ test-sanitized: build quick-models emulation-layer  ## everything with sanitizer
 	@$(call build-of,tsan,$(addprefix test_,$(THREADED_TESTS)))
 	@$(call ctest-of,tsan,test-threads) $(call only,$(THREADED_TESTS))
 
-test-py: build venv  ## golden text, demo, peers (fast subset), conformance slice
+test-py: build plugin  ## golden text, demo, peers (fast subset), conformance slice
 	@rm -rf build/test-results/test-py && mkdir -p build/test-results/test-py
 	@$(PYTHON) -m pytest -q test --ignore test/python -n $(JOBS) --dist worksteal --junitxml=build/test-results/test-py/pytest.xml
 

@@ -35,7 +35,7 @@ extern "C" {
 #define TOSAIC_DELEGATE_API __attribute__((visibility("default")))
 #endif
 
-#define TOSAIC_DELEGATE_VERSION 1
+#define TOSAIC_DELEGATE_VERSION 2
 
 typedef struct tosaic_delegate tosaic_delegate; /* an open payload */
 
@@ -180,7 +180,8 @@ enum tosaic_delegate_clock {
 };
 
 typedef struct {
-  const char* name; /* "conv2d_i8: tosa.conv2d" */
+  const char* name;  /* "conv2d_i8: tosa.conv2d" */
+  const char* value; /* what it computes (of several operations run as one, the last), as the payload names it, or "" */
   double seconds;
 } tosaic_delegate_time;
 

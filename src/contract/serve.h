@@ -43,7 +43,7 @@ struct Description {
 };
 
 struct OperationTime {
-  std::string name;
+  std::string name, value;
   double seconds = 0;
 };
 

@@ -30,7 +30,8 @@ struct Options {
 };
 
 struct StepTime {
-  std::string name;  // "conv2d_i8: tosa.conv2d"
+  std::string name;   // "conv2d_i8: tosa.conv2d"
+  std::string value;  // the graph's name of what it computes
   double seconds = 0;
 };
 

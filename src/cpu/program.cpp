@@ -215,9 +215,10 @@ std::vector<StepTime> Program::step_times() const {
   std::vector<StepTime> times;
   for (std::size_t s = 0; s < impl_->seconds.size(); ++s) {
     const Step& step = impl_->plan->steps[s];
-    if (step.run)
-      times.push_back(
-          {fmt::format("{}: {}", step.kernel, impl_->plan->graph.nodes[step.nodes.back()].op), impl_->seconds[s]});
+    if (!step.run) continue;
+    const Node& last = impl_->plan->graph.nodes[step.nodes.back()];
+    times.push_back({fmt::format("{}: {}", step.kernel, last.op),
+                     last.outputs.empty() ? "" : impl_->plan->graph[last.outputs[0]].name, impl_->seconds[s]});
   }
   return times;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
+#include <list>
 
 #include "base/memory.h"
 #include "contract/tensors.h"
@@ -404,7 +405,7 @@ Result<DelegateStep> Method::Impl::prepare_delegate(const pte::DelegateCall& cal
     if (!cells[at(i)].is_tensor)
       return error("delegate.arguments", fmt::format("delegate '{}' is given a value that is no tensor",
                                                      plan().delegates[at(call.delegate)].id));
-    types.push_back(cells[at(i)].tensor.type);
+    types.push_back(cells[at(i)].tensor.type_in_memory());
   }
   std::unique_ptr<OpenDelegate>& delegate = delegates[at(call.delegate)];
   if (!delegate) TOSAIC_CHECK(open_delegate(at(call.delegate)));
@@ -413,20 +414,19 @@ Result<DelegateStep> Method::Impl::prepare_delegate(const pte::DelegateCall& cal
 }
 
 Status Method::Impl::execute(DelegateStep& step) {
-  // Delegates see row-major tensors: those of another dim order are passed as copies, and results stored back.
+  // Delegates see tensors as they lie: one of another dim order has its sizes in that order. ExecuTorch's Arm flow
+  // compiles payloads for that.
   OpenDelegate& delegate = *delegates[step.delegate];
   const std::size_t read_only = delegate.inputs().size();
-  std::vector<std::vector<std::byte>> spaces(step.args.size());
   std::vector<tosaic_delegate_tensor> arguments;
+  std::list<TensorType> reordered;  // what arguments' dims point into
   for (std::size_t k = 0; k < step.args.size(); ++k) {
     const TensorCell& tensor = cells[at(step.args[k])].tensor;
     if (k >= read_only && tensor.constant) return error("delegate.arguments", "a delegate would write to a constant");
-    arguments.push_back(contract::tensor_of(tensor.type, const_cast<void*>(dense(tensor, spaces[k]))));
+    const TensorType& type = tensor.dim_order.empty() ? tensor.type : reordered.emplace_back(tensor.type_in_memory());
+    arguments.push_back(contract::tensor_of(type, tensor.data));
   }
-  TOSAIC_CHECK(delegate.execute(arguments));
-  for (std::size_t k = read_only; k < step.args.size(); ++k)
-    if (!spaces[k].empty()) store_dense(cells[at(step.args[k])].tensor, spaces[k].data());
-  return {};
+  return delegate.execute(arguments);
 }
 
 // False: a false boolean, or a boolean tensor with a false element.
@@ -477,7 +477,7 @@ Status Method::Impl::run_steps() {
 void Method::Impl::note_parts(std::size_t step, const OpenDelegate& delegate, const std::string& id) {
   const tosaic_delegate_profile profile = delegate.profile();
   const std::string device = delegate.device();
-  const tosaic_delegate_time whole{device.c_str(), profile.seconds};
+  const tosaic_delegate_time whole{device.c_str(), "", profile.seconds};
   std::span<const tosaic_delegate_time> told(profile.times, profile.count);
   if (told.empty() && profile.clock == TOSAIC_DELEGATE_CLOCK_DEVICE) told = {&whole, 1};
   parts[step].resize(told.size());

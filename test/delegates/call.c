@@ -163,7 +163,7 @@ static void runs(const sample* s) {
   CHECK(s->api->profile(delegate, &profile, &error) == TOSAIC_DELEGATE_OK && profile.seconds > 0);
   double sum = 0;
   for (size_t i = 0; i < profile.count; ++i) {
-    CHECK(strlen(profile.times[i].name) > 0 && profile.times[i].seconds >= 0);
+    CHECK(strlen(profile.times[i].name) > 0 && strlen(profile.times[i].value) > 0 && profile.times[i].seconds >= 0);
     sum += profile.times[i].seconds;
   }
   CHECK(sum <= profile.seconds);

@@ -25,7 +25,8 @@ class GraphPayload : public contract::Payload {
 
   std::vector<contract::OperationTime> times() const override {
     std::vector<contract::OperationTime> times;
-    for (cpu::StepTime& step : executable_.step_times()) times.push_back({std::move(step.name), step.seconds});
+    for (cpu::StepTime& step : executable_.step_times())
+      times.push_back({std::move(step.name), std::move(step.value), step.seconds});
     return times;
   }
 

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Into ExecuTorch's log. Its lines end after 256 bytes: a longer text becomes several.
+#pragma once
+#include <executorch/runtime/platform/log.h>
+
+#include <string_view>
+
+namespace tosaic::plugin {
+
+void say(executorch::runtime::LogLevel level, std::string_view text);
+
+}  // namespace tosaic::plugin
