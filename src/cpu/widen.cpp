@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/rewriter.h"
 #include "ir/tensor.h"
 #include "ops/tosa_op.h"
 
@@ -23,21 +24,15 @@ bool accumulates(const Node& node) {
 
 class Widening {
  public:
-  explicit Widening(Graph& graph) : graph_(graph) {}
+  explicit Widening(Graph& graph) : graph_(graph), out_(graph) {}
 
   void run() {
-    std::vector<Node> nodes = std::move(graph_.nodes);
-    graph_.nodes.clear();
-    for (Node& node : nodes) {
-      if (accumulates(node))
-        widen(node);
-      else
-        graph_.nodes.push_back(std::move(node));
-    }
+    out_.each([&](Node& node) { accumulates(node) ? widen(std::move(node)) : out_.keep(std::move(node)); });
   }
 
  private:
   Graph& graph_;
+  Rewriter out_;
   std::map<ValueId, ValueId> wide_;  // the f32 form of a narrow value
 
   ValueId fresh(ValueId of, const char* suffix) {
@@ -51,18 +46,14 @@ class Widening {
     if (graph_[value].is_constant())
       graph_[wide].constant = converted({graph_[value].type, graph_[value].constant.data()}, DType::f32);
     else
-      graph_.nodes.push_back({"tosa.cast", {value}, {}, {wide}, loc, {}});
+      out_.add("tosa.cast", {value}, {}, wide, loc);
     return wide_[value] = wide;
   }
-  void widen(Node& node) {
+  void widen(Node node) {
     for (ValueId& input : node.inputs) input = widened(input, node.loc);
-    const ValueId out = node.outputs[0];
-    if (node.outputs.size() != 1 || !is_narrow(graph_[out].type.dtype)) return graph_.nodes.push_back(std::move(node));
-    const ValueId wide = fresh(out, "$sum");
-    node.outputs[0] = wide;
-    const LocRef loc = node.loc;
-    graph_.nodes.push_back(std::move(node));
-    graph_.nodes.push_back({"tosa.cast", {wide}, {}, {out}, loc, {}});
+    out_.keep(
+        std::move(node), [&](ValueId v) { return is_narrow(graph_[v].type.dtype) ? fresh(v, "$sum") : v; },
+        [&](ValueId wide, ValueId v, const LocRef& loc) { out_.add("tosa.cast", {wide}, {}, v, loc); });
   }
 };
 

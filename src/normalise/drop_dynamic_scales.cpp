@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "ir/rewriter.h"
 #include "ir/tensor.h"
 #include "normalise/normalise.h"
 #include "ops/trial.h"
@@ -40,32 +41,28 @@ void restore_weights(Graph& graph) {
 void drop_dynamic_scales(Graph& graph, const Sink& sink) {
   std::vector<char> chosen(graph.values.size(), 0);          // scales and zero points known only at run time
   std::vector<ValueId> real(graph.values.size(), no_value);  // codes made with them -> what they stand for
-  std::vector<ValueId> same_as(graph.values.size(), no_value);
   LocRef first;
   std::size_t dropped = 0;
-  for (const Node& node : graph.nodes) {
+  Forward same_as;
+  for (Node& node : graph.nodes) {
+    same_as.operands(node);
     const bool dynamic =
         std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v != no_value && chosen[v]; });
-    auto now = [&](ValueId v) { return same_as[v] == no_value ? v : same_as[v]; };
     if (is_call(node, "choose_qparams")) {
       for (ValueId v : node.outputs)
         if (v != no_value) chosen[v] = 1;
       if (dropped++ == 0) first = node.loc;
     } else if (dynamic && is_call(node, "quantize_")) {
-      real[node.outputs[0]] = now(node.inputs[0]);
+      real[node.outputs[0]] = node.inputs[0];
     } else if (dynamic && is_call(node, "dequantize_") && real[node.inputs[0]] != no_value) {
-      same_as[node.outputs[0]] = real[node.inputs[0]];
+      same_as.set(node.outputs[0], real[node.inputs[0]]);
     } else if (dynamic) {  // a cast of a zero point
       for (ValueId v : node.outputs)
         if (v != no_value) chosen[v] = 1;
     }
   }
   if (dropped == 0) return;
-  for (Node& node : graph.nodes)
-    for (ValueId& v : node.inputs)
-      if (v != no_value && same_as[v] != no_value) v = same_as[v];
-  for (ValueId& v : graph.outputs)
-    if (same_as[v] != no_value) v = same_as[v];
+  same_as.outputs(graph);
   drop_dead(graph);
   if (only_weights_have_scales(graph)) restore_weights(graph);
   fold_constants(graph);  // what is computed of the weights alone

@@ -4,8 +4,8 @@
 // result without elements; a call without results only asserts. All go, and so do operands without elements that add
 // nothing (torch.cat of an empty state).
 #include <algorithm>
-#include <numeric>
 
+#include "ir/rewriter.h"
 #include "normalise/normalise.h"
 #include "ops/trial.h"
 
@@ -16,7 +16,7 @@ bool empty(const Graph& graph, ValueId v) { return graph[v].type.shape.is_empty(
 
 // Whatever computes them: there is nothing to compute. What contradicts the program stays, and is said where it is
 // lowered.
-void take_empty_results(Graph& graph, const Node& node, std::vector<ValueId>& same_as) {
+void take_empty_results(Graph& graph, const Node& node, Rewriter& out) {
   if (std::none_of(node.outputs.begin(), node.outputs.end(),
                    [&](ValueId v) { return v != no_value && empty(graph, v); }))
     return;
@@ -25,11 +25,9 @@ void take_empty_results(Graph& graph, const Node& node, std::vector<ValueId>& sa
       if (node.outputs[i] != no_value &&
           trial->graph[trial->results[i]].type.shape != graph[node.outputs[i]].type.shape)
         return;
-  for (ValueId v : node.outputs) {
-    if (v == no_value || !empty(graph, v)) continue;
-    same_as[v] = graph.add_value(graph[v].name, graph[v].type, Bytes::of(std::vector<std::byte>()));
-    same_as.push_back(same_as[v]);
-  }
+  for (ValueId v : node.outputs)
+    if (v != no_value && empty(graph, v))
+      out.replace(v, graph.add_value(graph[v].name, graph[v].type, Bytes::of(std::vector<std::byte>())));
 }
 
 // torch.cat takes tensors without elements, which TOSA lacks: the same result comes of the others.
@@ -49,18 +47,13 @@ void drop_empty_operands(const Graph& graph, Node& node, const FoundOp& found) {
 }  // namespace
 
 void drop_identities(Graph& graph) {
-  std::vector<ValueId> same_as(graph.values.size());
-  std::iota(same_as.begin(), same_as.end(), 0);
-  std::vector<Node> kept;
-  kept.reserve(graph.nodes.size());
-  for (Node& node : graph.nodes) {
-    for (ValueId& v : node.inputs)
-      if (v != no_value) v = same_as[v];
-    if (node.outputs.empty()) continue;
-    take_empty_results(graph, node, same_as);
+  Rewriter out(graph);
+  out.each([&](Node& node) {
+    if (node.outputs.empty()) return;
+    take_empty_results(graph, node, out);
     if (std::all_of(node.outputs.begin(), node.outputs.end(),
-                    [&](ValueId v) { return v == no_value || same_as[v] != v; }))
-      continue;
+                    [&](ValueId v) { return v == no_value || out.replaced(v); }))
+      return;
     FoundOp found = find_aten(node.op);
     drop_empty_operands(graph, node, found);
     if (found.op && node.outputs.size() == 1 && node.outputs[0] != no_value &&
@@ -69,20 +62,16 @@ void drop_identities(Graph& graph) {
       // What contradicts the program stays, and is said where it is lowered.
       const bool agrees = trial.ok() && !trial->results.empty() &&
                           trial->graph[trial->results[0]].type.shape == graph[node.outputs[0]].type.shape;
-      if (agrees && !trial->operands.empty() && trial->results[0] == trial->operands[0]) {
-        same_as[node.outputs[0]] = node.inputs[0];
-        continue;
-      }
+      if (agrees && !trial->operands.empty() && trial->results[0] == trial->operands[0])
+        return out.replace(node.outputs[0], node.inputs[0]);
       if (agrees && trial->graph[trial->results[0]].is_constant()) {
         graph[node.outputs[0]].constant = trial->graph[trial->results[0]].constant;
         graph[node.outputs[0]].type = trial->graph[trial->results[0]].type;
-        continue;
+        return;
       }
     }
-    kept.push_back(std::move(node));
-  }
-  graph.nodes = std::move(kept);
-  for (ValueId& v : graph.outputs) v = same_as[v];
+    out.keep(std::move(node));
+  });
   drop_dead(graph);
 }
 

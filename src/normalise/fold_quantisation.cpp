@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "ir/rewriter.h"
 #include "ir/tensor.h"
 #include "lower/computed.h"
 #include "normalise/elements.h"
@@ -179,12 +180,9 @@ void float_outputs(Graph& graph, const std::vector<DType>& declared) {
 
 // The readers of a dequantise take the codes.
 void fold_dequantise(Graph& graph) {
-  std::vector<ValueId> same_as(graph.values.size());
-  for (ValueId v = 0; v < same_as.size(); ++v) same_as[v] = v;
-
+  Forward same_as;
   for (Node& node : graph.nodes) {
-    for (ValueId& v : node.inputs)
-      if (v != no_value) v = same_as[v];
+    same_as.operands(node);
     if (!is_dequantise(node)) continue;
     auto scales = scales_of(graph, node);
     ValueId codes = node.inputs[0];
@@ -195,9 +193,8 @@ void fold_dequantise(Graph& graph) {
       graph[codes].type = type;
     } else if (graph[codes].is_constant() && graph[codes].type != type) {  // one constant read under two scales
       codes = graph.add_value(graph[node.outputs[0]].name + ".codes", type, graph[codes].constant);
-      same_as.push_back(codes);
     }
-    same_as[node.outputs[0]] = codes;
+    same_as.set(node.outputs[0], codes);
   }
 }
 
@@ -207,11 +204,9 @@ void fold_quantise(Graph& graph) {
   auto read_by = consumers(graph);
   std::vector<char> is_output(graph.values.size(), 0);
   for (ValueId v : graph.outputs) is_output[v] = 1;
-  std::vector<ValueId> given(graph.values.size());
-  for (ValueId v = 0; v < given.size(); ++v) given[v] = v;
+  Forward given;
   for (Node& node : graph.nodes) {
-    for (ValueId& v : node.inputs)
-      if (v != no_value) v = given[v];
+    given.operands(node);
     if (!is_quantise(node)) continue;
     auto scales = scales_of(graph, node);
     ValueId codes = node.outputs[0], x = node.inputs[0];
@@ -226,7 +221,7 @@ void fold_quantise(Graph& graph) {
     }
     if (graph[x].type.quantised()) {  // codes to codes: a change of scale, which an identity with two types expresses
       if (graph[x].type == type)
-        given[codes] = x;
+        given.set(codes, x);
       else {
         node.op = "aten.alias.default";
         node.attrs = {};
@@ -244,9 +239,9 @@ void fold_quantise(Graph& graph) {
     });
     if (!alone) continue;
     graph[x].type = type;
-    given[codes] = x;
+    given.set(codes, x);
   }
-  for (ValueId& v : graph.outputs) v = given[v];
+  given.outputs(graph);
   std::erase_if(graph.nodes, [](const Node& n) { return n.op.empty(); });
 }
 

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "ir/rewriter.h"
 #include "normalise/normalise.h"
 #include "normalise/views.h"
 #include "ops/op.h"
@@ -37,14 +38,12 @@ struct TensorState {
 
 class Functionaliser {
  public:
-  explicit Functionaliser(Graph& graph) : graph_(graph), tensors_(graph.values.size()) {
+  explicit Functionaliser(Graph& graph) : graph_(graph), out_(graph), tensors_(graph.values.size()) {
     for (ValueId v = 0; v < tensors_.size(); ++v) tensors_[v].content = v;
   }
 
   Status run() {
-    std::vector<Node> nodes = std::move(graph_.nodes);
-    graph_.nodes.clear();
-    for (Node& node : nodes) TOSAIC_CHECK(add(std::move(node)));
+    for (Node& node : out_.nodes()) TOSAIC_CHECK(add(std::move(node)));
     for (ValueId& v : graph_.outputs) TOSAIC_CHECK(read(v, v));
     for (State& state : graph_.states) TOSAIC_CHECK(read(state.output, state.output));
     return {};
@@ -74,7 +73,7 @@ class Functionaliser {
     else if (std::all_of(original.begin(), original.end(), [](ValueId v) { return v == no_value; }))
       for (ValueId v : node.outputs)
         if (v != no_value) tensors_[v].dense = true;
-    graph_.nodes.push_back(std::move(node));
+    out_.keep(std::move(node));
     return {};
   }
 
@@ -124,7 +123,7 @@ class Functionaliser {
       tensors_[original].content = output;
       tensors_[original].version = tensors_[owner(base)].version;
     }
-    graph_.nodes.push_back(std::move(node));
+    out_.keep(std::move(node));
     return {};
   }
 
@@ -139,7 +138,7 @@ class Functionaliser {
     const ValueId result = node.outputs[0];
     const LocRef loc = node.loc;
     const std::string op = node.op;
-    graph_.nodes.push_back(std::move(node));
+    out_.keep(std::move(node));
     hold(target, result, op, loc);
     return {};
   }
@@ -183,7 +182,7 @@ class Functionaliser {
                           fmt::format("{} changes '{}', and '{}' is read later", op, graph_[v].name, graph_[base].name),
                           call),
           loc);
-    return put_back(graph_, graph_.nodes, whole, content, *positions, loc);
+    return put_back(graph_, out_, whole, content, *positions, loc);
   }
 
   Result<Positions> places(ValueId v) const {
@@ -232,6 +231,7 @@ class Functionaliser {
   }
 
   Graph& graph_;
+  Rewriter out_;
   std::vector<TensorState> tensors_;
   std::unordered_map<ValueId, ValueId> same_;
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "ir/rewriter.h"
 #include "ir/tensor.h"
 #include "ops/op.h"
 #include "ops/operator_name.h"
@@ -44,8 +45,8 @@ std::optional<Symbol> only_symbol(const Dim& dim) {
 
 bool take_numbers_as_tensors(Graph& graph) {
   std::map<ValueId, ValueId> tensor_of;
-  std::vector<Node> nodes;
-  for (Node& node : graph.nodes) {
+  Rewriter out(graph);
+  for (Node& node : out.nodes()) {
     const bool has_schema = find_aten(node.op).op != nullptr;
     for (ValueId& v : node.inputs) {
       const auto it = v == no_value || !has_schema ? tensor_of.end() : tensor_of.find(v);
@@ -53,15 +54,13 @@ bool take_numbers_as_tensors(Graph& graph) {
       ValueId& tensor = it->second;
       if (graph[tensor].type.rank() > 0) {
         const ValueId flat = graph.add_value(graph[v].name + ".tensor", graph[tensor].type.with(Shape()));
-        nodes.push_back({"aten.view.default", {tensor}, {{"size", std::vector<std::int64_t>{}}}, {flat}, node.loc, {}});
-        tensor = flat;
+        tensor = out.add("aten.view.default", {tensor}, {{"size", std::vector<std::int64_t>{}}}, flat, node.loc);
       }
       v = tensor;
     }
     if (gives_number(node)) tensor_of[node.outputs[0]] = node.inputs[0];
-    nodes.push_back(std::move(node));
+    out.keep(std::move(node));
   }
-  graph.nodes = std::move(nodes);
   return !tensor_of.empty();
 }
 

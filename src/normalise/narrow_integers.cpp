@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "ir/rewriter.h"
 #include "ir/tensor.h"
 #include "lower/lower.h"
 #include "normalise/integer_ranges.h"
@@ -22,19 +23,21 @@ bool fits_i32(std::int64_t v) { return v >= INT32_MIN && v <= INT32_MAX; }
 class Narrowing {
  public:
   Narrowing(Graph& graph, const Sink& sink, std::vector<std::string>* names)
-      : g_(graph), sink_(sink), names_(names), count_(static_cast<ValueId>(graph.values.size())) {
+      : g_(graph),
+        sink_(sink),
+        names_(names),
+        count_(static_cast<ValueId>(graph.values.size())),
+        used_(used_values(graph)),
+        out_(graph) {
     ranges_.resize(count_);
     narrow_.assign(count_, no_value);
   }
 
   void run() {
     for (ValueId v = 0; v < count_; ++v) start(v);
-    used_ = used_values(g_);
-    std::vector<Node> nodes;
-    std::swap(nodes, g_.nodes);
     for (ValueId v : g_.inputs)
       if (is_wide(g_, v)) narrow_input(v);
-    for (Node& node : nodes) take(std::move(node));
+    out_.each([&](Node& node) { take(std::move(node)); });
     for (ValueId& v : g_.outputs)
       if (v < count_ && original_.contains(v)) {
         ValueId wide = g_.add_value(g_[v].name + ".i64", g_[v].type.with(DType::i64));
@@ -67,12 +70,8 @@ class Narrowing {
     const TensorType type = g_[v].type;
     const ValueId held = g_.add_value(g_[v].name + ".held", type);
     narrow_[v] = g_.add_value(g_[v].name + ".i32", type.with(DType::i32));
-    g_.nodes.push_back({"aten.clamp.default",
-                        {v},
-                        {{"min", std::int64_t{INT32_MIN}}, {"max", std::int64_t{INT32_MAX}}},
-                        {held},
-                        nullptr,
-                        {}});
+    const Attrs bounds{{"min", std::int64_t{INT32_MIN}}, {"max", std::int64_t{INT32_MAX}}};
+    out_.add("aten.clamp.default", {v}, bounds, held, nullptr);
     convert(held, narrow_[v], DType::i32, nullptr);
     remember(narrow_[v]);
     auto note =
@@ -85,12 +84,8 @@ class Narrowing {
     const bool counts =
         std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return is_count(v); }) ||
         std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return is_wide(g_, v); });
-    if (!counts) return g_.nodes.push_back(std::move(node));
-    if (narrows(node))
-      narrow(node);
-    else
-      keep(node);
-    g_.nodes.push_back(std::move(node));
+    if (counts) narrows(node) ? narrow(node) : keep(node);
+    out_.keep(std::move(node));
   }
   // int64 in the program, whatever it is by now.
   bool is_count(ValueId v) const { return v != no_value && (is_wide(g_, v) || original_.contains(v)); }
@@ -100,8 +95,12 @@ class Narrowing {
     for (ValueId v : node.inputs)
       if (v != no_value && is_wide(g_, v) && narrow_[v] == no_value && !ranges_[v].fits_i32()) return lost(node);
     if (!scalars_fit(node)) return lost(node);
-    Graph before = wide_form(node);
-    auto trial = try_node(before, before.nodes[0], {.fold = true});
+    const auto trial =
+        try_node(g_, node, {.fold = true, .operand = [&](std::size_t i, TensorType& type, Bytes& elements) {
+                              if (!original_.contains(node.inputs[i])) return;  // as the program has it
+                              if (!elements.null()) elements = converted({type, elements.data()}, DType::i64);
+                              type.dtype = DType::i64;
+                            }});
     // Nobody computes it but a kernel outside, in PyTorch's types.
     if (!trial.ok()) return lost(node);
     for (std::size_t i = trial->results.size(); i < node.outputs.size(); ++i)
@@ -155,26 +154,6 @@ class Narrowing {
     return true;
   }
 
-  // The node as the program had it, in a graph of its own.
-  Graph wide_form(const Node& node) const {
-    Graph one;
-    Node copy = node;
-    auto taken = [&](ValueId& v, bool with_content) {
-      if (v == no_value) return;
-      const Value& value = g_[v];
-      const bool was_wide = is_count(v);
-      Bytes content = with_content ? value.constant : Bytes();
-      if (!content.null() && was_wide && value.type.dtype != DType::i64)
-        content = converted({value.type, content.data()}, DType::i64);
-      v = one.add_value(std::to_string(one.values.size()), was_wide ? value.type.with(DType::i64) : value.type,
-                        std::move(content));
-    };
-    for (ValueId& v : copy.inputs) taken(v, true);
-    for (ValueId& v : copy.outputs) taken(v, false);
-    one.nodes.push_back(std::move(copy));
-    return one;
-  }
-
   void narrow(Node& node) {
     for (ValueId& v : node.inputs)
       if (is_wide(g_, v)) v = narrowed_operand(v, node.loc);
@@ -214,8 +193,8 @@ class Narrowing {
     }
   }
 
-  void convert(ValueId from, ValueId to, DType dtype, LocRef loc) {
-    g_.nodes.push_back({"aten._to_copy.default", {from}, {{"dtype", dtype}}, {to}, std::move(loc), {}});
+  void convert(ValueId from, ValueId to, DType dtype, const LocRef& loc) {
+    out_.add("aten._to_copy.default", {from}, {{"dtype", dtype}}, to, loc);
   }
   void remember(ValueId v) {
     original_.insert(v);
@@ -241,8 +220,9 @@ class Narrowing {
   const Sink& sink_;
   std::vector<std::string>* names_;
   const ValueId count_;  // values before narrowing
+  const std::vector<char> used_;
+  Rewriter out_;
   std::vector<IntegerInterval> ranges_;
-  std::vector<char> used_;
   std::vector<ValueId> narrow_;  // the int32 form of a value that is int64
   std::set<ValueId> original_;   // int32 values that the program has as int64
   std::map<ValueId, ValueId> widened_;

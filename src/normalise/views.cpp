@@ -72,21 +72,13 @@ std::optional<Box> box_of(const Positions& positions, const Shape& base, const S
 // Appends calls; the results are named after the tensor that is written.
 class Writer {
  public:
-  Writer(Graph& graph, std::vector<Node>& out, ValueId base, const LocRef& loc)
-      : graph_(graph), out_(out), loc_(loc), name_(graph[base].name), first_(out.size()) {}
+  Writer(Graph& graph, Rewriter& out, ValueId base, const LocRef& loc)
+      : graph_(graph), out_(out), loc_(loc), name_(graph[base].name), first_(graph.nodes.size()) {}
 
   ValueId call(const char* op, std::vector<ValueId> inputs, Attrs attrs, TensorType type) {
-    Node node;
-    node.op = op;
-    node.inputs = std::move(inputs);
-    node.attrs = std::move(attrs);
-    node.loc = loc_;
     // Values are never taken away, so their number makes a name that no other has.
-    const ValueId result =
-        graph_.add_value(fmt::format("{}.{}.{}", name_, out_.size() - first_, graph_.values.size()), std::move(type));
-    node.outputs = {result};
-    out_.push_back(std::move(node));
-    return result;
+    const std::string name = fmt::format("{}.{}.{}", name_, graph_.nodes.size() - first_, graph_.values.size());
+    return out_.add(op, std::move(inputs), std::move(attrs), graph_.add_value(name, std::move(type)), loc_);
   }
   ValueId constant(TensorType type, Bytes data) {
     return graph_.add_value(fmt::format("{}.places.{}", name_, graph_.values.size()), std::move(type), std::move(data));
@@ -127,7 +119,7 @@ class Writer {
 
  private:
   Graph& graph_;
-  std::vector<Node>& out_;
+  Rewriter& out_;
   const LocRef& loc_;
   const std::string name_;
   const std::size_t first_;
@@ -172,8 +164,8 @@ bool only_splits(const Shape& base, const Shape& view) {
   return true;
 }
 
-Result<ValueId> put_back(Graph& graph, std::vector<Node>& out, ValueId base, ValueId content,
-                         const Positions& positions, const LocRef& loc) {
+Result<ValueId> put_back(Graph& graph, Rewriter& out, ValueId base, ValueId content, const Positions& positions,
+                         const LocRef& loc) {
   if (positions.empty()) return base;
   Writer w(graph, out, base, loc);
   const Shape shape = graph[base].type.shape, view = graph[content].type.shape;

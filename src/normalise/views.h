@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "ir/graph.h"
+#include "ir/rewriter.h"
 
 namespace tosaic {
 
@@ -19,9 +19,9 @@ bool all_in_order(const Positions& positions, const Shape& base);
 // The same elements in the same order, with dims split but none joined: possible whatever the strides are.
 bool only_splits(const Shape& base, const Shape& view);
 
-// `base` with `content` at the elements that a view with these positions shows: nodes appended to `out`. Refused where
+// `base` with `content` at the elements that a view with these positions shows, by nodes that are added. Refused where
 // two elements of the view are one element of the base.
-Result<ValueId> put_back(Graph& graph, std::vector<Node>& out, ValueId base, ValueId content,
-                         const Positions& positions, const LocRef& loc);
+Result<ValueId> put_back(Graph& graph, Rewriter& out, ValueId base, ValueId content, const Positions& positions,
+                         const LocRef& loc);
 
 }  // namespace tosaic

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PT2E's nodes between floats and codes say of a quantised type: for the stages that take them apart and make
-// them.
+// PT2E's nodes between floats and codes, for the stages that take them apart and make them.
 #pragma once
-#include "ir/graph.h"
+#include <map>
+
+#include "ir/rewriter.h"
 
 namespace tosaic {
 
-inline Attrs conversion_attributes(const TensorType& type) {
-  const auto codes = codes_of(type);
-  return {{"scale", type.scales->scale[0]},
-          {"zero_point", type.scales->zero_point[0]},
-          {"quant_min", codes.lowest},
-          {"quant_max", codes.highest},
-          {"dtype", type.dtype}};
-}
+Node quantise_node(const TensorType& type, ValueId real, ValueId codes, LocRef loc);
+Node dequantise_node(const TensorType& type, ValueId codes, ValueId real, LocRef loc);
 
-inline Node dequantise_node(const TensorType& type, ValueId codes, ValueId real, LocRef loc) {
-  Node node;
-  node.op = "quantized_decomposed.dequantize_per_tensor.default";
-  node.inputs = {codes};
-  node.outputs = {real};
-  node.attrs = conversion_attributes(type);
-  node.loc = std::move(loc);
-  return node;
-}
+// Calls that compute with real numbers among tensors of codes.
+class FloatCalls {
+ public:
+  FloatCalls(Graph& graph, Rewriter& out) : graph_(graph), out_(out) {}
+  // The call stays: its operands are dequantised before, its results quantised behind it.
+  void keep(Node node);
+  // What the codes stand for, made once.
+  ValueId real(ValueId codes, const LocRef& loc);
+  // What was given, not what its codes say.
+  void already_real(ValueId codes, ValueId real) { reals_[codes] = real; }
+
+ private:
+  Graph& graph_;
+  Rewriter& out_;
+  std::map<ValueId, ValueId> reals_;
+};
 
 }  // namespace tosaic

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "execute/executable.h"
+#include "ir/rewriter.h"
 #include "ir/specialise.h"
 #include "kernels/out_variant.h"
 #include "lower/lower.h"
@@ -30,7 +31,8 @@ std::string call_name(const pte::OperatorName& kernel) {
   return kernel.overload.empty() ? kernel.name : kernel.name + "." + kernel.overload;
 }
 
-// Why `tosaic run` cannot run the call; nothing when it can.
+// Why `tosaic run` cannot run the call; nothing when it can. No Trial: this is the graph of one call that its kernel
+// will be compiled from (kernels/lowered_kernel.cpp), of its largest size where that depends on values.
 Status runs_here(const Graph& graph, const Node& node, const std::vector<char>& used) {
   const auto empty = [&](ValueId v) { return v == no_value || graph[v].type.shape.is_empty(); };
   if (runtime::copies(kernels::out_variant(*find_aten(node.op).schema)) ||
@@ -94,8 +96,7 @@ std::optional<ExecutorchCall> executorch_call(std::string_view op) {
 
 Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)>& sink) {
   const std::vector<char> used = used_values(graph);
-  std::vector<Node> nodes;
-  std::swap(nodes, graph.nodes);
+  Rewriter out(graph);
   std::set<std::string> said;
   std::string theirs, ours;
   const auto only_theirs = [&](const Node& node, const std::string& why) {
@@ -106,21 +107,21 @@ Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)
                      .hint("run the program with ExecuTorch"),
                  node.loc));
   };
-  for (Node& node : nodes) {
+  for (Node& node : out.nodes()) {
     if (node.op == "delegate") {
-      graph.nodes.push_back(std::move(node));
+      out.keep(std::move(node));
       continue;
     }
     TOSAIC_TRY(Node form, core_form(graph, node));
     if (!find_aten(node.op).op || gives_number(node)) {
       if (!gives_number(node) && executorch_call(node.op)) only_theirs(node, "tosaic does not know it");
-      graph.nodes.push_back(std::move(form));
+      out.keep(std::move(form));
       continue;
     }
     const Status here = runs_here(graph, node, used);
     if (has_kernel(form)) {
       if (!here.ok()) only_theirs(node, here.error().message);
-      graph.nodes.push_back(std::move(form));
+      out.keep(std::move(form));
       continue;
     }
     if (!here.ok())
@@ -132,7 +133,7 @@ Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)
           node.loc);
     auto pieces = tosa_in_aten(graph, node, used);
     if (pieces && std::all_of(pieces->begin(), pieces->end(), has_kernel)) {
-      std::move(pieces->begin(), pieces->end(), std::back_inserter(graph.nodes));
+      for (Node& piece : *pieces) out.keep(std::move(piece));
       continue;
     }
     const std::string kernel = call_name(kernels::out_variant(*find_aten(form.op).schema));
@@ -144,7 +145,7 @@ Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)
                                                           node.op, kernel))
                       .hint("write it in other operators, or compile for a target that takes it"),
                   node.loc));
-    graph.nodes.push_back(std::move(form));
+    out.keep(std::move(form));
   }
   if (!theirs.empty() && !ours.empty())
     return error("pack.no-kernel", fmt::format("{} runs in ExecuTorch only, and {} in tosaic only: the program would "

@@ -8,6 +8,7 @@
 #include "formats/pte/layout.h"
 #include "ir/tensor.h"
 #include "kernels/out_variant.h"
+#include "ops/aten_conversion.h"
 #include "ops/operator_name.h"
 #include "pack/core_form.h"
 #include "pack/executorch_kernels.h"
@@ -19,87 +20,25 @@ namespace {
 using Index = std::int32_t;
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
-// The attributes of quantize_per_tensor and dequantize_per_tensor for a type with scales.
-Attrs conversion_attributes(const TensorType& type) {
-  const IntegerRange codes = codes_of(type);
-  return {{"scale", type.scales->scale[0]},
-          {"zero_point", type.scales->zero_point[0]},
-          {"quant_min", codes.lowest},
-          {"quant_max", codes.highest},
-          {"dtype", type.dtype}};
-}
-
 // Kernels outside the delegates compute on real numbers: codes are converted before and after each call.
-class FloatIslands {
- public:
-  explicit FloatIslands(Graph& graph) : g_(graph) {}
-
-  Status run() {
-    std::vector<Node> nodes;
-    std::swap(nodes, g_.nodes);
-    for (Node& node : nodes) {
-      const bool computes = node.op != "delegate" && !node.op.starts_with("quantized_decomposed.");
-      std::vector<std::pair<ValueId, ValueId>> after;  // real, codes
-      if (computes) {
-        for (ValueId& v : node.inputs)
-          if (v != no_value && g_[v].type.quantised()) TOSAIC_CHECK(dequantise(v, node));
-        for (ValueId& v : node.outputs)
-          if (v != no_value && g_[v].type.quantised()) {
-            const ValueId real = g_.add_value(g_[v].name + ".real", {DType::f32, g_[v].type.shape, {}});
-            after.emplace_back(real, v);
-            v = real;
-          }
-      }
-      const LocRef loc = node.loc;
-      g_.nodes.push_back(std::move(node));
-      for (auto [real, codes] : after)
-        convert("quantized_decomposed.quantize_per_tensor.default", real, codes, g_[codes].type, loc);
+Status compute_on_reals(Graph& graph) {
+  Rewriter out(graph);
+  FloatCalls floats(graph, out);
+  for (Node& node : out.nodes()) {
+    if (node.op == "delegate" || node.op.starts_with("quantized_decomposed.")) {
+      out.keep(std::move(node));
+      continue;
     }
-    return {};
-  }
-
- private:
-  Status dequantise(ValueId& v, const Node& node) {
-    auto [known, fresh] = reals_.try_emplace(v, no_value);
-    if (fresh) {
-      const TensorType type = g_[v].type;
-      const TensorType real{DType::f32, type.shape, {}};
-      if (g_[v].is_constant()) {
-        known->second = g_.add_value(g_[v].name + ".real", real, real_constant(g_[v]));
-      } else if (!type.scales->per_tensor()) {
+    for (ValueId v : node.inputs)
+      if (v != no_value && graph[v].type.quantised() && !graph[v].type.scales->per_tensor() && !graph[v].is_constant())
         return located(
             error("pack.no-kernel",
-                  fmt::format("{} reads '{}', which is quantised per channel and no constant", node.op, g_[v].name)),
+                  fmt::format("{} reads '{}', which is quantised per channel and no constant", node.op, graph[v].name)),
             node.loc);
-      } else {
-        known->second = g_.add_value(g_[v].name + ".real", real);
-        convert("quantized_decomposed.dequantize_per_tensor.default", v, known->second, type, node.loc);
-      }
-    }
-    v = known->second;
-    return {};
+    floats.keep(std::move(node));
   }
-
-  void convert(std::string op, ValueId from, ValueId to, const TensorType& codes, const LocRef& loc) {
-    g_.nodes.push_back({std::move(op), {from}, conversion_attributes(codes), {to}, loc, {}});
-  }
-
-  static Bytes real_constant(const Value& value) {
-    const Scales& scales = *value.type.scales;
-    std::int64_t inner = 1;
-    for (int d = scales.axis + 1; scales.axis >= 0 && d < value.type.rank(); ++d) inner *= value.type.shape.size(d);
-    std::vector<double> reals(static_cast<std::size_t>(value.type.shape.elements()));
-    for (std::size_t i = 0; i < reals.size(); ++i) {
-      const std::size_t c = scales.per_tensor() ? 0 : i / static_cast<std::size_t>(inner) % scales.scale.size();
-      const std::int64_t code = element_as_integer(value.type.dtype, value.constant.data(), i);
-      reals[i] = scales.scale[c] * static_cast<double>(code - scales.zero_point[c]);
-    }
-    return constant_bytes(DType::f32, reals);
-  }
-
-  Graph& g_;
-  std::map<ValueId, ValueId> reals_;
-};
+  return {};
+}
 
 class Packer {
  public:
@@ -108,7 +47,7 @@ class Packer {
 
   Result<pte::Plan> run(const Signature& signature, const std::function<void(Diagnostic)>& sink) {
     keep_old_contents();
-    TOSAIC_CHECK(FloatIslands(g_).run());
+    TOSAIC_CHECK(compute_on_reals(g_));
     TOSAIC_CHECK(packing::use_executorch_kernels(g_, sink));
     tensors_.assign(g_.values.size(), -1);
     lifetimes_.resize(g_.values.size());

@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "ir/tensor.h"
-#include "lower/lower.h"
+#include "lower/rules.h"
 #include "ops/tosa_op.h"
+#include "ops/trial.h"
 
 namespace tosaic::packing {
 namespace {
@@ -57,18 +58,19 @@ constexpr SameMeaning same_meaning[] = {
 
 class Spelling {
  public:
-  Spelling(Graph& graph, const Node& node, const Graph& lowered) : g_(graph), node_(node), t_(lowered) {}
+  Spelling(Graph& graph, const Node& node, const Trial& trial)
+      : g_(graph), node_(node), trial_(trial), t_(trial.graph) {}
 
-  std::optional<std::vector<Node>> run(const std::vector<ValueId>& inputs) {
-    for (std::size_t i = 0; i < t_.inputs.size(); ++i) of_[t_.inputs[i]] = inputs[i];
+  std::optional<std::vector<Node>> run() {
+    for (std::size_t i = 0; i < node_.inputs.size(); ++i)
+      if (const ValueId v = trial_.operands[i]; v != no_value && !t_[v].is_constant()) of_[v] = node_.inputs[i];
     for (const Node& n : t_.nodes)
       if (n.outputs.size() != 1 || !one(n)) return std::nullopt;
-    std::size_t next = 0;
-    for (ValueId wanted : node_.outputs) {
-      if (wanted == no_value) continue;
+    for (std::size_t i = 0; i < node_.outputs.size(); ++i) {
+      if (node_.outputs[i] == no_value) continue;
+      if (i >= trial_.results.size()) return std::nullopt;
       // Each result is the last call's under the program's own name.
-      const ValueId made = t_.outputs[next++];
-      say("clone.default", {value(made)}, {}, wanted);
+      say("clone.default", {value(trial_.results[i])}, {}, node_.outputs[i]);
     }
     return std::move(calls_);
   }
@@ -262,6 +264,7 @@ class Spelling {
 
   Graph& g_;
   const Node& node_;
+  const Trial& trial_;
   const Graph& t_;
   std::map<ValueId, ValueId> of_;
   std::vector<Node> calls_;
@@ -270,30 +273,14 @@ class Spelling {
 }  // namespace
 
 std::optional<std::vector<Node>> tosa_in_aten(Graph& graph, const Node& node, const std::vector<char>& used) {
-  Graph one;
+  for (ValueId v : node.inputs)
+    if (v != no_value && !graph[v].type.shape.is_static()) return std::nullopt;
   Node read = node;
   for (ValueId& v : read.outputs)
     if (v != no_value && !used[v]) v = no_value;
-  Node copy = read;
-  std::vector<ValueId> inputs;
-  for (ValueId& v : copy.inputs) {
-    if (v == no_value) continue;
-    const Value& value = graph[v];
-    if (!value.type.shape.is_static()) return std::nullopt;
-    const ValueId id = one.add_value("in" + std::to_string(one.values.size()), value.type, value.constant);
-    if (!value.is_constant()) {
-      one.inputs.push_back(id);
-      inputs.push_back(v);
-    }
-    v = id;
-  }
-  for (ValueId& v : copy.outputs)
-    if (v != no_value)
-      one.outputs.push_back(v = one.add_value("out" + std::to_string(one.values.size()), graph[v].type));
-  one.nodes = {std::move(copy)};
-  auto lowered = lower(one);
-  if (!lowered.ok()) return std::nullopt;
-  return Spelling(graph, read, lowered->graph).run(inputs);
+  const auto trial = try_node(graph, read, {.fold = true, .lowering = lower_node});
+  if (!trial.ok()) return std::nullopt;
+  return Spelling(graph, read, *trial).run();
 }
 
 }  // namespace tosaic::packing

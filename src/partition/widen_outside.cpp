@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ir/rewriter.h"
 #include "ir/states.h"
 #include "ir/tensor.h"
 #include "lower/lower.h"
@@ -15,29 +16,22 @@ namespace {
 class Widening {
  public:
   Widening(Graph& outer, const std::vector<std::string>& narrowed)
-      : g_(outer), names_(narrowed.begin(), narrowed.end()), nodes_(std::move(outer.nodes)) {
-    g_.nodes.clear();
-  }
+      : g_(outer), names_(narrowed.begin(), narrowed.end()), out_(outer) {}
 
   void run() {
-    for (Node& node : nodes_) {
+    for (Node& node : out_.nodes()) {
       if (node.op == "delegate") {
-        for (ValueId& v : node.inputs) v = at(read_as_, v, v);
-        g_.nodes.push_back(std::move(node));
+        read_as_.operands(node);
+        out_.keep(std::move(node));
       } else if (!conversion(node)) {
         kernel(std::move(node));
       }
     }
-    for (ValueId& v : g_.outputs) v = at(read_as_, v, v);
+    read_as_.outputs(g_);
     drop_dead(g_);
   }
 
  private:
-  using Map = std::unordered_map<ValueId, ValueId>;
-  static ValueId at(const Map& map, ValueId v, ValueId otherwise) {
-    const auto found = map.find(v);
-    return found == map.end() ? otherwise : found->second;
-  }
   bool narrowed(ValueId v) const {
     return v != no_value && g_[v].type.dtype == DType::i32 && names_.contains(g_[v].name);
   }
@@ -47,31 +41,30 @@ class Widening {
     if (node.inputs.size() != 1 || node.outputs.size() != 1 || node.inputs[0] == no_value) return false;
     const ValueId in = node.inputs[0], out = node.outputs[0];
     if (saturates_to_i32(g_, node)) {
-      held_[out] = in;
-      g_.nodes.push_back(std::move(node));
+      held_.set(out, in);
+      out_.keep(std::move(node));
       return true;
     }
     if (node.op != "aten._to_copy.default") return false;
     if (g_[in].type.dtype == DType::i64 && narrowed(out)) {
-      const ValueId source = at(read_as_, in, in);
-      wide_[out] = at(held_, source, source);
-      node.inputs[0] = source;
+      node.inputs[0] = read_as_(in);
+      wide_[out] = held_(node.inputs[0]);
     } else if ((narrowed(in) || wide_.contains(in)) && g_[out].type.dtype == DType::i64) {
-      if (const ValueId wide = at(wide_, in, no_value); wide != no_value) {
-        read_as_[out] = wide;
+      const auto [wide, fresh] = wide_.try_emplace(in, out);
+      if (!fresh) {
+        read_as_.set(out, wide->second);
         return true;
       }
-      wide_[in] = out;
     } else {
       return false;
     }
-    g_.nodes.push_back(std::move(node));
+    out_.keep(std::move(node));
     return true;
   }
 
   // The int64 form of a narrowed value.
   ValueId widened(ValueId v, const LocRef& loc) {
-    if (const ValueId known = at(wide_, v, no_value); known != no_value) return known;
+    if (const auto known = wide_.find(v); known != wide_.end()) return known->second;
     Bytes constant;
     if (g_[v].is_constant()) constant = converted({g_[v].type, g_[v].constant.data()}, DType::i64);
     const ValueId wide = g_.add_value(g_[v].name + ".i64", g_[v].type.with(DType::i64), constant);
@@ -107,14 +100,14 @@ class Widening {
       if (!as_int32 && (narrowed(v) || wide_.contains(v)))
         v = widened(v, node.loc);
       else
-        v = at(read_as_, v, v);
+        v = read_as_(v);
     }
     std::vector<std::pair<ValueId, ValueId>> copies;
     for (ValueId v : node.outputs) {
       if (!narrowed(v)) continue;
       const ValueId narrow = g_.add_value(g_[v].name + ".i32", g_[v].type);
       g_[v].type.dtype = DType::i64;
-      read_as_[v] = narrow;
+      read_as_.set(v, narrow);
       wide_[v] = v;
       wide_[narrow] = v;
       copies.emplace_back(v, narrow);
@@ -123,20 +116,20 @@ class Widening {
       if (const auto* t = std::get_if<DType>(&attr); !copies.empty() && t && *t == DType::i32)
         node.attrs.set(name, DType::i64);
     const LocRef loc = node.loc;
-    g_.nodes.push_back(std::move(node));
+    out_.keep(std::move(node));
     for (auto [wide, narrow] : copies) convert(wide, narrow, DType::i32, loc);
   }
 
   void convert(ValueId from, ValueId to, DType dtype, const LocRef& loc) {
-    g_.nodes.push_back({"aten._to_copy.default", {from}, {{"dtype", dtype}}, {to}, loc, {}});
+    out_.add("aten._to_copy.default", {from}, {{"dtype", dtype}}, to, loc);
   }
 
   Graph& g_;
   const std::unordered_set<std::string> names_;
-  std::vector<Node> nodes_;
-  Map read_as_;  // what readers of a value get instead
-  Map wide_;     // the int64 form of an int32 value
-  Map held_;     // what an input was before it was saturated
+  Rewriter out_;
+  Forward read_as_;                            // what readers of a value get instead
+  Forward held_;                               // what an input was before it was saturated
+  std::unordered_map<ValueId, ValueId> wide_;  // the int64 form of an int32 value
 };
 
 }  // namespace

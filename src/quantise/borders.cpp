@@ -8,15 +8,6 @@
 namespace tosaic {
 namespace {
 
-Node call(std::string op, ValueId from, ValueId to, const LocRef& loc) {
-  Node node;
-  node.op = std::move(op);
-  node.inputs = {from};
-  node.outputs = {to};
-  node.loc = loc;
-  return node;
-}
-
 // A tensor's codes in the other width. From 8 to 16 bits all are multiples of 128: nothing is rounded.
 TensorType other_width(const TensorType& type, bool wide, const std::map<ValueId, Range>& narrow, ValueId v) {
   if (wide) return {DType::i16, type.shape, Scales{{type.scales->scale[0] / 128}, {0}}};
@@ -29,33 +20,21 @@ TensorType other_width(const TensorType& type, bool wide, const std::map<ValueId
 class Borders {
  public:
   Borders(Graph& graph, const QuantisationPlan& plan, const std::map<ValueId, Range>& narrow)
-      : graph_(graph), plan_(plan), narrow_(narrow) {}
+      : graph_(graph), plan_(plan), narrow_(narrow), out_(graph) {}
 
   void insert() {
-    std::vector<Node> old = std::move(graph_.nodes);
-    graph_.nodes.clear();
     auto border = plan_.borders.begin();
-    for (std::size_t n = 0; n < old.size(); ++n) {
-      Node& node = old[n];
-      const LocRef loc = node.loc;
+    for (std::size_t n = 0; n < out_.nodes().size(); ++n) {
+      Node node = std::move(out_.nodes()[n]);
       for (; border != plan_.borders.end() && border->node == n; ++border)
-        if (ValueId& v = node.inputs[border->operand]; graph_[v].type.quantised()) v = copied(v, border->wide, loc);
-      if (plan_.floating(n)) {
-        for (ValueId& v : node.inputs)
-          if (auto it = reals_.find(v); it != reals_.end()) v = it->second;
-      }
-      std::vector<std::pair<ValueId, ValueId>> given;
-      if (plan_.floating(n))
-        for (ValueId& v : node.outputs)
-          if (v != no_value && graph_[v].type.quantised()) {
-            given.emplace_back(v, real(v));
-            v = given.back().second;
-          }
-      graph_.nodes.push_back(std::move(node));
-      for (auto [codes, floats] : given) {
-        graph_.nodes.push_back(call("quantized_decomposed.quantize_per_tensor.default", floats, codes, loc));
-        graph_.nodes.back().attrs = conversion_attributes(graph_[codes].type);
-      }
+        if (ValueId& v = node.inputs[border->operand]; graph_[v].type.quantised())
+          v = copied(v, border->wide, node.loc);
+      if (plan_.floating(n)) reals_.operands(node);
+      out_.keep(
+          std::move(node), [&](ValueId v) { return plan_.floating(n) && graph_[v].type.quantised() ? real(v) : v; },
+          [&](ValueId real, ValueId codes, const LocRef& loc) {
+            out_.keep(quantise_node(graph_[codes].type, real, codes, loc));
+          });
     }
   }
 
@@ -65,19 +44,21 @@ class Borders {
     if (!fresh) return it->second;
     it->second =
         graph_.add_value(graph_[v].name + (wide ? ".i16" : ".i8"), other_width(graph_[v].type, wide, narrow_, v));
-    graph_.nodes.push_back(call("aten.clone.default", v, it->second, loc));
-    return it->second;
+    return out_.add("aten.clone.default", {v}, {}, it->second, loc);
   }
   // What a float call gives before it becomes codes.
   ValueId real(ValueId v) {
-    return reals_[v] = graph_.add_value(graph_[v].name + ".real", {DType::f32, graph_[v].type.shape, {}});
+    const ValueId made = graph_.add_value(graph_[v].name + ".real", {DType::f32, graph_[v].type.shape, {}});
+    reals_.set(v, made);
+    return made;
   }
 
   Graph& graph_;
   const QuantisationPlan& plan_;
   const std::map<ValueId, Range>& narrow_;
+  Rewriter out_;
   std::map<std::pair<ValueId, bool>, ValueId> copies_;
-  std::map<ValueId, ValueId> reals_;
+  Forward reals_;
 };
 
 // Codes of the planned type: what they are is not asked.

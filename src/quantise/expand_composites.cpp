@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "ir/rewriter.h"
 #include "lower/lower.h"
 #include "ops/op.h"
 #include "quantise/quantise.h"
@@ -57,13 +58,12 @@ Status expand_composites(Graph& graph, std::vector<char>& inner, const StaysWhol
       if (v != no_value && is_composite(node)) inner[v] = !used[v];
   for (int round = 0; round < 8; ++round) {
     bool any = false;
-    std::vector<Node> old = std::move(graph.nodes);
-    graph.nodes.clear();
-    for (Node& node : old) {
+    Rewriter out(graph);
+    for (Node& node : out.nodes()) {
       if (is_composite(node) && !(whole && whole(graph, node)) && expand(graph, node, inner))
         any = true;
       else
-        graph.nodes.push_back(std::move(node));
+        out.keep(std::move(node));
     }
     if (!any) return {};
   }

@@ -1,64 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
 
 #include "ir/states.h"
-#include "ir/tensor.h"
 #include "ops/aten_conversion.h"
 #include "ops/op.h"
 #include "quantise/quantise.h"
 
 namespace tosaic {
 namespace {
-
-class Boundaries {
- public:
-  explicit Boundaries(Graph& graph) : g_(graph) {}
-
-  // The float form of a quantised value, made once.
-  ValueId dequantised(ValueId v, const LocRef& loc) {
-    auto [it, fresh] = floats_.try_emplace(v, no_value);
-    if (!fresh) return it->second;
-    if (g_[v].is_constant()) return it->second = g_.add_value(g_[v].name + ".float", real_type(v), real_constant(v));
-    ValueId out = g_.add_value(g_[v].name + ".float", real_type(v));
-    nodes.push_back(dequantise_node(g_[v].type, v, out, loc));
-    return it->second = out;
-  }
-  // Float nodes read what was given, not what its codes say.
-  void already_float(ValueId codes, ValueId real) { floats_[codes] = real; }
-  // `codes` = quantise(real)
-  void quantise(ValueId real, ValueId codes, const LocRef& loc) {
-    Node node;
-    node.op = "quantized_decomposed.quantize_per_tensor.default";
-    node.inputs = {real};
-    node.outputs = {codes};
-    node.attrs = conversion_attributes(g_[codes].type);
-    node.loc = loc;
-    nodes.push_back(std::move(node));
-  }
-  std::vector<Node> nodes;
-
- private:
-  TensorType real_type(ValueId v) const { return {DType::f32, g_[v].type.shape, {}}; }
-
-  // Weights may have a scale for each index along an axis.
-  Bytes real_constant(ValueId v) const {
-    const TensorType& type = g_[v].type;
-    const Scales& s = *type.scales;
-    std::size_t inner = 1, channels = s.scale.size();
-    for (int i = s.axis + 1; s.axis >= 0 && i < type.rank(); ++i) inner *= static_cast<std::size_t>(type.shape.size(i));
-    std::vector<double> real(static_cast<std::size_t>(type.shape.elements()));
-    for (std::size_t i = 0; i < real.size(); ++i) {
-      const std::size_t c = s.per_tensor() ? 0 : i / inner % channels;
-      real[i] =
-          (element_as_double(type.dtype, g_[v].constant.data(), i) - static_cast<double>(s.zero_point[c])) * s.scale[c];
-    }
-    return constant_bytes(DType::f32, real);
-  }
-
-  Graph& g_;
-  std::map<ValueId, ValueId> floats_;
-};
 
 bool is_conversion(const Node& node) { return node.op.starts_with("quantized_decomposed."); }
 
@@ -112,11 +61,8 @@ bool is_quantised(const Graph& graph) {
 
 void insert_boundaries(Graph& graph, Io io) {
   if (!is_quantised(graph)) return;
-  Boundaries out(graph);
-  std::vector<ValueId> replaced(graph.values.size());
-  for (ValueId v = 0; v < replaced.size(); ++v) replaced[v] = v;
-  auto now = [&](ValueId v) { return v < replaced.size() ? replaced[v] : v; };
-
+  Rewriter out(graph);
+  FloatCalls floats(graph, out);
   const StatesAsTensors states(graph);  // which keep their content between runs as the program says it: in floats
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const ValueId v = graph.inputs[i];
@@ -125,48 +71,23 @@ void insert_boundaries(Graph& graph, Io io) {
     TensorType type = graph[v].type;
     graph[v].type = {DType::f32, type.shape, {}};
     ValueId codes = graph.add_value(graph[v].name + ".codes", type);
-    out.quantise(v, codes, nullptr);
-    out.already_float(codes, v);
-    replaced[v] = codes;
+    out.keep(quantise_node(type, v, codes, nullptr));
+    floats.already_real(codes, v);
+    out.replace(v, codes);
   }
-  std::vector<Node> old = std::move(graph.nodes);
-  for (Node& node : old) {
-    for (ValueId& v : node.inputs)
-      if (v != no_value) v = now(v);
-    if (is_conversion(node)) {
-      out.nodes.push_back(std::move(node));
-      continue;
-    }
-    if (!among_floats(graph, node)) {
-      out.nodes.push_back(std::move(node));
-      continue;
-    }
-    auto coded = [&](ValueId v) { return v != no_value && graph[v].type.quantised(); };
-    // A float node: its operands are dequantised, its declared codes quantised from a float result.
-    for (ValueId& v : node.inputs)
-      if (coded(v)) v = out.dequantised(v, node.loc);
-    std::vector<std::pair<ValueId, ValueId>> results;
-    for (ValueId& v : node.outputs)
-      if (coded(v)) {
-        ValueId real_result = graph.add_value(graph[v].name + ".real", {DType::f32, graph[v].type.shape, {}});
-        results.emplace_back(real_result, v);
-        v = real_result;
-      }
-    LocRef loc = node.loc;
-    out.nodes.push_back(std::move(node));
-    for (auto [real_result, codes] : results) out.quantise(real_result, codes, loc);
-  }
+  out.each([&](Node& node) {
+    if (is_conversion(node) || !among_floats(graph, node))
+      out.keep(std::move(node));
+    else
+      floats.keep(std::move(node));
+  });
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
-    ValueId& v = graph.outputs[i];
-    ValueId value = now(v);
-    if (graph[value].type.quantised() && (io == Io::floats || states.is_output(i)) && !graph[value].is_constant()) {
-      ValueId real = out.dequantised(value, nullptr);
-      graph[real].name = std::exchange(graph[value].name, graph[value].name + ".codes");
-      value = real;
-    }
-    v = value;
+    const ValueId codes = graph.outputs[i];
+    if (!graph[codes].type.quantised() || (io != Io::floats && !states.is_output(i)) || graph[codes].is_constant())
+      continue;
+    ValueId real = graph.outputs[i] = floats.real(codes, nullptr);
+    graph[real].name = std::exchange(graph[codes].name, graph[codes].name + ".codes");
   }
-  graph.nodes = std::move(out.nodes);
   states.restore(graph);
   if (io == Io::codes) strip_conversions_at_io(graph);
   drop_dead(graph);

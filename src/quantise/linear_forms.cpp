@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "ir/provenance.h"
+#include "ir/rewriter.h"
 #include "ops/op.h"
 #include "quantise/quantise.h"
 
@@ -20,25 +21,24 @@ constexpr std::int64_t most_exact = 127;  // the largest 8-bit weight: C - 1 aga
 class Rewrite {
  public:
   Rewrite(Graph& graph, std::vector<char>& inner)
-      : graph_(graph), inner_(inner), made_by_(producers(graph)), read_by_(consumers(graph)) {
+      : graph_(graph), inner_(inner), made_by_(producers(graph)), read_by_(consumers(graph)), out_(graph) {
     is_output_.assign(graph.values.size(), 0);
     for (ValueId v : graph.outputs) is_output_[v] = 1;
   }
 
   void run() {
-    std::vector<char> done(graph_.nodes.size(), 0);
-    std::vector<Node> nodes = graph_.nodes;  // the indices above are into these
+    std::vector<Node>& nodes = out_.nodes();  // the indices above are into these
+    std::vector<char> done(nodes.size(), 0);
     // From the end, so that a sum takes the product before it along.
     std::vector<std::vector<Node>> instead(nodes.size());
     for (std::size_t n = nodes.size(); n-- > 0;) {
       if (done[n]) continue;
-      into_ = &instead[n];
       if (centred(nodes[n], nodes, done) || scaled(nodes[n], nodes, done)) done[n] = 1;
+      instead[n].swap(graph_.nodes);
     }
-    graph_.nodes.clear();
     for (std::size_t n = 0; n < nodes.size(); ++n) {
-      for (Node& node : instead[n]) graph_.nodes.push_back(std::move(node));
-      if (!done[n]) graph_.nodes.push_back(std::move(nodes[n]));
+      for (Node& node : instead[n]) out_.keep(std::move(node));
+      if (!done[n]) out_.keep(std::move(nodes[n]));
     }
   }
 
@@ -71,7 +71,7 @@ class Rewrite {
     for (std::int64_t c = 0; c < channels; ++c) weight[static_cast<std::size_t>(c * channels + c)] += 1.0;
     const ValueId w = constant({channels, channels}, weight);
     loc_ = joined(sub.loc, nodes[m].loc);
-    add("aten.linear.default", {x, w, no_value}, {}, sub.outputs[0]);
+    out_.add("aten.linear.default", {x, w, no_value}, {}, sub.outputs[0], loc_);
     done[m] = 1;
     return true;
   }
@@ -113,17 +113,15 @@ class Rewrite {
     loc_ = joined(sum.loc, nodes[p].loc);
     const auto view = [&](ValueId v, const Shape& to, ValueId y = no_value) {
       if (y == no_value) y = tensor(to);
-      add("aten.view.default", {v}, {{"size", to.sizes()}}, y);
-      return y;
+      return out_.add("aten.view.default", {v}, {{"size", to.sizes()}}, y, loc_);
     };
     const auto turned = [&](ValueId v, const Shape& to) {
-      const ValueId y = tensor(to);
-      add("aten.transpose.int", {v}, {{"dim0", std::int64_t{1}}, {"dim1", std::int64_t{2}}}, y);
-      return y;
+      const Attrs dims{{"dim0", std::int64_t{1}}, {"dim1", std::int64_t{2}}};
+      return out_.add("aten.transpose.int", {v}, dims, tensor(to), loc_);
     };
     const ValueId first = turned(view(x, {1, rows, channels}), {1, channels, rows});
     const ValueId y = tensor({1, channels, rows});
-    add("aten.conv1d.default", {first, weight, bias}, {{"groups", channels}}, y);
+    out_.add("aten.conv1d.default", {first, weight, bias}, {{"groups", channels}}, y, loc_);
     view(turned(y, {1, rows, channels}), shape, sum.outputs[0]);
     done[p] = 1;
     return true;
@@ -139,22 +137,13 @@ class Rewrite {
     inner_.resize(graph_.values.size(), 1);
     return v;
   }
-  void add(const char* op, std::vector<ValueId> inputs, Attrs attrs, ValueId to) {
-    Node node;
-    node.op = op;
-    node.inputs = std::move(inputs);
-    node.attrs = std::move(attrs);
-    node.loc = loc_;
-    node.outputs = {to};
-    into_->push_back(std::move(node));
-  }
 
   Graph& graph_;
   std::vector<char>& inner_;
   std::vector<std::int32_t> made_by_;
   std::vector<std::vector<std::uint32_t>> read_by_;
+  Rewriter out_;
   std::vector<char> is_output_;
-  std::vector<Node>* into_ = nullptr;
   LocRef loc_;
 };
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <tuple>
 
+#include "ir/rewriter.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 #include "quantise/quantise.h"
@@ -29,10 +30,9 @@ class Scaling {
         largest_(largest),
         wide_(wide),
         scaled_(scaled),
-        nodes_(std::move(graph.nodes)),
+        out_(graph),
         before_(nodes_.size()),
         b_(graph) {
-    graph_.nodes.clear();
     b_.keep_aten(true);
   }
 
@@ -159,7 +159,8 @@ class Scaling {
   const std::vector<double>& largest_;
   const std::vector<char>& wide_;
   ScaledRows& scaled_;
-  std::vector<Node> nodes_;
+  Rewriter out_;
+  std::vector<Node>& nodes_ = out_.nodes();
   std::vector<std::vector<Node>> before_;  // new calls, by the old one that they stand before
   Builder b_;
   std::map<ValueId, Rows> rows_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program of half floats is quantised as the f32 program with the same weights: between two tensors of codes there
 // is no half to round to. Only the program's own inputs and outputs stay what the caller has, behind conversions.
+#include "ir/rewriter.h"
 #include "ir/states.h"
 #include "ir/tensor.h"
 #include "quantise/quantise.h"
@@ -10,13 +11,8 @@ namespace {
 
 bool half(DType type) { return type == DType::f16 || type == DType::bf16; }
 
-Node conversion(ValueId from, ValueId to, DType dtype) {
-  Node node;
-  node.op = "aten._to_copy.default";
-  node.inputs = {from};
-  node.outputs = {to};
-  node.attrs.set("dtype", dtype);
-  return node;
+ValueId convert(Rewriter& out, ValueId from, ValueId to, DType dtype) {
+  return out.add("aten._to_copy.default", {from}, {{"dtype", dtype}}, to, nullptr);
 }
 
 std::vector<DType> dtypes(const Graph& graph) {
@@ -26,32 +22,25 @@ std::vector<DType> dtypes(const Graph& graph) {
 }
 
 // The bodies of control flow say their own types: what goes in and comes out is of these.
-void keep_halves(Graph& graph, Node node, const std::vector<DType>& before, std::vector<Node>& nodes) {
+void keep_halves(Graph& graph, Node node, const std::vector<DType>& before, Rewriter& out) {
   const auto was_half = [&](ValueId v) {
     return v != no_value && v < before.size() && half(before[v]) && graph[v].type.dtype == DType::f32;
   };
   const auto as_before = [&](ValueId v) {
     return graph.add_value(graph[v].name + ".half", graph[v].type.with(before[v]));
   };
-  std::vector<Node> after;
   for (ValueId& v : node.inputs) {
-    // An input of the program was replaced by its f32 form, which the conversion before it tells.
-    const ValueId wide = v;
     if (was_half(v)) {
-      v = as_before(v);
-      nodes.push_back(conversion(wide, v, before[wide]));
+      v = convert(out, v, as_before(v), before[v]);
       continue;
     }
-    for (const Node& made : nodes)
+    // An input of the program was replaced by its f32 form, which the conversion before it tells.
+    for (const Node& made : graph.nodes)
       if (v != no_value && v >= before.size() && made.outputs == std::vector{v}) v = made.inputs[0];
   }
-  for (ValueId& v : node.outputs)
-    if (was_half(v)) {
-      const ValueId wide = std::exchange(v, as_before(v));
-      after.push_back(conversion(v, wide, DType::f32));
-    }
-  nodes.push_back(std::move(node));
-  for (Node& n : after) nodes.push_back(std::move(n));
+  out.keep(
+      std::move(node), [&](ValueId v) { return was_half(v) ? as_before(v) : v; },
+      [&](ValueId half, ValueId wide, const LocRef&) { convert(out, half, wide, DType::f32); });
 }
 
 }  // namespace
@@ -63,36 +52,31 @@ void widen_halves(Graph& graph) {
   for (ValueId v : graph.inputs) is_input[v] = 1;
   std::vector<DType> declared;
   for (ValueId v : graph.outputs) declared.push_back(graph[v].type.dtype);
-  std::vector<ValueId> replaced(graph.values.size());
-  std::vector<Node> nodes;
-  for (ValueId v = 0; v < replaced.size(); ++v) {
-    replaced[v] = v;
+  Rewriter out(graph);
+  for (ValueId v = 0; v < before.size(); ++v) {
     if (!half(graph[v].type.dtype)) continue;
     if (is_input[v]) {
-      replaced[v] = graph.add_value(graph[v].name + ".f32", graph[v].type.with(DType::f32));
-      nodes.push_back(conversion(v, replaced[v], DType::f32));
+      const ValueId wide = graph.add_value(graph[v].name + ".f32", graph[v].type.with(DType::f32));
+      out.replace(v, convert(out, v, wide, DType::f32));
       continue;
     }
     if (graph[v].is_constant()) graph[v].constant = converted({graph[v].type, graph[v].constant.data()}, DType::f32);
     graph[v].type.dtype = DType::f32;
   }
-  for (Node& node : graph.nodes) {
-    for (ValueId& v : node.inputs)
-      if (v != no_value) v = replaced[v];
+  out.each([&](Node& node) {
     for (const auto& [name, attr] : Attrs(node.attrs))
       if (const auto* type = std::get_if<DType>(&attr); type && half(*type)) node.attrs.set(name, DType::f32);
     if (node.regions.empty())
-      nodes.push_back(std::move(node));
+      out.keep(std::move(node));
     else
-      keep_halves(graph, std::move(node), before, nodes);
-  }
-  graph.nodes = std::move(nodes);
+      keep_halves(graph, std::move(node), before, out);
+  });
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
     if (!half(declared[i])) continue;
-    const ValueId wide = replaced[graph.outputs[i]];
-    graph.outputs[i] =
-        graph.add_value(std::exchange(graph[wide].name, graph[wide].name + ".f32"), graph[wide].type.with(declared[i]));
-    graph.nodes.push_back(conversion(wide, graph.outputs[i], declared[i]));
+    const ValueId wide = graph.outputs[i];
+    std::string name = std::exchange(graph[wide].name, graph[wide].name + ".f32");
+    graph.outputs[i] = graph.add_value(std::move(name), graph[wide].type.with(declared[i]));
+    convert(out, wide, graph.outputs[i], declared[i]);
   }
   states.restore(graph);
 }

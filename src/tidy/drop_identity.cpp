@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // identity, layout operators that hand back their operand as it is, and products with one.
+#include "ir/rewriter.h"
 #include "ops/tosa_op.h"
-#include "tidy/forward.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {
@@ -37,26 +37,24 @@ bool is_identity(const Graph& graph, const Node& node) {
 }  // namespace
 
 bool drop_identity(Graph& graph) {
-  Forward forward(graph);
   std::vector<char> is_input(graph.values.size(), 0), is_output(graph.values.size(), 0);
   for (ValueId v : graph.inputs) is_input[v] = 1;
   for (ValueId v : graph.outputs) is_output[v] = 1;
-  for (Node& node : graph.nodes) {
-    forward.operands(node);
-    if (node.inputs.empty() || !is_identity(graph, node)) continue;
+  Rewriter out(graph);
+  out.each([&](Node& node) {
+    if (node.inputs.empty() || !is_identity(graph, node)) return out.keep(std::move(node));
     ValueId from = node.outputs[0], to = node.inputs[0];
     // An output that is an input or a constant keeps its node: artifacts want it computed.
-    if (is_output[from] && (is_input[to] || is_output[to] || graph[to].is_constant())) continue;
+    if (is_output[from] && (is_input[to] || is_output[to] || graph[to].is_constant())) return out.keep(std::move(node));
     if (is_output[from]) {
       graph[to].name = graph[from].name;
       graph[from].name += ".identity";
       is_output[to] = 1;
     }
-    forward.set(from, to);
-  }
-  forward.outputs(graph);
-  if (forward.changed()) drop_dead(graph);
-  return forward.changed();
+    out.replace(from, to);
+  });
+  if (out.replaced()) drop_dead(graph);
+  return out.replaced();
 }
 
 }  // namespace tosaic

@@ -4,14 +4,14 @@
 #include <algorithm>
 
 #include "ir/dtype.h"
-#include "tidy/forward.h"
+#include "ir/rewriter.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {
 
 bool merge_clamps(Graph& graph, bool keep_activations) {
   auto made_by = producers(graph);
-  Forward forward(graph);
+  Forward forward;
   bool changed = false;
   std::vector<char> is_output(graph.values.size(), 0);
   for (ValueId v : graph.outputs) is_output[v] = 1;

@@ -3,7 +3,6 @@
 //   ((x - zp) * 2^k) * m >> s  ==  (x - zp) * m >> (s - k)     exactly, rounding included.
 #include <bit>
 
-#include "tidy/forward.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {

@@ -2,7 +2,6 @@
 // slice(slice(x)) is one slice: starts add up.
 #include "ir/tensor.h"
 #include "ops/tosa_op.h"
-#include "tidy/forward.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {

@@ -5,7 +5,7 @@
 #include <bit>
 #include <unordered_map>
 
-#include "tidy/forward.h"
+#include "ir/rewriter.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {
@@ -51,7 +51,7 @@ std::string key_of(const Graph& graph, const Node& node) {
 }  // namespace
 
 bool share_equal(Graph& graph) {
-  Forward forward(graph);
+  Forward forward;
   std::vector<char> is_output(graph.values.size(), 0);
   for (ValueId v : graph.outputs) is_output[v] = 1;
   std::unordered_multimap<std::uint64_t, ValueId> constants;

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "ir/rewriter.h"
 #include "ir/tensor.h"
 #include "ops/tosa_op.h"
 #include "tidy/tidy.h"
@@ -56,22 +57,20 @@ struct Pending {
 
 class Sinker {
  public:
-  explicit Sinker(Graph& graph) : g_(graph), pending_(graph.values.size()) {
+  explicit Sinker(Graph& graph)
+      : g_(graph), before_(transpose_cost(graph)), out_(graph), pending_(graph.values.size()) {
     for (ValueId v = 0; v < g_.values.size(); ++v) pending_[v] = {v, identity_perm(g_[v].type.rank())};
   }
 
   bool run() {
-    const std::size_t before = transpose_cost(g_);
-    std::vector<Node> old = std::move(g_.nodes);
-    g_.nodes.clear();
-    for (Node& node : old) visit(std::move(node));
+    out_.each([&](Node& node) { visit(std::move(node)); });
     for (ValueId& v : g_.outputs) {
       ValueId made = materialised(v);
       if (made != v) g_[made].name = std::exchange(g_[v].name, g_[v].name + ".sunk");
       v = made;
     }
     drop_dead(g_);
-    return transpose_cost(g_) != before;
+    return transpose_cost(g_) != before_;
   }
 
  private:
@@ -96,27 +95,19 @@ class Sinker {
     if (!fresh) return it->second;
     TensorType type = g_[u].type.with(permuted(g_[u].type.shape, perm));
     if (type.scales && !type.scales->per_tensor()) type.scales.reset();
-    Node node;
-    node.loc = loc_;
-    ValueId out = g_.add_value(g_[u].name + ".t" + std::to_string(g_.values.size()), type);
+    ValueId out = it->second = g_.add_value(g_[u].name + ".t" + std::to_string(g_.values.size()), type);
     pending_.push_back({out, identity_perm(type.rank())});
-    node.outputs = {out};
-    if (keeps_order(g_[u].type.shape, perm)) {
-      node.op = "tosa.reshape";
-      node.inputs = {u, shape_value(type.shape.sizes())};
-    } else {
-      node.op = "tosa.transpose";
-      node.inputs = {u};
-      node.attrs.set("perms", std::vector<std::int64_t>(perm.begin(), perm.end()));
-    }
-    if (g_[u].is_constant())
-      fold(node);
+    if (keeps_order(g_[u].type.shape, perm))
+      out_.add("tosa.reshape", {u, shape_value(type.shape.sizes())}, {}, out, loc_);
     else
-      g_.nodes.push_back(std::move(node));
-    return it->second = out;
+      out_.add("tosa.transpose", {u}, {{"perms", std::vector<std::int64_t>(perm.begin(), perm.end())}}, out, loc_);
+    if (g_[u].is_constant()) fold_last();
+    return out;
   }
 
-  void fold(const Node& node) {
+  void fold_last() {
+    const Node node = std::move(g_.nodes.back());
+    g_.nodes.pop_back();
     Value& value = g_[node.outputs[0]];
     if (auto content = tosa::constant_result(g_, node, *tosa::find(node.op), value.type)) value.constant = *content;
   }
@@ -138,7 +129,7 @@ class Sinker {
     if (out != old) pending_.push_back({out, identity_perm(type.rank())});
     node.outputs[0] = out;
     pending_[old] = {out, q};
-    g_.nodes.push_back(std::move(node));
+    out_.keep(std::move(node));
   }
 
   void visit(Node node) {
@@ -154,7 +145,7 @@ class Sinker {
     if (along_axis(node) || per_dim(node) || reshaped(node)) return;
     for (ValueId& v : node.inputs)
       if (v != no_value) v = materialised(v);
-    g_.nodes.push_back(std::move(node));
+    out_.keep(std::move(node));
   }
 
   // Operands of one rank under a common layout: the one that needs the fewest elements moved.
@@ -287,7 +278,7 @@ class Sinker {
     if (is_identity(p.perm)) return false;
     if (keeps_order(g_[p.value].type.shape, p.perm)) {
       node.inputs[0] = p.value;
-      g_.nodes.push_back(std::move(node));
+      out_.keep(std::move(node));
       return true;
     }
     const Shape to = g_[node.outputs[0]].type.shape;
@@ -327,6 +318,8 @@ class Sinker {
   }
 
   Graph& g_;
+  const std::size_t before_;
+  Rewriter out_;
   std::vector<Pending> pending_;
   std::map<std::pair<ValueId, Perm>, ValueId> made_;
   LocRef loc_;

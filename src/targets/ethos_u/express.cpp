@@ -136,15 +136,13 @@ bool with_rescale_of_sums(const tosa::View& view, Graph& scratch) {
 
 void results_before_views(Graph& graph) {
   const ResultsFirst results(graph);
-  {
-    Rewriter out(graph);
-    for (std::size_t n = 0; n < out.nodes().size(); ++n) {
-      const Node& node = results.node(n);
-      if (node.op == "tosa.rescale" && results.moves(graph, node))
-        results.rescaled(out, graph, node, node.inputs[0], node.outputs[0]);
-      else
-        out.keep(std::move(out.nodes()[n]));
-    }
+  Rewriter out(graph);
+  for (std::size_t n = 0; n < out.nodes().size(); ++n) {
+    const Node& node = results.node(n);
+    if (node.op == "tosa.rescale" && results.moves(graph, node))
+      results.rescaled(out, graph, node, node.inputs[0], node.outputs[0]);
+    else
+      out.keep(std::move(out.nodes()[n]));
   }
   drop_dead(graph);
 }

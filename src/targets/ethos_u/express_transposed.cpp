@@ -94,15 +94,13 @@ void transposed_as_convolutions(Graph& graph, bool cuts_too) {
     return down.cut == 0 && across.cut == 0 && down.made * stride[0] == y[1] && across.made * stride[1] == y[2];
   };
   bool changed = false;
-  {
-    Rewriter out(graph);
-    for (Node& node : out.nodes()) {
-      const bool sums_fit_views = node.op == "tosa.transpose_conv2d" && graph[node.outputs[0]].type.dtype == DType::i32;
-      const bool rewritten =
-          sums_fit_views && (cuts_too || uncut(tosa::View(graph, node))) && transposed_by_phases(out, graph, node);
-      if (!rewritten) out.keep(std::move(node));
-      changed |= rewritten;
-    }
+  Rewriter out(graph);
+  for (Node& node : out.nodes()) {
+    const bool sums_fit_views = node.op == "tosa.transpose_conv2d" && graph[node.outputs[0]].type.dtype == DType::i32;
+    const bool rewritten =
+        sums_fit_views && (cuts_too || uncut(tosa::View(graph, node))) && transposed_by_phases(out, graph, node);
+    if (!rewritten) out.keep(std::move(node));
+    changed |= rewritten;
   }
   if (changed) results_before_views(graph);
 }

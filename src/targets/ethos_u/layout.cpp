@@ -122,24 +122,22 @@ void slices_before_transposes(Graph& graph) {
     const Node& before = graph.nodes[static_cast<std::size_t>(made_by[node.inputs[0]])];
     if (before.op == "tosa.transpose" && constant_cut(graph, node)) turns[n] = before;
   }
-  {
-    Rewriter out(graph);
-    for (std::size_t n = 0; n < turns.size(); ++n) {
-      Node node = std::move(out.nodes()[n]);
-      if (turns[n].op.empty()) {
-        out.keep(std::move(node));
-        continue;
-      }
-      const Cut cut = *constant_cut(graph, node);
-      const auto& perm = turns[n].attrs.get<Ints>("perms");
-      Cut before{Ints(perm.size()), Ints(perm.size())};
-      for (std::size_t d = 0; d < perm.size(); ++d) {
-        before.start[static_cast<std::size_t>(perm[d])] = cut.start[d];
-        before.size[static_cast<std::size_t>(perm[d])] = cut.size[d];
-      }
-      const ValueId part = out.slice(turns[n].inputs[0], before.start, before.size, node.loc);
-      out.transpose(part, perm, turns[n].loc, node.outputs[0]);
+  Rewriter out(graph);
+  for (std::size_t n = 0; n < turns.size(); ++n) {
+    Node node = std::move(out.nodes()[n]);
+    if (turns[n].op.empty()) {
+      out.keep(std::move(node));
+      continue;
     }
+    const Cut cut = *constant_cut(graph, node);
+    const auto& perm = turns[n].attrs.get<Ints>("perms");
+    Cut before{Ints(perm.size()), Ints(perm.size())};
+    for (std::size_t d = 0; d < perm.size(); ++d) {
+      before.start[static_cast<std::size_t>(perm[d])] = cut.start[d];
+      before.size[static_cast<std::size_t>(perm[d])] = cut.size[d];
+    }
+    const ValueId part = out.slice(turns[n].inputs[0], before.start, before.size, node.loc);
+    out.transpose(part, perm, turns[n].loc, node.outputs[0]);
   }
   drop_dead(graph);
 }

@@ -84,29 +84,26 @@ void parts_of_linears(Graph& graph) {
   std::vector<const Packed*> of(before.size(), nullptr);
   for (const Packed& p : found)
     for (const Part& part : p.parts) of[part.slice] = &p;
-  {
-    Rewriter out(graph);
-    for (std::size_t n = 0; n < before.size(); ++n) {
-      Node node = std::move(out.nodes()[n]);
-      if (!of[n]) {
-        out.keep(std::move(node));
-        continue;
-      }
-      Node conv = before[of[n]->convolution];
-      const Part part =
-          *std::find_if(of[n]->parts.begin(), of[n]->parts.end(), [&](const Part& p) { return p.slice == n; });
-      const auto r = static_cast<std::size_t>(made_by[node.inputs[0]]);
-      Ints dims = graph[conv.outputs[0]].type.shape.sizes();
-      dims.back() = part.size;
-      for (std::size_t i : {std::size_t{1}, std::size_t{2}}) conv.inputs[i] = rows_of(graph, conv.inputs[i], part);
-      conv.outputs[0] = out.add(conv.op, conv.inputs, conv.attrs, {DType::i32, Shape(dims), {}}, conv.loc);
-      Node rescale = before[r];
-      rescale.inputs[0] = conv.outputs[0];
-      for (std::size_t i : {std::size_t{1}, std::size_t{2}})
-        rescale.inputs[i] = rows_of(graph, rescale.inputs[i], part);
-      rescale.outputs = {node.outputs[0]};
-      out.keep(std::move(rescale));
+  Rewriter out(graph);
+  for (std::size_t n = 0; n < before.size(); ++n) {
+    Node node = std::move(out.nodes()[n]);
+    if (!of[n]) {
+      out.keep(std::move(node));
+      continue;
     }
+    Node conv = before[of[n]->convolution];
+    const Part part =
+        *std::find_if(of[n]->parts.begin(), of[n]->parts.end(), [&](const Part& p) { return p.slice == n; });
+    const auto r = static_cast<std::size_t>(made_by[node.inputs[0]]);
+    Ints dims = graph[conv.outputs[0]].type.shape.sizes();
+    dims.back() = part.size;
+    for (std::size_t i : {std::size_t{1}, std::size_t{2}}) conv.inputs[i] = rows_of(graph, conv.inputs[i], part);
+    conv.outputs[0] = out.add(conv.op, conv.inputs, conv.attrs, {DType::i32, Shape(dims), {}}, conv.loc);
+    Node rescale = before[r];
+    rescale.inputs[0] = conv.outputs[0];
+    for (std::size_t i : {std::size_t{1}, std::size_t{2}}) rescale.inputs[i] = rows_of(graph, rescale.inputs[i], part);
+    rescale.outputs = {node.outputs[0]};
+    out.keep(std::move(rescale));
   }
   drop_dead(graph);
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/rewriter.h"
 #include "ir/tensor.h"
 #include "ops/tosa_op.h"
 
@@ -16,16 +17,10 @@ constexpr std::int64_t longest_axis = 65536;  // what one command's width, heigh
 // By value: does one node read it, once, and nobody outside the graph?
 std::vector<char> read_once(const Graph& graph);
 
-// Writes a graph's node list anew; a rewrite puts other nodes before or instead of the one that it looks at.
-class Rewriter {
+// With the words that rewrites are made of.
+class Rewriter : public tosaic::Rewriter {
  public:
-  explicit Rewriter(Graph& graph) : graph_(graph) { nodes_.swap(graph.nodes); }
-  ~Rewriter() { graph_.nodes.swap(result_); }
-  Rewriter(const Rewriter&) = delete;
-  Rewriter& operator=(const Rewriter&) = delete;
-
-  std::vector<Node>& nodes() { return nodes_; }
-  void keep(Node node) { result_.push_back(std::move(node)); }
+  explicit Rewriter(Graph& graph) : tosaic::Rewriter(graph), graph_(graph) {}
 
   // Each writes `to`, or a new value; a reshape to the shape that x has is x.
   ValueId reshape(ValueId x, const Ints& dims, const LocRef& loc, ValueId to = no_value) {
@@ -43,14 +38,8 @@ class Rewriter {
   }
   ValueId add(std::string op, std::vector<ValueId> inputs, Attrs attrs, TensorType type, const LocRef& loc,
               ValueId to = no_value) {
-    Node node;
-    node.op = std::move(op);
-    node.inputs = std::move(inputs);
-    node.attrs = std::move(attrs);
-    node.loc = loc;
-    node.outputs = {to == no_value ? graph_.add_value("npu", std::move(type)) : to};
-    result_.push_back(std::move(node));
-    return result_.back().outputs[0];
+    if (to == no_value) to = graph_.add_value("npu", std::move(type));
+    return tosaic::Rewriter::add(std::move(op), std::move(inputs), std::move(attrs), to, loc);
   }
 
  private:
@@ -59,7 +48,6 @@ class Rewriter {
                             constant_bytes(DType::shape, dims));
   }
   Graph& graph_;
-  std::vector<Node> nodes_, result_;
 };
 
 // Where a SLICE takes its elements from, if its operands are constants.

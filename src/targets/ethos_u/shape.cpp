@@ -19,7 +19,7 @@ void one_rescale_per_reader(Graph& graph) {
   std::vector<char> taken(graph.values.size(), 0);
   for (ValueId v : graph.outputs) taken[v] = 1;
   Rewriter out(graph);
-  for (Node& node : out.nodes()) {
+  out.each([&](Node& node) {
     for (ValueId& v : node.inputs) {
       if (v == no_value || v >= made_by.size() || made_by[v] < 0) continue;
       const Node& rescale = rescales[static_cast<std::size_t>(made_by[v])];
@@ -31,20 +31,18 @@ void one_rescale_per_reader(Graph& graph) {
       v = out.add(rescale.op, rescale.inputs, rescale.attrs, graph[v].type, rescale.loc);
     }
     out.keep(std::move(node));
-  }
+  });
 }
 
 // The maximum along the last dim runs over channels, element by element; along the one before it is a pooling window.
 void maximum_along_width(Graph& graph) {
   Rewriter out(graph);
-  for (Node& node : out.nodes()) {
+  out.each([&](Node& node) {
     const bool reduction = node.op == "tosa.reduce_max" || node.op == "tosa.reduce_min";
     const Shape shape = reduction ? graph[node.inputs[0]].type.shape : Shape{};
     const int rank = shape.rank();
-    if (!reduction || rank < 2 || node.attrs.get<std::int64_t>("axis") != rank - 1 || shape.size(rank - 2) == 1) {
-      out.keep(std::move(node));
-      continue;
-    }
+    if (!reduction || rank < 2 || node.attrs.get<std::int64_t>("axis") != rank - 1 || shape.size(rank - 2) == 1)
+      return out.keep(std::move(node));
     // Leading dims as one: Vela has one command for a transpose of (1, A, B, C) only where the leading dim is 1.
     std::int64_t leading = 1;
     for (int i = 0; i + 2 < rank; ++i) leading *= shape.size(i);
@@ -56,18 +54,15 @@ void maximum_along_width(Graph& graph) {
     const ValueId highest = out.add(node.op, {turned}, std::move(attrs),
                                     graph[turned].type.with(Shape{1, leading, 1, shape.size(rank - 2)}), loc);
     out.reshape(highest, graph[node.outputs[0]].type.shape.sizes(), loc, node.outputs[0]);
-  }
+  });
 }
 
 // A minimum that a view follows gets that view's shape on the way (Vela computes it from a maximum): said as one here.
 //   min(x) = -1 - max(-1 - x)
 void minima_as_maxima(Graph& graph) {
   Rewriter out(graph);
-  for (Node& node : out.nodes()) {
-    if (node.op != "tosa.reduce_min") {
-      out.keep(std::move(node));
-      continue;
-    }
+  out.each([&](Node& node) {
+    if (node.op != "tosa.reduce_min") return out.keep(std::move(node));
     const ValueId x = node.inputs[0], y = node.outputs[0];
     const LocRef loc = node.loc;
     const TensorType type{graph[x].type.dtype, Shape{}, {}};
@@ -95,24 +90,22 @@ void minima_as_maxima(Graph& graph) {
     const ValueId highest = out.add("tosa.reduce_max", {inverted(x, no_value)}, node.attrs,
                                     TensorType{type.dtype, graph[y].type.shape, {}}, loc);
     inverted(highest, y);
-  }
+  });
 }
 
 // An image from channels first to channels last is one command with its pixels in one dim, two otherwise (U55, U65).
 void images_as_rows(Graph& graph) {
   Rewriter out(graph);
-  for (Node& node : out.nodes()) {
+  out.each([&](Node& node) {
     const bool turns =
         node.op == "tosa.transpose" && node.attrs.get<std::vector<std::int64_t>>("perms") == Ints{0, 2, 3, 1};
     const Shape shape = turns ? graph[node.inputs[0]].type.shape : Shape{};
-    if (!turns || shape.size(0) != 1 || shape.size(1) == 1 || shape.size(2) * shape.size(3) > longest_axis) {
-      out.keep(std::move(node));
-      continue;
-    }
+    if (!turns || shape.size(0) != 1 || shape.size(1) == 1 || shape.size(2) * shape.size(3) > longest_axis)
+      return out.keep(std::move(node));
     const ValueId rows = out.reshape(node.inputs[0], {1, shape.size(1), shape.size(2) * shape.size(3)}, node.loc);
     const ValueId turned = out.transpose(rows, {0, 2, 1}, node.loc);
     out.reshape(turned, {1, shape.size(2), shape.size(3), shape.size(1)}, node.loc, node.outputs[0]);
-  }
+  });
 }
 
 void shape_for_all(Graph& graph, bool little_memory = false) {

@@ -24,28 +24,23 @@ bool one_round(Graph& graph) {
   const auto made_by = producers(graph);
   const auto once = read_once(graph);
   const std::vector<Node> before = graph.nodes;
-  {
-    Rewriter out(graph);
-    for (Node& node : out.nodes()) {
-      std::size_t low = 0;
-      const ValueId between = is_sum(node) ? node.inputs[0] : no_value;
-      const bool alone = between < made_by.size() && made_by[between] >= 0 && once[between];
-      const Node* first = alone ? &before[static_cast<std::size_t>(made_by[between])] : nullptr;
-      if (!first || !is_sum(*first) || !are_neighbours(graph, *first, node, low)) {
-        out.keep(std::move(node));
-        continue;
-      }
-      Ints dims = graph[first->inputs[0]].type.shape.sizes();
-      dims[low] *= dims[low + 1];
-      dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(low) + 1);
-      const ValueId view = out.reshape(first->inputs[0], dims, node.loc);
-      dims[low] = 1;
-      const ValueId both = out.add(node.op, {view}, {{"axis", static_cast<std::int64_t>(low)}},
-                                   graph[view].type.with(Shape(dims)), node.loc);
-      out.reshape(both, graph[node.outputs[0]].type.shape.sizes(), node.loc, node.outputs[0]);
-      changed = true;
-    }
-  }
+  Rewriter out(graph);
+  out.each([&](Node& node) {
+    std::size_t low = 0;
+    const ValueId between = is_sum(node) ? node.inputs[0] : no_value;
+    const bool alone = between < made_by.size() && made_by[between] >= 0 && once[between];
+    const Node* first = alone ? &before[static_cast<std::size_t>(made_by[between])] : nullptr;
+    if (!first || !is_sum(*first) || !are_neighbours(graph, *first, node, low)) return out.keep(std::move(node));
+    Ints dims = graph[first->inputs[0]].type.shape.sizes();
+    dims[low] *= dims[low + 1];
+    dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(low) + 1);
+    const ValueId view = out.reshape(first->inputs[0], dims, node.loc);
+    dims[low] = 1;
+    const ValueId both = out.add(node.op, {view}, {{"axis", static_cast<std::int64_t>(low)}},
+                                 graph[view].type.with(Shape(dims)), node.loc);
+    out.reshape(both, graph[node.outputs[0]].type.shape.sizes(), node.loc, node.outputs[0]);
+    changed = true;
+  });
   drop_dead(graph);
   return changed;
 }

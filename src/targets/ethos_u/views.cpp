@@ -50,52 +50,44 @@ void activations_before_views(Graph& graph, bool inputs_too) {
   const auto once = read_once(graph);
   std::vector<Viewed> viewed(graph.values.size());
   std::vector<char> computed(graph.values.size(), inputs_too ? 1 : 0);
-  {
-    Rewriter out(graph);
-    const auto again = [&](ValueId v, const Viewed& from, ValueId y, const LocRef& loc) {
-      for (const Node& view : from.views) {
-        const bool last = &view == &from.views.back();
-        const ValueId to = last ? y : no_value;
-        v = view.op == "tosa.reshape" ? out.reshape(v, graph[view.outputs[0]].type.shape.sizes(), loc, to)
-                                      : out.transpose(v, view.attrs.get<Ints>("perms"), loc, to);
-      }
-    };
-    for (Node& node : out.nodes()) {
-      const bool view = node.op == "tosa.reshape" || node.op == "tosa.transpose";
-      if (view && computed[node.inputs[0]] && once[node.outputs[0]]) {
-        Viewed& from = viewed[node.outputs[0]] = viewed[node.inputs[0]];
-        if (from.source == no_value) from.source = node.inputs[0];
-        from.views.push_back(node);
-      }
-      for (ValueId v : node.outputs)
-        if (v != no_value) computed[v] = 1;
-      const ValueId v = pointwise(graph, node) ? node.inputs[0] : no_value;
-      if (v == no_value || !computed[v] || !(activation(node) || viewed[v].activated)) {
-        out.keep(std::move(node));
-        continue;
-      }
-      Viewed from = viewed[v];
-      if (from.source == no_value) from.source = v;
-      const ValueId x = from.source, y = node.outputs[0];
-      const Ints dims = activation(node) ? as_image(graph[x].type.shape) : graph[x].type.shape.sizes();
-      if (from.views.empty() && dims == graph[y].type.shape.sizes()) {
-        out.keep(std::move(node));
-        continue;
-      }
-      if (dims != graph[x].type.shape.sizes()) {  // back from the image first
-        Node back;
-        back.op = "tosa.reshape";
-        back.outputs = {x};
-        from.views.insert(from.views.begin(), back);
-      }
-      std::vector<ValueId> inputs = node.inputs;
-      inputs[0] = out.reshape(x, dims, node.loc);
-      const ValueId made = out.add(node.op, inputs, node.attrs, graph[y].type.with(Shape(dims)), node.loc);
-      again(made, from, y, node.loc);
-      from.source = made, from.activated = true;
-      if (once[y]) viewed[y] = std::move(from);
+  Rewriter out(graph);
+  const auto again = [&](ValueId v, const Viewed& from, ValueId y, const LocRef& loc) {
+    for (const Node& view : from.views) {
+      const bool last = &view == &from.views.back();
+      const ValueId to = last ? y : no_value;
+      v = view.op == "tosa.reshape" ? out.reshape(v, graph[view.outputs[0]].type.shape.sizes(), loc, to)
+                                    : out.transpose(v, view.attrs.get<Ints>("perms"), loc, to);
     }
-  }
+  };
+  out.each([&](Node& node) {
+    const bool view = node.op == "tosa.reshape" || node.op == "tosa.transpose";
+    if (view && computed[node.inputs[0]] && once[node.outputs[0]]) {
+      Viewed& from = viewed[node.outputs[0]] = viewed[node.inputs[0]];
+      if (from.source == no_value) from.source = node.inputs[0];
+      from.views.push_back(node);
+    }
+    for (ValueId v : node.outputs)
+      if (v != no_value) computed[v] = 1;
+    const ValueId v = pointwise(graph, node) ? node.inputs[0] : no_value;
+    if (v == no_value || !computed[v] || !(activation(node) || viewed[v].activated)) return out.keep(std::move(node));
+    Viewed from = viewed[v];
+    if (from.source == no_value) from.source = v;
+    const ValueId x = from.source, y = node.outputs[0];
+    const Ints dims = activation(node) ? as_image(graph[x].type.shape) : graph[x].type.shape.sizes();
+    if (from.views.empty() && dims == graph[y].type.shape.sizes()) return out.keep(std::move(node));
+    if (dims != graph[x].type.shape.sizes()) {  // back from the image first
+      Node back;
+      back.op = "tosa.reshape";
+      back.outputs = {x};
+      from.views.insert(from.views.begin(), back);
+    }
+    std::vector<ValueId> inputs = node.inputs;
+    inputs[0] = out.reshape(x, dims, node.loc);
+    const ValueId made = out.add(node.op, inputs, node.attrs, graph[y].type.with(Shape(dims)), node.loc);
+    again(made, from, y, node.loc);
+    from.source = made, from.activated = true;
+    if (once[y]) viewed[y] = std::move(from);
+  });
   drop_dead(graph);
 }
 

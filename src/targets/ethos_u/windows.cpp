@@ -22,11 +22,8 @@ bool side_by_side(const Graph& graph, const Node& node) {
 
 void windows_into_channels(Graph& graph) {
   Rewriter out(graph);
-  for (Node& node : out.nodes()) {
-    if (!side_by_side(graph, node)) {
-      out.keep(std::move(node));
-      continue;
-    }
+  out.each([&](Node& node) {
+    if (!side_by_side(graph, node)) return out.keep(std::move(node));
     const Shape x = graph[node.inputs[0]].type.shape;
     const Value weight = graph[node.inputs[1]];  // OHWI, which is the order that the slices come in
     const std::int64_t k = weight.type.shape.size(1), rows = x.size(1) / k, columns = x.size(2) / k,
@@ -41,7 +38,7 @@ void windows_into_channels(Graph& graph) {
                                      weight.constant);
     node.attrs.set("stride", Ints{1, 1});
     out.keep(std::move(node));
-  }
+  });
 }
 
 }  // namespace tosaic::ethos_u
