@@ -60,67 +60,90 @@ std::vector<Val> relu_step(Val projected, const std::vector<Val>& state, const R
   return {calls::unary("relu", calls::add(projected, linear(state[0], w.hidden, w.hidden_bias)))};
 }
 
-Vals lower_recurrent(Builder& b, const Call& call, int states, RecurrentStep step) {
-  const std::string& op = call.schema().name;
-  Val x = call.tensor("input");
-  // The states stand before the weights; with a list for the states the call cannot tell where they end.
-  std::vector<Val> rest;
-  if (states > 1) {
-    for (const auto& t : call.tensors("hx")) rest.push_back(*t);
-  } else {
-    rest.push_back(call.tensor("hx"));
-    for (const auto& t : call.tensors("params")) rest.push_back(*t);
-  }
-  for (int s = 0; s < states && static_cast<std::size_t>(s) < rest.size(); ++s)
-    if (rest[static_cast<std::size_t>(s)].rank() != 3)
-      b.refuse("aten." + op + ".state", "a state of shape " + to_string(rest[static_cast<std::size_t>(s)].shape()) +
-                                            " instead of layers, batch, features");
-  const bool biases = call.flag("has_biases"), both = call.flag("bidirectional"),
-             batch_first = call.flag("batch_first");
-  const std::int64_t layers = call.integer("num_layers"), directions = both ? 2 : 1;
-  if (layers < 1) b.refuse("aten." + op + ".weights", std::to_string(layers) + " layers");
-  const std::size_t plain = biases ? 4 : 2, count = static_cast<std::size_t>(layers * directions);
-  const bool projected = states == 2 && rest.size() == static_cast<std::size_t>(states) + count * (plain + 1);
-  const std::size_t each = plain + projected;
-  if (rest.size() != static_cast<std::size_t>(states) + count * each)
-    b.refuse("aten." + op + ".weights",
-             std::to_string(rest.size()) + " states and weights for " + std::to_string(layers) + " layers");
-  if (call.flag("train") && call.number("dropout") != 0)
-    b.refuse("aten." + op + ".dropout", "dropout is for training: export the model after eval()");
+namespace {
 
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+// The call's states, which stand before its weights: with a list for the states the call cannot tell where they end.
+struct Layers {
+  Layers(const Call& call, int states_of_each)
+      : states(at(states_of_each)),
+        layers(call.integer("num_layers")),
+        directions(call.flag("bidirectional") ? 2 : 1),
+        plain(call.flag("has_biases") ? 4 : 2) {
+    if (states == 1) tensors.push_back(call.tensor("hx"));
+    for (const auto& t : call.tensors(states > 1 ? "hx" : "params")) tensors.push_back(*t);
+    const std::size_t count = at(layers * directions);
+    projected = states == 2 && tensors.size() == states + count * (plain + 1);
+    each = plain + projected;
+    complete = tensors.size() == states + count * each;
+  }
+  Val state(std::size_t s, std::int64_t index) const { return select(tensors[s], 0, index); }
+  RecurrentWeights weights(std::int64_t index) const {
+    const Val* first = &tensors[states + at(index) * each];
+    RecurrentWeights w{first[0], first[1], std::nullopt, std::nullopt, std::nullopt};
+    if (plain == 4) w.input_bias = first[2], w.hidden_bias = first[3];
+    if (projected) w.projection = first[plain];
+    return w;
+  }
+
+  std::vector<Val> tensors;
+  std::size_t states;
+  std::int64_t layers, directions;
+  std::size_t plain, each = 0;  // weights of a layer in one direction: without the projection, and all
+  bool projected = false, complete = false;
+};
+
+void check(Builder& b, const Call& call, const Layers& all, Val x) {
+  const std::string op = "aten." + call.schema().name;
+  for (std::size_t s = 0; s < all.states && s < all.tensors.size(); ++s)
+    if (all.tensors[s].rank() != 3)
+      b.refuse(op + ".state",
+               "a state of shape " + to_string(all.tensors[s].shape()) + " instead of layers, batch, features");
+  if (all.layers < 1) b.refuse(op + ".weights", std::to_string(all.layers) + " layers");
+  if (!all.complete)
+    b.refuse(op + ".weights",
+             std::to_string(all.tensors.size()) + " states and weights for " + std::to_string(all.layers) + " layers");
+  if (call.flag("train") && call.number("dropout") != 0)
+    b.refuse(op + ".dropout", "dropout is for training: export the model after eval()");
   if (x.rank() != 3)
-    b.refuse("aten." + op + ".rank",
-             "an input of shape " + to_string(x.shape()) + " instead of steps, batch, features");
-  if (batch_first) x = calls::transpose(x, 0, 1);
+    b.refuse(op + ".rank", "an input of shape " + to_string(x.shape()) + " instead of steps, batch, features");
+}
+
+// One layer in one direction: what it gives at each step; `state` becomes its last.
+Val unrolled(Val x, std::vector<Val>& state, const RecurrentWeights& w, RecurrentStep step, bool backwards) {
+  const Val inputs = linear(x, w.input, w.input_bias);
   const std::int64_t steps = x.dim(0);
-  std::vector<std::vector<Val>> last(static_cast<std::size_t>(states));  // per state, per layer and direction
-  for (std::int64_t layer = 0; layer < layers; ++layer) {
+  std::vector<Val> line(at(steps));
+  for (std::int64_t t = 0; t < steps; ++t) {
+    const std::int64_t now = backwards ? steps - 1 - t : t;
+    state = step(select(inputs, 0, now), state, w);
+    line[at(now)] = state[0];
+  }
+  return stack(line, 0);
+}
+
+}  // namespace
+
+Vals lower_recurrent(Builder& b, const Call& call, int states, RecurrentStep step) {
+  Val x = call.tensor("input");
+  const Layers all(call, states);
+  check(b, call, all, x);
+  const bool batch_first = call.flag("batch_first");
+  if (batch_first) x = calls::transpose(x, 0, 1);
+  std::vector<std::vector<Val>> last(all.states);  // per state, per layer and direction
+  for (std::int64_t layer = 0; layer < all.layers; ++layer) {
     std::vector<Val> outputs;
-    for (std::int64_t direction = 0; direction < directions; ++direction) {
-      const std::int64_t index = layer * directions + direction;
-      const std::size_t at = static_cast<std::size_t>(states) + static_cast<std::size_t>(index) * each;
-      RecurrentWeights w{rest[at], rest[at + 1], std::nullopt, std::nullopt, std::nullopt};
-      if (biases) {
-        w.input_bias = rest[at + 2];
-        w.hidden_bias = rest[at + 3];
-      }
-      if (projected) w.projection = rest[at + plain];
+    for (std::int64_t direction = 0; direction < all.directions; ++direction) {
+      const std::int64_t index = layer * all.directions + direction;
       std::vector<Val> state;
-      for (int s = 0; s < states; ++s) state.push_back(select(rest[static_cast<std::size_t>(s)], 0, index));
-      Val inputs = linear(x, w.input, w.input_bias);
-      std::vector<Val> line(static_cast<std::size_t>(steps));
-      for (std::int64_t t = 0; t < steps; ++t) {
-        const std::int64_t now = direction == 0 ? t : steps - 1 - t;
-        state = step(select(inputs, 0, now), state, w);
-        line[static_cast<std::size_t>(now)] = state[0];
-      }
-      outputs.push_back(stack(line, 0));
-      for (int s = 0; s < states; ++s) last[static_cast<std::size_t>(s)].push_back(state[static_cast<std::size_t>(s)]);
+      for (std::size_t s = 0; s < all.states; ++s) state.push_back(all.state(s, index));
+      outputs.push_back(unrolled(x, state, all.weights(index), step, direction == 1));
+      for (std::size_t s = 0; s < all.states; ++s) last[s].push_back(state[s]);
     }
     x = calls::cat(outputs, 2);
   }
-  Vals results;
-  results.push_back(batch_first ? calls::transpose(x, 0, 1) : x);
+  Vals results{batch_first ? calls::transpose(x, 0, 1) : x};
   for (auto& s : last) results.push_back(stack(s, 0));
   return results;
 }

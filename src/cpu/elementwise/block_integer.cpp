@@ -146,13 +146,31 @@ void table8(const Block& block) {
 void table8(const Block& block) { map1<Table8, std::int8_t>(block); }
 #endif
 
-// The kernel among those for every integer width.
+// The kernels among those for every integer width, of one operand and of two.
 template <class F>
-BlockKernel by_width(DType type) {
+BlockKernel unary(DType type) {
+  switch (type) {
+    case DType::i8: return map1<F, std::int8_t>;
+    case DType::i16: return map1<F, std::int16_t>;
+    case DType::i32: return map1<F, std::int32_t>;
+    default: return nullptr;
+  }
+}
+template <class F>
+BlockKernel binary(DType type) {
   switch (type) {
     case DType::i8: return map2<F, std::int8_t>;
     case DType::i16: return map2<F, std::int16_t>;
     case DType::i32: return map2<F, std::int32_t>;
+    default: return nullptr;
+  }
+}
+
+BlockKernel select_kernel(std::size_t bytes) {
+  switch (bytes) {
+    case 1: return choose<std::uint8_t>;
+    case 2: return choose<std::uint16_t>;
+    case 4: return choose<std::uint32_t>;
     default: return nullptr;
   }
 }
@@ -166,66 +184,46 @@ BlockKernel cast_from(DType out) {
     default: return nullptr;
   }
 }
+BlockKernel cast_kernel(DType in, DType out) {
+  switch (in) {
+    case DType::boolean: return cast_from<std::uint8_t>(out);
+    case DType::i8: return cast_from<std::int8_t>(out);
+    case DType::i16: return cast_from<std::int16_t>(out);
+    case DType::i32: return cast_from<std::int32_t>(out);
+    default: return nullptr;
+  }
+}
+BlockKernel product_kernel(DType in) {
+  switch (in) {
+    case DType::i8: return map2<Widened, std::int8_t, std::int32_t>;
+    case DType::i16: return map2<Widened, std::int16_t, std::int32_t>;
+    case DType::i32: return map2<MulAny, std::int32_t>;
+    default: return nullptr;
+  }
+}
 
-}  // namespace
-
-BlockKernel integer_kernel_here(const BlockKey& key) {
-  const std::string_view op = key.op;
-  const DType in = key.in;
-  if (op == "select") {
-    switch (storage_size(in)) {
-      case 1: return choose<std::uint8_t>;
-      case 2: return choose<std::uint16_t>;
-      case 4: return choose<std::uint32_t>;
-      default: return nullptr;
-    }
-  }
-  if (op == "cast") {
-    switch (in) {
-      case DType::boolean: return cast_from<std::uint8_t>(key.out);
-      case DType::i8: return cast_from<std::int8_t>(key.out);
-      case DType::i16: return cast_from<std::int16_t>(key.out);
-      case DType::i32: return cast_from<std::int32_t>(key.out);
-      default: return nullptr;
-    }
-  }
-  if (in == DType::boolean) {
-    if (op == "logical_and") return map2<And, std::uint8_t>;
-    if (op == "logical_or") return map2<Or, std::uint8_t>;
-    if (op == "logical_xor") return map2<Xor, std::uint8_t>;
-    if (op == "logical_not") return map1<LogicalNot, std::uint8_t>;
-    return nullptr;
-  }
-  if (op == "bitwise_and") return by_width<And>(in);
-  if (op == "bitwise_or") return by_width<Or>(in);
-  if (op == "bitwise_xor") return by_width<Xor>(in);
-  if (op == "logical_left_shift") return by_width<ShiftLeft>(in);
-  if (op == "logical_right_shift") return by_width<ShiftRightLogical>(in);
-  if (op == "arithmetic_right_shift") return key.rounded ? by_width<ShiftRightRounded>(in) : by_width<ShiftRight>(in);
-  if (op == "table")
-    return in == DType::i8 ? table8 : in == DType::i16 ? map1<Table16, std::int16_t, std::int32_t> : nullptr;
-  if (op == "mul") {
-    switch (in) {
-      case DType::i8: return map2<Widened, std::int8_t, std::int32_t>;
-      case DType::i16: return map2<Widened, std::int16_t, std::int32_t>;
-      case DType::i32: return map2<MulAny, std::int32_t>;
-      default: return nullptr;
-    }
-  }
-  auto unary = [&]<class F>(F) -> BlockKernel {
-    switch (in) {
-      case DType::i8: return map1<F, std::int8_t>;
-      case DType::i16: return map1<F, std::int16_t>;
-      case DType::i32: return map1<F, std::int32_t>;
-      default: return nullptr;
-    }
-  };
-  if (op == "clamp") return unary(Clamp());
-  if (op == "negate") return unary(Negate());
-  if (op == "bitwise_not") return unary(Not());
-  if (op == "maximum") return by_width<Maximum>(in);
-  if (op == "minimum") return by_width<Minimum>(in);
-  if (in != DType::i32) return nullptr;
+BlockKernel boolean_kernel(std::string_view op) {
+  if (op == "logical_and") return map2<And, std::uint8_t>;
+  if (op == "logical_or") return map2<Or, std::uint8_t>;
+  if (op == "logical_xor") return map2<Xor, std::uint8_t>;
+  if (op == "logical_not") return map1<LogicalNot, std::uint8_t>;
+  return nullptr;
+}
+BlockKernel kernel_of_any_width(std::string_view op, DType in, bool rounded) {
+  if (op == "bitwise_and") return binary<And>(in);
+  if (op == "bitwise_or") return binary<Or>(in);
+  if (op == "bitwise_xor") return binary<Xor>(in);
+  if (op == "bitwise_not") return unary<Not>(in);
+  if (op == "logical_left_shift") return binary<ShiftLeft>(in);
+  if (op == "logical_right_shift") return binary<ShiftRightLogical>(in);
+  if (op == "arithmetic_right_shift") return rounded ? binary<ShiftRightRounded>(in) : binary<ShiftRight>(in);
+  if (op == "clamp") return unary<Clamp>(in);
+  if (op == "negate") return unary<Negate>(in);
+  if (op == "maximum") return binary<Maximum>(in);
+  if (op == "minimum") return binary<Minimum>(in);
+  return nullptr;
+}
+BlockKernel kernel_of_i32(std::string_view op) {
   if (op == "add") return map2<Add, std::int32_t>;
   if (op == "sub") return map2<Sub, std::int32_t>;
   if (op == "intdiv") return map2<IntDiv, std::int32_t>;
@@ -235,6 +233,20 @@ BlockKernel integer_kernel_here(const BlockKey& key) {
   if (op == "greater") return map2<Greater, std::int32_t, std::uint8_t>;
   if (op == "greater_equal") return map2<GreaterEqual, std::int32_t, std::uint8_t>;
   return nullptr;
+}
+
+}  // namespace
+
+BlockKernel integer_kernel_here(const BlockKey& key) {
+  const DType in = key.in;
+  if (key.op == "select") return select_kernel(storage_size(in));
+  if (key.op == "cast") return cast_kernel(in, key.out);
+  if (in == DType::boolean) return boolean_kernel(key.op);
+  if (key.op == "mul") return product_kernel(in);
+  if (key.op == "table")
+    return in == DType::i8 ? table8 : in == DType::i16 ? map1<Table16, std::int16_t, std::int32_t> : nullptr;
+  if (const BlockKernel any = kernel_of_any_width(key.op, in, key.rounded)) return any;
+  return in == DType::i32 ? kernel_of_i32(key.op) : nullptr;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -66,16 +66,9 @@ HWY_INLINE IntVector word(const std::byte* a) {
 }
 
 template <class Product, int rows, int vectors>
-HWY_NOINLINE void tile(const GemmI8Call& call) {
+HWY_INLINE void add_products(const GemmI8Call& call, IntVector (&acc)[rows][vectors]) {
   const Ints d;
   const int lanes = static_cast<int>(hn::Lanes(d));
-  IntVector acc[rows][vectors];
-#pragma GCC unroll 2
-  for (int v = 0; v < vectors; ++v) {
-    const IntVector term = hn::LoadU(d, call.column_term + v * lanes);
-#pragma GCC unroll 12
-    for (int r = 0; r < rows; ++r) acc[r][v] = call.row_term ? hn::Add(term, hn::Set(d, call.row_term[r])) : term;
-  }
   const auto* b = static_cast<const std::int32_t*>(call.b);
   const std::int64_t s = call.a_stride;
   const std::byte* a0 = static_cast<const std::byte*>(call.a);  // four rows per base register
@@ -97,25 +90,37 @@ HWY_NOINLINE void tile(const GemmI8Call& call) {
     a4 += 4;
     a8 += 4;
   }
+}
 
-  // A panel that is partly used goes through memory of our own, so that nothing past the row's end is written.
-  const int width = vectors * lanes;
+// A panel that is partly used goes through memory of our own, so that nothing past the row's end is written.
+template <int rows, class T>
+HWY_INLINE void copy_columns(const GemmI8Call& call, const T* edge, std::int64_t width, T* to) {
+  for (int r = 0; r < rows; ++r)
+    std::memcpy(to + r * call.c_stride, edge + r * width, static_cast<std::size_t>(call.columns) * sizeof(T));
+}
+
+template <int rows, int vectors>
+HWY_INLINE void store_sums(const GemmI8Call& call, const IntVector (&acc)[rows][vectors]) {
+  const Ints d;
+  const int lanes = static_cast<int>(hn::Lanes(d)), width = vectors * lanes;
+  HWY_ALIGN std::int32_t edge[rows * vectors * HWY_MAX_BYTES / sizeof(std::int32_t)];
   const bool whole = call.columns == width;
-  if (call.sums) {
-    HWY_ALIGN std::int32_t edge[rows * vectors * HWY_MAX_BYTES / sizeof(std::int32_t)];
-    std::int32_t* c = whole ? call.sums : edge;
-    const std::int64_t stride = whole ? call.c_stride : width;
+  std::int32_t* c = whole ? call.sums : edge;
+  const std::int64_t stride = whole ? call.c_stride : width;
 #pragma GCC unroll 12
-    for (int r = 0; r < rows; ++r) {
+  for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 2
-      for (int v = 0; v < vectors; ++v) hn::StoreU(acc[r][v], d, c + r * stride + v * lanes);
-    }
-    if (whole) return;
-    for (int r = 0; r < rows; ++r)
-      std::memcpy(call.sums + r * call.c_stride, edge + r * width, static_cast<std::size_t>(call.columns) * 4);
-    return;
+    for (int v = 0; v < vectors; ++v) hn::StoreU(acc[r][v], d, c + r * stride + v * lanes);
   }
+  if (!whole) copy_columns<rows>(call, edge, width, call.sums);
+}
+
+template <int rows, int vectors>
+HWY_INLINE void store_codes(const GemmI8Call& call, const IntVector (&acc)[rows][vectors]) {
+  const Ints d;
+  const int lanes = static_cast<int>(hn::Lanes(d)), width = vectors * lanes;
   HWY_ALIGN std::int8_t edge[rows * vectors * HWY_MAX_BYTES / sizeof(std::int32_t) + HWY_MAX_BYTES];
+  const bool whole = call.columns == width;
   std::int8_t* c = whole ? call.c : edge;
   const std::int64_t stride = whole ? call.c_stride : width;
   const IntVector zero_point = hn::Set(d, call.zero_point);
@@ -130,9 +135,22 @@ HWY_NOINLINE void tile(const GemmI8Call& call) {
       hn::StoreU(hn::DemoteTo(d8, hn::Min(hn::Max(x, lowest), highest)), d8, c + r * stride + v * lanes);
     }
   }
-  if (whole) return;
-  for (int r = 0; r < rows; ++r)
-    std::memcpy(call.c + r * call.c_stride, edge + r * width, static_cast<std::size_t>(call.columns));
+  if (!whole) copy_columns<rows>(call, edge, width, call.c);
+}
+
+template <class Product, int rows, int vectors>
+HWY_NOINLINE void tile(const GemmI8Call& call) {
+  const Ints d;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  IntVector acc[rows][vectors];
+#pragma GCC unroll 2
+  for (int v = 0; v < vectors; ++v) {
+    const IntVector term = hn::LoadU(d, call.column_term + v * lanes);
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; ++r) acc[r][v] = call.row_term ? hn::Add(term, hn::Set(d, call.row_term[r])) : term;
+  }
+  add_products<Product>(call, acc);
+  call.sums ? store_sums(call, acc) : store_codes(call, acc);
 }
 
 template <class Product, int vectors>
