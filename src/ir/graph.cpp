@@ -39,7 +39,8 @@ std::vector<std::vector<std::uint32_t>> consumers(const Graph& graph) {
   return result;
 }
 
-void drop_dead(Graph& graph) {
+// Which values somebody needs, of the nodes that then are left.
+static std::vector<char> without_dead_nodes(Graph& graph) {
   std::vector<char> needed(graph.values.size(), 0);
   for (ValueId v : graph.outputs) needed[v] = 1;
   for (ValueId v : graph.inputs) needed[v] = 1;
@@ -51,14 +52,24 @@ void drop_dead(Graph& graph) {
   for (std::size_t n = graph.nodes.size(); n-- > 0;) {
     const Node& node = graph.nodes[n];
     // A node without outputs acts only by its effect (an in-place write, an assertion): keep it.
-    alive[n] = node.outputs.empty() || std::any_of(node.outputs.begin(), node.outputs.end(),
-                                                   [&](ValueId v) { return v != no_value && needed[v]; });
+    alive[n] = node.outputs.empty() || std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
+                 return v != no_value && needed[v] && !graph[v].is_constant();
+               });
     if (!alive[n]) continue;
     for (ValueId v : node.inputs)
       if (v != no_value) needed[v] = 1;
     for (ValueId v : node.outputs)
       if (v != no_value) needed[v] = 1;
   }
+  std::size_t n = 0;
+  std::erase_if(graph.nodes, [&](const Node&) { return !alive[n++]; });
+  return needed;
+}
+
+void drop_dead_nodes(Graph& graph) { without_dead_nodes(graph); }
+
+void drop_dead(Graph& graph) {
+  const std::vector<char> needed = without_dead_nodes(graph);
   std::vector<ValueId> renumbered(graph.values.size(), no_value);
   ValueId next = 0;
   for (ValueId v = 0; v < graph.values.size(); ++v)
@@ -72,15 +83,10 @@ void drop_dead(Graph& graph) {
     for (ValueId& v : ids)
       if (v != no_value) v = renumbered[v];
   };
-  std::size_t kept = 0;
-  for (std::size_t n = 0; n < graph.nodes.size(); ++n)
-    if (alive[n]) {
-      if (kept != n) graph.nodes[kept] = std::move(graph.nodes[n]);
-      renumber(graph.nodes[kept].inputs);
-      renumber(graph.nodes[kept].outputs);
-      ++kept;
-    }
-  graph.nodes.resize(kept);
+  for (Node& node : graph.nodes) {
+    renumber(node.inputs);
+    renumber(node.outputs);
+  }
   renumber(graph.inputs);
   renumber(graph.outputs);
   for (State& s : graph.states) {

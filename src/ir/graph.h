@@ -108,8 +108,10 @@ struct Graph {
 // The node index that produces each value, -1 for inputs and constants; and the nodes that read each value.
 std::vector<std::int32_t> producers(const Graph& graph);
 std::vector<std::vector<std::uint32_t>> consumers(const Graph& graph);
-// Drops nodes whose outputs nobody needs and the values that then belong to nobody.
+// Drops nodes whose outputs nobody needs, or have become constants, and the values that then belong to nobody.
 void drop_dead(Graph& graph);
+// The nodes alone: values keep their ids.
+void drop_dead_nodes(Graph& graph);
 
 // Gives later values of the same name a suffix; inputs and outputs keep theirs.
 void make_names_unique(Graph& graph);

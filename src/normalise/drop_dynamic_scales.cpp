@@ -31,9 +31,7 @@ void restore_weights(Graph& graph) {
     if (!trial.ok() || !trial->graph[trial->results[0]].is_constant()) continue;
     graph[node.outputs[0]].type = trial->graph[trial->results[0]].type;
     graph[node.outputs[0]].constant = trial->graph[trial->results[0]].constant;
-    node.op.clear();
   }
-  std::erase_if(graph.nodes, [](const Node& n) { return n.op.empty(); });
 }
 
 }  // namespace

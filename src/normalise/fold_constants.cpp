@@ -34,11 +34,7 @@ void fold_constants(Graph& graph) {
       value.type = trial->graph[trial->results[i]].type;
       value.constant = trial->graph[trial->results[i]].constant;
     }
-    node.inputs.clear();
-    node.outputs.clear();
-    node.op.clear();
   }
-  std::erase_if(graph.nodes, [](const Node& n) { return n.op.empty(); });
   drop_dead(graph);
   if (numbers.sizes().empty()) return;
   Graph sized = graph;

@@ -216,7 +216,6 @@ void fold_quantise(Graph& graph) {
     graph[codes].type = type;
     if (graph[x].is_constant() && graph[x].type.dtype == DType::f32) {
       graph[codes].constant = quantised_constant(graph[x], type);
-      node.op.clear();
       continue;
     }
     if (graph[x].type.quantised()) {  // codes to codes: a change of scale, which an identity with two types expresses
@@ -242,7 +241,6 @@ void fold_quantise(Graph& graph) {
     given.set(codes, x);
   }
   given.outputs(graph);
-  std::erase_if(graph.nodes, [](const Node& n) { return n.op.empty(); });
 }
 
 }  // namespace

@@ -59,27 +59,11 @@ class Scaling {
   }
 
   void finish() {
-    std::vector<Node> all;
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
-      std::move(before_[n].begin(), before_[n].end(), std::back_inserter(all));
-      all.push_back(std::move(nodes_[n]));
+      for (Node& node : before_[n]) out_.keep(std::move(node));
+      out_.keep(std::move(nodes_[n]));
     }
-    // What measured the rows before has lost its readers.
-    std::vector<char> used(graph_.values.size(), 0);
-    for (ValueId v : graph_.outputs) used[v] = 1;
-    for (const State& state : graph_.states)
-      if (state.output != no_value) used[state.output] = 1;
-    std::vector<char> dead(all.size(), 0);
-    for (std::size_t n = all.size(); n-- > 0;) {
-      const Node& node = all[n];
-      dead[n] = !node.outputs.empty() && std::none_of(node.outputs.begin(), node.outputs.end(),
-                                                      [&](ValueId v) { return v != no_value && used[v]; });
-      if (!dead[n])
-        for (ValueId v : node.inputs)
-          if (v != no_value) used[v] = 1;
-    }
-    for (std::size_t n = 0; n < all.size(); ++n)
-      if (!dead[n]) graph_.nodes.push_back(std::move(all[n]));
+    drop_dead_nodes(graph_);  // what measured the rows before has lost its readers
   }
 
  private:

@@ -21,13 +21,9 @@ bool fold_constant_nodes(Graph& graph) {
     std::optional<Bytes> content = tosa::constant_result(graph, node, *op, result.type);
     if (!content) continue;
     result.constant = *std::move(content);
-    node.op.clear();
     changed = true;
   }
-  if (changed) {
-    std::erase_if(graph.nodes, [](const Node& n) { return n.op.empty(); });
-    drop_dead(graph);
-  }
+  if (changed) drop_dead(graph);
   return changed;
 }
 
