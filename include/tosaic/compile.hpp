@@ -126,7 +126,8 @@ TOSAIC_API Result<Artifact> compile(const Program& program, const std::string& t
 
 // Which nodes of the exported program the target takes, and why not the others: milliseconds, no samples, nothing is
 // compiled. What only samples tell (pieces of unlike ranges, waves that codes cannot follow) may still leave a node
-// outside. What the answers for several targets have in common is computed once per Program.
+// outside. The options `plan`, `override` and `weights` count. What the answers for several targets have in common is
+// computed once per Program.
 TOSAIC_API Result<std::vector<NodeVerdict>> supports(const Program& program, const std::string& target,
                                                      const Options& options = {});
 

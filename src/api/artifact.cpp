@@ -222,8 +222,8 @@ Result<std::vector<NodeVerdict>> supports(const Program& program, const std::str
     TOSAIC_TRY(const Method* method, only_method(impl.exported));
     const std::lock_guard<std::mutex> lock(impl.asking);
     if (!impl.supports) impl.supports = std::make_unique<Supports>(method->graph);
-    TOSAIC_TRY(const auto verdicts, impl.supports->about({how.target.spec, how.target.integer() || how.quantise_always,
-                                                          how.quantise.scheme}));
+    TOSAIC_TRY(const auto verdicts,
+               impl.supports->about({how.target.spec, how.in_integers(), how_to_quantise(how, *method)}));
     return node_verdicts(verdicts);
   });
 }

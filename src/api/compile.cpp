@@ -15,6 +15,7 @@
 #include "ops/op.h"
 #include "pack/core_form.h"
 #include "pack/pack.h"
+#include "quantise/plan.h"
 #include "read/samples.h"
 #include "tidy/tidy.h"
 
@@ -116,17 +117,6 @@ Status fully_delegated(const Partition& partition) {
   return {};
 }
 
-// What stays outside because somebody wants it to be float says so.
-void say_decided(const Graph& graph, const Deciding& decided, std::vector<Placement>& placements) {
-  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    const Node& node = graph.nodes[n];
-    const Override* given = placements[n].region < 0 ? deciding_of(node, decided) : nullptr;
-    if (given && given->form == Form::floating && placements[n].reason.code == "target.unsupported")
-      placements[n].reason = located(
-          error("target.float-by-plan", fmt::format("{} is to be float ('{}')", node.op, given->text())), node.loc);
-  }
-}
-
 // A program that is written although nobody could say whether it is right.
 Diagnostic not_checked(const Diagnostic& why) {
   return warning("self-check.undecided",
@@ -169,8 +159,7 @@ class Line {
         options_(options),
         callbacks_(callbacks),
         target_(options.target),
-        // Integer scales mean something to integer targets only; others keep PT2E's conversions as arithmetic.
-        integer_(target_.integer() || options.quantise_always || !options.quantise.request.empty()),
+        integer_(options.in_integers()),
         story_(options, callbacks, result_) {
     result_.target = target_;
     if (!method_.sample_inputs.empty()) sample_ = method_.sample_inputs[0];
@@ -243,7 +232,7 @@ class Line {
       result_.partition = partition(result_.quantised, target_.spec);
     }
     TOSAIC_TRY(const Deciding decided, deciding(options_.quantise.request.overrides, exported_nodes(method_.graph)));
-    if (!target_.spec.has(tosa::Feature::pro_fp)) say_decided(result_.quantised, decided, result_.partition.placements);
+    say_decided(result_.quantised, decided, target_.spec, result_.partition.placements);
     result_.verdicts = verdicts(exported_nodes(method_.graph), result_.quantised, result_.partition.placements);
     for (const Placement& p : result_.partition.placements)
       if (p.region < 0 && p.reason.code == inconsistent_model) return p.reason;

@@ -27,6 +27,8 @@ struct CompileOptions {
   bool self_check = true;       // where the target has one
   bool invent_samples = false;  // random calibration samples where none are given (for `explain`)
   std::vector<std::string> print_after;
+  // Integer scales mean something to integer targets only; others keep PT2E's conversions as arithmetic.
+  bool in_integers() const { return target.integer() || quantise_always || !quantise.request.empty(); }
 };
 
 // A target with its specification and options, all checked. Errors: target.unknown, option.*.
@@ -57,8 +59,6 @@ struct CompileCallbacks {
   std::function<bool()> cancelled;
 };
 
-// There is nothing to plan then: plan.already-quantised.
-Diagnostic already_quantised();
 // How the options want a program quantised.
 QuantiseOptions how_to_quantise(const CompileOptions& options, const Method& method);
 

@@ -25,7 +25,7 @@ Result<PrintedPlan> planned(const Program& program, const std::string& target, c
   TOSAIC_TRY(const CompileOptions options, compile_options_for(target, given));
   const Program::Impl& impl = program.impl();
   TOSAIC_TRY(const Method* method, only_method(impl.exported));
-  if (!options.target.integer() && !options.quantise_always && options.quantise.request.empty())
+  if (!options.in_integers())
     return error("plan.floats", fmt::format("{} computes floats: nothing is quantised", target))
         .hint("give --quantize int8, or overrides, or a target of integers");
   TOSAIC_TRY(Graph graph, normalise(Graph(method->graph), {.fold_quantisation = true}, {}));
@@ -49,11 +49,6 @@ Result<PrintedPlan> planned(const Program& program, const std::string& target, c
 }
 
 }  // namespace
-
-Diagnostic already_quantised() {
-  return error("plan.already-quantised", "the program was quantised by PT2E and keeps the scales that it carries")
-      .hint("export the float program to plan its quantisation here, or set the forms with PT2E's quantizer");
-}
 
 Result<PrintedPlan> plan(const Program& program, const std::string& target, const Options& options) {
   return guarded(program.name(), [&] { return planned(program, target, options); });

@@ -14,8 +14,10 @@ namespace {
 Result<Graph> planned(Graph graph, const QuantiseOptions& options) {
   widen_halves(graph);
   const StatesAsTensors states(graph);
-  TOSAIC_TRY(Expanded program, expanded(std::move(graph)));
-  const QuantisationPlan plan = plan_quantisation(program, options);
+  TOSAIC_TRY(Expanded program, expanded(std::move(graph), options));
+  TOSAIC_TRY(const Decisions decisions, decide(program, options.request, options));
+  if (options.spec) TOSAIC_CHECK(check_decisions(program, decisions, options, *options.spec));
+  const QuantisationPlan plan = plan_quantisation(program, options, {}, decisions);
   graph = on_nominal_scales(std::move(program.graph), plan);
   drop_dead(graph);
   states.restore(graph);
@@ -35,23 +37,42 @@ const Result<Graph>& Supports::normalised(bool fold_quantisation) {
   return *graph;
 }
 
+Result<Graph> Supports::typed(const SupportQuestion& question) {
+  TOSAIC_TRY(Graph graph, normalised(question.integer));
+  if (!question.integer) return graph;
+  const bool by_pt2e = is_quantised(graph);
+  if (by_pt2e && !question.quantise.request.empty()) return already_quantised();
+  QuantiseOptions options = question.quantise;
+  options.wide_inside = question.spec.has(tosa::Feature::int16);
+  if (!by_pt2e) { TOSAIC_TRY(graph, planned(std::move(graph), options)); }
+  insert_boundaries(graph, by_pt2e ? Io::as_written : Io::floats);
+  return graph;
+}
+
 const Supports::Form& Supports::form_of(const SupportQuestion& question) {
   const bool wide_inside = question.integer && question.spec.has(tosa::Feature::int16);
-  const Scheme scheme = question.integer ? question.scheme : Scheme::int8;
+  const Scheme scheme = question.integer ? question.quantise.scheme : Scheme::int8;
+  const bool per_channel = !question.integer || question.quantise.per_channel;
   for (const Form& form : forms_)
-    if (form.integer == question.integer && form.wide_inside == wide_inside && form.scheme == scheme) return form;
-  Result<Graph> graph = normalised(question.integer);
-  if (graph.ok() && question.integer) {
-    const bool by_pt2e = is_quantised(*graph);
-    if (!by_pt2e) graph = planned(std::move(*graph), {.scheme = scheme, .wide_inside = wide_inside});
-    if (graph.ok()) insert_boundaries(*graph, by_pt2e ? Io::as_written : Io::floats);
-  }
-  forms_.push_back({question.integer, wide_inside, scheme, std::move(graph), nullptr});
+    if (form.integer == question.integer && form.wide_inside == wide_inside && form.per_channel == per_channel &&
+        form.scheme == scheme)
+      return form;
+  forms_.push_back({question.integer, wide_inside, per_channel, scheme, typed(question), nullptr});
   if (forms_.back().graph.ok()) forms_.back().placer = std::make_unique<Placer>(*forms_.back().graph, true);
   return forms_.back();
 }
 
+// What somebody decides is asked once, for the target that the question is about.
+Result<std::vector<Verdict>> Supports::about_decided(const SupportQuestion& question) {
+  TOSAIC_TRY(const Graph graph, typed(question));
+  TOSAIC_TRY(const Deciding decided, deciding(question.quantise.request.overrides, nodes_));
+  auto placements = Placer(graph).place(question.spec);
+  say_decided(graph, decided, question.spec, placements);
+  return verdicts(nodes_, graph, placements);
+}
+
 Result<std::vector<Verdict>> Supports::about(const SupportQuestion& question) {
+  if (!question.quantise.request.empty()) return about_decided(question);
   const Form& form = form_of(question);
   if (!form.graph.ok()) return form.graph.error();
   const std::string spec = question.spec.text();

@@ -13,20 +13,21 @@ namespace tosaic {
 
 struct SupportQuestion {
   tosa::Spec spec;
-  bool integer = false;  // floats become integers first; programs that PT2E quantised are taken at their word
-  Scheme scheme = Scheme::int8;
+  bool integer = false;           // floats become integers first; programs that PT2E quantised are taken at their word
+  QuantiseOptions quantise = {};  // how; `wide_inside` follows from the specification
 };
 
 // Answers about one program. What the questions have in common is done once: keep it to ask about several targets.
 class Supports {
  public:
   explicit Supports(Graph exported);
-  // One verdict per exported node, in the program's order. Errors: what `normalise` refuses.
+  // One verdict per exported node, in the program's order. Errors: what `normalise` refuses; plan.*, for what the user
+  // decides.
   Result<std::vector<Verdict>> about(const SupportQuestion& question);
 
  private:
   struct Form {  // the program as a kind of target is asked about it
-    bool integer, wide_inside;
+    bool integer, wide_inside, per_channel;
     Scheme scheme;
     Result<Graph> graph;
     std::unique_ptr<Placer> placer;
@@ -38,7 +39,9 @@ class Supports {
     std::vector<Verdict> verdicts;
   };
   const Result<Graph>& normalised(bool fold_quantisation);
+  Result<Graph> typed(const SupportQuestion& question);
   const Form& form_of(const SupportQuestion& question);
+  Result<std::vector<Verdict>> about_decided(const SupportQuestion& question);
 
   Graph exported_;
   std::vector<ExportedNode> nodes_;

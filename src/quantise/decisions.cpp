@@ -46,7 +46,7 @@ std::vector<std::string> lines_of(std::string_view text) {
 Place line_like(const PlanRequest& request, std::string_view ours) {
   const bool tensor = ours.starts_with('%');
   const std::string begin =
-      tensor ? first_word(ours) + " " : std::string(ours.substr(0, ours.find(' ', ours.find('%'))));
+      tensor ? first_word(ours) + " " : std::string(ours.substr(0, ours.find(' ', ours.find('%')))) + " ";
   const auto lines = lines_of(request.whole);
   for (std::size_t i = 0; i < lines.size(); ++i)
     if (lines[i].starts_with(begin)) return {request.source, static_cast<std::int64_t>(i) + 1, lines[i]};
@@ -154,6 +154,39 @@ Diagnostic refused(const Graph& graph, std::size_t n, const Override* given, con
   return d;
 }
 
+// Which calls and values of a program are still what they were. Those that exist in both have the same result below
+// `kept`; linear forms are made anew each time, the same before a call that is the same.
+class Successors {
+ public:
+  Successors(const Graph& before, const Graph& now, ValueId kept)
+      : value_(now.values.size(), no_value), node_(now.nodes.size()), stays_(before.nodes.size(), 0) {
+    for (ValueId v = 0; v < kept && v < now.values.size(); ++v) value_[v] = v;
+    const auto made_by = producers(before);
+    for (std::size_t n = now.nodes.size(); n-- > 0;) {
+      const Node& node = now.nodes[n];
+      const ValueId y = node.outputs.empty() || node.outputs[0] == no_value ? no_value : value_[node.outputs[0]];
+      if (y == no_value || made_by[y] < 0) continue;
+      const auto was = static_cast<std::size_t>(made_by[y]);
+      const Node& same = before.nodes[was];
+      const bool alike = same.op == node.op && same.inputs.size() == node.inputs.size();
+      if (!alike && y >= kept) continue;
+      node_[n] = was;
+      stays_[was] = 1;
+      for (std::size_t i = 0; alike && i < node.inputs.size(); ++i)
+        if (const ValueId v = node.inputs[i]; v != no_value && v >= kept && same.inputs[i] != no_value)
+          if (same.inputs[i] >= kept) value_[v] = same.inputs[i];
+    }
+  }
+  ValueId value(ValueId v) const { return value_[v]; }                       // what it was before, or no_value
+  std::optional<std::size_t> node(std::size_t n) const { return node_[n]; }  // what it was before
+  bool stays(std::size_t n) const { return stays_[n]; }                      // of before
+
+ private:
+  std::vector<ValueId> value_;
+  std::vector<std::optional<std::size_t>> node_;
+  std::vector<char> stays_;
+};
+
 }  // namespace
 
 Result<StaysWhole> stays_whole(const QuantiseOptions& options) {
@@ -169,6 +202,11 @@ Result<StaysWhole> stays_whole(const QuantiseOptions& options) {
   });
 }
 
+Diagnostic already_quantised() {
+  return error("plan.already-quantised", "the program was quantised by PT2E and keeps the scales that it carries")
+      .hint("export the float program to plan its quantisation here, or set the forms with PT2E's quantizer");
+}
+
 Result<Decisions> decide(const Expanded& program, const PlanRequest& request, const QuantiseOptions& options) {
   if (request.empty()) return Decisions{};
   Decisions decisions = nothing_decided(program.graph);
@@ -178,30 +216,38 @@ Result<Decisions> decide(const Expanded& program, const PlanRequest& request, co
   return decisions;
 }
 
-Decisions carried_over(const Decisions& decisions, const Graph& before, const Graph& now, ValueId kept) {
-  if (!decisions.any()) return decisions;
-  Decisions out = nothing_decided(now);
-  std::copy_n(decisions.of_value.begin(), std::min<std::size_t>(kept, now.values.size()), out.of_value.begin());
-  out.axes = decisions.axes;
-  std::map<ValueId, std::size_t> by_result;
+CarriedOver carried_over(const Decisions& decisions, const PlanRequest& request, const Graph& before, const Graph& now,
+                         ValueId kept) {
+  if (!decisions.any()) return {decisions, {}};
+  CarriedOver out{nothing_decided(now), {}};
+  const Successors found(before, now, kept);
   std::map<std::string, std::size_t, std::less<>> by_name;
-  for (std::size_t n = 0; n < before.nodes.size(); ++n) {
-    const Node& node = before.nodes[n];
-    if (!node.outputs.empty() && node.outputs[0] < kept) by_result[node.outputs[0]] = n;
-    if (node.loc && decisions.by[n])
+  for (std::size_t n = 0; n < before.nodes.size(); ++n)
+    if (const Node& node = before.nodes[n]; node.loc && decisions.by[n])
       for (std::string_view name : exported_names(*node.loc)) by_name[std::string(name)] = n;
-  }
   for (std::size_t n = 0; n < now.nodes.size(); ++n) {
     const Node& node = now.nodes[n];
-    std::optional<std::size_t> same;
-    if (node.loc)
+    std::optional<std::size_t> same = found.node(n);
+    for (std::size_t operand = 0; same && operand < node.inputs.size(); ++operand)
+      if (auto it = decisions.axes.find({before.nodes[*same].outputs[0], operand}); it != decisions.axes.end())
+        out.decisions.axes[{node.outputs[0], operand}] = it->second;
+    if (!same && node.loc)
       for (std::string_view name : exported_names(*node.loc))
         if (auto it = by_name.find(name); it != by_name.end()) same = it->second;
-    if (!node.outputs.empty())
-      if (auto it = by_result.find(node.outputs[0]); it != by_result.end()) same = it->second;
     if (!same) continue;
-    out.of_node[n] = decisions.of_node[*same];
-    out.by[n] = decisions.by[*same];
+    out.decisions.of_node[n] = decisions.of_node[*same];
+    out.decisions.by[n] = decisions.by[*same];
+  }
+  for (ValueId v = 0; v < now.values.size(); ++v)
+    if (const ValueId was = found.value(v); was != no_value) out.decisions.of_value[v] = decisions.of_value[was];
+  for (std::size_t n = 0; n < before.nodes.size(); ++n) {
+    if (found.stays(n)) continue;
+    const Node& node = before.nodes[n];
+    if (decisions.of_node[n] != Form::unset && !decisions.by[n])
+      out.lost.push_back(line_like(request, name_in_plan(before, node) + " "));
+    for (ValueId v : node.outputs)
+      if (v != no_value && decisions.of_value[v] != Form::unset)
+        out.lost.push_back(line_like(request, name_in_plan(before, v) + " "));
   }
   return out;
 }

@@ -68,6 +68,8 @@ struct QuantisationPlan {
 QuantisationPlan plan_quantisation(const Expanded& program, const QuantiseOptions& options, const Pieces& pieces = {},
                                    const Decisions& decisions = {});
 
+// There is nothing to plan where PT2E did: plan.already-quantised.
+Diagnostic already_quantised();
 // What the request says of this program. Errors: plan.names-nothing, those of parse_plan, and plan.impossible for lines
 // that contradict what follows from others.
 Result<Decisions> decide(const Expanded& program, const PlanRequest& request, const QuantiseOptions& options);
@@ -75,7 +77,12 @@ Result<Decisions> decide(const Expanded& program, const PlanRequest& request, co
 std::vector<const Override*> without_effect(const Expanded& program, const PlanRequest& request,
                                             const Decisions& decisions);
 // What is decided about what became of the program meanwhile: values below `kept` are those that they were.
-Decisions carried_over(const Decisions& decisions, const Graph& before, const Graph& now, ValueId kept);
+struct CarriedOver {
+  Decisions decisions;
+  std::vector<Place> lost;  // lines of a whole plan, of calls and tensors that are no more
+};
+CarriedOver carried_over(const Decisions& decisions, const PlanRequest& request, const Graph& before, const Graph& now,
+                         ValueId kept);
 // Each decision tried on the target, on nominal scales. Error: plan.refused, with the target's reason.
 Status check_decisions(const Expanded& program, const Decisions& decisions, const QuantiseOptions& options,
                        const tosa::Spec& spec);
@@ -91,6 +98,9 @@ Status check_decisions(const Expanded& program, const Decisions& decisions, cons
 //   %w i8 symmetric per dim 0 in aten.conv2d.default %conv
 // `with_places`: behind two blanks and a #, each call's module and line.
 std::string print(const QuantisationPlan& plan, const Graph& graph, bool with_places = false);
+// What its lines call a tensor and a call: "%x", "aten.conv2d.default %conv".
+std::string name_in_plan(const Graph& graph, ValueId v);
+std::string name_in_plan(const Graph& graph, const Node& node);
 // The same as members of a JSON object: "calls", "tensors" and "weights".
 std::string print_json(const QuantisationPlan& plan, const Graph& graph);
 // Of the same graph. Errors: plan.syntax, plan.unknown-tensor, plan.incomplete, plan.not-this-program.

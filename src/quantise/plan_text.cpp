@@ -247,6 +247,9 @@ class Reader {
 
 }  // namespace
 
+std::string name_in_plan(const Graph& graph, ValueId v) { return Names(graph).of(v); }
+std::string name_in_plan(const Graph& graph, const Node& node) { return Names(graph).call(node); }
+
 std::string print(const QuantisationPlan& plan, const Graph& graph, bool with_places) {
   const Names names(graph);
   std::string out;

@@ -308,7 +308,11 @@ class Decider {
       : options_(options), kept_(kept), sink_(sink) {}
   Result<Decisions> about(const Expanded& program) {
     if (options_.request.empty()) return Decisions{};
-    if (first_) return carried_over(decided_, *first_, program.graph, kept_);
+    if (first_) {
+      CarriedOver now = carried_over(decided_, options_.request, *first_, program.graph, kept_);
+      say_lost(now.lost);
+      return std::move(now.decisions);
+    }
     TOSAIC_TRY(decided_, decide(program, options_.request, options_));
     if (options_.spec) TOSAIC_CHECK(check_decisions(program, decided_, options_, *options_.spec));
     first_ = program.graph;
@@ -321,11 +325,22 @@ class Decider {
   }
 
  private:
+  void say_lost(const std::vector<Place>& lines) {
+    for (const Place& line : lines)
+      if (sink_ && said_.insert(line.line).second)
+        sink_(warning("plan.without-effect",
+                      "the line has no effect: rows of unlike size are scaled before they are "
+                      "normalised, and the norm is computed in other pieces")
+                  .at(line)
+                  .hint("decide about the norm by its name: that holds for whatever pieces it has"));
+  }
+
   const QuantiseOptions& options_;
   const ValueId kept_;  // values below are the same in all forms
   const Sink& sink_;
   std::optional<Graph> first_;
   Decisions decided_;
+  std::set<std::int64_t> said_;  // lines
 };
 
 // Calibrates, and again where that shows that rows have to be scaled first.

@@ -42,7 +42,7 @@ std::vector<SupportColumn> support_columns() {
     if (kind.spec.has(tosa::Feature::pro_fp)) floats.push_back({kind.name + " float", {kind.spec}});
     if (!kind.spec.has(tosa::Feature::pro_int)) continue;
     int8.push_back({kind.name + " int8", {kind.spec, true}});
-    int16x8.push_back({kind.name + " int16x8", {kind.spec, true, Scheme::int16x8}});
+    int16x8.push_back({kind.name + " int16x8", {kind.spec, true, {.scheme = Scheme::int16x8}}});
   }
   for (const auto* more : {&int8, &int16x8}) floats.insert(floats.end(), more->begin(), more->end());
   return floats;

@@ -167,5 +167,35 @@ TEST(Supports, TellsOfTheNodesThatTheUserKnows) {
   EXPECT_EQ(supports(program, "tosa-it").error().code, "target.unknown");
 }
 
+// Nodes that are taken, and why the others are not.
+std::string told(const std::vector<NodeVerdict>& verdicts) {
+  std::string out;
+  for (const NodeVerdict& v : verdicts) out += v.name + (v.taken ? " " : ":" + v.reason->code + " ");
+  return out;
+}
+
+TEST(Supports, AsksAboutWhatIsDecided) {
+  const Program program = digits();
+  for (const TargetInfo& target : targets())
+    for (const char* decided : {"block2: float", "*: int8"}) {
+      const Options options = Options().set("override", decided);
+      const auto asked = supports(program, target.name, options);
+      const auto explained = explain(program, target.name, options);
+      ASSERT_EQ(asked.ok(), explained.ok()) << target.name;
+      if (asked.ok())
+        EXPECT_EQ(told(*asked), told(explained->summary().exported)) << target.name;
+      else
+        EXPECT_EQ(asked.error().code, explained.error().code) << target.name;
+    }
+  EXPECT_NE(told(good(supports(program, "tosa-int", Options().set("override", "block2: float")))).find("by-plan"),
+            std::string::npos);
+  EXPECT_EQ(supports(program, "tosa-int", Options().set("override", "blok2: float")).error().code,
+            "plan.names-nothing");
+  EXPECT_EQ(supports(program, "tosa-int", Options().set("tosa-spec", "TOSA-1.0+INT").set("override", "stem: int16x8"))
+                .error()
+                .code,
+            "plan.refused");
+}
+
 }  // namespace
 }  // namespace tosaic::test

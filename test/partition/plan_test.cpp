@@ -137,6 +137,43 @@ TEST(Overrides, put_a_rescaled_copy_before_narrower_convolutions) {
   EXPECT_EQ(typed[copy->outputs[0]].type.dtype, DType::i8);
 }
 
+// Rows of unlike size are scaled when the samples show them: the norm then has other pieces than its plan.
+TEST(QuantisationPlan, holds_for_what_is_left_of_scaled_rows) {
+  const Graph norm = graph_of(R"(graph @main(%x: 4x4xf32) -> (%y) {
+  %squares: 4x4xf32 = aten.mul.Tensor(%x, %x)
+  %size: 4x1xf32 = aten.mean.dim(%squares) {dim=[-1], keepdim=true}
+  %factor: 4x1xf32 = aten.rsqrt.default(%size)
+  %rows: 4x4xf32 = aten.mul.Tensor(%x, %factor)
+  %weight: 4xf32 = constant [1.0, 2.0, 3.0, 4.0]
+  %scaled: 4x4xf32 = aten.mul.Tensor(%rows, %weight)
+  %y: 4x4xf32 = aten.add.Tensor(%scaled, %weight)
+})");
+  const Expanded program = program_of(print(norm, ConstantText::all));
+  Decisions decisions{std::vector<Form>(program.graph.nodes.size(), Form::unset),
+                      std::vector<Form>(program.graph.values.size(), Form::unset),
+                      std::vector<const Override*>(program.graph.nodes.size(), nullptr),
+                      {}};
+  for (std::size_t n = 0; n < program.graph.nodes.size(); ++n)
+    for (const char* op : {"aten.mean.dim", "aten.conv1d.default"})
+      if (program.graph.nodes[n].op == op) decisions.of_node[n] = Form::floating;
+  QuantiseOptions options;
+  const std::string plan = print(plan_quantisation(program, options, {}, decisions), program.graph);
+  ASSERT_TRUE(add_plan_text(options.request, "rows.plan", plan).ok());
+  std::vector<float> x;
+  for (float row : {1e-3f, 1.f, 1e-2f, 0.1f})
+    for (float element : {1.f, -0.5f, 0.3f, 0.9f}) x.push_back(row * element);
+  std::vector<Diagnostic> said;
+  const auto quantised = quantise(norm, {{{{DType::f32, {4, 4}, {}}, Bytes::of(x)}}}, options,
+                                  [&](Diagnostic d) { said.push_back(std::move(d)); });
+  ASSERT_TRUE(quantised.ok()) << render(quantised.error(), false);
+  for (const Node& node : quantised->nodes)
+    if (node.op == "aten.conv1d.default") { EXPECT_FALSE((*quantised)[node.outputs[0]].type.quantised()); }
+  const auto lost =
+      std::find_if(said.begin(), said.end(), [](const auto& d) { return d.code == "plan.without-effect"; });
+  ASSERT_NE(lost, said.end());
+  EXPECT_EQ(lost->place.text, "aten.mean.dim %size sum float");
+}
+
 TEST(Overrides, with_errors_of_syntax) {
   for (const char* line : {"head", "head:", "head: in8", ": float", "scheme int4", "head: float: "})
     EXPECT_EQ(decided_by(line), "plan.syntax") << line;

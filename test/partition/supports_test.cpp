@@ -11,7 +11,7 @@ namespace tosaic {
 namespace {
 
 SupportQuestion about(const char* spec, bool integer, Scheme scheme = Scheme::int8) {
-  return {*tosa::Spec::parse(spec), integer, scheme};
+  return {*tosa::Spec::parse(spec), integer, {.scheme = scheme}};
 }
 
 // "name:pieces" with the reason's code behind what stays outside.
