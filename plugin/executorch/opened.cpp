@@ -50,10 +50,20 @@ bool dtype_of(ScalarType type, std::uint32_t& dtype) {
   }
 }
 
+// Sizes of one say nothing of where elements lie, and PyTorch's dim orders put them anywhere.
+std::vector<std::int64_t> without_ones(const std::int64_t* dims, std::size_t rank) {
+  std::vector<std::int64_t> kept;
+  std::copy_if(dims, dims + rank, std::back_inserter(kept), [](std::int64_t n) { return n != 1; });
+  return kept;
+}
+
 // The sizes of a tensor as it lies in memory, outermost first: what ExecuTorch's Arm flow compiles payloads for.
-void sizes_in_memory(const Tensor& tensor, std::vector<std::int64_t>& dims) {
+void sizes_in_memory(const Tensor& tensor, const tosaic_delegate_tensor_info& info, std::int64_t* dims) {
   const auto order = tensor.dim_order();
   for (std::size_t k = 0; k < order.size(); ++k) dims[k] = tensor.sizes()[order[k]];
+  if (std::is_sorted(order.begin(), order.end()) || info.rank != order.size()) return;
+  if (without_ones(dims, order.size()) == without_ones(info.most, info.rank))
+    std::copy(info.most, info.most + info.rank, dims);
 }
 
 // And the other way.
@@ -163,12 +173,14 @@ Error Opened::take(std::size_t i, EValue& value) {
     return wrong(std::string(" has dtype ") + toString(tensor.scalar_type()) + ", which no delegate has");
   const bool one_size =
       !(info.flags & TOSAIC_TENSOR_ANY_SHAPE) && std::equal(info.least, info.least + info.rank, info.most);
-  if (!input && one_size && static_cast<std::uint32_t>(tensor.dim()) == info.rank &&
-      resize_in_memory(tensor, info) != Error::Ok)
-    return wrong(" cannot be resized to the payload's");
   to.rank = static_cast<std::uint32_t>(tensor.dim());
-  sizes_in_memory(tensor, dims_[i]);
-  to.dims = dims_[i].data();
+  std::int64_t* dims = dims_[i].data();
+  sizes_in_memory(tensor, info, dims);
+  if (!input && one_size && to.rank == info.rank && !std::equal(dims, dims + to.rank, info.most)) {
+    if (resize_in_memory(tensor, info) != Error::Ok) return wrong(" cannot be resized to the payload's");
+    sizes_in_memory(tensor, info, dims);
+  }
+  to.dims = dims;
   to.bytes = tensor.nbytes();
   to.data = tensor.mutable_data_ptr();
   return Error::Ok;

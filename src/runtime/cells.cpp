@@ -28,13 +28,6 @@ void for_each_place(const TensorCell& cell, F&& f) {
 
 }  // namespace
 
-TensorType TensorCell::type_in_memory() const {
-  if (dim_order.empty()) return type;
-  std::vector<std::int64_t> sizes;
-  for (std::uint8_t d : dim_order) sizes.push_back(type.shape.size(d));
-  return {type.dtype, Shape(std::move(sizes)), {}};
-}
-
 const void* dense(const TensorCell& cell, std::vector<std::byte>& space) {
   if (cell.dim_order.empty()) return cell.data;
   const std::size_t item = storage_size(cell.type.dtype);

@@ -15,9 +15,6 @@ struct TensorCell {
   std::vector<std::uint8_t> dim_order;  // empty: row-major
   void* data = nullptr;                 // elements in the order of dim_order; constants are never written
   bool constant = false;
-
-  // With the sizes in the order of memory, outermost first.
-  TensorType type_in_memory() const;
 };
 
 struct Cell {

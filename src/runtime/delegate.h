@@ -49,6 +49,10 @@ class OpenDelegate {
   std::span<const tosaic_delegate_tensor_info> outputs() const {
     return {info_.tensors + info_.input_count, info_.output_count};
   }
+  // Of a call, inputs first; null: it has fewer.
+  const tosaic_delegate_tensor_info* tensor(std::size_t i) const {
+    return i < std::size_t{info_.input_count} + info_.output_count ? &info_.tensors[i] : nullptr;
+  }
   std::string device() const { return info_.device; }
   // Are tensors of these types, inputs and then outputs, what the payload takes? Error: delegate.arguments.
   Status check(std::span<const TensorType> types) const;

@@ -30,6 +30,25 @@ struct JumpStep {
 struct NoStep {};
 using Step = std::variant<std::unique_ptr<Kernel>, DelegateStep, MoveStep, JumpStep, NoStep>;
 
+// Sizes of one say nothing of where elements lie, and PyTorch's dim orders put them anywhere.
+std::vector<std::int64_t> without_ones(std::span<const std::int64_t> sizes) {
+  std::vector<std::int64_t> kept;
+  std::copy_if(sizes.begin(), sizes.end(), std::back_inserter(kept), [](std::int64_t n) { return n != 1; });
+  return kept;
+}
+
+// A tensor as a delegate sees it: as it lies, with its sizes in the order of memory. ExecuTorch's Arm flow compiles
+// payloads for that; tosaic's programs have row-major tensors only. `wanted` is what the payload takes there, or null.
+TensorType type_in_memory(const TensorCell& cell, const tosaic_delegate_tensor_info* wanted) {
+  if (cell.dim_order.empty()) return cell.type;
+  std::vector<std::int64_t> sizes;
+  for (std::uint8_t d : cell.dim_order) sizes.push_back(cell.type.shape.size(d));
+  if (wanted && wanted->rank == sizes.size())
+    if (const std::span most(wanted->most, wanted->rank); without_ones(sizes) == without_ones(most))
+      sizes.assign(most.begin(), most.end());
+  return {cell.type.dtype, Shape(std::move(sizes)), {}};
+}
+
 // What a method and its clones have in common.
 struct Origin {
   pte::Plan plan;
@@ -405,17 +424,16 @@ Result<DelegateStep> Method::Impl::prepare_delegate(const pte::DelegateCall& cal
     if (!cells[at(i)].is_tensor)
       return error("delegate.arguments", fmt::format("delegate '{}' is given a value that is no tensor",
                                                      plan().delegates[at(call.delegate)].id));
-    types.push_back(cells[at(i)].tensor.type_in_memory());
   }
   std::unique_ptr<OpenDelegate>& delegate = delegates[at(call.delegate)];
   if (!delegate) TOSAIC_CHECK(open_delegate(at(call.delegate)));
+  for (std::size_t k = 0; k < call.args.size(); ++k)
+    types.push_back(type_in_memory(cells[at(call.args[k])].tensor, delegate->tensor(k)));
   TOSAIC_CHECK(delegate->check(types));
   return DelegateStep{at(call.delegate), call.args};
 }
 
 Status Method::Impl::execute(DelegateStep& step) {
-  // Delegates see tensors as they lie: one of another dim order has its sizes in that order. ExecuTorch's Arm flow
-  // compiles payloads for that.
   OpenDelegate& delegate = *delegates[step.delegate];
   const std::size_t read_only = delegate.inputs().size();
   std::vector<tosaic_delegate_tensor> arguments;
@@ -423,7 +441,8 @@ Status Method::Impl::execute(DelegateStep& step) {
   for (std::size_t k = 0; k < step.args.size(); ++k) {
     const TensorCell& tensor = cells[at(step.args[k])].tensor;
     if (k >= read_only && tensor.constant) return error("delegate.arguments", "a delegate would write to a constant");
-    const TensorType& type = tensor.dim_order.empty() ? tensor.type : reordered.emplace_back(tensor.type_in_memory());
+    const TensorType& type =
+        tensor.dim_order.empty() ? tensor.type : reordered.emplace_back(type_in_memory(tensor, delegate.tensor(k)));
     arguments.push_back(contract::tensor_of(type, tensor.data));
   }
   return delegate.execute(arguments);

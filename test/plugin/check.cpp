@@ -4,9 +4,11 @@
 //   threads   PROGRAMS   each in threads of its own, loaded and run again and again, with one expected result each
 //   growth    PROGRAMS   loaded, run and thrown away 200 times by turns: the process does not grow
 //   memory    PROGRAM BACKEND    a method's allocator that is too small is an error, the option heap the way out
+//   direct    PAYLOAD    of the digits model in floats: values that no program passes, two calls at once
 //   options   PROGRAM BACKEND    set_option, get_option, runtime specs
 #include <executorch/extension/data_loader/file_data_loader.h>
 #include <executorch/extension/memory_allocator/malloc_memory_allocator.h>
+#include <executorch/extension/tensor/tensor.h>
 #include <executorch/runtime/backend/interface.h>
 #include <executorch/runtime/executor/method.h>
 #include <executorch/runtime/executor/program.h>
@@ -192,6 +194,72 @@ void options(const char* path, const char* backend) {
            Error::DelegateInvalidCompatibility);
 }
 
+// One call's tensors: an image, ten scores.
+struct Call {
+  std::vector<float> image = std::vector<float>(64, 0.5f), scores = std::vector<float>(10);
+  executorch::extension::TensorPtr input = executorch::extension::from_blob(image.data(), {1, 1, 8, 8});
+  executorch::extension::TensorPtr output = executorch::extension::from_blob(scores.data(), {1, 10});
+  EValue first{*input}, second{*output};
+  EValue* values[3] = {&first, &second, &second};
+  Span<EValue*> pass(std::size_t count = 2) { return {values, count}; }
+};
+
+void direct(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+  BackendInterface* backend = get_backend_class("TOSABackend");
+  MallocMemoryAllocator allocator;
+  BackendInitContext init(&allocator, nullptr, "direct");
+  FreeableBuffer payload(bytes.data(), bytes.size(), nullptr);
+  const Result<DelegateHandle*> opened = backend->init(init, &payload, {});
+  EXPECT(opened.ok());
+  if (!opened.ok()) return;
+  BackendExecutionContext context;
+  Call good;
+  EXPECT(backend->execute(context, *opened, good.pass()) == Error::Ok && good.scores[0] != 0);
+  EXPECT(backend->execute(context, *opened, good.pass(1)) == Error::InvalidArgument);
+  EXPECT(backend->execute(context, *opened, good.pass(3)) == Error::InvalidArgument);
+  Call number;
+  number.first = EValue(static_cast<std::int64_t>(3));
+  EXPECT(backend->execute(context, *opened, number.pass()) == Error::InvalidArgument);
+  Call wide;
+  wide.input = executorch::extension::from_blob(wide.image.data(), {1, 1, 4, 16});
+  wide.first = EValue(*wide.input);
+  EXPECT(backend->execute(context, *opened, wide.pass()) == Error::InvalidArgument);
+  Call integers;
+  integers.input =
+      executorch::extension::from_blob(integers.image.data(), {1, 1, 8, 8}, executorch::aten::ScalarType::Int);
+  integers.first = EValue(*integers.input);
+  EXPECT(backend->execute(context, *opened, integers.pass()) == Error::InvalidArgument);
+  integers.input =
+      executorch::extension::from_blob(integers.image.data(), {1, 1, 8, 8}, executorch::aten::ScalarType::UInt32);
+  integers.first = EValue(*integers.input);
+  EXPECT(backend->execute(context, *opened, integers.pass()) == Error::InvalidArgument);
+  // An output of other sizes gets the payload's, where it has room for them.
+  Call growing;
+  growing.output = executorch::extension::from_blob(growing.scores.data(), {2, 5});
+  growing.second = EValue(*growing.output);
+  EXPECT(backend->execute(context, *opened, growing.pass()) == Error::Ok && growing.output->size(1) == 10);
+  EXPECT(growing.scores == good.scores);
+  growing.output = executorch::extension::from_blob(growing.scores.data(), {1, 9});
+  growing.second = EValue(*growing.output);
+  EXPECT(backend->execute(context, *opened, growing.pass()) == Error::InvalidArgument);
+  std::atomic<int> ran{0};
+  std::vector<std::thread> all;
+  for (int t = 0; t < 2; ++t)
+    all.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        Call call;
+        const Error error = backend->execute(context, *opened, call.pass());
+        EXPECT(error == Error::InvalidState || (error == Error::Ok && call.scores == good.scores));
+        if (error == Error::Ok) ++ran;
+      }
+    });
+  for (std::thread& thread : all) thread.join();
+  EXPECT(ran > 0);
+  backend->destroy(*opened);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -203,6 +271,7 @@ int main(int count, char** arguments) {
   if (what == "threads") threads(programs);
   if (what == "growth") growth(programs);
   if (what == "memory") memory(programs[0], programs[1]);
+  if (what == "direct") direct(programs[0]);
   if (what == "options") options(programs[0], programs[1]);
   return failures ? 1 : 0;
 }

@@ -99,6 +99,8 @@ save("tosa_int16", {"forward": (quantised(small, image, TOSAQuantizer(tosa_int),
 save("tosa_parted", {"forward": (parted, row)}, TOSAPartitioner(tosa_fp), external=True)
 save("tosa_layout", {"forward": (Layout(), (torch.randn(1, 3, 4, 5).to(memory_format=torch.channels_last),
                                             torch.randn(1, 3, 4, 5)))}, TOSAPartitioner(tosa_fp))
+ones = torch.randn(1, 1, 7, 5).to(memory_format=torch.channels_last)  # of which several dim orders are true
+save("tosa_ones_layout", {"forward": (torch.nn.Conv2d(1, 5, 1).eval(), (ones,))}, TOSAPartitioner(tosa_fp))
 conv, last = torch.nn.Conv2d(3, 4, 3, padding=1).eval(), (torch.randn(1, 3, 4, 5).to(memory_format=torch.channels_last),)
 save("ethos_layout", {"forward": (quantised(conv, last, EthosUQuantizer(npu)), last)}, EthosUPartitioner(npu))
 save("tosa_methods", {"first": (small, image), "second": (parted, row)}, TOSAPartitioner(tosa_fp))

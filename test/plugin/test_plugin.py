@@ -185,6 +185,15 @@ def test_options(target, backend, digits):
     assert f"forward ({backend}) runs on" in said
 
 
+def test_values_that_no_program_passes(digits, tool, tmp_path):
+    tool("extract", digits("tosa-fp"), "-o", tmp_path / "payload")
+    said = check("direct", next((tmp_path / "payload").iterdir()))
+    for text in ("the payload takes 1 inputs and gives 1 outputs, the program passes 3 values", "input 0 is no tensor",
+                 "input 0: 1x1x4x16xf32 (256 bytes) is passed, the payload takes 1x1x8x8xf32", "no delegate has",
+                 "output 0 cannot be resized"):
+        assert text in said, said
+
+
 # ---- time
 
 def traced(program, inputs, folder):
@@ -347,3 +356,28 @@ def test_what_the_library_shows(library):
     needs = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
     assert "[libexecutorch.so]" in needs and "RUNPATH" not in needs and "RPATH" not in needs
     assert "aten_" not in symbols
+
+
+# ---- another project
+
+CMAKE = "/usr/bin/cmake" if pathlib.Path("/usr/bin/cmake").exists() else "cmake"  # not a wrapper of pyenv's
+
+
+def test_a_cpp_project(plugin, digits, ours, tmp_path):
+    """examples/executorch against the installed plug-in, with ExecuTorch's Module and no Python."""
+    import executorch
+    package = list(executorch.__path__)[0]
+
+    def call(*words):
+        done = subprocess.run([str(w) for w in words], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+    call(CMAKE, "--install", ROOT / "build/release", "--prefix", tmp_path / "prefix", "--component", "tosaic_executorch")
+    call(CMAKE, "-S", ROOT / "examples/executorch", "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={tmp_path / 'prefix'};{package}")
+    call(CMAKE, "--build", tmp_path / "build")
+    for target in "ethos-u55-128", "vgf":
+        image(target).tofile(tmp_path / "input")
+        said = call(tmp_path / "build/run", digits(target), tmp_path / "input", tmp_path / "output")
+        assert "backends TOSABackend VgfBackend EthosUBackend" in said
+        expected, = ours(digits(target), [image(target)])
+        np.testing.assert_array_equal(np.fromfile(tmp_path / "output", np.float32), expected.ravel())
