@@ -32,6 +32,10 @@ TOSAIC_EXECUTORCH_API const char* tosaic_executorch_problem(void);
  * what is there is no program. Valid until the thread calls it again. */
 TOSAIC_EXECUTORCH_API const char* tosaic_executorch_missing(const void* program, size_t bytes);
 
+/* Why a backend refused a payload or a call, in this thread and since it was asked for last: the lines that are in
+ * ExecuTorch's log as well. "": none did. Valid until the thread calls it again. */
+TOSAIC_EXECUTORCH_API const char* tosaic_executorch_error(void);
+
 /* An option of programs that are loaded from now on, as text; `backend` null: of all backends. The same options can be
  * given as ExecuTorch's backend options, for one load or for the process:
  *

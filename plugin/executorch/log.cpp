@@ -2,8 +2,20 @@
 #include "log.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tosaic::plugin {
+
+namespace {
+thread_local std::string refusal;
+}  // namespace
+
+void refuse(const std::string& text) {
+  say(executorch::runtime::LogLevel::Error, text);
+  refusal = text;
+}
+
+std::string take_refusal() { return std::exchange(refusal, {}); }
 
 void say(executorch::runtime::LogLevel level, std::string_view text) {
   constexpr std::size_t longest = 230;

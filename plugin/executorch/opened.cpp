@@ -110,15 +110,14 @@ int Opened::look_up(void* user, const char* key, const void** data, std::size_t*
 }
 
 Error Opened::refused(int status, const tosaic_delegate_error& why) const {
-  say(LogLevel::Error,
-      name_ + ": error[" + why.code + "]: " + why.message + lines("note", why.notes) + lines("help", why.help));
-  if (status == TOSAIC_DELEGATE_MEMORY && bounded_)
-    say(LogLevel::Error, "  help: give the method's allocator more memory, or set the backend's option heap");
+  const bool small = status == TOSAIC_DELEGATE_MEMORY && bounded_;
+  refuse(name_ + ": error[" + why.code + "]: " + why.message + lines("note", why.notes) +
+         lines("help", small ? "give the method's allocator more memory, or set the backend's option heap" : why.help));
   return std::strcmp(why.code, "delegate.busy") == 0 ? Error::InvalidState : error_of(status);
 }
 
 Error Opened::refused(const std::string& message) const {
-  say(LogLevel::Error, name_ + ": error[delegate.arguments]: " + message);
+  refuse(name_ + ": error[delegate.arguments]: " + message);
   return Error::InvalidArgument;
 }
 
@@ -188,7 +187,7 @@ Error Opened::take(std::size_t i, EValue& value) {
 
 Error Opened::execute(BackendExecutionContext& context, Span<EValue*> values) {
   if (busy_.test_and_set(std::memory_order_acquire)) {
-    say(LogLevel::Error, name_ + ": error[delegate.busy]: the method is being executed by another thread");
+    refuse(name_ + ": error[delegate.busy]: the method is being executed by another thread");
     return Error::InvalidState;
   }
   struct Free {

@@ -75,8 +75,8 @@ bool Options::set(const char* backend, const BackendOption& option) {
   if (row && row->set(*this, option)) return true;
   std::string known;
   for (const Row& r : rows) known += std::string(known.empty() ? "" : ", ") + r.key;
-  say(LogLevel::Error, std::string(backend) + (row ? ": option '" : " has no option '") + option.key +
-                           (row ? "' takes no such value" : "'; it has " + known));
+  refuse(std::string(backend) + (row ? ": option '" : " has no option '") + option.key +
+         (row ? "' takes no such value" : "'; it has " + known));
   return false;
 }
 

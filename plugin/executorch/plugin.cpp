@@ -184,6 +184,12 @@ const char* tosaic_executorch_version(void) {
 const char* tosaic_executorch_backends(void) { return registration().names.c_str(); }
 const char* tosaic_executorch_problem(void) { return registration().problem.c_str(); }
 
+const char* tosaic_executorch_error(void) {
+  thread_local std::string taken;
+  taken = tosaic::plugin::take_refusal();
+  return taken.c_str();
+}
+
 int tosaic_executorch_set(const char* backend, const char* key, const char* value) {
   if (!key || !value) return 1;
   bool found = false;

@@ -241,6 +241,8 @@ def test_damaged_payloads(plugin, digits, theirs, tmp_path, capfd):
         with pytest.raises(RuntimeError, match="0x:23"):
             theirs(tmp_path / "m.pte", [image(target)])
         assert "forward (" in (said := capfd.readouterr().err) and "error[" in said, said
+        with pytest.raises(RuntimeError, match=r"(?s)0x:23.*forward \(\w+Backend\): error\["):  # what a notebook shows
+            plugin.load_program(tmp_path / "m.pte").load_method("forward")
     rng = np.random.default_rng(7)
     start = bytes(digits("vgf").read_bytes())
     for _ in range(60):
@@ -268,6 +270,8 @@ def test_a_program_for_another_backend(plugin, digits, tmp_path, capfd):
     method = plugin.load_program(digits("vgf")).load_method("forward")
     import torch
     assert method.execute([torch.zeros(1, 1, 8, 8)])[0].shape == (1, 10)
+    with pytest.raises(RuntimeError, match="0x10"):  # ExecuTorch's own words, there are no others
+        method.execute([torch.zeros(1, 1, 8, 9)])
 
 
 def test_options_from_python(plugin, digits, theirs, capfd):
@@ -352,7 +356,7 @@ def test_two_plugins(plugin, library, tmp_path, monkeypatch, capfd):
 def test_what_the_library_shows(library):
     symbols = subprocess.run(["nm", "-DC", "--defined-only", library], capture_output=True, text=True, check=True).stdout
     assert {line.split()[-1] for line in symbols.splitlines()} == {
-        f"tosaic_executorch_{name}" for name in ("version", "backends", "problem", "missing", "set")}
+        f"tosaic_executorch_{name}" for name in ("version", "backends", "problem", "missing", "error", "set")}
     needs = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
     assert "[libexecutorch.so]" in needs and "RUNPATH" not in needs and "RPATH" not in needs
     assert "aten_" not in symbols

@@ -9,19 +9,19 @@ It loads the plug-in, a library of tosaic's built for one minor version of Execu
 """
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib.metadata
 import mmap
 import os
 import pathlib
 import re
+import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-if TYPE_CHECKING:
-    from executorch.runtime import Program
-
-__all__ = ["MissingBackend", "backends", "load_program", "plugin", "set_option"]
+__all__ = ["Method", "MissingBackend", "Program", "backends", "load_program", "plugin", "set_option"]
 
 _LIBRARY = "libtosaic_executorch.so"
 _COMMAND = "make plugin PYTHON={python}, in tosaic's sources, builds it for the ExecuTorch of that environment"
@@ -43,7 +43,6 @@ def _find() -> pathlib.Path:
     for place in places:
         if place.is_file():
             return place
-    import sys
     raise ImportError(f"the ExecuTorch plug-in is not here: this tosaic was built without it ({places[0]} is missing).\n"
                       f"{_COMMAND.format(python=sys.executable)}; TOSAIC_EXECUTORCH_PLUGIN can name the file")
 
@@ -62,7 +61,6 @@ def _check_executorch(minor: str, file: pathlib.Path) -> None:
     except importlib.metadata.PackageNotFoundError:
         raise ImportError(f"ExecuTorch is not installed; this plug-in needs it: pip install 'executorch=={minor}.*'") from None
     if not re.match(re.escape(minor) + r"\.", version):
-        import sys
         raise ImportError(f"the plug-in {file} is built for ExecuTorch {minor}, and {version} is installed.\n"
                           f"pip install 'executorch=={minor}.*'; or: {_COMMAND.format(python=sys.executable)}")
 
@@ -82,7 +80,7 @@ def _load() -> tuple[pathlib.Path, ctypes.CDLL]:
         library = ctypes.CDLL(os.fspath(file))
     except OSError as why:
         raise ImportError(f"the ExecuTorch plug-in {file} cannot be loaded: {why}") from None
-    for name in "version", "backends", "problem", "missing":
+    for name in "version", "backends", "problem", "missing", "error":
         getattr(library, f"tosaic_executorch_{name}").restype = ctypes.c_char_p
     library.tosaic_executorch_missing.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     library.tosaic_executorch_set.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p]
@@ -95,6 +93,37 @@ def _load() -> tuple[pathlib.Path, ctypes.CDLL]:
 
 
 plugin, _plugin = _load()  # the file that is loaded
+
+from executorch import runtime as _runtime  # noqa: E402  after its version has been looked at
+from executorch.runtime import Runtime  # noqa: E402
+
+
+@contextlib.contextmanager
+def _words() -> Iterator[None]:
+    """ExecuTorch's RuntimeError is a number, the words are in a log that a notebook does not show: here with both."""
+    _plugin.tosaic_executorch_error()
+    try:
+        yield
+    except RuntimeError as error:
+        if said := _plugin.tosaic_executorch_error().decode():
+            raise RuntimeError(f"{error}\n{said}") from None
+        raise
+
+
+class Method(_runtime.Method):
+    """ExecuTorch's, with the words of tosaic's backends in its errors."""
+
+    def execute(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        with _words():
+            return super().execute(inputs)
+
+
+class Program(_runtime.Program):
+    """ExecuTorch's, with the words of tosaic's backends in its errors."""
+
+    def load_method(self, name: str) -> Method:
+        with _words():
+            return Method(super().load_method(name)._method)
 
 
 def backends() -> list[str]:
@@ -124,14 +153,13 @@ def _missing(data: str | os.PathLike | bytes) -> list[str]:
 
 
 def load_program(data: str | os.PathLike | bytes, **options: Any) -> Program:
-    """ExecuTorch's Runtime.get().load_program(data, **options), after a look at whether its backends are there:
-    ExecuTorch itself tells only the error's number, and only when the method is loaded."""
-    from executorch.runtime import Runtime
-
+    """ExecuTorch's Runtime.get().load_program(data, **options) with better words: MissingBackend where the process has not
+    what the program needs, and why a payload or an input was refused in the RuntimeErrors of load_method and execute."""
     if missing := _missing(data):
         there = ", ".join(sorted(Runtime.get().backend_registry.registered_backend_names))
         name = "the program" if isinstance(data, (bytes, bytearray)) else os.fspath(data)
         raise MissingBackend(f"{name} needs {', '.join(missing)}, which nothing in this process has registered; there are "
                              f"{there}.\nLoad the library that has it, or compile the model for a target of tosaic's "
                              "backends")
-    return Runtime.get().load_program(data, **options)
+    loaded = Runtime.get().load_program(data, **options)
+    return Program(loaded._program, loaded._data)
