@@ -70,6 +70,11 @@ Samples invented_samples(const Graph& graph) {
   return {sample};
 }
 
+// Integers need no scales.
+bool computes_floats(const Graph& graph) {
+  return std::any_of(graph.values.begin(), graph.values.end(), [](const Value& v) { return is_float(v.type.dtype); });
+}
+
 // The given ones, else those that the program holds.
 Result<Samples> samples_for(const CompileOptions& options, const CompileCallbacks& callbacks, const Graph& graph,
                             const Samples& stored) {
@@ -207,7 +212,7 @@ class Line {
   Status quantised() {
     const bool by_pt2e = is_quantised(graph_);
     if (by_pt2e && !options_.quantise.request.empty()) return already_quantised();
-    if (!by_pt2e) {
+    if (!by_pt2e && computes_floats(graph_)) {
       widen_halves(graph_);
       TOSAIC_TRY(const Samples samples, samples_for(options_, callbacks_, graph_, method_.sample_inputs));
       result_.samples = samples.size();

@@ -112,7 +112,7 @@ class Spreading {
   void forwards() {
     for (Node& node : g_.nodes) {
       if (!one_tensor(node) || !g_[node.inputs[0]].type.quantised() || !floats(node.outputs[0])) continue;
-      if (elements_of(g_, node) == Elements::computed || puts_other_numbers(node)) continue;
+      if (elements(node) == Elements::computed || puts_other_numbers(node)) continue;
       for (ValueId out : node.outputs) adopt(out, node.inputs[0]);
     }
   }
@@ -125,7 +125,7 @@ class Spreading {
       const auto results =
           std::count_if(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return v != no_value && used(v); });
       if (results == 1 && made_by_[in] >= 0 && read_by_[in].size() == 1 && !is_output_[in] &&
-          elements_of(g_, node) == Elements::moved)
+          elements(node) == Elements::moved)
         adopt(in, node.outputs[0]);
     }
   }
@@ -133,6 +133,17 @@ class Spreading {
  private:
   bool used(ValueId v) const { return is_output_[v] || !read_by_[v].empty(); }
   bool floats(ValueId v) const { return g_[v].type.dtype == DType::f32 && !g_[v].type.quantised(); }
+
+  // Computing it costs three runs of the call, and networks repeat theirs.
+  Elements elements(const Node& node) {
+    const Shape& shape = g_[node.inputs[0]].type.shape;
+    const bool alone = std::all_of(node.inputs.begin() + 1, node.inputs.end(), [](ValueId v) { return v == no_value; });
+    for (const Known& k : known_)
+      if (alone && k.op == node.op && k.shape == shape && k.attrs == node.attrs) return k.elements;
+    const Elements found = elements_of(g_, node);
+    if (alone) known_.push_back({node.op, node.attrs, shape, found});
+    return found;
+  }
 
   // Numbers that the operand's codes do not reach (a pad with 100 around values below 1).
   bool puts_other_numbers(const Node& node) const {
@@ -159,6 +170,13 @@ class Spreading {
     type.scales = source.scales;
   }
 
+  struct Known {
+    std::string op;
+    Attrs attrs;
+    Shape shape;
+    Elements elements;
+  };
+  std::vector<Known> known_;
   Graph& g_;
   std::vector<std::int32_t> made_by_;
   std::vector<std::vector<std::uint32_t>> read_by_;

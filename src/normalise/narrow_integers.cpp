@@ -90,11 +90,23 @@ class Narrowing {
   // int64 in the program, whatever it is by now.
   bool is_count(ValueId v) const { return v != no_value && (is_wide(g_, v) || original_.contains(v)); }
 
+  // A conversion between codes and real numbers whose only int64 are its zero points, of a size that codes have: seen
+  // at once, where the trial below would convert whole weights.
+  bool subtracts_zero_points(const Node& node) const {
+    if (!node.op.starts_with("quantized_decomposed.") || node.inputs.size() != 3) return false;
+    const ValueId zero_points = node.inputs[2];
+    const auto wide = [&](ValueId v) { return v != no_value && v != zero_points && is_count(v); };
+    return zero_points != no_value && ranges_[zero_points].lowest >= -65536 && ranges_[zero_points].highest <= 65536 &&
+           std::none_of(node.inputs.begin(), node.inputs.end(), wide) &&
+           std::none_of(node.outputs.begin(), node.outputs.end(), wide);
+  }
+
   // May the node be computed in 32 bits? Finds the ranges of its results.
   bool narrows(const Node& node) {
     for (ValueId v : node.inputs)
       if (v != no_value && is_wide(g_, v) && narrow_[v] == no_value && !ranges_[v].fits_i32()) return lost(node);
     if (!scalars_fit(node)) return lost(node);
+    if (subtracts_zero_points(node)) return true;
     const auto trial =
         try_node(g_, node, {.fold = true, .operand = [&](std::size_t i, TensorType& type, Bytes& elements) {
                               if (!original_.contains(node.inputs[i])) return;  // as the program has it

@@ -259,6 +259,7 @@ Result<Partition> whole(const Graph& graph, const tosa::Spec& spec) {
   call.outputs = graph.outputs;
   call.attrs.set("region", std::int64_t{0});
   result.outer.nodes = {std::move(call)};
+  for (Graph* made : {&result.outer, &result.regions[0]}) drop_dead(*made);  // the values of what was folded away
   return result;
 }
 

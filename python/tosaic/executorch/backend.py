@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ExecuTorch's backends: a partition becomes the payload of one delegate, in memory.
+
+ExecuTorch finds a backend by its class's name among all that were ever defined, and the first one wins. Where its own Arm
+backends are imported as well, each hands over what the other's compile specs ask for.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from typing import Any
+
+from executorch.exir._serialize._named_data_store import NamedDataStore
+from executorch.exir.backend.backend_details import BackendDetails, PreprocessResult
+from torch.export.exported_program import ExportedProgram
+
+from .. import _core
+from .._artifact import _write
+from .._compile import _find_tools
+from . import _edge
+from .compile_specs import ArmCompileSpec, EthosUCompileSpec, TosaCompileSpec, VgfCompileSpec
+
+
+def _are_ours(specs: list) -> bool:
+    return any(spec.key == "tosaic" for spec in specs)
+
+
+def _preprocess(program: ExportedProgram, specs: list, kind: type[ArmCompileSpec], backend: type) -> PreprocessResult:
+    if not _are_ours(specs):
+        for other in BackendDetails.__subclasses__():
+            if other.__name__ == backend.__name__ and other is not backend:
+                return other.preprocess(copy.deepcopy(program), specs)
+    spec = kind._from_list(specs)
+    _find_tools()
+    options = {**spec.options(), "single-delegate": ["true"]}
+    tags = {n.meta.get("delegation_tag") for n in program.graph.nodes} - {None}
+    name = min(tags, default="program")
+    artifact, _ = _core.compile(_edge.held(program, name), spec.target, options, None, None)
+    if spec.path_for_intermediates:
+        _keep(artifact, spec, name)
+    store = None
+    payload = artifact.piece("payload")
+    handles = {n.name: (n.meta["debug_handle"],) for n in program.graph.nodes if n.meta.get("debug_handle") is not None}
+    return PreprocessResult(processed_bytes=payload, debug_handle_map=handles or None, data_store_output=store)
+
+
+def _keep(artifact: _core.Artifact, spec: ArmCompileSpec, name: str) -> None:
+    folder = spec.path_for_intermediates
+    os.makedirs(folder, exist_ok=True)
+    for piece in artifact.pieces():
+        if piece in ("tosa", "vgf"):
+            _write(os.path.join(folder, f"{name}.{piece}"), artifact.piece(piece))
+        elif piece.startswith("vela/"):
+            os.makedirs(os.path.join(folder, name), exist_ok=True)
+            _write(os.path.join(folder, name, os.path.basename(piece)), artifact.piece(piece))
+    if spec.tosa_debug_mode is not None:
+        _write(os.path.join(folder, f"{name}.debug.json"), artifact.manifest().encode())
+
+
+class TOSABackend(BackendDetails):
+    """Payloads are TOSA 1.0 flatbuffers."""
+
+    @staticmethod
+    def preprocess(edge_program: ExportedProgram, compile_specs: list) -> PreprocessResult:
+        """The payload of a partition. Raises tosaic.Error, naming the user's line, for what the target does not take."""
+        return _preprocess(edge_program, compile_specs, TosaCompileSpec, TOSABackend)
+
+    @classmethod
+    def copy_exported_program_for_preprocess(cls, edge_program: ExportedProgram, compile_specs: list) -> Any:
+        return edge_program  # it is only read
+
+
+class VgfBackend(BackendDetails):
+    """Payloads are VGF files."""
+
+    @staticmethod
+    def preprocess(edge_program: ExportedProgram, compile_specs: list) -> PreprocessResult:
+        """As of TOSABackend."""
+        return _preprocess(edge_program, compile_specs, VgfCompileSpec, VgfBackend)
+
+    @classmethod
+    def copy_exported_program_for_preprocess(cls, edge_program: ExportedProgram, compile_specs: list) -> Any:
+        return edge_program
+
+
+class EthosUBackend(BackendDetails):
+    """Payloads are Vela's command streams."""
+
+    @staticmethod
+    def preprocess(edge_program: ExportedProgram, compile_specs: list) -> PreprocessResult:
+        """As of TOSABackend; runs Vela."""
+        return _preprocess(edge_program, compile_specs, EthosUCompileSpec, EthosUBackend)
+
+    @classmethod
+    def copy_exported_program_for_preprocess(cls, edge_program: ExportedProgram, compile_specs: list) -> Any:
+        return edge_program
+
+
+def make_ours_first(backend: type) -> None:
+    """Another backend of the same name that was defined before ours would be given our compile specs: it hands them over,
+    and keeps its own."""
+    for other in BackendDetails.__subclasses__():
+        if other.__name__ != backend.__name__ or other is backend or hasattr(other, "_hands_over_to"):
+            continue
+        theirs = other.preprocess
+
+        def preprocess(edge_program, compile_specs, theirs=theirs):
+            return (backend.preprocess if _are_ours(compile_specs) else theirs)(edge_program, compile_specs)
+
+        other.preprocess = staticmethod(preprocess)
+        other._hands_over_to = backend

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Partitioners: which nodes a delegate takes. The core decides, by lowering each node; here they are grouped and tagged."""
+
+from __future__ import annotations
+
+import logging
+import operator
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from executorch.exir.backend.partitioner import DelegationSpec, Partitioner, PartitionResult
+from executorch.exir.backend.utils import WhyNoPartitionReporter, tag_constant_data
+from executorch.exir.dialects._ops import ops as exir_ops
+from torch.export.exported_program import ExportedProgram
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+from .. import _core
+from .._artifact import _write
+from . import _edge, backend
+from .compile_specs import ArmCompileSpec, EthosUCompileSpec, TosaCompileSpec, VgfCompileSpec
+
+logger = logging.getLogger(__name__)
+
+Reasons = dict[str, str]  # by name of the node: why it stays outside
+
+
+def _edge_operator(op: Any) -> Any:
+    """The edge dialect's form of an ATen operator, which users' checks are written for."""
+    try:
+        namespace, name = op._schema.name.split("::")
+        return getattr(getattr(getattr(exir_ops.edge, namespace), name), op._overloadname)
+    except (AttributeError, RuntimeError):
+        return op
+
+
+class _Grouping:
+    """Taken nodes in as few convex groups as their dependencies allow: along any path levels never fall, and the nodes
+    of one odd level are one group."""
+
+    def __init__(self, graph: torch.fx.Graph, reasons: Reasons, constants: set[str]):
+        self.reasons, self.constants = reasons, constants
+        self.calls = [n for n in graph.nodes if n.op == "call_function"]
+        self.groups: dict[torch.fx.Node, int] = {}
+
+    def run(self) -> dict[torch.fx.Node, int]:
+        """Group by node. Nodes at whose border stands a tensor that no delegate holds are put outside, with a reason."""
+        while True:
+            self._level()
+            refused = {n: why for n in self.groups if (why := self._border(n))}
+            if not refused:
+                return self.groups
+            for node, why in refused.items():
+                self.reasons[node.name] = why
+                for user in node.users:
+                    if user.target is operator.getitem:
+                        self.reasons[user.name] = why
+
+    def _taken(self, node: torch.fx.Node) -> bool:
+        source = node.args[0] if node.target is operator.getitem else node
+        return source.op == "call_function" and source.name not in self.reasons
+
+    def _level(self) -> None:
+        level: dict[torch.fx.Node, int] = {}
+        for node in self.calls:
+            parity = 1 if self._taken(node) else 0
+            before = [level[i] if level[i] % 2 == parity else level[i] + 1 for i in node.all_input_nodes if i in level]
+            level[node] = max([parity, *before])
+        self.groups = {n: l for n, l in level.items() if l % 2}
+
+    def _border(self, node: torch.fx.Node) -> str | None:
+        group = self.groups[node]
+        for source in node.all_input_nodes:
+            if source.name not in self.constants and self.groups.get(source) != group:
+                if why := _not_lent(source):
+                    return f"it reads '{source.name}' from outside the delegate, {why}"
+        if any(self.groups.get(user) != group for user in node.users):
+            if why := _not_lent(node):
+                return f"its result leaves the delegate, {why}"
+        return None
+
+
+def _computes_floats(node: torch.fx.Node) -> bool:
+    values = [n.meta.get("val") for n in (node, *node.all_input_nodes)]
+    return any(isinstance(v, torch.Tensor) and v.is_floating_point() for v in values)
+
+
+def _not_lent(node: torch.fx.Node) -> str | None:
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor):
+        return None if isinstance(value, (tuple, list)) else "which is no tensor"
+    if value.dtype in (torch.int64, torch.float64):
+        return f"which is {value.dtype}: TOSA has no such tensors"
+    if not value.is_contiguous():
+        return f"whose dims lie in memory in another order (strides {tuple(value.stride())})"
+    return None
+
+
+class _Partitioner(Partitioner):
+    _spec_class: type[ArmCompileSpec] = ArmCompileSpec
+    _backend: type = object
+
+    def __init__(self, compile_spec: ArmCompileSpec, additional_checks: Sequence[OperatorSupportBase] | None = None):
+        """
+        Args:
+            compile_spec: for what, and how.
+            additional_checks: `is_node_supported` of each is asked about every node that would be taken.
+        """
+        super().__init__()
+        if not isinstance(compile_spec, self._spec_class):
+            raise TypeError(f"{type(self).__name__} takes a {self._spec_class.__name__}, not a "
+                            f"{type(compile_spec).__name__}")
+        self.compile_spec = compile_spec
+        self.delegation_spec = DelegationSpec(self._backend.__name__, compile_spec._to_list())
+        self.additional_checks = list(additional_checks or ())
+        self.refused: Reasons = {}
+        self._custom: set[Any] = set()
+        self._weights: dict[str, torch.Tensor] = {}  # until the program is partitioned: there they are fake
+        self._asked: tuple[torch.fx.Graph, list[Any]] | None = None
+
+    def register_custom_partition_op(self, op: torch._ops.OpOverload) -> None:
+        """Keeps an operator whole for the delegate, where the core knows its name."""
+        self._custom.add(op)
+
+    def _verdicts(self, program: ExportedProgram) -> Reasons:
+        """Why not, for the nodes that stay outside."""
+        core = _edge.held(program, "program", self._weights)
+        reasons: Reasons = {}
+        for verdict in _core.supports(core, self.compile_spec.target, self.compile_spec.options()):
+            if not verdict.taken:
+                at = f" ({verdict.place})" if verdict.place else ""
+                reasons[verdict.name] = verdict.reason.reason + at
+        calls = [n for n in program.graph.nodes if n.op == "call_function"]
+        quantised = any("quantized_decomposed" in str(n.target) for n in calls)
+        for node in calls:
+            if _edge.aten_operator(node.target) is None:
+                reasons[node.name] = "it is no operator: control flow and other delegates stay outside"
+            elif not quantised and not self._takes_floats and _computes_floats(node):
+                reasons.setdefault(node.name, "it computes floats on an integer target, and the program is not quantised: "
+                                              "prepare_pt2e and convert_pt2e come first")
+        return reasons
+
+    @property
+    def _takes_floats(self) -> bool:
+        return "FP" in self.compile_spec.tosa_spec.split("+")
+
+    def _check(self, program: ExportedProgram, reasons: Reasons, as_edge: bool) -> None:
+        """Puts outside what the user's checks do not want."""
+        if not self.additional_checks:
+            return
+        modules = dict(program.graph_module.named_modules())
+        for node in program.graph.nodes:
+            if node.op != "call_function" or node.name in reasons or node.target is operator.getitem:
+                continue
+            asked = node
+            if as_edge:  # a copy with the target that checks are written for
+                scratch = torch.fx.Graph()
+                asked = scratch.create_node("call_function", _edge_operator(node.target), name=node.name)
+                asked.meta = node.meta
+            for check in self.additional_checks:
+                if not check.is_node_supported(modules, asked):
+                    reasons[node.name] = f"{type(check).__name__} does not want it"
+                    break
+
+    # ---- what ExecuTorch calls
+
+    def ops_to_not_decompose(self, ep: ExportedProgram):
+        """The operators of the program that the delegate takes whole wherever they stand. No filter: nothing is preserved
+        that might stay outside."""
+        if self._asked is not None and self._asked[0] is ep.graph:  # ExecuTorch asks several times
+            return self._asked[1], None
+        self._weights = {**ep.state_dict, **{k: v for k, v in ep.constants.items() if isinstance(v, torch.Tensor)}}
+        reasons = self._verdicts(ep)
+        self._check(ep, reasons, as_edge=True)
+        constants = _constants(ep)
+        _Grouping(ep.graph, reasons, constants).run()
+        taken, outside = set(), set()
+        for node in ep.graph.nodes:
+            if node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload):
+                (outside if node.name in reasons else taken).add(node.target)
+        kept = [op for op in taken - outside if not _aliases(op)]
+        self._asked = (ep.graph, kept)
+        return kept, None
+
+    def partition(self, exported_program: ExportedProgram) -> PartitionResult:
+        """Tags the nodes that the target takes, in as few convex groups as possible. `refused` has the others' reasons,
+        which are logged, and written to `partition_report.txt` where intermediates are kept."""
+        backend.make_ours_first(self._backend)
+        reasons = self._verdicts(exported_program)
+        self._check(exported_program, reasons, as_edge=False)
+        groups = _Grouping(exported_program.graph, reasons, _constants(exported_program)).run()
+        tags = {level: f"tag{i}" for i, level in enumerate(sorted(set(groups.values())))}
+        for node, level in groups.items():
+            node.meta["delegation_tag"] = tags[level]
+        tag_constant_data(exported_program)
+        self.refused = reasons
+        self._report(exported_program)
+        self._weights, self._asked = {}, None
+        return PartitionResult(tagged_exported_program=exported_program,
+                               partition_tags={tag: self.delegation_spec for tag in tags.values()})
+
+    def _report(self, program: ExportedProgram) -> None:
+        reporter = WhyNoPartitionReporter()
+        for node in program.graph.nodes:
+            if node.name in self.refused:
+                reporter.report_reject(node, self.refused[node.name])
+        path = self.compile_spec.path_for_intermediates
+        if not path and not logger.isEnabledFor(logging.INFO):
+            return
+        table = reporter.get_table_report()
+        logger.info("Rejected for %s:\n%s", self.compile_spec.target, table)
+        if path:
+            os.makedirs(path, exist_ok=True)
+            _write(os.path.join(path, "partition_report.txt"), table.encode())
+
+
+def _constants(program: ExportedProgram) -> set[str]:
+    signature = program.graph_signature
+    mutated = set(signature.buffers_to_mutate.values())
+    return {*signature.inputs_to_parameters, *signature.inputs_to_lifted_tensor_constants,
+            *(n for n, target in signature.inputs_to_buffers.items() if target not in mutated)}
+
+
+def _aliases(op: torch._ops.OpOverload) -> bool:
+    """The edge dialect has no operators that write or return views: those are always decomposed."""
+    return op._schema.is_mutable or any(r.alias_info is not None for r in op._schema.returns)
+
+
+class TOSAPartitioner(_Partitioner):
+    """For the TOSA graphs themselves."""
+
+    _spec_class, _backend = TosaCompileSpec, backend.TOSABackend
+
+
+class VgfPartitioner(_Partitioner):
+    """For the ML extensions for Vulkan."""
+
+    _spec_class, _backend = VgfCompileSpec, backend.VgfBackend
+
+
+class EthosUPartitioner(_Partitioner):
+    """For Ethos-U NPUs."""
+
+    _spec_class, _backend = EthosUCompileSpec, backend.EthosUBackend
+
+
+def ArmPartitioner(compile_spec: ArmCompileSpec, additional_checks: Sequence[OperatorSupportBase] | None = None):
+    """The older name of all three: the partitioner that the compile spec is for."""
+    for kind in (EthosUPartitioner, VgfPartitioner, TOSAPartitioner):
+        if isinstance(compile_spec, kind._spec_class):
+            return kind(compile_spec, additional_checks)
+    raise TypeError(f"a {type(compile_spec).__name__} is no compile spec of tosaic's")
