@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from torch._subclasses import FakeTensor
-from torch.export.graph_signature import ExportGraphSignature, InputKind, InputSpec, TensorArgument
+from torch.export.graph_signature import ExportGraphSignature, InputKind, InputSpec, OutputKind, OutputSpec, TensorArgument
 
 from .. import _core, _exported
 
@@ -43,33 +43,43 @@ def _module(graph: torch.fx.Graph) -> torch.fx.GraphModule:
     return module
 
 
-def aten_graph(module: torch.fx.GraphModule) -> tuple[torch.fx.GraphModule, list[str]]:
-    """The graph in ATen's operators. What has no operator is left out: its results are inputs more, whose names come
-    second."""
+def is_operator(node: torch.fx.Node) -> bool:
+    """Not a delegate, nor control flow, nor what takes their results apart."""
+    if node.op != "call_function" or aten_operator(node.target) is None:
+        return False
+    return node.target is not operator.getitem or is_operator(node.args[0])
+
+
+def aten_graph(module: torch.fx.GraphModule, members: set[torch.fx.Node] | None = None,
+               places: bool = True) -> tuple[torch.fx.GraphModule, list[str]]:
+    """The graph in ATen's operators, or the part of it that `members` are. What is not in it is an input more where it is
+    read; the names of those come second. `places`: with what messages say about where a node stands."""
+    inside = {n for n in module.graph.nodes if is_operator(n) and (members is None or n in members)}
+    meta = _META if places else ("val",)
     graph, copies, extra = torch.fx.Graph(), {}, []
-    nodes = list(module.graph.nodes)
-    foreign = {n for n in nodes if n.op == "get_attr" or (n.op == "call_function" and aten_operator(n.target) is None)}
-    for node in nodes:
-        outside = node in foreign or (node.target is operator.getitem and node.args[0] in foreign)
-        if node.op == "placeholder" or (outside and _is_tensor(node)):
-            copies[node] = graph.create_node("placeholder", node.name, name=node.name)
-            copies[node].meta = {k: node.meta[k] for k in _META if k in node.meta}
-            if outside:
+
+    def copied(node: torch.fx.Node, op: str, target: Any, args: tuple = (), kwargs: dict | None = None) -> None:
+        copies[node] = graph.create_node(op, target, args, kwargs, name=node.name)
+        copies[node].name = node.name  # also "input" and "max", which a new graph would avoid
+        copies[node].meta = {k: node.meta[k] for k in meta if k in node.meta}
+
+    read = {i for n in inside for i in n.all_input_nodes}
+    for node in module.graph.nodes:
+        wanted = node in read or (members is None and node.op == "placeholder")
+        if wanted and node not in inside:
+            copied(node, "placeholder", node.name)
+            if node.op != "placeholder":
                 extra.append(node.name)
-        elif outside:
-            copies[node] = None
-    for node in nodes:
-        if node in copies:
-            continue
-        if node.op == "output":
-            flat = [copies.get(n) for n in node.args[0] if isinstance(n, torch.fx.Node)]
-            graph.output(tuple(n for n in flat if n is not None))
-            continue
-        target, args, kwargs = _call(node, aten_operator(node.target))
-        copy = graph.create_node("call_function", target, torch.fx.node.map_arg(args, copies.__getitem__),
-                                 torch.fx.node.map_arg(kwargs, copies.__getitem__), name=node.name)
-        copy.meta = {k: node.meta[k] for k in _META if k in node.meta}
-        copies[node] = copy
+    for node in module.graph.nodes:
+        if node in inside:
+            target, args, kwargs = _call(node, aten_operator(node.target))
+            copied(node, "call_function", target, torch.fx.node.map_arg(args, copies.__getitem__),
+                   torch.fx.node.map_arg(kwargs, copies.__getitem__))
+    if members is None:
+        given = [n for n in module.graph.output_node().args[0] if isinstance(n, torch.fx.Node)]
+    else:
+        given = [n for n in inside if _is_tensor(n) and any(user not in inside for user in n.users)]
+    graph.output(tuple(copies[n] for n in given if n in copies))
     return _module(graph), extra
 
 
@@ -89,19 +99,26 @@ class _Program:
         self.state_dict: dict = {}
 
 
-def held(program, name: str, known: dict[str, torch.Tensor] | None = None) -> _core.Program:
-    """The core's program of an exported program in ATen's or the edge dialect. `known`: the weights, by qualified name,
-    where the program has fake ones."""
-    module, extra = aten_graph(program.graph_module)
-    given = {n.name for n in module.graph.output_node().args[0]}
+def held(program, name: str, known: dict[str, torch.Tensor] | None = None, members: set[torch.fx.Node] | None = None,
+         places: bool = True) -> _core.Program:
+    """The core's program of an exported program in ATen's or the edge dialect, or of the part that `members` are. `known`:
+    the weights, by qualified name, where the program has fake ones."""
+    module, extra = aten_graph(program.graph_module, members, places)
+    takes = {n.name for n in module.graph.nodes if n.op == "placeholder"}
     old = program.graph_signature
-    signature = ExportGraphSignature(
-        [*old.input_specs, *(InputSpec(InputKind.USER_INPUT, TensorArgument(n), None) for n in extra)],
-        [s for s in old.output_specs if getattr(s.arg, "name", None) in given])
+    inputs = [s for s in old.input_specs if getattr(s.arg, "name", None) in takes or members is None]
+    inputs += [InputSpec(InputKind.USER_INPUT, TensorArgument(n), None) for n in extra]
+    given = [n.name for n in module.graph.output_node().args[0]]
+    outputs = [OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(n), None) for n in given]
+    if members is None:
+        outputs = [s for s in old.output_specs if getattr(s.arg, "name", None) in given]
+    used = {s.target for s in inputs}
     weights = {}
     for weight, tensor in [*program.state_dict.items(), *program.constants.items()]:
+        if members is not None and weight not in used:
+            continue
         if isinstance(tensor, FakeTensor):
             tensor = known[weight] if known and weight in known else _filled(tensor)
         weights[weight] = tensor
-    whole = _Program(module, signature, program.range_constraints, weights)
+    whole = _Program(module, ExportGraphSignature(inputs, outputs), program.range_constraints, weights)
     return _core.Program.held(_exported._graph_json(whole), _exported._weights(whole), [], name)[0]

@@ -34,8 +34,8 @@ def _preprocess(program: ExportedProgram, specs: list, kind: type[ArmCompileSpec
     spec = kind._from_list(specs)
     _find_tools()
     options = {**spec.options(), "single-delegate": ["true"]}
-    tags = {n.meta.get("delegation_tag") for n in program.graph.nodes} - {None}
-    name = min(tags, default="program")
+    tags = {n.meta.get("delegation_tag") for n in program.graph.nodes if n.op == "call_function"} - {None}
+    name = tags.pop() if len(tags) == 1 else "program"
     artifact, _ = _core.compile(_edge.held(program, name), spec.target, options, None, None)
     if spec.path_for_intermediates:
         _keep(artifact, spec, name)

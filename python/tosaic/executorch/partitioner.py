@@ -18,6 +18,7 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 from .. import _core
 from .._artifact import _write
+from .._errors import Error
 from . import _edge, backend
 from .compile_specs import ArmCompileSpec, EthosUCompileSpec, TosaCompileSpec, VgfCompileSpec
 
@@ -35,12 +36,30 @@ def _edge_operator(op: Any) -> Any:
         return op
 
 
+def _like(node: torch.fx.Node, target: Any) -> torch.fx.Node:
+    """The node with another target, alone."""
+    copy = torch.fx.Graph().create_node("call_function", target, name=node.name)
+    copy.meta = node.meta
+    return copy
+
+
+def _origins(node: torch.fx.Node) -> set[str]:
+    """The names of the nodes that it was made from, through all passes."""
+    names, sources = set(), list(node.meta.get("from_node", ()))
+    while sources:
+        source = sources.pop()
+        names.add(source.name)
+        sources += source.from_node
+    return names
+
+
 class _Grouping:
     """Taken nodes in as few convex groups as their dependencies allow: along any path levels never fall, and the nodes
     of one odd level are one group."""
 
-    def __init__(self, graph: torch.fx.Graph, reasons: Reasons, constants: set[str]):
-        self.reasons, self.constants = reasons, constants
+    def __init__(self, graph: torch.fx.Graph, reasons: Reasons, constants: set[str], without_inputs: bool):
+        """`constants`: the names of weights; `without_inputs`: a delegate may compute what depends on weights alone."""
+        self.reasons, self.constants, self.without_inputs = reasons, constants, without_inputs
         self.calls = [n for n in graph.nodes if n.op == "call_function"]
         self.groups: dict[torch.fx.Node, int] = {}
 
@@ -48,7 +67,7 @@ class _Grouping:
         """Group by node. Nodes at whose border stands a tensor that no delegate holds are put outside, with a reason."""
         while True:
             self._level()
-            refused = {n: why for n in self.groups if (why := self._border(n))}
+            refused = {n: why for n in self.groups if (why := self._border(n))} or self._idle()
             if not refused:
                 return self.groups
             for node, why in refused.items():
@@ -68,6 +87,14 @@ class _Grouping:
             before = [level[i] if level[i] % 2 == parity else level[i] + 1 for i in node.all_input_nodes if i in level]
             level[node] = max([parity, *before])
         self.groups = {n: l for n, l in level.items() if l % 2}
+
+    def _idle(self) -> Reasons:
+        """Members of groups that read nothing but weights, where those may not be."""
+        if self.without_inputs:
+            return {}
+        busy = {group for n, group in self.groups.items() for i in n.all_input_nodes
+                if i.name not in self.constants and self.groups.get(i) != group}
+        return {n: "it depends on no input" for n, group in self.groups.items() if group not in busy}
 
     def _border(self, node: torch.fx.Node) -> str | None:
         group = self.groups[node]
@@ -100,6 +127,7 @@ def _not_lent(node: torch.fx.Node) -> str | None:
 class _Partitioner(Partitioner):
     _spec_class: type[ArmCompileSpec] = ArmCompileSpec
     _backend: type = object
+    _without_inputs = True  # may a delegate compute what depends on weights alone?
 
     def __init__(self, compile_spec: ArmCompileSpec, additional_checks: Sequence[OperatorSupportBase] | None = None):
         """
@@ -117,15 +145,16 @@ class _Partitioner(Partitioner):
         self.refused: Reasons = {}
         self._custom: set[Any] = set()
         self._weights: dict[str, torch.Tensor] = {}  # until the program is partitioned: there they are fake
+        self._unwanted: Reasons = {}  # by name of the ATen node
         self._asked: tuple[torch.fx.Graph, list[Any]] | None = None
 
     def register_custom_partition_op(self, op: torch._ops.OpOverload) -> None:
         """Keeps an operator whole for the delegate, where the core knows its name."""
         self._custom.add(op)
 
-    def _verdicts(self, program: ExportedProgram) -> Reasons:
+    def _verdicts(self, program: ExportedProgram, places: bool) -> Reasons:
         """Why not, for the nodes that stay outside."""
-        core = _edge.held(program, "program", self._weights)
+        core = _edge.held(program, "program", self._weights, places=places)
         reasons: Reasons = {}
         for verdict in _core.supports(core, self.compile_spec.target, self.compile_spec.options()):
             if not verdict.taken:
@@ -134,8 +163,10 @@ class _Partitioner(Partitioner):
         calls = [n for n in program.graph.nodes if n.op == "call_function"]
         quantised = any("quantized_decomposed" in str(n.target) for n in calls)
         for node in calls:
-            if _edge.aten_operator(node.target) is None:
+            if not _edge.is_operator(node):
                 reasons[node.name] = "it is no operator: control flow and other delegates stay outside"
+            elif not _gives_tensors(node):
+                reasons[node.name] = "it gives no tensor"
             elif not quantised and not self._takes_floats and _computes_floats(node):
                 reasons.setdefault(node.name, "it computes floats on an integer target, and the program is not quantised: "
                                               "prepare_pt2e and convert_pt2e come first")
@@ -145,22 +176,25 @@ class _Partitioner(Partitioner):
     def _takes_floats(self) -> bool:
         return "FP" in self.compile_spec.tosa_spec.split("+")
 
-    def _check(self, program: ExportedProgram, reasons: Reasons, as_edge: bool) -> None:
-        """Puts outside what the user's checks do not want."""
+    def _check(self, program: ExportedProgram, reasons: Reasons) -> None:
+        """Puts outside what the user's checks do not want. They are written for the edge dialect, so an ATen node is shown
+        to them in its form there; what they refuse as ATen stays outside in pieces, too."""
         if not self.additional_checks:
             return
         modules = dict(program.graph_module.named_modules())
         for node in program.graph.nodes:
             if node.op != "call_function" or node.name in reasons or node.target is operator.getitem:
                 continue
-            asked = node
-            if as_edge:  # a copy with the target that checks are written for
-                scratch = torch.fx.Graph()
-                asked = scratch.create_node("call_function", _edge_operator(node.target), name=node.name)
-                asked.meta = node.meta
+            if unwanted := next((why for n, why in self._unwanted.items() if n in _origins(node)), None):
+                reasons[node.name] = unwanted
+                continue
+            aten = isinstance(node.target, torch._ops.OpOverload)
+            asked = _like(node, _edge_operator(node.target)) if aten else node
             for check in self.additional_checks:
                 if not check.is_node_supported(modules, asked):
                     reasons[node.name] = f"{type(check).__name__} does not want it"
+                    if aten:
+                        self._unwanted[node.name] = reasons[node.name]
                     break
 
     # ---- what ExecuTorch calls
@@ -171,10 +205,9 @@ class _Partitioner(Partitioner):
         if self._asked is not None and self._asked[0] is ep.graph:  # ExecuTorch asks several times
             return self._asked[1], None
         self._weights = {**ep.state_dict, **{k: v for k, v in ep.constants.items() if isinstance(v, torch.Tensor)}}
-        reasons = self._verdicts(ep)
-        self._check(ep, reasons, as_edge=True)
-        constants = _constants(ep)
-        _Grouping(ep.graph, reasons, constants).run()
+        reasons = self._verdicts(ep, places=False)
+        self._check(ep, reasons)
+        _Grouping(ep.graph, reasons, _constants(ep), self._without_inputs).run()
         taken, outside = set(), set()
         for node in ep.graph.nodes:
             if node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload):
@@ -187,18 +220,45 @@ class _Partitioner(Partitioner):
         """Tags the nodes that the target takes, in as few convex groups as possible. `refused` has the others' reasons,
         which are logged, and written to `partition_report.txt` where intermediates are kept."""
         backend.make_ours_first(self._backend)
-        reasons = self._verdicts(exported_program)
-        self._check(exported_program, reasons, as_edge=False)
-        groups = _Grouping(exported_program.graph, reasons, _constants(exported_program)).run()
+        reasons = self._verdicts(exported_program, places=True)
+        self._check(exported_program, reasons)
+        groups = self._groups(exported_program, reasons)
         tags = {level: f"tag{i}" for i, level in enumerate(sorted(set(groups.values())))}
         for node, level in groups.items():
             node.meta["delegation_tag"] = tags[level]
         tag_constant_data(exported_program)
         self.refused = reasons
         self._report(exported_program)
-        self._weights, self._asked = {}, None
+        self._weights, self._unwanted, self._asked = {}, {}, None
         return PartitionResult(tagged_exported_program=exported_program,
                                partition_tags={tag: self.delegation_spec for tag in tags.values()})
+
+    def _groups(self, program: ExportedProgram, reasons: Reasons) -> dict[torch.fx.Node, int]:
+        """Groups that compile as they stand: each is tried, as far as its TOSA graph."""
+        constants, tried = _constants(program), set()
+        while True:
+            groups = _Grouping(program.graph, reasons, constants, self._without_inputs).run()
+            for level in sorted(set(groups.values())):
+                members = frozenset(n for n, group in groups.items() if group == level)
+                if members in tried:
+                    continue
+                if why := self._refused(program, members):
+                    reasons.update(why)
+                    break
+                tried.add(members)
+            else:
+                return groups
+
+    def _refused(self, program: ExportedProgram, members: frozenset) -> Reasons:
+        """Of members that cannot be one delegate: the node that the error names, or all."""
+        try:
+            core = _edge.held(program, "partition", self._weights, set(members), places=False)
+            _core.explain(core, self.compile_spec.target, {**self.compile_spec.options(), "single-delegate": ["true"]})
+        except Error as error:
+            named = {n.name for n in members if error.diagnostic and error.diagnostic.context == f"node {n.name}"}
+            text = error.diagnostic.reason if error.diagnostic else str(error)
+            return dict.fromkeys(named or {n.name for n in members}, text)
+        return {}
 
     def _report(self, program: ExportedProgram) -> None:
         reporter = WhyNoPartitionReporter()
@@ -213,6 +273,12 @@ class _Partitioner(Partitioner):
         if path:
             os.makedirs(path, exist_ok=True)
             _write(os.path.join(path, "partition_report.txt"), table.encode())
+
+
+def _gives_tensors(node: torch.fx.Node) -> bool:
+    value = node.meta.get("val")
+    values = value if isinstance(value, (tuple, list)) else [value]
+    return bool(values) and all(isinstance(v, torch.Tensor) for v in values)
 
 
 def _constants(program: ExportedProgram) -> set[str]:
@@ -243,6 +309,7 @@ class EthosUPartitioner(_Partitioner):
     """For Ethos-U NPUs."""
 
     _spec_class, _backend = EthosUCompileSpec, backend.EthosUBackend
+    _without_inputs = False  # Vela takes no graph without them
 
 
 def ArmPartitioner(compile_spec: ArmCompileSpec, additional_checks: Sequence[OperatorSupportBase] | None = None):

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compile specs, partitioners and backends in ExecuTorch's own flow; what it writes is run and compared."""
+import pathlib
+
+import pytest
+import torch
+import torch.nn.functional as F
+import torchao.quantization.pt2e.quantizer  # noqa: F401  PT2E's operators
+import executorch.kernels.quantized  # noqa: F401  their out-variants
+from executorch.exir import EdgeCompileConfig, to_edge, to_edge_transform_and_lower
+from executorch.exir.backend.operator_support import DontPartition, DontPartitionModule, DontPartitionName
+from executorch.exir.dialects._ops import ops as exir_ops
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+import tosaic
+from tosaic.executorch import (ArmCompileSpecBuilder, ArmPartitioner, EthosUCompileSpec, EthosUPartitioner, TosaCompileSpec,
+                               TOSAPartitioner, VelaExternalBlockPlacements, VgfCompileSpec, VgfPartitioner)
+
+MODELS = pathlib.Path(__file__).parents[2] / "build" / "models"
+FP, INT = TosaCompileSpec("TOSA-1.0+FP"), TosaCompileSpec("TOSA-1.0+INT")
+
+
+def lowered(exported, *partitioners, **kwargs):
+    return to_edge_transform_and_lower(exported, partitioner=list(partitioners),
+                                       compile_config=EdgeCompileConfig(_check_ir_validity=False), **kwargs)
+
+
+def operators(edge):
+    """What stands in the lowered program, without getitem."""
+    names = [getattr(n.target, "_op", n.target) for n in edge.exported_program().graph.nodes if n.op == "call_function"]
+    return [str(n) for n in names if "getitem" not in str(n)]
+
+
+def exported(body, *inputs):
+    class Module(torch.nn.Module):
+        def forward(self, *args):
+            return body(*args)
+
+    return torch.export.export(Module(), inputs)
+
+
+class Mixed(torch.nn.Module):
+    """An operator in the middle that no delegate takes."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.last = torch.nn.Linear(8, 8), torch.nn.Linear(8, 4)
+
+    def forward(self, x):
+        y = self.first(x).relu()
+        return self.last(y + torch.nonzero(y > 1e9).sum())
+
+
+@pytest.mark.parametrize("name, spec, target", [
+    ("digits", FP, "tosa-fp"), ("digits_pt2e", INT, "tosa-int"), ("digits_pt2e", VgfCompileSpec(), "vgf"),
+    ("keyword_spotting_pt2e", EthosUCompileSpec("ethos-u55-128"), "ethos-u55-128"), ("tiny_vit", VgfCompileSpec(), "vgf")])
+def test_their_flow_computes_what_ours_does(name, spec, target):
+    program = torch.export.load(MODELS / f"{name}.pt2")
+    partitioner = ArmPartitioner(spec)
+    edge = lowered(program, partitioner)
+    assert operators(edge).count("executorch_call_delegate") == 1
+    assert all("quantize" in o for o in operators(edge) if o != "executorch_call_delegate"), operators(edge)
+    x = program.example_inputs[0]
+    got = tosaic.load(bytes(edge.to_executorch().buffer)).run(*x)
+    torch.testing.assert_close(got, tosaic.compile(program, target=target).run(*x), rtol=1e-5, atol=1e-6)
+
+
+def test_partial_delegation_has_a_reason_for_every_node_that_stays(tmp_path):
+    x = torch.randn(2, 8)
+    program = torch.export.export(Mixed().eval(), (x,))
+    partitioner = TOSAPartitioner(TosaCompileSpec("TOSA-1.0+FP").dump_intermediate_artifacts_to(str(tmp_path)))
+    edge = lowered(program, partitioner)
+    left = [n.name for n in edge.exported_program().graph.nodes
+            if n.op == "call_function" and "getitem" not in str(n.target) and "delegate" not in str(n.target)]
+    assert operators(edge).count("executorch_call_delegate") == 2 and left and set(left) <= set(partitioner.refused)
+    report = (tmp_path / "partition_report.txt").read_text()
+    assert "nonzero" in report and {"tag0.tosa", "tag1.tosa"} <= {p.name for p in tmp_path.iterdir()}
+
+
+def test_nothing_is_left_that_was_not_decomposed():
+    """The peer's issue 12270: linear, hardswish, upsample, eye and linspace, also where the target does not take them."""
+    body = lambda x: (F.hardswish(F.linear(x, torch.ones(6, 6))) + torch.eye(6) + torch.linspace(0, 1, 6),
+                      F.interpolate(x[None, None], scale_factor=2.0, mode="bilinear"))
+    program = exported(body, torch.randn(6, 6))
+    for partitioner in (TOSAPartitioner(FP), TOSAPartitioner(INT), VgfPartitioner(VgfCompileSpec()),
+                        EthosUPartitioner(EthosUCompileSpec("ethos-u55-128"))):
+        edge = lowered(program, partitioner)
+        assert ("executorch_call_delegate" in operators(edge)) or partitioner.refused
+    assert operators(lowered(program, TOSAPartitioner(FP))) == ["executorch_call_delegate"]
+
+
+def test_checks_of_the_user():
+    class NoTanh(OperatorSupportBase):
+        def is_node_supported(self, submodules, node):
+            return node.target is not exir_ops.edge.aten.tanh.default
+
+    class Inner(torch.nn.Module):
+        def forward(self, x):
+            return x.sigmoid()
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.linear = Inner(), torch.nn.Linear(4, 4)
+
+        def forward(self, x):
+            return self.inner(self.linear(x).tanh() * 2)
+
+    program = torch.export.export(Model(), (torch.randn(1, 4),))
+    for check, left in ((NoTanh(), "aten.tanh.default"), (DontPartition(exir_ops.edge.aten.linear.default), "addmm"),
+                        (DontPartition("aten.tanh", exact=False), "aten.tanh.default"),
+                        (DontPartitionName("mul", exact=False), "aten.mul.Tensor"),
+                        (DontPartitionModule(module_name="Inner"), "aten.sigmoid.default")):
+        partitioner = TOSAPartitioner(FP, additional_checks=[check])
+        outside = [o for o in operators(lowered(program, partitioner)) if "delegate" not in o]
+        assert any(left in o for o in outside), (check, outside)
+        assert any("does not want it" in why for why in partitioner.refused.values())
+
+
+def test_to_edge_and_to_backend_work_too():
+    program = exported(lambda x, y: x + y, torch.ones(1), torch.ones(1))
+    edge = to_edge(program).to_backend(TOSAPartitioner(FP))
+    assert operators(edge) == ["executorch_call_delegate"]
+    assert torch.equal(tosaic.load(bytes(edge.to_executorch().buffer)).run(torch.ones(1), torch.ones(1)), torch.full((1,), 2.0))
+
+
+def test_int64_and_odd_strides_stay_outside():
+    embedding = torch.nn.Sequential(torch.nn.Embedding(10, 8), torch.nn.Linear(8, 4)).eval()
+    partitioner = VgfPartitioner(VgfCompileSpec())
+    index = torch.randint(0, 10, (2, 5))
+    edge = lowered(torch.export.export(embedding, (index,)), partitioner)
+    assert "int64" in partitioner.refused["aten_embedding_default"]
+    with torch.no_grad():
+        torch.testing.assert_close(tosaic.load(bytes(edge.to_executorch().buffer)).run(index), embedding(index))
+
+
+def test_several_methods_and_partitioners():
+    first, second = exported(lambda x: x.relu() + 1, torch.randn(3)), exported(lambda x: x.tanh() * 2, torch.randn(3))
+    edge = to_edge_transform_and_lower({"a": first, "b": second},
+                                       partitioner=[TOSAPartitioner(FP), VgfPartitioner(VgfCompileSpec())])
+    pte = bytes(edge.to_executorch().buffer)
+    x = torch.randn(3)
+    assert torch.equal(tosaic.load(pte, method="a").run(x), x.relu() + 1)
+    torch.testing.assert_close(tosaic.load(pte, method="b").run(x), x.tanh() * 2)
+
+
+def test_ours_and_theirs_in_one_process():
+    from executorch.backends.arm.tosa.compile_spec import TosaCompileSpec as TheirSpec
+    from executorch.backends.arm.tosa.partitioner import TOSAPartitioner as Theirs
+
+    program, x = exported(lambda x: x.relu() + 1, torch.randn(3)), torch.randn(3)
+    for partitioner in (TOSAPartitioner(FP), Theirs(TheirSpec("TOSA-1.0+FP")), TOSAPartitioner(FP)):
+        edge = lowered(program, partitioner)
+        assert operators(edge) == ["executorch_call_delegate"]
+        assert torch.equal(tosaic.load(bytes(edge.to_executorch().buffer)).run(x), x.relu() + 1)
+
+
+def test_compile_specs_have_their_arguments_and_travel():
+    spec = EthosUCompileSpec("ethos-u85-256", system_config="Ethos_U85_SYS_Flash_High", memory_mode="Dedicated_Sram",
+                             extra_flags=["--optimise=Size"],
+                             external_block_placements=VelaExternalBlockPlacements(weight_data="weights"))
+    spec.dump_intermediate_artifacts_to("somewhere").dump_debug_info(EthosUCompileSpec.DebugMode.JSON)
+    assert EthosUCompileSpec._from_list(spec._to_list()) == spec and spec.get_intermediate_path() == "somewhere"
+    assert spec.options() == {"system-config": ["Ethos_U85_SYS_Flash_High"], "memory-mode": ["Dedicated_Sram"],
+                              "vela-flags": ["--optimise=Size"]}
+    old = ArmCompileSpecBuilder().ethosu_compile_spec(
+        "ethos-u55-128", system_config="Ethos_U55_High_End_Embedded", memory_mode="Shared_Sram",
+        extra_flags="--output-format=raw --debug-force-regor").build()
+    assert old.target == "ethos-u55-128" and old.options()["vela-flags"] == ["--debug-force-regor"]
+    assert VgfCompileSpec().get_output_format() == "vgf" and TosaCompileSpec("TOSA-1.0+INT").target == "tosa-int"
+    from executorch.backends.arm.tosa import TosaSpecification
+    assert TosaCompileSpec(TosaSpecification.create_from_string("TOSA-1.0+FP")).tosa_spec.startswith("TOSA-1.0")
+
+
+def test_bad_specs_are_refused():
+    with pytest.raises(ValueError, match="ethos-u55-128"):
+        EthosUCompileSpec("ethos-u99")
+    with pytest.raises(TypeError, match="EthosUCompileSpec"):
+        EthosUPartitioner(FP)
+    with pytest.raises(ValueError, match="output format"):
+        VgfCompileSpec._from_list(FP._to_list())
+    with pytest.raises(tosaic.Error, match="for what"):
+        ArmCompileSpecBuilder().build()
+    with pytest.raises(ValueError, match="dump_intermediate"):
+        TOSAPartitioner(TosaCompileSpec("TOSA-1.0+FP").dump_debug_info(TosaCompileSpec.DebugMode.TOSA))
+    with pytest.raises(tosaic.Error, match="unused-number|nonsense|vela"):
+        lowered(torch.export.load(MODELS / "digits_pt2e.pt2"),
+                EthosUPartitioner(EthosUCompileSpec("ethos-u55-128", memory_mode="nonsense")))
