@@ -187,3 +187,16 @@ def test_bad_specs_are_refused():
     with pytest.raises(tosaic.Error, match="unused-number|nonsense|vela"):
         lowered(torch.export.load(MODELS / "digits_pt2e.pt2"),
                 EthosUPartitioner(EthosUCompileSpec("ethos-u55-128", memory_mode="nonsense")))
+
+
+def test_blocks_outside_the_program():
+    program = torch.export.load(MODELS / "digits_pt2e.pt2")
+    x = program.example_inputs[0]
+    inside = lowered(program, EthosUPartitioner(EthosUCompileSpec("ethos-u85-256"))).to_executorch()
+    spec = EthosUCompileSpec("ethos-u85-256", external_block_placements=VelaExternalBlockPlacements(
+        cmd_data="commands", weight_data="weights"))
+    outside = lowered(program, EthosUPartitioner(spec)).to_executorch()
+    files = {f"{tag}.ptd": bytes(content) for tag, content in outside._tensor_data.items()}
+    assert sorted(files) == ["commands.ptd", "weights.ptd"] and len(outside.buffer) < len(inside.buffer)
+    got = tosaic.load(bytes(outside.buffer), data=files).run(*x)
+    assert torch.equal(got, tosaic.load(bytes(inside.buffer)).run(*x))

@@ -11,6 +11,7 @@ import copy
 import os
 from typing import Any
 
+from executorch.exir._serialize._cord import Cord
 from executorch.exir._serialize._named_data_store import NamedDataStore
 from executorch.exir.backend.backend_details import BackendDetails, PreprocessResult
 from torch.export.exported_program import ExportedProgram
@@ -33,16 +34,39 @@ def _preprocess(program: ExportedProgram, specs: list, kind: type[ArmCompileSpec
                 return other.preprocess(copy.deepcopy(program), specs)
     spec = kind._from_list(specs)
     _find_tools()
+    outside = _outside(spec)
     options = {**spec.options(), "single-delegate": ["true"]}
+    if outside:
+        options["external"] = [f"{block}={tag}.ptd" for block, tag in outside.items()]
     tags = {n.meta.get("delegation_tag") for n in program.graph.nodes if n.op == "call_function"} - {None}
     name = tags.pop() if len(tags) == 1 else "program"
     artifact, _ = _core.compile(_edge.held(program, name), spec.target, options, None, None)
     if spec.path_for_intermediates:
         _keep(artifact, spec, name)
-    store = None
     payload = artifact.piece("payload")
     handles = {n.name: (n.meta["debug_handle"],) for n in program.graph.nodes if n.meta.get("debug_handle") is not None}
-    return PreprocessResult(processed_bytes=payload, debug_handle_map=handles or None, data_store_output=store)
+    return PreprocessResult(processed_bytes=payload, debug_handle_map=handles or None, data_store_output=_named_data(artifact, outside))
+
+
+def _outside(spec: ArmCompileSpec) -> dict[str, str]:
+    """Tag by the core's name of a block."""
+    placements = getattr(spec, "external_block_placements", None)
+    blocks = placements.to_block_placements() if placements else {}
+    return {{"cmd_data": "commands", "weight_data": "weights"}[block]: tag for block, tag in blocks.items()}
+
+
+def _named_data(artifact: _core.Artifact, outside: dict[str, str]):
+    """What the payload refers to, for ExecuTorch to write into the .ptd files of the tags."""
+    if not outside:
+        return None
+    from executorch.extension.flat_tensor.serialize.serialize import FlatTensorConfig, FlatTensorSerializer
+
+    store = NamedDataStore()
+    for tag in sorted(set(outside.values())):
+        file = FlatTensorSerializer(FlatTensorConfig()).deserialize(Cord(artifact.piece(f"ptd/{tag}.ptd")))
+        for key, entry in file.named_data.items():
+            store.add_named_data(key, bytes(file.buffers[entry.buffer_index]), alignment=16, external_tag=tag)
+    return store.get_named_data_store_output()
 
 
 def _keep(artifact: _core.Artifact, spec: ArmCompileSpec, name: str) -> None:
