@@ -53,19 +53,27 @@ Place line_like(const PlanRequest& request, std::string_view ours) {
   return {request.source, 0, ""};
 }
 
-// What the lines say has to be what follows from them.
+// What the lines say has to be what follows from them. Of tensors and calls there is one line each; a weight may have
+// one too many or lack it.
 Status as_written(const std::string& written, const std::string& follows, const PlanRequest& request) {
   const auto theirs = lines_of(written), ours = lines_of(follows);
-  for (std::size_t i = 0; i < std::min(theirs.size(), ours.size()); ++i) {
-    if (theirs[i] == ours[i]) continue;
-    return error("plan.impossible", "the line does not follow from the rest of the plan")
-        .at(line_like(request, theirs[i]))
-        .note(fmt::format("it would be: {}", ours[i]))
+  const auto impossible = [](std::string what) {
+    return error("plan.impossible", std::move(what))
         .hint(
             "a call is made float, int8 or int16x8 by that word at the end of its line; a tensor is i8 affine or i16 "
             "symmetric; who shares a scale follows from the operators");
-  }
-  return theirs.size() == ours.size() ? Status() : Status(internal_error("a plan with other lines"));
+  };
+  const auto has = [](const std::vector<std::string>& lines, const std::string& line) {
+    return std::find(lines.begin(), lines.end(), line) != lines.end();
+  };
+  const auto [our, their] = std::mismatch(ours.begin(), ours.end(), theirs.begin(), theirs.end());
+  if (our == ours.end() && their == theirs.end()) return {};
+  if (their == theirs.end() || (our != ours.end() && has(ours, *their)))
+    return impossible("a line is missing").at({request.source, 0, ""}).note(fmt::format("it would be: {}", *our));
+  const bool extra = our == ours.end() || has(theirs, *our);
+  return impossible("the line does not follow from the rest of the plan")
+      .at(line_like(request, *their))
+      .note(extra ? "the plan is whole without it" : fmt::format("it would be: {}", *our));
 }
 
 // Where a whole plan differs from the usual one.

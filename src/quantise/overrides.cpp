@@ -121,6 +121,13 @@ std::optional<Form> form_named(std::string_view name) {
 std::string Override::text() const { return fmt::format("{}: {}", name, name_of(form)); }
 
 Status add_plan_text(PlanRequest& to, const std::string& source, std::string_view text) {
+  const bool is_text = std::none_of(text.begin(), text.end(), [](unsigned char c) {
+    return (c < ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f') || c == 0x7f;
+  });
+  if (!is_text)
+    return error("plan.not-text", "this is no text file")
+        .at({source, 0, ""})
+        .hint("`tosaic explain --plan` prints a plan; a line such as head: float is one, too");
   std::string whole;
   bool any = false;
   for (std::int64_t number = 1; !text.empty(); ++number) {

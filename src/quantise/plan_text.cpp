@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -37,6 +38,12 @@ class Names {
   std::vector<std::string> names_;
 };
 
+// Of 16 bits, as what it is multiplied with.
+bool is_wide(const Graph& graph, const QuantisationPlan& plan, const PlannedWeight& weight) {
+  const ValueId x = graph.nodes[weight.node].inputs[1 - weight.operand];
+  return weight.matrix && x != no_value && plan.wide[x];
+}
+
 bool is_float_tensor(const Value& v) { return v.type.dtype == DType::f32 && !v.type.quantised(); }
 
 std::string_view kind_text(bool wide) { return wide ? "i16 symmetric" : "i8 affine"; }
@@ -44,11 +51,9 @@ std::string_view kind_text(bool wide) { return wide ? "i16 symmetric" : "i8 affi
 std::string weight_text(const Graph& graph, const Names& names, const QuantisationPlan& plan,
                         const PlannedWeight& weight) {
   const Node& node = graph.nodes[weight.node];
-  const ValueId x = node.inputs[1 - weight.operand];
-  const bool wide = weight.matrix && x != no_value && plan.wide[x];
   const std::string scales = weight.axis < 0 ? "" : fmt::format(" per dim {}", weight.axis);
-  return fmt::format("{} {} symmetric{} in {}\n", names.of(node.inputs[weight.operand]), wide ? "i16" : "i8", scales,
-                     names.call(node));
+  return fmt::format("{} {} symmetric{} in {}\n", names.of(node.inputs[weight.operand]),
+                     is_wide(graph, plan, weight) ? "i16" : "i8", scales, names.call(node));
 }
 
 // For people: where a call stands, and which operands it reads as rescaled copies.
@@ -79,7 +84,6 @@ class Reader {
       values_.emplace(names_.of(v), v);
     }
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) calls_.emplace(names_.call(graph.nodes[i]), i);
-    told_.assign(n, 0);
     plan_.forms.assign(graph.nodes.size(), Form::unset);
   }
 
@@ -96,19 +100,45 @@ class Reader {
     }
     line_ = 0;
     line_text_ = {};
-    for (const auto& [name, n] : calls_)
-      if (!called_[n] && !program_.graph.nodes[n].outputs.empty())
-        return wrong("plan.incomplete", fmt::format("the plan says nothing of {}", name));
+    TOSAIC_CHECK(complete());
     if (std::all_of(plan_.forms.begin(), plan_.forms.end(), [](Form f) { return f == Form::unset; }))
       plan_.forms.clear();
-    for (const Node& node : program_.graph.nodes)
-      for (ValueId v : node.outputs)
-        if (v != no_value && is_float_tensor(program_.graph[v]) && !told_[v])
-          return wrong("plan.incomplete", fmt::format("the plan says nothing of {}", names_.of(v)));
     return std::move(plan_);
   }
 
  private:
+  Status complete() const {
+    const auto nothing = [&](const std::string& name) {
+      return wrong("plan.incomplete", fmt::format("the plan says nothing of {}", name));
+    };
+    const auto untold = [&](ValueId v) { return v != no_value && is_float_tensor(program_.graph[v]) && !told_[v]; };
+    for (ValueId v : program_.graph.inputs)
+      if (untold(v)) return nothing(names_.of(v));
+    for (const auto& [name, n] : calls_)
+      if (!called_[n] && !program_.graph.nodes[n].outputs.empty()) return nothing(name);
+    for (const Node& node : program_.graph.nodes)
+      for (ValueId v : node.outputs)
+        if (untold(v)) return nothing(names_.of(v));
+    for (const PlannedWeight& weight : plan_.weights) {
+      const bool wide = is_wide(program_.graph, plan_, weight);
+      const Weight& said = weighed_.at({weight.node, weight.operand});
+      if (said.wide != wide)
+        return wrong("plan.impossible",
+                     fmt::format("line {}: {} has {} bits, as what it is multiplied with", said.line,
+                                 names_.of(program_.graph.nodes[weight.node].inputs[weight.operand]), wide ? 16 : 8));
+    }
+    return {};
+  }
+
+  // A line that says again what `before`, another line, has said; it is remembered.
+  Status once(int& before, const std::string& name) const {
+    if (before)
+      return wrong("plan.syntax", fmt::format("line {} has spoken of {} already", before, name))
+          .hint("keep one of the two lines");
+    before = line_;
+    return {};
+  }
+
   Diagnostic wrong(std::string code, std::string what) const {
     return error(std::move(code), std::move(what))
         .at({source_, line_, std::string(line_text_)})
@@ -149,7 +179,10 @@ class Reader {
     const std::string_view rule = found.op ? name_of(found.rule) : "unknown";
     if (next != rule)
       return wrong("plan.not-this-program", fmt::format("the rule of {} is {}, not {}", name, rule, next));
-    called_[it->second] = 1;
+    if (name.find(" %") == name.npos)
+      called_[it->second] = line_;  // without results, calls of one operator go by one name
+    else
+      TOSAIC_CHECK(once(called_[it->second], name));
     const std::string form = word(line);
     if (form.empty()) return {};
     const auto decided = form_named(form);
@@ -159,29 +192,44 @@ class Reader {
   }
 
   // `rest`: the line behind the word.
-  Diagnostic unknown_word(std::string_view rest, const std::string& word, std::string_view known) const {
+  std::size_t column(std::string_view rest, const std::string& word) const {
     const std::size_t end = line_text_.size() - rest.size();
-    const std::size_t column = end >= word.size() ? end - word.size() + 1 : 1;
-    return wrong("plan.syntax", fmt::format("column {}: '{}' is none of: {}", column, word, known));
+    return end >= word.size() ? end - word.size() + 1 : 1;
+  }
+  Diagnostic unknown_word(std::string_view rest, const std::string& word, std::string_view known) const {
+    return wrong("plan.syntax", fmt::format("column {}: '{}' is none of: {}", column(rest, word), word, known));
   }
 
   Status tensor(std::string_view line) {
-    TOSAIC_TRY(const ValueId v, value(word(line)));
+    const std::string name = word(line);
+    TOSAIC_TRY(const ValueId v, value(name));
     const std::string type = word(line), kind = type == "float" ? "" : word(line);
-    if (type == "float") {
-      told_[v] = 1;
-    } else if (kind == "symmetric" && program_.graph[v].is_constant() && line.find(" in ") != line.npos) {
-      return weight(v, line);
-    } else if ((type == "i8" && kind == "affine") || (type == "i16" && kind == "symmetric")) {
-      told_[v] = 1;
-      if (!program_.graph[v].is_constant()) plan_.coded[v] = 1;
-      plan_.wide[v] = type == "i16";
-      return details(v, line);
-    } else {
+    const bool constant = program_.graph[v].is_constant();
+    const bool known = type == "i8" || type == "i16";
+    if (known && kind == "symmetric" && constant && line.find(" in ") != line.npos)
+      return weight(v, type == "i16", line);
+    const bool codes = known && kind == (type == "i8" ? "affine" : "symmetric");
+    if (!codes && type != "float")
       return unknown_word(line, kind.empty() ? type : type + " " + kind,
                           "float, i8 affine, i16 symmetric, i8 symmetric (of a weight)");
-    }
-    return {};
+    if (!is_float_tensor(program_.graph[v]) || (constant && (!codes || line.find(" as ") == line.npos)))
+      return wrong(
+          "plan.not-this-program",
+          constant ? fmt::format("{} is a constant: it has codes 'as' a tensor or 'in' a call", name)
+                   : fmt::format("{} is {}: there is nothing to quantise", name, to_string(program_.graph[v].type)));
+    if (!constant) TOSAIC_CHECK(once(told_[v], name));  // a table may serve several calls
+    if (!codes) return ends(line);
+    if (!constant) plan_.coded[v] = 1;
+    plan_.wide[v] = type == "i16";
+    return details(v, line);
+  }
+
+  // Nothing stands behind what was read.
+  Status ends(std::string_view line) const {
+    const std::string next = word(line);
+    if (next.empty()) return {};
+    return wrong("plan.syntax",
+                 fmt::format("column {}: '{}' is too much: the line ends before it", column(line, next), next));
   }
 
   Status details(ValueId v, std::string_view line) {
@@ -207,12 +255,16 @@ class Reader {
   }
 
   // "per dim 0 in aten.conv2d.default %conv", behind the weight's name and type.
-  Status weight(ValueId w, std::string_view line) {
+  Status weight(ValueId w, bool wide, std::string_view line) {
     PlannedWeight planned{0, 0, -1, false};
     std::string next = word(line);
     if (next == "per") {
-      word(line);
-      planned.axis = std::atoi(word(line).c_str());
+      const std::string dim = word(line), number = word(line);
+      const auto [end, failed] = std::from_chars(number.data(), number.data() + number.size(), planned.axis);
+      if (dim != "dim" || failed != std::errc() || end != number.data() + number.size() || planned.axis < 0)
+        return wrong("plan.syntax",
+                     fmt::format("column {}: '{} {}' is no dim: 'per dim 0' has a scale per index of dim 0",
+                                 column(line, dim + " " + number), dim, number));
       next = word(line);
     }
     std::string call = word(line);
@@ -223,11 +275,16 @@ class Reader {
     const Node& node = program_.graph.nodes[it->second];
     const auto at = std::find(node.inputs.rbegin(), node.inputs.rend(), w);
     if (at == node.inputs.rend()) return wrong("plan.not-this-program", fmt::format("{} does not take it", call));
+    TOSAIC_CHECK(ends(line));
     planned.node = it->second;
     planned.operand = static_cast<std::size_t>(node.inputs.rend() - at) - 1;
-    if (planned.operand > 1 || !find_aten(node.op).op || planned.axis >= program_.graph[w].type.rank())
+    if (planned.operand > 1 || node.inputs.size() < 2 || !find_aten(node.op).op ||
+        planned.axis >= program_.graph[w].type.rank())
       return wrong("plan.syntax", "a weight is one of the first two operands, and has the dim of its scales");
     planned.matrix = planned.operand != 1 || !find_aten(node.op).schema->argument("weight");
+    Weight& said = weighed_[{planned.node, planned.operand}];
+    TOSAIC_CHECK(once(said.line, names_.of(w)));
+    said.wide = wide;
     plan_.weights.push_back(planned);
     return {};
   }
@@ -240,8 +297,14 @@ class Reader {
   QuantisationPlan plan_;
   std::map<std::string, ValueId> values_;
   std::map<std::string, std::size_t> calls_;
-  std::vector<char> told_;  // per value
-  std::vector<char> called_ = std::vector<char>(program_.graph.nodes.size(), 0);
+  struct Weight {
+    int line = 0;
+    bool wide = false;
+  };
+  // The lines that have spoken of each value, call, and operand of a call; 0: none has.
+  std::vector<int> told_ = std::vector<int>(program_.graph.values.size(), 0);
+  std::vector<int> called_ = std::vector<int>(program_.graph.nodes.size(), 0);
+  std::map<std::pair<std::size_t, std::size_t>, Weight> weighed_;
   int line_ = 0;
 };
 
@@ -322,12 +385,11 @@ std::string print_json(const QuantisationPlan& plan, const Graph& graph) {
   }
   for (const PlannedWeight& weight : plan.weights) {
     const Node& node = graph.nodes[weight.node];
-    const ValueId x = node.inputs[1 - weight.operand];
     next(weights);
-    weights += fmt::format("{{\"name\": {}, \"type\": \"{}\", \"axis\": {}, \"of\": {}}}",
-                           json_quote(graph[node.inputs[weight.operand]].name),
-                           weight.matrix && x != no_value && plan.wide[x] ? "i16" : "i8", weight.axis,
-                           json_quote(graph[node.outputs[0]].name));
+    weights +=
+        fmt::format("{{\"name\": {}, \"type\": \"{}\", \"axis\": {}, \"of\": {}}}",
+                    json_quote(graph[node.inputs[weight.operand]].name), is_wide(graph, plan, weight) ? "i16" : "i8",
+                    weight.axis, json_quote(graph[node.outputs[0]].name));
   }
   return fmt::format("\"calls\": [{}],\n  \"tensors\": [{}],\n  \"weights\": [{}]", calls, tensors, weights);
 }

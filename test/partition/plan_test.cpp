@@ -66,6 +66,83 @@ TEST(QuantisationPlan, refuses_what_is_of_another_program) {
   EXPECT_EQ(code(with("held", "hold")), "plan.syntax");
 }
 
+TEST(QuantisationPlan, refuses_lines_that_say_too_much_or_too_little) {
+  const Expanded program = program_of(net);
+  const std::string text = print(plan_quantisation(program, {}), program.graph);
+  const auto said = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    const auto at = changed.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    PlanRequest request;
+    if (const Status status = add_plan_text(request, "net.plan", changed.replace(at, from.size(), to)); !status.ok())
+      return status.error().code + ": " + status.error().message;
+    const auto decisions = decide(program, request, {});
+    if (decisions.ok()) return std::string();
+    EXPECT_FALSE(decisions.error().internal);
+    return decisions.error().code + ": " + decisions.error().message;
+  };
+  const std::string weight = "%w i8 symmetric per dim 1 in aten.conv_transpose2d.input %up\n";
+  EXPECT_EQ(said("%x i8 affine\n", ""), "plan.incomplete: the plan says nothing of %x");
+  EXPECT_EQ(said("%x i8 affine\n", "%x i8 affine\n%x float\n"), "plan.syntax: line 1 has spoken of %x already");
+  EXPECT_EQ(said("%up accumulate\n", "%up accumulate float\naten.conv_transpose2d.input %up accumulate\n"),
+            "plan.syntax: line 2 has spoken of aten.conv_transpose2d.input %up already");
+  EXPECT_EQ(said("%x i8 affine\n", "%x float please\n"),
+            "plan.syntax: column 10: 'please' is too much: the line ends before it");
+  EXPECT_EQ(said("%x i8 affine\n", "%x i8 affine\n%i i8 affine\n"),
+            "plan.not-this-program: %i is 2xi32: there is nothing to quantise");
+  EXPECT_EQ(said("%x i8 affine\n", "%x i8 affine\n%w float\n"),
+            "plan.not-this-program: %w is a constant: it has codes 'as' a tensor or 'in' a call");
+  EXPECT_EQ(said(weight, ""), "plan.impossible: a line is missing");
+  EXPECT_EQ(said(weight, weight + weight), "plan.syntax: line 4 has spoken of %w already");
+  EXPECT_EQ(said("%w i8", "%w i4"),
+            "plan.syntax: column 4: 'i4 symmetric' is none of: float, i8 affine, i16 symmetric, "
+            "i8 symmetric (of a weight)");
+  EXPECT_EQ(said("%w i8", "%w i16"), "plan.impossible: line 4: %w has 8 bits, as what it is multiplied with");
+  EXPECT_EQ(said("per dim 1", "per dim one"),
+            "plan.syntax: column 21: 'dim one' is no dim: 'per dim 0' has a scale per index of dim 0");
+  EXPECT_EQ(said("%table i8 affine as %picked\n", ""), "plan.impossible: a line is missing");
+  EXPECT_EQ(said("%table i8 affine as %picked\n", "%table i8 affine as %picked\n%table i8 affine as %picked\n"),
+            "plan.impossible: the line does not follow from the rest of the plan");
+}
+
+// Words and lines left out, doubled and exchanged: an error with a code of its own, or a plan.
+TEST(QuantisationPlan, whatever_the_text_says) {
+  const Expanded program = program_of(net);
+  const std::string text = print(plan_quantisation(program, {}), program.graph);
+  std::vector<std::string> words;  // with what separates them
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(" \n", at), text.size() - 1);
+    words.push_back(text.substr(at, end + 1 - at));
+    at = end + 1;
+  }
+  const auto check = [&](const std::vector<std::string>& changed) {
+    std::string whole;
+    for (const std::string& word : changed) whole += word;
+    PlanRequest request;
+    const Status read = add_plan_text(request, "net.plan", whole);
+    const Status status = read.ok() ? [&]() -> Status {
+      TOSAIC_TRY(const Decisions decisions, decide(program, request, {}));
+      return check_decisions(program, decisions, {}, tosa::Spec::everything());
+    }()
+        : read;
+    if (status.ok()) return;
+    EXPECT_TRUE(status.error().code.starts_with("plan.")) << whole << render(status.error(), false);
+    EXPECT_FALSE(status.error().internal) << whole;
+  };
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    auto changed = words;
+    changed.erase(changed.begin() + static_cast<std::ptrdiff_t>(i));
+    check(changed);
+    for (const std::string word : {"%x ", "%w ", "float ", "-1 ", "as ", "\n", "\"", "99999999999999999999 "}) {
+      changed = words;
+      changed.insert(changed.begin() + static_cast<std::ptrdiff_t>(i), word);
+      check(changed);
+      changed[i + 1].clear();
+      check(changed);
+    }
+  }
+}
+
 // Two convolutions with a relu between, one after the other in two modules.
 const char* const chain = R"(graph @main(%x: 1x2x4x4xf32) -> (%b) {
   %w: 2x2x1x1xf32 = constant [1.0, 2.0, 3.0, 4.0]
@@ -177,6 +254,7 @@ TEST(QuantisationPlan, holds_for_what_is_left_of_scaled_rows) {
 TEST(Overrides, with_errors_of_syntax) {
   for (const char* line : {"head", "head:", "head: in8", ": float", "scheme int4", "head: float: "})
     EXPECT_EQ(decided_by(line), "plan.syntax") << line;
+  EXPECT_EQ(decided_by(std::string("PK\3\4\0\0\n", 7)), "plan.not-text");
 }
 
 }  // namespace
