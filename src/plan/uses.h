@@ -20,6 +20,7 @@ struct Uses {
   const Node& node(std::uint32_t n) const { return graph.nodes[n]; }
   const TensorType& type(ValueId v) const { return graph[v].type; }
   bool constant(ValueId v) const { return v != no_value && graph[v].is_constant(); }
+  bool only_first_computed(const Node& node) const;  // all other operands are constants
   // The only node that reads `value`, when nobody else may see it: then the two may be computed as one.
   std::optional<std::uint32_t> only_user(ValueId value) const;
 };

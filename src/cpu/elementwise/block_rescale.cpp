@@ -123,24 +123,15 @@ void scale(const Block& block) {
   for_vectors<std::int32_t, std::int32_t>(block, [&](IntVector x) HWY_ATTR { return by(x); });
 }
 
-template <bool double_round>
+// In: i32, or i64 for the i48 accumulators of 16-bit activations (16-bit multipliers, 64-bit arithmetic).
+template <class In, bool double_round>
 void scale_slowly(const Block& block) {
   const Scales scales(block);
   const std::int64_t step = block.constants->channels == 1 ? 0 : 1;
-  const auto* in = static_cast<const std::int32_t*>(block.in[0]);
+  const auto* in = static_cast<const In*>(block.in[0]);
   auto* out = static_cast<std::int32_t*>(block.out);
   for (std::int64_t i = 0; i < block.count; ++i)
     out[i] = scale_one(in[i], scales.multiplier[i * step], scales.shift[i * step], double_round);
-}
-
-// i48 accumulators (16-bit activations): 16-bit multipliers, 64-bit arithmetic.
-void scale48(const Block& block) {
-  const Scales scales(block);
-  const std::int64_t step = block.constants->channels == 1 ? 0 : 1;
-  const auto* in = static_cast<const std::int64_t*>(block.in[0]);
-  auto* out = static_cast<std::int32_t*>(block.out);
-  for (std::int64_t i = 0; i < block.count; ++i)
-    out[i] = scale_one(in[i], scales.multiplier[i * step], scales.shift[i * step], false);
 }
 
 }  // namespace
@@ -167,9 +158,9 @@ BlockKernel rescale_kernel_here(const BlockKey& key) {
     return in == i32 ? map1<Widen, std::int32_t> : nullptr;
   }
   if (key.op == "scale") {
-    if (in == i48) return scale48;
-    if (key.double_round) return scale_slowly<true>;
-    return key.per_channel ? scale_slowly<false> : scale;
+    if (in == i48) return scale_slowly<std::int64_t, false>;
+    if (key.double_round) return scale_slowly<std::int32_t, true>;
+    return key.per_channel ? scale_slowly<std::int32_t, false> : scale;
   }
   if (key.op == "narrow") {
     if (out == i8) return map1<Narrow<std::int8_t>, std::int32_t, std::int8_t>;

@@ -20,8 +20,7 @@ bool absorb_rescale(const Planning& planning, Epilogue& e) {
   const auto user = follower(planning, e.direct, "tosa.rescale");
   if (!user) return false;
   const Node& node = planning.node(*user);
-  for (std::size_t i = 1; i < 5; ++i)
-    if (!planning.constant(node.inputs[i])) return false;
+  if (!planning.only_first_computed(node)) return false;
   if (planning.type(node.outputs[0]).dtype != DType::i8 || node.attrs.get<bool>("output_unsigned") ||
       node.attrs.get<std::string>("rounding_mode") == "double_round")
     return false;

@@ -85,8 +85,7 @@ bool take_conv_i16(Planning& planning, std::uint32_t n) {
   if (!is_dense_convolution(node)) return false;
   if (planning.type(node.inputs[0]).dtype != DType::i16 || planning.type(node.inputs[1]).dtype != DType::i8)
     return false;
-  for (std::size_t i = 1; i < 5; ++i)
-    if (!planning.constant(node.inputs[i])) return false;
+  if (!planning.only_first_computed(node)) return false;
   auto conv = std::make_shared<ConvI16>();
   conv->kernel = &gemm_i16();
   conv->input = node.inputs[0];

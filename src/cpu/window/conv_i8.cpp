@@ -91,8 +91,7 @@ bool take_conv_i8(Planning& planning, std::uint32_t n) {
   const DType weight_type = planning.type(node.inputs[1]).dtype;
   if (planning.type(node.inputs[0]).dtype != DType::i8 || (weight_type != DType::i8 && weight_type != DType::i4))
     return false;
-  for (std::size_t i = 1; i < 5; ++i)
-    if (!planning.constant(node.inputs[i])) return false;
+  if (!planning.only_first_computed(node)) return false;
   auto conv = std::make_shared<ConvI8>();
   conv->kernel = &gemm_i8();
   conv->input = node.inputs[0];

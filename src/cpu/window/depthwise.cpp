@@ -240,8 +240,7 @@ bool take(Planning& planning, std::uint32_t n) {
 bool take_depthwise(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
   if (node.op != "tosa.depthwise_conv2d") return false;
-  for (std::size_t i = 1; i < 5; ++i)
-    if (!planning.constant(node.inputs[i])) return false;
+  if (!planning.only_first_computed(node)) return false;
   const DType in = planning.type(node.inputs[0]).dtype;
   if (in == DType::f32) return take<float>(planning, n);
   const DType weight = planning.type(node.inputs[1]).dtype;
