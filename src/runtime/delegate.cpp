@@ -68,8 +68,10 @@ Result<OpenDelegate> OpenDelegate::open(const DelegateChoice& choice, const Byte
   tosaic_delegate* made = nullptr;
   const int said = api.open(api.user, &program, &host, &how, &made, &why);
   if (status) *status = said;
-  if (said) return contract::diagnostic_of(said, why);
-  return of(&api, made, std::move(trace));
+  if (!said) return of(&api, made, std::move(trace));
+  Diagnostic refused = contract::diagnostic_of(said, why);
+  if (refused.place.file.empty()) refused.place.file = options.name;
+  return refused;
 }
 
 Result<OpenDelegate> OpenDelegate::of(const tosaic_delegate_api* api, tosaic_delegate* made, Trace trace) {

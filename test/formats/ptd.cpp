@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "flat_tensor_generated.h"
+
 namespace tosaic {
 namespace {
 
@@ -35,6 +37,26 @@ TEST(Ptd, data_lie_on_aligned_offsets) {
   const Bytes file = sample();
   const auto entries = ptd::read(file, "x.ptd");
   for (const ptd::Entry& entry : *entries) EXPECT_EQ((entry.data.data() - file.data()) % 128, 0) << entry.key;
+}
+
+TEST(Ptd, of_newer_versions) {
+  const Bytes good = sample();
+  const auto refused = [&](std::size_t at, std::string_view text) {
+    std::vector<char> bytes(good.text().begin(), good.text().end());
+    std::copy(text.begin(), text.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
+    const auto entries = ptd::read(Bytes::of(bytes), "new.ptd");
+    if (entries.ok()) return std::string("read");
+    EXPECT_EQ(entries.error().place.file, "new.ptd");
+    return entries.error().code;
+  };
+  EXPECT_EQ(refused(4, "FT02"), "ptd.version");
+  EXPECT_EQ(refused(8, "FH02"), "ptd.version");
+  // The root states no version, which is 0: another field, of as many bytes, stands in for one.
+  const auto* root = flatbuffers::GetRoot<flatbuffers::Table>(good.data());
+  const auto field = root->GetOptionalFieldOffset(ptd_schema::FlatTensor::VT_SEGMENTS);
+  const auto* slots = reinterpret_cast<const std::byte*>(root) - flatbuffers::ReadScalar<std::int32_t>(root);
+  const auto at = static_cast<std::size_t>(slots - good.data()) + ptd_schema::FlatTensor::VT_VERSION;
+  EXPECT_EQ(refused(at, {reinterpret_cast<const char*>(&field), sizeof field}), "ptd.version");
 }
 
 TEST(Ptd, garbage_is_refused) {

@@ -232,6 +232,10 @@ TEST(TosaFile, OtherVersionsAreRefusedByName) {
   EXPECT_FALSE(old.error().help.empty());
   EXPECT_EQ(code_of_read(Odd{.draft = true}.bytes()), "");
   EXPECT_EQ(code_of_read(Odd{.major = 2}.bytes()), "tosa-file.version");
+  auto newer = tosa_file::read(Odd{.minor = 2}.bytes(), "new.tosa");
+  ASSERT_FALSE(newer.ok());
+  EXPECT_EQ(newer.error().message, "the file is TOSA 1.2.0, which cannot be read");
+  EXPECT_EQ(newer.error().help, "look for a newer tosaic, or export it again for TOSA 1.0");
 }
 TEST(TosaFile, OperatorsNewerThan10) {
   EXPECT_EQ(code_of_read(Odd{.op = 79, .tag = 79}.bytes()), "tosa-file.operator");

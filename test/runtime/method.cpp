@@ -8,8 +8,11 @@
 #include "delegates/delegates.h"
 #include "formats/npy/npy.h"
 #include "formats/pte/pte_file.h"
+#include "formats/vela/vela.h"
+#include "formats/vgf/vgf_graph.h"
 #include "ir/tensor.h"
 #include "kernels/lowered_kernel.h"
+#include "tosa_generated.h"
 
 namespace tosaic {
 namespace {
@@ -126,6 +129,49 @@ TEST(Method, BrokenDelegates) {
   EXPECT_EQ(code(program), "delegate.arguments");
   call.args = {1, 0};
   EXPECT_EQ(code(program), "delegate.arguments");
+}
+
+// What a later compiler may have put into a program: refused by its version, with the delegate's number.
+TEST(Method, PayloadsOfNewerVersions) {
+  const auto refused = [](const std::string& id, const Bytes& payload) {
+    pte::Program program = program_of("tosa_delegate.pte");
+    program.plans[0].delegates[0].id = id;
+    program.plans[0].delegates[0].payload = payload;
+    const auto loaded = Method::load(
+        program, "forward", {.file = "new.pte", .delegates = all_delegates(), .kernels = kernels::lowered_kernel});
+    if (loaded.ok()) return std::string("loaded");
+    EXPECT_EQ(loaded.error().place.file, "new.pte (delegate 0)");
+    return loaded.error().code + ": " + loaded.error().message;
+  };
+  const Bytes tosa = program_of("tosa_delegate.pte").plans[0].delegates[0].payload;
+  std::vector<std::byte> newer(tosa.data(), tosa.data() + tosa.size());
+  auto* version = const_cast<tosa_schema::Version*>(tosa_schema::GetTosaGraph(newer.data())->version());
+  auto* fields = reinterpret_cast<flatbuffers::Table*>(version);
+  ASSERT_TRUE(fields->SetField<std::int32_t>(tosa_schema::Version::VT__MINOR, 2, -1));
+  EXPECT_EQ(refused("TOSABackend", Bytes::of(newer)),
+            "tosa-file.version: the file is TOSA 1.2.0, which cannot be read");
+  ASSERT_TRUE(fields->SetField<std::int32_t>(tosa_schema::Version::VT__MAJOR, 2, -1));
+  EXPECT_EQ(refused("TOSABackend", Bytes::of(newer)),
+            "tosa-file.version: the file is TOSA 2.2.0, which cannot be read");
+
+  vgf::File file;
+  file.version = {0, 6, 0};
+  EXPECT_EQ(refused("VgfBackend", *vgf::write(file)), "vgf.version: the file has format 0.6.0");
+  file.version = {1, 0, 0};
+  EXPECT_EQ(refused("VgfBackend", *vgf::write(file)), "vgf.version: the file has format 1.0.0");
+
+  // COP2 holds its commands behind "COP2", a version, lengths and "VEUM" with a version of its own.
+  const auto stream = [](std::uint32_t cop, std::uint32_t veum) {
+    std::vector<std::uint32_t> words{0x32504f43, cop, 64, 0, 1, 52, 0, 0x4d554556, veum, 0, 0x1807, 0x10066001};
+    words.resize(20);
+    vela::Payload payload;
+    payload.commands.data = Bytes::of(words);
+    return *vela::write(payload);
+  };
+  EXPECT_EQ(refused("EthosUBackend", stream(2, 1)),
+            "ethosu.container: command stream container, byte 4: COP2 version 2.0, only 1.0 is known");
+  EXPECT_EQ(refused("EthosUBackend", stream(1, 2)),
+            "ethosu.container: command stream container, byte 28: the metadata is not VEUM version 1.0");
 }
 
 TEST(Method, WrongInputsAreRefused) {

@@ -21,6 +21,7 @@ namespace {
 namespace s = ptd_schema;
 
 constexpr std::string_view header_magic = "FH01";
+const char* const newer_help = "look for a newer tosaic, or write it again with a current ExecuTorch or with tosaic";
 constexpr std::size_t header_at = 8, header_length = 40, header_bytes = 48, segment_alignment = 128;
 
 std::size_t aligned(std::size_t size) { return (size + segment_alignment - 1) / segment_alignment * segment_alignment; }
@@ -55,7 +56,7 @@ Result<std::vector<Entry>> checked(Bytes file) {
   if (file.text().substr(4, 4) != s::FlatTensorIdentifier() ||
       file.text().substr(header_at, header_magic.size()) != header_magic)
     return error("ptd.version", "the data file has a format that this does not read; FT01 with header FH01 is read")
-        .hint("write it again with a current ExecuTorch or with tosaic");
+        .hint(newer_help);
   if (reinterpret_cast<std::uintptr_t>(file.data()) % 16 != 0) file = Bytes::copy(file.data(), file.size());
   const auto length = little_endian<std::uint32_t>(file, 12);
   const auto taken = little_endian<std::uint64_t>(file, 16), flat = little_endian<std::uint64_t>(file, 24);
@@ -69,7 +70,8 @@ Result<std::vector<Entry>> checked(Bytes file) {
   if (!s::VerifyFlatTensorBuffer(verifier)) return corrupt("an offset or a length points outside the flatbuffer");
   const s::FlatTensor* root = s::GetFlatTensor(data);
   if (root->version() != 0)
-    return error("ptd.version", fmt::format("the data file has version {}, this reads version 0", root->version()));
+    return error("ptd.version", fmt::format("the data file has version {}, this reads version 0", root->version()))
+        .hint(newer_help);
   const Bytes segments = file.slice(base, bytes);
   std::vector<Entry> entries;
   std::set<std::string> keys;

@@ -14,7 +14,8 @@ namespace s = pte_schema;
 
 // Memory that a program may ask for: far above any device, far below overflow.
 constexpr std::uint64_t max_arena_bytes = std::uint64_t{1} << 46;
-const char* const producer_help = "write the program again with a current ExecuTorch or with tosaic";
+const char* const producer_help =
+    "look for a newer tosaic, or write the program again with a current ExecuTorch or with tosaic";
 
 template <class T>
 std::uint32_t size_of(const T* list) {

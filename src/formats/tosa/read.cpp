@@ -98,7 +98,7 @@ class Reader {
     if (major == 1 && (minor == 0 || minor == 1)) return {};
     return error("tosa-file.version", fmt::format("the file is TOSA {}.{}.{}{}, which cannot be read", major, minor,
                                                   version._patch(), version._draft() ? " (draft)" : ""))
-        .hint(version_help);
+        .hint(std::string(major >= 1 ? "look for a newer tosaic, or " : "") + version_help);
   }
 
   Result<Graph> block(const TosaBasicBlock& block, const tosa_schema::TosaRegion* region, int depth) {
