@@ -3,6 +3,7 @@
 // line's flags and help, these keys and the documentation are all made from that.
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -34,6 +35,9 @@ class TOSAIC_API Options {
   Options& set(const std::string& name, bool on) { return set(name, on ? "true" : "false"); }
   Options& set(const std::string& name, int number) { return set(name, std::to_string(number)); }
   Options& set(const std::string& name, std::vector<std::string> values);
+  Options& set(const std::string& name, std::initializer_list<const char*> values) {
+    return set(name, std::vector<std::string>(values.begin(), values.end()));
+  }
 
   bool has(std::string_view name) const { return values_.find(name) != values_.end(); }
   bool flag(std::string_view name) const;            // absent: false

@@ -29,7 +29,9 @@ struct SessionOptions {
   std::vector<std::pair<std::string, Bytes>> data;  // .ptd files (name, content): what the program keeps outside itself
   std::function<void(const std::string&)> trace;    // one line per NPU operation with its result's checksum
   bool level_8k = false;                            // hold a .tosa to the limits of TOSA's level 8K
-  int threads = 0;  // 0: all cores. Sessions with as many share one pool, the one that runs first has it
+  // 0: all cores. Sessions with as many share one pool, the one that runs first has it.
+  int threads = 0;
+  static constexpr int most_threads = 1024;
 };
 
 // How long a part of a run took.
@@ -84,7 +86,7 @@ class TOSAIC_API Session {
   Status measure(bool on);
   // Where the time of the last run went, in the order of the program, loops added up; empty: it was not measured. The
   // interpreter and a .vgf on Vulkan tell no parts: one entry, named after the device, has the whole. Entries that are
-  // within none add up to the run, but for copying its inputs and outputs.
+  // within none add up to the run, but for copying its inputs and outputs. Error: session.busy.
   Result<std::vector<OperationTime>> profile() const;
   double device_seconds() const;  // of the last run by the device's own clock; 0: it has none
 

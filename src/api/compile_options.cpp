@@ -5,6 +5,7 @@
 
 #include "api/compile.h"
 #include "base/option_check.h"
+#include "tosaic/session.hpp"
 
 namespace tosaic {
 namespace {
@@ -90,7 +91,7 @@ const std::vector<GeneralOption>& table() {
         .default_value = "0",
         .sentence = "threads for calibration, 0: all cores (results do not depend on it)",
         .lowest = 0,
-        .highest = 1024},
+        .highest = SessionOptions::most_threads},
        [](CompileOptions& to, const Options& from, const std::string& name) {
          to.quantise.threads = static_cast<int>(from.number(name));
        }}};

@@ -132,6 +132,7 @@ Result<Tensor> borrowed(const InputTensor& tensor, const TensorType& wanted, con
   if (!tensor.data) return error("run.null", fmt::format("{} has no memory: its pointer is null", what));
   if (tensor.strides.empty() || tensor.strides == dense_strides(tensor.sizes))
     return Tensor{wanted, Bytes(nullptr, tensor.data, bytes)};
+  if (!extent_of(tensor.data, tensor.dtype, tensor.sizes, tensor.strides)) return too_far("run.input-type", what);
   std::byte* dense = nullptr;
   Bytes copy = Bytes::fresh(bytes, dense);
   const std::size_t size = storage_size(wanted.dtype);

@@ -237,6 +237,9 @@ Result<Runnable> load_pte(const Source& source, const SessionOptions& options, c
 Result<Runnable> load_runnable(const Source& source, const SessionOptions& options, const Sink& sink) {
   if (options.executor != "cpu" && options.executor != "interp")
     return error("run.executor", fmt::format("'{}' is no executor", options.executor)).hint("cpu or interp");
+  if (options.threads < 0 || options.threads > SessionOptions::most_threads)
+    return error("run.threads", fmt::format("'threads' is {}", options.threads))
+        .hint(fmt::format("0 (all cores) to {}", SessionOptions::most_threads));
   if (options.device == "vulkan" && options.executor == "interp")
     return error("run.device", "the reference interpreter runs on the CPU, not on a Vulkan device");
   if (source.program) return load_program(*source.program, source, options, sink);

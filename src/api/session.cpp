@@ -28,7 +28,8 @@ struct Session::Impl {
 
   Impl(Source from, const SessionOptions& how, Runnable made);
   static Result<std::unique_ptr<Impl>> load(Source source, const SessionOptions& options, const Sink& sink);
-  Result<std::vector<Tensor>> run(std::span<const InputTensor> given);
+  Result<std::vector<Tensor>> borrow(std::span<const InputTensor> given) const;
+  Result<std::vector<Tensor>> run(const std::vector<Tensor>& tensors);
 };
 
 namespace {
@@ -54,26 +55,6 @@ class Turn {
   bool ours_;
 };
 
-// The bytes from the first to the last element that a lent tensor has.
-struct Extent {
-  const std::byte *begin = nullptr, *end = nullptr;
-  bool meets(const Extent& other) const { return begin < other.end && other.begin < end; }
-};
-
-Extent extent_of(const void* data, DType dtype, const std::vector<std::int64_t>& sizes,
-                 const std::vector<std::int64_t>& strides) {
-  const auto size = static_cast<std::int64_t>(storage_size(dtype));
-  const auto* at = static_cast<const std::byte*>(data);
-  std::int64_t low = 0, high = 0, dense = 1;
-  for (std::size_t i = sizes.size(); i-- > 0;) {
-    if (sizes[i] == 0) return {};
-    const std::int64_t stride = strides.empty() ? dense : strides[i];
-    (stride < 0 ? low : high) += stride * (sizes[i] - 1);
-    dense *= sizes[i];
-  }
-  return {at + low * size, at + (high + 1) * size};
-}
-
 // Do all elements of a result have places of their own?
 bool apart(const OutputTensor& tensor) {
   std::vector<std::pair<std::int64_t, std::int64_t>> steps;  // stride, size
@@ -88,29 +69,34 @@ bool apart(const OutputTensor& tensor) {
   return true;
 }
 
+// `inputs` have been looked at already.
 Status check_outputs(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs,
                      const std::vector<TensorType>& types) {
   if (outputs.size() != types.size())
     return error("run.output-count",
                  fmt::format("the program gives {} tensors, memory for {} is given", types.size(), outputs.size()));
   std::vector<Extent> taken;
-  for (const InputTensor& t : inputs) taken.push_back(extent_of(t.data, t.dtype, t.sizes, t.strides));
+  for (const InputTensor& t : inputs)
+    if (const auto extent = extent_of(t.data, t.dtype, t.sizes, t.strides)) taken.push_back(*extent);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const OutputTensor& t = outputs[i];
-    if (t.dtype != types[i].dtype || t.sizes != types[i].shape.sizes() ||
-        (!t.strides.empty() && t.strides.size() != t.sizes.size()))
+    if (t.dtype != types[i].dtype || t.sizes != types[i].shape.sizes())
       return error("run.output-type", fmt::format("memory for output {} is {}, the program gives {}", i,
                                                   to_string(TensorType{t.dtype, Shape(t.sizes), {}}),
                                                   to_string(types[i].with(std::optional<Scales>{}))));
+    if (!t.strides.empty() && t.strides.size() != t.sizes.size())
+      return error("run.output-type",
+                   fmt::format("memory for output {} has {} strides for {} dims", i, t.strides.size(), t.sizes.size()));
     if (types[i].storage_bytes() == 0) continue;
     if (!t.data) return error("run.null", fmt::format("output {} has no memory: its pointer is null", i));
-    const Extent extent = extent_of(t.data, t.dtype, t.sizes, t.strides);
-    const bool meets = std::any_of(taken.begin(), taken.end(), [&](const Extent& e) { return e.meets(extent); });
+    const auto extent = extent_of(t.data, t.dtype, t.sizes, t.strides);
+    if (!extent) return too_far("run.output-type", fmt::format("memory for output {}", i));
+    const bool meets = std::any_of(taken.begin(), taken.end(), [&](const Extent& e) { return e.meets(*extent); });
     if (meets || !apart(t))
       return error("run.overlap", fmt::format("the memory of output {} overlaps {}", i,
                                               meets ? "an input or another output" : "itself"))
           .hint("give every output memory of its own");
-    taken.push_back(extent);
+    taken.push_back(*extent);
   }
   return {};
 }
@@ -143,7 +129,7 @@ Session::Impl::Impl(Source from, const SessionOptions& how, Runnable made)
   for (const Tensor& t : loaded.examples) examples.push_back(owned(t));
 }
 
-Result<std::vector<Tensor>> Session::Impl::run(std::span<const InputTensor> given) {
+Result<std::vector<Tensor>> Session::Impl::borrow(std::span<const InputTensor> given) const {
   if (given.size() != loaded.inputs.size())
     return error("run.input-count",
                  fmt::format("{} inputs are given, the program takes {}", given.size(), loaded.inputs.size()));
@@ -152,6 +138,10 @@ Result<std::vector<Tensor>> Session::Impl::run(std::span<const InputTensor> give
     TOSAIC_TRY(Tensor tensor, borrowed(given[i], loaded.inputs[i], fmt::format("input {}", i)));
     tensors.push_back(std::move(tensor));
   }
+  return tensors;
+}
+
+Result<std::vector<Tensor>> Session::Impl::run(const std::vector<Tensor>& tensors) {
   const auto begin = std::chrono::steady_clock::now();
   TOSAIC_TRY(std::vector<Tensor> results, loaded.run(tensors));
   seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -220,7 +210,8 @@ Result<std::vector<Output>> Session::run(std::span<const InputTensor> inputs) {
   return guarded(impl_->source.name, [&]() -> Result<std::vector<Output>> {
     const Turn turn(impl_->busy);
     TOSAIC_CHECK(turn.taken());
-    TOSAIC_TRY(const std::vector<Tensor> tensors, impl_->run(inputs));
+    TOSAIC_TRY(const std::vector<Tensor> lent, impl_->borrow(inputs));
+    TOSAIC_TRY(const std::vector<Tensor> tensors, impl_->run(lent));
     std::vector<Output> outputs;
     for (std::size_t i = 0, t = 0; i < impl_->outputs.size(); ++i) {
       if (impl_->outputs[i].tensor)
@@ -236,8 +227,9 @@ Status Session::run(std::span<const InputTensor> inputs, std::span<const OutputT
   return guarded(impl_->source.name, [&]() -> Status {
     const Turn turn(impl_->busy);
     TOSAIC_CHECK(turn.taken());
+    TOSAIC_TRY(const std::vector<Tensor> lent, impl_->borrow(inputs));
     TOSAIC_CHECK(check_outputs(inputs, outputs, impl_->loaded.outputs));
-    TOSAIC_TRY(const std::vector<Tensor> tensors, impl_->run(inputs));
+    TOSAIC_TRY(const std::vector<Tensor> tensors, impl_->run(lent));
     for (std::size_t i = 0; i < outputs.size(); ++i) store(tensors[i], outputs[i]);
     return {};
   });
@@ -276,6 +268,8 @@ Status Session::measure(bool on) {
 
 Result<std::vector<OperationTime>> Session::profile() const {
   return guarded(impl_->source.name, [&]() -> Result<std::vector<OperationTime>> {
+    const Turn turn(impl_->busy);
+    TOSAIC_CHECK(turn.taken());
     std::vector<OperationTime> times;
     if (!impl_->measured || impl_->seconds <= 0) return times;
     if (impl_->loaded.profile) times = impl_->loaded.profile();

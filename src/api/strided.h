@@ -3,9 +3,46 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "base/diagnostic.h"
+#include "tosaic/dtype.hpp"
+
 namespace tosaic {
+
+// The addresses from the first to the last element that a lent tensor has.
+struct Extent {
+  std::int64_t begin = 0, end = 0;
+  bool meets(const Extent& other) const { return begin < other.end && other.begin < end; }
+};
+
+// `sizes` are those of a tensor that there is, `strides` may be anything: none where they lead out of all memory.
+inline std::optional<Extent> extent_of(const void* data, DType dtype, const std::vector<std::int64_t>& sizes,
+                                       const std::vector<std::int64_t>& strides) {
+  std::int64_t low = 0, high = 1, dense = 1;  // in elements
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    if (sizes[i] == 0) return Extent();
+    const std::int64_t stride = strides.empty() ? dense : strides[i];
+    std::int64_t reach = 0, &side = stride < 0 ? low : high;
+    if (__builtin_mul_overflow(stride, sizes[i] - 1, &reach) || __builtin_add_overflow(side, reach, &side)) return {};
+    dense *= sizes[i];
+  }
+  const auto base = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(data));
+  const auto size = static_cast<std::int64_t>(storage_size(dtype));
+  Extent extent;
+  if (__builtin_mul_overflow(low, size, &low) || __builtin_mul_overflow(high, size, &high) ||
+      __builtin_add_overflow(base, low, &extent.begin) || __builtin_add_overflow(base, high, &extent.end) ||
+      extent.begin < 0)
+    return {};
+  return extent;
+}
+
+inline Diagnostic too_far(std::string code, const std::string& what) {
+  return error(std::move(code), what + " has strides that lead out of all memory")
+      .hint("strides are in elements, not in bytes; none at all means dense and row-major");
+}
 
 // f(i, offset) for each element in row-major order: its number, and how many elements behind the first it lies.
 template <class F>

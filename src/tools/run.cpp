@@ -117,7 +117,7 @@ void add_run(CLI::App& app, Tool& tool) {
       ->capture_default_str();
   command->add_option("--threads", request->session.threads, "0: all cores")
       ->type_name("N")
-      ->check(whole_number(0, most_threads));
+      ->check(whole_number(0, SessionOptions::most_threads));
   command->add_flag("--profile", request->profile,
                     "how long each operation of the last run took; inside a delegate indented");
   command->add_option("--repeat", request->repeat, "timed runs, after one that warms up")

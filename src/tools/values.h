@@ -19,7 +19,6 @@ std::map<std::string, std::string> pairs(const std::vector<std::string>& given);
 CLI::Validator memory_size();
 std::uint64_t bytes_of(const std::string& size);
 
-// The most threads that are ever asked for, and runs that are timed.
-constexpr std::int64_t most_threads = 1024, most_runs = 1'000'000;
+constexpr std::int64_t most_runs = 1'000'000;  // that are timed
 
 }  // namespace tosaic::tools

@@ -84,6 +84,19 @@ TEST(OutOfMemory, Asking) {
   });
 }
 
+TEST(OutOfMemory, Planning) {
+  const Program program = digits();
+  const Options options = Options().set("override", {"stem: int16x8", "classifier: float"});
+  with_faults("plan", [&] { return plan(program, "tosa-int", options); });
+  with_faults("explain", [&] { return explain(program, "tosa-int", options); });
+}
+
+TEST(OutOfMemory, Inspecting) {
+  const std::string path = digits_path();
+  const InspectOptions options;
+  with_faults("inspect", [&] { return inspect(path, options); });
+}
+
 TEST(OutOfMemory, Pieces) {
   const Artifact artifact = good(compile(digits(), "tosa-int"));
   for (const char* piece : {"header", "tosa"}) with_faults(piece, [&] { return artifact.piece(piece); });
@@ -100,6 +113,29 @@ TEST(OutOfMemory, Running) {
   Session session = good(Session::load(artifact));
   with_faults("run", [&] { return session.run(views); });
   with_faults("clone", [&] { return session.clone(); });
+  with_faults("measured", [&]() -> Status {
+    for (const Status& status : {session.measure(true), session.reset()})
+      if (!status.ok()) return status;
+    if (const auto outputs = session.run(views); !outputs.ok()) return outputs.error();
+    if (const auto times = session.profile(); !times.ok()) return times.error();
+    return session.measure(false);
+  });
+}
+
+TEST(OutOfMemory, OtherFormats) {
+  const std::vector<std::byte> zeros(1024);
+  for (const std::string piece : {"tosa", "vgf"}) {
+    const Bytes file = good(good(compile(digits(), piece == "vgf" ? "vgf" : "tosa-int")).piece(piece));
+    for (const char* executor : {"cpu", "interp"}) {
+      SessionOptions options;
+      options.executor = executor;
+      with_faults("load another format", [&] { return Session::load(file, piece, options); });
+      Session session = good(Session::load(file, piece, options));
+      std::vector<InputTensor> inputs;
+      for (const TensorInfo& input : session.inputs()) inputs.push_back({zeros.data(), input.dtype, input.sizes()});
+      with_faults("run another format", [&] { return session.run(inputs); });
+    }
+  }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sessions: what is lent to them, what they refuse, threads.
+#include <limits>
 #include <thread>
 
 #include "api/digits.h"
@@ -77,6 +78,12 @@ TEST(Session, RefusesWhatDoesNotFit) {
   EXPECT_EQ(code({{x, DType::f32, {1, 8, 8}}}), "run.input-type");
   EXPECT_EQ(code({{x, DType::f32, {1, 1, 8, 8}, {1}}}), "run.input-type");
   EXPECT_EQ(code({{nullptr, DType::f32, {1, 1, 8, 8}}}), "run.null");
+  EXPECT_EQ(code({{x, static_cast<DType>(200), {1, 1, 8, 8}}}), "run.input-type");
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max(), least = std::numeric_limits<std::int64_t>::min();
+  EXPECT_EQ(code({{x, DType::f32, {most, most, -1, least}}}), "run.input-type");
+  for (const std::int64_t far : {most, least, most / 7, least / 7, most / 28})
+    EXPECT_EQ(code({{x, DType::f32, {1, 1, 8, 8}, {64, 64, 8, far}}}), "run.input-type");
+  EXPECT_EQ(code({{x, DType::f32, {1, 1, 8, 8}, {most, least, 8, 1}}}), "");  // of dims of one element
   const auto refused = [&](std::vector<OutputTensor> outputs) {
     const Status status = session.run(std::vector<InputTensor>{right}, outputs);
     return status.ok() ? "" : status.error().code;
@@ -86,8 +93,23 @@ TEST(Session, RefusesWhatDoesNotFit) {
   EXPECT_EQ(refused({{y, DType::i8, {1, 10}}}), "run.output-type");
   EXPECT_EQ(refused({{y, DType::f32, {10}}}), "run.output-type");
   EXPECT_EQ(refused({{nullptr, DType::f32, {1, 10}}}), "run.null");
+  EXPECT_EQ(refused({{y, DType::f32, {1, 10}, {1}}}), "run.output-type");
+  EXPECT_EQ(refused({{y, DType::f32, {1, 10}, {10, 1, 1}}}), "run.output-type");
+  for (const std::int64_t far : {most, least, most / 9, least / 9})
+    EXPECT_EQ(refused({{y, DType::f32, {1, 10}, {10, far}}}), "run.output-type");
   EXPECT_EQ(refused({{x + 60, DType::f32, {1, 10}}}), "run.overlap");
   EXPECT_EQ(refused({{y, DType::f32, {1, 10}, {0, 0}}}), "run.overlap");
+  // Inputs are looked at first, whatever the outputs are.
+  const auto both = [&](const InputTensor& input) {
+    const Status status =
+        session.run(std::vector<InputTensor>{input}, std::vector<OutputTensor>{{y, DType::f32, {1, 10}}});
+    return status.ok() ? "" : status.error().code;
+  };
+  EXPECT_EQ(both({x, DType::f32, {1, 1, 8, 8}, {8}}), "run.input-type");
+  EXPECT_EQ(both({x, DType::f32, {1, 1, 8, 8}, {most, most, most, most}}), "run.input-type");
+  EXPECT_EQ(both({x, DType::f32, {most, most, most}}), "run.input-type");
+  EXPECT_EQ(both({nullptr, DType::f32, {1, 1, 8, 8}}), "run.null");
+  EXPECT_EQ(code({right}), "");  // and the session works
 }
 
 TEST(Session, OneRunAtATime) {
@@ -105,6 +127,10 @@ TEST(Session, OneRunAtATime) {
       for (int i = 0; i < 200; ++i) {
         const auto result = running->run(lent(inputs));
         ++(result.ok() ? done : result.error().code == "session.busy" ? busy : other);
+        for (const Status& status : {running->reset(), running->measure(i % 2 == 0)})
+          other += !status.ok() && status.error().code != "session.busy";
+        const auto times = running->profile();
+        other += !times.ok() && times.error().code != "session.busy";
       }
     });
   for (auto& t : threads) t.join();
@@ -207,6 +233,11 @@ TEST(Session, SaysWhatItCannotLoad) {
   options = {};
   options.executor = "gpu";
   EXPECT_EQ(code(pte, options), "run.executor");
+  for (const int threads : {-1, 1025}) {
+    options = {};
+    options.threads = threads;
+    EXPECT_EQ(code(pte, options), "run.threads");
+  }
 }
 
 }  // namespace
