@@ -194,9 +194,9 @@ Result<Graph> specialise(Graph graph, const Sizes& sizes) {
       return size_error(fmt::format("size '{}' is {}, outside of its range {}: {}", s.name, given->second,
                                     to_string(s.range), place_of(graph, s)));
   }
-  for (const auto& [name, number] : sizes)
-    if (std::none_of(symbols.begin(), symbols.end(), [&](const Symbol& s) { return s.name == name; }))
-      return size_error(fmt::format("the program has no size '{}'; {}", name,
+  for (const auto& given : sizes)
+    if (std::none_of(symbols.begin(), symbols.end(), [&](const Symbol& s) { return s.name == given.first; }))
+      return size_error(fmt::format("the program has no size '{}'; {}", given.first,
                                     all.empty() ? "all its sizes are numbers" : "it has " + all));
   if (symbols.empty()) return graph;
   TOSAIC_CHECK(replace_symbols(graph, sizes));
