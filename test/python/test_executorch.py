@@ -173,6 +173,15 @@ def test_compile_specs_have_their_arguments_and_travel():
     assert TosaCompileSpec(TosaSpecification.create_from_string("TOSA-1.0+FP")).tosa_spec.startswith("TOSA-1.0")
 
 
+def test_their_words_in_specifications():
+    spec = TosaCompileSpec("TOSA-1.0+INT+int16+int4+u55")
+    assert spec.options() == {"tosa-spec": ["TOSA-1.0+INT+int16+int4"]}
+    program = exported(lambda x, y: x ^ y, torch.ones(4, dtype=torch.int8), torch.ones(4, dtype=torch.int8))
+    assert operators(lowered(program, TOSAPartitioner(INT))) == ["executorch_call_delegate"]
+    assert "delegate" not in str(operators(lowered(program, TOSAPartitioner(spec))))
+    assert TosaCompileSpec("TOSA-1.0+FP+cf").options() == {"tosa-spec": ["TOSA-1.0+FP+controlflow"]}
+
+
 def test_bad_specs_are_refused():
     with pytest.raises(ValueError, match="ethos-u55-128"):
         EthosUCompileSpec("ethos-u99")

@@ -20,6 +20,15 @@ def _targets() -> dict[str, _core.TargetInfo]:
     return {t.name: t for t in _core.targets()}
 
 
+# ExecuTorch's words in specifications that TOSA has others for. `u55` is no word of TOSA's.
+_WORDS = {"cf": "controlflow", "var": "variable", "u55": None}
+
+
+def _in_our_words(spec: str) -> str:
+    words = [_WORDS.get(word, word) for word in spec.split("+")]
+    return "+".join(w for w in words if w is not None)
+
+
 class ArmCompileSpec:
     """What all of them know. `target` and `options` are tosaic's; the rest has ExecuTorch's names."""
 
@@ -73,9 +82,17 @@ class ArmCompileSpec:
     def options(self) -> dict[str, list[str]]:
         """The core's options. Raises ValueError for flags that it has no meaning for."""
         given: dict[str, list[str]] = {}
-        if self.tosa_spec and self.tosa_spec != _targets()[self.target].tosa_spec:
-            given["tosa-spec"] = [self.tosa_spec]
+        spec = _in_our_words(self.tosa_spec)
+        if spec != _targets()[self.target].tosa_spec:
+            given["tosa-spec"] = [spec]
         return given
+
+    def questions(self) -> list[tuple[str, dict[str, list[str]]]]:
+        """Who has to take a node, as (target, options): the target, and the U55 where the specification says `+u55`."""
+        asked = [(self.target, self.options())]
+        if "u55" in self.tosa_spec.split("+") and not self.target.startswith("ethos-u"):
+            asked.append(("ethos-u55-128", {}))
+        return asked
 
     # ---- between partitioner and backend
 

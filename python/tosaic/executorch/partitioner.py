@@ -156,10 +156,11 @@ class _Partitioner(Partitioner):
         """Why not, for the nodes that stay outside."""
         core = _edge.held(program, "program", self._weights, places=places)
         reasons: Reasons = {}
-        for verdict in _core.supports(core, self.compile_spec.target, self.compile_spec.options()):
-            if not verdict.taken:
-                at = f" ({verdict.place})" if verdict.place else ""
-                reasons[verdict.name] = verdict.reason.reason + at
+        for target, options in self.compile_spec.questions():
+            for verdict in _core.supports(core, target, options):
+                if not verdict.taken:
+                    at = f" ({verdict.place})" if verdict.place else ""
+                    reasons.setdefault(verdict.name, verdict.reason.reason + at)
         calls = [n for n in program.graph.nodes if n.op == "call_function"]
         quantised = any("quantized_decomposed" in str(n.target) for n in calls)
         for node in calls:
