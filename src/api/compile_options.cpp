@@ -17,8 +17,8 @@ struct GeneralOption {
   void (*apply)(CompileOptions& to, const Options& from, const std::string& name);
 };
 
-const std::vector<GeneralOption>& table() {
-  static const std::vector<GeneralOption> rows = {
+std::vector<GeneralOption> options_of_integers() {
+  return {
       {{.name = "quantize",
         .kind = Kind::text,
         .default_value = "auto",
@@ -64,7 +64,11 @@ const std::vector<GeneralOption>& table() {
         .sentence = "the precision of a part, e.g. 'head: float' or 'features.0: int16x8': a module, operator, node or "
                     "line of the model, and float, int8 or int16x8; later ones win",
         .placeholder = "'NAME: FORM'"},
-       nullptr},  // read below
+       nullptr}};  // read below
+}
+
+std::vector<GeneralOption> options_of_all() {
+  return {
       {{.name = "tosa-spec",
         .kind = Kind::text,
         .sentence = "replaces the target's specification, e.g. TOSA-1.0+INT",
@@ -95,6 +99,14 @@ const std::vector<GeneralOption>& table() {
        [](CompileOptions& to, const Options& from, const std::string& name) {
          to.quantise.threads = static_cast<int>(from.number(name));
        }}};
+}
+
+const std::vector<GeneralOption>& table() {
+  static const std::vector<GeneralOption> rows = [] {
+    std::vector<GeneralOption> list = options_of_integers();
+    for (const GeneralOption& option : options_of_all()) list.push_back(option);
+    return list;
+  }();
   return rows;
 }
 

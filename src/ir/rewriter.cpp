@@ -16,7 +16,9 @@ void Forward::outputs(Graph& graph) const {
   for (ValueId& v : graph.outputs) v = (*this)(v);
 }
 
-Rewriter::Rewriter(Graph& graph) : graph_(graph), nodes_(std::exchange(graph.nodes, {})) {}
+Rewriter::Rewriter(Graph& graph) : graph_(graph), nodes_(std::exchange(graph.nodes, {})) {
+  graph.nodes.reserve(nodes_.size());
+}
 
 ValueId Rewriter::add(std::string op, std::vector<ValueId> inputs, Attrs attrs, ValueId to, LocRef loc) {
   graph_.nodes.push_back({std::move(op), std::move(inputs), std::move(attrs), {to}, std::move(loc), {}});
