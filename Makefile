@@ -77,7 +77,8 @@ install: build  ## the tool, libtosaic (shared and static), its headers and pack
 	@$(CMAKE) --install build/release --prefix $(PREFIX) --component tosaic
 
 # For the ExecuTorch of PYTHON's environment; asked again only when that is another one.
-PLUGIN_FOR = $$($(PYTHON) -c 'import importlib.util as u; print(u.find_spec("executorch").submodule_search_locations[0])')
+PLUGIN_FOR = $$($(PYTHON) -c 'import importlib.util as u, sys; s = u.find_spec("executorch"); \
+  print(s.submodule_search_locations[0]) if s else sys.exit("$(PYTHON) has no ExecuTorch: pip install executorch")')
 plugin: $(STAMPS)/packages-BUILD venv  ## the ExecuTorch plug-in, at build/release/lib/libtosaic_executorch.so
 	@place=$(PLUGIN_FOR); grep -qsx "TOSAIC_EXECUTORCH:PATH=$$place" build/release/CMakeCache.txt \
 	  || $(CMAKE) --preset release -DTOSAIC_EXECUTORCH="$$place" >/dev/null

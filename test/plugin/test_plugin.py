@@ -213,7 +213,7 @@ def traced(program, inputs, folder):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("target", ["tosa-int", "vgf-int8", "ethos-u55-128"])
-def test_inspector_shows_our_times(target, plugin, digits, tmp_path):
+def test_inspector_shows_our_times(target, plugin, digits, tool, tmp_path):
     events = traced(digits(target), [image(target)], tmp_path)
     ours = [e for e in events if e.is_delegated_op]
     call, = (e for e in events if e.name == "DELEGATE_CALL")
@@ -224,9 +224,34 @@ def test_inspector_shows_our_times(target, plugin, digits, tmp_path):
         assert said == ["ethos-u55-128 (simulated)"]
         return
     assert len(ours) > 5 and len({e.name for e in ours}) == len(ours)  # as the payload names what they compute
+    payload = tool("inspect", digits(target))
+    assert all(f"%{e.name}: " in payload or f"(%{e.name})" in payload for e in ours)
     assert sum(s.startswith("conv_i8: tosa.") for s in said) >= 3 and "pool: tosa.max_pool2d" in said
     if target == "vgf-int8":
         assert {"stem.0", "block1", "pool"} <= {e.name for e in ours}
+
+
+# ---- again and again, from Python
+
+def test_loaded_in_python_again_and_again(digits, theirs):
+    """In four threads; the process does not grow."""
+    import concurrent.futures
+    import gc
+    targets = ["tosa-int", "vgf", "ethos-u55-128", "tosa-fp"]
+    expected = {t: theirs(digits(t), [image(t)]) for t in targets}
+
+    def run(number):
+        target = targets[number % len(targets)]
+        same(theirs(digits(target), [image(target)]), expected[target])
+
+    def resident():
+        gc.collect()
+        return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(run, range(100)))
+        before = resident()
+        list(pool.map(run, range(200)))
+        assert resident() - before < 4 << 20
 
 
 # ---- what is wrong
@@ -339,6 +364,16 @@ def test_another_version_of_executorch(library, tmp_path):
              "l.tosaic_executorch_backends.restype = ctypes.c_char_p; print(l.tosaic_executorch_backends())"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout == "b''\n" and "built for ExecuTorch 1.5, the process has 1.6.0" in done.stderr, done.stderr
+
+
+def test_an_executorch_without_a_library(library, tmp_path):
+    """As wheels were before 1.5, the runtime inside the Python extension: a stand-in, ours has the library."""
+    (tmp_path / "executorch/runtime").mkdir(parents=True)
+    (tmp_path / "executorch/runtime/__init__.py").write_text("")
+    (tmp_path / "executorch-1.5.9.dist-info").mkdir()
+    (tmp_path / "executorch-1.5.9.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: executorch\nVersion: 1.5.9\n")
+    done = imported(RUNTIME, TOSAIC_EXECUTORCH_PLUGIN=str(library), PYTHONPATH=str(tmp_path))
+    assert done.returncode == 1 and "inside the Python extension (no libexecutorch.so is loaded)" in done.stderr
 
 
 def test_two_plugins(plugin, library, tmp_path, monkeypatch, capfd):
