@@ -295,6 +295,13 @@ def test_a_program_for_another_backend(plugin, digits, tmp_path, capfd):
     method = plugin.load_program(digits("vgf")).load_method("forward")
     import torch
     assert method.execute([torch.zeros(1, 1, 8, 8)])[0].shape == (1, 10)
+    with open(digits("vgf"), "rb") as file:
+        assert plugin.load_program(file).method_names == {"forward"}
+    (tmp_path / "empty.pte").write_bytes(b"")
+    with pytest.raises(RuntimeError):
+        plugin.load_program(tmp_path / "empty.pte")
+    with pytest.raises(FileNotFoundError):
+        plugin.load_program(tmp_path / "none.pte")
     with pytest.raises(RuntimeError, match="0x10"):  # ExecuTorch's own words, there are no others
         method.execute([torch.zeros(1, 1, 8, 9)])
 

@@ -19,7 +19,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 __all__ = ["Method", "MissingBackend", "Program", "backends", "load_program", "plugin", "set_option"]
 
@@ -141,9 +141,11 @@ def set_option(key: str, value: str | int | bool, backend: str | None = None) ->
                          f"reference, device, heap and log, the backends are {', '.join(backends())}")
 
 
-def _missing(data: str | os.PathLike | bytes) -> list[str]:
+def _missing(data: str | os.PathLike | bytes | BinaryIO) -> list[str]:
     if isinstance(data, (bytes, bytearray)):
         return _plugin.tosaic_executorch_missing(bytes(data), len(data)).decode().split()
+    if not isinstance(data, (str, os.PathLike)) or os.path.getsize(data) == 0:
+        return []  # for ExecuTorch to read, or to refuse
     with open(data, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) as content:
         view = ctypes.c_char.from_buffer(content)
         try:
@@ -152,7 +154,7 @@ def _missing(data: str | os.PathLike | bytes) -> list[str]:
             del view  # the mapping is not closed while something points into it
 
 
-def load_program(data: str | os.PathLike | bytes, **options: Any) -> Program:
+def load_program(data: str | os.PathLike | bytes | BinaryIO, **options: Any) -> Program:
     """ExecuTorch's Runtime.get().load_program(data, **options) with better words: MissingBackend where the process has not
     what the program needs, and why a payload or an input was refused in the RuntimeErrors of load_method and execute."""
     if missing := _missing(data):
