@@ -138,6 +138,11 @@ struct PrintedPlan {
 };
 // Errors: plan.floats, where nothing is quantised; plan.*, for the options `plan` and `override`.
 TOSAIC_API Result<PrintedPlan> plan(const Program& program, const std::string& target, const Options& options = {});
+// The same for those who quantise the program themselves, as PT2E's quantizers do: a JSON object with each call's
+// operands and results, and what rebuilds the calls that composites are taken to pieces into. Its form may change. Not
+// `in_pieces`: composites stay whole, and float.
+TOSAIC_API Result<std::string> annotation(const Program& program, const std::string& target,
+                                          const Options& options = {}, bool in_pieces = true);
 
 // What `supports` says as far as the placements go, with the numbers of an Artifact: calibrated with the program's own
 // examples or, where it has none, with made-up ones. It has no piece `pte`.

@@ -148,6 +148,9 @@ void bind_compile(nb::module_& m) {
     PrintedPlan printed = value_of(plan(program, target, options_of(options)));
     return std::make_pair(std::move(printed.text), std::move(printed.json));
   });
+  m.def("annotation", [](const Program& program, const std::string& target, const nb::dict& options, bool in_pieces) {
+    return value_of(annotation(program, target, options_of(options), in_pieces));
+  });
 }
 
 }  // namespace tosaic::python

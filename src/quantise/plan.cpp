@@ -30,14 +30,6 @@ class Groups {
 bool real(const Value& v) { return v.type.dtype == DType::f32 && !v.type.quantised(); }
 bool is_set(const std::vector<char>& flags, std::size_t i) { return i < flags.size() && flags[i]; }
 
-// Does the call have an integer form, and floats to have codes for?
-bool computes_codes(const Graph& graph, const Node& node) {
-  FoundOp found = find_aten(node.op);
-  if (!found.op || found.rule == Rule::float_only || found.rule == Rule::inside) return false;
-  return std::any_of(node.inputs.begin(), node.inputs.end(),
-                     [&](ValueId v) { return v != no_value && real(graph[v]); });
-}
-
 // Does the node hold its input between bounds and nothing else?
 bool clamps(const Graph& graph, const Node& node) {
   FoundOp found = find_aten(node.op);
@@ -254,6 +246,13 @@ void plan_weights(const Graph& graph, bool per_channel, QuantisationPlan& plan) 
 }
 
 }  // namespace
+
+bool computes_codes(const Graph& graph, const Node& node) {
+  FoundOp found = find_aten(node.op);
+  if (!found.op || found.rule == Rule::float_only || found.rule == Rule::inside) return false;
+  return std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [&](ValueId v) { return v != no_value && real(graph[v]); });
+}
 
 Result<Expanded> expanded(Graph graph, const QuantiseOptions& options) {
   Expanded program{std::move(graph), {}};

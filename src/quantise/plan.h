@@ -70,6 +70,10 @@ QuantisationPlan plan_quantisation(const Expanded& program, const QuantiseOption
 
 // There is nothing to plan where PT2E did: plan.already-quantised.
 Diagnostic already_quantised();
+
+// Has the call an integer form, and floats to have codes for?
+bool computes_codes(const Graph& graph, const Node& node);
+
 // What the request says of this program. Errors: plan.names-nothing, those of parse_plan, and plan.impossible for lines
 // that contradict what follows from others.
 Result<Decisions> decide(const Expanded& program, const PlanRequest& request, const QuantiseOptions& options);
@@ -103,6 +107,11 @@ std::string name_in_plan(const Graph& graph, ValueId v);
 std::string name_in_plan(const Graph& graph, const Node& node);
 // The same as members of a JSON object: "calls", "tensors" and "weights".
 std::string print_json(const QuantisationPlan& plan, const Graph& graph);
+// Members of a JSON object for those who put the plan into a program of PyTorch's: "calls" with operands and results,
+// those of taken-apart composites with what rebuilds them, and "values". `normal`: the graph before it was expanded,
+// `exported`: as it was read.
+std::string print_annotation(const QuantisationPlan& plan, const Expanded& program, const Graph& normal,
+                             const Graph& exported);
 // Of the same graph. Errors: plan.syntax, plan.unknown-tensor, plan.incomplete, plan.not-this-program.
 Result<QuantisationPlan> parse_plan(std::string_view text, const Expanded& program, const std::string& source = "plan");
 

@@ -16,7 +16,8 @@ _MODULES = {
     "backend": ("EthosUBackend", "TOSABackend", "VgfBackend"),
     "partitioner": ("ArmPartitioner", "EthosUPartitioner", "TOSAPartitioner", "VgfPartitioner"),
     "quantizer": ("EthosUQuantizer", "TOSAQuantizer", "VgfQuantizer", "get_symmetric_a16w8_quantization_config",
-                  "get_symmetric_a8w4_quantization_config", "get_symmetric_quantization_config"),
+                  "get_symmetric_a8w4_quantization_config", "get_symmetric_quantization_config",
+                  "get_uint8_io_quantization_config", "get_vgf_snorm_quantization_config"),
 }  # fmt: skip
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = sorted(_HOME)
