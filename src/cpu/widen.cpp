@@ -13,13 +13,10 @@ namespace {
 
 bool is_narrow(DType type) { return is_float(type) && storage_size(type) < 4; }
 
-// Operators that accumulate: where f32 kernels are worth two casts.
+// Where f32 kernels are worth two casts.
 bool accumulates(const Node& node) {
-  static constexpr std::string_view names[] = {"tosa.conv2d",           "tosa.conv3d", "tosa.depthwise_conv2d",
-                                               "tosa.transpose_conv2d", "tosa.matmul", "tosa.avg_pool2d",
-                                               "tosa.max_pool2d"};
-  return std::find(std::begin(names), std::end(names), node.op) != std::end(names) ||
-         node.op.starts_with("tosa.reduce_");
+  const tosa::Op* op = tosa::find(node.op);
+  return op && op->accumulates;
 }
 
 class Widening {

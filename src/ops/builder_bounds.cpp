@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/tensor.h"
+#include "ops/tosa_op.h"
 
 namespace tosaic {
 namespace {
@@ -99,75 +100,19 @@ class Analysis {
     return {x.lowest - z.highest, x.highest - z.lowest};
   }
 
+  // What the operator's row says, within the dtype where it says nothing.
   Interval result(const Node& node, double& excess) {
-    const std::string_view op = std::string_view(node.op).substr(node.op.find('.') + 1);
-    const auto in = [&](std::size_t i) { return of(node.inputs[i]); };
-    if (op == "add") return {in(0).lowest + in(1).lowest, in(0).highest + in(1).highest};
-    if (op == "sub") return {in(0).lowest - in(1).highest, in(0).highest - in(1).lowest};
-    if (op == "mul") return product(in(0), in(1));
-    if (op == "abs") return {0, in(0).magnitude()};
-    if (op == "maximum") return {std::max(in(0).lowest, in(1).lowest), std::max(in(0).highest, in(1).highest)};
-    if (op == "minimum") return {std::min(in(0).lowest, in(1).lowest), std::min(in(0).highest, in(1).highest)};
-    if (op == "select") return in(1).with(in(2));
-    if (op == "pad") return in(0).with(in(2));
-    if (op == "scatter") return in(0).with(in(2));
-    if (op == "concat") {
-      Interval i = in(0);
-      for (std::size_t k = 1; k < node.inputs.size(); ++k) i = i.with(in(k));
-      return i;
-    }
-    if (op == "cast" && !integers(graph_[node.inputs[0]].type.dtype)) return whole(graph_[node.outputs[0]].type.dtype);
-    for (std::string_view moves :
-         {"reshape", "transpose", "slice", "tile", "gather", "reverse", "identity", "reduce_max", "reduce_min", "cast"})
-      if (op == moves) return in(0);
-    if (op == "reduce_sum") {
-      const auto n = static_cast<double>(
-          graph_[node.inputs[0]].type.shape.size(static_cast<int>(node.attrs.get_or<std::int64_t>("axis", 0))));
-      return {std::min(n * in(0).lowest, in(0).lowest), std::max(n * in(0).highest, in(0).highest)};
-    }
-    if (op == "rescale") return rescaled(node, excess);
-    if (op == "conv2d" || op == "depthwise_conv2d" || op == "conv3d" || op == "transpose_conv2d") return summed(node);
-    if (op == "resize") {  // of the four pixels around a point, weights that add up to the product of the two scales
-      const bool weighted = node.attrs.get_or<std::string>("mode", "") == "bilinear";
-      const double weight = weighted ? scale_of(node, 0) * scale_of(node, 2) : 1;
-      return {in(0).lowest * weight, in(0).highest * weight};
-    }
-    if (op == "matmul") {
-      const double terms = static_cast<double>(graph_[node.inputs[0]].type.shape.size(2));
-      const double most = terms * centred(node, 0, 2).magnitude() * centred(node, 1, 3).magnitude();
-      return {-most, most};
-    }
-    return whole(graph_[node.outputs[0]].type.dtype);
+    if (node.op == "tosa.rescale") return rescaled(node, excess);
+    const Interval all = whole(graph_[node.outputs[0]].type.dtype);
+    const tosa::Bounds found = tosa::bounds_of(tosa::View(graph_, node), [&](std::size_t i) {
+      const ValueId v = node.inputs[i];
+      if (v == no_value || !integers(graph_[v].type.dtype)) return tosa::Bounds{};
+      const Interval known = of(v);
+      return tosa::Bounds{known.lowest, known.highest};
+    });
+    return {std::isfinite(found.lowest) ? found.lowest : all.lowest,
+            std::isfinite(found.highest) ? found.highest : all.highest};
   }
-
-  static Interval product(const Interval& a, const Interval& b) {
-    const double all[] = {a.lowest * b.lowest, a.lowest * b.highest, a.highest * b.lowest, a.highest * b.highest};
-    return {*std::min_element(std::begin(all), std::end(all)), *std::max_element(std::begin(all), std::end(all))};
-  }
-
-  // A convolution: every weight as large as its dtype allows; where that is too much, the weights themselves.
-  Interval summed(const Node& node) {
-    const Value& weight = graph_[node.inputs[1]];
-    const double x = centred(node, 0, 3).magnitude(), bias = in_bias(node);
-    const std::int64_t channels = graph_[node.outputs[0]].type.shape.size(graph_[node.outputs[0]].type.rank() - 1);
-    const double terms = static_cast<double>(weight.type.shape.elements()) / static_cast<double>(channels);
-    double most = terms * x * 128 + bias;
-    if (weight.is_constant() && most > whole(graph_[node.outputs[0]].type.dtype).highest) {
-      // OHWI, or HWCM of a depthwise one: the channel is the first dim or the last two.
-      const bool last = node.op == "tosa.depthwise_conv2d";
-      const auto n = static_cast<std::size_t>(weight.type.shape.elements()), c = static_cast<std::size_t>(channels);
-      std::vector<double> sums(c, 0);
-      for (std::size_t k = 0; k < n; ++k)
-        sums[last ? k % c : k / (n / c)] += std::fabs(element_as_double(weight.type.dtype, weight.constant.data(), k));
-      most = *std::max_element(sums.begin(), sums.end()) * x + bias;
-    }
-    return {-most, most};
-  }
-  double scale_of(const Node& node, std::size_t index) const {
-    const Value& scale = graph_[node.inputs[1]];
-    return element_as_double(scale.type.dtype, scale.constant.data(), index);
-  }
-  double in_bias(const Node& node) { return of(node.inputs[2]).magnitude(); }
 
   // value * multiplier / 2^shift; |value| has to stay below 2^(shift - 1), or the result within 32 bits.
   Interval rescaled(const Node& node, double& excess) {

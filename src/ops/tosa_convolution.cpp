@@ -2,6 +2,9 @@
 #include "ops/tosa_convolution.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "ops/tosa_bounds.h"
 
 namespace tosaic::tosa {
 namespace {
@@ -9,6 +12,35 @@ namespace {
 // input, weight, output and accumulator of each supported combination (spec "CONV2D", table of types).
 TypeRow row(Feature needs, DType in, DType weight, DType out, DType acc) {
   return {{needs}, {{"in", in}, {"weight", weight}, {"out", out}, {"acc", acc}}};
+}
+
+// The largest sum of a channel's weights, as magnitudes. OHWI, or HWCM of a depthwise one: the channel is the first
+// dim or the last two.
+double largest_channel(const View& view, std::size_t channels, double zero_point) {
+  const TensorType& weight = view.in(1);
+  const bool last = bare_name(view.node()) == "depthwise_conv2d";
+  const auto n = static_cast<std::size_t>(weight.shape.elements());
+  std::vector<double> sums(channels, 0);
+  for (std::size_t k = 0; k < n; ++k)
+    sums[last ? k % channels : k / (n / channels)] +=
+        std::fabs(element_as_double(weight.dtype, view.constant(1).data(), k)) + zero_point;
+  return *std::max_element(sums.begin(), sums.end());
+}
+
+// Every weight as large as its dtype allows; where that is too much, the weights themselves.
+Bounds sums_of_products(const View& view, const BoundsOf& in) {
+  const DType weight = view.in(1).dtype, result = view.out().dtype;
+  const double x = bounds::magnitude(bounds::centred(in, 0, 3)), bias = bounds::magnitude(in(2));
+  const double zero_point = bounds::magnitude(in(4));
+  const std::int64_t channels = view.out().shape.size(view.out().rank() - 1), n = view.in(1).shape.elements();
+  const double terms = static_cast<double>(n) / static_cast<double>(channels);
+  const double largest =
+      is_float(weight) ? Bounds{}.highest : -static_cast<double>(range_of(weight).lowest) + zero_point;
+  double most = terms * x * largest + bias;
+  const bool too_much = is_float(result) || most > static_cast<double>(range_of(result).highest);
+  if (too_much && !view.constant(1).null() && n > 0)
+    most = largest_channel(view, static_cast<std::size_t>(channels), zero_point) * x + bias;
+  return {-most, most};
 }
 
 }  // namespace
@@ -35,6 +67,8 @@ Op convolution_row(std::string_view name, std::uint16_t schema_number, std::stri
               row(Feature::fp8e5m2, f8e5m2, f8e5m2, f16, f16), row(Feature::pro_fp, f16, f16, f16, f16),
               row(Feature::pro_fp, f16, f16, f16, f32),        row(Feature::pro_fp, f32, f32, f32, f32),
               row(Feature::bf16, bf16, bf16, bf16, f32)};
+  op.bounds = sums_of_products;
+  op.accumulates = true;
   return op;
 }
 

@@ -3,6 +3,7 @@
 // the flatbuffer reader and writer and every target are computed from these rows.
 #pragma once
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -149,6 +150,14 @@ struct Run {
   Variables* variables = nullptr;
 };
 
+// Numbers that the elements of a tensor lie between, whatever it is computed from.
+struct Bounds {
+  double lowest = -std::numeric_limits<double>::infinity(), highest = std::numeric_limits<double>::infinity();
+  bool operator==(const Bounds&) const = default;
+};
+// Those of operand `i`. Looked up when asked for: weights are large.
+using BoundsOf = std::function<Bounds(std::size_t i)>;
+
 struct Op {
   std::string_view name;        // lower case: "conv2d"
   std::uint16_t schema_number;  // enum Op of the flatbuffer schema, and tag of its attribute table
@@ -174,6 +183,13 @@ struct Op {
   // Each output element depends only on the operands' elements at its own (broadcast) place, so permuting the
   // dims of all operands that are not declared constant permutes the result.
   bool elementwise = false;
+  // What the result's elements lie between, as numbers without end: not what a dtype wraps or overflows to, nor half a
+  // step of its rounding. nullptr: the operands tell nothing. Asked by bounds_of.
+  Bounds (*bounds)(const View&, const BoundsOf& in) = nullptr;
+  // Every element of the result is one of the operands', or a truth by which others choose.
+  bool chooses = false;
+  // Every element of the result is made of many of an operand's: in f32, where floats are narrower.
+  bool accumulates = false;
 };
 
 std::span<const Op> all();              // sorted by name
@@ -188,6 +204,8 @@ Status verify_graph(const Graph& graph, const Spec& spec);
 // With EXT-DYNAMIC, zero points, shapes and the like may be known only when the program runs: holds their values to
 // the same ERROR_IFs, and the outputs' shapes to what they imply. To be called before eval; free for other nodes.
 Status check_run_time_operands(const Run& run);
+// What the row says of the first result of a node.
+Bounds bounds_of(const View& view, const BoundsOf& in);
 // What a node with constants as operands and one result of `type` computes; nullopt: its row cannot tell.
 std::optional<Bytes> constant_result(const Graph& graph, const Node& node, const Op& op, const TensorType& type);
 

@@ -27,7 +27,8 @@ Op reduction_row(std::string_view name, std::uint16_t schema_number, std::string
           .types = std::move(types),
           .infer = infer_reduction,
           .check = check_axis,
-          .eval = eval};
+          .eval = eval,
+          .accumulates = true};
 }
 
 }  // namespace tosaic::tosa

@@ -19,13 +19,9 @@ constexpr double largest_factor = 16;
 
 // Do the nodes only move elements, or choose among them?
 bool selects(const Graph& tosa) {
-  static constexpr std::string_view choices[] = {
-      "reshape", "transpose", "slice",  "concat",  "tile",       "gather",      "scatter",    "pad",
-      "reverse", "identity",  "select", "maximum", "minimum",    "clamp",       "reduce_max", "reduce_min",
-      "cast",    "equal",     "const",  "greater", "logical_or", "logical_and", "logical_not"};
   return std::all_of(tosa.nodes.begin(), tosa.nodes.end(), [](const Node& n) {
-    return std::any_of(std::begin(choices), std::end(choices),
-                       [&](std::string_view name) { return n.op == "tosa." + std::string(name); });
+    const tosa::Op* row = tosa::find(n.op);
+    return row && row->chooses;
   });
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_elementwise.h"
 
 namespace tosaic::tosa {
 Op tosa_add() {
-  return binary_row("add", 15, "a + b, with broadcasting", either("in_out", {DType::i32}) + floats("in_out"),
-                    map_binary<[](auto a, auto b) { return a + b; }>);
+  return bounded(binary_row("add", 15, "a + b, with broadcasting", either("in_out", {DType::i32}) + floats("in_out"),
+                            map_binary<[](auto a, auto b) { return a + b; }>),
+                 bounds::sum);
 }
 }  // namespace tosaic::tosa

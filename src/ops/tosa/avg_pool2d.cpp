@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_pool.h"
 #include "ops/tosa_scaling.h"
 
@@ -71,6 +72,8 @@ Op tosa_avg_pool2d() {
       .check = check,
       .level = level_pool,
       .eval = eval,
+      .bounds = bounds::mean,
+      .accumulates = true,
   };
 }
 }  // namespace tosaic::tosa

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_row.h"
 
 namespace tosaic::tosa {
@@ -71,6 +72,8 @@ Op tosa_cast() {
           .types = types(),
           .infer = infer,
           .eval = eval,
-          .elementwise = true};
+          .elementwise = true,
+          .bounds = bounds::converted,
+          .chooses = true};
 }
 }  // namespace tosaic::tosa

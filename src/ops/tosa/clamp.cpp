@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_elementwise.h"
 
 namespace tosaic::tosa {
@@ -37,6 +38,8 @@ Op tosa_clamp() {
                     eval);
   op.attrs = {{"min_val", AttrKind::number}, {"max_val", AttrKind::number}, {"nan_mode", AttrKind::nan_mode}};
   op.check = check;
+  op.bounds = bounds::clamped;
+  op.chooses = true;
   return op;
 }
 }  // namespace tosaic::tosa

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_layout.h"
 
 namespace tosaic::tosa {
@@ -53,6 +54,8 @@ Op tosa_concat() {
   op.check = check;
   op.eval = eval;
   op.shape_only_transparent = false;  // the parts may have different scales
+  op.bounds = bounds::any;
+  op.chooses = true;
   return op;
 }
 }  // namespace tosaic::tosa

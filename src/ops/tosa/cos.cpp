@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_elementwise.h"
 
 namespace tosaic::tosa {
 Op tosa_cos() {
-  return unary_row("cos", 36, "the cosine of each element", "input1", floats("in_out"),
-                   map_unary<[](double x) { return std::cos(x); }>);
+  return bounded(unary_row("cos", 36, "the cosine of each element", "input1", floats("in_out"),
+                           map_unary<[](double x) { return std::cos(x); }>),
+                 bounds::wave);
 }
 }  // namespace tosaic::tosa

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_elementwise.h"
 
 namespace tosaic::tosa {
@@ -9,6 +10,8 @@ Op tosa_equal() {
   op.inputs = {{"input1", "in"}, {"input2", "in"}};
   op.outputs = {{"output", "out"}};
   op.infer = infer_comparison;
+  op.bounds = bounds::truth;
+  op.chooses = true;
   return op;
 }
 }  // namespace tosaic::tosa

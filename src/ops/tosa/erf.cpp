@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_elementwise.h"
 
 namespace tosaic::tosa {
+namespace {
+constexpr auto function = [](double x) { return std::erf(x); };
+}  // namespace
+
 Op tosa_erf() {
-  return unary_row("erf", 12, "the error function, element by element", "input", floats("in_out"),
-                   map_unary<[](double x) { return std::erf(x); }>);
+  return bounded(
+      unary_row("erf", 12, "the error function, element by element", "input", floats("in_out"), map_unary<function>),
+      bounds::rising<function>);
 }
 }  // namespace tosaic::tosa

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_elementwise.h"
 
 namespace tosaic::tosa {
+namespace {
+constexpr auto function = [](double x) { return std::exp(x); };
+}  // namespace
+
 Op tosa_exp() {
-  return unary_row("exp", 37, "e to the power of each element", "input1", floats("in_out"),
-                   map_unary<[](double x) { return std::exp(x); }>);
+  return bounded(
+      unary_row("exp", 37, "e to the power of each element", "input1", floats("in_out"), map_unary<function>),
+      bounds::rising<function>);
 }
 }  // namespace tosaic::tosa

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_elementwise.h"
 
 namespace tosaic::tosa {
+namespace {
+constexpr auto function = [](double x) { return std::floor(x); };
+}  // namespace
+
 Op tosa_floor() {
-  return unary_row("floor", 38, "each element rounded down to an integral value", "input1", floats("in_out"),
-                   map_unary<[](double x) { return std::floor(x); }>);
+  return bounded(unary_row("floor", 38, "each element rounded down to an integral value", "input1", floats("in_out"),
+                           map_unary<function>),
+                 bounds::rising<function>);
 }
 }  // namespace tosaic::tosa

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_row.h"
 
 namespace tosaic::tosa {
@@ -51,6 +52,8 @@ Op tosa_gather() {
       .infer = infer,
       .check = check,
       .eval = eval,
+      .bounds = bounds::first,
+      .chooses = true,
   };
 }
 }  // namespace tosaic::tosa

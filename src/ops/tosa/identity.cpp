@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_row.h"
 
 namespace tosaic::tosa {
@@ -29,6 +30,8 @@ Op tosa_identity() {
       .eval = eval,
       .shape_only_transparent = true,
       .elementwise = true,
+      .bounds = bounds::first,
+      .chooses = true,
   };
 }
 }  // namespace tosaic::tosa

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_elementwise.h"
 
 namespace tosaic::tosa {
 Op tosa_logical_and() {
-  return binary_row(
-      "logical_and", 21, "true where both are, with broadcasting", either("in_out", {DType::boolean}),
-      map_binary<[](std::int64_t a, std::int64_t b) { return std::int64_t{a != 0 && b != 0}; }, Domain::integers>);
+  return choosing(
+      binary_row(
+          "logical_and", 21, "true where both are, with broadcasting", either("in_out", {DType::boolean}),
+          map_binary<[](std::int64_t a, std::int64_t b) { return std::int64_t{a != 0 && b != 0}; }, Domain::integers>),
+      bounds::truth);
 }
 }  // namespace tosaic::tosa

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_elementwise.h"
 
 namespace tosaic::tosa {
 Op tosa_logical_not() {
-  return unary_row("logical_not", 40, "true where the element is false", "input1", either("in_out", {DType::boolean}),
-                   map_unary<[](std::int64_t x) { return std::int64_t{x == 0}; }, Domain::integers>);
+  return choosing(
+      unary_row("logical_not", 40, "true where the element is false", "input1", either("in_out", {DType::boolean}),
+                map_unary<[](std::int64_t x) { return std::int64_t{x == 0}; }, Domain::integers>),
+      bounds::truth);
 }
 }  // namespace tosaic::tosa

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_window.h"
 
 namespace tosaic::tosa {
@@ -69,6 +70,13 @@ Status eval(const Run& run) {
   return unpredictable(run, fmt::format("a sum does not fit the accumulator's {}", name_of(run.out[0].type.dtype)));
 }
 
+Bounds sums_of_products(const View& view, const BoundsOf& in) {
+  const double terms = static_cast<double>(view.in(0).shape.size(2));
+  const double most =
+      terms * bounds::magnitude(bounds::centred(in, 0, 2)) * bounds::magnitude(bounds::centred(in, 1, 3));
+  return {-most, most};
+}
+
 TypeRow row(Feature needs, DType in, DType out) { return {{needs}, {{"in", in}, {"out", out}}}; }
 
 }  // namespace
@@ -92,6 +100,8 @@ Op tosa_matmul() {
       .infer = infer,
       .check = check,
       .eval = eval,
+      .bounds = sums_of_products,
+      .accumulates = true,
   };
 }
 }  // namespace tosaic::tosa

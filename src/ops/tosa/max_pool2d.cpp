@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_elementwise.h"
 #include "ops/tosa_pool.h"
 
@@ -46,6 +47,9 @@ Op tosa_max_pool2d() {
       .check = check_pool,
       .level = level_pool,
       .eval = eval,
+      .bounds = bounds::first,
+      .chooses = true,
+      .accumulates = true,
   };
 }
 }  // namespace tosaic::tosa

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_elementwise.h"
 
 namespace tosaic::tosa {
@@ -13,6 +14,8 @@ Op tosa_maximum() {
   Op op = binary_row("maximum", 26, "the larger of a and b, with broadcasting",
                      integers("in_out", {DType::i32}) + floats("in_out"), eval);
   op.attrs = {{"nan_mode", AttrKind::nan_mode}};
+  op.bounds = bounds::larger;
+  op.chooses = true;
   return op;
 }
 }  // namespace tosaic::tosa

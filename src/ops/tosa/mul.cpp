@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_elementwise.h"
 
 namespace tosaic::tosa {
@@ -67,6 +68,7 @@ Op tosa_mul() {
           .infer = infer,
           .check = check,
           .eval = eval,
-          .elementwise = true};
+          .elementwise = true,
+          .bounds = bounds::product};
 }
 }  // namespace tosaic::tosa

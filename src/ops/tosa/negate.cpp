@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_elementwise.h"
 
 namespace tosaic::tosa {
@@ -45,6 +46,7 @@ Op tosa_negate() {
           .infer = same_as_input,
           .check = check,
           .eval = eval,
-          .elementwise = true};
+          .elementwise = true,
+          .bounds = bounds::negative};
 }
 }  // namespace tosaic::tosa

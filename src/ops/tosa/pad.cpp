@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_layout.h"
 
 namespace tosaic::tosa {
@@ -51,6 +52,8 @@ Op tosa_pad() {
   op.check = check;
   op.eval = eval;
   op.shape_only_transparent = false;  // pad_const is a code of one scale
+  op.bounds = bounds::first_or_third;
+  op.chooses = true;
   return op;
 }
 }  // namespace tosaic::tosa

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_elementwise.h"
 
 namespace tosaic::tosa {
 Op tosa_reciprocal() {
-  return unary_row("reciprocal", 42, "1 / x, element by element", "input1", floats("in_out"),
-                   map_unary<[](double x) { return 1.0 / x; }>);
+  return bounded(unary_row("reciprocal", 42, "1 / x, element by element", "input1", floats("in_out"),
+                           map_unary<[](double x) { return 1.0 / x; }>),
+                 bounds::inverse);
 }
 }  // namespace tosaic::tosa

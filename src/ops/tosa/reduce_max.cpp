@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_reduce.h"
 
 namespace tosaic::tosa {
@@ -13,6 +14,8 @@ Op tosa_reduce_max() {
   Op op = reduction_row("reduce_max", 51, "the largest of the elements along an axis",
                         integers("in_out", {DType::i8, DType::i16, DType::i32}) + floats("in_out"), eval);
   op.attrs.push_back({"nan_mode", AttrKind::nan_mode});
+  op.bounds = bounds::first;
+  op.chooses = true;
   return op;
 }
 }  // namespace tosaic::tosa

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_layout.h"
 
 namespace tosaic::tosa {
@@ -43,6 +44,8 @@ Op tosa_reshape() {
   op.infer = infer;
   op.check = check;
   op.eval = eval;
+  op.bounds = bounds::first;
+  op.chooses = true;
   return op;
 }
 }  // namespace tosaic::tosa

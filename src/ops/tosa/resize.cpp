@@ -132,6 +132,16 @@ Status eval(const Run& run) {
   return {};
 }
 
+// Of the four pixels around a point; integers weigh them by numbers that add up to the product of the two scales.
+Bounds between_pixels(const View& view, const BoundsOf& in) {
+  const Bounds x = in(0);
+  if (!is_bilinear(view) || is_float(view.in(0).dtype)) return x;
+  const auto axes = axes_of(view);
+  if (!axes) return {};
+  const auto weight = static_cast<double>((*axes)[0].n * (*axes)[1].n);
+  return {x.lowest * weight, x.highest * weight};
+}
+
 TypeRow row(Feature needs, DType in, DType out) { return {{needs}, {{"in", in}, {"out", out}}}; }
 
 }  // namespace
@@ -156,6 +166,7 @@ Op tosa_resize() {
       .check = check,
       .level = level,
       .eval = eval,
+      .bounds = between_pixels,
   };
 }
 }  // namespace tosaic::tosa

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_layout.h"
 
 namespace tosaic::tosa {
@@ -30,6 +31,8 @@ Op tosa_reverse() {
   op.infer = infer;
   op.check = check_axis;
   op.eval = eval;
+  op.bounds = bounds::first;
+  op.chooses = true;
   return op;
 }
 }  // namespace tosaic::tosa

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_elementwise.h"
 
 namespace tosaic::tosa {
 Op tosa_rsqrt() {
-  return unary_row("rsqrt", 43, "1 / sqrt(x), element by element; NaN below zero", "input1", floats("in_out"),
-                   map_unary<[](double x) { return 1.0 / std::sqrt(x); }>);
+  return bounded(unary_row("rsqrt", 43, "1 / sqrt(x), element by element; NaN below zero", "input1", floats("in_out"),
+                           map_unary<[](double x) { return 1.0 / std::sqrt(x); }>),
+                 bounds::not_negative);
 }
 }  // namespace tosaic::tosa

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_row.h"
 
 namespace tosaic::tosa {
@@ -58,6 +59,8 @@ Op tosa_scatter() {
       .infer = infer,
       .check = check,
       .eval = eval,
+      .bounds = bounds::first_or_third,
+      .chooses = true,
   };
 }
 }  // namespace tosaic::tosa

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_elementwise.h"
 
 namespace tosaic::tosa {
@@ -36,6 +37,8 @@ Op tosa_select() {
           .infer = infer,
           .check = [](const View& view) { return check_broadcast(view, 3); },
           .eval = eval,
-          .elementwise = true};
+          .elementwise = true,
+          .bounds = bounds::second_or_third,
+          .chooses = true};
 }
 }  // namespace tosaic::tosa

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_elementwise.h"
 
 namespace tosaic::tosa {
 Op tosa_sin() {
-  return unary_row("sin", 44, "the sine of each element", "input1", floats("in_out"),
-                   map_unary<[](double x) { return std::sin(x); }>);
+  return bounded(unary_row("sin", 44, "the sine of each element", "input1", floats("in_out"),
+                           map_unary<[](double x) { return std::sin(x); }>),
+                 bounds::wave);
 }
 }  // namespace tosaic::tosa

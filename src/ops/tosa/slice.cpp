@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <numeric>
 
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_layout.h"
 
 namespace tosaic::tosa {
@@ -59,6 +60,8 @@ Op tosa_slice() {
   op.infer = infer;
   op.check = check;
   op.eval = eval;
+  op.bounds = bounds::first;
+  op.chooses = true;
   return op;
 }
 }  // namespace tosaic::tosa

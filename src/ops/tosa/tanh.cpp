@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_elementwise.h"
 
 namespace tosaic::tosa {
+namespace {
+constexpr auto function = [](double x) { return std::tanh(x); };
+}  // namespace
+
 Op tosa_tanh() {
-  return unary_row("tanh", 14, "the hyperbolic tangent, element by element", "input", floats("in_out"),
-                   map_unary<[](double x) { return std::tanh(x); }>);
+  return bounded(unary_row("tanh", 14, "the hyperbolic tangent, element by element", "input", floats("in_out"),
+                           map_unary<function>),
+                 bounds::rising<function>);
 }
 }  // namespace tosaic::tosa

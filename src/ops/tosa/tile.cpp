@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/tosa_bounds.h"
 #include "ops/tosa_layout.h"
 
 namespace tosaic::tosa {
@@ -58,6 +59,8 @@ Op tosa_tile() {
   op.infer = infer;
   op.check = check;
   op.eval = eval;
+  op.bounds = bounds::first;
+  op.chooses = true;
   return op;
 }
 }  // namespace tosaic::tosa
