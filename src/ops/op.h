@@ -3,6 +3,7 @@
 // overloads and in-place variants share it. Support, refusal reasons, reference semantics, int8 arithmetic,
 // documentation and tests are all computed from this.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -99,6 +100,8 @@ struct AtenOp {
   CoreForm core = nullptr;
   // Overloads whose out-variant departs from PyTorch's rule (kernels/out_variant.h): {"max.dim", "dim_max"}.
   std::vector<std::pair<std::string_view, std::string_view>> out_overloads = {};
+  // What its results lie between, where that does not follow from the bounds of the TOSA operators in its lowering.
+  std::optional<tosa::Bounds> bounds = {};
 };
 
 struct FoundOp {

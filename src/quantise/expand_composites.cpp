@@ -16,7 +16,7 @@ bool is_composite(const Node& node) {
 
 // Appends the pieces of `node` to `out`, whose values include all of the old graph's. False: not expressible in
 // other ATen operators; the node then stays as it is (and stays float).
-bool expand(Graph& out, const Node& node, std::vector<char>& inner) {
+bool expand(Graph& out, const Node& node, std::vector<char>& inner, KnownBounds& bounds) {
   const auto nodes = out.nodes.size(), values = out.values.size();
   Builder builder(out);
   builder.keep_aten(true);
@@ -39,6 +39,8 @@ bool expand(Graph& out, const Node& node, std::vector<char>& inner) {
           for (ValueId& v : out.nodes[n].outputs)
             if (v == results[i].id()) v = node.outputs[i];
         }
+    if (const auto& said = find_aten(node.op).op->bounds; said && node.outputs[0] != no_value)
+      bounds[node.outputs[0]] = *said;
     return true;
   } catch (const Refusal&) {  // stays as it is
   } catch (const UnknownSize&) {}
@@ -49,7 +51,7 @@ bool expand(Graph& out, const Node& node, std::vector<char>& inner) {
 
 }  // namespace
 
-Status expand_composites(Graph& graph, std::vector<char>& inner, const StaysWhole& whole) {
+Status expand_composites(Graph& graph, std::vector<char>& inner, KnownBounds& bounds, const StaysWhole& whole) {
   inner.assign(graph.values.size(), 0);
   // A result that nobody reads (a norm's 1/deviation) is as much the composite's own as what has no name.
   const std::vector<char> used = used_values(graph);
@@ -60,7 +62,7 @@ Status expand_composites(Graph& graph, std::vector<char>& inner, const StaysWhol
     bool any = false;
     Rewriter out(graph);
     for (Node& node : out.nodes()) {
-      if (is_composite(node) && !(whole && whole(graph, node)) && expand(graph, node, inner))
+      if (is_composite(node) && !(whole && whole(graph, node)) && expand(graph, node, inner, bounds))
         any = true;
       else
         out.keep(std::move(node));

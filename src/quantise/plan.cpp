@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -26,6 +27,24 @@ class Groups {
  private:
   std::vector<ValueId> parent_;
 };
+
+// The largest magnitude that the tensors of each group can have.
+std::vector<double> largest_known(const QuantisationPlan& plan) {
+  std::vector<double> largest(plan.group.size(), 0);
+  for (ValueId v = 0; v < plan.group.size(); ++v)
+    if (plan.coded[v] && !plan.hidden[v])
+      largest[plan.group[v]] =
+          std::max({largest[plan.group[v]], std::fabs(plan.bounds[v].lowest), std::fabs(plan.bounds[v].highest)});
+  return largest;
+}
+
+// A bound, or so little more that a 16-bit multiplier is exactly the scale. Averages by shares (attention) often have
+// the scale of what is averaged: the rescale multiplies by that of the shares alone, of which 1 is the commonest.
+double held_exactly(double bound) {
+  int exponent = 0;
+  const double mantissa = std::frexp(bound / 32767, &exponent);
+  return 32767 * std::ldexp(std::ceil(std::ldexp(mantissa, 15)), exponent - 15);
+}
 
 bool real(const Value& v) { return v.type.dtype == DType::f32 && !v.type.quantised(); }
 bool is_set(const std::vector<char>& flags, std::size_t i) { return i < flags.size() && flags[i]; }
@@ -257,7 +276,7 @@ bool computes_codes(const Graph& graph, const Node& node) {
 Result<Expanded> expanded(Graph graph, const QuantiseOptions& options) {
   Expanded program{std::move(graph), {}};
   TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
-  TOSAIC_CHECK(expand_composites(program.graph, program.inner, whole));
+  TOSAIC_CHECK(expand_composites(program.graph, program.inner, program.bounds, whole));
   linear_forms(program.graph, program.inner);
   return program;
 }
@@ -269,6 +288,7 @@ QuantisationPlan plan_quantisation(const Expanded& program, const QuantiseOption
   plan_widths(program, options, pieces, plan);
   if (decisions.any()) plan = decided(program, pieces, decisions, plan);
   plan_weights(program.graph, options.per_channel, plan);
+  plan.bounds = known_bounds(program);
   for (PlannedWeight& weight : plan.weights)
     if (auto it = decisions.axes.find({program.graph.nodes[weight.node].outputs[0], weight.operand});
         it != decisions.axes.end())
@@ -278,12 +298,14 @@ QuantisationPlan plan_quantisation(const Expanded& program, const QuantiseOption
 
 void give_types(Graph& graph, const QuantisationPlan& plan, std::span<const Range> ranges,
                 const std::vector<char>& exact) {
+  const std::vector<double> known = largest_known(plan);
   for (ValueId v = 0; v < ranges.size(); ++v) {
     if (!plan.coded[v] || graph[v].is_constant()) continue;
     TensorType& type = graph[v].type;
     type.dtype = plan.wide[v] ? DType::i16 : DType::i8;
-    const double largest =
-        std::max(-ranges[v].lowest, ranges[v].highest) * (exact[plan.group[v]] ? 1.0 : int16_headroom);
+    double largest = std::max(-ranges[v].lowest, ranges[v].highest);
+    if (!exact[plan.group[v]])  // no room for what cannot be
+      largest = std::min(largest * int16_headroom, std::max(largest, held_exactly(known[plan.group[v]])));
     type.scales = plan.wide[v] ? symmetric_scales(largest, DType::i16) : affine_scales(ranges[v], DType::i8);
   }
 }

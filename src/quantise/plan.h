@@ -19,6 +19,7 @@ namespace tosaic {
 struct Expanded {
   Graph graph;
   std::vector<char> inner;  // per value: did not exist before
+  KnownBounds bounds = {};  // of results of composites
 };
 // Composites that are to be float stay whole.
 Result<Expanded> expanded(Graph graph, const QuantiseOptions& options = {});
@@ -58,9 +59,10 @@ struct QuantisationPlan {
   std::vector<ValueId> group;   // values of one group share one scale; the group is named after one of them
   std::vector<std::pair<ValueId, ValueId>> chosen_from;  // (constant, the tensor of its elements): an embedding
   std::vector<PlannedWeight> weights;
-  std::vector<Form> forms;      // per node: what was decided; empty: nothing was
-  std::vector<Form> widths;     // per value, what was decided or follows from that; empty: nothing was
-  std::vector<Border> borders;  // between forms
+  std::vector<tosa::Bounds> bounds;  // known without samples, which can only narrow them
+  std::vector<Form> forms;           // per node: what was decided; empty: nothing was
+  std::vector<Form> widths;          // per value, what was decided or follows from that; empty: nothing was
+  std::vector<Border> borders;       // between forms
   bool floating(std::size_t node) const { return node < forms.size() && forms[node] == Form::floating; }
   bool operator==(const QuantisationPlan&) const = default;
 };
@@ -73,6 +75,8 @@ Diagnostic already_quantised();
 
 // Has the call an integer form, and floats to have codes for?
 bool computes_codes(const Graph& graph, const Node& node);
+// Bounds of every value that follow from the operators.
+std::vector<tosa::Bounds> known_bounds(const Expanded& program);
 
 // What the request says of this program. Errors: plan.names-nothing, those of parse_plan, and plan.impossible for lines
 // that contradict what follows from others.
@@ -96,6 +100,7 @@ Status check_decisions(const Expanded& program, const Decisions& decisions, cons
 //   %x i8 affine
 //   %relu i8 affine as %x
 //   %exp i16 symmetric
+//   %sigmoid i8 affine in [0, 1]
 //   %odd float
 //   aten.linear.default %head accumulate int16x8
 //   aten.relu.default %relu transparent float

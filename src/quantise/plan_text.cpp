@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -48,6 +49,16 @@ bool is_float_tensor(const Value& v) { return v.type.dtype == DType::f32 && !v.t
 
 std::string_view kind_text(bool wide) { return wide ? "i16 symmetric" : "i8 affine"; }
 
+// 0.1, not 0.10000000149011612, for what is an f32.
+std::string bound_text(double x) {
+  const auto f32 = static_cast<float>(x);
+  return static_cast<double>(f32) == x ? fmt::format("{}", f32) : fmt::format("{}", x);
+}
+std::string bounds_text(const tosa::Bounds& bounds) {
+  if (!std::isfinite(bounds.lowest) && !std::isfinite(bounds.highest)) return "";
+  return fmt::format(" in [{}, {}]", bound_text(bounds.lowest), bound_text(bounds.highest));
+}
+
 std::string weight_text(const Graph& graph, const Names& names, const QuantisationPlan& plan,
                         const PlannedWeight& weight) {
   const Node& node = graph.nodes[weight.node];
@@ -85,6 +96,7 @@ class Reader {
     }
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) calls_.emplace(names_.call(graph.nodes[i]), i);
     plan_.forms.assign(graph.nodes.size(), Form::unset);
+    plan_.bounds = known_bounds(program);
   }
 
   Result<QuantisationPlan> read() {
@@ -238,6 +250,8 @@ class Reader {
         plan_.may_widen[v] = 1;
       } else if (next == "held") {
         plan_.hidden[v] = 1;
+      } else if (next == "in") {
+        TOSAIC_CHECK(bounds(v, line));
       } else if (next == "as") {
         TOSAIC_TRY(const ValueId like, value(word(line)));
         if (program_.graph[v].is_constant()) {
@@ -248,10 +262,20 @@ class Reader {
             return wrong("plan.syntax", fmt::format("{} shares the scale of a tensor of other width", names_.of(v)));
         }
       } else {
-        return unknown_word(line, next, "as, held, or-i16");
+        return unknown_word(line, next, "as, held, in, or-i16");
       }
     }
     return {};
+  }
+
+  // "[0, 1]": what is known of the tensor, which a plan does not change.
+  Status bounds(ValueId v, std::string_view& line) {
+    std::string text = word(line);
+    text += " " + word(line);
+    const std::string ours = bounds_text(plan_.bounds[v]);
+    if (" in " + text == ours) return {};
+    return wrong("plan.not-this-program", ours.empty() ? fmt::format("nothing bounds {}", names_.of(v))
+                                                       : fmt::format("{} lies{}, not in {}", names_.of(v), ours, text));
   }
 
   // "per dim 0 in aten.conv2d.default %conv", behind the weight's name and type.
@@ -326,6 +350,7 @@ std::string print(const QuantisationPlan& plan, const Graph& graph, bool with_pl
     out += kind_text(plan.wide[v]);
     if (!plan.wide[v] && plan.may_widen[plan.group[v]]) out += " or-i16";
     if (plan.hidden[v]) out += " held";
+    out += bounds_text(plan.bounds[v]);
     if (auto [it, fresh] = first.try_emplace(plan.group[v], v); !fresh) out += " as " + names.of(it->second);
     out += "\n";
   };
@@ -364,7 +389,9 @@ std::string print_json(const QuantisationPlan& plan, const Graph& graph) {
       tensors += fmt::format(", \"symmetric\": {}, \"may_widen\": {}, \"held\": {}, \"scale_of\": {}",
                              plan.wide[v] != 0, !plan.wide[v] && plan.may_widen[plan.group[v]], plan.hidden[v] != 0,
                              json_quote(graph[plan.group[v]].name));
-    tensors += "}";
+    const auto number = [](double x) { return std::isfinite(x) ? bound_text(x) : std::string("null"); };
+    tensors += fmt::format(", \"lowest\": {}, \"highest\": {}}}", number(plan.bounds[v].lowest),
+                           number(plan.bounds[v].highest));
   };
   for (ValueId v : graph.inputs) tensor(v);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {

@@ -344,7 +344,7 @@ class Decider {
 };
 
 // Calibrates, and again where that shows that rows have to be scaled first.
-Result<Calibrated> calibrated_by_rows(Graph graph, std::vector<char> inner,
+Result<Calibrated> calibrated_by_rows(Graph graph, std::vector<char> inner, const KnownBounds& bounds,
                                       const std::vector<std::vector<Tensor>>& samples, const QuantiseOptions& options,
                                       const Sink& sink) {
   constexpr int most = 3;  // rows of x, then of x - mean(x)
@@ -353,7 +353,7 @@ Result<Calibrated> calibrated_by_rows(Graph graph, std::vector<char> inner,
   const auto first_scaled = static_cast<ValueId>(graph.values.size());
   Decider decider(options, first_scaled, sink);
   for (int round = 1;; ++round) {
-    Expanded program{graph, inner};
+    Expanded program{graph, inner, bounds};
     linear_forms(program.graph, program.inner);
     TOSAIC_TRY(const Decisions decisions, decider.about(program));
     const auto norms = find_row_norms(graph);
@@ -414,8 +414,9 @@ Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& inpu
   const std::vector<std::vector<Tensor>>& samples = more.empty() ? inputs : more;
   std::vector<char> inner;
   TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
-  TOSAIC_CHECK(expand_composites(graph, inner, whole));
-  TOSAIC_TRY(Calibrated found, calibrated_by_rows(std::move(graph), std::move(inner), samples, options, sink));
+  KnownBounds bounds;
+  TOSAIC_CHECK(expand_composites(graph, inner, bounds, whole));
+  TOSAIC_TRY(Calibrated found, calibrated_by_rows(std::move(graph), std::move(inner), bounds, samples, options, sink));
   Graph& body = found.graph;
   give_types(body, found.plan, found.ranges, exact_groups(found, options));
   std::vector<char> floating(body.nodes.size());

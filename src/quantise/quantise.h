@@ -4,6 +4,7 @@
 // quantised already carry their scales and only pass through `insert_boundaries`.
 #pragma once
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,7 +50,9 @@ void widen_halves(Graph& graph);
 // Composites (Rule::inside) become the operators that their lowering calls, until none is left. `inner[v]` is set
 // for values that did not exist before. Those for which `whole` is true stay what they are.
 using StaysWhole = std::function<bool(const Graph& graph, const Node& node)>;
-Status expand_composites(Graph& graph, std::vector<char>& inner, const StaysWhole& whole = {});
+// `bounds` receives what their operators say of their results.
+using KnownBounds = std::map<ValueId, tosa::Bounds>;
+Status expand_composites(Graph& graph, std::vector<char>& inner, KnownBounds& bounds, const StaysWhole& whole = {});
 // Centring and scaling along the last dim as linear maps; `inner` grows with the graph's values.
 void linear_forms(Graph& graph, std::vector<char>& inner);
 // Functions that their operand's codes cannot follow become float again, with a warning. `floating[n]`: node n is float

@@ -21,54 +21,6 @@
 namespace tosaic::domain {
 namespace {
 
-struct Call {
-  Graph graph;  // one aten node
-  std::vector<Tensor> inputs;
-};
-
-// The case as a program of one call, with PyTorch's result types.
-Call program_of(const Case& parsed, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
-  Call call;
-  Node node;
-  node.op = parsed.schema->full_name();
-  std::map<std::string, std::vector<ValueId>> given;
-  std::size_t next = 0;
-  for (const Argument& a : parsed.arguments) {
-    if (!a.is_tensor) {
-      if (!std::holds_alternative<std::monostate>(a.literal)) node.attrs.set(a.name, narrowed(a.literal));
-      continue;
-    }
-    for (const auto& g : a.tensors) {
-      if (!g) {
-        given[a.name].push_back(no_value);
-        continue;
-      }
-      Tensor tensor = narrowed(inputs.at(next));
-      // Weights are constants in programs, whatever the domain says.
-      const bool constant = g->constant || a.name == "weight" || a.name == "bias";
-      ValueId id = call.graph.add_value(fmt::format("in.{}", next++), tensor.type, constant ? tensor.data : Bytes{});
-      given[a.name].push_back(id);
-      if (constant) continue;
-      call.graph.inputs.push_back(id);
-      call.inputs.push_back(std::move(tensor));
-    }
-  }
-  for (const SchemaArgument& formal : parsed.schema->arguments) {
-    if (!formal.is_tensor()) continue;
-    auto it = given.find(formal.name);
-    if (it != given.end())
-      node.inputs.insert(node.inputs.end(), it->second.begin(), it->second.end());
-    else if (!formal.is_tensor_list())
-      node.inputs.push_back(no_value);
-  }
-  for (std::size_t k = 0; k < outputs.size(); ++k) {
-    node.outputs.push_back(call.graph.add_value(fmt::format("out.{}", k), narrowed(outputs[k]).type));
-    call.graph.outputs.push_back(node.outputs.back());
-  }
-  call.graph.nodes.push_back(std::move(node));
-  return call;
-}
-
 bool all_finite(const std::vector<Tensor>& tensors) {
   for (const Tensor& t : tensors)
     for (std::int64_t i = 0; is_float(t.type.dtype) && i < t.type.shape.elements(); ++i)

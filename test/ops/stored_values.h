@@ -35,6 +35,13 @@ Result<Lowered> lower_case(const Case& parsed, const std::string& op, const std:
                            const std::vector<Tensor>& outputs, DType real, bool pieces = false,
                            Integers integers = Integers::narrowed);
 
+// The case as a program of one call, with PyTorch's result types, and the program's inputs.
+struct Call {
+  Graph graph;  // one aten node
+  std::vector<Tensor> inputs;
+};
+Call program_of(const Case& parsed, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs);
+
 // The first element that differs; empty: none does. Two NaNs are equal. `want` and `got` may differ in dtype
 // among floats: both are compared as `got`'s dtype rounds them.
 std::string difference(const Tensor& want, const Tensor& got, double rtol, double atol);

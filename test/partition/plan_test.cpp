@@ -2,6 +2,9 @@
 // The quantisation plan: from the program alone, printed and read.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "partition/graph_text.h"
 #include "quantise/plan.h"
 
@@ -33,9 +36,9 @@ aten.conv_transpose2d.input %up accumulate
 %up i8 affine or-i16 held
 %w i8 symmetric per dim 1 in aten.conv_transpose2d.input %up
 aten.relu.default %relu transparent
-%relu i8 affine or-i16 as %up
+%relu i8 affine or-i16 in [0, inf] as %up
 aten.permute.default %turned transparent
-%turned i8 affine or-i16 as %up
+%turned i8 affine or-i16 in [0, inf] as %up
 )")) << text;
   EXPECT_NE(text.find("\n%table i8 affine as %picked\n"), std::string::npos) << text;
   EXPECT_NE(text.find("i16 symmetric"), std::string::npos) << text;
@@ -64,6 +67,79 @@ TEST(QuantisationPlan, refuses_what_is_of_another_program) {
   EXPECT_EQ(code(with("%up i8 affine or-i16 held\n", "")), "plan.incomplete");
   EXPECT_EQ(code(with("per dim 1", "per dim 9")), "plan.syntax");
   EXPECT_EQ(code(with("held", "hold")), "plan.syntax");
+  EXPECT_EQ(code(with("in [0, inf] as", "in [0, 6] as")), "plan.not-this-program");
+  EXPECT_EQ(code(with("%x i8 affine", "%x i8 affine in [0, 1]")), "plan.not-this-program");
+}
+
+TEST(QuantisationPlan, bounds_follow_from_operators) {
+  const Expanded program =
+      program_of(R"(graph @main(%x: 1x4x4xf32) -> (%gate, %both, %soft, %six, %far, %angle, %left, %right) {
+    %s: 1x4x4xf32 = aten.sigmoid.default(%x)
+    %t: 1x4x4xf32 = aten.tanh.default(%x)
+    %gate: 1x4x4xf32 = aten.mul.Tensor(%s, %t)
+    %both: 2x4x4xf32 = aten.cat.default(%s, %t)
+    %soft: 1x4x4xf32 = aten.softmax.int(%x) {dim=2}
+    %six: 1x4x4xf32 = aten.hardtanh.default(%x) {min_val=0.0, max_val=6.0}
+    %relu: 1x4x4xf32 = aten.relu.default(%x)
+    %wave: 1x4x4xf32 = aten.cos.default(%relu)
+    %turned: 1x4x4xf32 = aten.permute.default(%wave) {dims=[0, 2, 1]}
+    %square: 1x4x4xf32 = aten.mul.Tensor(%x, %x)
+    %far: 1x4x4xf32 = aten.add.Tensor(%square, %turned)
+    %angle: 1x4x4xf32 = aten.atan.default(%relu)
+    %left: 1x2x4xf32, %right: 1x2x4xf32 = aten.split.Tensor(%t) {split_size=2, dim=1}
+  })");
+  const QuantisationPlan plan = plan_quantisation(program, {});
+  const auto of = [&](std::string_view name) {
+    for (ValueId v = 0; v < program.graph.values.size(); ++v)
+      if (program.graph[v].name == name) return plan.bounds[v];
+    return tosa::Bounds{0, -1};
+  };
+  const double far = tosa::Bounds{}.highest;
+  EXPECT_EQ(of("s"), (tosa::Bounds{0, 1}));
+  EXPECT_EQ(of("t"), (tosa::Bounds{-1, 1}));
+  EXPECT_EQ(of("gate"), (tosa::Bounds{-1, 1}));
+  EXPECT_EQ(of("both"), (tosa::Bounds{-1, 1}));
+  EXPECT_EQ(of("soft"), (tosa::Bounds{0, 1}));
+  EXPECT_EQ(of("six"), (tosa::Bounds{0, 6}));
+  EXPECT_EQ(of("relu"), (tosa::Bounds{0, far}));
+  EXPECT_EQ(of("turned"), (tosa::Bounds{-1, 1}));
+  EXPECT_EQ(of("square"), (tosa::Bounds{0, far}));
+  EXPECT_EQ(of("far"), (tosa::Bounds{-1, far}));
+  EXPECT_GE(of("angle").lowest, -1.5708);
+  EXPECT_LE(of("angle").highest, 1.5708);
+  EXPECT_EQ(of("left"), (tosa::Bounds{-1, 1}));
+  EXPECT_EQ(of("right"), (tosa::Bounds{-1, 1}));
+  EXPECT_EQ(of("x"), tosa::Bounds{});
+  const std::string text = print(plan, program.graph);
+  EXPECT_NE(text.find("%soft i8 affine or-i16 in [0, 1]\n"), std::string::npos) << text;
+  auto read = parse_plan(text, program);
+  ASSERT_TRUE(read.ok()) << render(read.error(), false);
+  EXPECT_EQ(print(*read, program.graph), text);
+}
+
+// Composites of composites say them as well.
+TEST(QuantisationPlan, bounds_of_what_composites_hold) {
+  const Expanded program = program_of(R"(graph @main(%q: 1x2x4x8xf32) -> (%y) {
+    %y: 1x2x4x8xf32 = aten.scaled_dot_product_attention.default(%q, %q, %q, none)
+  })");
+  const std::vector<tosa::Bounds> bounds = known_bounds(program);
+  EXPECT_EQ(std::count(bounds.begin(), bounds.end(), tosa::Bounds{0, 1}), 1);
+}
+
+// 16 bits reach half as far again as the samples, but no further than what there is.
+TEST(QuantisationPlan, no_codes_beyond_the_bounds) {
+  const Expanded program = program_of(R"(graph @main(%x: 4xf32) -> (%y) {
+    %y: 4xf32 = aten.tanh.default(%x)
+  })");
+  const QuantisationPlan plan = plan_quantisation(program, {.scheme = Scheme::int16x8});
+  Graph graph = program.graph;
+  give_types(graph, plan, std::vector<Range>(graph.values.size(), Range{-0.9, 0.9}),
+             std::vector<char>(graph.values.size(), 0));
+  EXPECT_NEAR(graph[graph.inputs[0]].type.scales->scale[0], 0.9 * 1.5 / 32767, 1e-9);
+  const double scale = graph[graph.outputs[0]].type.scales->scale[0];
+  EXPECT_GE(scale * 32767, 1.0);
+  EXPECT_LT(scale * 32766, 1.0);
+  EXPECT_EQ(std::ldexp(scale, 29), 16385);  // 16 bits hold it
 }
 
 TEST(QuantisationPlan, refuses_lines_that_say_too_much_or_too_little) {
@@ -193,7 +269,7 @@ TEST(Overrides, reach_operands_that_nothing_else_computes_with) {
   EXPECT_EQ(line_of(plan, "\n%a "), "\n%a i16 symmetric held");
   EXPECT_TRUE(plan.starts_with("%x i8 affine\n"));
   // Not where somebody decides about what makes them.
-  EXPECT_EQ(line_of(decided_by("head: int16x8\nstem: int8"), "\n%r "), "\n%r i8 affine as %a");
+  EXPECT_EQ(line_of(decided_by("head: int16x8\nstem: int8"), "\n%r "), "\n%r i8 affine in [0, inf] as %a");
 }
 
 TEST(Overrides, put_a_rescaled_copy_before_narrower_convolutions) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <numbers>
+
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -14,6 +16,7 @@ AtenOp aten_acos() {
           .summary = "arc cosine",
           .rule = Rule::pointwise,
           .lower = {lower},
-          .domain = {"s(-1,1,129)", "u(0.99,1,24)", "e(28)", "arccos.default: s(-1,1,129)"}};
+          .domain = {"s(-1,1,129)", "u(0.99,1,24)", "e(28)", "arccos.default: s(-1,1,129)"},
+          .bounds = {{0, std::numbers::pi}}};
 }
 }  // namespace tosaic

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <numbers>
+
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -14,6 +16,7 @@ AtenOp aten_asin() {
           .summary = "arc sine",
           .rule = Rule::pointwise,
           .lower = {lower},
-          .domain = {"s(-1,1,129)", "u(-0.01,0.01,24)", "e(28)", "arcsin.default: s(-1,1,129)"}};
+          .domain = {"s(-1,1,129)", "u(-0.01,0.01,24)", "e(28)", "arcsin.default: s(-1,1,129)"},
+          .bounds = {{-std::numbers::pi / 2, std::numbers::pi / 2}}};
 }
 }  // namespace tosaic

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <numbers>
+
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -14,6 +16,7 @@ AtenOp aten_atan() {
           .summary = "arc tangent",
           .rule = Rule::pointwise,
           .lower = {lower},
-          .domain = {"s(-3,3,129)", "x(2,3,4)", "s(-100,100,64)", "e(28)", "arctan.default: s(-3,3,129)"}};
+          .domain = {"s(-3,3,129)", "x(2,3,4)", "s(-100,100,64)", "e(28)", "arctan.default: s(-3,3,129)"},
+          .bounds = {{-std::numbers::pi / 2, std::numbers::pi / 2}}};
 }
 }  // namespace tosaic

@@ -35,6 +35,7 @@ AtenOp aten_atan2() {
       .rule = Rule::float_only,
       .lower = {lower},
       .domain = {"x(2,3,4), x(2,3,4)", "x(2,3,4), x()", "e(28), u(0.5,2,1)", "i(-3,4,24), i(1,4,24)",
-                 "arctan2.default: x(2,3,4), x(2,3,4)"}};
+                 "arctan2.default: x(2,3,4), x(2,3,4)"},
+      .bounds = {{-std::numbers::pi, std::numbers::pi}}};
 }
 }  // namespace tosaic

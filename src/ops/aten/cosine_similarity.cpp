@@ -30,6 +30,7 @@ AtenOp aten_cosine_similarity() {
           .summary = "the cosine of the angle between vectors along a dim",
           .rule = Rule::inside,
           .lower = {lower},
-          .domain = {"x(2,5), x(2,5)", "x(2,3,4), x(2,3,4), -1", "x(3,4), x(1,4)"}};
+          .domain = {"x(2,5), x(2,5)", "x(2,3,4), x(2,3,4), -1", "x(3,4), x(1,4)"},
+          .bounds = {{-1, 1}}};
 }
 }  // namespace tosaic

@@ -15,6 +15,7 @@ AtenOp aten_frac() {
           .summary = "the fraction of x, with the sign of x",
           .rule = Rule::pointwise,
           .lower = {lower},
-          .domain = {"u(-5,5,2,3,4)", "e(28)"}};
+          .domain = {"u(-5,5,2,3,4)", "e(28)"},
+          .bounds = {{-1, 1}}};
 }
 }  // namespace tosaic

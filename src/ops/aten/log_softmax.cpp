@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
 #include "ops/aten_calls.h"
 #include "ops/core_form.h"
 #include "ops/op.h"
@@ -33,6 +35,7 @@ AtenOp aten_log_softmax() {
           .rule = Rule::inside,
           .lower = {lower},
           .domain = {"int: x(2,5), 1", "int: u(80,120,2,3), -1", "_log_softmax.default: x(3,4), 0, False"},
-          .core = core};
+          .core = core,
+          .bounds = {{-std::numeric_limits<double>::infinity(), 0}}};
 }
 }  // namespace tosaic

@@ -40,6 +40,7 @@ AtenOp aten_softmax() {
           .lower = {lower},
           .domain = {"int: x(2,5), 1", "int: x(2,3,4), 0", "int: x(), 0", "int: u(80,120,2,3), -1",
                      "_softmax.default: x(3,4), -1, False", "_safe_softmax.default: x(2,3), -1"},
-          .core = core};
+          .core = core,
+          .bounds = {{0, 1}}};
 }
 }  // namespace tosaic
