@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
-from torchao.quantization.pt2e.quantizer import Quantizer
+from torchao.quantization.pt2e.quantizer import QuantizationSpec, Quantizer
 
 from .. import _core
 from .._errors import Error
@@ -31,7 +31,7 @@ from ._quantization_config import (QuantizationConfig, form_of, get_symmetric_a8
 
 __all__ = ["EthosUQuantizer", "GlobalNodeFinder", "InputNodeFinder", "ModuleNameNodeFinder", "ModuleTypeNodeFinder",
            "NodeFinder", "NodeNameNodeFinder", "NodeTargetNodeFinder", "OutputNodeFinder", "QuantizationConfig",
-           "TOSAQuantizer", "VgfQuantizer", "get_symmetric_a16w8_quantization_config",
+           "QuantizationSpec", "TOSAQuantizer", "VgfQuantizer", "get_symmetric_a16w8_quantization_config",
            "get_symmetric_a8w4_quantization_config", "get_symmetric_quantization_config",
            "get_uint8_io_quantization_config", "get_vgf_snorm_quantization_config", "is_annotated"]
 
@@ -194,6 +194,16 @@ class TOSAQuantizer(Quantizer):
                             help="move the model and its inputs to one device before exporting them")
         for quantizer in self._others:
             quantizer.validate(model)
+
+    def _quantize_with_submodules(self, model: GraphModule, calibration_samples: Any, is_qat: bool = False,
+                                  fold_quantize: bool = True) -> GraphModule:
+        """Prepares, runs the samples and converts, as ExecuTorch's tests do. Bodies of control flow stay float."""
+        from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e, prepare_qat_pt2e
+
+        prepared = (prepare_qat_pt2e if is_qat else prepare_pt2e)(model, self)
+        for sample in calibration_samples:
+            prepared(*sample)
+        return convert_pt2e(prepared, fold_quantize=fold_quantize)
 
     # ---- the plan
 
