@@ -164,7 +164,8 @@ def test_signals_leave_nothing(tosaic, tmp_path, number):
     (tmp_path / "tmp").mkdir()
     child = subprocess.Popen([tosaic, "compile", "m.pt2", "--target", "ethos-u55-128", "--vela", vela, "-o", "m.pte"],
                              cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))  # a background shell ignores SIGINT
     for _ in range(600):
         if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip():
             break

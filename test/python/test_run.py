@@ -94,8 +94,8 @@ def test_threads_have_clones_and_the_lock_is_free():
 
 
 def test_one_session_in_two_threads_is_refused_not_wrong():
-    session = tosaic.load(MODELS / "mobilenet_v2.pt2", threads=1)
-    x = torch.randn(1, 3, 224, 224)
+    program = torch.export.load(MODELS / "tiny_vit.pt2")
+    session, x = tosaic.compile(program, target="tosa-fp").session(threads=1), program.example_inputs[0][0]
     wanted, refused = session.run(x), []
 
     def work(_):
