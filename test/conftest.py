@@ -17,6 +17,6 @@ def pytest_addoption(parser):
 
 @pytest.fixture(scope="session")
 def tosaic(request):
-    path = request.config.getoption("--tosaic")
-    assert pathlib.Path(path).exists(), f"{path} is missing; run make build"
-    return path
+    path = pathlib.Path(request.config.getoption("--tosaic")).resolve()  # tests run it in folders of their own
+    assert path.exists(), f"{path} is missing; run make build"
+    return str(path)

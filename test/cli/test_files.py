@@ -229,7 +229,7 @@ def test_a_file_that_shrinks(tosaic, tmp_path):
     while child.poll() is None and "s.npy" not in maps.read_text():
         time.sleep(0.001)
     os.truncate(tmp_path / "s.npy", 128)
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=300)  # with sanitizers
     assert child.returncode == REFUSED and "error[file.changed]" in err, (child.returncode, out, err)
     assert not (tmp_path / "m.pte").exists()
 
@@ -273,4 +273,5 @@ def test_a_program_that_claims_memory(call, tmp_path):
         if code == REFUSED:
             refused(done, "memory.limit")
         else:  # granted, but only what the program touches is taken
-            assert peak_kilobytes([done.args[0], "run", "large.pte", "-q"], tmp_path) < 300_000
+            least = peak_kilobytes([done.args[0], "--version"], tmp_path)
+            assert peak_kilobytes([done.args[0], "run", "large.pte", "-q"], tmp_path) < least + 300_000
