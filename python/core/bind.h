@@ -35,6 +35,22 @@ inline void check(const Status& status) {
   if (!status.ok()) raise(status.error());
 }
 
+// body() without the interpreter's lock.
+template <class F>
+auto unlocked(F&& body) {
+  const nb::gil_scoped_release released;
+  return body();
+}
+
+// body(messages) without the lock: what it gives, and what was said on the way.
+template <class F>
+auto heard(F&& body) {
+  std::vector<Diagnostic> said;
+  auto made = unlocked([&] { return body(Messages([&](const Diagnostic& d) { said.push_back(d); })); });
+  auto value = value_of(std::move(made));
+  return std::make_pair(std::move(value), std::move(said));
+}
+
 // A tensor as Python describes it: (address, dtype, sizes, strides in elements or None). tosaic._tensors makes these of
 // PyTorch's tensors, NumPy's arrays and everything that speaks DLPack; the caller keeps the memory.
 InputTensor lent(nb::handle described);

@@ -8,7 +8,11 @@ namespace {
 // Python's part in a compilation. Its exceptions end the compilation, and are raised when it has ended.
 class Calls {
  public:
-  Calls(nb::object progress, nb::object samples) : progress_(std::move(progress)), samples_(std::move(samples)) {}
+  // `samples`: an iterator, the path of a file that the core reads, or None.
+  Calls(const Program& program, nb::object progress, nb::object samples)
+      : progress_(std::move(progress)), samples_(std::move(samples)) {
+    if (nb::isinstance<nb::str>(samples_)) read_ = value_of(read_samples(nb::cast<std::string>(samples_), program));
+  }
 
   Callbacks callbacks() {
     Callbacks to;
@@ -29,7 +33,7 @@ class Calls {
 
   // Asks the iterator for lists of described tensors, whose objects stay until the next is asked for.
   SampleSource source() {
-    if (samples_.is_none()) return {};
+    if (samples_.is_none() || read_) return read_;
     return [this](std::vector<InputTensor>& sample) -> Result<bool> {
       bool more = false;
       in_python([&] {
@@ -67,17 +71,15 @@ class Calls {
   }
 
   nb::object progress_, samples_, current_;
+  SampleSource read_;
   std::exception_ptr raised_;
 };
 
 // body(callbacks, samples) without the lock.
 template <class F>
-nb::tuple called(nb::object progress, nb::object samples, F&& body) {
-  Calls calls(std::move(progress), std::move(samples));
-  auto result = [&] {
-    const nb::gil_scoped_release released;
-    return body(calls.callbacks(), calls.source());
-  }();
+nb::tuple called(const Program& program, nb::object progress, nb::object samples, F&& body) {
+  Calls calls(program, std::move(progress), std::move(samples));
+  auto result = unlocked([&] { return body(calls.callbacks(), calls.source()); });
   auto value = calls.end(std::move(result));
   return nb::make_tuple(std::move(value), calls.said);
 }
@@ -112,10 +114,7 @@ void bind_compile(nb::module_& m) {
       .def("pieces", &Artifact::pieces)
       .def("piece",
            [](const Artifact& a, const std::string& name) {
-             Result<Bytes> piece = [&] {
-               const nb::gil_scoped_release released;
-               return a.piece(name);
-             }();
+             Result<Bytes> piece = unlocked([&] { return a.piece(name); });
              return bytes_of(value_of(std::move(piece)));
            })
       .def("manifest", [](const Artifact& a) { return value_of(a.manifest()); });
@@ -124,7 +123,7 @@ void bind_compile(nb::module_& m) {
       [](const Program& program, const std::string& target, const nb::dict& options, nb::object progress,
          nb::object samples) {
         const Options how = options_of(options);
-        return called(std::move(progress), std::move(samples),
+        return called(program, std::move(progress), std::move(samples),
                       [&](const Callbacks& callbacks, const SampleSource& source) {
                         return compile(program, target, how, callbacks, source);
                       });
@@ -132,16 +131,13 @@ void bind_compile(nb::module_& m) {
       nb::arg("program"), nb::arg("target"), nb::arg("options"), nb::arg("progress").none(), nb::arg("samples").none());
   m.def("explain", [](const Program& program, const std::string& target, const nb::dict& options) {
     const Options how = options_of(options);
-    return called(nb::none(), nb::none(), [&](const Callbacks& callbacks, const SampleSource&) {
+    return called(program, nb::none(), nb::none(), [&](const Callbacks& callbacks, const SampleSource&) {
       return explain(program, target, how, callbacks);
     });
   });
   m.def("supports", [](const Program& program, const std::string& target, const nb::dict& options) {
     const Options how = options_of(options);
-    auto verdicts = [&] {
-      const nb::gil_scoped_release released;
-      return supports(program, target, how);
-    }();
+    auto verdicts = unlocked([&] { return supports(program, target, how); });
     return value_of(std::move(verdicts));
   });
   m.def("plan", [](const Program& program, const std::string& target, const nb::dict& options) {

@@ -5,19 +5,6 @@
 namespace tosaic::python {
 namespace {
 
-using Read = std::pair<Program, std::vector<Diagnostic>>;  // and what was said while reading
-
-template <class F>
-Read read(F&& body) {
-  std::vector<Diagnostic> said;
-  const Messages hear = [&](const Diagnostic& d) { said.push_back(d); };
-  Result<Program> program = [&] {
-    const nb::gil_scoped_release released;
-    return body(hear);
-  }();
-  return {value_of(std::move(program)), std::move(said)};
-}
-
 // (name, object that owns the storage, its address, its bytes, dtype, sizes, strides, offset)
 std::pair<std::string, HeldTensor> held_tensor(nb::handle row) {
   HeldTensor tensor;
@@ -44,7 +31,7 @@ OwnedTensor owned_by(nb::handle owner, nb::handle described) {
           Bytes(keep(owner), tensor.data, elements_of(tensor.sizes) * storage_size(tensor.dtype))};
 }
 
-Read read_held(nb::str json, nb::list tensors, nb::list samples, const std::string& name) {
+auto read_held(nb::str json, nb::list tensors, nb::list samples, const std::string& name) {
   HeldProgram held;
   held.json = json.c_str();
   for (nb::handle row : tensors) held.tensors.push_back(held_tensor(row));
@@ -52,7 +39,7 @@ Read read_held(nb::str json, nb::list tensors, nb::list samples, const std::stri
     auto& sample = held.samples.emplace_back();
     for (nb::handle pair : set) sample.push_back(owned_by(pair[0], pair[1]));
   }
-  return read([&](const Messages& hear) { return Program::read(std::move(held), name, hear); });
+  return heard([&](const Messages& hear) { return Program::read(std::move(held), name, hear); });
 }
 
 nb::dict method_of(const MethodInfo& method) {
@@ -70,13 +57,14 @@ nb::dict method_of(const MethodInfo& method) {
 
 void bind_program(nb::module_& m) {
   nb::class_<Program>(m, "Program")
-      .def_static(
-          "open",
-          [](const std::string& path) { return read([&](const Messages& hear) { return Program::open(path, hear); }); })
+      .def_static("open",
+                  [](const std::string& path) {
+                    return heard([&](const Messages& hear) { return Program::open(path, hear); });
+                  })
       .def_static("from_bytes",
                   [](nb::bytes file, const std::string& name) {
                     Bytes content(keep(file), file.data(), file.size());
-                    return read([&](const Messages& hear) { return Program::read(std::move(content), name, hear); });
+                    return heard([&](const Messages& hear) { return Program::read(std::move(content), name, hear); });
                   })
       .def_static("held", &read_held)
       .def_prop_ro("name", &Program::name)

@@ -23,17 +23,6 @@ SessionOptions session_options(const nb::dict& given) {
   return options;
 }
 
-template <class F>
-std::pair<Session, std::vector<Diagnostic>> loaded(F&& body) {
-  std::vector<Diagnostic> said;
-  const Messages hear = [&](const Diagnostic& d) { said.push_back(d); };
-  Result<Session> session = [&] {
-    const nb::gil_scoped_release released;
-    return body(hear);
-  }();
-  return {value_of(std::move(session)), std::move(said)};
-}
-
 }  // namespace
 
 void bind_session(nb::module_& m) {
@@ -41,24 +30,24 @@ void bind_session(nb::module_& m) {
       .def_static("open",
                   [](const std::string& path, const nb::dict& options) {
                     const SessionOptions how = session_options(options);
-                    return loaded([&](const Messages& hear) { return Session::open(path, how, hear); });
+                    return heard([&](const Messages& hear) { return Session::open(path, how, hear); });
                   })
       .def_static(
           "from_bytes",
           [](nb::bytes file, const std::string& name, const nb::dict& options) {
             const SessionOptions how = session_options(options);
             Bytes content(keep(file), file.data(), file.size());
-            return loaded([&](const Messages& hear) { return Session::load(std::move(content), name, how, hear); });
+            return heard([&](const Messages& hear) { return Session::load(std::move(content), name, how, hear); });
           })
       .def_static("of_artifact",
                   [](const Artifact& artifact, const nb::dict& options) {
                     const SessionOptions how = session_options(options);
-                    return loaded([&](const Messages& hear) { return Session::load(artifact, how, hear); });
+                    return heard([&](const Messages& hear) { return Session::load(artifact, how, hear); });
                   })
       .def_static("of_program",
                   [](const Program& program, const nb::dict& options) {
                     const SessionOptions how = session_options(options);
-                    return loaded([&](const Messages& hear) { return Session::load(program, how, hear); });
+                    return heard([&](const Messages& hear) { return Session::load(program, how, hear); });
                   })
       .def_prop_ro("inputs", [](const Session& s) { return s.inputs(); })
       .def_prop_ro("outputs", [](const Session& s) { return s.outputs(); })
@@ -66,10 +55,7 @@ void bind_session(nb::module_& m) {
       .def("run",
            [](Session& s, nb::handle inputs) {
              const std::vector<InputTensor> tensors = all_lent(inputs);
-             Result<std::vector<Output>> outputs = [&] {
-               const nb::gil_scoped_release released;
-               return s.run(tensors);
-             }();
+             Result<std::vector<Output>> outputs = unlocked([&] { return s.run(tensors); });
              nb::list results;
              for (const Output& output : value_of(std::move(outputs))) results.append(given(output));
              return results;

@@ -72,18 +72,13 @@ def _bytes(count: float) -> str:
     return ""
 
 
-def _shape_of(program: Program) -> tuple[Call | None, Tree | None]:
-    core = program._core
-    return (Call(core.input_tree) if core.input_tree else None, Tree(core.output_tree) if core.output_tree else None)
-
-
 class Artifact:
     """A compiled program. Its pieces are made when asked for; `run` runs it here, on the CPU or the simulated NPU."""
 
     def __init__(self, core: _core.Artifact, program: Program):
         self._core, self._program = core, program
         self.summary = Summary(program.name, core.summary())
-        self._sessions: dict[tuple, Session] = {}
+        self._session: Session | None = None  # of `run`
 
     @property
     def pieces(self) -> list[str]:
@@ -129,15 +124,15 @@ class Artifact:
         core, said = _core.Session.of_artifact(
             self._core, session_options(executor, "forward", device, vulkan_device, threads, None))
         tell(said)
-        call, result = _shape_of(self._program)
-        return Session(core, call, result, self._program.inputs)
+        program = self._program._core
+        result = Tree(program.output_tree) if program.output_tree else None
+        return Session(core, Call.of(program), result, self._program.inputs)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """As `Session.run`, on a session that is kept: state goes on from run to run. For one thread at a time."""
-        session = self._sessions.get(())
-        if session is None:
-            session = self._sessions[()] = self.session()
-        return session.run(*args, **kwargs)
+        if self._session is None:
+            self._session = self.session()
+        return self._session.run(*args, **kwargs)
 
     __call__ = run
 

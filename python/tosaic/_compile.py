@@ -21,7 +21,7 @@ from ._tensors import describe
 def _calibration(given: Any, program: Program):
     """An iterator of (objects to keep, descriptions), one sample each."""
     core = program._core
-    call = Call(core.input_tree) if core.input_tree else None
+    call = Call.of(core)
     arguments = program.inputs
 
     def leaves_of(batch: Any) -> list[Any]:
@@ -55,21 +55,11 @@ def _samples_for(calibration: Any, program: Program):
     if calibration is None:
         return None
     if isinstance(calibration, (str, os.PathLike)):
-        return _calibration(_read_samples(os.fspath(calibration), program), program)
+        return os.fspath(calibration)  # the core reads files
     if not isinstance(calibration, Iterable) or hasattr(calibration, "__dlpack__"):
         raise Error(code="calibrate.structure", message="calibration is one tensor, not an iterable of samples",
                     help="give a list: calibration=[x]")
     return _calibration(calibration, program)
-
-
-def _read_samples(path: str, program: Program):
-    """As the command line reads a .npz: one array per input, samples stacked along a new first axis."""
-    import numpy
-
-    with numpy.load(path) as file:
-        arrays = [file[name] for name in file.files] if hasattr(file, "files") else [file]
-    for row in zip(*arrays):
-        yield tuple(row)
 
 
 def _find_tools() -> None:
@@ -91,8 +81,9 @@ def compile(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
         example_inputs: a module's: the tuple of arguments of a call, or the only argument.
         target: a name of `tosaic.targets()`: "tosa-int", "tosa-fp", "vgf", "ethos-u55-128", ...
         calibration: for integer targets: an iterable of calls as the module is called, each a tensor, a tuple of arguments
-            or a dict of keyword arguments; or the path of a `.npz` with one array per input, samples stacked along a new
-            first axis. None: the example inputs stored in the program.
+            or a dict of keyword arguments; or a path, as the command line takes it: a `.npz` with one array per input,
+            samples stacked along a new first axis, a `.npy`, or a folder of these. None: the example inputs stored in the
+            program.
         progress: a bar for what takes long; None: where a terminal or a notebook shows it.
 
     Returns:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from typing import Any, Callable
+from typing import Any
 
 from ._errors import Error
 
@@ -20,23 +20,21 @@ class Tree:
 
     def __init__(self, text: str):
         self._text = text
-        self._spec = json.loads(text)[1]
-        self._foreign = _foreign_types(self._spec)
-        self.leaves = _count(self._spec)
+        self.spec = json.loads(text)[1]
+        self.foreign = _foreign_types(self.spec)  # containers that PyTorch has to take apart
         self._torch_spec = None
 
-    def flatten(self, value) -> list[Any]:
-        """The leaves in order. Raises Error run.tree where `value` has another form."""
-        leaves: list[Any] = []
-        if self._foreign:
-            return self._flattened_by_torch(value)
-        _flatten(self._spec, value, leaves, "")
-        return leaves
-
     def unflatten(self, leaves: list[Any]):
-        if self._foreign:
-            return self._by_torch().unflatten(leaves) if hasattr(self._by_torch(), "unflatten") else None
-        return _unflatten(self._spec, iter(leaves))
+        return self._by_torch().unflatten(leaves) if self.foreign else _unflatten(self.spec, iter(leaves))
+
+    def flattened_by_torch(self, value) -> list[Any]:
+        """The leaves in order. Raises Error run.tree where `value` has another form."""
+        from torch.utils import _pytree
+
+        leaves, spec = _pytree.tree_flatten(value)
+        if spec != self._by_torch():
+            raise Error(code="run.tree", message=f"the inputs have the form {spec}, the program takes {self._by_torch()}")
+        return leaves
 
     def _by_torch(self):
         if self._torch_spec is None:
@@ -45,31 +43,16 @@ class Tree:
 
                 self._torch_spec = _pytree.treespec_loads(self._text)
             except (ImportError, NotImplementedError, KeyError, AttributeError) as why:
-                raise Error(code="run.tree", message=f"values of type {self._foreign[0]} cannot be made here: {why}",
+                raise Error(code="run.tree", message=f"values of type {self.foreign[0]} cannot be made here: {why}",
                             help="import torch and the module that registers the type first") from why
         return self._torch_spec
-
-    def _flattened_by_torch(self, value) -> list[Any]:
-        from torch.utils import _pytree
-
-        leaves, spec = _pytree.tree_flatten(value)
-        if spec != self._by_torch():
-            raise Error(code="run.tree", message=f"the inputs have the form {spec}, the program takes {self._by_torch()}")
-        return leaves
 
 
 class Flat:
     """Without a description: a tuple of leaves, or the only one."""
 
-    def __init__(self, leaves: int):
-        self.leaves = leaves
-
     def unflatten(self, leaves: list[Any]):
         return leaves[0] if len(leaves) == 1 else tuple(leaves)
-
-
-def _count(spec) -> int:
-    return 1 if spec["type"] is None else sum(map(_count, spec["children_spec"]))
 
 
 def _foreign_types(spec) -> list[str]:
@@ -121,25 +104,24 @@ class Call:
 
     def __init__(self, text: str):
         self._tree = Tree(text)
-        self.leaves = self._tree.leaves
-        args, kwargs = self._tree._spec["children_spec"]
-        self._args = len(args["children_spec"])
+        self._args, self._kwargs = self._tree.spec["children_spec"]
         # Most calls are tensors and nothing else.
-        self._plain = (not self._tree._foreign and not kwargs["children_spec"]
-                       and all(c["type"] is None for c in args["children_spec"]))
+        self._plain = (not self._tree.foreign and not self._kwargs["children_spec"]
+                       and all(c["type"] is None for c in self._args["children_spec"]))
+
+    @staticmethod
+    def of(program) -> Call | None:
+        """How a program of the core is called; None: it does not say."""
+        return Call(program.input_tree) if program.input_tree else None
 
     def flatten(self, args: tuple, kwargs: dict) -> list[Any]:
-        if self._plain and not kwargs and len(args) == self._args:
+        """The leaves in order. Raises Error run.tree where the call has another form."""
+        if self._plain and not kwargs and len(args) == len(self._args["children_spec"]):
             return list(args)
-        spec = self._tree._spec["children_spec"]
-        if self._tree._foreign:
-            return self._tree.flatten((args, kwargs))
+        if self._tree.foreign:
+            return self._tree.flattened_by_torch((args, kwargs))
         leaves: list[Any] = []
-        _flatten(spec[0], args, leaves, "")
-        if kwargs or spec[1]["children_spec"]:
-            _flatten(spec[1], kwargs, leaves, "")
+        _flatten(self._args, args, leaves, "")
+        if kwargs or self._kwargs["children_spec"]:
+            _flatten(self._kwargs, kwargs, leaves, "")
         return leaves
-
-
-def call_of(text: str) -> Callable | Call | None:
-    return Call(text) if text else None

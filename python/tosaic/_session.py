@@ -21,7 +21,7 @@ class Session:
     def __init__(self, core: _core.Session, call: Call | None = None, result: Tree | None = None, arguments=None):
         self._core = core
         self._call = call
-        self._result = result or Flat(len(core.outputs))
+        self._result = result or Flat()
         self._arguments = arguments if call is not None else None
         self._inputs = core.inputs
 

@@ -77,6 +77,23 @@ def test_calibration_from_npz_equals_the_command_lines(tmp_path):
     assert out.read_bytes() == artifact.pte
 
 
+class Difference(torch.nn.Module):
+    def forward(self, x, y):
+        return x - 0.5 * y
+
+
+def test_calibration_files_are_read_by_the_core(tmp_path):
+    """By the inputs' names, whatever the order of the arrays; a file of another form is refused by its name."""
+    program = torch.export.export(Difference(), (torch.zeros(4), torch.zeros(4)))
+    x, y = np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4), np.full((2, 4), 9, np.float32)
+    np.savez(tmp_path / "s.npz", y=y, x=x)
+    wanted = tosaic.compile(program, target="tosa-int", calibration=list(zip(x, y))).pte
+    assert tosaic.compile(program, target="tosa-int", calibration=tmp_path / "s.npz").pte == wanted
+    np.save(tmp_path / "s.npy", x)
+    with pytest.raises(tosaic.Error, match="s.npy"):
+        tosaic.compile(program, target="tosa-int", calibration=tmp_path / "s.npy")
+
+
 Pair = collections.namedtuple("Pair", "first second")
 
 

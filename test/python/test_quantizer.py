@@ -177,6 +177,17 @@ def test_training_folds_batch_norms(config):
     assert snr(converted(*x), artifact.run(*x)) > 40
 
 
+def test_their_words_in_specifications():
+    """Quantizers and compile specs read them alike."""
+    from tosaic.executorch import TosaCompileSpec
+
+    for words in ("TOSA-1.0+INT+u55", "TOSA-1.0+INT+cf+var"):
+        for form in (words, TosaCompileSpec(words)):
+            model, samples = made(Convolutions)
+            quantizer = TOSAQuantizer(form).set_global(get_symmetric_quantization_config())
+            assert outside(tosaic.compile(through(model, samples, quantizer), target="tosa-int")) == []
+
+
 def test_sixteen_bits():
     model, samples = made(Attention, ROWS)
     exported = through(model, samples, TOSAQuantizer("tosa-int").set_global(minmax(INT16)))

@@ -41,7 +41,8 @@ class Annotator:
     """Annotates one graph whose nodes know their places."""
 
     def __init__(self, gm: GraphModule, key: str, for_arm: bool = False):
-        """`key`: of the places. `for_arm`: for ExecuTorch's own Arm backends, which want specs on constants and behind every call."""
+        """`key`: of the places. `for_arm`: for ExecuTorch's own Arm backends, which want specs on constants and behind every
+        call."""
         self.gm, self.key, self.for_arm = gm, key, for_arm
         self.roots: dict[tuple[int, Any], Any] = {}  # (plan, group) -> the first edge or node with its scale
         self.inputs: dict[Node, dict[Node, Any]] = {}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import operator
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -78,7 +79,7 @@ def aten_graph(module: torch.fx.GraphModule, members: set[torch.fx.Node] | None 
     if members is None:
         given = [n for n in module.graph.output_node().args[0] if isinstance(n, torch.fx.Node)]
     else:
-        given = [n for n in inside if _is_tensor(n) and any(user not in inside for user in n.users)]
+        given = [n for n in module.graph.nodes if n in inside and _is_tensor(n) and any(user not in inside for user in n.users)]
     graph.output(tuple(copies[n] for n in given if n in copies))
     return _module(graph), extra
 
@@ -87,16 +88,6 @@ def _filled(tensor: FakeTensor) -> torch.Tensor:
     """A weight that ExecuTorch hides from partitioners: ones are neither zero scales nor zero variances."""
     make = torch.ones if tensor.is_floating_point() else torch.zeros
     return make(tuple(tensor.shape), dtype=tensor.dtype)
-
-
-class _Program:
-    """What `_exported` reads of an exported program."""
-
-    def __init__(self, graph_module, graph_signature, range_constraints, constants):
-        self.graph_module, self.graph_signature = graph_module, graph_signature
-        self.range_constraints, self.constants = range_constraints, constants
-        self.module_call_graph: list = []
-        self.state_dict: dict = {}
 
 
 def held(program, name: str, known: dict[str, torch.Tensor] | None = None, members: set[torch.fx.Node] | None = None,
@@ -120,5 +111,7 @@ def held(program, name: str, known: dict[str, torch.Tensor] | None = None, membe
         if isinstance(tensor, FakeTensor):
             tensor = known[weight] if known and weight in known else _filled(tensor)
         weights[weight] = tensor
-    whole = _Program(module, ExportGraphSignature(inputs, outputs), program.range_constraints, weights)
-    return _core.Program.held(_exported._graph_json(whole), _exported._weights(whole), [], name)[0]
+    whole = SimpleNamespace(graph_module=module, graph_signature=ExportGraphSignature(inputs, outputs),
+                            range_constraints=program.range_constraints, module_call_graph=[], state_dict={},
+                            constants=weights, example_inputs=None)
+    return _exported.held(whole, name)[0]

@@ -27,12 +27,7 @@ def _are_ours(specs: list) -> bool:
     return any(spec.key == "tosaic" for spec in specs)
 
 
-def _preprocess(program: ExportedProgram, specs: list, kind: type[ArmCompileSpec], backend: type) -> PreprocessResult:
-    if not _are_ours(specs):
-        for other in BackendDetails.__subclasses__():
-            if other.__name__ == backend.__name__ and other is not backend:
-                return other.preprocess(copy.deepcopy(program), specs)
-    spec = kind._from_list(specs)
+def _preprocess(program: ExportedProgram, spec: ArmCompileSpec) -> PreprocessResult:
     _find_tools()
     outside = _outside(spec)
     options = {**spec.options(), "single-delegate": ["true"]}
@@ -45,7 +40,8 @@ def _preprocess(program: ExportedProgram, specs: list, kind: type[ArmCompileSpec
         _keep(artifact, spec, name)
     payload = artifact.piece("payload")
     handles = {n.name: (n.meta["debug_handle"],) for n in program.graph.nodes if n.meta.get("debug_handle") is not None}
-    return PreprocessResult(processed_bytes=payload, debug_handle_map=handles or None, data_store_output=_named_data(artifact, outside))
+    return PreprocessResult(processed_bytes=payload, debug_handle_map=handles or None,
+                            data_store_output=_named_data(artifact, outside))
 
 
 def _outside(spec: ArmCompileSpec) -> dict[str, str]:
@@ -82,50 +78,53 @@ def _keep(artifact: _core.Artifact, spec: ArmCompileSpec, name: str) -> None:
         _write(os.path.join(folder, f"{name}.debug.json"), artifact.manifest().encode())
 
 
-class TOSABackend(BackendDetails):
+class _Backend:
+    """What all of ours do, by the compile spec that each is for. ExecuTorch looks among the direct subclasses of
+    BackendDetails, so this is none."""
+
+    _spec_class: type[ArmCompileSpec]
+
+    @classmethod
+    def preprocess(cls, edge_program: ExportedProgram, compile_specs: list) -> PreprocessResult:
+        """The payload of a partition. Raises tosaic.Error, naming the user's line, for what the target does not take."""
+        if not _are_ours(compile_specs):
+            for other in _namesakes(cls):
+                return other.preprocess(copy.deepcopy(edge_program), compile_specs)
+        return _preprocess(edge_program, cls._spec_class._from_list(compile_specs))
+
+    @classmethod
+    def copy_exported_program_for_preprocess(cls, edge_program: ExportedProgram, compile_specs: list) -> Any:
+        """The program itself: it is only read."""
+        return edge_program
+
+
+class TOSABackend(_Backend, BackendDetails):
     """Payloads are TOSA 1.0 flatbuffers."""
 
-    @staticmethod
-    def preprocess(edge_program: ExportedProgram, compile_specs: list) -> PreprocessResult:
-        """The payload of a partition. Raises tosaic.Error, naming the user's line, for what the target does not take."""
-        return _preprocess(edge_program, compile_specs, TosaCompileSpec, TOSABackend)
-
-    @classmethod
-    def copy_exported_program_for_preprocess(cls, edge_program: ExportedProgram, compile_specs: list) -> Any:
-        return edge_program  # it is only read
+    _spec_class = TosaCompileSpec
 
 
-class VgfBackend(BackendDetails):
+class VgfBackend(_Backend, BackendDetails):
     """Payloads are VGF files."""
 
-    @staticmethod
-    def preprocess(edge_program: ExportedProgram, compile_specs: list) -> PreprocessResult:
-        """As of TOSABackend."""
-        return _preprocess(edge_program, compile_specs, VgfCompileSpec, VgfBackend)
-
-    @classmethod
-    def copy_exported_program_for_preprocess(cls, edge_program: ExportedProgram, compile_specs: list) -> Any:
-        return edge_program
+    _spec_class = VgfCompileSpec
 
 
-class EthosUBackend(BackendDetails):
-    """Payloads are Vela's command streams."""
+class EthosUBackend(_Backend, BackendDetails):
+    """Payloads are Vela's command streams; runs Vela."""
 
-    @staticmethod
-    def preprocess(edge_program: ExportedProgram, compile_specs: list) -> PreprocessResult:
-        """As of TOSABackend; runs Vela."""
-        return _preprocess(edge_program, compile_specs, EthosUCompileSpec, EthosUBackend)
-
-    @classmethod
-    def copy_exported_program_for_preprocess(cls, edge_program: ExportedProgram, compile_specs: list) -> Any:
-        return edge_program
+    _spec_class = EthosUCompileSpec
 
 
-def make_ours_first(backend: type) -> None:
+def _namesakes(backend: type) -> list[type]:
+    return [other for other in BackendDetails.__subclasses__() if other.__name__ == backend.__name__ and other is not backend]
+
+
+def take_over_from_namesakes(backend: type) -> None:
     """Another backend of the same name that was defined before ours would be given our compile specs: it hands them over,
     and keeps its own."""
-    for other in BackendDetails.__subclasses__():
-        if other.__name__ != backend.__name__ or other is backend or hasattr(other, "_hands_over_to"):
+    for other in _namesakes(backend):
+        if hasattr(other, "_hands_over_to"):
             continue
         theirs = other.preprocess
 

@@ -24,7 +24,8 @@ def _targets() -> dict[str, _core.TargetInfo]:
 _WORDS = {"cf": "controlflow", "var": "variable", "u55": None}
 
 
-def _in_our_words(spec: str) -> str:
+def in_our_words(spec: str) -> str:
+    """A TOSA specification as the core reads it."""
     words = [_WORDS.get(word, word) for word in spec.split("+")]
     return "+".join(w for w in words if w is not None)
 
@@ -82,7 +83,7 @@ class ArmCompileSpec:
     def options(self) -> dict[str, list[str]]:
         """The core's options. Raises ValueError for flags that it has no meaning for."""
         given: dict[str, list[str]] = {}
-        spec = _in_our_words(self.tosa_spec)
+        spec = in_our_words(self.tosa_spec)
         if spec != _targets()[self.target].tosa_spec:
             given["tosa-spec"] = [spec]
         return given
@@ -159,10 +160,10 @@ class TosaCompileSpec(ArmCompileSpec):
     _format = "tosa"
 
     def __init__(self, tosa_spec: Any):
-        super().__init__(_tosa_target(str(tosa_spec)), tosa_spec)
+        super().__init__(tosa_target(str(tosa_spec)), tosa_spec)
 
 
-def _tosa_target(spec: str) -> str:
+def tosa_target(spec: str) -> str:
     """The target whose profiles a specification names."""
     profiles = spec.split("+")[1:]
     if "INT" in profiles and "FP" in profiles:

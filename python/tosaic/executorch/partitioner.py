@@ -143,14 +143,13 @@ class _Partitioner(Partitioner):
         self.delegation_spec = DelegationSpec(self._backend.__name__, compile_spec._to_list())
         self.additional_checks = list(additional_checks or ())
         self.refused: Reasons = {}
-        self._custom: set[Any] = set()
         self._weights: dict[str, torch.Tensor] = {}  # until the program is partitioned: there they are fake
         self._unwanted: Reasons = {}  # by name of the ATen node
         self._asked: tuple[torch.fx.Graph, list[Any]] | None = None
 
     def register_custom_partition_op(self, op: torch._ops.OpOverload) -> None:
-        """Keeps an operator whole for the delegate, where the core knows its name."""
-        self._custom.add(op)
+        """Taken for ExecuTorch's scripts: every operator that the core knows is kept whole without being registered, and
+        others have no meaning that a delegate could compile."""
 
     def _verdicts(self, program: ExportedProgram, places: bool) -> Reasons:
         """Why not, for the nodes that stay outside."""
@@ -220,7 +219,7 @@ class _Partitioner(Partitioner):
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         """Tags the nodes that the target takes, in as few convex groups as possible. `refused` has the others' reasons,
         which are logged, and written to `partition_report.txt` where intermediates are kept."""
-        backend.make_ours_first(self._backend)
+        backend.take_over_from_namesakes(self._backend)
         reasons = self._verdicts(exported_program, places=True)
         self._check(exported_program, reasons)
         groups = self._groups(exported_program, reasons)
@@ -262,13 +261,13 @@ class _Partitioner(Partitioner):
         return {}
 
     def _report(self, program: ExportedProgram) -> None:
+        path = self.compile_spec.path_for_intermediates
+        if not path and not logger.isEnabledFor(logging.INFO):
+            return
         reporter = WhyNoPartitionReporter()
         for node in program.graph.nodes:
             if node.name in self.refused:
                 reporter.report_reject(node, self.refused[node.name])
-        path = self.compile_spec.path_for_intermediates
-        if not path and not logger.isEnabledFor(logging.INFO):
-            return
         table = reporter.get_table_report()
         logger.info("Rejected for %s:\n%s", self.compile_spec.target, table)
         if path:

@@ -28,15 +28,13 @@ from ._prepared_program import check_exported
 from ._quantization_config import (QuantizationConfig, form_of, get_symmetric_a8w4_quantization_config,
                                    get_symmetric_a16w8_quantization_config, get_symmetric_quantization_config,
                                    get_uint8_io_quantization_config, get_vgf_snorm_quantization_config)
+from .compile_specs import in_our_words, tosa_target
 
 __all__ = ["EthosUQuantizer", "GlobalNodeFinder", "InputNodeFinder", "ModuleNameNodeFinder", "ModuleTypeNodeFinder",
            "NodeFinder", "NodeNameNodeFinder", "NodeTargetNodeFinder", "OutputNodeFinder", "QuantizationConfig",
            "QuantizationSpec", "TOSAQuantizer", "VgfQuantizer", "get_symmetric_a16w8_quantization_config",
            "get_symmetric_a8w4_quantization_config", "get_symmetric_quantization_config",
            "get_uint8_io_quantization_config", "get_vgf_snorm_quantization_config", "is_annotated"]
-
-
-_EXTENSIONS = {"cf": "controlflow", "var": "variable"}  # ExecuTorch's words, and the specification's
 
 
 def _target_of(spec: Any) -> tuple[str, str]:
@@ -48,16 +46,10 @@ def _target_of(spec: Any) -> tuple[str, str]:
     if not text.startswith("TOSA-"):
         raise Error(code="quantizer.spec", message=f"{spec!r} is no compile spec, TOSA specification or target",
                     help=f"give e.g. EthosUCompileSpec('ethos-u55-128'), 'TOSA-1.0+INT' or one of {', '.join(targets)}")
-    named = getattr(spec, "target", None)
-    words = text.split("+")
-    if named not in targets and "u55" in words:
-        named = "ethos-u55-128"
+    named = "ethos-u55-128" if "u55" in text.split("+") else getattr(spec, "target", None)
     if named in targets and named.startswith("ethos-u"):
         return named, targets[named]  # an NPU takes what it takes
-    text = "+".join(_EXTENSIONS.get(word, word) for word in words)
-    if named in targets:
-        return named, text
-    return ("vgf" if {"INT", "FP"} <= set(words) else "tosa-int" if "INT" in words else "tosa-fp"), text
+    return (named if named in targets else tosa_target(text)), in_our_words(text)
 
 
 class TOSAQuantizer(Quantizer):
