@@ -3,7 +3,9 @@
 import concurrent.futures
 import gc
 import pathlib
+import resource
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -160,3 +162,23 @@ def test_nothing_is_left_behind():
             before = resident()
     gc.collect()
     assert resident() - before < 8 << 20  # 40 artifacts hold 80 MB
+
+
+def test_nothing_stays_behind():
+    """Programs, artifacts, sessions, results and refusals go when nobody holds them; memory does not grow."""
+    def once():
+        x = torch.ones(1 << 18)
+        artifact = tosaic.compile(Pieces(), (x, x), "tosa-fp")
+        result = artifact.run(x, x)[0]
+        with pytest.raises(tosaic.Error) as refusal:
+            artifact.run(torch.ones(3), x)
+        return [weakref.ref(x) for x in (artifact, artifact._session, result, refusal.value)]
+
+    for _ in range(5):
+        kept = once()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(40):
+        kept += once()
+    gc.collect()
+    assert not [ref() for ref in kept if ref() is not None]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20 << 10  # KiB; a run's tensors are 4 MiB
