@@ -20,7 +20,7 @@ LINT_PACKAGES  := clang-format-14 clang-tidy-14
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
 VENV_PACKAGES  := python3-venv python3-dev
 
-.PHONY: help demo build plugin install wheel build-tests dev test test-cpp test-asan test-asan-part test-sanitized test-py test-python test-peers test-ethosu test-vgf conformance fuzz bench bench-ethosu bench-vgf matrix models quick-models venv format lint clean
+.PHONY: help demo build plugin install wheel python-env pages build-tests dev test test-cpp test-asan test-asan-part test-sanitized test-py test-python test-peers test-ethosu test-vgf conformance fuzz bench bench-ethosu bench-vgf matrix models quick-models venv format lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -146,13 +146,15 @@ test-py: build plugin  ## golden text, demo, peers (fast subset), conformance sl
 	@rm -rf build/test-results/test-py && mkdir -p build/test-results/test-py
 	@$(PYTHON) -m pytest -q test --ignore test/python -n $(JOBS) --dist worksteal --junitxml=build/test-results/test-py/pytest.xml
 
-# In an environment of its own: the wheel, and the peers where they are installed already.
-test-python: wheel quick-models  ## the Python package, installed from its wheel
-	@rm -rf build/test-results/test-python && mkdir -p build/test-results/test-python
+# An environment of its own: the wheel, and the peers where they are installed already.
+python-env: wheel
 	@$(PYTHON) -m venv --clear build/python-env
 	@$(PYTHON) -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
 	  >$$(build/python-env/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/peers.pth
 	@build/python-env/bin/python -m pip install -q --no-deps --disable-pip-version-check build/dist/*.whl
+
+test-python: python-env quick-models  ## the Python package, installed from its wheel
+	@rm -rf build/test-results/test-python && mkdir -p build/test-results/test-python
 	@PATH=$(PYTHON_FOLDER)/bin:$$PATH build/python-env/bin/python -m pytest -q test/python -n $(JOBS) --dist worksteal \
 	  --junitxml=build/test-results/test-python/pytest.xml
 
@@ -179,6 +181,9 @@ fuzz: build $(STAMPS)/packages-FUZZ $(STAMPS)/vela  ## every fuzzer for FUZZ_SEC
 matrix: build-tests  ## what targets take: test/targets/support_matrix.txt and docs/operators.md, written again
 	@TOSAIC_BLESS=1 build/release/bin/test_targets --gtest_filter='SupportMatrix.*' --gtest_brief=1
 	@$(TOSAIC) ops --markdown >docs/operators.md
+
+pages: python-env  ## what the Python package's tests print: python/tosaic/_core.pyi and docs/parity.md, written again
+	@TOSAIC_BLESS=1 build/python-env/bin/python -m pytest -q test/python/test_types.py test/python/test_parity.py -k 'stub or page'
 
 models: venv  ## the test models, into build/models
 	@$(PYTHON) test/models/make_models.py --output build/models

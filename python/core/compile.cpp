@@ -109,15 +109,20 @@ nb::dict summary_of(const Summary& s) {
 }  // namespace
 
 void bind_compile(nb::module_& m) {
-  nb::class_<Artifact>(m, "Artifact")
-      .def("summary", [](const Artifact& a) { return summary_of(a.summary()); })
-      .def("pieces", &Artifact::pieces)
-      .def("piece",
-           [](const Artifact& a, const std::string& name) {
-             Result<Bytes> piece = unlocked([&] { return a.piece(name); });
-             return bytes_of(value_of(std::move(piece)));
-           })
-      .def("manifest", [](const Artifact& a) { return value_of(a.manifest()); });
+  nb::class_<Artifact>(m, "Artifact", "What a compilation leaves.")
+      .def(
+          "summary", [](const Artifact& a) { return summary_of(a.summary()); },
+          nb::sig("def summary(self) -> dict[str, typing.Any]"), "The attributes of tosaic.Summary.")
+      .def("pieces", &Artifact::pieces, "The names that `piece` takes.")
+      .def(
+          "piece",
+          [](const Artifact& a, const std::string& name) {
+            Result<Bytes> piece = unlocked([&] { return a.piece(name); });
+            return bytes_of(value_of(std::move(piece)));
+          },
+          nb::arg("name"), "Made when asked for.")
+      .def(
+          "manifest", [](const Artifact& a) { return value_of(a.manifest()); }, "As JSON.");
   m.def(
       "compile",
       [](const Program& program, const std::string& target, const nb::dict& options, nb::object progress,
@@ -128,25 +133,52 @@ void bind_compile(nb::module_& m) {
                         return compile(program, target, how, callbacks, source);
                       });
       },
-      nb::arg("program"), nb::arg("target"), nb::arg("options"), nb::arg("progress").none(), nb::arg("samples").none());
-  m.def("explain", [](const Program& program, const std::string& target, const nb::dict& options) {
-    const Options how = options_of(options);
-    return called(program, nb::none(), nb::none(), [&](const Callbacks& callbacks, const SampleSource&) {
-      return explain(program, target, how, callbacks);
-    });
-  });
-  m.def("supports", [](const Program& program, const std::string& target, const nb::dict& options) {
-    const Options how = options_of(options);
-    auto verdicts = unlocked([&] { return supports(program, target, how); });
-    return value_of(std::move(verdicts));
-  });
-  m.def("plan", [](const Program& program, const std::string& target, const nb::dict& options) {
-    PrintedPlan printed = value_of(plan(program, target, options_of(options)));
-    return std::make_pair(std::move(printed.text), std::move(printed.json));
-  });
-  m.def("annotation", [](const Program& program, const std::string& target, const nb::dict& options, bool in_pieces) {
-    return value_of(annotation(program, target, options_of(options), in_pieces));
-  });
+      nb::arg("program"), nb::arg("target"), nb::arg("options"), nb::arg("progress").none(), nb::arg("samples").none(),
+      nb::sig("def compile(program: Program, target: str, options: dict[str, list[str]], "
+              "progress: collections.abc.Callable[[str, int, int], object] | None, "
+              "samples: collections.abc.Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], "
+              "tuple[int, ...] | None]]]] | str | None) -> tuple[Artifact, list[Diagnostic]]"),
+      "The artifact, and what was said. Samples: a file's path, or what owns the memory and its tensors as (address, "
+      "dtype, sizes, strides).");
+  m.def(
+      "explain",
+      [](const Program& program, const std::string& target, const nb::dict& options) {
+        const Options how = options_of(options);
+        return called(program, nb::none(), nb::none(), [&](const Callbacks& callbacks, const SampleSource&) {
+          return explain(program, target, how, callbacks);
+        });
+      },
+      nb::arg("program"), nb::arg("target"), nb::arg("options"),
+      nb::sig("def explain(program: Program, target: str, options: dict[str, list[str]]) -> "
+              "tuple[Artifact, list[Diagnostic]]"),
+      "An artifact without a program: its summary is what counts.");
+  m.def(
+      "supports",
+      [](const Program& program, const std::string& target, const nb::dict& options) {
+        const Options how = options_of(options);
+        auto verdicts = unlocked([&] { return supports(program, target, how); });
+        return value_of(std::move(verdicts));
+      },
+      nb::arg("program"), nb::arg("target"), nb::arg("options"),
+      nb::sig("def supports(program: Program, target: str, options: dict[str, list[str]]) -> list[NodeVerdict]"),
+      "A verdict per node of the exported graph.");
+  m.def(
+      "plan",
+      [](const Program& program, const std::string& target, const nb::dict& options) {
+        PrintedPlan printed = value_of(plan(program, target, options_of(options)));
+        return std::make_pair(std::move(printed.text), std::move(printed.json));
+      },
+      nb::arg("program"), nb::arg("target"), nb::arg("options"),
+      nb::sig("def plan(program: Program, target: str, options: dict[str, list[str]]) -> tuple[str, str]"),
+      "The quantisation plan as text and as JSON.");
+  m.def(
+      "annotation",
+      [](const Program& program, const std::string& target, const nb::dict& options, bool in_pieces) {
+        return value_of(annotation(program, target, options_of(options), in_pieces));
+      },
+      nb::arg("program"), nb::arg("target"), nb::arg("options"), nb::arg("in_pieces"),
+      nb::sig("def annotation(program: Program, target: str, options: dict[str, list[str]], in_pieces: bool) -> str"),
+      "The plan as JSON, for PT2E's quantizers.");
 }
 
 }  // namespace tosaic::python

@@ -56,27 +56,39 @@ nb::dict method_of(const MethodInfo& method) {
 }  // namespace
 
 void bind_program(nb::module_& m) {
-  nb::class_<Program>(m, "Program")
-      .def_static("open",
-                  [](const std::string& path) {
-                    return heard([&](const Messages& hear) { return Program::open(path, hear); });
-                  })
-      .def_static("from_bytes",
-                  [](nb::bytes file, const std::string& name) {
-                    Bytes content(keep(file), file.data(), file.size());
-                    return heard([&](const Messages& hear) { return Program::read(std::move(content), name, hear); });
-                  })
-      .def_static("held", &read_held)
-      .def_prop_ro("name", &Program::name)
-      .def_prop_ro("torch_version", &Program::torch_version)
-      .def_prop_ro("input_tree", &Program::input_tree)
-      .def_prop_ro("output_tree", &Program::output_tree)
-      .def_prop_ro("methods",
-                   [](const Program& p) {
-                     nb::list rows;
-                     for (const MethodInfo& method : p.methods()) rows.append(method_of(method));
-                     return rows;
-                   })
+  nb::class_<Program>(m, "Program", "A program that PyTorch exported.")
+      .def_static(
+          "open",
+          [](const std::string& path) {
+            return heard([&](const Messages& hear) { return Program::open(path, hear); });
+          },
+          nb::arg("path"), "Of a file, and what was said while reading.")
+      .def_static(
+          "from_bytes",
+          [](nb::bytes file, const std::string& name) {
+            Bytes content(keep(file), file.data(), file.size());
+            return heard([&](const Messages& hear) { return Program::read(std::move(content), name, hear); });
+          },
+          nb::arg("file"), nb::arg("name"), "Of a file's bytes, which are kept.")
+      .def_static(
+          "held", &read_held, nb::arg("json"), nb::arg("tensors"), nb::arg("samples"), nb::arg("name"),
+          nb::sig("def held(json: str, tensors: list[tuple[str, object, int, int, str, tuple[int, ...], "
+                  "tuple[int, ...], int]], samples: list[list[tuple[object, tuple[int, str, tuple[int, ...], None]]]], "
+                  "name: str) -> tuple[Program, list[Diagnostic]]"),
+          "Of PyTorch's own objects: tensors as (name, owner, address, bytes, dtype, sizes, strides, offset).")
+      .def_prop_ro("name", &Program::name, "The file's or module's.")
+      .def_prop_ro("torch_version", &Program::torch_version, "Of the PyTorch that exported it; empty: graph text.")
+      .def_prop_ro("input_tree", &Program::input_tree, "PyTorch's pytree of the call, as JSON; empty: none.")
+      .def_prop_ro("output_tree", &Program::output_tree, "PyTorch's pytree of the result, as JSON; empty: none.")
+      .def_prop_ro(
+          "methods",
+          [](const Program& p) {
+            nb::list rows;
+            for (const MethodInfo& method : p.methods()) rows.append(method_of(method));
+            return rows;
+          },
+          nb::sig("def methods(self) -> list[dict[str, typing.Any]]"),
+          "One dict per method: name, inputs, outputs, buffers, nodes, sample_sets.")
       .def(
           "sample_inputs",
           [](const Program& p, std::size_t set, const std::string& method) {
@@ -85,7 +97,9 @@ void bind_program(nb::module_& m) {
               list.append(nb::make_tuple(given(t), std::string(name_of(t.dtype))));
             return list;
           },
-          nb::arg("set") = 0, nb::arg("method") = "forward");
+          nb::arg("set") = 0, nb::arg("method") = "forward",
+          nb::sig("def sample_inputs(self, set: int = 0, method: str = 'forward') -> list[tuple[typing.Any, str]]"),
+          "The example inputs that the file holds, as (an object that speaks DLPack, dtype).");
 }
 
 }  // namespace tosaic::python

@@ -26,49 +26,81 @@ SessionOptions session_options(const nb::dict& given) {
 }  // namespace
 
 void bind_session(nb::module_& m) {
-  nb::class_<Session>(m, "Session")
-      .def_static("open",
-                  [](const std::string& path, const nb::dict& options) {
-                    const SessionOptions how = session_options(options);
-                    return heard([&](const Messages& hear) { return Session::open(path, how, hear); });
-                  })
+  nb::class_<Session>(m, "Session", "Something that runs, for one thread at a time.")
+      .def_static(
+          "open",
+          [](const std::string& path, const nb::dict& options) {
+            const SessionOptions how = session_options(options);
+            return heard([&](const Messages& hear) { return Session::open(path, how, hear); });
+          },
+          nb::arg("path"), nb::arg("options"),
+          nb::sig("def open(path: str, options: dict[str, typing.Any]) -> tuple[Session, list[Diagnostic]]"),
+          "Of a file, and what was said while loading.")
       .def_static(
           "from_bytes",
           [](nb::bytes file, const std::string& name, const nb::dict& options) {
             const SessionOptions how = session_options(options);
             Bytes content(keep(file), file.data(), file.size());
             return heard([&](const Messages& hear) { return Session::load(std::move(content), name, how, hear); });
-          })
-      .def_static("of_artifact",
-                  [](const Artifact& artifact, const nb::dict& options) {
-                    const SessionOptions how = session_options(options);
-                    return heard([&](const Messages& hear) { return Session::load(artifact, how, hear); });
-                  })
-      .def_static("of_program",
-                  [](const Program& program, const nb::dict& options) {
-                    const SessionOptions how = session_options(options);
-                    return heard([&](const Messages& hear) { return Session::load(program, how, hear); });
-                  })
-      .def_prop_ro("inputs", [](const Session& s) { return s.inputs(); })
-      .def_prop_ro("outputs", [](const Session& s) { return s.outputs(); })
-      .def_prop_ro("device", &Session::device)
-      .def("run",
-           [](Session& s, nb::handle inputs) {
-             const std::vector<InputTensor> tensors = all_lent(inputs);
-             Result<std::vector<Output>> outputs = unlocked([&] { return s.run(tensors); });
-             nb::list results;
-             for (const Output& output : value_of(std::move(outputs))) results.append(given(output));
-             return results;
-           })
-      .def("reset", [](Session& s) { check(s.reset()); })
-      .def("clone", [](const Session& s) { return value_of(s.clone()); })
-      .def("measure", [](Session& s, bool on) { check(s.measure(on)); })
-      .def("profile", [](const Session& s) {
-        nb::list rows;
-        for (const OperationTime& t : value_of(s.profile()))
-          rows.append(nb::make_tuple(t.operation, t.seconds, t.within));
-        return rows;
-      });
+          },
+          nb::arg("file"), nb::arg("name"), nb::arg("options"),
+          nb::sig("def from_bytes(file: bytes, name: str, options: dict[str, typing.Any]) -> "
+                  "tuple[Session, list[Diagnostic]]"),
+          "Of a file's bytes, which are kept.")
+      .def_static(
+          "of_artifact",
+          [](const Artifact& artifact, const nb::dict& options) {
+            const SessionOptions how = session_options(options);
+            return heard([&](const Messages& hear) { return Session::load(artifact, how, hear); });
+          },
+          nb::arg("artifact"), nb::arg("options"),
+          nb::sig("def of_artifact(artifact: Artifact, options: dict[str, typing.Any]) -> "
+                  "tuple[Session, list[Diagnostic]]"),
+          "Of what was compiled, without a file.")
+      .def_static(
+          "of_program",
+          [](const Program& program, const nb::dict& options) {
+            const SessionOptions how = session_options(options);
+            return heard([&](const Messages& hear) { return Session::load(program, how, hear); });
+          },
+          nb::arg("program"), nb::arg("options"),
+          nb::sig("def of_program(program: Program, options: dict[str, typing.Any]) -> "
+                  "tuple[Session, list[Diagnostic]]"),
+          "Of an exported program, in floats.")
+      .def_prop_ro(
+          "inputs", [](const Session& s) { return s.inputs(); }, "The tensors that it takes.")
+      .def_prop_ro(
+          "outputs", [](const Session& s) { return s.outputs(); }, "What it gives.")
+      .def_prop_ro("device", &Session::device, "\"cpu\", \"ethos-u55-128 (simulated)\".")
+      .def(
+          "run",
+          [](Session& s, nb::handle inputs) {
+            const std::vector<InputTensor> tensors = all_lent(inputs);
+            Result<std::vector<Output>> outputs = unlocked([&] { return s.run(tensors); });
+            nb::list results;
+            for (const Output& output : value_of(std::move(outputs))) results.append(given(output));
+            return results;
+          },
+          nb::arg("inputs"),
+          nb::sig("def run(self, inputs: collections.abc.Iterable[tuple[int, str, tuple[int, ...], "
+                  "tuple[int, ...] | None]]) -> list[typing.Any]"),
+          "Tensors as (address, dtype, sizes, strides) in; (an object that speaks DLPack, dtype) or a literal out.")
+      .def(
+          "reset", [](Session& s) { check(s.reset()); }, "The state is again the first one.")
+      .def(
+          "clone", [](const Session& s) { return value_of(s.clone()); }, "For another thread; weights are shared.")
+      .def(
+          "measure", [](Session& s, bool on) { check(s.measure(on)); }, nb::arg("on"), "Keep times from now on.")
+      .def(
+          "profile",
+          [](const Session& s) {
+            nb::list rows;
+            for (const OperationTime& t : value_of(s.profile()))
+              rows.append(nb::make_tuple(t.operation, t.seconds, t.within));
+            return rows;
+          },
+          nb::sig("def profile(self) -> list[tuple[str, float, str]]"),
+          "(operation, seconds, the delegate around it).");
 }
 
 }  // namespace tosaic::python

@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections import Counter
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._errors import Error, tell
@@ -15,21 +15,47 @@ from ._program import Program
 from ._pytree import Call, Tree
 from ._session import Session, session_options
 
+if TYPE_CHECKING:
+    import pandas
+
 
 class Summary:
     """What there is to say about a compilation; attributes, text and a table for notebooks.
 
     Attributes:
+        name: the file's or module's.
         target, tosa_spec: "ethos-u55-128", "TOSA-1.0+INT+...".
         nodes: one `NodeVerdict` per node of the exported graph.
         delegates: the number of delegates; pieces, delegated: nodes of the partitioned graph, and those in delegates.
         estimates: of Ethos-U, one `NpuEstimate` per delegate.
         messages: notes and warnings, as `Diagnostic`.
         stage_seconds: [(stage, seconds)]; peer_seconds: thereof in a compiler that is not ours.
-        model_bytes, program_bytes, payload_bytes, tosa_operators, samples.
+        self_check_seconds: what comparing the NPU's command streams with TOSA took; None: it was not asked for.
+        samples: how many calibrated it.
+        model_bytes, program_bytes, payload_bytes: sizes; tosa_operators: their number in delegates.
+        printed: text of the stages in the option `print_after`.
     """
 
-    def __init__(self, name: str, facts: dict[str, Any]):
+    name: str
+    target: str
+    tosa_spec: str
+    nodes: list[_core.NodeVerdict]
+    delegated: int
+    delegates: int
+    pieces: int
+    stage_seconds: list[tuple[str, float]]
+    peer_seconds: float
+    model_bytes: int
+    program_bytes: int
+    payload_bytes: int
+    tosa_operators: int
+    estimates: list[_core.NpuEstimate]
+    samples: int
+    self_check_seconds: float | None
+    printed: str
+    messages: list[_core.Diagnostic]
+
+    def __init__(self, name: str, facts: dict[str, Any]) -> None:
         self.name = name
         self.__dict__.update(facts)
 
@@ -73,9 +99,13 @@ def _bytes(count: float) -> str:
 
 
 class Artifact:
-    """A compiled program. Its pieces are made when asked for; `run` runs it here, on the CPU or the simulated NPU."""
+    """A compiled program. Its pieces are made when asked for; `run` runs it here, on the CPU or the simulated NPU.
 
-    def __init__(self, core: _core.Artifact, program: Program):
+    Attributes:
+        summary: the `Summary`.
+    """
+
+    def __init__(self, core: _core.Artifact, program: Program) -> None:
         self._core, self._program = core, program
         self.summary = Summary(program.name, core.summary())
         self._session: Session | None = None  # of `run`
@@ -99,7 +129,7 @@ class Artifact:
         """JSON: versions, options, hashes, estimates, the place of every node."""
         return self._core.manifest()
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a piece, told by the file's ending: `.pte` (with its `.ptd` files beside it), `.tosa`, `.vgf`, `.h`,
         `.json` (the manifest). A file is written whole or not at all."""
         path = os.fspath(path)
@@ -144,9 +174,13 @@ class Artifact:
 
 
 class Explanation:
-    """What the target takes of a program, and why not the rest."""
+    """What the target takes of a program, and why not the rest.
 
-    def __init__(self, core: _core.Artifact, program: Program):
+    Attributes:
+        summary: the `Summary`.
+    """
+
+    def __init__(self, core: _core.Artifact, program: Program) -> None:
         self.summary = Summary(program.name, core.summary())
 
     @property
@@ -160,7 +194,7 @@ class Explanation:
                  "delegates": n.delegates, "code": n.reason.code if n.reason else "",
                  "reason": n.reason.reason if n.reason else ""} for n in self.nodes]
 
-    def to_pandas(self):
+    def to_pandas(self) -> pandas.DataFrame:
         """The records as a DataFrame."""
         import pandas
 

@@ -71,14 +71,17 @@ def _find_tools() -> None:
 
 
 def compile(model: Any, example_inputs: Any = None, target: str = "tosa-int", *, calibration: Any = None,
-            example_kwargs: dict | None = None, dynamic_shapes: Any = None, progress: bool | None = None,
+            example_kwargs: dict[str, Any] | None = None, dynamic_shapes: Any = None, progress: bool | None = None,
             **options: Any) -> Artifact:
     """Compiles a PyTorch model for a target, in memory.
 
     Args:
         model: a `torch.nn.Module` (exported in inference mode with the example inputs), an `ExportedProgram`, the path of a
             `.pt2`, its bytes, or a `Program`.
-        example_inputs: a module's: the tuple of arguments of a call, or the only argument.
+        example_inputs: a module's: the tuple of arguments of a call, or the only argument. Their dtypes and sizes are the
+            program's, which it insists on.
+        example_kwargs: a module's: the call's keyword arguments.
+        dynamic_shapes: a module's, as `torch.export.export` takes them: sizes that may vary, with upper bounds.
         target: a name of `tosaic.targets()`: "tosa-int", "tosa-fp", "vgf", "ethos-u55-128", ...
         calibration: for integer targets: an iterable of calls as the module is called, each a tensor, a tuple of arguments
             or a dict of keyword arguments; or a path, as the command line takes it: a `.npz` with one array per input,
@@ -107,10 +110,14 @@ def compile(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
     return Artifact(core, program)
 
 
-def explain(model: Any, target: str = "tosa-int", example_inputs: Any = None, *, example_kwargs: dict | None = None,
+def explain(model: Any, target: str = "tosa-int", example_inputs: Any = None, *, example_kwargs: dict[str, Any] | None = None,
             dynamic_shapes: Any = None, **options: Any) -> Explanation:
     """Which nodes the target takes, and why not the others. Arguments as of `compile`; calibrated with the program's own
-    examples or, where it has none, with made-up ones."""
+    examples or, where it has none, with made-up ones.
+
+    Raises:
+        Error: program.*, target.unknown, option.*, plan.*.
+    """
     program = Program.of(model, example_inputs, example_kwargs, dynamic_shapes, stacklevel=3)
     core, _ = _core.explain(program._core, target, options_of(options))
     return Explanation(core, program)
@@ -118,14 +125,22 @@ def explain(model: Any, target: str = "tosa-int", example_inputs: Any = None, *,
 
 def supports(model: Any, target: str = "tosa-int", example_inputs: Any = None, **options: Any) -> list[_core.NodeVerdict]:
     """A verdict per node of the exported graph, in milliseconds: nothing is calibrated or compiled. A `Program` answers for
-    a second target faster than for the first."""
+    a second target faster than for the first. Arguments as of `compile`.
+
+    Raises:
+        Error: program.*, target.unknown, option.*, plan.*.
+    """
     program = Program.of(model, example_inputs, stacklevel=3)
     return _core.supports(program._core, target, options_of(options))
 
 
 def plan(model: Any, target: str = "tosa-int", example_inputs: Any = None, **options: Any) -> str:
     """The quantisation plan as text: what becomes integers and of which width, who shares a scale. Edited or not, the
-    option `plan` of `compile` takes a file of it."""
+    option `plan` of `compile` takes a file of it. Arguments as of `compile`.
+
+    Raises:
+        Error: program.*, target.unknown, option.*, plan.*.
+    """
     program = Program.of(model, example_inputs, stacklevel=3)
     return _core.plan(program._core, target, options_of(options))[0]
 

@@ -4,6 +4,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._core import Diagnostic
 
 
 class Error(Exception):
@@ -12,9 +17,15 @@ class Error(Exception):
     Attributes:
         diagnostic: a `Diagnostic`: code, message, file, line, notes, help; None where Python itself refused.
         code: stable and searchable, "target.unsupported".
+        help: the way out; may be empty.
     """
 
-    def __init__(self, diagnostic=None, *, code: str = "", message: str = "", help: str = "", notes=()):
+    diagnostic: Diagnostic | None
+    code: str
+    help: str
+
+    def __init__(self, diagnostic: Diagnostic | None = None, *, code: str = "", message: str = "", help: str = "",
+                 notes: Iterable[str] = ()) -> None:
         self.diagnostic = diagnostic
         self.code = diagnostic.code if diagnostic is not None else code
         self.help = diagnostic.help if diagnostic is not None else help
@@ -25,7 +36,7 @@ class Error(Exception):
             text += f"\n  help: {help}" if help else ""
         super().__init__(text)
 
-    def __reduce__(self):  # the core's object stays in its process
+    def __reduce__(self) -> tuple[object, ...]:  # the core's object stays in its process
         return _restored, (self.args[0], self.code, self.help)
 
 
@@ -36,14 +47,20 @@ def _restored(text: str, code: str, help: str) -> Error:
 
 
 class CompileWarning(UserWarning):
-    """A warning of the compiler. `warnings.simplefilter("error", tosaic.CompileWarning)` makes errors of them."""
+    """A warning of the compiler. `warnings.simplefilter("error", tosaic.CompileWarning)` makes errors of them.
 
-    def __init__(self, text: str, diagnostic=None):
+    Attributes:
+        diagnostic: the `Diagnostic`; None: it comes from Python.
+    """
+
+    diagnostic: Diagnostic | None
+
+    def __init__(self, text: str, diagnostic: Diagnostic | None = None) -> None:
         super().__init__(text)
         self.diagnostic = diagnostic
 
 
-def tell(diagnostics, stacklevel: int = 3) -> None:
+def tell(diagnostics: Iterable[Diagnostic], stacklevel: int = 3) -> None:
     """Says the warnings among them; notes stay with the artifact."""
     for d in diagnostics:
         if d.severity == "warning":

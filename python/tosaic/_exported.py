@@ -33,7 +33,7 @@ def _inference(module):
             m.training = True
 
 
-def export(module, args: Any, kwargs: dict | None = None, dynamic_shapes: Any = None):
+def export(module, args: Any, kwargs: dict[str, Any] | None = None, dynamic_shapes: Any = None):
     """torch.export.export of the module in inference mode. `args`: a tuple, or the only argument."""
     import torch
 

@@ -17,11 +17,11 @@ class Program:
     change while the program or an artifact of it is used.
     """
 
-    def __init__(self, core: _core.Program, exported: Any = None):
+    def __init__(self, core: _core.Program, exported: Any = None) -> None:
         self._core, self._exported = core, exported
 
     @staticmethod
-    def of(model: Any, example_inputs: Any = None, example_kwargs: dict | None = None, dynamic_shapes: Any = None,
+    def of(model: Any, example_inputs: Any = None, example_kwargs: dict[str, Any] | None = None, dynamic_shapes: Any = None,
            stacklevel: int = 2) -> Program:
         """The program of anything that is one.
 
@@ -57,6 +57,7 @@ class Program:
 
     @property
     def name(self) -> str:
+        """The file's without its ending, or the module's class."""
         return self._core.name
 
     @property
@@ -71,6 +72,7 @@ class Program:
 
     @property
     def outputs(self) -> list[_core.Argument]:
+        """What it gives, in the order of the pytree's leaves."""
         return self._core.methods[0]["outputs"]
 
     def __repr__(self) -> str:

@@ -18,7 +18,8 @@ class Session:
     A program's state (buffers that it writes) is kept from run to run until `reset`.
     """
 
-    def __init__(self, core: _core.Session, call: Call | None = None, result: Tree | None = None, arguments=None):
+    def __init__(self, core: _core.Session, call: Call | None = None, result: Tree | None = None,
+                 arguments: list[_core.Argument] | None = None) -> None:
         self._core = core
         self._call = call
         self._result = result or Flat()
@@ -27,11 +28,12 @@ class Session:
 
     @property
     def inputs(self) -> list[_core.TensorInfo]:
-        """The tensors that it takes."""
+        """The tensors that it takes: names, dtypes, sizes."""
         return self._inputs
 
     @property
     def outputs(self) -> list[_core.Argument]:
+        """What it gives: tensors, and values that are no tensors, in the order of the pytree's leaves."""
         return self._core.outputs
 
     @property
@@ -119,7 +121,7 @@ def session_options(executor: str, method: str, device: str, vulkan_device: str,
             "data": {name: bytes(content) for name, content in (data or {}).items()}}
 
 
-def load(file: str | os.PathLike | bytes, *, executor: str = "cpu", method: str = "forward", device: str = "auto",
+def load(file: str | os.PathLike[str] | bytes, *, executor: str = "cpu", method: str = "forward", device: str = "auto",
          vulkan_device: str = "", threads: int = 0, data: dict[str, bytes] | None = None) -> Session:
     """Loads a `.pte`, `.tosa`, `.vgf`, `.pt2` (in floats) or graph text, told apart by content.
 

@@ -9,6 +9,29 @@ asked for.
 """
 
 import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # the same names, for type checkers and editors
+    from .backend import EthosUBackend as EthosUBackend
+    from .backend import TOSABackend as TOSABackend
+    from .backend import VgfBackend as VgfBackend
+    from .compile_specs import ArmCompileSpecBuilder as ArmCompileSpecBuilder
+    from .compile_specs import EthosUCompileSpec as EthosUCompileSpec
+    from .compile_specs import TosaCompileSpec as TosaCompileSpec
+    from .compile_specs import VelaExternalBlockPlacements as VelaExternalBlockPlacements
+    from .compile_specs import VgfCompileSpec as VgfCompileSpec
+    from .partitioner import ArmPartitioner as ArmPartitioner
+    from .partitioner import EthosUPartitioner as EthosUPartitioner
+    from .partitioner import TOSAPartitioner as TOSAPartitioner
+    from .partitioner import VgfPartitioner as VgfPartitioner
+    from .quantizer import EthosUQuantizer as EthosUQuantizer
+    from .quantizer import TOSAQuantizer as TOSAQuantizer
+    from .quantizer import VgfQuantizer as VgfQuantizer
+    from .quantizer import get_symmetric_a8w4_quantization_config as get_symmetric_a8w4_quantization_config
+    from .quantizer import get_symmetric_a16w8_quantization_config as get_symmetric_a16w8_quantization_config
+    from .quantizer import get_symmetric_quantization_config as get_symmetric_quantization_config
+    from .quantizer import get_uint8_io_quantization_config as get_uint8_io_quantization_config
+    from .quantizer import get_vgf_snorm_quantization_config as get_vgf_snorm_quantization_config
 
 _MODULES = {
     "compile_specs": ("ArmCompileSpecBuilder", "EthosUCompileSpec", "TosaCompileSpec", "VelaExternalBlockPlacements",
@@ -23,12 +46,14 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = sorted(_HOME)
 
 
-def __getattr__(name: str):
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -10,10 +10,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .._errors import Error
+
+if TYPE_CHECKING:
+    from executorch.exir.backend.compile_spec_schema import CompileSpec
+    from typing_extensions import Self
 
 
 def _targets() -> dict[str, _core.TargetInfo]:
@@ -42,7 +46,7 @@ class ArmCompileSpec:
     target: str = ""
     _format: str = ""
 
-    def __init__(self, target: str, tosa_spec: Any, compiler_flags: list[str] | None = None):
+    def __init__(self, target: str, tosa_spec: Any, compiler_flags: list[str] | None = None) -> None:
         self.target = target
         self.tosa_spec = str(tosa_spec)
         self.compiler_flags = list(compiler_flags or [])
@@ -52,12 +56,12 @@ class ArmCompileSpec:
 
     # ---- ExecuTorch's methods
 
-    def dump_intermediate_artifacts_to(self, output_path: str | None):
+    def dump_intermediate_artifacts_to(self, output_path: str | None) -> Self:
         """Keeps what is made on the way (TOSA, VGF, Vela's files, the report of what was refused) in this folder."""
         self.path_for_intermediates = output_path
         return self
 
-    def dump_debug_info(self, debug_mode: ArmCompileSpec.DebugMode | None):
+    def dump_debug_info(self, debug_mode: ArmCompileSpec.DebugMode | None) -> Self:
         """Adds debugging information to the intermediate artifacts; needs `dump_intermediate_artifacts_to`."""
         self.tosa_debug_mode = debug_mode
         return self
@@ -97,7 +101,8 @@ class ArmCompileSpec:
 
     # ---- between partitioner and backend
 
-    def _to_list(self) -> list:
+    def to_list(self) -> list[CompileSpec]:
+        """ExecuTorch's form of it, which travels with the program. Raises ValueError for dump_debug_info without a folder."""
         from executorch.exir.backend.compile_spec_schema import CompileSpec
 
         if self.tosa_debug_mode is not None and not self.path_for_intermediates:
@@ -113,13 +118,14 @@ class ArmCompileSpec:
         rows.update(self._further())
         return [CompileSpec(key, value.encode()) for key, value in rows.items()]
 
-    to_list = _to_list
+    _to_list = to_list
 
     def _further(self) -> dict[str, str]:
         return {}
 
     @classmethod
-    def _from_list(cls, specs: list):
+    def from_list(cls, specs: list[CompileSpec]) -> Self:
+        """The compile spec that `to_list` was asked for. Raises ValueError for one of another kind."""
         rows: dict[str, str] = {}
         for spec in specs:
             if spec.key in rows:
@@ -136,7 +142,7 @@ class ArmCompileSpec:
         spec.tosa_debug_mode = ArmCompileSpec.DebugMode[mode] if mode else None
         return spec
 
-    from_list = _from_list
+    _from_list = from_list
 
     def _restore(self, rows: dict[str, str]) -> None:
         self.target = rows["target"]
@@ -159,7 +165,7 @@ class TosaCompileSpec(ArmCompileSpec):
 
     _format = "tosa"
 
-    def __init__(self, tosa_spec: Any):
+    def __init__(self, tosa_spec: Any) -> None:
         super().__init__(tosa_target(str(tosa_spec)), tosa_spec)
 
 
@@ -181,10 +187,11 @@ class VgfCompileSpec(ArmCompileSpec):
 
     _format = "vgf"
 
-    def __init__(self, tosa_spec: Any = None, compiler_flags: list[str] | None = None):
+    def __init__(self, tosa_spec: Any = None, compiler_flags: list[str] | None = None) -> None:
         super().__init__("vgf", tosa_spec or _targets()["vgf"].tosa_spec, compiler_flags)
 
     def options(self) -> dict[str, list[str]]:
+        """The core's options."""
         given = super().options()
         if self.compiler_flags:
             given["vgf-flags"] = self.compiler_flags
@@ -233,7 +240,7 @@ class EthosUCompileSpec(ArmCompileSpec):
 
     def __init__(self, target: str, system_config: str | None = None, memory_mode: str | None = None,
                  extra_flags: list[str] | str | None = None, config_ini: str | None = "Arm/vela.ini",
-                 external_block_placements: VelaExternalBlockPlacements | None = None):
+                 external_block_placements: VelaExternalBlockPlacements | None = None) -> None:
         target = target.lower()
         if target not in _targets() or not target.startswith("ethos-u"):
             known = ", ".join(t for t in _targets() if t.startswith("ethos-u"))
@@ -248,6 +255,7 @@ class EthosUCompileSpec(ArmCompileSpec):
         super().__init__(target, _targets()[target].tosa_spec, flags)
 
     def options(self) -> dict[str, list[str]]:
+        """The core's options: what it knows by a name of its own, and flags for Vela."""
         given = super().options()
         known = {"--system-config": "system-config", "--memory-mode": "memory-mode", "--config": "vela-config"}
         for flag in self.compiler_flags:
@@ -278,25 +286,25 @@ class ArmCompileSpecBuilder:
         self._debug: ArmCompileSpec.DebugMode | None = None
 
     def ethosu_compile_spec(self, target: str, system_config: str | None = None, memory_mode: str | None = None,
-                            extra_flags: list[str] | str | None = None, config_ini: str | None = "Arm/vela.ini"):
+                            extra_flags: list[str] | str | None = None, config_ini: str | None = "Arm/vela.ini") -> Self:
         """For an Ethos-U NPU; arguments as of EthosUCompileSpec."""
         return self._take(EthosUCompileSpec(target, system_config, memory_mode, extra_flags, config_ini))
 
-    def vgf_compile_spec(self, tosa_spec: Any = None, compiler_flags: list[str] | str | None = None):
+    def vgf_compile_spec(self, tosa_spec: Any = None, compiler_flags: list[str] | str | None = None) -> Self:
         """For the ML extensions for Vulkan; arguments as of VgfCompileSpec."""
         flags = compiler_flags.split() if isinstance(compiler_flags, str) else compiler_flags
         return self._take(VgfCompileSpec(tosa_spec, flags))
 
-    def tosa_compile_spec(self, tosa_spec: Any):
+    def tosa_compile_spec(self, tosa_spec: Any) -> Self:
         """For TOSA; the argument as of TosaCompileSpec."""
         return self._take(TosaCompileSpec(tosa_spec))
 
-    def dump_intermediate_artifacts_to(self, output_path: str | None):
+    def dump_intermediate_artifacts_to(self, output_path: str | None) -> Self:
         """As of the compile specs."""
         self._path = output_path
         return self
 
-    def dump_debug_info(self, debug_mode: ArmCompileSpec.DebugMode | None):
+    def dump_debug_info(self, debug_mode: ArmCompileSpec.DebugMode | None) -> Self:
         """As of the compile specs."""
         self._debug = debug_mode
         return self
@@ -308,7 +316,7 @@ class ArmCompileSpecBuilder:
                         help="call ethosu_compile_spec, vgf_compile_spec or tosa_compile_spec before build()")
         return self._spec.dump_intermediate_artifacts_to(self._path).dump_debug_info(self._debug)
 
-    def _take(self, spec: ArmCompileSpec):
+    def _take(self, spec: ArmCompileSpec) -> Self:
         if self._spec is not None:
             raise Error(code="spec.target", message="the builder has a target already", help="use another builder")
         self._spec = spec

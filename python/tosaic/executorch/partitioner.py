@@ -129,7 +129,8 @@ class _Partitioner(Partitioner):
     _backend: type = object
     _without_inputs = True  # may a delegate compute what depends on weights alone?
 
-    def __init__(self, compile_spec: ArmCompileSpec, additional_checks: Sequence[OperatorSupportBase] | None = None):
+    def __init__(self, compile_spec: ArmCompileSpec,
+                 additional_checks: Sequence[OperatorSupportBase] | None = None) -> None:
         """
         Args:
             compile_spec: for what, and how.
@@ -199,7 +200,7 @@ class _Partitioner(Partitioner):
 
     # ---- what ExecuTorch calls
 
-    def ops_to_not_decompose(self, ep: ExportedProgram):
+    def ops_to_not_decompose(self, ep: ExportedProgram) -> tuple[list[Any], None]:
         """The operators of the program that the delegate takes whole wherever they stand. No filter: nothing is preserved
         that might stay outside."""
         if self._asked is not None and self._asked[0] is ep.graph:  # ExecuTorch asks several times
@@ -312,7 +313,8 @@ class EthosUPartitioner(_Partitioner):
     _without_inputs = False  # Vela takes no graph without them
 
 
-def ArmPartitioner(compile_spec: ArmCompileSpec, additional_checks: Sequence[OperatorSupportBase] | None = None):
+def ArmPartitioner(compile_spec: ArmCompileSpec,
+                   additional_checks: Sequence[OperatorSupportBase] | None = None) -> _Partitioner:
     """The older name of all three: the partitioner that the compile spec is for."""
     for kind in (EthosUPartitioner, VgfPartitioner, TOSAPartitioner):
         if isinstance(compile_spec, kind._spec_class):

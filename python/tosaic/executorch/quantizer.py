@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.fx import GraphModule, Node
@@ -29,6 +29,9 @@ from ._quantization_config import (QuantizationConfig, form_of, get_symmetric_a8
                                    get_symmetric_a16w8_quantization_config, get_symmetric_quantization_config,
                                    get_uint8_io_quantization_config, get_vgf_snorm_quantization_config)
 from .compile_specs import in_our_words, tosa_target
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["EthosUQuantizer", "GlobalNodeFinder", "InputNodeFinder", "ModuleNameNodeFinder", "ModuleTypeNodeFinder",
            "NodeFinder", "NodeNameNodeFinder", "NodeTargetNodeFinder", "OutputNodeFinder", "QuantizationConfig",
@@ -82,25 +85,25 @@ class TOSAQuantizer(Quantizer):
 
     # ---- configurations
 
-    def set_global(self, quantization_config: Any) -> TOSAQuantizer:
+    def set_global(self, quantization_config: Any) -> Self:
         """For all nodes that no other call is about."""
         self._global = self._checked(quantization_config)
         return self
 
-    def set_module_type(self, module_type: Callable, quantization_config: Any) -> TOSAQuantizer:
+    def set_module_type(self, module_type: Callable, quantization_config: Any) -> Self:
         """For the modules of a class, with all that is in them."""
         return self.set_node_finder(quantization_config, ModuleTypeNodeFinder(module_type))
 
-    def set_module_name(self, module_name: str, quantization_config: Any) -> TOSAQuantizer:
+    def set_module_name(self, module_name: str, quantization_config: Any) -> Self:
         """For a module by its name ("blocks.0.attention"), with all that is in it."""
         return self.set_node_finder(quantization_config, ModuleNameNodeFinder(module_name))
 
-    def set_io(self, quantization_config: Any) -> TOSAQuantizer:
+    def set_io(self, quantization_config: Any) -> Self:
         """For what the program takes and gives: codes in and out."""
         self.set_node_finder(quantization_config, InputNodeFinder())
         return self.set_node_finder(quantization_config, OutputNodeFinder())
 
-    def set_node_finder(self, quantization_config: Any, node_finder: Any) -> TOSAQuantizer:
+    def set_node_finder(self, quantization_config: Any, node_finder: Any) -> Self:
         """For the nodes that `node_finder.find_nodes(gm)` gives."""
         if not hasattr(node_finder, "find_nodes"):
             raise Error(code="quantizer.finder", message=f"{type(node_finder).__qualname__} has no find_nodes",
@@ -108,15 +111,15 @@ class TOSAQuantizer(Quantizer):
         self._rules.append((node_finder, self._checked(quantization_config)))
         return self
 
-    def set_node_target(self, node_target: Any, quantization_config: Any) -> TOSAQuantizer:
+    def set_node_target(self, node_target: Any, quantization_config: Any) -> Self:
         """For the calls of an operator, torch.ops.aten.relu.default."""
         return self.set_node_finder(quantization_config, NodeTargetNodeFinder(node_target))
 
-    def set_node_name(self, node_name: str, quantization_config: Any) -> TOSAQuantizer:
+    def set_node_name(self, node_name: str, quantization_config: Any) -> Self:
         """For a node by its name in the exported graph."""
         return self.set_node_finder(quantization_config, NodeNameNodeFinder(node_name))
 
-    def add_quantizer(self, quantizer: Quantizer) -> TOSAQuantizer:
+    def add_quantizer(self, quantizer: Quantizer) -> Self:
         """Another quantizer, before this one: what it annotates stays as it says."""
         self._others.insert(0, quantizer)
         return self

@@ -114,6 +114,17 @@ class Method(_runtime.Method):
     """ExecuTorch's, with the words of tosaic's backends in its errors."""
 
     def execute(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        """Runs the method.
+
+        Args:
+            inputs: the flattened inputs, tensors with the dtypes, sizes and dim orders of the program.
+
+        Returns:
+            The flattened outputs.
+
+        Raises:
+            RuntimeError: ExecuTorch's code, and in words what a backend of tosaic's refused.
+        """
         with _words():
             return super().execute(inputs)
 
@@ -122,6 +133,7 @@ class Program(_runtime.Program):
     """ExecuTorch's, with the words of tosaic's backends in its errors."""
 
     def load_method(self, name: str) -> Method:
+        """Makes a method ready to run. Raises RuntimeError, with the reason in words, where a payload is refused."""
         with _words():
             return Method(super().load_method(name)._method)
 

@@ -1,0 +1,453 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+libtosaic for Python: what the package tosaic is made of. Private: names may change.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+
+class Diagnostic:
+    """What went wrong, where, and the way out."""
+
+    @property
+    def severity(self) -> str:
+        """"error", "warning" or "note"."""
+
+    @property
+    def code(self) -> str:
+        """Stable and searchable: "target.unsupported"."""
+
+    @property
+    def message(self) -> str:
+        """One sentence."""
+
+    @property
+    def file(self) -> str:
+        """The user's source; empty: not known."""
+
+    @property
+    def line(self) -> int:
+        """1-based; 0: none."""
+
+    @property
+    def text(self) -> str:
+        """The source line itself."""
+
+    @property
+    def context(self) -> str:
+        """"in module self.act (GELU)"."""
+
+    @property
+    def notes(self) -> list[str]:
+        """Facts: what disagrees with what."""
+
+    @property
+    def help(self) -> str:
+        """The way out."""
+
+    @property
+    def reason(self) -> str:
+        """In one line, for tables."""
+
+    def render(self, colour: bool = False) -> str:
+        """As a compiler prints it."""
+
+    def __str__(self) -> str: ...
+
+    def __repr__(self) -> str: ...
+
+class Dimension:
+    """A number, or a size that is known when the program runs."""
+
+    @property
+    def size(self) -> int:
+        """Of a dynamic one the upper bound; -1: it has none."""
+
+    @property
+    def lowest(self) -> int:
+        """Equal to size: a plain number."""
+
+    @property
+    def expression(self) -> str:
+        """"s77"; empty: a plain number."""
+
+class TensorInfo:
+    """A tensor's name, dtype and dims, and what its integers stand for."""
+
+    @property
+    def name(self) -> str:
+        """Empty where the file has none."""
+
+    @property
+    def dtype(self) -> str:
+        """"f32", "i8"."""
+
+    @property
+    def dims(self) -> list[Dimension]:
+        """Outermost first; none: a scalar."""
+
+    @property
+    def sizes(self) -> list[int]:
+        """Upper bounds of the dims."""
+
+    @property
+    def scale(self) -> list[float]:
+        """real = scale * (code - zero_point); empty: the numbers themselves."""
+
+    @property
+    def zero_point(self) -> list[int]:
+        """One per scale: the code of zero."""
+
+    @property
+    def axis(self) -> int:
+        """Which dim has a scale each; -1: one scale for all."""
+
+    def __repr__(self) -> str: ...
+
+class Argument:
+    """One input or output, in the order of the flattened pytree."""
+
+    @property
+    def name(self) -> str:
+        """As in the exported signature."""
+
+    @property
+    def tensor(self) -> TensorInfo | None:
+        """None: no tensor, but a value that was fixed when exporting."""
+
+    @property
+    def literal(self) -> int | float | bool | str | list[int] | list[float] | None:
+        """The value where `tensor` is None."""
+
+    def __repr__(self) -> str: ...
+
+class NodeVerdict:
+    """What became of one node of the exported graph."""
+
+    @property
+    def name(self) -> str:
+        """As in ep.graph: "conv2d_4"."""
+
+    @property
+    def op(self) -> str:
+        """"aten.conv2d.default"."""
+
+    @property
+    def module(self) -> str:
+        """"features.3.conv"; empty: not known."""
+
+    @property
+    def place(self) -> str:
+        """"model.py:6"; empty: not known."""
+
+    @property
+    def taken(self) -> bool:
+        """All that it became runs in delegates."""
+
+    @property
+    def pieces(self) -> int:
+        """The nodes that it became."""
+
+    @property
+    def delegates(self) -> list[int]:
+        """In which, ascending; of supports none."""
+
+    @property
+    def reason(self) -> Diagnostic | None:
+        """Why the first piece stays outside; None: taken."""
+
+    def __repr__(self) -> str: ...
+
+class NpuLayer:
+    """One NPU operator as Vela's estimator sees it."""
+
+    @property
+    def name(self) -> str:
+        """Of the TOSA tensor that it writes."""
+
+    @property
+    def operation(self) -> str:
+        """Vela's kind: "Conv2D"."""
+
+    @property
+    def processor(self) -> str:
+        """"NPU" or "CPU"."""
+
+    @property
+    def node(self) -> str:
+        """In the exported graph: "conv2d_4"; several where they became one."""
+
+    @property
+    def module(self) -> str:
+        """That node's module: "features.3.conv"."""
+
+    @property
+    def place(self) -> str:
+        """That node's line: "model.py:6"."""
+
+    @property
+    def cycles(self) -> float:
+        """NPU cycles of one inference."""
+
+    @property
+    def macs(self) -> float:
+        """Multiplications with addition of one inference."""
+
+    @property
+    def utilisation_percent(self) -> float:
+        """Of the multipliers, 0 to 100."""
+
+class NpuEstimate:
+    """Vela's figures: estimates, not measurements. Memory in bytes."""
+
+    @property
+    def accelerator(self) -> str:
+        """"ethos-u55-128"."""
+
+    @property
+    def system_config(self) -> str:
+        """The section of Vela's configuration with clocks and memories."""
+
+    @property
+    def memory_mode(self) -> str:
+        """The section that says what lies where."""
+
+    @property
+    def cycles(self) -> float:
+        """NPU cycles of one inference."""
+
+    @property
+    def inferences_per_second(self) -> float:
+        """At the clock of `system_config`."""
+
+    @property
+    def macs(self) -> float:
+        """Multiplications with addition of one inference."""
+
+    @property
+    def sram_bytes(self) -> float:
+        """Peak use of on-chip memory."""
+
+    @property
+    def dram_bytes(self) -> float:
+        """Peak use of DRAM."""
+
+    @property
+    def flash_bytes(self) -> float:
+        """Commands and weights."""
+
+    @property
+    def layers(self) -> list[NpuLayer]:
+        """One per NPU operator, in order of execution."""
+
+class OptionInfo:
+    """One option: what it takes and what it does."""
+
+    @property
+    def name(self) -> str:
+        """As on the command line, without dashes: "memory-mode"."""
+
+    @property
+    def kind(self) -> str:
+        """"flag", "text", "file", "number", "list" or "pairs"."""
+
+    @property
+    def default(self) -> str:
+        """As text; empty: none."""
+
+    @property
+    def sentence(self) -> str:
+        """What it does."""
+
+    @property
+    def allowed(self) -> list[str]:
+        """The values that it takes; empty: any of its kind."""
+
+    @property
+    def alias(self) -> str:
+        """Another name; empty: none."""
+
+class TargetInfo:
+    """A target and the options that it alone, or its family, understands."""
+
+    @property
+    def name(self) -> str:
+        """What `compile` takes as target: "ethos-u55-128"."""
+
+    @property
+    def summary(self) -> str:
+        """In one sentence."""
+
+    @property
+    def family(self) -> str:
+        """Whose options are told together: "Ethos-U"."""
+
+    @property
+    def tosa_spec(self) -> str:
+        """The TOSA that it takes: "TOSA-1.0+INT"."""
+
+    @property
+    def options(self) -> list[OptionInfo]:
+        """Those beyond every target's."""
+
+    @property
+    def emits(self) -> str:
+        """A piece of its own: "vgf", "vela"; empty: none."""
+
+    def __repr__(self) -> str: ...
+
+class OperatorInfo:
+    """A PyTorch operator that tosaic lowers."""
+
+    @property
+    def name(self) -> str:
+        """"conv2d"."""
+
+    @property
+    def schemas(self) -> list[str]:
+        """As PyTorch prints them, one per overload."""
+
+    @property
+    def summary(self) -> str:
+        """What it computes, in one sentence."""
+
+    @property
+    def rule(self) -> str:
+        """How its integer form follows: "pointwise", "transparent", ..."""
+
+def targets() -> list[TargetInfo]:
+    """Every target that `compile` knows, with its options."""
+
+def compile_options() -> list[OptionInfo]:
+    """The options of every target."""
+
+def operators() -> list[OperatorInfo]:
+    """Every PyTorch operator that is lowered."""
+
+class Program:
+    """A program that PyTorch exported."""
+
+    @staticmethod
+    def open(path: str) -> tuple[Program, list[Diagnostic]]:
+        """Of a file, and what was said while reading."""
+
+    @staticmethod
+    def from_bytes(file: bytes, name: str) -> tuple[Program, list[Diagnostic]]:
+        """Of a file's bytes, which are kept."""
+
+    @staticmethod
+    def held(json: str, tensors: list[tuple[str, object, int, int, str, tuple[int, ...], tuple[int, ...], int]], samples: list[list[tuple[object, tuple[int, str, tuple[int, ...], None]]]], name: str) -> tuple[Program, list[Diagnostic]]:
+        """
+        Of PyTorch's own objects: tensors as (name, owner, address, bytes, dtype, sizes, strides, offset).
+        """
+
+    @property
+    def name(self) -> str:
+        """The file's or module's."""
+
+    @property
+    def torch_version(self) -> str:
+        """Of the PyTorch that exported it; empty: graph text."""
+
+    @property
+    def input_tree(self) -> str:
+        """PyTorch's pytree of the call, as JSON; empty: none."""
+
+    @property
+    def output_tree(self) -> str:
+        """PyTorch's pytree of the result, as JSON; empty: none."""
+
+    @property
+    def methods(self) -> list[dict[str, Any]]:
+        """
+        One dict per method: name, inputs, outputs, buffers, nodes, sample_sets.
+        """
+
+    def sample_inputs(self, set: int = 0, method: str = 'forward') -> list[tuple[Any, str]]:
+        """
+        The example inputs that the file holds, as (an object that speaks DLPack, dtype).
+        """
+
+class Artifact:
+    """What a compilation leaves."""
+
+    def summary(self) -> dict[str, Any]:
+        """The attributes of tosaic.Summary."""
+
+    def pieces(self) -> list[str]:
+        """The names that `piece` takes."""
+
+    def piece(self, name: str) -> bytes:
+        """Made when asked for."""
+
+    def manifest(self) -> str:
+        """As JSON."""
+
+def compile(program: Program, target: str, options: dict[str, list[str]], progress: Callable[[str, int, int], object] | None, samples: Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | None) -> tuple[Artifact, list[Diagnostic]]:
+    """
+    The artifact, and what was said. Samples: what owns the memory, and its tensors as (address, dtype, sizes, strides).
+    """
+
+def explain(program: Program, target: str, options: dict[str, list[str]]) -> tuple[Artifact, list[Diagnostic]]:
+    """An artifact without a program: its summary is what counts."""
+
+def supports(program: Program, target: str, options: dict[str, list[str]]) -> list[NodeVerdict]:
+    """A verdict per node of the exported graph."""
+
+def plan(program: Program, target: str, options: dict[str, list[str]]) -> tuple[str, str]:
+    """The quantisation plan as text and as JSON."""
+
+def annotation(program: Program, target: str, options: dict[str, list[str]], in_pieces: bool) -> str:
+    """The plan as JSON, for PT2E's quantizers."""
+
+class Session:
+    """Something that runs, for one thread at a time."""
+
+    @staticmethod
+    def open(path: str, options: dict[str, Any]) -> tuple[Session, list[Diagnostic]]:
+        """Of a file, and what was said while loading."""
+
+    @staticmethod
+    def from_bytes(file: bytes, name: str, options: dict[str, Any]) -> tuple[Session, list[Diagnostic]]:
+        """Of a file's bytes, which are kept."""
+
+    @staticmethod
+    def of_artifact(artifact: Artifact, options: dict[str, Any]) -> tuple[Session, list[Diagnostic]]:
+        """Of what was compiled, without a file."""
+
+    @staticmethod
+    def of_program(program: Program, options: dict[str, Any]) -> tuple[Session, list[Diagnostic]]:
+        """Of an exported program, in floats."""
+
+    @property
+    def inputs(self) -> list[TensorInfo]:
+        """The tensors that it takes."""
+
+    @property
+    def outputs(self) -> list[Argument]:
+        """What it gives."""
+
+    @property
+    def device(self) -> str:
+        """"cpu", "ethos-u55-128 (simulated)"."""
+
+    def run(self, inputs: Iterable[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]) -> list[Any]:
+        """
+        Tensors as (address, dtype, sizes, strides) in; (an object that speaks DLPack, dtype) or a literal out.
+        """
+
+    def reset(self) -> None:
+        """The state is again the first one."""
+
+    def clone(self) -> Session:
+        """For another thread; weights are shared."""
+
+    def measure(self, on: bool) -> None:
+        """Keep times from now on."""
+
+    def profile(self) -> list[tuple[str, float, str]]:
+        """(operation, seconds, the delegate around it)."""
+
+def version() -> str:
+    """The library's version, "0.1.0"."""
