@@ -20,7 +20,7 @@ LINT_PACKAGES  := clang-format-14 clang-tidy-14
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
 VENV_PACKAGES  := python3-venv python3-dev
 
-.PHONY: help demo build plugin install wheel python-env pages build-tests dev test test-cpp test-asan test-asan-part test-sanitized test-py test-python test-peers test-ethosu test-vgf conformance fuzz bench bench-ethosu bench-vgf matrix models quick-models venv format lint clean
+.PHONY: help demo build plugin install wheel python-env pages build-tests dev test test-cpp test-asan test-asan-part test-sanitized test-py test-python test-versions test-peers test-ethosu test-vgf conformance fuzz bench bench-ethosu bench-vgf matrix models quick-models venv format lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -157,6 +157,11 @@ test-python: python-env quick-models  ## the Python package, installed from its 
 	@rm -rf build/test-results/test-python && mkdir -p build/test-results/test-python
 	@PATH=$(PYTHON_FOLDER)/bin:$$PATH build/python-env/bin/python -m pytest -q test/python -n $(JOBS) --dist worksteal \
 	  --junitxml=build/test-results/test-python/pytest.xml
+
+# In environments of their own, made and removed: gigabytes of downloads. PARTS_OF_VERSIONS="torch --only 2.14.1" is one of them.
+PARTS_OF_VERSIONS ?=
+test-versions: wheel quick-models  ## other versions of PyTorch and of the peers; an hour, and gigabytes of downloads
+	@$(PYTHON) test/versions/run_versions.py $(PARTS_OF_VERSIONS)
 
 test-peers: build venv  ## every model against PyTorch, tosa_reference_model and ExecuTorch
 	@$(PYTHON) -m pytest -q test/peers --ignore test/peers/test_ethosu.py --all-models -n $(JOBS) --dist worksteal

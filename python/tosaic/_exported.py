@@ -6,11 +6,58 @@ where they are.
 from __future__ import annotations
 
 import contextlib
+import re
 from typing import Any
 
 from . import _core
 from ._errors import Error
 from ._tensors import describe, torch_name
+
+
+TORCH = ((2, 9), (2, 15))  # the first and the last version that were tried
+
+
+def _of_this_torch(body):
+    """What touches PyTorch's private parts: says which versions have them where this one has not."""
+    import torch
+
+    version = tuple(int(part) for part in re.findall(r"\d+", torch.__version__)[:2])
+    tried = " to ".join(f"{a}.{b}" for a, b in TORCH)
+    if version < TORCH[0]:
+        raise Error(code="program.torch-version", message=f"this is torch {torch.__version__}; programs are taken from "
+                    f"torch {tried}", help=f"pip install 'torch>={TORCH[0][0]}.{TORCH[0][1]}'")
+    try:
+        return body()
+    except (ImportError, AttributeError, TypeError) as why:
+        if version <= TORCH[1]:
+            raise
+        raise Error(code="program.torch-version", message=f"torch {torch.__version__} cannot be asked for the program in "
+                    f"memory ({why}); that was tried with torch {tried}",
+                    help="torch.export.save(program, 'model.pt2') and give its path, or use one of these versions") from why
+
+
+def _refuse_draft(program) -> None:
+    """draft_export goes on where export stops: it takes the branch that the example takes, and keeps a report of it."""
+    report = getattr(program, "_report", None)
+    if report is None or report.successful():
+        return  # sound: what torch.export.export gives
+    notes = []
+    for failure in report.failures:
+        data = failure.data
+        what = data.get("expr") or data.get("op") or ""
+        if "result" in data:
+            what += f" was taken to be {data['result']}"
+        elif data.get("reason"):
+            what += f": {data['reason']}"
+        frame = (data.get("user_stack") or [None])[-1]
+        if frame:
+            file = report.str_to_filename.get(frame["filename"], "")
+            what += f", at {file}:{frame['line']} \"{frame['loc']}\"" if file else f", at \"{frame['loc']}\""
+        notes.append(f"{str(failure.failure_type).lower().replace('_', ' ')}: {what}")
+    raise Error(code="program.draft", message="draft_export could not export the module soundly: the program is right for "
+                "inputs like the example, and nothing checks the others", notes=notes,
+                help="torch.where or torch.cond for a branch on values, torch._check for what you know to hold, then "
+                     "torch.export.export")
 
 
 def is_module(x) -> bool:
@@ -52,6 +99,10 @@ def export(module, args: Any, kwargs: dict[str, Any] | None = None, dynamic_shap
 
 def _graph_json(program) -> str:
     """What torch.export.save would write as models/model.json."""
+    return _of_this_torch(lambda: _serialised(program))
+
+
+def _serialised(program) -> str:
     import torch
     from torch._export.serde import serialize
 
@@ -100,5 +151,6 @@ def _examples(program) -> list[list[tuple]]:
 
 
 def held(program, name: str = "program"):
-    """(the core's Program, messages of an ExportedProgram. Its weights must not change while the result is used."""
+    """(the core's Program, messages) of an ExportedProgram. Its weights must not change while the result is used."""
+    _refuse_draft(program)
     return _core.Program.held(_graph_json(program), _weights(program), _examples(program), name)

@@ -13,7 +13,7 @@ struct Family {
   std::string_view code, sentence, help;
 };
 
-constexpr std::string_view pt2_again = "save the program again with torch.export.save, in torch 2.9 to 2.13";
+constexpr std::string_view pt2_again = "save the program again with torch.export.save, in torch 2.9 to 2.15";
 constexpr std::string_view pte_again =
     "make it again: `tosaic compile` from the .pt2, or the export of a current ExecuTorch";
 constexpr std::string_view payload_again = "compile the model again, with tosaic or a current ExecuTorch and Vela";

@@ -3,6 +3,9 @@
 #include "read/pt2.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <algorithm>
+#include <cctype>
 
 #include "formats/zip/zip.h"
 #include "read/json.h"
@@ -13,7 +16,7 @@
 namespace tosaic {
 namespace {
 
-constexpr std::int64_t schema_major = 8, newest_minor = 20;  // torch._export.serde.schema, torch 2.13
+constexpr std::int64_t schema_major = 8, newest_minor = 20;  // torch._export.serde.schema, torch 2.15
 
 // The records that hold one program.
 struct Records {
@@ -71,10 +74,10 @@ void check_version(const ExportedProgram& program, const Sink& sink) {
   if (program.schema_major != schema_major)
     fail(error("pt2.schema-version",
                fmt::format("the program was saved by {}, but tosaic reads schema {}", wrote, schema_major))
-             .note("torch 2.6 to 2.13 write schema 8")
+             .note("torch 2.6 to 2.15 write schema 8")
              .hint(program.schema_major < schema_major
                        ? "export the model again with torch 2.9 or later: such old files cannot be loaded by it either"
-                       : "export the model with torch 2.13, or look for a newer tosaic"));
+                       : "export the model with torch 2.15, or look for a newer tosaic"));
   if (program.schema_minor > newest_minor)
     sink(warning("pt2.newer-schema", fmt::format("the program was saved by {}; tosaic knows up to {}.{}", wrote,
                                                  schema_major, newest_minor))
@@ -90,12 +93,56 @@ std::pair<std::string_view, std::string_view> tree_specs(const Json& graph_modul
   return {};
 }
 
+// "Eq(u0, 1)" of "Runtime assertion failed for expression Eq(u0, 1) on node 'eq'": a symbol u0 is a number that the
+// program computes. Empty: sizes of inputs, which are looked at when there are inputs.
+std::string_view computed_assumption(std::string_view assertion) {
+  constexpr std::string_view before = "expression ", after = " on node";
+  const auto begin = assertion.find(before), end = assertion.rfind(after);
+  if (begin == assertion.npos || end == assertion.npos || end < begin + before.size()) return {};
+  const std::string_view text = assertion.substr(begin + before.size(), end - begin - before.size());
+  const auto word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  for (std::size_t i = 0; i + 1 < text.size(); ++i)
+    if (text[i] == 'u' && (i == 0 || !word(text[i - 1])) && text[i + 1] >= '0' && text[i + 1] <= '9') return text;
+  return {};
+}
+
+// What a module assumes of numbers that it computes it asserts, and raises an exception; what is compiled goes on.
+// draft_export takes the example's side of a branch: up to torch 2.11 no assertion says so, only the condition is left.
+void tell_unchecked_assumptions(const Graph& graph, const Sink& sink) {
+  std::vector<std::string> assumed;
+  LocRef place, condition;
+  for (const Node& node : graph.nodes) {
+    if (node.op == "aten.item.default" && node.outputs.size() == 1 && node.outputs[0] != no_value &&
+        graph[node.outputs[0]].type.dtype == DType::boolean)
+      condition = node.loc;
+    if (node.op != "aten._assert_scalar.default") continue;
+    const Attr* text = node.attrs.find("assert_msg");
+    const std::string* message = text ? std::get_if<std::string>(text) : nullptr;
+    const std::string_view found = message ? computed_assumption(*message) : std::string_view();
+    if (found.empty() || std::find(assumed.begin(), assumed.end(), found) != assumed.end()) continue;
+    if (assumed.empty()) place = node.loc;
+    assumed.emplace_back(found);
+  }
+  if (assumed.empty() && !condition) return;
+  Diagnostic why = warning(
+      "pt2.unchecked-assumption",
+      assumed.empty() ? "the program goes one way at a branch on computed values, whichever way the module would go"
+                      : fmt::format("the program is the module's only where {}, of numbers that it computes from its "
+                                    "inputs; that is not checked when it runs",
+                                    fmt::join(assumed, " and ")));
+  why.notes = {
+      "torch.export.draft_export assumes such things where it cannot trace a branch, torch._check asserts them"};
+  why.help = "for a branch on values use torch.where or torch.cond";
+  sink(located(std::move(why), assumed.empty() ? condition : place));
+}
+
 // One program more: `root` is what PyTorch serialised. Its sample inputs are read apart.
 Method& read_method(const std::string& name, const Json& root, ProgramWeights& weights, const Sink& sink,
                     ExportedProgram& program) {
   const ProgramTypes types(root.find("range_constraints"));
   const Json graph_module = root.at("graph_module");
   ProgramGraph read = read_program_graph(graph_module, name, {types, weights, sink});
+  tell_unchecked_assumptions(read.graph, sink);
   const auto [input_spec, output_spec] = tree_specs(graph_module);
   if (program.methods.empty()) {
     program.input_spec = input_spec;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what torch.export.save writes (torch 2.9 to 2.13): the program, its weights in place, its sample inputs.
+// Reads what torch.export.save writes (torch 2.9 to 2.15): the program, its weights in place, its sample inputs.
 #pragma once
 #include <functional>
 #include <string>

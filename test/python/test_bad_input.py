@@ -87,6 +87,38 @@ def test_model_on_another_device():
     assert refusal(lambda: tosaic.compile(exported, target="tosa-fp")).code == "program.device"
 
 
+class Branch(torch.nn.Module):
+    def forward(self, x):
+        return x + 1 if x.sum() > 0 else x - 1
+
+
+def test_draft_export_that_is_not_sound():
+    draft = torch.export.draft_export(Branch(), (X,))
+    refused = refusal(lambda: tosaic.compile(draft, target="tosa-fp"))
+    assert refused.code == "program.draft"
+    assert "data dependent error: Eq(" in str(refused) and "return x + 1 if x.sum() > 0 else x - 1" in str(refused)
+    sound = torch.export.draft_export(Add(), (X, X))
+    assert tosaic.compile(sound, target="tosa-fp").pte == tosaic.compile(Add(), (X, X), target="tosa-fp").pte
+
+
+def test_draft_export_in_a_file_warns_of_what_it_assumed(tmp_path):
+    torch.export.save(torch.export.draft_export(Branch(), (X,)), tmp_path / "draft.pt2")
+    with pytest.warns(tosaic.CompileWarning, match="pt2.unchecked-assumption"):
+        tosaic.compile(tmp_path / "draft.pt2", target="tosa-fp")
+
+
+def test_torch_versions(monkeypatch):
+    exported = torch.export.export(Add(), (X, X))
+    monkeypatch.setattr(torch, "__version__", "2.8.1+cpu")
+    refused = refusal(lambda: tosaic.compile(exported, target="tosa-fp"))
+    assert refused.code == "program.torch-version" and "2.9 to 2.15" in str(refused)
+    monkeypatch.setattr(torch, "__version__", "2.99.0")
+    assert tosaic.compile(exported, target="tosa-fp").pte
+    monkeypatch.delattr("torch._export.serde.serialize.GraphModuleSerializer")
+    refused = refusal(lambda: tosaic.compile(exported, target="tosa-fp"))
+    assert refused.code == "program.torch-version" and "torch.export.save" in refused.help
+
+
 def test_dynamic_shapes_without_bounds_say_what_to_do():
     exported = torch.export.export(Add(), (X, X), dynamic_shapes=[{0: torch.export.Dim("batch")}] * 2)
     assert refusal(lambda: tosaic.compile(exported, target="tosa-fp")).code == "model.dynamic-shape"

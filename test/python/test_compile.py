@@ -46,12 +46,17 @@ def test_module_is_exported_as_it_infers_and_keeps_its_mode(image):
 
 @pytest.mark.parametrize("name", ["digits", "keyword_spotting", "auto_encoder", "tiny_vit", "digits_pt2e"])
 @pytest.mark.parametrize("target", ["tosa-fp", "tosa-int", "vgf"])
-def test_program_in_memory_compiles_to_the_bytes_of_its_file(name, target):
+def test_program_in_memory_compiles_to_the_bytes_of_its_file(name, target, tmp_path):
     path = MODELS / f"{name}.pt2"
     from_file = tosaic.compile(path, target=target)
-    in_memory = tosaic.compile(torch.export.load(path), target=target)
     from_bytes = tosaic.compile(path.read_bytes(), target=target)
-    assert from_file.pte == in_memory.pte == from_bytes.pte
+    assert from_file.pte == from_bytes.pte
+    program = torch.export.load(path)
+    if tosaic.Program.of(path).torch_version != torch.__version__:  # PyTorch renames nodes of other versions' programs
+        torch.export.save(program, tmp_path / f"{name}.pt2")
+        from_file = tosaic.compile(tmp_path / f"{name}.pt2", target=target)
+    in_memory = tosaic.compile(program, target=target)
+    assert from_file.pte == in_memory.pte
     assert in_memory.pieces == from_file.pieces
     assert [(n.name, n.taken) for n in in_memory.summary.nodes] == [(n.name, n.taken) for n in from_file.summary.nodes]
 
