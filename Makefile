@@ -160,7 +160,7 @@ test-python: python-env quick-models  ## the Python package, installed from its 
 
 # In environments of their own, made and removed: gigabytes of downloads. PARTS_OF_VERSIONS="torch --only 2.14.1" is one of them.
 PARTS_OF_VERSIONS ?=
-test-versions: wheel quick-models  ## other versions of PyTorch and of the peers; an hour, and gigabytes of downloads
+test-versions: wheel quick-models  ## other versions of PyTorch and of the peers; half an hour, and gigabytes of downloads
 	@$(PYTHON) test/versions/run_versions.py $(PARTS_OF_VERSIONS)
 
 test-peers: build venv  ## every model against PyTorch, tosa_reference_model and ExecuTorch

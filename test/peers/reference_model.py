@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a .tosa file in tosa_reference_model, and reads the interface of one with the schema of tosa-tools."""
+import os
 import pathlib
 import subprocess
 
@@ -35,14 +36,14 @@ def operators(path):
 
 def run(path, inputs, folder):
     """The outputs of `path` on `inputs` (arrays in its order); files go to `folder`."""
-    path, folder = pathlib.Path(path).resolve(), pathlib.Path(folder)
+    path, folder = pathlib.Path(path).resolve(), pathlib.Path(folder).resolve()
     taken, given = interface(path)
     for i, array in enumerate(inputs):
         np.save(folder / f"in_{i}.npy", array)
     command = [PACKAGES / "bin/tosa_reference_model", "--operator_fbs", PACKAGES / "bin/tosa.fbs", "--tosa_level", "NONE",
                "--tosa_file", path.name, "--flatbuffer_dir", path.parent, "--output_dir", folder,
                "--ifm_name", ",".join(name for name, *_ in taken),
-               "--ifm_file", ",".join(str((folder / f"in_{i}.npy").resolve()) for i in range(len(inputs))),
+               "--ifm_file", ",".join(os.path.relpath(folder / f"in_{i}.npy", path.parent) for i in range(len(inputs))),
                "--ofm_name", ",".join(name for name, *_ in given),
                "--ofm_file", ",".join(f"ref_{i}.npy" for i in range(len(given)))]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -14,6 +14,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import sysconfig
 import venv
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -36,6 +37,11 @@ class Environment:
         self.install(*packages)
         if without_dependencies:
             self.install("--no-deps", *without_dependencies)
+
+    def see_peers(self) -> None:
+        """What it has not itself it takes from the environment of this script."""
+        (place,) = self.folder.glob("lib/python*/site-packages")
+        (place / "peers.pth").write_text(sysconfig.get_path("purelib") + "\n")
 
     def install(self, *packages: str) -> None:
         self.python("-m", "pip", "install", "-q", "--no-compile", "--no-cache-dir", "--disable-pip-version-check", *packages)
@@ -76,7 +82,20 @@ def try_torch(version: str, write: bool) -> tuple[Environment, str]:
     return environment, environment.pytest(*PYTHON_TESTS)
 
 
-PARTS = {"torch": (TORCH, try_torch)}
+def try_vela(version: str, write: bool) -> tuple[Environment, str]:
+    environment = Environment(f"vela-{version}", f"ethos-u-vela=={version}")
+    environment.see_peers()
+    return environment, environment.pytest("test/versions/test_vela.py", "test/ethosu/test_program.py", "--all-models")
+
+
+def try_tosa_tools(version: str, write: bool) -> tuple[Environment, str]:
+    environment = Environment(f"tosa-tools-{version}", f"tosa-tools=={version}")
+    environment.see_peers()
+    return environment, environment.pytest("test/peers/test_tosa_programs.py", "-k", "reference_model_agrees")
+
+
+PARTS = {"torch": (TORCH, try_torch), "vela": (("5.1.0", "5.2.0"), try_vela),
+         "tosa-tools": (("2026.2.1", "2026.5.0", "2026.8.0"), try_tosa_tools)}
 
 
 def main() -> int:
