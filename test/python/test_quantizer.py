@@ -12,6 +12,8 @@ from torchao.quantization.pt2e import MinMaxObserver, move_exported_model_to_eva
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e, prepare_qat_pt2e
 
 import tosaic
+from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
+from tosaic.executorch import TosaCompileSpec, TOSAPartitioner
 from tosaic.executorch.quantizer import (
     EthosUQuantizer, NodeFinder, TOSAQuantizer, VgfQuantizer,
     get_symmetric_a8w4_quantization_config, get_symmetric_a16w8_quantization_config, get_symmetric_quantization_config,
@@ -175,6 +177,9 @@ def test_training_folds_batch_norms(config):
     artifact = tosaic.compile(exported, target="tosa-int")
     assert outside(artifact) == []
     assert snr(converted(*x), artifact.run(*x)) > 40
+    edge = to_edge_transform_and_lower(exported, partitioner=[TOSAPartitioner(TosaCompileSpec("TOSA-1.0+INT"))],
+                                       compile_config=EdgeCompileConfig(_check_ir_validity=False))
+    torch.testing.assert_close(tosaic.load(bytes(edge.to_executorch().buffer)).run(*x), artifact.run(*x))
 
 
 def test_their_words_in_specifications():
@@ -236,6 +241,15 @@ def test_last_setter_decides():
     (linear,) = calls(through(model, samples, quantizer), torch.ops.aten.linear.default)
     (quantise,) = (n for n in linear.users if n.target == Q.quantize_per_tensor.default)
     assert quantise.args[-1] == torch.int16
+
+
+def test_setters_can_be_read_and_assigned():
+    quantizer = EthosUQuantizer(compile_spec="ethos-u55-128").set_io(INT16).set_module_name("head", None)
+    assert quantizer.io_config is INT16 and quantizer.module_name_config == {"head": None}
+    quantizer.module_type_config = {nn.Linear: INT8}
+    quantizer.module_name_config, quantizer.io_config = {}, None
+    assert quantizer.module_type_config == {nn.Linear: INT8}
+    assert quantizer.module_name_config == {} and quantizer.io_config is None and len(quantizer._rules) == 1
 
 
 def test_codes_in_and_out():

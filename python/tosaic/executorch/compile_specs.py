@@ -16,6 +16,7 @@ from .. import _core
 from .._errors import Error
 
 if TYPE_CHECKING:
+    from executorch.backends.arm.vgf.check_env import VgfEnvironmentReport
     from executorch.exir.backend.compile_spec_schema import CompileSpec
     from typing_extensions import Self
 
@@ -44,14 +45,18 @@ class ArmCompileSpec:
         TOSA = 2  # the same, and the graph of each delegate, whose tensors are named after the user's nodes
 
     target: str = ""
+    tosa_spec: str
+    compiler_flags: list[str]
+    path_for_intermediates: str | None
+    tosa_debug_mode: DebugMode | None
     _format: str = ""
 
     def __init__(self, target: str, tosa_spec: Any, compiler_flags: list[str] | None = None) -> None:
         self.target = target
         self.tosa_spec = str(tosa_spec)
         self.compiler_flags = list(compiler_flags or [])
-        self.path_for_intermediates: str | None = None
-        self.tosa_debug_mode: ArmCompileSpec.DebugMode | None = None
+        self.path_for_intermediates = None
+        self.tosa_debug_mode = None
         self.options()  # refuses what no target takes, here and not while lowering
 
     # ---- ExecuTorch's methods
@@ -197,8 +202,14 @@ class VgfCompileSpec(ArmCompileSpec):
             given["vgf-flags"] = self.compiler_flags
         return given
 
-    def validate_environment(self, build_dir: str | None = None, *, require_runtime_build: bool = False) -> None:
-        """Nothing to validate: tosaic writes VGF itself."""
+    def validate_environment(self, build_dir: str | None = None, *,
+                             require_runtime_build: bool = False) -> VgfEnvironmentReport:
+        """ExecuTorch's report, with nothing that could fail: tosaic writes VGF itself, without Arm's converter, and builds
+        no runtime. Both arguments are about such a build."""
+        from executorch.backends.arm.vgf.check_env import STATUS_OK, VgfEnvironmentCheck, VgfEnvironmentReport
+
+        check = VgfEnvironmentCheck("tosaic", STATUS_OK, f"tosaic {_core.version()} writes VGF files itself")
+        return VgfEnvironmentReport([check], mode="aot")
 
 
 @dataclass(frozen=True)

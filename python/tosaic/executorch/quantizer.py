@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,9 @@ from ._quantization_config import (QuantizationConfig, form_of, get_symmetric_a8
                                    get_symmetric_a16w8_quantization_config, get_symmetric_quantization_config,
                                    get_uint8_io_quantization_config, get_vgf_snorm_quantization_config)
 from .compile_specs import in_our_words, tosa_target
+
+with contextlib.suppress(ImportError):  # what is left outside delegates is quantised by ExecuTorch's kernels
+    import executorch.kernels.quantized  # noqa: F401
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -71,6 +75,9 @@ class TOSAQuantizer(Quantizer):
     Raises:
         Error: quantizer.*, plan.*, here, in the setters and when a program is annotated.
     """
+
+    compile_spec: Any
+    tosa_spec: str
 
     def __init__(self, compile_spec_or_tosa_spec: Any, use_composable_quantizer: bool = True) -> None:
         super().__init__()
@@ -137,6 +144,41 @@ class TOSAQuantizer(Quantizer):
     def quantizers(self) -> list[Quantizer]:
         """Those of `add_quantizer`, the first to annotate first."""
         return list(self._others)
+
+    # What setters were told, by their keys; assigning replaces it.
+
+    @property
+    def io_config(self) -> Any:
+        """What `set_io` was given; None: nothing."""
+        return next((config for finder, config in reversed(self._rules) if isinstance(finder, OutputNodeFinder)), None)
+
+    @io_config.setter
+    def io_config(self, value: Any) -> None:
+        self._rules = [r for r in self._rules if not isinstance(r[0], (InputNodeFinder, OutputNodeFinder))]
+        if value is not None:
+            self.set_io(value)
+
+    @property
+    def module_type_config(self) -> dict[Callable, Any]:
+        """What `set_module_type` was given, by class."""
+        return {t: config for finder, config in self._rules if isinstance(finder, ModuleTypeNodeFinder) for t in finder.types}
+
+    @module_type_config.setter
+    def module_type_config(self, value: dict[Callable, Any]) -> None:
+        self._rules = [r for r in self._rules if not isinstance(r[0], ModuleTypeNodeFinder)]
+        for module_type, config in value.items():
+            self.set_module_type(module_type, config)
+
+    @property
+    def module_name_config(self) -> dict[str, Any]:
+        """What `set_module_name` was given, by name."""
+        return {n: config for finder, config in self._rules if isinstance(finder, ModuleNameNodeFinder) for n in finder.names}
+
+    @module_name_config.setter
+    def module_name_config(self, value: dict[str, Any]) -> None:
+        self._rules = [r for r in self._rules if not isinstance(r[0], ModuleNameNodeFinder)]
+        for module_name, config in value.items():
+            self.set_module_name(module_name, config)
 
     def _checked(self, config: Any) -> Any:
         if config is None:
@@ -247,6 +289,12 @@ def _tensors_by_position(model: GraphModule) -> None:
 class EthosUQuantizer(TOSAQuantizer):
     """For Ethos-U NPUs; arguments as of TOSAQuantizer, e.g. EthosUCompileSpec("ethos-u55-128")."""
 
+    def __init__(self, compile_spec: Any, use_composable_quantizer: bool = True) -> None:
+        super().__init__(compile_spec, use_composable_quantizer)
+
 
 class VgfQuantizer(TOSAQuantizer):
     """For VGF; arguments as of TOSAQuantizer, e.g. VgfCompileSpec()."""
+
+    def __init__(self, compile_spec: Any, use_composable_quantizer: bool = True) -> None:
+        super().__init__(compile_spec, use_composable_quantizer)
