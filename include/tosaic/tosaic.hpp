@@ -24,6 +24,9 @@ struct OperatorInfo {
   std::string rule;  // how its integer form follows: "pointwise", "transparent", ...
 };
 TOSAIC_API std::vector<OperatorInfo> operators();  // every PyTorch operator that tosaic lowers, sorted by name
+// Is there a lowering of this overload ("aten.relu.default")? For those who want to say a call in other operators
+// first.
+TOSAIC_API bool knows_operator(const std::string& overload);
 // docs/operators.md: every overload, and which targets take it. Takes a second or two. Errors: memory.exhausted.
 TOSAIC_API Result<std::string> operator_page();
 

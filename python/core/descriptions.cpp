@@ -127,6 +127,9 @@ void bind_options(nb::module_& m) {
       "compile_options", [] { return compile_options(); }, "The options of every target.");
   m.def(
       "operators", [] { return operators(); }, "Every PyTorch operator that is lowered.");
+  m.def(
+      "knows", [](const std::string& overload) { return knows_operator(overload); }, nb::arg("overload"),
+      "Is there a lowering of this overload, \"aten.relu.default\"?");
 }
 
 }  // namespace

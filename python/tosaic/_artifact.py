@@ -55,9 +55,10 @@ class Summary:
     printed: str
     messages: list[_core.Diagnostic]
 
-    def __init__(self, name: str, facts: dict[str, Any]) -> None:
-        self.name = name
+    def __init__(self, program: Program, facts: dict[str, Any]) -> None:
+        self.name = program.name
         self.__dict__.update(facts)
+        self.messages = [*program.messages, *facts["messages"]]
 
     def rows(self) -> list[tuple[str, str]]:
         """(what, text), as they are printed."""
@@ -107,7 +108,7 @@ class Artifact:
 
     def __init__(self, core: _core.Artifact, program: Program) -> None:
         self._core, self._program = core, program
-        self.summary = Summary(program.name, core.summary())
+        self.summary = Summary(program, core.summary())
         self._session: Session | None = None  # of `run`
 
     @property
@@ -181,7 +182,7 @@ class Explanation:
     """
 
     def __init__(self, core: _core.Artifact, program: Program) -> None:
-        self.summary = Summary(program.name, core.summary())
+        self.summary = Summary(program, core.summary())
 
     @property
     def nodes(self) -> list[_core.NodeVerdict]:

@@ -325,6 +325,9 @@ def compile_options() -> list[OptionInfo]:
 def operators() -> list[OperatorInfo]:
     """Every PyTorch operator that is lowered."""
 
+def knows(overload: str) -> bool:
+    """Is there a lowering of this overload, "aten.relu.default"?"""
+
 class Program:
     """A program that PyTorch exported."""
 

@@ -25,14 +25,14 @@ class Error(Exception):
     help: str
 
     def __init__(self, diagnostic: Diagnostic | None = None, *, code: str = "", message: str = "", help: str = "",
-                 notes: Iterable[str] = ()) -> None:
+                 notes: Iterable[str] = (), place: str = "") -> None:
         self.diagnostic = diagnostic
         self.code = diagnostic.code if diagnostic is not None else code
         self.help = diagnostic.help if diagnostic is not None else help
         if diagnostic is not None:
             text = str(diagnostic)
         else:
-            text = f"error[{code}]: {message}" + "".join(f"\n  note: {n}" for n in notes)
+            text = (f"{place}: " if place else "") + f"error[{code}]: {message}" + "".join(f"\n  note: {n}" for n in notes)
             text += f"\n  help: {help}" if help else ""
         super().__init__(text)
 

@@ -14,6 +14,7 @@ from ._errors import Error
 from ._tensors import describe, torch_name
 
 
+ORIGIN = "tosaic_exported"  # the meta of a node that is a piece of a call: (its name, its operator, who says it so)
 TORCH = ((2, 9), (2, 15))  # the first and the last version that were tried
 
 
@@ -98,7 +99,7 @@ def export(module, args: Any, kwargs: dict[str, Any] | None = None, dynamic_shap
 
 
 def _graph_json(program) -> str:
-    """What torch.export.save would write as models/model.json."""
+    """What torch.export.save would write as models/model.json; pieces of a call say which call they are."""
     return _of_this_torch(lambda: _serialised(program))
 
 
@@ -106,8 +107,17 @@ def _serialised(program) -> str:
     import torch
     from torch._export.serde import serialize
 
-    graph = serialize.GraphModuleSerializer(program.graph_signature, program.module_call_graph).serialize(
-        program.graph_module)
+    serializer = serialize.GraphModuleSerializer(program.graph_signature, program.module_call_graph)
+    plain = serializer.serialize_metadata
+
+    def metadata_of(node):
+        metadata = plain(node)
+        if ORIGIN in node.meta:
+            metadata.update(zip(("exported_node", "exported_op", "decomposed_by"), node.meta[ORIGIN]))
+        return metadata
+
+    serializer.serialize_metadata = metadata_of  # PyTorch allows no class of one's own here
+    graph = serializer.serialize(program.graph_module)
     whole = serialize.ExportedProgram(
         graph_module=graph,
         opset_version={"aten": torch._C._get_max_operator_version()},
@@ -150,7 +160,11 @@ def _examples(program) -> list[list[tuple]]:
     return [sample] if len(takes) == len(sample) else []
 
 
-def held(program, name: str = "program"):
-    """(the core's Program, messages) of an ExportedProgram. Its weights must not change while the result is used."""
+def held(program, name: str = "program", only_lowerings: bool = False):
+    """(the core's Program, messages) of an ExportedProgram. Calls that the core does not know are in pieces (`_bridge`);
+    `only_lowerings`: those that the user says. Its weights must not change while the result is used."""
+    from . import _bridge
+
     _refuse_draft(program)
+    program = _bridge.known(program, only_lowerings)
     return _core.Program.held(_graph_json(program), _weights(program), _examples(program), name)

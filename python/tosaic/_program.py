@@ -15,10 +15,17 @@ class Program:
 
     Its weights are not copied: they stay in the mapped file, or in the tensors of the `ExportedProgram`, which must not
     change while the program or an artifact of it is used.
+
+    Attributes:
+        messages: notes and warnings from reading it, as `Diagnostic`: which calls were decomposed, among others.
     """
 
-    def __init__(self, core: _core.Program, exported: Any = None) -> None:
+    messages: list[_core.Diagnostic]
+
+    def __init__(self, core: _core.Program, exported: Any = None,
+                 messages: list[_core.Diagnostic] | None = None) -> None:
         self._core, self._exported = core, exported
+        self.messages = messages or []
 
     @staticmethod
     def of(model: Any, example_inputs: Any = None, example_kwargs: dict[str, Any] | None = None, dynamic_shapes: Any = None,
@@ -53,7 +60,7 @@ class Program:
             raise Error(code="program.kind", message=f"a {type(model).__qualname__} is no program",
                         help="give a torch.nn.Module with example_inputs, an ExportedProgram, or the path of a .pt2")
         tell(said, stacklevel + 1)
-        return Program(core, exported)
+        return Program(core, exported, said)
 
     @property
     def name(self) -> str:

@@ -16,6 +16,8 @@ std::vector<OperatorInfo> operators() {
   return list;
 }
 
+bool knows_operator(const std::string& overload) { return find_aten(overload).op != nullptr; }
+
 std::string version() { return TOSAIC_VERSION; }
 
 }  // namespace tosaic

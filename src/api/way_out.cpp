@@ -64,7 +64,8 @@ constexpr std::array families{
     Family{"calibrate.", "", "give arrays with the names, types and shapes that `tosaic inspect` shows for the inputs"},
     Family{"quantise.", "", "change the model there, or leave the quantisation to samples: --calibrate"},
     Family{"aten.unknown-operator", "",
-           "save `ep.run_decompositions()` instead: it may be made of operators that `tosaic ops` lists"},
+           "of PyTorch's operators: save `ep.run_decompositions()` instead, it may be made of those that `tosaic ops` "
+           "lists; of your own: say in Python what it means, tosaic.lowering(OPERATOR)"},
     Family{"aten.", "", "change the model at this line, or choose a target that takes it"},
     Family{"pack.", "", "change the model there, or choose a target that takes the operator: `tosaic explain`"},
     Family{"vulkan.", "", "run it on the CPU: --device cpu"},

@@ -2,6 +2,7 @@
 #include "ir/provenance.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace tosaic {
 
@@ -28,8 +29,10 @@ LocRef joined(const LocRef& first, const LocRef& second) {
 
 std::vector<ExportedNode> exported_nodes(const Graph& program) {
   std::vector<ExportedNode> nodes;
+  std::unordered_set<std::string_view> seen;  // pieces of one call have its name
   for (const Node& node : program.nodes)
-    if (node.loc && !node.loc->name.empty()) nodes.push_back({node.loc->name, node.op, node.loc});
+    if (node.loc && !node.loc->name.empty() && seen.insert(node.loc->name).second)
+      nodes.push_back({node.loc->name, node.loc->op.empty() ? node.op : node.loc->op, node.loc});
   return nodes;
 }
 

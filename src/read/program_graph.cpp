@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ops/op.h"
 #include "ops/operator_name.h"
@@ -52,6 +54,7 @@ class GraphReader {
     return_written_inputs();
     for (const Json& spec : output_specs) read_output_spec(spec);
     finish_states();
+    say_decomposed();
     return {std::move(graph_), std::move(fixed_inputs_), std::move(fixed_outputs_)};
   }
 
@@ -66,6 +69,7 @@ class GraphReader {
       auto [tag, value] = output.tagged();
       add_output(tag, value);
     }
+    say_decomposed();
     return std::move(graph_);
   }
 
@@ -263,7 +267,10 @@ class GraphReader {
       Node node;
       try {
         node.op = op_name(nodes[i].at("target").text());
-        node.loc = read_location(nodes[i].find("metadata"), node.op, node_name(nodes[i]));
+        const auto metadata = nodes[i].find("metadata");
+        node.loc = read_location(metadata, node.op, node_name(nodes[i]));
+        if (auto by = metadata ? metadata->find("decomposed_by") : std::nullopt)
+          decomposed_.emplace(node.loc->op, by->text());
         read_node(nodes[i], node);
       } catch (ReadError& e) {
         // The innermost node is the place; the text tells which one it was even without a source line.
@@ -275,6 +282,29 @@ class GraphReader {
         throw ReadError{std::move(why)};
       }
       graph_.nodes.push_back(std::move(node));
+    }
+  }
+
+  // Which calls arrived in pieces, once for each operator.
+  void say_decomposed() {
+    for (const auto& [op, by] : decomposed_) {
+      std::vector<std::string_view> pieces;
+      LocRef first;
+      std::unordered_set<std::string_view> calls;
+      for (const Node& node : graph_.nodes) {
+        if (!node.loc || node.loc->op != op || node.op == op) continue;
+        if (!first) first = node.loc;
+        calls.insert(node.loc->name);
+        if (std::find(pieces.begin(), pieces.end(), node.op) == pieces.end()) pieces.push_back(node.op);
+      }
+      if (!first) continue;
+      Diagnostic note =
+          error("model.decomposed", fmt::format("{} is not known to tosaic; {} says it in other operators", op, by))
+              .note(fmt::format("{} of it, made of {}",
+                                calls.size() == 1 ? "one call" : fmt::format("{} calls", calls.size()),
+                                fmt::join(pieces, ", ")));
+      note.severity = Severity::note;
+      source_.sink(located(std::move(note), first));
     }
   }
 
@@ -509,6 +539,7 @@ class GraphReader {
   };
   std::unordered_map<ValueId, Looks> looks_at_;
   std::unordered_map<ValueId, LocRef> written_inputs_;
+  std::map<std::string, std::string> decomposed_;  // operator -> who says it in others
   FixedValues fixed_inputs_, fixed_outputs_;
   std::unordered_map<std::string, LocRef> locations_;
 };

@@ -114,4 +114,4 @@ def held(program, name: str, known: dict[str, torch.Tensor] | None = None, membe
     whole = SimpleNamespace(graph_module=module, graph_signature=ExportGraphSignature(inputs, outputs),
                             range_constraints=program.range_constraints, module_call_graph=[], state_dict={},
                             constants=weights, example_inputs=None)
-    return _exported.held(whole, name)[0]
+    return _exported.held(whole, name, only_lowerings=True)[0]  # ExecuTorch decomposes the rest
