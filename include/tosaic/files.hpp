@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tosaic/bundle.hpp"
 #include "tosaic/compile.hpp"
 #include "tosaic/session.hpp"
 
@@ -40,8 +41,8 @@ struct Inspection {
   std::string text;  // for people
   std::string json;
 };
-// .pt2, .tosa, .vgf, .pte, .ptd, .npy, .npz, an Ethos-U payload or command stream, what Vela wrote (.npz), or our own
-// graph text; told apart by content.
+// .pt2, .tosa, .vgf, .pte, .bpte, .ptd, .npy, .npz, an Ethos-U payload or command stream, what Vela wrote (.npz), or
+// our own graph text; told apart by content.
 TOSAIC_API Result<Inspection> inspect(const std::string& file, const InspectOptions& options = {});
 
 // ---- extract
@@ -79,13 +80,14 @@ TOSAIC_API Result<Converted> convert(const ConvertRequest& request);
 // ---- run
 
 struct RunRequest {
-  std::string program;              // as Session::open takes it
-  std::vector<std::string> inputs;  // .npy, in order; empty: the stored samples of a .pt2, zeros for others
-  std::string output_dir;           // output_N.npy go here, numbers as arrays of rank 0; empty: none written
-  std::vector<std::string> data;    // .ptd files with what the program keeps outside itself
-  SessionOptions session;           // its own `data` is not read
-  int repeat = 1;                   // runs, after one that warms up when more than one
-  bool profile = false;             // measure the operations, see Session::measure
+  std::string program;  // as Session::open takes it
+  std::vector<std::string>
+      inputs;  // .npy, in order; empty: the stored samples of a .pt2, the cases of a .bpte, zeros for others
+  std::string output_dir;         // output_N.npy go here, numbers as arrays of rank 0; empty: none written
+  std::vector<std::string> data;  // .ptd files with what the program keeps outside itself
+  SessionOptions session;         // its own `data` is not read
+  int repeat = 1;                 // runs, after one that warms up when more than one
+  bool profile = false;           // measure the operations, see Session::measure
 };
 struct RunOutcome {
   std::vector<std::string> input_types, output_types;  // "1x8x8x1xf32"; of outputs also "int", "None", ...
@@ -96,6 +98,7 @@ struct RunOutcome {
   std::vector<double> run_seconds;
   std::vector<double> device_seconds;  // the same by the device's own clock; empty: it has none
   std::vector<OperationTime> profile;  // when asked for: of the last run
+  std::vector<CaseOutcome> cases;      // of a .bpte that is given no inputs: its own were run, and nothing else
 };
 TOSAIC_API Result<RunOutcome> run(const RunRequest& request, const Messages& messages = {});
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tosaic/bundle.hpp"
 #include "tosaic/compile.hpp"
 #include "tosaic/files.hpp"
 #include "tosaic/program.hpp"

@@ -125,6 +125,7 @@ NB_MODULE(_core, m) {
   bind_program(m);
   bind_compile(m);
   bind_session(m);
+  bind_bundle(m);
   m.def(
       "version", [] { return tosaic::version(); }, "The library's version, \"0.1.0\".");
 }

@@ -21,6 +21,7 @@ void bind_descriptions(nb::module_& m);
 void bind_program(nb::module_& m);
 void bind_compile(nb::module_& m);
 void bind_session(nb::module_& m);
+void bind_bundle(nb::module_& m);
 
 // Raises tosaic.Error, which carries the diagnostic.
 [[noreturn]] void raise(const Diagnostic& why);
@@ -64,6 +65,9 @@ nb::object given(const Output& output);
 nb::object given(const OwnedTensor& tensor);
 nb::object given(const Literal& literal);
 nb::bytes bytes_of(const Bytes& bytes);
+
+// {"executor": "cpu", "data": {"name.ptd": b"..."}, ...}
+SessionOptions session_options(const nb::dict& given);
 
 // {"name": ["value", ...]}
 Options options_of(const nb::dict& given);

@@ -3,8 +3,6 @@
 #include "bind.h"
 
 namespace tosaic::python {
-namespace {
-
 SessionOptions session_options(const nb::dict& given) {
   SessionOptions options;
   for (auto [key, value] : given) {
@@ -22,8 +20,6 @@ SessionOptions session_options(const nb::dict& given) {
   }
   return options;
 }
-
-}  // namespace
 
 void bind_session(nb::module_& m) {
   nb::class_<Session>(m, "Session", "Something that runs, for one thread at a time.")

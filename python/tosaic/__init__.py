@@ -11,15 +11,17 @@ PyTorch is imported only for its own objects; paths need none.
 
 from . import _core
 from ._artifact import Artifact, Explanation, Summary
+from ._bundle import check
 from ._compile import compile, explain, plan, supports
-from ._core import Argument, Diagnostic, Dimension, NodeVerdict, NpuEstimate, NpuLayer, OperatorInfo, OptionInfo
-from ._core import TargetInfo, TensorInfo, operators, targets
+from ._core import Argument, CaseOutcome, Diagnostic, Dimension, NodeVerdict, NpuEstimate, NpuLayer, OperatorInfo
+from ._core import OptionInfo, TargetInfo, TensorInfo, operators, targets
 from ._errors import CompileWarning, Error
 from ._lowering import lowering
 from ._program import Program
 from ._session import Session, load
 
 __version__ = _core.version()
-__all__ = ["Argument", "Artifact", "CompileWarning", "Diagnostic", "Dimension", "Error", "Explanation", "NodeVerdict",
-           "NpuEstimate", "NpuLayer", "OperatorInfo", "OptionInfo", "Program", "Session", "Summary", "TargetInfo",
-           "TensorInfo", "compile", "explain", "load", "lowering", "operators", "plan", "supports", "targets"]
+__all__ = ["Argument", "Artifact", "CaseOutcome", "CompileWarning", "Diagnostic", "Dimension", "Error", "Explanation",
+           "NodeVerdict", "NpuEstimate", "NpuLayer", "OperatorInfo", "OptionInfo", "Program", "Session", "Summary",
+           "TargetInfo", "TensorInfo", "check", "compile", "explain", "load", "lowering", "operators", "plan", "supports",
+           "targets"]

@@ -6,10 +6,12 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import Counter
+from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._bundle import bundle
 from ._errors import Error, tell
 from ._program import Program
 from ._pytree import Call, Tree
@@ -130,19 +132,37 @@ class Artifact:
         """JSON: versions, options, hashes, estimates, the place of every node."""
         return self._core.manifest()
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a piece, told by the file's ending: `.pte` (with its `.ptd` files beside it), `.tosa`, `.vgf`, `.h`,
-        `.json` (the manifest). A file is written whole or not at all."""
+    def bundle(self, cases: Iterable[Any], expected: Iterable[Any] | None = None) -> bytes:
+        """The program with cases to try it with, as ExecuTorch bundles them (`.bpte`).
+
+        Args:
+            cases: calls of the module: each a tensor (the only input), a tuple of arguments or a dict of keyword arguments.
+            expected: the module's result for each; None: what the artifact gives here, to which a device can be held bit
+                for bit.
+
+        Raises:
+            Error: bpte.value (None and texts among inputs or results), bundle.expected, and what `run` raises.
+        """
+        return bundle(self.pte, self._program, self.session(), cases, expected)
+
+    def save(self, path: str | os.PathLike[str], *, cases: Iterable[Any] | None = None,
+             expected: Iterable[Any] | None = None) -> None:
+        """Writes a piece, told by the file's ending: `.pte` and `.bpte` (with `.ptd` files beside them), `.tosa`, `.vgf`,
+        `.h`, `.json` (the manifest). A file is written whole or not at all. `cases` and `expected` are of `.bpte`, as
+        `bundle` takes them."""
         path = os.fspath(path)
         ending = os.path.splitext(path)[1]
+        if (ending == ".bpte") != (cases is not None):
+            raise Error(code="artifact.cases", message="a .bpte is a program with cases" if cases is None else
+                        f"'{path}' cannot hold cases", help="save('model.bpte', cases=[call, ...]), or a .pte without")
         if ending == ".json":
             _write(path, self.manifest.encode())
             return
-        piece = {".pte": "pte", ".tosa": "tosa", ".vgf": "vgf", ".h": "header"}.get(ending)
+        piece = {".pte": "pte", ".bpte": "pte", ".tosa": "tosa", ".vgf": "vgf", ".h": "header"}.get(ending)
         if piece is None:
             raise Error(code="artifact.ending", message=f"what is to be written to '{path}'?",
-                        help="end the name with .pte, .tosa, .vgf, .h or .json; piece(NAME) gives the others as bytes")
-        content = self.piece(piece)
+                        help="end the name with .pte, .bpte, .tosa, .vgf, .h or .json; piece(NAME) gives the others as bytes")
+        content = self.piece(piece) if cases is None else self.bundle(cases, expected)
         if piece == "pte":
             for name in self.pieces:
                 if name.startswith("ptd/"):

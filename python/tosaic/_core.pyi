@@ -452,5 +452,36 @@ class Session:
     def profile(self) -> list[tuple[str, float, str]]:
         """(operation, seconds, the delegate around it)."""
 
+class CaseOutcome:
+    """What became of one case of a bundled program."""
+
+    @property
+    def method(self) -> str:
+        """"forward"."""
+
+    @property
+    def number(self) -> int:
+        """Among the cases of the method."""
+
+    @property
+    def passed(self) -> bool:
+        """It gave what was expected."""
+
+    @property
+    def why(self) -> str:
+        """What differs, or what went wrong; empty: it passed."""
+
+    def __bool__(self) -> bool: ...
+
+    def __repr__(self) -> str: ...
+
+def bundle(program: bytes, cases: list[tuple[str, list[Any], list[Any]]]) -> bytes:
+    """
+    A .bpte of a .pte and cases: (method, inputs, outputs), of dense tensors as (address, dtype, sizes, strides) and numbers.
+    """
+
+def check_cases(file: bytes, name: str, options: dict[str, Any], rtol: float, atol: float) -> tuple[list[CaseOutcome], list[Diagnostic]]:
+    """The outcomes of a .bpte's cases, and what was said while loading."""
+
 def version() -> str:
     """The library's version, "0.1.0"."""

@@ -27,6 +27,14 @@ class Tree:
     def unflatten(self, leaves: list[Any]):
         return self._by_torch().unflatten(leaves) if self.foreign else _unflatten(self.spec, iter(leaves))
 
+    def flatten(self, value, what: str) -> list[Any]:
+        """The leaves in order. Raises Error run.tree where `value`, called `what`, has another form."""
+        if self.foreign:
+            return self.flattened_by_torch(value)
+        leaves: list[Any] = []
+        _flatten(self.spec, value, leaves, what)
+        return leaves
+
     def flattened_by_torch(self, value) -> list[Any]:
         """The leaves in order. Raises Error run.tree where `value` has another form."""
         from torch.utils import _pytree

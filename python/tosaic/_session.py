@@ -123,7 +123,7 @@ def session_options(executor: str, method: str, device: str, vulkan_device: str,
 
 def load(file: str | os.PathLike[str] | bytes, *, executor: str = "cpu", method: str = "forward", device: str = "auto",
          vulkan_device: str = "", threads: int = 0, data: dict[str, bytes] | None = None) -> Session:
-    """Loads a `.pte`, `.tosa`, `.vgf`, `.pt2` (in floats) or graph text, told apart by content.
+    """Loads a `.pte`, `.bpte` (the program in it), `.tosa`, `.vgf`, `.pt2` (in floats) or graph text, told apart by content.
 
     Args:
         file: a path, or the bytes.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is in a file, told apart by its first bytes: text for people, JSON for programs.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 
 #include "api/guard.h"
 #include "api/inspect_ethos_u.h"
 #include "api/inspect_vgf.h"
 #include "api/named_data.h"
+#include "formats/bpte/bpte_file.h"
 #include "formats/npy/npy.h"
 #include "formats/ptd/ptd_file.h"
 #include "formats/pte/pte_file.h"
@@ -233,6 +235,37 @@ Result<Inspection> inspect_pte(const Bytes& file, const std::string& name, const
   return out;
 }
 
+std::string bundled_types(const std::vector<bpte::Value>& values) {
+  std::vector<std::string> types;
+  for (const bpte::Value& value : values) {
+    const auto* tensor = std::get_if<Tensor>(&value);
+    types.push_back(tensor                                        ? to_string(tensor->type)
+                    : std::holds_alternative<std::int64_t>(value) ? "int"
+                    : std::holds_alternative<bool>(value)         ? "bool"
+                                                                  : "float");
+  }
+  return fmt::format("({})", fmt::join(types, ", "));
+}
+
+Result<Inspection> inspect_bpte(const Bytes& file, const std::string& name, const InspectOptions& options) {
+  TOSAIC_TRY(const bpte::File bundle, bpte::read(file, name));
+  TOSAIC_TRY(const Inspection program, inspect_pte(bundle.program, name + " program", options));
+  Inspection out;
+  out.text = fmt::format("{}: bundled program, {} case{}, {} bytes\n", name, bundle.cases.size(),
+                         bundle.cases.size() == 1 ? "" : "s", file.size());
+  std::string cases;
+  for (const bpte::Case& one : bundle.cases) {
+    const std::string inputs = bundled_types(one.inputs), outputs = bundled_types(one.outputs);
+    out.text += fmt::format("  {}{} -> {}\n", one.method, inputs, outputs);
+    cases += fmt::format("{}{{\"method\": {}, \"inputs\": {}, \"outputs\": {}}}", cases.empty() ? "" : ", ",
+                         json_quote(one.method), json_quote(inputs), json_quote(outputs));
+  }
+  out.text += program.text;
+  out.json = fmt::format("{{\"format\": \"bpte\", \"bytes\": {}, \"cases\": [{}], \"program\": {}}}", file.size(),
+                         cases, program.json);
+  return out;
+}
+
 Result<Inspection> inspect_arrays(const Bytes& file, const std::string& name, bool archive) {
   std::vector<std::pair<std::string, Tensor>> arrays;
   if (archive) {
@@ -296,6 +329,7 @@ Result<Inspection> try_inspect(const std::string& path, const InspectOptions& op
   std::string_view head = file.text().substr(0, 16);
   if (tosa_file::is_tosa(file)) return inspect_tosa(file, path);
   if (head.size() >= 8 && head.substr(4, 2) == "ET") return inspect_pte(file, path, options);
+  if (bpte::is_bpte(file)) return inspect_bpte(file, path, options);
   if (head.size() >= 8 && head.substr(4, 2) == "FT") return inspect_ptd(file, path);
   if (vgf::is_vgf(file)) return inspect_vgf(file, path);
   if (head.starts_with("vela_bin_stream")) return inspect_blocks(file, path, options);
@@ -313,7 +347,7 @@ Result<Inspection> try_inspect(const std::string& path, const InspectOptions& op
     return arrays ? inspect_arrays(file, path, true) : inspect_pt2(file, path);
   }
   return error("inspect.unknown-format",
-               path + " is none of .pt2, .tosa, .vgf, .pte, .ptd, .npy, .npz, nor an Ethos-U command stream")
+               path + " is none of .pt2, .tosa, .vgf, .pte, .bpte, .ptd, .npy, .npz, nor an Ethos-U command stream")
       .at({path, 0, ""});
 }
 

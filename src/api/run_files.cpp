@@ -111,6 +111,20 @@ Status plan(Outputs& files, const RunRequest& request, std::size_t outputs) {
   return {};
 }
 
+// The program's own cases.
+Result<RunOutcome> run_cases(const Bundle& bundle, const RunRequest& request, const SessionOptions& options,
+                             const Messages& messages) {
+  if (!request.output_dir.empty() || request.repeat > 1 || request.profile)
+    return error("run.bundled",
+                 fmt::format("{} has cases of its own, which are compared and not kept or measured", request.program))
+        .hint("give --input to run it as any other program, or neither --output-dir, --repeat nor --profile");
+  RunOutcome outcome;
+  const auto begin = Clock::now();
+  TOSAIC_TRY(outcome.cases, check_cases(bundle, request.program, options, {}, messages));
+  outcome.run_seconds.push_back(since(begin));
+  return outcome;
+}
+
 Result<RunOutcome> try_run(const RunRequest& request, const Messages& messages) {
   RunOutcome outcome;
   const auto begin = Clock::now();
@@ -120,7 +134,12 @@ Result<RunOutcome> try_run(const RunRequest& request, const Messages& messages) 
     TOSAIC_TRY(Bytes file, map_file(path));
     options.data.emplace_back(path, std::move(file));
   }
-  TOSAIC_TRY(Session session, Session::open(request.program, options, messages));
+  TOSAIC_TRY(Bytes program, map_file(request.program));
+  if (request.inputs.empty() && is_bundle(program)) {
+    TOSAIC_TRY(const Bundle bundle, read_bundle(program, request.program));
+    if (!bundle.cases.empty()) return run_cases(bundle, request, options, messages);
+  }
+  TOSAIC_TRY(Session session, Session::load(std::move(program), request.program, options, messages));
   outcome.load_seconds = since(begin);
   TOSAIC_TRY(const std::vector<OwnedTensor> inputs, inputs_for(session, request));
   std::vector<InputTensor> lent;

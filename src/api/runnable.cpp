@@ -8,6 +8,7 @@
 #include "api/program.h"
 #include "delegates/delegates.h"
 #include "execute/executable.h"
+#include "formats/bpte/bpte_file.h"
 #include "formats/pte/pte_file.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vgf/vgf_graph.h"
@@ -249,12 +250,18 @@ Result<Runnable> load_runnable(const Source& source, const SessionOptions& optio
     return load_tosa(std::move(graph), source, options);
   }
   if (head.size() >= 8 && head.substr(4, 2) == "ET") return load_pte(source, options, sink);
+  if (bpte::is_bpte(source.file)) {  // the program in it
+    TOSAIC_TRY(bpte::File bundle, bpte::read(source.file, source.name));
+    Source program = source;
+    program.file = std::move(bundle.program);
+    return load_pte(program, options, sink);
+  }
   if (vgf::is_vgf(source.file)) return load_vgf(source, options);
   if (head.starts_with("PK") || head.starts_with("graph ")) {
     TOSAIC_TRY(const Program program, read_program(source.file, source.name, sink));
     return load_program(program, source, options, sink);
   }
-  return error("run.unknown-format", source.name + " is neither a .pte, a .tosa, a .vgf nor a .pt2")
+  return error("run.unknown-format", source.name + " is neither a .pte, a .bpte, a .tosa, a .vgf nor a .pt2")
       .at({source.name, 0, ""});
 }
 

@@ -16,6 +16,7 @@ struct Family {
 constexpr std::string_view pt2_again = "save the program again with torch.export.save, in torch 2.9 to 2.15";
 constexpr std::string_view pte_again =
     "make it again: `tosaic compile` from the .pt2, or the export of a current ExecuTorch";
+constexpr std::string_view bpte_again = "bundle the program again, with ExecuTorch 1.5 or tosaic's Python package";
 constexpr std::string_view payload_again = "compile the model again, with tosaic or a current ExecuTorch and Vela";
 constexpr std::string_view vgf_again =
     "make it again: `tosaic compile --target vgf`, or `tosaic convert` from the .tosa";
@@ -27,6 +28,8 @@ constexpr std::array families{
     Family{"zip.", "", "copy or save the file again: it is damaged, or made by a tool that writes other archives"},
     Family{"pte.corrupt", "the program is damaged, or was made by another version", pte_again},
     Family{"pte.", "", pte_again},
+    Family{"bpte.corrupt", "the bundled program is damaged, or was made by another version", bpte_again},
+    Family{"bpte.", "", bpte_again},
     Family{"ptd.corrupt", "the data file is damaged, or was made by another version",
            "make it again, together with its program"},
     Family{"ptd.", "", "make it again, together with its program"},

@@ -37,6 +37,26 @@ void print_text(Tool& tool, const RunRequest& request, const RunOutcome& outcome
     tool.print("  {:9.3f} ms {}{}\n", t.seconds * 1e3, t.within.empty() ? "" : "  ", printable(t.operation));
 }
 
+std::size_t failed(const RunOutcome& outcome) {
+  return static_cast<std::size_t>(
+      std::count_if(outcome.cases.begin(), outcome.cases.end(), [](const CaseOutcome& c) { return !c.passed; }));
+}
+
+void print_cases(Tool& tool, const RunRequest& request, const RunOutcome& outcome) {
+  tool.print("{}: {} of {} cases passed\n", request.program, outcome.cases.size() - failed(outcome),
+             outcome.cases.size());
+  for (const CaseOutcome& c : outcome.cases)
+    tool.print("  {} {} {}{}\n", printable(c.method), c.number, c.passed ? "passed" : "FAILED: ", c.why);
+}
+
+std::string json_cases(const RunOutcome& outcome) {
+  std::string cases;
+  for (const CaseOutcome& c : outcome.cases)
+    cases += fmt::format("{}{{\"method\": {}, \"number\": {}, \"passed\": {}, \"why\": {}}}", cases.empty() ? "" : ", ",
+                         json_text(c.method), c.number, c.passed, json_text(c.why));
+  return fmt::format("\"cases\": [{}]", cases);
+}
+
 std::string json_members(const RunOutcome& outcome) {
   auto list = [](const std::vector<std::string>& items) {
     std::string text;
@@ -74,19 +94,24 @@ void act(Tool& tool, RunRequest& request, bool trace) {
   const auto outcome = run(request, tool.sink());
   if (!outcome.ok()) return tool.fail(outcome.error());
   if (tool.json)
-    tool.print_json("run", json_members(*outcome));
+    tool.print_json("run", outcome->cases.empty() ? json_members(*outcome) : json_cases(*outcome));
   else if (!tool.quiet)
-    print_text(tool, request, *outcome);
+    outcome->cases.empty() ? print_text(tool, request, *outcome) : print_cases(tool, request, *outcome);
+  if (const std::size_t count = failed(*outcome); count > 0)
+    tool.fail(error("run.case-failed", fmt::format("{} of the {} cases that are bundled with {} failed", count,
+                                                   outcome->cases.size(), request.program))
+                  .hint("--input runs the program with other inputs"));
 }
 
 }  // namespace
 
 void add_run(CLI::App& app, Tool& tool) {
-  auto* command = add_command(app, tool, "run", "run a .pte, .tosa, .vgf or .pt2 on this machine");
+  auto* command =
+      add_command(app, tool, "run", "run a .pte, .tosa, .vgf or .pt2 on this machine, or the cases of a .bpte");
   auto request = std::make_shared<RunRequest>();
   auto trace = std::make_shared<bool>(false);
   auto level = std::make_shared<std::string>("none");
-  command->add_option("program", request->program, ".pte, .tosa, .vgf or .pt2")->type_name("FILE")->required();
+  command->add_option("program", request->program, ".pte, .bpte, .tosa, .vgf or .pt2")->type_name("FILE")->required();
   command->add_option("--input,-i", request->inputs, "a .npy file; once per input, in order")
       ->type_name("FILE")
       ->allow_extra_args(false);
