@@ -14,7 +14,6 @@ from . import _core
 from ._bundle import bundle
 from ._errors import Error, tell
 from ._program import Program
-from ._pytree import Call, Tree
 from ._session import Session, session_options
 
 if TYPE_CHECKING:
@@ -176,8 +175,7 @@ class Artifact:
             self._core, session_options(executor, "forward", device, vulkan_device, threads, None))
         tell(said)
         program = self._program._core
-        result = Tree(program.output_tree) if program.output_tree else None
-        return Session(core, Call.of(program), result, self._program.inputs)
+        return Session(core, *self._program._trees(), self._program.inputs)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """As `Session.run`, on a session that is kept: state goes on from run to run. For one thread at a time."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Iterable, Mapping
@@ -14,15 +15,14 @@ from ._errors import Error, tell
 from ._options import options_of, options_page
 from ._program import Program
 from ._progress import bar_for
-from ._pytree import Call
-from ._tensors import describe
+from ._tensors import describe, number
 
 
 def _calibration(given: Any, program: Program):
     """An iterator of (objects to keep, descriptions), one sample each."""
-    core = program._core
-    call = Call.of(core)
+    call, _ = program._trees()
     arguments = program.inputs
+    tensors = [a.tensor for a in arguments if a.tensor is not None]
 
     def leaves_of(batch: Any) -> list[Any]:
         args, kwargs = ((), dict(batch)) if isinstance(batch, Mapping) else (batch, {})
@@ -36,16 +36,17 @@ def _calibration(given: Any, program: Program):
                              "keyword arguments; from a loader of (input, label): (x for x, _ in loader)") from None
 
     def samples():
-        for number, batch in enumerate(given):
+        for place, batch in enumerate(given):
             leaves = leaves_of(batch)
             if call is not None:
                 leaves = [x for x, a in zip(leaves, arguments) if a.tensor is not None]
             pairs = []
-            for x in leaves:
+            for x, info in itertools.zip_longest(leaves, tensors):
                 try:
-                    pairs.append(describe(x))
+                    is_number = type(x) in (int, float, bool) and info is not None
+                    pairs.append(number(x, info.dtype, len(info.dims)) if is_number else describe(x))
                 except Error as why:
-                    raise Error(code="calibrate.sample", message=f"sample {number}: {why}") from None
+                    raise Error(code="calibrate.sample", message=f"sample {place}: {why}") from None
             yield [owner for _, owner in pairs], [row for row, _ in pairs]
 
     return samples()

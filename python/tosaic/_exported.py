@@ -73,7 +73,8 @@ def is_exported(x) -> bool:
 def _inference(module):
     """The module as it infers; every part is in its own mode again afterwards."""
     training = [m for m in module.modules() if m.training]
-    module.eval()
+    with contextlib.suppress(NotImplementedError):  # what torch.export and PT2E give is in one mode for good
+        module.eval()
     try:
         yield
     finally:
@@ -94,6 +95,13 @@ def export(module, args: Any, kwargs: dict[str, Any] | None = None, dynamic_shap
         if tensor.device.type != "cpu":
             raise Error(code="program.device", message=f"'{name}' of the model is on the device '{tensor.device}'",
                         help="export model.cpu()")
+    for leaf in torch.utils._pytree.tree_leaves((args, kwargs)):
+        if isinstance(leaf, torch.Tensor) and leaf.device.type != "cpu":
+            raise Error(code="program.device", message=f"an example input is on the device '{leaf.device}'",
+                        help="give tensor.cpu()")
+    if isinstance(module, torch.jit.ScriptModule):
+        raise Error(code="program.kind", message=f"{type(module).__name__} is TorchScript, which torch.export does not take",
+                    help="give the torch.nn.Module that it was made from")
     with _inference(module), torch.no_grad():
         return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes)
 
@@ -107,17 +115,10 @@ def _serialised(program) -> str:
     import torch
     from torch._export.serde import serialize
 
-    serializer = serialize.GraphModuleSerializer(program.graph_signature, program.module_call_graph)
-    plain = serializer.serialize_metadata
-
-    def metadata_of(node):
-        metadata = plain(node)
-        if ORIGIN in node.meta:
-            metadata.update(zip(("exported_node", "exported_op", "decomposed_by"), node.meta[ORIGIN]))
-        return metadata
-
-    serializer.serialize_metadata = metadata_of  # PyTorch allows no class of one's own here
-    graph = serializer.serialize(program.graph_module)
+    try:
+        graph = _serialised_graph(program, program.module_call_graph)
+    except NotImplementedError:  # containers that it has no name for, torch.return_types among them: `_pytree` asks PyTorch
+        graph = _serialised_graph(program, [])
     whole = serialize.ExportedProgram(
         graph_module=graph,
         opset_version={"aten": torch._C._get_max_operator_version()},
@@ -127,6 +128,22 @@ def _serialised(program) -> str:
         torch_version=torch.__version__,
     )
     return serialize._to_json_bytes(whole).decode()
+
+
+def _serialised_graph(program, call_graph: list):
+    from torch._export.serde import serialize
+
+    serializer = serialize.GraphModuleSerializer(program.graph_signature, call_graph)
+    plain = serializer.serialize_metadata
+
+    def metadata_of(node):
+        metadata = plain(node)
+        if ORIGIN in node.meta:
+            metadata.update(zip(("exported_node", "exported_op", "decomposed_by"), node.meta[ORIGIN]))
+        return metadata
+
+    serializer.serialize_metadata = metadata_of  # PyTorch allows no class of one's own here
+    return serializer.serialize(program.graph_module)
 
 
 def _weights(program) -> list[tuple]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from . import _core, _exported
 from ._errors import Error, tell
+from ._pytree import Call, Tree, trees_of
 
 
 class Program:
@@ -61,6 +62,9 @@ class Program:
                         help="give a torch.nn.Module with example_inputs, an ExportedProgram, or the path of a .pt2")
         tell(said, stacklevel + 1)
         return Program(core, exported, said)
+
+    def _trees(self) -> tuple[Call | None, Tree | None]:
+        return trees_of(self._core, self._exported)
 
     @property
     def name(self) -> str:

@@ -18,11 +18,17 @@ _SEQUENCES = {"builtins.tuple": tuple, "builtins.list": list}
 class Tree:
     """One description, `text` being JSON as `torch.utils._pytree.treespec_dumps` writes it."""
 
-    def __init__(self, text: str):
+    def __init__(self, text: str, torch_spec: Any = None):
+        """`torch_spec`: PyTorch's object, where it cannot write it (`torch.return_types.max`): no text."""
         self._text = text
-        self.spec = json.loads(text)[1]
-        self.foreign = _foreign_types(self.spec)  # containers that PyTorch has to take apart
-        self._torch_spec = None
+        self.spec = json.loads(text)[1] if text else None
+        self.foreign = _foreign_types(self.spec) if text else [str(torch_spec)]  # containers that PyTorch has to take apart
+        self._torch_spec = torch_spec
+
+    @property
+    def leaves(self) -> int:
+        """Their number."""
+        return _count(self.spec) if self.spec else self._by_torch().num_leaves
 
     def unflatten(self, leaves: list[Any]):
         return self._by_torch().unflatten(leaves) if self.foreign else _unflatten(self.spec, iter(leaves))
@@ -41,7 +47,8 @@ class Tree:
 
         leaves, spec = _pytree.tree_flatten(value)
         if spec != self._by_torch():
-            raise Error(code="run.tree", message=f"the inputs have the form {spec}, the program takes {self._by_torch()}")
+            raise Error(code="run.tree", message=f"the inputs have the form {spec}, the program takes {self._by_torch()}",
+                        help="call it as the exported module is called")
         return leaves
 
     def _by_torch(self):
@@ -61,6 +68,10 @@ class Flat:
 
     def unflatten(self, leaves: list[Any]):
         return leaves[0] if len(leaves) == 1 else tuple(leaves)
+
+
+def _count(spec) -> int:
+    return 1 if spec["type"] is None else sum(map(_count, spec["children_spec"]))
 
 
 def _foreign_types(spec) -> list[str]:
@@ -110,17 +121,12 @@ def _unflatten(spec, leaves):
 class Call:
     """The form of a call: flattens (args, kwargs)."""
 
-    def __init__(self, text: str):
-        self._tree = Tree(text)
-        self._args, self._kwargs = self._tree.spec["children_spec"]
+    def __init__(self, tree: Tree):
+        self._tree = tree
+        self._args, self._kwargs = tree.spec["children_spec"] if tree.spec else (None, None)
         # Most calls are tensors and nothing else.
         self._plain = (not self._tree.foreign and not self._kwargs["children_spec"]
                        and all(c["type"] is None for c in self._args["children_spec"]))
-
-    @staticmethod
-    def of(program) -> Call | None:
-        """How a program of the core is called; None: it does not say."""
-        return Call(program.input_tree) if program.input_tree else None
 
     def flatten(self, args: tuple, kwargs: dict) -> list[Any]:
         """The leaves in order. Raises Error run.tree where the call has another form."""
@@ -133,3 +139,13 @@ class Call:
         if kwargs or self._kwargs["children_spec"]:
             _flatten(self._kwargs, kwargs, leaves, "")
         return leaves
+
+
+def trees_of(core: Any, exported: Any = None) -> tuple[Call | None, Tree | None]:
+    """How a program is called and what it returns; None: it does not say. `core` has the texts; `exported`: the
+    ExportedProgram, whose descriptions PyTorch could not write."""
+    taken = Tree(core.input_tree) if core.input_tree else None
+    given = Tree(core.output_tree) if core.output_tree else None
+    if exported is not None and taken is None and given is None:
+        taken, given = Tree("", exported.call_spec.in_spec), Tree("", exported.call_spec.out_spec)
+    return Call(taken) if taken else None, given

@@ -25,6 +25,8 @@ class Session:
         self._result = result or Flat()
         self._arguments = arguments if call is not None else None
         self._inputs = core.inputs
+        # New contents of inputs that the program writes stand before what it returns.
+        self._written = len(core.outputs) - result.leaves if result is not None else 0
 
     @property
     def inputs(self) -> list[_core.TensorInfo]:
@@ -50,7 +52,8 @@ class Session:
 
         Returns:
             What the module returns: the same containers, with tensors of the kind that was given (PyTorch's where nothing
-            was given and torch is loaded), which own their memory.
+            was given and torch is loaded), which own their memory. Tensors that are given are only read: of an input that
+            the module writes to, `run` of a session from `load` gives the new content first, and others leave it out.
 
         Raises:
             Error: run.tree, run.input-type, run.literal, tensor.*, session.busy, and what happens inside.
@@ -62,7 +65,7 @@ class Session:
             described.append(row)
             alive.append(owner)
         make = maker_for(leaves)
-        results = [make(*r) if type(r) is tuple else r for r in self._core.run(described)]
+        results = [make(*r) if type(r) is tuple else r for r in self._core.run(described)[self._written :]]
         return self._result.unflatten(results)
 
     __call__ = run

@@ -85,7 +85,8 @@ def describe(x) -> tuple[Described, Any]:
 def number(value, dtype: str, rank: int) -> tuple[Described, Any]:
     """A Python number for an input that is a tensor without dims."""
     if rank != 0:
-        raise Error(code="run.input-type", message=f"the number {value!r} is given for a tensor of {rank} dims")
+        raise Error(code="run.input-type", message=f"the number {value!r} is given for a tensor of {rank} dims",
+                    help="give a tensor")
     import numpy
 
     return _of_numpy(numpy.asarray(value, dtype={v: k for k, v in _NUMPY_NAMES.items()}[dtype]))

@@ -92,6 +92,51 @@ class Branch(torch.nn.Module):
         return x + 1 if x.sum() > 0 else x - 1
 
 
+def test_what_export_does_not_take():
+    assert refusal(lambda: tosaic.compile(torch.nn.Linear(3, 3), X.to("meta"), "tosa-fp")).code == "program.device"
+    assert refusal(lambda: tosaic.compile(torch.jit.trace(torch.nn.ReLU(), X), X, "tosa-fp")).code == "program.kind"
+
+
+def test_runs_with_another_form_of_call():
+    class Takes(torch.nn.Module):
+        def forward(self, x, pair, *, scale, extra=None):
+            return x * scale + pair["a"]
+
+    artifact = tosaic.compile(Takes(), (X, {"a": X}), "tosa-fp", example_kwargs={"scale": X})
+    for call in (lambda: artifact.run(X), lambda: artifact.run(X, {"b": X}, scale=X), lambda: artifact.run(X, X, scale=X),
+                 lambda: artifact.run(X, {"a": X}), lambda: artifact.run(X, {"a": X}, scale=X, extra=X),
+                 lambda: artifact.run(X, {"a": X}, X), lambda: artifact.run(X, {"a": X}, factor=X)):
+        assert refusal(call).code == "run.tree"
+    assert refusal(lambda: artifact.run(X, {"a": None}, scale=X)).code == "tensor.kind"
+
+    def maximum(x):
+        return torch.return_types.max((x, x))
+
+    class OfPytorchsTuple(torch.nn.Module):
+        def forward(self, pair):
+            return pair.values + 1
+
+    artifact = tosaic.compile(OfPytorchsTuple(), (maximum(X),), "tosa-fp")
+    assert torch.equal(artifact.run(maximum(X)), X + 1)
+    assert refusal(lambda: artifact.run((X, X))).code == "run.tree"
+
+
+@pytest.mark.parametrize("target, dtype", [("tosa-fp", torch.bfloat16), ("vgf", torch.float64), ("tosa-int", torch.float64)])
+def test_precisions_that_a_target_has_not(target, dtype):
+    model, x = torch.nn.Linear(3, 3).to(dtype), X.to(dtype)
+    assert refusal(lambda: tosaic.compile(model, x, target, calibration=[x])).code == "target.nothing-delegated"
+    with pytest.warns(tosaic.CompileWarning, match="nothing-delegated"):  # nobody gave samples: it runs, on the CPU
+        tosaic.compile(model, x, target)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_quantised_like_floats(dtype):
+    model, x = torch.nn.Linear(3, 3).to(dtype), torch.rand(2, 3).to(dtype)
+    got = tosaic.compile(model, x, "tosa-int", calibration=[x]).run(x)
+    assert got.dtype == dtype
+    torch.testing.assert_close(got, model(x).detach(), rtol=0.02, atol=0.02)
+
+
 def test_draft_export_that_is_not_sound():
     draft = torch.export.draft_export(Branch(), (X,))
     refused = refusal(lambda: tosaic.compile(draft, target="tosa-fp"))

@@ -83,6 +83,87 @@ def test_numbers_are_tensors_without_dims():
     assert torch.equal(artifact.run(x, 2.5), x * 2.5)
 
 
+class Forms(torch.nn.Module):
+    """Numbers, flags, texts and None beside tensors, in and out, nested."""
+
+    def forward(self, n, d, *, flag, mode="sum"):
+        y = d["x"] * n + d["list"][0]
+        return {"y": y, "all": [y + 1, None, n, 2.5, flag, (d["x"] if flag else y,)]}
+
+
+@pytest.mark.parametrize("target", ["tosa-fp", "tosa-int"])
+@pytest.mark.parametrize("n, flag", [(3, True), (2.5, False), (True, True)])
+def test_numbers_and_flags_stay_inputs(target, n, flag):
+    """Ours and ExecuTorch's runtime take the call as it was exported: numbers are arguments, and must be the same."""
+    import executorch.kernels.quantized  # noqa: F401  its kernels at the border of delegates
+    import tosaic.executorch.runtime as tosaic_runtime
+
+    x, bias = torch.rand(2, 3), torch.rand(3)
+    call, keywords = (n, {"x": x, "list": [bias, None, 1]}), {"flag": flag, "mode": "sum"}
+    wanted = Forms()(*call, **keywords)
+    artifact = tosaic.compile(Forms(), call, target, example_kwargs=keywords)
+    near = {"rtol": 1e-5, "atol": 1e-5} if target == "tosa-fp" else {"rtol": 0.03, "atol": 0.03}
+    got = artifact.run(*call, **keywords)
+    assert got["all"][1:5] == wanted["all"][1:5] and type(got["all"][5]) is tuple
+    tensors = lambda tree: [t for t in torch.utils._pytree.tree_leaves(tree) if isinstance(t, torch.Tensor)]
+    torch.testing.assert_close(tensors(got), tensors(wanted), **near)
+    with pytest.raises(tosaic.Error, match="run.literal"):
+        artifact.run(n + 1, call[1], **keywords)
+
+    method = tosaic_runtime.load_program(artifact.pte).load_method("forward")
+    leaves = torch.utils._pytree.tree_leaves((call, keywords))
+    assert method.metadata.num_inputs() == len(leaves)
+    given = method.execute([None if type(leaf) is str else leaf for leaf in leaves])  # it has no texts
+    numbers = [v for v in given if not isinstance(v, torch.Tensor)]
+    assert numbers == [None, n, 2.5, flag]
+    torch.testing.assert_close([v for v in given if isinstance(v, torch.Tensor)], tensors(got), rtol=0, atol=0)
+
+
+def test_calibration_takes_numbers_for_tensors_without_dims():
+    class Scaled(torch.nn.Module):
+        def forward(self, x, s):
+            return x * s
+
+    x = torch.rand(4)
+    artifact = tosaic.compile(Scaled(), (x, torch.tensor(2.0)), "tosa-int", calibration=[(x, 2.0), (x, torch.tensor(1.0))])
+    torch.testing.assert_close(artifact.run(x, 2.0), x * 2, rtol=0.02, atol=0.02)
+
+
+def test_results_of_a_module_that_writes_its_input():
+    """ExecuTorch's convention is that the new content comes first; what the module returns is the rest."""
+    class Writes(torch.nn.Module):
+        def forward(self, x, y):
+            x.add_(1)
+            return x * 2, {"y": y}
+
+    x, y = torch.rand(3), torch.rand(2)
+    with pytest.warns(tosaic.CompileWarning, match="input-mutation"):
+        artifact = tosaic.compile(Writes(), (x.clone(), y), "tosa-fp")
+    given = x.clone()
+    doubled, rest = artifact.run(given, y)
+    assert torch.equal(doubled, (x + 1) * 2) and torch.equal(rest["y"], y) and torch.equal(given, x)
+    assert torch.equal(tosaic.load(artifact.pte).run(x, y)[0], x + 1)
+
+
+def test_what_pytorch_returns_of_max_and_sort():
+    """torch.return_types have no name that PyTorch can write to a file."""
+    class Most(torch.nn.Module):
+        def forward(self, x):
+            return {"most": torch.max(x, 1), "order": x.sort(1)}
+
+    x = torch.rand(2, 5)
+    got = tosaic.compile(Most(), x, "tosa-fp").run(x)
+    assert type(got["most"]) is torch.return_types.max and torch.equal(got["most"].values, x.max(1).values)
+    assert torch.equal(got["order"].indices.long(), x.sort(1).indices)
+
+
+def test_graph_modules_that_are_in_one_mode():
+    model, x = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU()).eval(), torch.rand(2, 3)
+    module = torch.export.export(model, (x,)).module()
+    with torch.no_grad():
+        torch.testing.assert_close(tosaic.compile(module, x, "tosa-fp").run(x), model(x), rtol=1e-5, atol=1e-6)
+
+
 def test_threads_have_clones_and_the_lock_is_free():
     session = tosaic.compile(MODELS / "digits.pt2", target="tosa-fp").session(threads=1)
     x = torch.randn(1, 1, 8, 8)
