@@ -157,6 +157,18 @@ test-python: python-env quick-models  ## the Python package, installed from its 
 	@rm -rf build/test-results/test-python && mkdir -p build/test-results/test-python
 	@PATH=$(PYTHON_FOLDER)/bin:$$PATH build/python-env/bin/python -m pytest -q test/python -n $(JOBS) --dist worksteal \
 	  --junitxml=build/test-results/test-python/pytest.xml
+	@$(call executorch-suite,$(CURDIR)/build/test-results/test-python/executorch_suite.xml,400,0)
+
+# ExecuTorch's own tests of its Arm backends, with tosaic under them. $(call executorch-suite,REPORT,SAMPLE,SEED)
+SUITE ?= executorch/backends/arm/test/ops
+SAMPLE ?= 40
+executorch-suite = cd "$$($(PYTHON) -c "import sysconfig; print(sysconfig.get_path('purelib'))")" && \
+  PATH=$(PYTHON_FOLDER)/bin:$$PATH PYTHONPATH=$(CURDIR)/test/peers/executorch_suite SAMPLE=$(2) SEED=$(3) \
+    $(CURDIR)/build/python-env/bin/python -m pytest -q -p ours -p no:cacheprovider -c /dev/null --rootdir=. -W ignore \
+      --tb=short -n $(JOBS) --dist worksteal --junitxml=$(1) $(SUITE)
+
+test-executorch-suite: python-env  ## ExecuTorch's 12,000 tests of its Arm backends on tosaic's: every SAMPLE-th (40), the SEED-th of them
+	@$(call executorch-suite,$(CURDIR)/build/executorch_suite.xml,$(SAMPLE),$(or $(SEED),0))
 
 # In environments of their own, made and removed: gigabytes of downloads. PARTS_OF_VERSIONS="torch --only 2.14.1" is one of them.
 PARTS_OF_VERSIONS ?=

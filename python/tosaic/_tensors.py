@@ -36,6 +36,14 @@ def torch_name(dtype) -> str:
                     help=f"convert it to one of {', '.join(_NUMPY_NAMES)}") from None
 
 
+def has_dtype(dtype) -> bool:
+    """Are there tensors of a PyTorch dtype?"""
+    try:
+        return bool(torch_name(dtype))
+    except Error:
+        return False
+
+
 def _of_torch(x) -> tuple[Described, Any]:
     if x.device.type != "cpu":
         raise Error(code="tensor.device", message=f"a tensor is on the device '{x.device}'; tosaic reads the CPU's memory",

@@ -11,10 +11,12 @@ from executorch.exir import EdgeCompileConfig, to_edge, to_edge_transform_and_lo
 from executorch.exir.backend.operator_support import DontPartition, DontPartitionModule, DontPartitionName
 from executorch.exir.dialects._ops import ops as exir_ops
 from torch.fx.passes.operator_support import OperatorSupportBase
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 import tosaic
 from tosaic.executorch import (ArmCompileSpecBuilder, ArmPartitioner, EthosUCompileSpec, EthosUPartitioner, TosaCompileSpec,
-                               TOSAPartitioner, VelaExternalBlockPlacements, VgfCompileSpec, VgfPartitioner)
+                               TOSAPartitioner, TOSAQuantizer, VelaExternalBlockPlacements, VgfCompileSpec, VgfPartitioner,
+                               get_symmetric_quantization_config)
 
 MODELS = pathlib.Path(__file__).parents[2] / "build" / "models"
 FP, INT = TosaCompileSpec("TOSA-1.0+FP"), TosaCompileSpec("TOSA-1.0+INT")
@@ -90,6 +92,18 @@ def test_nothing_is_left_that_was_not_decomposed():
     assert operators(lowered(program, TOSAPartitioner(FP))) == ["executorch_call_delegate"]
 
 
+def test_edge_operators_that_are_refused_when_tried():
+    """ExecuTorch asks once more when all is lowered; what is refused then was never kept."""
+    x, mask = torch.rand(1, 4), torch.tensor([[True, False, True, False]])
+    quantizer = TOSAQuantizer("TOSA-1.0+INT").set_global(get_symmetric_quantization_config())
+    prepared = prepare_pt2e(exported(lambda x, m: x.masked_fill(m, -127.0), x, mask).module(), quantizer)
+    prepared(x, mask)
+    program = torch.export.export(convert_pt2e(prepared), (x, mask))
+    partitioner = TOSAPartitioner(TosaCompileSpec("TOSA-1.0+INT+u55"))
+    lowered(program, partitioner)
+    assert any("select" in why for why in partitioner.refused.values())
+
+
 def test_checks_of_the_user():
     class NoTanh(OperatorSupportBase):
         def is_node_supported(self, submodules, node):
@@ -133,6 +147,58 @@ def test_int64_and_odd_strides_stay_outside():
     assert "int64" in partitioner.refused["aten_embedding_default"]
     with torch.no_grad():
         torch.testing.assert_close(tosaic.load(bytes(edge.to_executorch().buffer)).run(index), embedding(index))
+
+
+def test_one_of_several_results_lies_in_another_order():
+    """The whole call is decided about; asking again and again would not end."""
+    x = torch.randn(1, 3, 4, 5)
+    program = exported(lambda x: x.split_with_sizes([1, 3], -2), x)
+    edge = lowered(program, TOSAPartitioner(TosaCompileSpec("TOSA-1.0+FP")))
+    assert operators(edge) == ["executorch_call_delegate"]
+    got = tosaic.load(bytes(edge.to_executorch().buffer)).run(x)
+    assert all(torch.equal(a, b) for a, b in zip(got, program.module()(x)))
+
+
+@pytest.mark.parametrize("spec", [FP, VgfCompileSpec()])
+def test_channels_last_tensors_cross_the_border_as_they_lie(spec):
+    """In at the program's inputs and between delegates, out at its outputs; ExecuTorch's runtime and ours agree."""
+    from executorch.runtime import Runtime, Verification
+
+    import tosaic.executorch.runtime  # noqa: F401
+
+    torch.manual_seed(0)
+    convolution = torch.nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last)
+    x = torch.randn(2, 3, 6, 5).to(memory_format=torch.channels_last)
+
+    def body(x):
+        y = convolution(x).relu()
+        return torch.cumprod(y, 1) * 2 + y  # cumprod stays outside
+
+    program = exported(body, x)
+    partitioner = ArmPartitioner(spec)
+    edge = lowered(program, partitioner)
+    assert not [n for n, why in partitioner.refused.items() if "memory" in why], partitioner.refused
+    assert operators(edge).count("executorch_call_delegate") >= 1
+    file = bytes(edge.to_executorch().buffer)
+    wanted = body(x)
+    torch.testing.assert_close(tosaic.load(file).run(x), wanted, rtol=1e-5, atol=1e-6)
+    method = Runtime.get().load_program(file, verification=Verification.Minimal).load_method("forward")
+    torch.testing.assert_close(method.execute([x])[0], wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_tensors_of_foreign_dtypes_stay_outside():
+    scale = torch.ones(4).to(torch.float8_e8m0fnu)
+    partitioner = TOSAPartitioner(FP)
+    x = torch.randn(3, 4)
+    edge = lowered(exported(lambda x: (x + 1) * scale.to(torch.float32), x), partitioner)
+    assert "float8_e8m0fnu" in " ".join(partitioner.refused.values())
+    assert "executorch_call_delegate" in operators(edge)
+
+
+def test_both_profiles_make_tosa_files():
+    edge = lowered(exported(lambda x: x.relu() + 1, torch.randn(3)), TOSAPartitioner(TosaCompileSpec("TOSA-1.0+INT+FP")))
+    (module,) = [m for m in edge.exported_program().graph_module.children() if hasattr(m, "processed_bytes")]
+    assert module.processed_bytes[4:8] == b"TOSA"
 
 
 def test_several_methods_and_partitioners():

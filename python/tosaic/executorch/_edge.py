@@ -12,6 +12,7 @@ from torch._subclasses import FakeTensor
 from torch.export.graph_signature import ExportGraphSignature, InputKind, InputSpec, OutputKind, OutputSpec, TensorArgument
 
 from .. import _core, _exported
+from .._tensors import has_dtype
 
 _META = ("val", "stack_trace", "nn_module_stack", "torch_fn")  # what the core reads; the rest takes long to serialise
 
@@ -44,6 +45,26 @@ def _module(graph: torch.fx.Graph) -> torch.fx.GraphModule:
     return module
 
 
+def is_edge(program) -> bool:
+    """Has it been lowered to the edge dialect?"""
+    return any(type(n.target).__name__ == "EdgeOpOverload" or "executorch_call_delegate" in str(n.target)
+               for n in program.graph.nodes)
+
+
+def foreign_dtype(node: torch.fx.Node) -> torch.dtype | None:
+    """Of a tensor that a node reads or gives: one that the core has no tensors of. Complex values it knows as pairs."""
+    for value in (node, *node.all_input_nodes):
+        for x in _tensors_of(value):
+            if not has_dtype(x.dtype) and (value.op == "placeholder" or not x.dtype.is_complex):
+                return x.dtype
+    return None
+
+
+def _tensors_of(node: torch.fx.Node) -> list[torch.Tensor]:
+    value = node.meta.get("val")
+    return [v for v in (value if isinstance(value, (tuple, list)) else [value]) if isinstance(v, torch.Tensor)]
+
+
 def is_operator(node: torch.fx.Node) -> bool:
     """Not a delegate, nor control flow, nor what takes their results apart."""
     if node.op != "call_function" or aten_operator(node.target) is None:
@@ -51,37 +72,75 @@ def is_operator(node: torch.fx.Node) -> bool:
     return node.target is not operator.getitem or is_operator(node.args[0])
 
 
-def aten_graph(module: torch.fx.GraphModule, members: set[torch.fx.Node] | None = None,
-               places: bool = True) -> tuple[torch.fx.GraphModule, list[str]]:
-    """The graph in ATen's operators, or the part of it that `members` are. What is not in it is an input more where it is
-    read; the names of those come second. `places`: with what messages say about where a node stands."""
-    inside = {n for n in module.graph.nodes if is_operator(n) and (members is None or n in members)}
-    meta = _META if places else ("val",)
-    graph, copies, extra = torch.fx.Graph(), {}, []
+def order_in_memory(value: Any) -> list[int] | None:
+    """The dims of a dense tensor as they lie, outermost first, where that is not their own order."""
+    if not isinstance(value, torch.Tensor) or value.is_contiguous():
+        return None
+    order = list(value.dim_order())
+    return order if value.permute(order).is_contiguous() else None
 
-    def copied(node: torch.fx.Node, op: str, target: Any, args: tuple = (), kwargs: dict | None = None) -> None:
-        copies[node] = graph.create_node(op, target, args, kwargs, name=node.name)
-        copies[node].name = node.name  # also "input" and "max", which a new graph would avoid
-        copies[node].meta = {k: node.meta[k] for k in meta if k in node.meta}
 
-    read = {i for n in inside for i in n.all_input_nodes}
-    for node in module.graph.nodes:
-        wanted = node in read or (members is None and node.op == "placeholder")
-        if wanted and node not in inside:
-            copied(node, "placeholder", node.name)
-            if node.op != "placeholder":
-                extra.append(node.name)
-    for node in module.graph.nodes:
-        if node in inside:
-            target, args, kwargs = _call(node, aten_operator(node.target))
-            copied(node, "call_function", target, torch.fx.node.map_arg(args, copies.__getitem__),
-                   torch.fx.node.map_arg(kwargs, copies.__getitem__))
-    if members is None:
-        given = [n for n in module.graph.output_node().args[0] if isinstance(n, torch.fx.Node)]
-    else:
-        given = [n for n in module.graph.nodes if n in inside and _is_tensor(n) and any(user not in inside for user in n.users)]
-    graph.output(tuple(copies[n] for n in given if n in copies))
-    return _module(graph), extra
+class _Part:
+    """The graph in ATen's operators, or the part of it that `members` are.
+
+    What is not in it is an input more where it is read. Payloads know row-major tensors alone: a tensor of another order
+    crosses the border as it lies, with its sizes in that order, which is what ExecuTorch's Arm flow does as well.
+    """
+
+    def __init__(self, program, members: set[torch.fx.Node] | None, places: bool):
+        """`places`: with what messages say about where a node stands."""
+        self.graph, self.meta = torch.fx.Graph(), _META if places else ("val",)
+        self.copies: dict[torch.fx.Node, torch.fx.Node] = {}
+        self.extra: list[str] = []  # inputs that are none of the program's
+        nodes = program.graph_module.graph.nodes
+        inside = {n for n in nodes if is_operator(n) and (members is None or n in members) and not foreign_dtype(n)}
+        read = {i for n in inside for i in n.all_input_nodes}
+        free = {s.arg.name for s in program.graph_signature.input_specs if s.kind is InputKind.USER_INPUT}
+        for node in nodes:
+            if node not in inside and (node in read or (members is None and node.op == "placeholder"
+                                                        and not foreign_dtype(node))):
+                self._copy(node, "placeholder", node.name)
+                if node.op != "placeholder":
+                    self.extra.append(node.name)
+                if node.op != "placeholder" or node.name in free:
+                    self._enter(node)
+        for node in nodes:
+            if node in inside:
+                target, args, kwargs = _call(node, aten_operator(node.target))
+                self._copy(node, "call_function", target, torch.fx.node.map_arg(args, self.copies.__getitem__),
+                           torch.fx.node.map_arg(kwargs, self.copies.__getitem__))
+        if members is None:
+            given = [n for n in module_outputs(program) if n in self.copies]
+        else:
+            given = [n for n in nodes if n in inside and _is_tensor(n) and any(user not in inside for user in n.users)]
+        self.results = {n.name: self._leave(n) for n in given}  # by the name of what is given
+        self.graph.output(tuple(self.results[n.name] for n in given))
+
+    def _copy(self, node: torch.fx.Node, op: str, target: Any, args: tuple = (), kwargs: dict | None = None) -> None:
+        copy = self.copies[node] = self.graph.create_node(op, target, args, kwargs, name=node.name)
+        copy.name = node.name  # also "input" and "max", which a new graph would avoid
+        copy.meta = {k: node.meta[k] for k in self.meta if k in node.meta}
+
+    def _permuted(self, node: torch.fx.Node, value: torch.Tensor, order: list[int]) -> torch.fx.Node:
+        copy = self.graph.call_function(torch.ops.aten.permute.default, (node, order))
+        copy.meta = {**node.meta, "val": value}
+        return copy
+
+    def _enter(self, node: torch.fx.Node) -> None:
+        value, order = node.meta.get("val"), order_in_memory(node.meta.get("val"))
+        if order:
+            lying = self.copies[node]
+            lying.meta["val"] = value.permute(order)
+            self.copies[node] = self._permuted(lying, value, [order.index(d) for d in range(len(order))])
+
+    def _leave(self, node: torch.fx.Node) -> torch.fx.Node:
+        value, order = node.meta.get("val"), order_in_memory(node.meta.get("val"))
+        return self._permuted(self.copies[node], value.permute(order), order) if order else self.copies[node]
+
+
+def module_outputs(program) -> list[torch.fx.Node]:
+    """The nodes that a program gives."""
+    return [n for n in program.graph_module.graph.output_node().args[0] if isinstance(n, torch.fx.Node)]
 
 
 def _filled(tensor: FakeTensor) -> torch.Tensor:
@@ -94,24 +153,25 @@ def held(program, name: str, known: dict[str, torch.Tensor] | None = None, membe
          places: bool = True) -> _core.Program:
     """The core's program of an exported program in ATen's or the edge dialect, or of the part that `members` are. `known`:
     the weights, by qualified name, where the program has fake ones."""
-    module, extra = aten_graph(program.graph_module, members, places)
-    takes = {n.name for n in module.graph.nodes if n.op == "placeholder"}
+    part = _Part(program, members, places)
+    takes = {n.name for n in part.graph.nodes if n.op == "placeholder"}
     old = program.graph_signature
-    inputs = [s for s in old.input_specs if getattr(s.arg, "name", None) in takes or members is None]
-    inputs += [InputSpec(InputKind.USER_INPUT, TensorArgument(n), None) for n in extra]
-    given = [n.name for n in module.graph.output_node().args[0]]
-    outputs = [OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(n), None) for n in given]
+    inputs = [s for s in old.input_specs if getattr(s.arg, "name", None) in takes]
+    inputs += [InputSpec(InputKind.USER_INPUT, TensorArgument(n), None) for n in part.extra]
     if members is None:
-        outputs = [s for s in old.output_specs if getattr(s.arg, "name", None) in given]
+        outputs = [OutputSpec(s.kind, TensorArgument(part.results[s.arg.name].name), s.target) for s in old.output_specs
+                   if getattr(s.arg, "name", None) in part.results]
+    else:
+        outputs = [OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(n.name), None) for n in part.results.values()]
     used = {s.target for s in inputs}
     weights = {}
     for weight, tensor in [*program.state_dict.items(), *program.constants.items()]:
-        if members is not None and weight not in used:
+        if weight not in used:
             continue
         if isinstance(tensor, FakeTensor):
             tensor = known[weight] if known and weight in known else _filled(tensor)
         weights[weight] = tensor
-    whole = SimpleNamespace(graph_module=module, graph_signature=ExportGraphSignature(inputs, outputs),
+    whole = SimpleNamespace(graph_module=_module(part.graph), graph_signature=ExportGraphSignature(inputs, outputs),
                             range_constraints=program.range_constraints, module_call_graph=[], state_dict={},
                             constants=weights, example_inputs=None)
     return _exported.held(whole, name, only_lowerings=True)[0]  # ExecuTorch decomposes the rest

@@ -14,6 +14,7 @@ from executorch.exir.backend.partitioner import DelegationSpec, Partitioner, Par
 from executorch.exir.backend.utils import WhyNoPartitionReporter, tag_constant_data
 from executorch.exir.dialects._ops import ops as exir_ops
 from torch.export.exported_program import ExportedProgram
+from torch.export.graph_signature import OutputKind
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 from .. import _core
@@ -53,6 +54,11 @@ def _origins(node: torch.fx.Node) -> set[str]:
     return names
 
 
+def _source(node: torch.fx.Node) -> torch.fx.Node:
+    """The call that gives what a getitem picks."""
+    return node.args[0] if node.target is operator.getitem else node
+
+
 class _Grouping:
     """Taken nodes in as few convex groups as their dependencies allow: along any path levels never fall, and the nodes
     of one odd level are one group."""
@@ -70,14 +76,13 @@ class _Grouping:
             refused = {n: why for n in self.groups if (why := self._border(n))} or self._idle()
             if not refused:
                 return self.groups
-            for node, why in refused.items():
-                self.reasons[node.name] = why
-                for user in node.users:
-                    if user.target is operator.getitem:
-                        self.reasons[user.name] = why
+            for node, why in refused.items():  # a node with several results stays outside with all of them
+                whole = _source(node)
+                for name in (whole.name, *(user.name for user in whole.users if user.target is operator.getitem)):
+                    self.reasons[name] = why
 
     def _taken(self, node: torch.fx.Node) -> bool:
-        source = node.args[0] if node.target is operator.getitem else node
+        source = _source(node)
         return source.op == "call_function" and source.name not in self.reasons
 
     def _level(self) -> None:
@@ -119,8 +124,8 @@ def _not_lent(node: torch.fx.Node) -> str | None:
         return None if isinstance(value, (tuple, list)) else "which is no tensor"
     if value.dtype in (torch.int64, torch.float64):
         return f"which is {value.dtype}: TOSA has no such tensors"
-    if not value.is_contiguous():
-        return f"whose dims lie in memory in another order (strides {tuple(value.stride())})"
+    if not value.is_contiguous() and not _edge.order_in_memory(value):
+        return f"which is not dense in memory (strides {tuple(value.stride())})"
     return None
 
 
@@ -147,14 +152,14 @@ class _Partitioner(Partitioner):
         self._weights: dict[str, torch.Tensor] = {}  # until the program is partitioned: there they are fake
         self._unwanted: Reasons = {}  # by name of the ATen node
         self._asked: tuple[torch.fx.Graph, list[Any]] | None = None
+        self._kept: set[Any] = set()  # what any program was told not to decompose
 
     def register_custom_partition_op(self, op: torch._ops.OpOverload) -> None:
         """Taken for ExecuTorch's scripts: every operator that the core knows is kept whole without being registered, and
         others have no meaning that a delegate could compile."""
 
-    def _verdicts(self, program: ExportedProgram, places: bool) -> Reasons:
+    def _verdicts(self, program: ExportedProgram, core: _core.Program) -> Reasons:
         """Why not, for the nodes that stay outside."""
-        core = _edge.held(program, "program", self._weights, places=places)
         reasons: Reasons = {}
         for target, options in self.compile_spec.questions():
             for verdict in _core.supports(core, target, options):
@@ -166,6 +171,8 @@ class _Partitioner(Partitioner):
         for node in calls:
             if not _edge.is_operator(node):
                 reasons[node.name] = "it is no operator: control flow and other delegates stay outside"
+            elif dtype := _edge.foreign_dtype(node):
+                reasons[node.name] = f"tosaic has no tensors of {dtype}"
             elif not _gives_tensors(node):
                 reasons[node.name] = "it gives no tensor"
             elif not quantised and not self._takes_floats and _computes_floats(node):
@@ -205,25 +212,24 @@ class _Partitioner(Partitioner):
         that might stay outside."""
         if self._asked is not None and self._asked[0] is ep.graph:  # ExecuTorch asks several times
             return self._asked[1], None
+        if _edge.is_edge(ep):  # and whether any is left, when all is done
+            return list(self._kept), None
         self._weights = {**ep.state_dict, **{k: v for k, v in ep.constants.items() if isinstance(v, torch.Tensor)}}
-        reasons = self._verdicts(ep, places=False)
-        self._check(ep, reasons)
-        _Grouping(ep.graph, reasons, _constants(ep), self._without_inputs).run()
+        reasons, _ = self._decided(ep, places=False)
         taken, outside = set(), set()
         for node in ep.graph.nodes:
             if node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload):
                 (outside if node.name in reasons else taken).add(node.target)
         kept = [op for op in taken - outside if not _aliases(op)]
         self._asked = (ep.graph, kept)
+        self._kept.update(kept)
         return kept, None
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         """Tags the nodes that the target takes, in as few convex groups as possible. `refused` has the others' reasons,
         which are logged, and written to `partition_report.txt` where intermediates are kept."""
         backend.take_over_from_namesakes(self._backend)
-        reasons = self._verdicts(exported_program, places=True)
-        self._check(exported_program, reasons)
-        groups = self._groups(exported_program, reasons)
+        reasons, groups = self._decided(exported_program, places=True)
         tags = {level: f"tag{i}" for i, level in enumerate(sorted(set(groups.values())))}
         for node, level in groups.items():
             node.meta["delegation_tag"] = tags[level]
@@ -234,8 +240,12 @@ class _Partitioner(Partitioner):
         return PartitionResult(tagged_exported_program=exported_program,
                                partition_tags={tag: self.delegation_spec for tag in tags.values()})
 
-    def _groups(self, program: ExportedProgram, reasons: Reasons) -> dict[torch.fx.Node, int]:
-        """Groups that compile as they stand: each is tried, as far as its TOSA graph."""
+    def _decided(self, program: ExportedProgram, places: bool) -> tuple[Reasons, dict[torch.fx.Node, int]]:
+        """Why nodes stay outside, and groups of the others that compile as they stand: each is tried, as far as its TOSA
+        graph."""
+        core = _edge.held(program, "program", self._weights, places=places)
+        reasons = self._verdicts(program, core)
+        self._check(program, reasons)
         constants, tried = _constants(program), set()
         while True:
             groups = _Grouping(program.graph, reasons, constants, self._without_inputs).run()
@@ -243,17 +253,18 @@ class _Partitioner(Partitioner):
                 members = frozenset(n for n, group in groups.items() if group == level)
                 if members in tried:
                     continue
-                if why := self._refused(program, members):
+                if why := self._refused(program, members, core if _is_whole(program, members) else None):
                     reasons.update(why)
                     break
                 tried.add(members)
             else:
-                return groups
+                return reasons, groups
 
-    def _refused(self, program: ExportedProgram, members: frozenset) -> Reasons:
-        """Of members that cannot be one delegate: the node that the error names, or all."""
+    def _refused(self, program: ExportedProgram, members: frozenset, core: _core.Program | None) -> Reasons:
+        """Of members that cannot be one delegate: the node that the error names, or all. `core`: they alone, if there is
+        such a program already."""
         try:
-            core = _edge.held(program, "partition", self._weights, set(members), places=False)
+            core = core or _edge.held(program, "partition", self._weights, set(members), places=False)
             _core.explain(core, self.compile_spec.target, {**self.compile_spec.options(), "single-delegate": ["true"]})
         except Error as error:
             named = {n.name for n in members if error.diagnostic and error.diagnostic.context == f"node {n.name}"}
@@ -280,6 +291,12 @@ def _gives_tensors(node: torch.fx.Node) -> bool:
     value = node.meta.get("val")
     values = value if isinstance(value, (tuple, list)) else [value]
     return bool(values) and all(isinstance(v, torch.Tensor) for v in values)
+
+
+def _is_whole(program: ExportedProgram, members: frozenset) -> bool:
+    """The program does nothing that the members do not."""
+    return (len(members) == sum(n.op == "call_function" for n in program.graph.nodes)
+            and all(s.kind is OutputKind.USER_OUTPUT for s in program.graph_signature.output_specs))
 
 
 def _constants(program: ExportedProgram) -> set[str]:
