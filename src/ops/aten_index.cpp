@@ -6,12 +6,14 @@
 namespace tosaic {
 namespace {
 
+bool counts_in_floats(const Builder& b) { return b.spec() && !b.spec()->has(tosa::Feature::pro_int); }
+
 Val as_indices(Val v) {
   Builder& b = v.builder();
   if (v.dtype() == DType::i32) return v;
   // What 32 bits do not hold is outside every dim, and has to stay outside.
   if (v.dtype() == DType::i64) return b.cast(b.clamp(v, INT32_MIN, INT32_MAX), DType::i32);
-  if (!is_integer(v.dtype()))
+  if (!is_integer(v.dtype()) && !(v.dtype() == DType::f32 && counts_in_floats(b)))
     b.refuse("aten.index.dtype", "indices of dtype " + std::string(name_of(v.dtype())) + " are no integers");
   return b.cast(v, DType::i32);
 }
@@ -45,24 +47,30 @@ Val leading_window(Builder& b, Val x, const std::vector<std::int64_t>& size) {
 
 }  // namespace
 
+// What is larger than 2^24 rounds to no less, so it stays outside of a dim below that.
+Val counted_indices(Val v, std::int64_t size) {
+  Builder& b = v.builder();
+  if (!counts_in_floats(b) || size >= 1 << 24) return as_indices(v);
+  return v.dtype() == DType::f32 ? v : b.cast(as_indices(v), DType::f32);
+}
+
 Val wrapped_indices(Val v, std::int64_t size) {
   Builder& b = v.builder();
-  v = as_indices(v);
-  Val negative = b.binary("greater", b.scalar(0, DType::i32), v);
-  return b.select(negative, b.add(v, b.scalar(static_cast<double>(size), DType::i32)), v);
+  v = counted_indices(v, size);
+  Val negative = b.binary("greater", b.scalar(0, v.dtype()), v);
+  return b.select(negative, b.add(v, b.scalar(static_cast<double>(size), v.dtype())), v);
 }
 
 // GATHER requires its indices to be inside: from a table of 0, 1, 2 ... it gives them back.
 Val checked_indices(Val v, std::int64_t size) {
   Builder& b = v.builder();
-  v = as_indices(v);
-  const bool counts_in_floats = b.spec() && !b.spec()->has(tosa::Feature::pro_int);
-  if ((b.spec() && b.spec()->product) || (counts_in_floats && size > 1 << 24)) return v;
+  v = counted_indices(v, size);
+  const bool no_table = counts_in_floats(b) && is_integer(v.dtype());
+  if ((b.spec() && b.spec()->product) || no_table) return v;
   std::vector<std::int64_t> table;
   for (std::int64_t i = 0; i < size; ++i) table.push_back(i);
-  Val places = b.integers(table, counts_in_floats ? DType::f32 : DType::i32, {1, size, 1});
-  Val same = b.gather(places, b.reshape(v, {1, v.shape().elements()}));
-  return b.reshape(b.cast(same, DType::i32), v.shape());
+  Val places = b.integers(table, v.dtype(), {1, size, 1});
+  return b.reshape(b.gather(places, as_indices(b.reshape(v, {1, v.shape().elements()}))), v.shape());
 }
 
 Val gathered(Val values, Val indices) {
@@ -89,7 +97,7 @@ Val added_rows(Val values, Val indices, Val source) {
   indices = checked_indices(indices, k);
   std::vector<std::int64_t> rows;
   for (std::int64_t i = 0; i < k; ++i) rows.push_back(i);
-  Val hits = b.binary("equal", b.integers(rows, DType::i32, {1, k, 1}), b.reshape(indices, {n, 1, w}));
+  Val hits = b.binary("equal", b.integers(rows, indices.dtype(), {1, k, 1}), b.reshape(indices, {n, 1, w}));
   if (is_float(values.dtype())) return b.add(values, b.matmul(b.cast(hits, values.dtype()), source));
   // TOSA has no product of integer matrices: each row of the source is kept where it goes, and they are added up.
   const DType counted = values.dtype() == DType::i64 ? DType::i64 : DType::i32;
@@ -103,7 +111,7 @@ Val selected(Val x, int axis, Val indices) {
   Builder& b = x.builder();
   const std::int64_t outer = product(x, 0, axis), inner = product(x, axis + 1, x.rank()),
                      count = indices.shape().elements();
-  Val all = b.tile(b.reshape(indices, {1, count}), {outer, 1});
+  Val all = b.tile(b.reshape(counted_indices(indices, x.dim(axis)), {1, count}), {outer, 1});
   Val y = gathered(b.reshape(x, {outer, x.dim(axis), inner}), all);
   auto dims = x.shape().sizes();
   dims.erase(dims.begin() + axis);
@@ -117,7 +125,7 @@ Val put_along(Builder& b, Val x, int axis, Val indices, Val source, Put how) {
   if (source.shape().elements() != outer * count * inner)
     b.refuse("aten.index.source", "a source of shape " + to_string(source.shape()) + " for " + std::to_string(count) +
                                       " slices of shape " + to_string(x.shape()));
-  Val all = b.tile(b.reshape(indices, {1, count}), {outer, 1});
+  Val all = b.tile(b.reshape(counted_indices(indices, x.dim(axis)), {1, count}), {outer, 1});
   Val table = b.reshape(x, {outer, x.dim(axis), inner}), rows = b.reshape(source, {outer, count, inner});
   return b.reshape(how == Put::add ? added_rows(table, all, rows) : scattered(table, all, rows), x.shape());
 }
@@ -133,7 +141,8 @@ Val gathered_lines(Builder& b, Val x, int axis, Val index) {
       b.refuse("aten.gather.shape",
                "indices of shape " + to_string(index.shape()) + " into shape " + to_string(x.shape()));
   const Lines lines(x.rank(), axis);
-  Val values = b.transpose(leading_window(b, x, window), lines.last), wanted = b.transpose(index, lines.last);
+  Val values = b.transpose(leading_window(b, x, window), lines.last),
+      wanted = b.transpose(counted_indices(index, x.dim(axis)), lines.last);
   const std::int64_t k = x.dim(axis), w = index.dim(axis), n = index.shape().elements() / w;
   Val y = gathered(b.reshape(values, {n, k, 1}), b.reshape(wanted, {n, w}));
   return b.transpose(b.reshape(y, wanted.shape()), lines.back);
@@ -151,7 +160,7 @@ Val scattered_lines(Builder& b, Val x, int axis, Val index, Val source, Put how)
                                          to_string(source.shape()) + " into shape " + to_string(x.shape()));
   const Lines lines(x.rank(), axis);
   const Val inner = leading_window(b, x, window);
-  Val values = b.transpose(inner, lines.last), wanted = b.transpose(index, lines.last);
+  Val values = b.transpose(inner, lines.last), wanted = b.transpose(counted_indices(index, x.dim(axis)), lines.last);
   Val given = b.transpose(leading_window(b, source, index.shape().sizes()), lines.last);
   const std::int64_t k = x.dim(axis), w = index.dim(axis), n = index.shape().elements() / w;
   Val table = b.reshape(values, {n, k, 1}), rows = b.reshape(given, {n, w, 1}), where = b.reshape(wanted, {n, w});
@@ -177,7 +186,7 @@ Val named_places(Builder& b, Val x, int axis, Val index) {
   const std::int64_t k = x.dim(axis), w = index.dim(axis), n = index.shape().elements() / w;
   std::vector<std::int64_t> places;
   for (std::int64_t i = 0; i < k; ++i) places.push_back(i);
-  Val hits = b.binary("equal", b.integers(places, DType::i32, {1, k, 1}), b.reshape(wanted, {n, 1, w}));
+  Val hits = b.binary("equal", b.integers(places, wanted.dtype(), {1, k, 1}), b.reshape(wanted, {n, 1, w}));
   auto dims = wanted.shape().sizes();
   dims.back() = k;
   Val mask = b.transpose(b.reshape(b.reduce("reduce_any", hits, {2}, false), Shape(dims)), lines.back);
@@ -213,12 +222,15 @@ IndexPlan index_plan(Builder& b, Val x, const std::vector<std::optional<Val>>& i
   }
   plan.common = Shape(common);
   if (plan.indexed.empty()) return plan;
+  std::int64_t rows = 1;
+  for (int i : plan.indexed) rows *= x.dim(i);
   std::optional<Val> position;
   for (int i : plan.indexed) {
     Val v = wrapped_indices(*indices[static_cast<std::size_t>(i)], x.dim(i));
     // What is outside its own dim may be inside the table.
     if (plan.indexed.size() > 1) v = checked_indices(v, x.dim(i));
-    position = position ? b.add(b.mul(*position, b.scalar(static_cast<double>(x.dim(i)), DType::i32)), v) : v;
+    v = counted_indices(v, rows);
+    position = position ? b.add(b.mul(*position, b.scalar(static_cast<double>(x.dim(i)), v.dtype())), v) : v;
   }
   plan.position = b.broadcast_to(*position, plan.common);
   return plan;

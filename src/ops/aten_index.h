@@ -10,7 +10,10 @@
 
 namespace tosaic {
 
-// Indices as i32; negative ones count from the end of a dim of `size` where PyTorch lets them.
+// Indices into a dim of `size` as numbers to compute with: i32, or f32 for targets that compute with floats alone, as
+// long as every place is a whole number there. All functions here take both.
+Val counted_indices(Val indices, std::int64_t size);
+// The same; negative ones count from the end of the dim where PyTorch lets them.
 Val wrapped_indices(Val indices, std::int64_t size);
 // The same indices, of which one outside 0..size-1 stops the program as PyTorch's does; NPUs, which could not say so,
 // are spared the check.
@@ -37,7 +40,7 @@ Val gathered_lines(Builder& b, Val x, int axis, Val indices);
 struct IndexPlan {
   std::vector<int> indexed, kept;
   Shape common;
-  Val position;  // i32, shape `common`
+  Val position;  // as counted_indices gives them, shape `common`
 
   bool nothing() const { return indexed.empty(); }
   Val table(Val x) const;

@@ -91,7 +91,7 @@ Vals lower(Builder& b, const Call& call) {
   Lines lines;
   lines.self = b.reshape(self, {n, k});
   lines.source = b.reshape(source, {n, 1, w});
-  lines.hits = functions::equal(b.integers(places, DType::i32, {1, k, 1}), b.reshape(index, {n, 1, w}));
+  lines.hits = functions::equal(b.integers(places, index.dtype(), {1, k, 1}), b.reshape(index, {n, 1, w}));
   lines.hit = b.reduce("reduce_sum", b.cast(lines.hits, DType::i32), {2}, false);
   p.result = x.dtype();
   return p.finished(b.transpose(b.reshape(reduced(b, lines, call.text("reduce"), include), shape), back));
