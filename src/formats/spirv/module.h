@@ -49,18 +49,23 @@ class Module {
   void entry_point(Id graph, std::string_view name, const std::vector<Id>& interface);
   void body(Opcode opcode, const std::vector<Word>& operands);
 
- private:
+ protected:
   using Words = std::vector<Word>;
+  struct Empty {};
+  explicit Module(Empty) {}  // without what every graph module has: for modules of another kind
   static void put(Words& section, Opcode opcode, const Words& operands);
   // The instruction of the globals' section with these operands; the result id stands first, or behind the type.
   Id global(Opcode opcode, Words operands, bool typed);
   void require(Capability capability, const char* extension = nullptr);
-  Id nested(DType type, const std::vector<std::int64_t>& dims, std::size_t level, const std::byte* elements);
 
   Id next_ = 1;
   std::set<Word> capabilities_;
   std::set<std::string> extensions_;
   Words imports_, names_, decorations_, globals_, entry_points_, body_;
+
+ private:
+  Id nested(DType type, const std::vector<std::int64_t>& dims, std::size_t level, const std::byte* elements);
+
   std::map<Words, Id> interned_;
   Id tosa_ = 0;
   bool replicates_ = true;

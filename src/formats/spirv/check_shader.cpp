@@ -1,0 +1,612 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/spirv/check_shader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace tosaic::spirv {
+namespace {
+
+constexpr Word input_storage = 1, function_storage = 7, push_storage = 9, buffer_storage = 12;
+constexpr Word most_ids = 1 << 20, most_depth = 64, most_group_size = 128, push_words = 32;
+
+// Thrown inside this file only.
+struct Wrong {
+  std::string what;
+};
+[[noreturn]] void wrong(std::string what) { throw Wrong{std::move(what)}; }
+void need(bool condition, const char* what) {
+  if (!condition) wrong(what);
+}
+
+struct Instruction {
+  Opcode opcode;
+  std::span<const Word> operands;
+};
+
+// What a type is; `of` is the id of the element's, `size` bits, elements or a storage class.
+struct Type {
+  enum Kind : std::uint8_t {
+    nothing,
+    truth,
+    integer,
+    real,
+    vector,
+    array,
+    runtime_array,
+    structure,
+    pointer,
+    function
+  };
+  Kind kind = nothing;
+  Word size = 0;
+  std::vector<Id> of = {};
+};
+
+class Checker {
+ public:
+  explicit Checker(std::span<const Word> words) : words_(words) {}
+
+  Result<ShaderInterface> check() {
+    try {
+      header();
+      preamble();
+      decorations();
+      globals();
+      function();
+      return interface();
+    } catch (const Wrong& w) { return error("vulkan-program.shader", fmt::format("word {}: {}", before_, w.what)); }
+  }
+
+ private:
+  // ---- reading
+  Instruction peek() const {
+    need(at_ < words_.size(), "the module ends too early");
+    const std::size_t length = words_[at_] >> 16;
+    need(length > 0 && length <= words_.size() - at_, "an instruction reaches beyond the module");
+    return {static_cast<Opcode>(words_[at_] & 0xffff), words_.subspan(at_ + 1, length - 1)};
+  }
+  Instruction next() {
+    const Instruction i = peek();
+    before_ = at_;
+    at_ += i.operands.size() + 1;
+    return i;
+  }
+  bool comes(Opcode opcode) const { return at_ < words_.size() && peek().opcode == opcode; }
+  Instruction take(Opcode opcode, std::size_t operands) {
+    const Instruction i = next();
+    if (i.opcode != opcode)
+      wrong(fmt::format("instruction {} where {} must stand", static_cast<int>(i.opcode), static_cast<int>(opcode)));
+    need(i.operands.size() == operands, "an instruction of another length");
+    return i;
+  }
+
+  // ---- ids
+  void define(Id id, Id type) {
+    need(id > 0 && id < bound_, "an id beyond the bound");
+    need(used_.insert(id).second, "an id is defined twice");
+    types_of_[id] = type;
+    visible_.push_back(id);
+  }
+  Id type_of(Id id) const {
+    const auto found = types_of_.find(id);
+    need(found != types_of_.end() && found->second != 0, "an id is used that is no value here");
+    return found->second;
+  }
+  const Type& type(Id id) const {
+    const auto found = types_.find(id);
+    need(found != types_.end(), "an id is no type");
+    return found->second;
+  }
+  bool is(Id id, Type::Kind kind, Word size = 0) const {
+    const auto found = types_.find(id);
+    return found != types_.end() && found->second.kind == kind && (size == 0 || found->second.size == size);
+  }
+  bool is_word(Id t) const { return is(t, Type::integer, 32); }
+  bool is_real(Id t) const { return is(t, Type::real, 32); }
+  bool is_truth(Id t) const { return is(t, Type::truth); }
+
+  void header() {
+    need(words_.size() > 5 && words_[0] == magic, "this is no SPIR-V");
+    need(words_[1] == version_1_3 && words_[4] == 0, "the module is not of version 1.3");
+    bound_ = words_[3];
+    need(bound_ > 0 && bound_ <= most_ids, "too many ids");
+    at_ = 5;
+  }
+
+  static bool says(std::span<const Word> operands, std::string_view text) {
+    std::vector<Word> literal(text.size() / 4 + 1, 0);
+    std::memcpy(literal.data(), text.data(), text.size());
+    return std::equal(operands.begin(), operands.end(), literal.begin(), literal.end());
+  }
+
+  void preamble() {
+    bool shader = false;
+    while (comes(Opcode::capability)) {
+      const Word c = take(Opcode::capability, 1).operands[0];
+      shader |= c == static_cast<Word>(Capability::shader);
+      may_store_8_ |= c == static_cast<Word>(Capability::storage_buffer_8);
+      may_store_16_ |= c == static_cast<Word>(Capability::storage_buffer_16);
+      need(c == static_cast<Word>(Capability::shader) || c == static_cast<Word>(Capability::storage_buffer_8) ||
+               c == static_cast<Word>(Capability::storage_buffer_16),
+           "a capability that our shaders do not need");
+    }
+    need(shader, "the module is no shader");
+    bool extension = false;
+    while (comes(Opcode::extension)) {
+      need(says(next().operands, "SPV_KHR_8bit_storage"), "an extension that our shaders do not need");
+      extension = true;
+    }
+    need(extension || !may_store_8_, "8-bit storage without its extension");
+    if (comes(Opcode::ext_inst_import)) {
+      const Instruction i = next();
+      need(!i.operands.empty() && says(i.operands.subspan(1), "GLSL.std.450"), "another set of instructions");
+      glsl_ = i.operands[0];
+      define(glsl_, 0);
+    }
+    const Instruction memory = take(Opcode::memory_model, 2);
+    need(memory.operands[0] == 0 && memory.operands[1] == 1, "another memory model");
+    const Instruction entry = next();
+    need(entry.opcode == Opcode::entry_point && entry.operands.size() >= 4 && entry.operands[0] == 5 &&
+             says(entry.operands.subspan(2, 2), "main"),
+         "no compute entry point 'main'");
+    function_ = entry.operands[1];
+    interface_ids_.assign(entry.operands.begin() + 4, entry.operands.end());
+    const Instruction mode = take(Opcode::execution_mode, 5);
+    need(mode.operands[0] == function_ && mode.operands[1] == 17, "no local size");
+    need(mode.operands[2] >= 1 && mode.operands[2] <= most_group_size && mode.operands[3] == 1 && mode.operands[4] == 1,
+         "a local size that not every device has");
+    result_.group_size = mode.operands[2];
+  }
+
+  void decorations() {
+    while (comes(Opcode::decorate) || comes(Opcode::member_decorate)) {
+      const Instruction i = next();
+      if (i.opcode == Opcode::member_decorate) {
+        need(i.operands.size() == 4 && i.operands[1] == 0 && i.operands[2] == 35 && i.operands[3] == 0,
+             "a member that does not lie at 0");
+        need(laid_.insert(i.operands[0]).second, "a member is decorated twice");
+        continue;
+      }
+      need(i.operands.size() == 2 || i.operands.size() == 3, "a decoration of another length");
+      const Word value = i.operands.size() == 3 ? i.operands[2] : 0;
+      need(decorated_.try_emplace({i.operands[0], i.operands[1]}, value).second, "a decoration stands twice");
+      const bool has_value = i.operands.size() == 3;
+      switch (i.operands[1]) {
+        case 2:
+        case 24: need(!has_value, "a decoration with a value"); break;
+        case 6:
+        case 11:
+        case decoration_binding:
+        case decoration_descriptor_set: need(has_value, "a decoration without its value"); break;
+        default: wrong("a decoration that our shaders do not have");
+      }
+    }
+  }
+  std::optional<Word> decoration(Id id, Word which) const {
+    const auto found = decorated_.find({id, which});
+    return found == decorated_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  // ---- types, constants, variables of the module
+  void add_type(Id id, Type made) {
+    define(id, 0);
+    const auto same = [&](const auto& other) {
+      return other.second.kind == made.kind && other.second.size == made.size && other.second.of == made.of;
+    };
+    need(std::none_of(types_.begin(), types_.end(), same), "a type stands twice");
+    types_.emplace(id, std::move(made));
+  }
+
+  void globals() {
+    while (!comes(Opcode::function)) {
+      const Instruction i = next();
+      const auto& o = i.operands;
+      const auto length = [&](std::size_t n) { need(o.size() == n, "an instruction of another length"); };
+      switch (i.opcode) {
+        case Opcode::type_void:
+          length(1);
+          add_type(o[0], {Type::nothing});
+          break;
+        case Opcode::type_bool:
+          length(1);
+          add_type(o[0], {Type::truth});
+          break;
+        case Opcode::type_int:
+          length(3);
+          need(o[2] == 0 && (o[1] == 32 || (o[1] == 8 && may_store_8_) || (o[1] == 16 && may_store_16_)),
+               "an integer type that our shaders do not have");
+          add_type(o[0], {Type::integer, o[1]});
+          break;
+        case Opcode::type_float:
+          length(2);
+          need(o[1] == 32, "a float that has not 32 bits");
+          add_type(o[0], {Type::real, 32});
+          break;
+        case Opcode::type_vector:
+          length(3);
+          need((is_word(o[1]) || is_real(o[1])) && o[2] >= 2 && o[2] <= 4, "a vector that our shaders do not have");
+          add_type(o[0], {Type::vector, o[2], {o[1]}});
+          break;
+        case Opcode::type_array:
+          length(3);
+          need(is_word(o[1]) && constants_.contains(o[2]) && constants_[o[2]] == push_words,
+               "an array that is not the push constants'");
+          add_type(o[0], {Type::array, push_words, {o[1]}});
+          break;
+        case Opcode::type_runtime_array:
+          length(2);
+          need(is(o[1], Type::integer) || is_real(o[1]), "an array of something else than numbers");
+          add_type(o[0], {Type::runtime_array, 0, {o[1]}});
+          break;
+        case Opcode::type_struct: structure(o); break;
+        case Opcode::type_pointer: pointer(o); break;
+        case Opcode::type_function:
+          length(2);
+          need(is(o[1], Type::nothing), "a function with a result");
+          add_type(o[0], {Type::function, 0, {o[1]}});
+          break;
+        case Opcode::constant_true:
+        case Opcode::constant_false:
+          length(2);
+          need(is_truth(o[0]), "a truth of another type");
+          define(o[1], o[0]);
+          break;
+        case Opcode::constant:
+          length(3);
+          need(is_word(o[0]) || is_real(o[0]), "a constant that has not 32 bits");
+          define(o[1], o[0]);
+          if (is_word(o[0])) constants_[o[1]] = o[2];
+          break;
+        case Opcode::variable:
+          length(3);
+          variable(o);
+          break;
+        default: wrong(fmt::format("instruction {} among types and constants", static_cast<int>(i.opcode)));
+      }
+    }
+  }
+
+  void structure(std::span<const Word> o) {
+    need(o.size() == 2 || o.size() == 3, "a structure that our shaders do not have");
+    if (o.size() == 3) {
+      need(is_word(o[1]) && is_word(o[2]), "a pair of something else than words");
+    } else {
+      // The block of a buffer or of the push constants: laid out, or a driver must guess.
+      need(is(o[1], Type::runtime_array) || is(o[1], Type::array), "a block that holds no array");
+      need(decoration(o[0], 2) && laid_.contains(o[0]), "a block without a layout");
+      const Word bits = type(type(o[1]).of[0]).size;
+      need(decoration(o[1], 6) == bits / 8, "an array of another stride");
+    }
+    add_type(o[0], {Type::structure, 0, {o.begin() + 1, o.end()}});
+  }
+
+  void pointer(std::span<const Word> o) {
+    need(o.size() == 3, "an instruction of another length");
+    const Type& target = type(o[2]);
+    const bool block = target.kind == Type::structure && target.of.size() == 1;
+    const bool number = target.kind == Type::integer || target.kind == Type::real;
+    const bool word = is_word(o[2]);
+    bool fits = false;
+    switch (o[1]) {
+      case input_storage: fits = target.kind == Type::vector && target.size == 3 && is_word(target.of[0]); break;
+      case function_storage: fits = word || is_real(o[2]) || is_truth(o[2]); break;
+      case push_storage: fits = word || (block && is(target.of[0], Type::array)); break;
+      case buffer_storage: fits = number || (block && is(target.of[0], Type::runtime_array)); break;
+      default: break;
+    }
+    need(fits, "a pointer that our shaders do not have");
+    add_type(o[0], {Type::pointer, o[1], {o[2]}});
+  }
+
+  void variable(std::span<const Word> o) {
+    need(is(o[0], Type::pointer, o[2]) && o[2] != function_storage, "a variable of another type");
+    define(o[1], o[0]);
+    const Id target = type(o[0]).of[0];
+    if (o[2] == input_storage) {
+      need(decoration(o[1], 11) == 28 && interface_ids_ == std::vector<Id>{o[1]}, "an input that is no invocation");
+      return;
+    }
+    need(is(target, Type::structure), "a variable that is no block");
+    if (o[2] == push_storage) {
+      need(!result_.has_pushes, "push constants twice");
+      result_.has_pushes = true;
+      return;
+    }
+    const auto binding = decoration(o[1], decoration_binding);
+    need(binding && decoration(o[1], decoration_descriptor_set) == 0u, "a buffer without its place");
+    const Word bits = type(type(type(target).of[0]).of[0]).size;
+    const bool written = !decoration(o[1], 24);
+    need(*binding == result_.bindings.size(), "bindings out of order");
+    result_.bindings.push_back({bits, written});
+    if (!written) read_only_.insert(o[1]);
+  }
+
+  // ---- the function
+  void function() {
+    const Instruction f = take(Opcode::function, 4);
+    need(is(f.operands[0], Type::nothing) && f.operands[1] == function_ && f.operands[2] == 0 &&
+             is(f.operands[3], Type::function),
+         "a function of another kind");
+    define(function_, 0);
+    label(take(Opcode::label, 1).operands[0]);
+    while (comes(Opcode::variable)) {
+      const Instruction v = take(Opcode::variable, 3);
+      need(is(v.operands[0], Type::pointer, function_storage) && v.operands[2] == function_storage,
+           "a variable of another type");
+      define(v.operands[1], v.operands[0]);
+    }
+    need(!region(0, 0), "the function does not return");
+    take(Opcode::function_end, 0);
+    need(at_ == words_.size(), "something stands behind the function");
+    for (Id id : interface_ids_) need(types_of_.contains(id), "an input that is not there");
+  }
+
+  void label(Id id) { define(id, 0); }
+  Id expect_label(Id wanted) {
+    const Id id = take(Opcode::label, 1).operands[0];
+    need(id == wanted, "another block where one must stand");
+    label(id);
+    return id;
+  }
+
+  // Ids of a region are seen by it alone.
+  class Scope {
+   public:
+    explicit Scope(Checker& c) : checker_(c), size_(c.visible_.size()) {}
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    ~Scope() {
+      for (std::size_t i = size_; i < checker_.visible_.size(); ++i) checker_.types_of_.erase(checker_.visible_[i]);
+      checker_.visible_.resize(size_);
+    }
+
+   private:
+    Checker& checker_;
+    const std::size_t size_;
+  };
+
+  // Instructions up to the region's end: a branch to `end` (true), or a return (false; the only end where `end` is 0).
+  bool region(Id end, Word depth) {
+    need(depth < most_depth, "blocks nest too deep");
+    for (;;) {
+      const Instruction i = next();
+      switch (i.opcode) {
+        case Opcode::return_: need(i.operands.empty(), "a return with a value"); return false;
+        case Opcode::branch:
+          need(i.operands.size() == 1, "an instruction of another length");
+          if (end != 0 && i.operands[0] == end) return true;
+          loop(i.operands[0], depth);
+          break;
+        case Opcode::selection_merge:
+          need(i.operands.size() == 2 && i.operands[1] == 0, "a selection with hints");
+          selection(i.operands[0], depth);
+          break;
+        default: plain(i);
+      }
+    }
+  }
+
+  void selection(Id after, Word depth) {
+    const Instruction b = take(Opcode::branch_conditional, 3);
+    need(is_truth(type_of(b.operands[0])), "a condition that is no truth");
+    need(b.operands[1] != b.operands[2] && b.operands[1] != after, "a branch that does not branch");
+    {
+      const Scope scope(*this);
+      expect_label(b.operands[1]);
+      region(after, depth + 1);
+    }
+    if (b.operands[2] != after) {
+      const Scope scope(*this);
+      expect_label(b.operands[2]);
+      region(after, depth + 1);
+    }
+    expect_label(after);
+  }
+
+  void loop(Id header, Word depth) {
+    expect_label(header);
+    const Instruction merge = take(Opcode::loop_merge, 3);
+    const Id after = merge.operands[0], continuing = merge.operands[1];
+    need(merge.operands[2] == 0 && after != continuing, "a loop with hints");
+    const Id test = take(Opcode::branch, 1).operands[0];
+    {
+      const Scope scope(*this);
+      expect_label(test);
+      while (!comes(Opcode::branch_conditional)) plain(next());
+      const Instruction b = take(Opcode::branch_conditional, 3);
+      need(is_truth(type_of(b.operands[0])) && b.operands[2] == after && b.operands[1] != after,
+           "a loop that does not end as loops do");
+      {
+        const Scope body(*this);
+        expect_label(b.operands[1]);
+        need(region(continuing, depth + 1), "a loop whose body returns");
+      }
+      expect_label(continuing);
+      while (!comes(Opcode::branch)) plain(next());
+      need(take(Opcode::branch, 1).operands[0] == header, "a loop that does not begin again");
+    }
+    expect_label(after);
+  }
+
+  // ---- instructions without branches
+  enum class Operand : std::uint8_t { truth, word, real };
+  bool matches(Id t, Operand o) const {
+    return o == Operand::truth ? is_truth(t) : o == Operand::word ? is_word(t) : is_real(t);
+  }
+  void arithmetic(const Instruction& i, std::initializer_list<Operand> operands, Operand result) {
+    need(i.operands.size() == operands.size() + 2, "an instruction of another length");
+    std::size_t n = 2;
+    for (Operand o : operands) need(matches(type_of(i.operands[n++]), o), "an operand of another type");
+    need(matches(i.operands[0], result), "a result of another type");
+    define(i.operands[1], i.operands[0]);
+  }
+
+  void plain(const Instruction& i) {
+    using enum Operand;
+    const auto op = static_cast<int>(i.opcode);
+    const auto among = [op](int first, int last) { return op >= first && op <= last; };
+    switch (i.opcode) {
+      case Opcode::load: return load(i);
+      case Opcode::store: return store(i);
+      case Opcode::access_chain: return access(i);
+      case Opcode::composite_extract: return extract(i);
+      case Opcode::ext_inst: return glsl(i);
+      case Opcode::u_convert:
+      case Opcode::s_convert: return convert(i);
+      case Opcode::bitcast:
+        need(i.operands.size() == 3, "an instruction of another length");
+        return is_word(i.operands[0]) ? arithmetic(i, {real}, word) : arithmetic(i, {word}, real);
+      case Opcode::convert_f_to_s: return arithmetic(i, {real}, word);
+      case Opcode::convert_s_to_f:
+      case Opcode::convert_u_to_f: return arithmetic(i, {word}, real);
+      case Opcode::s_negate:
+      case Opcode::bit_not: return arithmetic(i, {word}, word);
+      case Opcode::f_negate: return arithmetic(i, {real}, real);
+      case Opcode::logical_not: return arithmetic(i, {truth}, truth);
+      case Opcode::f_add:
+      case Opcode::f_sub:
+      case Opcode::f_mul:
+      case Opcode::f_div: return arithmetic(i, {real, real}, real);
+      case Opcode::i_add:
+      case Opcode::i_sub:
+      case Opcode::i_mul:
+      case Opcode::u_div:
+      case Opcode::s_div:
+      case Opcode::u_mod: return arithmetic(i, {word, word}, word);
+      case Opcode::u_mul_extended:
+      case Opcode::s_mul_extended: return extended(i);
+      case Opcode::select: return select(i);
+      default: break;
+    }
+    if (among(164, 167)) return arithmetic(i, {truth, truth}, truth);
+    if (among(170, 171) || i.opcode == Opcode::s_greater_than || i.opcode == Opcode::s_greater_than_equal ||
+        i.opcode == Opcode::u_less_than || i.opcode == Opcode::s_less_than || i.opcode == Opcode::s_less_than_equal)
+      return arithmetic(i, {word, word}, truth);
+    if (among(180, 190) && op % 2 == 0) return arithmetic(i, {real, real}, truth);
+    if (among(194, 199)) return arithmetic(i, {word, word}, word);
+    wrong(fmt::format("instruction {}, which our shaders do not have", op));
+  }
+
+  void load(const Instruction& i) {
+    need(i.operands.size() == 3, "an instruction of another length");
+    const Type& p = type(type_of(i.operands[2]));
+    need(p.kind == Type::pointer && p.of[0] == i.operands[0] && !is(i.operands[0], Type::structure),
+         "a load of another type");
+    define(i.operands[1], i.operands[0]);
+  }
+  void store(const Instruction& i) {
+    need(i.operands.size() == 2, "an instruction of another length");
+    const Type& p = type(type_of(i.operands[0]));
+    need(p.kind == Type::pointer && (p.size == function_storage || p.size == buffer_storage) &&
+             p.of[0] == type_of(i.operands[1]) && !is(p.of[0], Type::structure) && !read_only_.contains(i.operands[0]),
+         "a store of another type, or to what is only read");
+  }
+  void access(const Instruction& i) {
+    need(i.operands.size() == 5, "an instruction of another length");
+    const Type& base = type(type_of(i.operands[2]));
+    const Type& result = type(i.operands[0]);
+    need(base.kind == Type::pointer && is(base.of[0], Type::structure) && result.kind == Type::pointer &&
+             result.size == base.size,
+         "a place in something else than a block");
+    const auto member = constants_.find(i.operands[3]);
+    need(member != constants_.end() && member->second == 0 && is_word(type_of(i.operands[4])),
+         "a place that is no element");
+    const Type& array = type(type(base.of[0]).of[0]);
+    need(result.of[0] == array.of[0], "a place of another type");
+    if (array.kind == Type::array) {
+      const auto index = constants_.find(i.operands[4]);
+      need(index != constants_.end() && index->second < array.size, "a push constant that is not there");
+    }
+    define(i.operands[1], i.operands[0]);
+    if (read_only_.contains(i.operands[2])) read_only_.insert(i.operands[1]);
+  }
+  void extract(const Instruction& i) {
+    need(i.operands.size() == 4, "an instruction of another length");
+    const Type& whole = type(type_of(i.operands[2]));
+    const bool pair = whole.kind == Type::structure && whole.of.size() == 2;
+    need((pair && i.operands[3] < 2 && whole.of[i.operands[3]] == i.operands[0]) ||
+             (whole.kind == Type::vector && i.operands[3] < whole.size && whole.of[0] == i.operands[0]),
+         "a part that is not there");
+    define(i.operands[1], i.operands[0]);
+  }
+  void convert(const Instruction& i) {
+    need(i.operands.size() == 3, "an instruction of another length");
+    const Id from = type_of(i.operands[2]), to = i.operands[0];
+    need(is(from, Type::integer) && is(to, Type::integer) && type(from).size != type(to).size &&
+             (is_word(from) || is_word(to)),
+         "a conversion of another type");
+    define(i.operands[1], to);
+  }
+  void extended(const Instruction& i) {
+    need(i.operands.size() == 4 && is_word(type_of(i.operands[2])) && is_word(type_of(i.operands[3])) &&
+             is(i.operands[0], Type::structure) && type(i.operands[0]).of.size() == 2,
+         "a product of another type");
+    define(i.operands[1], i.operands[0]);
+  }
+  void select(const Instruction& i) {
+    need(i.operands.size() == 5 && is_truth(type_of(i.operands[2])), "a condition that is no truth");
+    const Id t = i.operands[0];
+    need((is_word(t) || is_real(t) || is_truth(t)) && type_of(i.operands[3]) == t && type_of(i.operands[4]) == t,
+         "a choice among other types");
+    define(i.operands[1], t);
+  }
+  void glsl(const Instruction& i) {
+    need(i.operands.size() >= 5 && glsl_ != 0 && i.operands[2] == glsl_, "another set of instructions");
+    const Word function = i.operands[3];
+    const auto arguments = i.operands.subspan(4);
+    const auto all = [&](std::size_t count, bool real) {
+      need(arguments.size() == count, "a call of another length");
+      for (Id a : arguments) need(real ? is_real(type_of(a)) : is_word(type_of(a)), "an argument of another type");
+      need(real ? is_real(i.operands[0]) : is_word(i.operands[0]), "a result of another type");
+    };
+    switch (function) {
+      case 2:
+      case 3:
+      case 4:
+      case 8:
+      case 9:
+      case 31:
+      case 32: all(1, true); break;
+      case 38:
+      case 39:
+      case 42: all(2, false); break;
+      case 50: all(3, true); break;
+      case 75: all(1, false); break;
+      case 62:
+        need(arguments.size() == 1 && is_word(type_of(arguments[0])) && is(i.operands[0], Type::vector, 2) &&
+                 is_real(type(i.operands[0]).of[0]),
+             "halves of another type");
+        break;
+      default: wrong(fmt::format("function {}, which our shaders do not call", function));
+    }
+    define(i.operands[1], i.operands[0]);
+  }
+
+  ShaderInterface interface() const { return result_; }
+
+  std::span<const Word> words_;
+  std::size_t at_ = 0, before_ = 0;
+  Word bound_ = 0;
+  Id glsl_ = 0, function_ = 0;
+  bool may_store_8_ = false, may_store_16_ = false;
+  std::vector<Id> interface_ids_;
+  std::set<Id> used_, laid_, read_only_;
+  std::map<Id, Id> types_of_;  // of what is visible now; 0: no value
+  std::vector<Id> visible_;    // in the order of their definitions
+  std::map<Id, Type> types_;
+  std::map<Id, Word> constants_;  // integers
+  std::map<std::pair<Id, Word>, Word> decorated_;
+  ShaderInterface result_;
+};
+
+}  // namespace
+
+Result<ShaderInterface> check_shader(std::span<const Word> words) { return Checker(words).check(); }
+
+}  // namespace tosaic::spirv

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compute shaders held to the language that our own shaders are written in, before a driver sees them: drivers trust
+// what they are given. It is a small part of SPIR-V 1.3, and a module that passes is a valid one: every id is defined
+// once and where it can be seen, every operand has its type, blocks nest as `if` and `for` do. What a shader computes,
+// how long its loops run and which elements of its own buffers it touches is not checked.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "formats/spirv/spirv.h"
+
+namespace tosaic::spirv {
+
+struct ShaderBinding {
+  Word element_bits = 32;  // 8, 16, 32
+  bool written = false;
+};
+struct ShaderInterface {
+  std::vector<ShaderBinding> bindings;  // 0, 1, ... of descriptor set 0
+  bool has_pushes = false;              // 128 bytes of them
+  Word group_size = 1;
+};
+
+// Errors: vulkan-program.shader, with the word at which the instruction stands.
+Result<ShaderInterface> check_shader(std::span<const Word> words);
+
+}  // namespace tosaic::spirv

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The payload of delegate "TosaicVulkan": dispatches of compute shaders over three memories, planned when it was made.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "ir/type.h"
+
+namespace tosaic::vulkan_program {
+
+inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint64_t alignment = 256;             // of ranges; Vulkan asks for no more
+inline constexpr std::uint64_t most_range_bytes = 1 << 27;  // of one binding: what every Vulkan device takes
+inline constexpr std::uint32_t most_groups = 65535;         // along each axis, likewise
+inline constexpr std::size_t most_pushes = 32, most_ranges = 12;
+
+enum class Arena : std::uint8_t { constants, activations, io };
+
+struct Range {
+  Arena arena = Arena::activations;
+  bool written = false;
+  std::uint64_t offset = 0, bytes = 0;
+};
+
+struct Dispatch {
+  std::uint32_t module = 0;
+  std::vector<std::uint32_t> pushes;
+  std::vector<Range> ranges;
+  std::array<std::uint32_t, 3> groups{1, 1, 1};
+  std::string kernel, value;
+};
+
+struct Tier {
+  std::string name;
+  std::uint64_t activation_bytes = 0;
+  std::vector<Bytes> modules;  // SPIR-V words
+  std::vector<Dispatch> dispatches;
+};
+
+struct Tensor {
+  std::string name;
+  TensorType type;
+  std::uint64_t offset = 0;
+};
+
+struct Program {
+  std::vector<Tensor> inputs, outputs;
+  std::uint64_t io_bytes = 0;
+  Bytes constants;
+  std::vector<Tier> tiers;
+};
+
+Bytes write(const Program& program);
+bool is_program(const Bytes& file);
+// All that can be told without a device holds afterwards: every range lies in its arena, every module is there and is
+// one that check_shader passes, with as many bindings as its dispatches have ranges. Errors: vulkan-program.format,
+// vulkan-program.version, vulkan-program.shader.
+Result<Program> read(const Bytes& file);
+
+}  // namespace tosaic::vulkan_program

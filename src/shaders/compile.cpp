@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shaders/compile.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "shaders/kernels.h"
+#include "shaders/steps.h"
+
+namespace tosaic::shaders {
+namespace {
+
+using vulkan_program::Arena;
+using vulkan_program::Range;
+
+std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
+
+// Constants one behind the other, equal ones once.
+class Constants {
+ public:
+  Range place(const Bytes& bytes) {
+    const std::uint64_t hash = hash_of(bytes);
+    for (auto [at, end] = known_.equal_range(hash); at != end; ++at)
+      if (at->second.bytes == bytes) return range(at->second.offset, bytes.size());
+    const std::uint64_t offset = size_;
+    known_.emplace(hash, Placed{bytes, offset});
+    size_ = rounded_up(size_ + std::max<std::size_t>(bytes.size(), 1), vulkan_program::alignment);
+    return range(offset, bytes.size());
+  }
+  Bytes all() const {
+    std::vector<std::byte> memory(size_, std::byte{0});
+    for (const auto& [hash, placed] : known_)
+      std::memcpy(memory.data() + placed.offset, placed.bytes.data(), placed.bytes.size());
+    return Bytes::of(std::move(memory));
+  }
+
+ private:
+  struct Placed {
+    Bytes bytes;
+    std::uint64_t offset;
+  };
+  static Range range(std::uint64_t offset, std::size_t bytes) {
+    return {Arena::constants, false, offset, rounded_up(std::max<std::size_t>(bytes, 1), 4)};
+  }
+  std::unordered_multimap<std::uint64_t, Placed> known_;
+  std::uint64_t size_ = 0;
+};
+
+class Assembly {
+ public:
+  explicit Assembly(const Graph& graph) : graph_(graph) {}
+
+  Result<vulkan_program::Program> make() {
+    TOSAIC_TRY(Steps steps, steps_of(graph_));
+    std::vector<plan::StepMemory> needs;
+    for (const Step& step : steps.list) needs.push_back({step.reads, step.writes, 0});
+    memory_ = plan::place_values(graph_, steps.aliases, needs, vulkan_program::alignment);
+    place_interface();
+    vulkan_program::Tier tier;
+    tier.name = "base";
+    tier.activation_bytes = rounded_up(memory_.arena_bytes, vulkan_program::alignment);
+    for (Step& step : steps.list)
+      for (Made& made : step.dispatches)
+        if (made.invocations > 0) add(tier, made, graph_[step.writes.front()].name);
+    for (const plan::Memory::Copy& copy : memory_.copies) add_copy(tier, copy);
+    program_.constants = constants_.all();
+    program_.tiers.push_back(std::move(tier));
+    return std::move(program_);
+  }
+
+ private:
+  void place_interface() {
+    std::uint64_t end = 0;
+    const auto place = [&](const std::vector<ValueId>& values, std::vector<vulkan_program::Tensor>& tensors) {
+      for (ValueId v : values) {
+        tensors.push_back({graph_[v].name, graph_[v].type.with(std::nullopt), end});
+        end = rounded_up(end + std::max<std::size_t>(graph_[v].type.storage_bytes(), 1), vulkan_program::alignment);
+      }
+    };
+    place(graph_.inputs, program_.inputs);
+    place(graph_.outputs, program_.outputs);
+    program_.io_bytes = end;
+  }
+
+  Range range_of(ValueId v) {
+    const plan::Location& at = memory_.location[v];
+    const std::uint64_t bytes = rounded_up(std::max<std::size_t>(graph_[v].type.storage_bytes(), 1), 4);
+    switch (at.home) {
+      case plan::Home::constant: return constants_.place(graph_[at.root].constant);
+      case plan::Home::input: return {Arena::io, false, program_.inputs[at.slot].offset, bytes};
+      case plan::Home::output: return {Arena::io, false, program_.outputs[at.slot].offset, bytes};
+      default: return {Arena::activations, false, at.arena_offset, bytes};
+    }
+  }
+
+  vulkan_program::Dispatch& add(vulkan_program::Tier& tier, Made& made, const std::string& value) {
+    vulkan_program::Dispatch& d = tier.dispatches.emplace_back();
+    d.module = module(tier, std::move(made.module));
+    d.pushes = std::move(made.pushes);
+    for (const Bound& b : made.bound) {
+      Range range = std::holds_alternative<Bytes>(b.what) ? constants_.place(std::get<Bytes>(b.what))
+                                                          : range_of(std::get<ValueId>(b.what));
+      range.written = b.written;
+      d.ranges.push_back(range);
+    }
+    const std::uint64_t groups = (made.invocations + Shader::group_size - 1) / Shader::group_size;
+    d.groups = {static_cast<std::uint32_t>(std::min<std::uint64_t>(groups, Shader::row_groups)),
+                static_cast<std::uint32_t>((groups + Shader::row_groups - 1) / Shader::row_groups), 1};
+    d.kernel = std::move(made.name);
+    d.value = value;
+    return d;
+  }
+
+  // An output that shares its memory with something else.
+  void add_copy(vulkan_program::Tier& tier, const plan::Memory::Copy& copy) {
+    MadeList made = make_copy(graph_, copy.from, copy.from);
+    if (made->front().invocations == 0) return;
+    Range& written = add(tier, made->front(), graph_[copy.from].name).ranges.back();
+    written.arena = Arena::io;
+    written.offset = program_.outputs[copy.output].offset;
+  }
+
+  std::uint32_t module(vulkan_program::Tier& tier, std::vector<Word> words) {
+    const Bytes bytes = Bytes::of(std::move(words));
+    const auto [found, added] = modules_.try_emplace(hash_of(bytes), static_cast<std::uint32_t>(tier.modules.size()));
+    if (added) tier.modules.push_back(bytes);
+    return found->second;
+  }
+
+  const Graph& graph_;
+  plan::Memory memory_;
+  vulkan_program::Program program_;
+  Constants constants_;
+  std::unordered_map<std::uint64_t, std::uint32_t> modules_;  // by their hash
+};
+
+}  // namespace
+
+Result<vulkan_program::Program> compile(const Graph& graph) { return Assembly(graph).make(); }
+
+}  // namespace tosaic::shaders

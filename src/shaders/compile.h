@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// A TOSA graph as dispatches of compute shaders: groups, memory and modules, ready to be written.
+#pragma once
+#include <optional>
+
+#include "formats/vulkan_program/vulkan_program.h"
+#include "ir/graph.h"
+#include "ops/tosa_op.h"
+
+namespace tosaic::shaders {
+
+// Why there is no shader for a node that holds to the standard; the label is "vulkan.no-kernel", "vulkan.dtype",
+// "vulkan.storage-range" or "vulkan.pool-window".
+std::optional<tosa::Violation> refusal(const tosa::View& view);
+
+// The standard as far as there are shaders, with `refusal` as the product's rules.
+tosa::Spec spec();
+
+// Errors: vulkan.no-kernel and its like, with the node's place.
+Result<vulkan_program::Program> compile(const Graph& graph);
+
+}  // namespace tosaic::shaders

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions, directly: an invocation makes one output pixel's element of a channel, or of four.
+#include <cstring>
+
+#include "shaders/kernels.h"
+
+namespace tosaic::shaders {
+namespace {
+
+// One spatial axis, as parameters of the shader.
+struct Axis {
+  Value size, kernel, before, stride, dilation, out;
+};
+
+std::int64_t at(const tosa::View& view, std::string_view list, std::size_t i) { return view.ints(list)[i]; }
+
+Axis axis_of(Kernel& s, const tosa::View& view, std::size_t i, std::int64_t kernel) {
+  const int dim = static_cast<int>(i) + 1;
+  return {s.param(view.in(0).shape.size(dim)), s.param(kernel),
+          s.param(at(view, "pad", 2 * i)),     s.param(at(view, "stride", i)),
+          s.param(at(view, "dilation", i)),    s.param(view.out().shape.size(dim))};
+}
+
+// Calls body(position) for each tap that lies inside the input.
+void for_taps(Kernel& s, const Axis& a, Value out, const std::function<void(Value tap, Value position)>& body) {
+  const Value begin = out * a.stride - a.before;
+  s.loop(s.integer(0), a.kernel, s.integer(1), [&](Value tap) {
+    const Value position = begin + tap * a.dilation;
+    // As unsigned, a negative position is a large one.
+    s.when(below_unsigned(position, a.size), [&] { body(tap, position); });
+  });
+}
+
+Value centred(Value element, const std::optional<Value>& zero_point) {
+  return zero_point ? element - *zero_point : element;
+}
+
+// Of 8-bit tensors: others have none.
+std::optional<Value> zero_point(Kernel& s, const tosa::View& view, std::size_t tensor, std::size_t operand) {
+  const DType type = view.in(tensor).dtype;
+  if (type != DType::i8 && type != DType::i4) return std::nullopt;
+  return s.param((*view.constant_integers(operand))[0]);
+}
+
+// [rows, columns] -> [columns, rows]
+Bytes transposed(const Bytes& matrix, std::size_t rows, std::size_t columns, std::size_t size) {
+  std::byte* to = nullptr;
+  Bytes result = Bytes::fresh(rows * columns * size, to);
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t c = 0; c < columns; ++c)
+      std::memcpy(to + (c * rows + r) * size, matrix.data() + (r * columns + c) * size, size);
+  return result;
+}
+
+// Weights [OC, K]: constants are laid [K, OC], so that neighbouring invocations read neighbours.
+struct Weights {
+  Buffer buffer;
+  std::optional<Value> k_stride, channel_stride;
+  Value at(Kernel& s, Value k, Value channel) const {
+    if (!channel_stride) return s.load(buffer, k * *k_stride + channel);
+    return s.load(buffer, channel * *channel_stride + k);
+  }
+};
+Weights weights_of(Kernel& s, const tosa::View& view, std::int64_t channels) {
+  const Bytes& data = view.constant(1);
+  const std::int64_t k = view.in(1).shape.elements() / channels;
+  if (data.null()) return {s.input(view.node().inputs[1]), std::nullopt, s.param(k)};
+  const DType type = view.in(1).dtype;
+  return {s.constant(type, transposed(data, static_cast<std::size_t>(channels), static_cast<std::size_t>(k),
+                                      storage_size(type))),
+          s.param(channels), std::nullopt};
+}
+
+Value bias_at(Kernel& s, const tosa::View& view, Value channel) {
+  const ValueId bias = view.node().inputs[2];
+  return s.load(s.input(bias), view.in(2).shape.elements() == 1 ? s.integer(0) : channel);
+}
+
+void finish(Kernel& s, const tosa::View& view, const Finish& end, Value pixel, Value first_channel,
+            const std::vector<Sum>& sums, Value channels) {
+  s.repeat(static_cast<int>(sums.size()), [&](int q) {
+    const Value channel = first_channel + q;
+    sums[static_cast<std::size_t>(q)].add(bias_at(s, view, channel));
+    end.store(s, pixel * channels + channel, sums[static_cast<std::size_t>(q)].sum.get());
+  });
+}
+
+}  // namespace
+
+MadeList make_convolution(const Graph& graph, const Node& node, const Finish& end) {
+  const tosa::View view(graph, node);
+  const Shape &in = view.in(0).shape, &weight = view.in(1).shape, &out = view.out().shape;
+  const auto spatial = static_cast<std::size_t>(in.rank() - 2);
+  const std::int64_t channels = weight.size(0);
+  const int block = channels % 4 == 0 ? 4 : 1;
+  Kernel s(graph, std::string(tosa::find(node.op)->name), static_cast<std::uint64_t>(out.elements() / block));
+  const Value blocks = s.param(channels / block), in_channels = s.param(in.size(in.rank() - 1));
+  std::vector<Axis> axes;
+  for (std::size_t i = 0; i < spatial; ++i) axes.push_back(axis_of(s, view, i, weight.size(1 + static_cast<int>(i))));
+  const auto in_zp = zero_point(s, view, 0, 3), weight_zp = zero_point(s, view, 1, 4);
+  const Weights weights = weights_of(s, view, channels);
+  const Buffer input = s.input(node.inputs[0]);
+
+  const Value pixel = s.index() / blocks, channel = s.index() % blocks * block;
+  std::vector<Value> position(spatial);
+  Value rest = pixel;
+  for (std::size_t i = spatial; i-- > 0; rest = rest / axes[i].out) position[i] = rest % axes[i].out;
+  std::vector<Sum> sums;
+  for (int q = 0; q < block; ++q) sums.push_back(Sum::of(s, view.out().dtype));
+
+  const auto at_tap = [&](Value element, Value k) {
+    s.loop(s.integer(0), in_channels, s.integer(1), [&](Value c) {
+      const Value x = centred(s.load(input, element + c), in_zp);
+      for (int q = 0; q < block; ++q)
+        sums[static_cast<std::size_t>(q)].add_product(x, centred(weights.at(s, k + c, channel + q), weight_zp));
+    });
+  };
+  // Axis by axis, `element` and `k` being those of what was gone through so far.
+  const std::function<void(std::size_t, Value, Value)> through = [&](std::size_t i, Value element, Value k) {
+    if (i == spatial) return at_tap(element * in_channels, k * in_channels);
+    for_taps(s, axes[i], position[i],
+             [&](Value tap, Value p) { through(i + 1, element * axes[i].size + p, k * axes[i].kernel + tap); });
+  };
+  through(0, rest, s.integer(0));
+  finish(s, view, end, pixel, channel, sums, blocks * block);
+  return one(s);
+}
+
+MadeList make_depthwise(const Graph& graph, const Node& node, const Finish& end) {
+  const tosa::View view(graph, node);
+  const Shape &in = view.in(0).shape, &weight = view.in(1).shape, &out = view.out().shape;
+  Kernel s(graph, "depthwise_conv2d", static_cast<std::uint64_t>(out.elements()));
+  const Value channels = s.param(out.size(3)), in_channels = s.param(in.size(3));
+  const Axis y = axis_of(s, view, 0, weight.size(0)), x = axis_of(s, view, 1, weight.size(1));
+  const auto in_zp = zero_point(s, view, 0, 3), weight_zp = zero_point(s, view, 1, 4);
+  const Buffer input = s.input(node.inputs[0]), weights = s.input(node.inputs[1]);
+  const Value pixel = s.index() / channels, channel = s.index() % channels;
+  const Value row = pixel / x.out, out_x = pixel % x.out, out_y = row % y.out, image = row / y.out;
+  const Value from = weight.size(3) == 1 ? channel : channel / s.param(weight.size(3));
+  const std::vector<Sum> sums{Sum::of(s, view.out().dtype)};
+  for_taps(s, y, out_y, [&](Value ky, Value iy) {
+    for_taps(s, x, out_x, [&](Value kx, Value ix) {
+      const Value element = s.load(input, ((image * y.size + iy) * x.size + ix) * in_channels + from);
+      const Value w = s.load(weights, (ky * x.kernel + kx) * channels + channel);
+      sums[0].add_product(centred(element, in_zp), centred(w, weight_zp));
+    });
+  });
+  finish(s, view, end, pixel, channel, sums, channels);
+  return one(s);
+}
+
+// An output pixel is reached by the taps whose distance is a multiple of the stride.
+MadeList make_transpose_convolution(const Graph& graph, const Node& node, const Finish& end) {
+  const tosa::View view(graph, node);
+  const Shape &in = view.in(0).shape, &weight = view.in(1).shape, &out = view.out().shape;
+  Kernel s(graph, "transpose_conv2d", static_cast<std::uint64_t>(out.elements()));
+  const Value channels = s.param(out.size(3)), in_channels = s.param(in.size(3));
+  struct Reach {
+    Value size, kernel, before, stride, out;
+  };
+  const auto reach = [&](std::size_t i) {
+    const int dim = static_cast<int>(i) + 1;
+    return Reach{s.param(in.size(dim)), s.param(weight.size(dim)), s.param(at(view, "out_pad", 2 * i)),
+                 s.param(at(view, "stride", i)), s.param(out.size(dim))};
+  };
+  const Reach y = reach(0), x = reach(1);
+  const auto in_zp = zero_point(s, view, 0, 3), weight_zp = zero_point(s, view, 1, 4);
+  const Weights weights = weights_of(s, view, weight.size(0));
+  const Buffer input = s.input(node.inputs[0]);
+  const Value pixel = s.index() / channels, channel = s.index() % channels;
+  const Value row = pixel / x.out, out_x = pixel % x.out, out_y = row % y.out, image = row / y.out;
+  const std::vector<Sum> sums{Sum::of(s, view.out().dtype)};
+  const auto for_reaching = [&](const Reach& r, Value o, const std::function<void(Value tap, Value position)>& body) {
+    s.loop(s.integer(0), r.kernel, s.integer(1), [&](Value tap) {
+      const Value distance = o - r.before - tap, position = distance / r.stride;
+      const Value reached = (distance >= 0) & (position * r.stride == distance) & (position < r.size);
+      s.when(reached, [&] { body(tap, position); });
+    });
+  };
+  for_reaching(y, out_y, [&](Value ky, Value iy) {
+    for_reaching(x, out_x, [&](Value kx, Value ix) {
+      const Value element = ((image * y.size + iy) * x.size + ix) * in_channels;
+      const Value k = (ky * x.kernel + kx) * in_channels;
+      s.loop(s.integer(0), in_channels, s.integer(1), [&](Value c) {
+        sums[0].add_product(centred(s.load(input, element + c), in_zp),
+                            centred(weights.at(s, k + c, channel), weight_zp));
+      });
+    });
+  });
+  finish(s, view, end, pixel, channel, sums, channels);
+  return one(s);
+}
+
+MadeList make_matmul(const Graph& graph, const Node& node, const Finish& end) {
+  const tosa::View view(graph, node);
+  const Shape& out = view.out().shape;
+  const int block = out.size(2) % 4 == 0 ? 4 : 1;
+  Kernel s(graph, "matmul", static_cast<std::uint64_t>(out.elements() / block));
+  const Value blocks = s.param(out.size(2) / block), rows = s.param(out.size(1));
+  const Value inner = s.param(view.in(0).shape.size(2));
+  const auto a_zp = zero_point(s, view, 0, 2), b_zp = zero_point(s, view, 1, 3);
+  const Buffer a = s.input(node.inputs[0]), b = s.input(node.inputs[1]);
+  const Value row = s.index() / blocks, column = s.index() % blocks * block, width = blocks * block;
+  const Value left = row * inner, right = row / rows * inner;
+  std::vector<Sum> sums;
+  for (int q = 0; q < block; ++q) sums.push_back(Sum::of(s, view.out().dtype));
+  s.loop(s.integer(0), inner, s.integer(1), [&](Value k) {
+    const Value x = centred(s.load(a, left + k), a_zp), at = (right + k) * width + column;
+    for (int q = 0; q < block; ++q) sums[static_cast<std::size_t>(q)].add_product(x, centred(s.load(b, at + q), b_zp));
+  });
+  s.repeat(block, [&](int q) { end.store(s, row * width + column + q, sums[static_cast<std::size_t>(q)].sum.get()); });
+  return one(s);
+}
+
+}  // namespace tosaic::shaders

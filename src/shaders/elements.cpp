@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shaders/elements.h"
+
+#include <algorithm>
+
+#include "ops/tosa_scaling.h"
+#include "shaders/functions.h"
+#include "shaders/strides.h"
+
+namespace tosaic::shaders {
+namespace {
+
+using Operands = std::vector<Value>;
+
+struct Call {
+  Kernel& s;
+  const tosa::View& view;
+  const Operands& in;
+  const Place& place;
+  Value a() const { return in[0]; }
+  Value b() const { return in[1]; }
+  DType from() const { return view.in(0).dtype; }
+  DType to() const { return view.out().dtype; }
+  bool ignores_nan() const { return view.text("nan_mode") == "ignore"; }
+};
+
+// An integer as the dtype keeps it: the low bits, sign extended.
+Value narrowed(Value value, DType type) {
+  const int unused = 32 - 8 * static_cast<int>(storage_size(type));
+  if (unused <= 0) return value;
+  const Value by = value.shader->integer(unused);
+  return shift_right_signed(value << by, by);
+}
+
+std::int64_t number(const tosa::View& view, std::size_t operand) { return (*view.constant_integers(operand))[0]; }
+
+// A zero point, unsigned where its tensor is.
+std::int64_t zero_point(const tosa::View& view, std::size_t operand, DType type, bool is_unsigned) {
+  const std::int64_t value = number(view, operand);
+  return !is_unsigned ? value : type == DType::i8 ? value & 0xff : type == DType::i16 ? value & 0xffff : value;
+}
+
+// (value * multiplier + rounding) >> shift, of which the low word is the result.
+Value scaled(Kernel& s, Value value, Value multiplier, Value shift, bool double_round) {
+  const Value low = value.kind == Kind::wide ? value.low_word() : value;
+  Value product = s.wide_product(low, multiplier, value.kind != Kind::wide);
+  if (value.kind == Kind::wide) {
+    const Value high = product.high_word() + value.high_word() * multiplier;
+    product.high = high.id;
+  }
+  const Value before = shift - 1, zero = s.integer(0), one = s.integer(1);
+  const Value bit = one << (before & 31), is_low = before < 32;
+  Value sum = add_wide(product, {&s, s.select(is_low, bit, zero).id, Kind::wide, s.select(is_low, zero, bit).id});
+  if (double_round) {
+    const Value up = s.select(value < 0, s.wide(-(1ll << 30)), s.wide(1ll << 30));
+    sum = s.select(shift > 31, add_wide(sum, up), sum);
+  }
+  return shift_right_wide(sum, shift).low_word();
+}
+
+std::vector<std::int32_t> narrow_list(const std::vector<std::int64_t>& list) { return {list.begin(), list.end()}; }
+
+Value rescale(const Call& c) {
+  Kernel& s = c.s;
+  const bool in_unsigned = c.view.flag("input_unsigned"), out_unsigned = c.view.flag("output_unsigned");
+  Value value = c.a();
+  if (in_unsigned) value = value & (c.from() == DType::i8 ? 0xff : 0xffff);
+  const std::int64_t in_zp = zero_point(c.view, 3, c.from(), in_unsigned);
+  if (c.from() == DType::i8 || c.from() == DType::i16) value = value - s.param(in_zp);
+  Value multiplier, shift;
+  const auto multipliers = *c.view.constant_integers(1), shifts = *c.view.constant_integers(2);
+  if (multipliers.size() > 1) {
+    const Buffer both[] = {s.integers(narrow_list(multipliers)), s.integers(narrow_list(shifts))};
+    const Value channel = c.place.index % s.param(c.place.last);
+    multiplier = s.load(both[0], channel);
+    shift = s.load(both[1], channel);
+  } else {
+    multiplier = s.param(multipliers[0]);
+    shift = s.param(shifts[0]);
+  }
+  const Value result = scaled(s, value, multiplier, shift, c.view.text("rounding_mode") == "double_round");
+  const IntegerRange range = range_of(c.to());
+  if (c.to() == DType::i32) return result;  // whose zero point is 0
+  const Value moved = result + s.param(zero_point(c.view, 4, c.to(), out_unsigned));
+  return out_unsigned ? narrowed(clamped(moved, 0, 2 * range.highest + 1), c.to())
+                      : clamped(moved, range.lowest, range.highest);
+}
+
+Value multiply(const Call& c) {
+  if (c.a().kind == Kind::real) return c.a() * c.b();
+  const std::int64_t shift = number(c.view, 2);
+  if (shift == 0) return c.a() * c.b();
+  // ((a * b >> (shift - 1)) + 1) >> 1
+  const Value wide = shift_right_wide(c.s.wide_product(c.a(), c.b(), true), c.s.param(shift - 1));
+  return shift_right_wide(add_wide(wide, c.s.wide(1)), c.s.integer(1)).low_word();
+}
+
+Value negate(const Call& c) {
+  if (c.a().kind == Kind::real) return c.s.real(0) - c.a();
+  if (c.to() == DType::i32) return -c.a();
+  const IntegerRange range = range_of(c.to());
+  return clamped(c.s.param(number(c.view, 1) + number(c.view, 2)) - c.a(), range.lowest, range.highest);
+}
+
+Value absolute(const Call& c) {
+  if (c.a().kind == Kind::real) return c.s.real_of(c.s.bits_of(c.a()) & 0x7fffffff);
+  return largest(c.a(), -c.a());
+}
+
+Value clamp(const Call& c) {
+  const auto bound = [&](const char* name) {
+    const Attr& attr = *c.view.node().attrs.find(name);
+    if (const auto* i = std::get_if<std::int64_t>(&attr))
+      return c.a().kind == Kind::real ? c.s.real_param(static_cast<double>(*i)) : c.s.param(*i);
+    // Bounds that the dtype cannot hold are held to it.
+    return rounded(c.s.real_param(std::get<double>(attr)), c.to());
+  };
+  const bool ignore = c.a().kind == Kind::real && c.ignores_nan();
+  return smaller(larger(c.a(), bound("min_val"), ignore), bound("max_val"), ignore);
+}
+
+// Of an integer that f32 does not hold the first 24 bits, the last one set where others are lost: what is rounded to a
+// still narrower float then is rounded as if it had been whole.
+Value rounded_to_odd(Value x) {
+  Shader& s = *x.shader;
+  const Value kept = x & ~0x1ffll;
+  const Value odd = s.select((x & 0x1ff) == 0, kept, kept | s.integer(0x100));
+  return s.select((x > -(1 << 24)) & (x < 1 << 24), x, odd);
+}
+
+Value cast(const Call& c) {
+  Kernel& s = c.s;
+  const Value x = c.a();
+  const bool from_float = is_float(c.from()), to_float = is_float(c.to());
+  if (x.kind == Kind::truth)
+    return to_float ? s.select(x, s.real(1), s.real(0)) : s.select(x, s.integer(1), s.integer(0));
+  if (c.to() == DType::boolean) return from_float ? !(x == s.real(0)) : x != s.integer(0);
+  if (!from_float && to_float) return s.signed_to_real(c.to() == DType::bf16 ? rounded_to_odd(x) : x);
+  if (!from_float) return narrowed(x, c.to());
+  if (to_float) return x;
+  const IntegerRange range = range_of(c.to());
+  const Value even = s.call(Function::round_even, {x});
+  // The highest i32 is no float: what reaches 2^31 is held apart.
+  const auto low = static_cast<double>(range.lowest), beyond = static_cast<double>(range.highest) + 1;
+  const Value inside = (even >= s.real(low)) & (even < s.real(beyond));
+  const Value edge = s.select(even < s.real(0), s.integer(range.lowest), s.integer(range.highest));
+  return s.select(inside, s.real_to_signed(s.select(inside, even, s.real(0))), edge);
+}
+
+Value table(const Call& c) {
+  Kernel& s = c.s;
+  const Buffer entries = s.input(c.view.node().inputs[1]);
+  if (c.from() == DType::i8) return s.load(entries, c.a() + 128);
+  const Value index = shift_right_signed(c.a(), s.integer(7)) + 256;
+  const Value base = s.load(entries, index), next = s.load(entries, index + 1);
+  return (base << s.integer(7)) + (next - base) * (c.a() & 0x7f);
+}
+
+Value right_shift(const Call& c) {
+  const Value shifted = shift_right_signed(c.a(), c.b());
+  if (!c.view.flag("round")) return shifted;
+  const Value last = shift_right_signed(c.a(), largest(c.b() - 1, c.s.integer(0))) & 1;
+  return shifted + c.s.select(c.b() > 0, last, c.s.integer(0));
+}
+
+Value logical_right(const Call& c) {
+  const int bits = 8 * static_cast<int>(storage_size(c.to()));
+  const Value low = bits == 32 ? c.a() : c.a() & ((1ll << bits) - 1);
+  return narrowed(shift_right_unsigned(low, c.b()), c.to());
+}
+
+Value leading_zeros(const Call& c) {
+  // The highest bit of 0 is -1.
+  return c.s.integer(31) - c.s.call(Function::highest_bit, {c.a()});
+}
+
+Value divide(const Call& c) {
+  const Value zero = c.b() == 0;  // undefined in SPIR-V, unpredictable in TOSA
+  return c.s.binary(Opcode::s_div, c.a(), c.s.select(zero, c.s.integer(1), c.b()), Kind::integer);
+}
+
+Value select_one(const Call& c) { return c.s.select(c.in[0], c.in[1], c.in[2]); }
+
+struct Row {
+  std::string_view name;
+  Value (*make)(const Call&);
+};
+
+// By name.
+constexpr Row rows[] = {
+    {"abs", absolute},
+    {"add", [](const Call& c) { return c.a() + c.b(); }},
+    {"arithmetic_right_shift", right_shift},
+    {"bitwise_and", [](const Call& c) { return c.a() & c.b(); }},
+    {"bitwise_not", [](const Call& c) { return ~c.a(); }},
+    {"bitwise_or", [](const Call& c) { return c.a() | c.b(); }},
+    {"bitwise_xor", [](const Call& c) { return c.a() ^ c.b(); }},
+    {"cast", cast},
+    {"ceil", [](const Call& c) { return c.s.call(Function::ceil, {c.a()}); }},
+    {"clamp", clamp},
+    {"clz", leading_zeros},
+    {"cos", [](const Call& c) { return cosine(c.a()); }},
+    {"equal", [](const Call& c) { return c.a() == c.b(); }},
+    {"erf", [](const Call& c) { return error_function(c.a()); }},
+    {"exp", [](const Call& c) { return exponential(c.a()); }},
+    {"floor", [](const Call& c) { return c.s.call(Function::floor, {c.a()}); }},
+    {"greater", [](const Call& c) { return c.a() > c.b(); }},
+    {"greater_equal", [](const Call& c) { return c.a() >= c.b(); }},
+    {"intdiv", divide},
+    {"log", [](const Call& c) { return logarithm(c.a()); }},
+    {"logical_and", [](const Call& c) { return c.a() & c.b(); }},
+    {"logical_left_shift", [](const Call& c) { return narrowed(c.a() << c.b(), c.to()); }},
+    {"logical_not", [](const Call& c) { return !c.a(); }},
+    {"logical_or", [](const Call& c) { return c.a() | c.b(); }},
+    {"logical_right_shift", logical_right},
+    {"logical_xor", [](const Call& c) { return c.a() ^ c.b(); }},
+    {"maximum", [](const Call& c) { return larger(c.a(), c.b(), c.ignores_nan()); }},
+    {"minimum", [](const Call& c) { return smaller(c.a(), c.b(), c.ignores_nan()); }},
+    {"mul", multiply},
+    {"negate", negate},
+    {"pow", [](const Call& c) { return power(c.a(), c.b()); }},
+    {"reciprocal", [](const Call& c) { return reciprocal(c.a()); }},
+    {"rescale", rescale},
+    {"rsqrt", [](const Call& c) { return reciprocal_root(c.a()); }},
+    {"select", select_one},
+    {"sigmoid", [](const Call& c) { return sigmoid(c.a()); }},
+    {"sin", [](const Call& c) { return sine(c.a()); }},
+    {"sub", [](const Call& c) { return c.a() - c.b(); }},
+    {"table", table},
+    {"tanh", [](const Call& c) { return hyperbolic_tangent(c.a()); }},
+};
+
+const Row* row_of(const Node& node) {
+  const tosa::Op* op = tosa::find(node.op);
+  const auto found = std::ranges::find(rows, op ? op->name : "", &Row::name);
+  return found == std::end(rows) ? nullptr : found;
+}
+
+}  // namespace
+
+bool has_element_shader(const tosa::View& view) { return row_of(view.node()) != nullptr; }
+
+Value element(Kernel& kernel, const tosa::View& view, const std::vector<Value>& operands, const Place& place) {
+  return rounded(row_of(view.node())->make({kernel, view, operands, place}), view.out().dtype);
+}
+
+Value evaluate(Kernel& kernel, const plan::Expression& e, Value index, ValueId known, Value known_element) {
+  const Graph& graph = kernel.graph();
+  std::vector<Value> inputs, results;
+  std::vector<std::vector<std::int64_t>> strides;
+  for (const auto& input : e.inputs) strides.push_back(input.strides);
+  Positions positions(kernel, e.shape.sizes(), strides, index);
+  for (std::size_t i = 0; i < e.inputs.size(); ++i) {
+    const ValueId v = e.inputs[i].value;
+    if (v == known)
+      inputs.push_back(known_element);
+    else if (graph[v].is_constant() && graph[v].type.shape.elements() == 1)
+      inputs.push_back(kernel.scalar(v));
+    else
+      inputs.push_back(kernel.load(kernel.input(v), positions.of(i)));
+  }
+  const std::int64_t last = e.shape.rank() == 0 ? 1 : e.shape.size(e.shape.rank() - 1);
+  for (const auto& call : e.calls) {
+    std::vector<Value> operands;
+    for (int o : call.operands)
+      operands.push_back(o >= 0 ? inputs[static_cast<std::size_t>(o)] : results[static_cast<std::size_t>(~o)]);
+    results.push_back(element(kernel, tosa::View(graph, graph.nodes[call.node]), operands, {index, last}));
+  }
+  return results.back();
+}
+
+}  // namespace tosaic::shaders

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// GATHER and SCATTER. An index outside the tensor is unpredictable in TOSA; here it is held to the tensor, or writes
+// nothing.
+#include "shaders/kernels.h"
+
+namespace tosaic::shaders {
+
+MadeList make_gather(const Graph& graph, const Node& node, const Finish& end) {
+  const tosa::View view(graph, node);
+  const Shape& values = view.in(0).shape;
+  Kernel s(graph, "gather", static_cast<std::uint64_t>(view.out().shape.elements()));
+  const Value channels = s.param(values.size(2)), rows = s.param(values.size(1)),
+              width = s.param(view.in(1).shape.size(1));
+  const Value at = s.index() / channels;  // in the indices
+  const Value asked = s.load(s.input(node.inputs[1]), at);
+  const Value row = smallest(largest(asked, s.integer(0)), rows - 1);
+  const Value read = (at / width * rows + row) * channels + s.index() % channels;
+  end.store(s, s.index(), s.load(s.input(node.inputs[0]), read));
+  return one(s);
+}
+
+// The values as they are, then the rows that replace some. Nothing is fused behind it.
+MadeList make_scatter(const Graph& graph, const Node& node, const Finish& end) {
+  if (end.output() != end.root()) return std::nullopt;
+  const tosa::View view(graph, node);
+  const Shape &values = view.in(0).shape, &input = view.in(2).shape;
+  MadeList all = make_copy(graph, node.inputs[0], node.outputs[0]);
+  Kernel s(graph, "scatter", static_cast<std::uint64_t>(input.elements()));
+  const Value channels = s.param(values.size(2)), rows = s.param(values.size(1)), width = s.param(input.size(1));
+  const Value at = s.index() / channels;
+  const Value row = s.load(s.input(node.inputs[1]), at);
+  s.when(below_unsigned(row, rows), [&] {
+    const Value write = (at / width * rows + row) * channels + s.index() % channels;
+    const Buffer rows_given = s.input(node.inputs[2]);
+    s.copy(rows_given, s.index(), s.output(node.outputs[0]), write);
+  });
+  if (!s.fits() || !all) return std::nullopt;
+  all->push_back(s.made());
+  return all;
+}
+
+}  // namespace tosaic::shaders

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shaders/kernel.h"
+
+#include <bit>
+
+namespace tosaic::shaders {
+
+Kernel::Kernel(const Graph& graph, std::string name, std::uint64_t invocations) : graph_(graph) {
+  made_.name = std::move(name);
+  made_.invocations = invocations;
+  index_ = invocation();
+  when(!below_unsigned(index_, param(static_cast<std::int64_t>(invocations))), [&] { leave(); });
+}
+
+// Equal numbers are not shared: that they are equal here would make another shader of it.
+Value Kernel::param(std::int64_t number) {
+  if (next_param_ == params_.size()) {
+    overflowed_ |= params_.size() >= most_pushes;
+    if (!overflowed_) made_.pushes.push_back(static_cast<Word>(number));
+    params_.push_back(push(overflowed_ ? 0 : static_cast<std::uint32_t>(params_.size())));
+  }
+  return params_[next_param_++];
+}
+
+void Kernel::repeat(int times, const std::function<void(int i)>& body) {
+  const std::size_t param = next_param_, constant = next_constant_;
+  for (int i = 0; i < times; ++i) {
+    next_param_ = param;
+    next_constant_ = constant;
+    body(i);
+  }
+}
+
+Value Kernel::real_param(double number) {
+  return real_of(param(std::bit_cast<std::int32_t>(static_cast<float>(number))));
+}
+
+Buffer Kernel::input(ValueId v) {
+  const auto [found, added] = inputs_.try_emplace(v);
+  if (added) {
+    found->second = buffer(type(v).dtype, false);
+    made_.bound.push_back({v, false});
+  }
+  return found->second;
+}
+
+Buffer Kernel::output(ValueId v) {
+  const auto [found, added] = outputs_.try_emplace(v);
+  if (added) {
+    found->second = buffer(type(v).dtype, true);
+    made_.bound.push_back({v, true});
+  }
+  return found->second;
+}
+
+Buffer Kernel::constant(DType dtype, Bytes elements) {
+  if (next_constant_ == constants_.size()) {
+    made_.bound.push_back({std::move(elements), false});
+    constants_.push_back(buffer(dtype, false));
+  }
+  return constants_[next_constant_++];
+}
+
+Buffer Kernel::integers(const std::vector<std::int32_t>& numbers) { return constant(DType::i32, Bytes::of(numbers)); }
+
+Value Kernel::scalar(ValueId v) {
+  const Bytes& data = graph_[v].constant;
+  const DType dtype = type(v).dtype;
+  if (is_float(dtype)) return real_param(element_as_double(dtype, data.data(), 0));
+  const std::int64_t number = element_as_integer(dtype, data.data(), 0);
+  if (dtype == DType::boolean) return param(number) != integer(0);
+  if (storage_size(dtype) == 8) {
+    const Value low = param(number & 0xffffffff), high = param(number >> 32);
+    return {this, low.id, Kind::wide, high.id};
+  }
+  return param(number);
+}
+
+Made Kernel::made() {
+  made_.module = finish();
+  return std::move(made_);
+}
+
+}  // namespace tosaic::shaders

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// One dispatch being made: a shader, and what it is given. Numbers that belong to the shapes at hand are parameters and
+// no part of the shader, so that one module serves every layer of its kind: two dispatches with the same words are one.
+#pragma once
+#include <map>
+#include <variant>
+
+#include "ops/tosa_op.h"
+#include "shaders/shader.h"
+
+namespace tosaic::shaders {
+
+// Bindings of one dispatch. Vulkan promises four; the devices of the last ten years have sixteen and more.
+inline constexpr std::size_t most_buffers = 12;
+
+// What a binding is bound to: a value of the graph, or constant words of the kernel's own.
+struct Bound {
+  std::variant<ValueId, Bytes> what;
+  bool written = false;
+};
+
+struct Made {
+  std::string name;  // "conv2d"
+  std::vector<Word> module;
+  std::vector<Bound> bound;  // by binding
+  std::vector<Word> pushes;  // at most most_pushes
+  std::uint64_t invocations = 0;
+};
+
+class Kernel : public Shader {
+ public:
+  Kernel(const Graph& graph, std::string name, std::uint64_t invocations);
+
+  const Graph& graph() const { return graph_; }
+  const TensorType& type(ValueId v) const { return graph_[v].type; }
+
+  // The number of this invocation; those beyond the last one have left.
+  Value index() const { return index_; }
+  // A number that the shader is told when it runs.
+  Value param(std::int64_t number);
+  Value real_param(double number);
+
+  Buffer input(ValueId v);  // one binding for a value, however often it is asked for
+  Buffer output(ValueId v);
+  Buffer constant(DType type, Bytes elements);
+  Buffer integers(const std::vector<std::int32_t>& numbers);
+  // A constant of one element as a parameter, in the form in which load() gives it.
+  Value scalar(ValueId v);
+
+  // Several times the same, for values that differ: with the parameters and constants of the first time.
+  void repeat(int times, const std::function<void(int i)>& body);
+
+  // More parameters than a device takes, or more buffers: what is made of it cannot run.
+  bool fits() const { return !overflowed_ && made_.bound.size() <= most_buffers; }
+  Made made();
+
+ private:
+  const Graph& graph_;
+  Made made_;
+  std::map<ValueId, Buffer> inputs_, outputs_;
+  std::vector<Value> params_;
+  std::vector<Buffer> constants_;
+  std::size_t next_param_ = 0, next_constant_ = 0;  // smaller than their counts: the body is repeated
+  bool overflowed_ = false;
+  Value index_;
+};
+
+}  // namespace tosaic::shaders

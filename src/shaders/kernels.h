@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which operators have shaders of their own, and what makes them. Elementwise ones stand in elements.cpp, those that
+// only move elements go by their strides (plan/movement.h).
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "plan/expression.h"
+#include "shaders/kernel.h"
+
+namespace tosaic::shaders {
+
+// What happens to each element that an operator computes: it is stored, or goes on through the elementwise nodes that
+// are computed with it.
+class Finish {
+ public:
+  Finish(ValueId root, const plan::Expression* tail) : root_(root), tail_(tail) {}
+  ValueId root() const { return root_; }
+  ValueId output() const { return tail_ ? tail_->output : root_; }
+  // Element `index` of the result, in row-major order.
+  void store(Kernel& kernel, Value index, Value element) const;
+
+ private:
+  ValueId root_;
+  const plan::Expression* tail_;
+};
+
+// Dispatches in order. nullopt: this kernel does not fit, with its tail.
+using MadeList = std::optional<std::vector<Made>>;
+
+struct KernelRow {
+  std::string_view op;
+  MadeList (*make)(const Graph& graph, const Node& node, const Finish& finish);
+};
+const KernelRow* kernel_for(const Node& node);
+
+MadeList one(Kernel& kernel);
+
+MadeList make_convolution(const Graph&, const Node&, const Finish&);  // conv2d, conv3d
+MadeList make_depthwise(const Graph&, const Node&, const Finish&);
+MadeList make_transpose_convolution(const Graph&, const Node&, const Finish&);
+MadeList make_matmul(const Graph&, const Node&, const Finish&);
+MadeList make_pool(const Graph&, const Node&, const Finish&);
+MadeList make_reduction(const Graph&, const Node&, const Finish&);
+MadeList make_argmax(const Graph&, const Node&, const Finish&);
+MadeList make_gather(const Graph&, const Node&, const Finish&);
+MadeList make_scatter(const Graph&, const Node&, const Finish&);
+MadeList make_resize(const Graph&, const Node&, const Finish&);
+
+// An elementwise expression by itself.
+MadeList make_elementwise(const Graph& graph, const plan::Expression& expression);
+// TRANSPOSE, SLICE, PAD, ...; nullopt, too: the node moves nothing.
+MadeList make_movement(const Graph& graph, const Node& node);
+// Element for element; their types have elements of one size. `to` is the second binding.
+MadeList make_copy(const Graph& graph, ValueId from, ValueId to);
+
+// The sum that an operator keeps, of its result's kind.
+struct Sum {
+  Variable sum;
+  static Sum of(Kernel& kernel, DType result);
+  void add_product(Value a, Value b) const;
+  void add(Value term) const;
+};
+
+}  // namespace tosaic::shaders

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// A compute shader under construction: SPIR-V 1.3 (Vulkan 1.1) made of typed values, structured branches and loops.
+// Numbers are 32 bits wide; narrower ones are in buffers only, 64-bit integers are pairs of words, so that a device
+// needs neither 8-, 16- nor 64-bit arithmetic.
+#pragma once
+#include <functional>
+
+#include "formats/spirv/module.h"
+
+namespace tosaic::shaders {
+
+using spirv::Id;
+using spirv::Opcode;
+using spirv::Word;
+
+enum class Kind : std::uint8_t { truth, integer, real, wide };  // wide: a 64-bit integer, as two words
+
+class Shader;
+
+struct Value {
+  Shader* shader = nullptr;
+  Id id = 0;
+  Kind kind = Kind::integer;
+  Id high = 0;  // the upper word of a wide one
+
+  Value low_word() const { return {shader, id, Kind::integer}; }
+  Value high_word() const { return {shader, high, Kind::integer}; }
+};
+
+// A variable of the function.
+class Variable {
+ public:
+  Value get() const;
+  void set(Value value) const;
+
+ private:
+  friend class Shader;
+  Shader* shader_ = nullptr;
+  Id pointer_ = 0, high_ = 0;
+  Kind kind_ = Kind::integer;
+};
+
+// A storage buffer of elements as tosaic keeps them.
+struct Buffer {
+  Id variable = 0;
+  DType type = DType::f32;
+};
+
+// Functions of GLSL.std.450 that are exact, or whose rounding does no harm.
+enum class Function : Word {
+  round_even = 2,
+  trunc = 3,
+  abs = 4,
+  floor = 8,
+  ceil = 9,
+  sqrt = 31,
+  inverse_sqrt = 32,
+  smin = 39,
+  umin = 38,
+  smax = 42,
+  fma = 50,
+  unpack_half_2x16 = 62,
+  highest_bit = 75,
+};
+
+class Shader : protected spirv::Module {
+ public:
+  static constexpr std::uint32_t group_size = 64;
+  static constexpr std::uint32_t row_groups = 32768;  // of one row of groups; further ones lie in further rows
+
+  Shader();
+  // Ends the function. The whole module, with entry point "main".
+  std::vector<Word> finish();
+
+  // ---- constants
+  Value integer(std::int64_t value);
+  Value real(double value);
+  Value truth(bool value);
+  Value wide(std::int64_t value);
+
+  // ---- what the shader is given
+  Value invocation();                       // its number, over rows of groups
+  Value push(std::uint32_t index);          // loaded at the function's beginning, usable anywhere
+  Buffer buffer(DType type, bool written);  // at the next binding
+  Value load(const Buffer& buffer, Value index);
+  void store(const Buffer& buffer, Value index, Value value);
+  // Elements moved as they are, without becoming numbers: of words (32), halves (16) or bytes (8).
+  void copy(const Buffer& from, Value read, const Buffer& to, Value write);
+
+  // ---- arithmetic; what is written with operators stands below
+  Value binary(Opcode opcode, Value a, Value b, Kind result);
+  Value unary(Opcode opcode, Value a, Kind result);
+  Value call(Function function, std::initializer_list<Value> arguments);
+  Value select(Value condition, Value yes, Value no);
+  Value signed_to_real(Value integer);
+  Value unsigned_to_real(Value integer);
+  Value real_to_signed(Value real);  // towards zero; it must fit
+  Value bits_of(Value real);
+  Value real_of(Value bits);
+  // The product of two integers, unsigned or signed, in two words.
+  Value wide_product(Value a, Value b, bool is_signed);
+  // The halves of a word as two reals.
+  Value half_to_real(Value low_half);
+
+  // ---- control flow
+  Variable variable(Value initial);
+  void when(Value condition, const std::function<void()>& then, const std::function<void()>& otherwise = {});
+  // for (i = begin; i < end; i += step), signed
+  void loop(Value begin, Value end, Value step, const std::function<void(Value i)>& body);
+  void leave();  // returns from the function, inside `when`
+
+ private:
+  friend class Variable;
+  Id type_of(Kind kind);
+  Id pointer(Word storage, Id type) { return global(Opcode::type_pointer, {storage, type}, false); }
+  Id stored_type(DType type);
+  Id emit(Opcode opcode, Id type, Words operands);
+  void emit_bare(Opcode opcode, const Words& operands) { put(body_, opcode, operands); }
+  void begin_block(Id label);
+  Id vector3();
+  Id glsl();
+  Id index_pointer(const Buffer& buffer, Value index, Word member);
+  Value load_number(Id loaded, DType type);
+
+  Words variables_, prologue_;  // of the first block
+  std::set<Id> decorated_;
+  std::vector<Id> interface_;
+  Id function_ = 0, glsl_ = 0, invocation_variable_ = 0, push_variable_ = 0;
+  Id invocation_value_ = 0;
+  std::uint32_t bindings_ = 0;
+  bool left_ = false;  // the block has ended with a return
+};
+
+// How many words of push constants every Vulkan device takes.
+inline constexpr std::uint32_t most_pushes = 32;
+
+// Integers wrap around; / and % take them as unsigned (indices), the comparisons as signed.
+Value operator+(Value a, Value b);
+Value operator-(Value a, Value b);
+Value operator*(Value a, Value b);
+Value operator/(Value a, Value b);
+Value operator%(Value a, Value b);
+Value operator<(Value a, Value b);
+Value operator>(Value a, Value b);
+Value operator<=(Value a, Value b);
+Value operator>=(Value a, Value b);
+Value operator==(Value a, Value b);
+Value operator!=(Value a, Value b);
+Value operator&(Value a, Value b);  // truths, too
+Value operator|(Value a, Value b);
+Value operator^(Value a, Value b);
+Value operator!(Value a);
+Value operator~(Value a);
+Value operator-(Value a);
+Value operator<<(Value a, Value b);
+Value shift_right_signed(Value a, Value b);
+Value shift_right_unsigned(Value a, Value b);
+Value below_unsigned(Value a, Value b);
+
+Value operator+(Value a, std::int64_t b);
+Value operator-(Value a, std::int64_t b);
+Value operator*(Value a, std::int64_t b);
+Value operator&(Value a, std::int64_t b);
+Value operator<(Value a, std::int64_t b);
+Value operator>(Value a, std::int64_t b);
+Value operator>=(Value a, std::int64_t b);
+Value operator==(Value a, std::int64_t b);
+
+Value smallest(Value a, Value b);  // of integers, signed
+Value largest(Value a, Value b);
+Value clamped(Value x, std::int64_t low, std::int64_t high);
+Value is_nan(Value real);
+
+// ---- narrow floats, rounded to nearest even whatever the device does
+Value narrow_bits(Value real, DType type);  // f16 or bf16
+Value rounded(Value real, DType type);      // as a real; other types are left as they are
+
+// ---- 64-bit integers as pairs
+Value widened(Value integer);  // sign extended
+Value add_wide(Value a, Value b);
+// Arithmetic shift by 0..63.
+Value shift_right_wide(Value a, Value by);
+
+}  // namespace tosaic::shaders

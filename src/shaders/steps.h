@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes are computed together, by which dispatches, and what becomes no dispatch at all.
+#pragma once
+#include <vector>
+
+#include "plan/memory.h"
+#include "plan/uses.h"
+#include "shaders/kernel.h"
+
+namespace tosaic::shaders {
+
+struct Step {
+  std::vector<std::uint32_t> nodes;  // ascending; the step stands where the last one stood
+  std::vector<ValueId> reads, writes;
+  std::vector<Made> dispatches;
+};
+
+struct Steps {
+  std::vector<Step> list;
+  std::vector<plan::Alias> aliases;
+};
+
+// RESHAPE and IDENTITY: the same bytes.
+bool is_view(const Node& node);
+
+// Errors: vulkan.no-kernel, with the node's place.
+Result<Steps> steps_of(const Graph& graph);
+
+}  // namespace tosaic::shaders

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools and RESIZE: an invocation makes one element.
+#include "ops/tosa_scaling.h"
+#include "shaders/functions.h"
+#include "shaders/kernels.h"
+
+namespace tosaic::shaders {
+namespace {
+
+// The part of a window that lies inside the input: [begin, end).
+struct Part {
+  Value begin, end;
+};
+struct Axis {
+  Value size, kernel, before, stride, out;
+  Part covered(Value o) const {
+    const Value first = o * stride - before;
+    return {largest(first, first.shader->integer(0)), smallest(first + kernel, size)};
+  }
+};
+
+// sum / count by TOSA's reciprocal of each count that there can be; + output zero point, held to the dtype.
+Value mean_of_integers(Kernel& s, const tosa::View& view, Value sum, Value count, std::int64_t most) {
+  std::vector<std::int32_t> multipliers{0}, shifts{0};
+  for (std::int64_t n = 1; n <= most; ++n) {
+    const tosa::ReciprocalScale scale = tosa::reciprocal_scale(static_cast<std::uint32_t>(n));
+    multipliers.push_back(scale.multiplier);
+    shifts.push_back(scale.shift);
+  }
+  const Buffer multiplier = s.integers(multipliers), shift = s.integers(shifts);
+  const Value by = s.load(shift, count), before = by - 1;
+  const Value bit = s.integer(1) << (before & 31), is_low = before < 32, zero = s.integer(0);
+  const Value half{&s, s.select(is_low, bit, zero).id, Kind::wide, s.select(is_low, zero, bit).id};
+  const Value product = s.wide_product(sum, s.load(multiplier, count), true);
+  const Value mean = shift_right_wide(add_wide(product, half), by).low_word();
+  const IntegerRange range = range_of(view.out().dtype);
+  return clamped(mean + s.param((*view.constant_integers(2))[0]), range.lowest, range.highest);
+}
+
+}  // namespace
+
+MadeList make_pool(const Graph& graph, const Node& node, const Finish& end) {
+  const tosa::View view(graph, node);
+  const Shape &in = view.in(0).shape, &out = view.out().shape;
+  const bool is_mean = node.op == "tosa.avg_pool2d", floating = is_float(view.in(0).dtype);
+  const auto &kernel = view.ints("kernel"), &stride = view.ints("stride"), &pad = view.ints("pad");
+  Kernel s(graph, is_mean ? "avg_pool2d" : "max_pool2d", static_cast<std::uint64_t>(out.elements()));
+  const Value channels = s.param(out.size(3));
+  const auto axis = [&](std::size_t i) {
+    const int dim = static_cast<int>(i) + 1;
+    return Axis{s.param(in.size(dim)), s.param(kernel[i]), s.param(pad[2 * i]), s.param(stride[i]),
+                s.param(out.size(dim))};
+  };
+  const Axis y = axis(0), x = axis(1);
+  const Buffer input = s.input(node.inputs[0]);
+  const Value pixel = s.index() / channels, channel = s.index() % channels;
+  const Value row = pixel / x.out, image = row / y.out;
+  const Part rows = y.covered(row % y.out), columns = x.covered(pixel % x.out);
+  const auto load = [&](Value iy, Value ix) {
+    return s.load(input, ((image * y.size + iy) * x.size + ix) * channels + channel);
+  };
+  const bool ignores = !is_mean && floating && view.text("nan_mode") == "ignore";
+  const Variable result = s.variable(!is_mean ? load(rows.begin, columns.begin) : floating ? s.real(0) : s.integer(0));
+  std::optional<Value> zero_point;
+  if (is_mean && !floating) zero_point = s.param((*view.constant_integers(1))[0]);
+  s.loop(rows.begin, rows.end, s.integer(1), [&](Value iy) {
+    s.loop(columns.begin, columns.end, s.integer(1), [&](Value ix) {
+      const Value element = load(iy, ix);
+      if (is_mean)
+        result.set(result.get() + (zero_point ? element - *zero_point : element));
+      else
+        result.set(larger(result.get(), element, ignores));
+    });
+  });
+  Value value = result.get();
+  if (is_mean) {
+    const Value count = (rows.end - rows.begin) * (columns.end - columns.begin);
+    value = floating ? value / s.signed_to_real(count)
+                     : mean_of_integers(s, view, value, count,
+                                        std::min(kernel[0], in.size(1)) * std::min(kernel[1], in.size(2)));
+  }
+  end.store(s, s.index(), value);
+  return one(s);
+}
+
+namespace {
+
+// The two neighbours of an output position, and how far it lies behind the first, in units of 1/n.
+struct Sample {
+  Value first, second, distance, n;
+};
+Sample sample(Kernel& s, std::int64_t size, std::int64_t n, std::int64_t d, std::int64_t offset, Value o) {
+  const Value scale = s.param(n), last = s.param(size - 1), zero = s.integer(0);
+  // Offsets reach down to -n: one more n makes everything positive, for an unsigned quotient.
+  const Value at = o * s.param(d) + s.param(offset + n);
+  const Value whole = at / scale - 1;
+  return {smallest(largest(whole, zero), last), smallest(largest(whole + 1, zero), last), at - (whole + 1) * scale,
+          scale};
+}
+
+// v00 * (uy - dy) * (ux - dx) + ... of integers; i16 gives sums of 48 bits.
+Value weighed(Kernel& s, const Value (&v)[4], const Value (&weight)[4], DType result) {
+  const Sum sum = Sum::of(s, result);
+  for (int i = 0; i < 4; ++i)
+    sum.add(storage_size(result) == 8 ? s.wide_product(v[i], weight[i], true) : v[i] * weight[i]);
+  return sum.sum.get();
+}
+
+}  // namespace
+
+MadeList make_resize(const Graph& graph, const Node& node, const Finish& end) {
+  const tosa::View view(graph, node);
+  const Shape &in = view.in(0).shape, &out = view.out().shape;
+  const auto scale = *view.constant_integers(1), offset = *view.constant_integers(2);
+  const bool bilinear = view.text("mode") == "bilinear";
+  Kernel s(graph, "resize", static_cast<std::uint64_t>(out.elements()));
+  const Value channels = s.param(out.size(3)), width = s.param(out.size(2)), height = s.param(out.size(1)),
+              in_width = s.param(in.size(2)), in_height = s.param(in.size(1));
+  const Buffer input = s.input(node.inputs[0]);
+  const Value pixel = s.index() / channels, channel = s.index() % channels;
+  const Value row = pixel / width, image = row / height;
+  const Sample y = sample(s, in.size(1), scale[0], scale[1], offset[0], row % height);
+  const Sample x = sample(s, in.size(2), scale[2], scale[3], offset[1], pixel % width);
+  const auto load = [&](Value iy, Value ix) {
+    return s.load(input, ((image * in_height + iy) * in_width + ix) * channels + channel);
+  };
+  if (!bilinear) {
+    const auto near = [&](const Sample& a) { return s.select(a.distance * 2 >= a.n, a.second, a.first); };
+    end.store(s, s.index(), load(near(y), near(x)));
+    return one(s);
+  }
+  const Value v[] = {load(y.first, x.first), load(y.first, x.second), load(y.second, x.first),
+                     load(y.second, x.second)};
+  if (!is_float(view.in(0).dtype)) {
+    const Value weight[] = {(y.n - y.distance) * (x.n - x.distance), (y.n - y.distance) * x.distance,
+                            y.distance * (x.n - x.distance), y.distance * x.distance};
+    end.store(s, s.index(), weighed(s, v, weight, view.out().dtype));
+    return one(s);
+  }
+  const Value dy = s.signed_to_real(y.distance) / s.signed_to_real(y.n),
+              dx = s.signed_to_real(x.distance) / s.signed_to_real(x.n), unit = s.real(1);
+  const Value sum =
+      v[0] * (unit - dy) * (unit - dx) + v[1] * (unit - dy) * dx + v[2] * dy * (unit - dx) + v[3] * dy * dx;
+  end.store(s, s.index(), sum);
+  return one(s);
+}
+
+}  // namespace tosaic::shaders
