@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 
 #include "vulkan/call.h"
@@ -16,7 +17,7 @@ namespace {
 struct Opened {
   std::mutex guard;
   std::optional<Driver> plain, emulated;
-  std::map<VkPhysicalDevice, std::shared_ptr<Device>> devices;
+  std::map<std::pair<VkPhysicalDevice, Use>, std::shared_ptr<Device>> devices;
 };
 Opened& opened() {
   static Opened* const all = new Opened;
@@ -48,10 +49,10 @@ bool load(VkDevice device, PFN_vkGetDeviceProcAddr address_of, MlFunctions& ml) 
 }
 
 // The driver whose own device will do, or the emulation layer's.
-Result<std::pair<Driver*, std::size_t>> find(const std::string& wanted) {
+Result<std::pair<Driver*, std::size_t>> find(const std::string& wanted, Use use) {
   Opened& all = opened();
   if (!all.plain) { TOSAIC_TRY(all.plain, open_driver(false)); }
-  const auto own = choose(all.plain->devices, wanted);
+  const auto own = choose(all.plain->devices, wanted, use);
   if (own.ok()) return std::pair(&*all.plain, *own);
   if (own.error().code != "vulkan.no-extension") return own.error();
   if (!all.emulated) { TOSAIC_TRY(all.emulated, open_driver(true)); }
@@ -63,15 +64,23 @@ Result<std::pair<Driver*, std::size_t>> find(const std::string& wanted) {
 
 Memory::~Memory() { device_.vk.vkFreeMemory(device_.handle, handle_, nullptr); }  // unmaps it as well
 
-Result<std::shared_ptr<Device>> Device::open(const std::string& wanted) {
+Result<std::vector<DeviceInfo>> Device::list() {
   Opened& all = opened();
   const std::lock_guard lock(all.guard);
-  TOSAIC_TRY(const auto found, find(wanted));
+  if (!all.plain) { TOSAIC_TRY(all.plain, open_driver(false)); }
+  return all.plain->devices;
+}
+
+Result<std::shared_ptr<Device>> Device::open(const std::string& wanted, Use use) {
+  Opened& all = opened();
+  const std::lock_guard lock(all.guard);
+  TOSAIC_TRY(const auto found, find(wanted, use));
   const auto& [driver, index] = found;
-  std::shared_ptr<Device>& device = all.devices[driver->handles[index]];
+  std::shared_ptr<Device>& device = all.devices[{driver->handles[index], use}];
   if (!device) {
     auto made = std::make_shared<Device>();
     made->info_ = driver->devices[index];
+    made->use_ = use;
     TOSAIC_CHECK(made->start(driver->handles[index]));
     device = std::move(made);
   }
@@ -86,34 +95,52 @@ void Device::forget() {
 
 std::string Device::description() const { return info_.name + (info_.emulated ? " (emulation layer)" : ""); }
 
-Status Device::start(VkPhysicalDevice physical) {
-  const Features features(physical);
-  TOSAIC_CHECK(features.check());
-  has_addresses_ = features.buffer_addresses();
-  queue_family = data_graph_family(physical);
+Status Device::create(VkPhysicalDevice physical, const void* features, const std::vector<const char*>& extensions) {
   const float priority = 1;
   VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
   queue.queueFamilyIndex = queue_family;
   queue.queueCount = 1;
   queue.pQueuePriorities = &priority;
   VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
-  info.pNext = &features.chain();
+  info.pNext = features;
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
-  info.enabledExtensionCount = static_cast<std::uint32_t>(features.extensions().size());
-  info.ppEnabledExtensionNames = features.extensions().data();
+  info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
   TOSAIC_CHECK(called("vkCreateDevice", [&] { return vkCreateDevice(physical, &info, nullptr, &handle); }));
   volkLoadDeviceTable(&vk, handle);
+  return {};
+}
+
+Status Device::start_for_graphs(VkPhysicalDevice physical) {
+  const Features features(physical);
+  TOSAIC_CHECK(features.check());
+  has_addresses_ = features.buffer_addresses();
+  queue_family = data_graph_family(physical);
+  TOSAIC_CHECK(create(physical, &features.chain(), features.extensions()));
   if (!load(handle, vkGetDeviceProcAddr, ml))
     return error("vulkan.no-extension",
                  fmt::format("{} offers data graphs but not all of their functions", description()));
-  vk.vkGetDeviceQueue(handle, queue_family, 0, &queue_);
-  vkGetPhysicalDeviceMemoryProperties(physical, &memory_);
-
   VkPhysicalDeviceProperties2 all{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
   all.pNext = &limits_;
   vkGetPhysicalDeviceProperties2(physical, &all);
-  const VkPhysicalDeviceProperties& properties = all.properties;
+  return {};
+}
+
+Status Device::start_for_compute(VkPhysicalDevice physical) {
+  queue_family = compute_family(physical);
+  ComputeFeatureChain chain(physical);
+  compute_ = chain.found();
+  return create(physical, chain.head(), chain.extensions());
+}
+
+Status Device::start(VkPhysicalDevice physical) {
+  TOSAIC_CHECK(use_ == Use::compute ? start_for_compute(physical) : start_for_graphs(physical));
+  vk.vkGetDeviceQueue(handle, queue_family, 0, &queue_);
+  vkGetPhysicalDeviceMemoryProperties(physical, &memory_);
+  VkPhysicalDeviceProperties properties;
+  vkGetPhysicalDeviceProperties(physical, &properties);
+  core_limits_ = properties.limits;
   std::uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
@@ -169,7 +196,9 @@ Result<std::shared_ptr<Memory>> Device::transient(VkDeviceSize bytes, std::uint3
   return made;
 }
 
-Status Device::run(VkCommandBuffer commands, VkFence fence) {
+Status Device::run(VkCommandBuffer commands, VkFence fence) { return run(commands, fence, 0); }
+
+Status Device::run(VkCommandBuffer commands, VkFence fence, double spin_seconds) {
   VkSubmitInfo submit{VK_STRUCTURE_TYPE_SUBMIT_INFO};
   submit.commandBufferCount = 1;
   submit.pCommandBuffers = &commands;
@@ -177,7 +206,16 @@ Status Device::run(VkCommandBuffer commands, VkFence fence) {
     const std::lock_guard lock(queue_guard_);
     return vk.vkQueueSubmit(queue_, 1, &submit, fence);
   });
-  if (status.ok())
+  using Clock = std::chrono::steady_clock;
+  bool done = false;
+  for (const auto begin = Clock::now();
+       status.ok() && !done && std::chrono::duration<double>(Clock::now() - begin).count() < spin_seconds;)
+    status = called("vkGetFenceStatus", [&] {
+      const VkResult result = vk.vkGetFenceStatus(handle, fence);
+      done = result == VK_SUCCESS;
+      return result;
+    });
+  if (status.ok() && !done)
     status = called("vkWaitForFences", [&] { return vk.vkWaitForFences(handle, 1, &fence, VK_TRUE, UINT64_MAX); });
   if (status.ok()) status = called("vkResetFences", [&] { return vk.vkResetFences(handle, 1, &fence); });
   if (!status.ok() && status.error().code == "vulkan.lost") forget();

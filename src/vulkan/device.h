@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// An opened Vulkan device with the ML extensions: its functions, its one queue, its memory. All models and threads of a
-// process share it.
+// An opened Vulkan device, with the ML extensions or for compute shaders: its functions, its one queue, its memory. All
+// models and threads of a process share it.
 #pragma once
 #include <memory>
 #include <mutex>
 #include <optional>
 
 #include "base/bytes.h"
+#include "vulkan/compute_features.h"
 #include "vulkan/drivers.h"
 #include "vulkan/ml_extensions.h"
 
@@ -37,7 +38,9 @@ class Device {
  public:
   // The device that `wanted` chooses (see choose()), opened on first use. Never closed, see open_driver; a lost one is
   // opened anew. Errors: those of choose() and open_driver(), vulkan.feature, vulkan.memory, vulkan.failed.
-  static Result<std::shared_ptr<Device>> open(const std::string& wanted);
+  static Result<std::shared_ptr<Device>> open(const std::string& wanted, Use use = Use::data_graphs);
+  // The devices of this machine, without the emulation layer. Errors: those of open_driver().
+  static Result<std::vector<DeviceInfo>> list();
 
   const DeviceInfo& info() const { return info_; }
   // "llvmpipe (LLVM 15.0.6, 256 bits) (emulation layer)"
@@ -45,11 +48,14 @@ class Device {
   bool runs_shaders() const { return runs_shaders_; }
   std::uint32_t most_dims() const { return limits_.maxTensorDimensionCount; }
   std::uint64_t most_tensor_bytes() const { return limits_.maxTensorSize; }
+  const VkPhysicalDeviceLimits& limits() const { return core_limits_; }
+  const ComputeFeatures& compute() const { return compute_; }
   double nanoseconds_per_tick() const { return nanoseconds_per_tick_; }  // 0: the queue has no timestamps
 
   // Memory of one of the types in `type_bits` that has all of `needed` and, where there is one, all of `liked`.
   std::optional<std::uint32_t> memory_type(std::uint32_t type_bits, VkMemoryPropertyFlags needed,
                                            VkMemoryPropertyFlags liked) const;
+  VkMemoryPropertyFlags memory_flags(std::uint32_t type) const { return memory_.memoryTypes[type].propertyFlags; }
   Result<std::shared_ptr<Memory>> allocate(VkDeviceSize bytes, std::uint32_t type, bool mapped) const;
   // Memory for what lives within one submission. Everything in the queue uses the same: submissions are ordered by the
   // barrier with which each of them begins.
@@ -57,6 +63,8 @@ class Device {
 
   // Runs the commands and waits. Errors: vulkan.lost, vulkan.memory, vulkan.failed.
   Status run(VkCommandBuffer commands, VkFence fence);
+  // The same; looks for `spin_seconds` whether it is done before it blocks: waking up takes longer than small models.
+  Status run(VkCommandBuffer commands, VkFence fence, double spin_seconds);
 
   VkDevice handle = VK_NULL_HANDLE;
   VolkDeviceTable vk{};
@@ -69,10 +77,16 @@ class Device {
 
  private:
   Status start(VkPhysicalDevice physical);
+  Status start_for_graphs(VkPhysicalDevice physical);
+  Status start_for_compute(VkPhysicalDevice physical);
+  Status create(VkPhysicalDevice physical, const void* features, const std::vector<const char*>& extensions);
   void open_pipeline_cache(const VkPhysicalDeviceProperties& properties);
   void forget();  // lost: the next open() makes a new one
 
   DeviceInfo info_;
+  Use use_ = Use::data_graphs;
+  ComputeFeatures compute_;
+  VkPhysicalDeviceLimits core_limits_{};
   VkPhysicalDeviceTensorPropertiesARM limits_{stype::tensor_properties};
   VkPhysicalDeviceMemoryProperties memory_{};
   VkQueue queue_ = VK_NULL_HANDLE;

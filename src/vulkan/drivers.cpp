@@ -16,7 +16,7 @@
 namespace tosaic::vulkan {
 namespace {
 
-constexpr std::uint32_t least_version = VK_API_VERSION_1_3;
+constexpr std::uint32_t least_graph_version = VK_API_VERSION_1_3, least_compute_version = VK_API_VERSION_1_1;
 constexpr const char* how_to_emulate =
     "pip install ai_ml_emulation_layer_for_vulkan==0.11.0 brings both on any Vulkan 1.3 driver; it is found through "
     "VK_LAYER_PATH, VIRTUAL_ENV or PATH";
@@ -24,10 +24,6 @@ constexpr const char* how_to_emulate =
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text;
-}
-
-std::string version_text(std::uint32_t v) {
-  return fmt::format("{}.{}", VK_API_VERSION_MAJOR(v), VK_API_VERSION_MINOR(v));
 }
 
 bool has_extensions(VkPhysicalDevice device) {
@@ -52,7 +48,7 @@ int rank_of(const DeviceInfo& d) {
   }
 }
 
-bool fits(const DeviceInfo& d) { return d.version >= least_version && d.runs_data_graphs; }
+bool able(const DeviceInfo& d, Use use) { return use == Use::compute ? d.computes : d.runs_data_graphs; }
 
 Diagnostic with_list(Diagnostic why, const std::vector<DeviceInfo>& devices) {
   for (const DeviceInfo& d : devices)
@@ -80,7 +76,7 @@ bool layers_listed() {
 Result<VkInstance> make_instance(bool emulation) {
   VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
   application.pApplicationName = application.pEngineName = "tosaic";
-  application.apiVersion = least_version;
+  application.apiVersion = std::min(least_graph_version, volkGetInstanceVersion());
   VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
   info.pApplicationInfo = &application;
   if (emulation) {
@@ -114,7 +110,13 @@ Result<VkInstance> make_emulated_instance() {
 
 }  // namespace
 
-Result<std::size_t> choose(const std::vector<DeviceInfo>& devices, const std::string& wanted) {
+std::uint32_t least_version(Use use) { return use == Use::compute ? least_compute_version : least_graph_version; }
+
+std::string version_text(std::uint32_t v) {
+  return fmt::format("{}.{}", VK_API_VERSION_MAJOR(v), VK_API_VERSION_MINOR(v));
+}
+
+Result<std::size_t> choose(const std::vector<DeviceInfo>& devices, const std::string& wanted, Use use) {
   if (devices.empty()) return no_driver(" that offers a device");
   std::vector<std::size_t> candidates;
   std::uint32_t index = 0;
@@ -130,17 +132,20 @@ Result<std::size_t> choose(const std::vector<DeviceInfo>& devices, const std::st
         .hint("--vulkan-device takes an index or a part of a name");
   const auto best = *std::ranges::max_element(candidates, [&](std::size_t a, std::size_t b) {
     const auto merit = [&](std::size_t i) {
-      return std::tuple(fits(devices[i]), devices[i].version >= least_version, rank_of(devices[i]));
+      const bool recent = devices[i].version >= least_version(use);
+      return std::tuple(recent && able(devices[i], use), recent, rank_of(devices[i]));
     };
     return merit(a) < merit(b);
   });
   const DeviceInfo& d = devices[best];
-  if (d.version < least_version)
-    return with_list(
-               error("vulkan.version", fmt::format("{} has Vulkan {}, 1.3 is needed", d.name, version_text(d.version))),
-               devices)
+  if (d.version < least_version(use))
+    return with_list(error("vulkan.version", fmt::format("{} has Vulkan {}, {} is needed", d.name,
+                                                         version_text(d.version), version_text(least_version(use)))),
+                     devices)
         .hint("a newer driver of the device, or Debian's mesa-vulkan-drivers for the CPU");
-  if (!d.runs_data_graphs)
+  if (use == Use::compute && !d.computes)
+    return error("vulkan.feature", fmt::format("{} has no queue for compute shaders", d.name));
+  if (use == Use::data_graphs && !d.runs_data_graphs)
     return error("vulkan.no-extension", fmt::format("{} has no {}", d.name,
                                                     d.emulated ? "queue for data graphs, also with the emulation layer"
                                                                : "VK_ARM_tensors and VK_ARM_data_graph"))
@@ -162,13 +167,24 @@ std::uint32_t data_graph_family(VkPhysicalDevice device) {
   return found;
 }
 
+std::uint32_t compute_family(VkPhysicalDevice device) {
+  std::uint32_t count = 0;
+  vkGetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  vkGetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) return i;
+  return UINT32_MAX;
+}
+
 Result<Driver> open_driver(bool emulation) {
   if (volkGetInstanceVersion() == 0 && volkInitialize() != VK_SUCCESS)
     return error("vulkan.no-loader", "libvulkan.so.1, the Vulkan loader, is not installed")
         .hint("Debian's package is libvulkan1; a driver is needed as well, e.g. mesa-vulkan-drivers for the CPU");
-  if (volkGetInstanceVersion() < least_version)
-    return error("vulkan.version", fmt::format("the Vulkan loader knows Vulkan {}, 1.3 is needed",
-                                               version_text(volkGetInstanceVersion())));
+  if (volkGetInstanceVersion() < least_compute_version)
+    return error("vulkan.version",
+                 fmt::format("the Vulkan loader knows Vulkan {}, {} is needed", version_text(volkGetInstanceVersion()),
+                             version_text(least_compute_version)));
   const Environment environment = without_emulation_layers();
   Driver driver;
   TOSAIC_TRY(driver.instance, emulation ? make_emulated_instance() : make_instance(false));
@@ -184,7 +200,8 @@ Result<Driver> open_driver(bool emulation) {
     VkPhysicalDeviceProperties p;
     vkGetPhysicalDeviceProperties(driver.handles[i], &p);
     const bool able = has_extensions(driver.handles[i]) && data_graph_family(driver.handles[i]) != UINT32_MAX;
-    driver.devices.push_back({i, p.deviceName, p.deviceType, p.apiVersion, able, emulation});
+    const bool computes = compute_family(driver.handles[i]) != UINT32_MAX;
+    driver.devices.push_back({i, p.deviceName, p.deviceType, p.apiVersion, able, emulation, computes});
   }
   return driver;
 }

@@ -11,6 +11,11 @@
 
 namespace tosaic::vulkan {
 
+// What a device is opened for: VGF's graphs by the ML extensions, or compute shaders.
+enum class Use : std::uint8_t { data_graphs, compute };
+
+std::uint32_t least_version(Use use);  // of Vulkan, as VK_MAKE_API_VERSION
+
 struct DeviceInfo {
   std::uint32_t index = 0;  // in the driver's list
   std::string name;         // "llvmpipe (LLVM 15.0.6, 256 bits)"
@@ -18,11 +23,13 @@ struct DeviceInfo {
   std::uint32_t version = 0;      // of Vulkan, as VK_MAKE_API_VERSION
   bool runs_data_graphs = false;  // has the ML extensions and a queue for data graphs
   bool emulated = false;          // through the emulation layer
+  bool computes = false;          // has a queue for compute shaders
 };
 
 // `wanted`: an index, a part of a name (any case), or empty: the best one. The result is a place in the list.
 // Errors: vulkan.no-driver, vulkan.device, vulkan.version, vulkan.no-extension.
-Result<std::size_t> choose(const std::vector<DeviceInfo>& devices, const std::string& wanted);
+Result<std::size_t> choose(const std::vector<DeviceInfo>& devices, const std::string& wanted,
+                           Use use = Use::data_graphs);
 
 // An instance and what it offers.
 struct Driver {
@@ -31,11 +38,15 @@ struct Driver {
   std::vector<VkPhysicalDevice> handles;  // as many
 };
 
+std::string version_text(std::uint32_t version);  // "1.3"
+
 // Opens the loader and makes an instance, with or without the emulation layer. Instances are never destroyed: drivers
 // and layers run code of their own at exit, in an order that nobody controls. Not for two threads at once.
 // Errors: vulkan.no-loader, vulkan.no-driver, vulkan.no-extension.
 Result<Driver> open_driver(bool emulation);
 
-std::uint32_t data_graph_family(VkPhysicalDevice device);  // a queue family; UINT32_MAX: none
+// A queue family; UINT32_MAX: none.
+std::uint32_t data_graph_family(VkPhysicalDevice device);
+std::uint32_t compute_family(VkPhysicalDevice device);
 
 }  // namespace tosaic::vulkan

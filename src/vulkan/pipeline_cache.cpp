@@ -36,8 +36,11 @@ void Device::open_pipeline_cache(const VkPhysicalDeviceProperties& properties) {
   Bytes stored;
   if (const std::string folder = cache_folder(); !folder.empty()) {
     const auto uuid = hash_of(properties.pipelineCacheUUID, VK_UUID_SIZE, properties.driverVersion);
-    cache_file_ = fmt::format("{}/pipelines-{:04x}-{:04x}-{:016x}{}.bin", folder, properties.vendorID,
-                              properties.deviceID, uuid, info_.emulated ? "-emulated" : "");
+    cache_file_ =
+        fmt::format("{}/pipelines-{:04x}-{:04x}-{:016x}{}.bin", folder, properties.vendorID, properties.deviceID, uuid,
+                    info_.emulated         ? "-emulated"
+                    : use_ == Use::compute ? "-compute"
+                                           : "");
     if (auto file = map_file(cache_file_); file.ok() && usable(*file, properties)) stored = *file;
   }
   VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program of compute shaders on a Vulkan device, ready to run again and again: pipelines made, weights uploaded,
+// commands recorded. Works on every device with Vulkan 1.1.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "formats/vulkan_program/vulkan_program.h"
+
+namespace tosaic::vulkan {
+
+struct DispatchTime {
+  std::string kernel, value;
+  double seconds = 0;
+};
+
+class ComputeModel {
+ public:
+  // `program` came from vulkan_program::read, or from our own compiler: what is checked there is not checked again.
+  // `device`: an index, a part of a name, or empty: the best one. Errors: vulkan.no-loader, vulkan.no-driver,
+  // vulkan.version, vulkan.feature, vulkan.limit, vulkan.device, vulkan.memory, vulkan.failed.
+  static Result<ComputeModel> load(vulkan_program::Program program, const std::string& device = "");
+  ComputeModel(ComputeModel&&) noexcept;
+  ComputeModel& operator=(ComputeModel&&) noexcept;
+  ~ComputeModel();
+
+  const std::vector<vulkan_program::Tensor>& inputs() const;
+  const std::vector<vulkan_program::Tensor>& outputs() const;
+  std::string device() const;
+  // Of activations, inputs and outputs; weights are shared by all clones.
+  std::uint64_t memory_bytes() const;
+
+  // Dense row-major tensors. One call at a time for each model. Errors: vulkan.lost, vulkan.memory, vulkan.failed.
+  Status run(std::span<const void* const> inputs, std::span<void* const> outputs);
+  // Of the last run, by the device's clock; 0: it has none.
+  double device_seconds() const;
+  // Time each dispatch from the next run on: each then waits for the one before. Errors: vulkan.failed.
+  Status measure(bool on);
+  std::vector<DispatchTime> times() const;
+  // Another one with the same pipelines and weights and memory of its own.
+  Result<ComputeModel> clone() const;
+
+ private:
+  struct Shared;
+  struct Session;
+  ComputeModel(std::shared_ptr<Shared> shared, std::unique_ptr<Session> session);
+  std::shared_ptr<Shared> shared_;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace tosaic::vulkan

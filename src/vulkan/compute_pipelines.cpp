@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vulkan/compute_pipelines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "vulkan/call.h"
+
+namespace tosaic::vulkan {
+
+Status Pipelines::check(const vulkan_program::Tier& tier, const std::vector<spirv::ShaderInterface>& interfaces) const {
+  const VkPhysicalDeviceLimits& limits = device_->limits();
+  const auto lacks = [&](const char* what, const char* who) {
+    return error("vulkan.feature",
+                 fmt::format("{} has no {} storage buffers, which {} need", device_->description(), what, who));
+  };
+  for (const spirv::ShaderInterface& i : interfaces)
+    for (const spirv::ShaderBinding& b : i.bindings) {
+      if (b.element_bits == 8 && !device_->compute().storage_8) return lacks("8-bit", "i8 and bool tensors");
+      if (b.element_bits == 16 && !device_->compute().storage_16) return lacks("16-bit", "i16 and f16 tensors");
+    }
+  const auto beyond = [&](const vulkan_program::Dispatch& d, const char* what, std::uint64_t wanted,
+                          std::uint64_t most) {
+    return error("vulkan.limit", fmt::format("'{}' ({}) has {} {}, {} takes {}", d.value, d.kernel, wanted, what,
+                                             device_->description(), most));
+  };
+  for (const vulkan_program::Dispatch& d : tier.dispatches) {
+    const std::uint64_t buffers =
+        std::min(limits.maxPerStageDescriptorStorageBuffers, limits.maxDescriptorSetStorageBuffers);
+    if (d.ranges.size() > buffers) return beyond(d, "buffers", d.ranges.size(), buffers);
+    for (const vulkan_program::Range& r : d.ranges)
+      if (r.bytes > limits.maxStorageBufferRange)
+        return beyond(d, "bytes in one buffer", r.bytes, limits.maxStorageBufferRange);
+    for (std::size_t i = 0; i < 3; ++i)
+      if (d.groups[i] > limits.maxComputeWorkGroupCount[i])
+        return beyond(d, "groups along an axis", d.groups[i], limits.maxComputeWorkGroupCount[i]);
+    const std::uint64_t size = interfaces[d.module].group_size,
+                        most = std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
+    if (size > most) return beyond(d, "invocations in a group", size, most);
+    if (4 * d.pushes.size() > limits.maxPushConstantsSize)
+      return beyond(d, "bytes of push constants", 4 * d.pushes.size(), limits.maxPushConstantsSize);
+  }
+  return {};
+}
+
+Status Pipelines::make_layout(Pipeline& made, const spirv::ShaderInterface& interface) {
+  const auto& vk = device_->vk;
+  made.bindings = static_cast<std::uint32_t>(interface.bindings.size());
+  std::vector<VkDescriptorSetLayoutBinding> bindings;
+  for (std::uint32_t b = 0; b < made.bindings; ++b)
+    bindings.push_back({b, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
+  VkDescriptorSetLayoutCreateInfo set{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
+  set.bindingCount = made.bindings;
+  set.pBindings = bindings.data();
+  TOSAIC_CHECK(called("vkCreateDescriptorSetLayout", [&] {
+    return vk.vkCreateDescriptorSetLayout(device_->handle, &set, nullptr, &made.set_layout);
+  }));
+  undo_.later([this, &made] { device_->vk.vkDestroyDescriptorSetLayout(device_->handle, made.set_layout, nullptr); });
+  const VkPushConstantRange pushes{VK_SHADER_STAGE_COMPUTE_BIT, 0, 4 * vulkan_program::most_pushes};
+  VkPipelineLayoutCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
+  info.setLayoutCount = 1;
+  info.pSetLayouts = &made.set_layout;
+  info.pushConstantRangeCount = 1;
+  info.pPushConstantRanges = &pushes;
+  TOSAIC_CHECK(called("vkCreatePipelineLayout",
+                      [&] { return vk.vkCreatePipelineLayout(device_->handle, &info, nullptr, &made.layout); }));
+  undo_.later([this, &made] { device_->vk.vkDestroyPipelineLayout(device_->handle, made.layout, nullptr); });
+  return {};
+}
+
+Status Pipelines::make_pipeline(Pipeline& made, const Bytes& code) const {
+  const auto& vk = device_->vk;
+  VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
+  module_info.codeSize = code.size();
+  module_info.pCode = code.as<std::uint32_t>().data();
+  VkShaderModule module = VK_NULL_HANDLE;
+  TOSAIC_CHECK(called("vkCreateShaderModule",
+                      [&] { return vk.vkCreateShaderModule(device_->handle, &module_info, nullptr, &module); }));
+  VkComputePipelineCreateInfo info{VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
+  info.stage = {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO};
+  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  info.stage.module = module;
+  info.stage.pName = "main";
+  info.layout = made.layout;
+  const Status status = called("vkCreateComputePipelines", [&] {
+    return vk.vkCreateComputePipelines(device_->handle, device_->pipeline_cache, 1, &info, nullptr, &made.pipeline);
+  });
+  vk.vkDestroyShaderModule(device_->handle, module, nullptr);
+  return status;
+}
+
+Status Pipelines::make(const vulkan_program::Tier& tier) {
+  std::vector<spirv::ShaderInterface> interfaces;
+  for (const Bytes& code : tier.modules) {
+    TOSAIC_TRY(spirv::ShaderInterface interface, spirv::check_shader(code.as<spirv::Word>()));
+    interfaces.push_back(std::move(interface));
+  }
+  TOSAIC_CHECK(check(tier, interfaces));
+  made_.resize(tier.modules.size());
+  undo_.later([this] {
+    for (const Pipeline& p : made_) device_->vk.vkDestroyPipeline(device_->handle, p.pipeline, nullptr);
+  });
+  for (std::size_t m = 0; m < made_.size(); ++m) TOSAIC_CHECK(make_layout(made_[m], interfaces[m]));
+
+  std::atomic<std::size_t> next = 0;
+  std::mutex guard;
+  Status failed;
+  const auto work = [&] {
+    for (std::size_t m; (m = next++) < made_.size();)
+      if (Status status = make_pipeline(made_[m], tier.modules[m]); !status.ok()) {
+        const std::lock_guard lock(guard);
+        failed = std::move(status);
+      }
+  };
+  std::vector<std::thread> threads;
+  const std::size_t wanted = std::min<std::size_t>(std::max(std::thread::hardware_concurrency(), 1u), made_.size());
+  for (std::size_t t = 1; t < wanted; ++t) threads.emplace_back(work);
+  work();
+  for (std::thread& t : threads) t.join();
+  return failed;
+}
+
+}  // namespace tosaic::vulkan

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pipelines of a program's modules, and their descriptors' layouts.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "formats/spirv/check_shader.h"
+#include "formats/vulkan_program/vulkan_program.h"
+#include "vulkan/device.h"
+#include "vulkan/undo.h"
+
+namespace tosaic::vulkan {
+
+struct Pipeline {
+  VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
+  VkPipelineLayout layout = VK_NULL_HANDLE;
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  std::uint32_t bindings = 0;
+};
+
+class Pipelines {
+ public:
+  explicit Pipelines(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+  // On as many threads as there are cores. Errors: vulkan.feature, vulkan.limit, vulkan.failed, vulkan.memory.
+  Status make(const vulkan_program::Tier& tier);
+  const Pipeline& operator[](std::size_t module) const { return made_[module]; }
+
+ private:
+  Status check(const vulkan_program::Tier& tier, const std::vector<spirv::ShaderInterface>& interfaces) const;
+  Status make_layout(Pipeline& made, const spirv::ShaderInterface& interface);
+  Status make_pipeline(Pipeline& made, const Bytes& code) const;
+
+  std::shared_ptr<Device> device_;
+  std::vector<Pipeline> made_;  // by module
+  Undo undo_;
+};
+
+}  // namespace tosaic::vulkan
