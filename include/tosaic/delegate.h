@@ -228,10 +228,13 @@ typedef struct tosaic_delegate_api {
 } tosaic_delegate_api;
 
 /* tosaic's own. Each is in a library of its own; the tables are constant and always there. */
-TOSAIC_DELEGATE_API const tosaic_delegate_api* tosaic_tosa_delegate(void);       /* "TOSABackend", on the CPU */
-TOSAIC_DELEGATE_API const tosaic_delegate_api* tosaic_vgf_delegate(void);        /* "VgfBackend", on the CPU */
-TOSAIC_DELEGATE_API const tosaic_delegate_api* tosaic_vgf_vulkan_delegate(void); /* "VgfBackend", by Vulkan */
-TOSAIC_DELEGATE_API const tosaic_delegate_api* tosaic_ethos_u_delegate(void);    /* "EthosUBackend", simulated */
+TOSAIC_DELEGATE_API const tosaic_delegate_api* tosaic_tosa_delegate(void);         /* "TOSABackend", on the CPU */
+TOSAIC_DELEGATE_API const tosaic_delegate_api* tosaic_vgf_delegate(void);          /* "VgfBackend", on the CPU */
+TOSAIC_DELEGATE_API const tosaic_delegate_api* tosaic_vgf_vulkan_delegate(void);   /* "VgfBackend", by ML extensions */
+TOSAIC_DELEGATE_API const tosaic_delegate_api* tosaic_vulkan_delegate(void);       /* "TosaicVulkan", compute shaders */
+TOSAIC_DELEGATE_API const tosaic_delegate_api* tosaic_tosa_compute_delegate(void); /* "TOSABackend", by such shaders */
+TOSAIC_DELEGATE_API const tosaic_delegate_api* tosaic_vgf_compute_delegate(void);  /* "VgfBackend", by such shaders */
+TOSAIC_DELEGATE_API const tosaic_delegate_api* tosaic_ethos_u_delegate(void);      /* "EthosUBackend", simulated */
 
 #ifdef __cplusplus
 }

@@ -22,8 +22,9 @@ namespace tosaic {
 struct SessionOptions {
   std::string executor = "cpu";    // "cpu" or "interp", the reference interpreter
   std::string method = "forward";  // of a .pte
-  // "cpu" and "vulkan": where VGF files run, "auto" is the CPU; "ethos-u": insist on a program whose delegates run on
-  // the simulated NPU; "ethos-u55-128": on that very NPU.
+  // Where TOSA graphs and VGF files run: "cpu" ("auto" is that), "vulkan" (by compute shaders), "vulkan-ml" (VGF, by
+  // the ML extensions). Programs for "TosaicVulkan" run on Vulkan. "ethos-u": insist on a program whose delegates run
+  // on the simulated NPU; "ethos-u55-128": on that very NPU.
   std::string device = "auto";
   std::string vulkan_device;                        // an index or a part of a name; empty: the best one
   std::vector<std::pair<std::string, Bytes>> data;  // .ptd files (name, content): what the program keeps outside itself
@@ -33,6 +34,18 @@ struct SessionOptions {
   int threads = 0;
   static constexpr int most_threads = 1024;
 };
+
+// A Vulkan device of this machine.
+struct VulkanDevice {
+  std::uint32_t index = 0;
+  std::string name;                // "llvmpipe (LLVM 15.0.6, 256 bits)"
+  std::string kind;                // "cpu", "integrated", "discrete", "virtual", "other"
+  std::string version;             // of Vulkan: "1.3"
+  bool runs_shaders = false;       // --device vulkan
+  bool has_ml_extensions = false;  // --device vulkan-ml, without the emulation layer
+};
+// Errors: vulkan.no-loader, vulkan.no-driver, vulkan.version.
+TOSAIC_API Result<std::vector<VulkanDevice>> vulkan_devices();
 
 // How long a part of a run took.
 struct OperationTime {

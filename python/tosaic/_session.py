@@ -132,7 +132,7 @@ def load(file: str | os.PathLike[str] | bytes, *, executor: str = "cpu", method:
         file: a path, or the bytes.
         executor: "cpu", or "interp", the reference interpreter.
         method: of a `.pte`.
-        device: "auto", "cpu", "vulkan" (for VGF), "ethos-u" (insist on the simulated NPU), "ethos-u55-128" (on that one).
+        device: "auto", "cpu", "vulkan" (by compute shaders), "vulkan-ml" (VGF, by its extensions), "ethos-u" (insist on the simulated NPU), "ethos-u55-128" (on that one).
         vulkan_device: an index or a part of a name; empty: the best.
         threads: 0: all cores. Sessions with as many share one pool.
         data: `.ptd` files by name: what the program keeps outside itself.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A .tosa on either executor, a .vgf there or on Vulkan, a .pte through the runtime, a .pt2 as lowered float TOSA.
+// A .tosa or .vgf on either executor or on Vulkan, a .pte through the runtime, a .pt2 as lowered float TOSA.
 #include "api/runnable.h"
 
 #include <fmt/format.h>
@@ -17,14 +17,17 @@
 #include "normalise/normalise.h"
 #include "ops/tosa_op.h"
 #include "runtime/method.h"
+#include "shaders/compile.h"
 #include "targets/target.h"
 #include "tidy/tidy.h"
+#include "vulkan/compute_model.h"
 #include "vulkan/model.h"
 
 namespace tosaic {
 namespace {
 
-// The target whose payloads a device runs: "vulkan", "ethos-u", or a product by its target's name; nullptr: the CPU.
+// The target whose payloads a device runs: "vulkan", "vulkan-ml", "ethos-u", or a product by its target's name;
+// nullptr: the CPU.
 Result<const Target*> target_of_device(const std::string& device) {
   if (device == "auto" || device == "cpu") return nullptr;
   std::vector<std::string> devices{"auto", "cpu"};
@@ -56,25 +59,51 @@ Status graph_may_run(const Source& source, const SessionOptions& options) {
   return {};
 }
 
-Result<Runnable> runnable_on_vulkan(vgf::File file, const SessionOptions& options, Runnable r = {}) {
-  TOSAIC_TRY(vulkan::Model model, vulkan::Model::load(std::move(file), {.device = options.vulkan_device}));
-  auto shared = std::make_shared<vulkan::Model>(std::move(model));
-  r.inputs = shared->inputs();
-  r.outputs = shared->outputs();
+// What is common to both kinds of models on Vulkan.
+template <class Model>
+void run_on_vulkan(Runnable& r, const std::shared_ptr<Model>& shared) {
   r.device = "vulkan: " + shared->device();
   r.device_seconds = [shared] { return shared->device_seconds(); };
-  r.run = [shared](const std::vector<Tensor>& inputs) -> Result<std::vector<Tensor>> {
+  r.run = [shared, types = r.outputs](const std::vector<Tensor>& inputs) -> Result<std::vector<Tensor>> {
     std::vector<const void*> in;
     std::vector<void*> out;
     std::vector<Tensor> outputs;
     for (const Tensor& t : inputs) in.push_back(t.data.data());
-    for (const TensorType& type : shared->outputs()) {
+    for (const TensorType& type : types) {
       std::vector<std::byte> data(type.storage_bytes());
       out.push_back(data.data());
       outputs.push_back({type, Bytes::of(std::move(data))});  // moved, its elements stay where they are
     }
     TOSAIC_CHECK(shared->run(in, out));
     return outputs;
+  };
+}
+
+// By the ML extensions.
+Result<Runnable> runnable_on_vulkan(vgf::File file, const SessionOptions& options, Runnable r = {}) {
+  TOSAIC_TRY(vulkan::Model model, vulkan::Model::load(std::move(file), {.device = options.vulkan_device}));
+  auto shared = std::make_shared<vulkan::Model>(std::move(model));
+  r.inputs = shared->inputs();
+  r.outputs = shared->outputs();
+  run_on_vulkan(r, shared);
+  return r;
+}
+
+// By compute shaders.
+Runnable runnable_model(Runnable about, vulkan::ComputeModel model) {
+  auto shared = std::make_shared<vulkan::ComputeModel>(std::move(model));
+  Runnable r = about;
+  run_on_vulkan(r, shared);
+  r.clone = [shared, about = std::move(about)]() -> Result<Runnable> {
+    TOSAIC_TRY(vulkan::ComputeModel made, shared->clone());
+    return runnable_model(about, std::move(made));
+  };
+  r.measure = [shared](bool on) { return shared->measure(on); };
+  r.profile = [shared] {
+    std::vector<OperationTime> times;
+    for (vulkan::DispatchTime& t : shared->times())
+      times.push_back({fmt::format("{}: {}", t.kernel, t.value), t.seconds, ""});
+    return times;
   };
   return r;
 }
@@ -103,10 +132,10 @@ Runnable runnable_executable(Runnable about, execute::Executable executable) {
   return r;
 }
 
-// A graph has no place of its own: it runs on the CPU, or as a VGF file on a Vulkan device. `r` says what is known of
-// it besides.
+// A graph has no place of its own: it runs on the CPU, or on a Vulkan device by compute shaders, or as a VGF file. `r`
+// says what is known of it besides.
 Result<Runnable> runnable_graph(Graph graph, const Source& source, const SessionOptions& options, Runnable r = {}) {
-  if (options.device == "vulkan") {
+  if (options.device == "vulkan-ml") {
     TOSAIC_TRY(vgf::File file, vgf::from_graph(graph));
     return runnable_on_vulkan(std::move(file), options, std::move(r));
   }
@@ -119,6 +148,11 @@ Result<Runnable> runnable_graph(Graph graph, const Source& source, const Session
   for (ValueId v : graph.outputs) {
     r.outputs.push_back(graph[v].type);
     r.output_names.push_back(graph[v].name);
+  }
+  if (options.device == "vulkan") {
+    TOSAIC_TRY(vulkan_program::Program program, shaders::compile(graph));
+    TOSAIC_TRY(vulkan::ComputeModel model, vulkan::ComputeModel::load(std::move(program), options.vulkan_device));
+    return runnable_model(std::move(r), std::move(model));
   }
   TOSAIC_TRY(auto executable,
              execute::Executable::prepared(std::move(graph),
@@ -133,14 +167,21 @@ Result<Runnable> load_tosa(Graph graph, const Source& source, const SessionOptio
   return runnable_graph(std::move(graph), source, options);
 }
 
+// Shaders of a file are programs of its own, which the path of the ML extensions binds and runs.
+bool has_shaders(const vgf::File& file) {
+  return std::ranges::any_of(file.segments, [](const vgf::Segment& s) { return s.kind == vgf::Kind::compute; });
+}
+
 Result<Runnable> load_vgf(const Source& source, const SessionOptions& options) {
-  if (options.device == "vulkan") {
-    auto loaded = [&]() -> Result<Runnable> {
+  if (options.device.starts_with("vulkan")) {
+    auto loaded = [&]() -> Result<std::optional<Runnable>> {
       TOSAIC_TRY(vgf::File file, vgf::read(source.file));
-      return runnable_on_vulkan(std::move(file), options);
+      if (options.device == "vulkan" && !has_shaders(file)) return std::optional<Runnable>();
+      TOSAIC_TRY(Runnable r, runnable_on_vulkan(std::move(file), options));
+      return std::optional(std::move(r));
     }();
     if (!loaded.ok()) return std::move(loaded.error()).at({source.name, 0, ""});
-    return loaded;
+    if (*loaded) return std::move(**loaded);
   }
   TOSAIC_TRY(Graph graph, vgf::read_graph(source.file, source.name));
   return runnable_graph(std::move(graph), source, options);
@@ -169,11 +210,25 @@ bool has_delegate_of(const pte::Program& program, const Target& target) {
   return false;
 }
 
+// Vulkan's shaders are made of any graph that a payload holds.
+bool runs_on(const pte::Program& program, const Target& wanted) {
+  if (wanted.delegate_id != "TosaicVulkan") return has_delegate_of(program, wanted);
+  const auto& targets = all_targets();
+  return std::ranges::any_of(targets, [&](const Target& t) { return !t.simulated && has_delegate_of(program, t); });
+}
+
 // The program runs on that device, and what is simulated is said to be that.
 Status check_device(const pte::Program& program, const Source& source, const std::string& device, const Target* wanted,
                     const Sink& sink) {
   for (const Target& target : all_targets()) {
-    if (!target.simulated || !has_delegate_of(program, target)) continue;
+    const bool elsewhere = target.simulated || target.delegate_id == "TosaicVulkan";
+    if (!elsewhere || !has_delegate_of(program, target)) continue;
+    if (device == "cpu" && !target.simulated)
+      return error("run.device",
+                   fmt::format("{} has a {} delegate, which the CPU does not run", source.name, target.family))
+          .at({source.name, 0, ""})
+          .hint("compile the model with --target tosa-fp or tosa-int for the CPU");
+    if (!target.simulated) break;
     if (device == "cpu")
       return error("run.device",
                    fmt::format("{} has an {} delegate, which the CPU does not run", source.name, target.family))
@@ -187,7 +242,7 @@ Status check_device(const pte::Program& program, const Source& source, const std
     if (sink) sink(note);
     break;
   }
-  if (wanted && !has_delegate_of(program, *wanted)) return not_for(source, *wanted);
+  if (wanted && !runs_on(program, *wanted)) return not_for(source, *wanted);
   return {};
 }
 
@@ -226,7 +281,11 @@ Result<Runnable> load_pte(const Source& source, const SessionOptions& options, c
   TOSAIC_TRY(const Target* wanted, target_of_device(options.device));
   const std::string product = wanted && wanted->name == options.device ? wanted->name : "";
   how.kernels = kernels::lowered_kernel;
-  how.delegates = all_delegates({options.device == "vulkan", options.vulkan_device, product});
+  using Graphs = DelegateDevices::Graphs;
+  const Graphs graphs = options.device == "vulkan"      ? Graphs::vulkan
+                        : options.device == "vulkan-ml" ? Graphs::vulkan_ml
+                                                        : Graphs::cpu;
+  how.delegates = all_delegates({graphs, options.vulkan_device, product});
   TOSAIC_CHECK(check_device(program, source, options.device, wanted, sink));
   TOSAIC_TRY(how.data, named_data(source.data));
   TOSAIC_TRY(runtime::Method method, runtime::Method::load(program, options.method, how));
@@ -241,7 +300,7 @@ Result<Runnable> load_runnable(const Source& source, const SessionOptions& optio
   if (options.threads < 0 || options.threads > SessionOptions::most_threads)
     return error("run.threads", fmt::format("'threads' is {}", options.threads))
         .hint(fmt::format("0 (all cores) to {}", SessionOptions::most_threads));
-  if (options.device == "vulkan" && options.executor == "interp")
+  if (options.device.starts_with("vulkan") && options.executor == "interp")
     return error("run.device", "the reference interpreter runs on the CPU, not on a Vulkan device");
   if (source.program) return load_program(*source.program, source, options, sink);
   const std::string_view head = source.file.text().substr(0, 16);

@@ -71,6 +71,7 @@ constexpr std::array families{
            "lists; of your own: say in Python what it means, tosaic.lowering(OPERATOR)"},
     Family{"aten.", "", "change the model at this line, or choose a target that takes it"},
     Family{"pack.", "", "change the model there, or choose a target that takes the operator: `tosaic explain`"},
+    Family{"vulkan-program.", "", "compile the model again: `tosaic compile --target vulkan`"},
     Family{"vulkan.", "", "run it on the CPU: --device cpu"},
     Family{"data.", "", "give each .ptd file once, and those of one program only"},
     Family{"inspect.", "", "if the ending is right, the file is damaged: make or copy it again"},

@@ -5,11 +5,17 @@ namespace tosaic {
 
 runtime::Delegates all_delegates(const DelegateDevices& devices) {
   runtime::Delegates all;
+  using Graphs = DelegateDevices::Graphs;
+  const bool shaders = devices.graphs == Graphs::vulkan, ml = devices.graphs == Graphs::vulkan_ml;
+  const auto on_vulkan = [&](const tosaic_delegate_api* api) {
+    return runtime::DelegateChoice{api, devices.vulkan_device};
+  };
   for (const runtime::DelegateChoice& choice :
-       {runtime::DelegateChoice{tosaic_tosa_delegate()},
-        devices.vulkan ? runtime::DelegateChoice{tosaic_vgf_vulkan_delegate(), devices.vulkan_device}
-                       : runtime::DelegateChoice{tosaic_vgf_delegate()},
-        runtime::DelegateChoice{tosaic_ethos_u_delegate(), devices.npu}})
+       {shaders ? on_vulkan(tosaic_tosa_compute_delegate()) : runtime::DelegateChoice{tosaic_tosa_delegate()},
+        shaders ? on_vulkan(tosaic_vgf_compute_delegate())
+        : ml    ? on_vulkan(tosaic_vgf_vulkan_delegate())
+                : runtime::DelegateChoice{tosaic_vgf_delegate()},
+        on_vulkan(tosaic_vulkan_delegate()), runtime::DelegateChoice{tosaic_ethos_u_delegate(), devices.npu}})
     all.emplace(choice.api->id, choice);
   return all;
 }

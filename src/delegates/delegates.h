@@ -9,7 +9,9 @@
 namespace tosaic {
 
 struct DelegateDevices {
-  bool vulkan = false;        // VGF files run on a Vulkan device instead of the CPU
+  // Where TOSA graphs and VGF files run: the CPU, a Vulkan device by compute shaders, or one by the ML extensions
+  // (VGF files alone).
+  enum class Graphs : std::uint8_t { cpu, vulkan, vulkan_ml } graphs = Graphs::cpu;
   std::string vulkan_device;  // an index, a part of a name, or empty: the best one
   std::string npu;            // the product that a command stream must be made for; empty: any
 };

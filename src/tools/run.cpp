@@ -83,6 +83,24 @@ std::string json_members(const RunOutcome& outcome) {
       operations.empty() ? "" : ", \"operations\": [" + operations + "]");
 }
 
+void list_devices(Tool& tool) {
+  const auto devices = vulkan_devices();
+  if (!devices.ok()) return tool.fail(devices.error());
+  if (!tool.json) {
+    for (const VulkanDevice& d : *devices)
+      tool.print("{}: {}, {}, Vulkan {}: {}{}\n", d.index, printable(d.name), d.kind, d.version,
+                 d.runs_shaders ? "--device vulkan" : "too old", d.has_ml_extensions ? ", --device vulkan-ml" : "");
+    return;
+  }
+  std::string list;
+  for (const VulkanDevice& d : *devices)
+    list += fmt::format(
+        "{}{{\"index\": {}, \"name\": {}, \"kind\": \"{}\", \"vulkan\": \"{}\", \"shaders\": {}, \"ml_extensions\": "
+        "{}}}",
+        list.empty() ? "" : ", ", d.index, json_text(d.name), d.kind, d.version, d.runs_shaders, d.has_ml_extensions);
+  tool.print_json("run", "\"devices\": [" + list + "]");
+}
+
 void act(Tool& tool, RunRequest& request, bool trace) {
   if (!request.session.vulkan_device.empty() && request.session.device == "auto") request.session.device = "vulkan";
   if (trace)
@@ -111,7 +129,9 @@ void add_run(CLI::App& app, Tool& tool) {
   auto request = std::make_shared<RunRequest>();
   auto trace = std::make_shared<bool>(false);
   auto level = std::make_shared<std::string>("none");
-  command->add_option("program", request->program, ".pte, .bpte, .tosa, .vgf or .pt2")->type_name("FILE")->required();
+  auto list = std::make_shared<bool>(false);
+  command->add_option("program", request->program, ".pte, .bpte, .tosa, .vgf or .pt2")->type_name("FILE");
+  command->add_flag("--list-devices", *list, "the Vulkan devices of this machine, instead of a run");
   command->add_option("--input,-i", request->inputs, "a .npy file; once per input, in order")
       ->type_name("FILE")
       ->allow_extra_args(false);
@@ -121,9 +141,10 @@ void add_run(CLI::App& app, Tool& tool) {
       ->check(one_of({"cpu", "interp"}))
       ->capture_default_str();
   command
-      ->add_option("--device", request->session.device,
-                   "vulkan: VGF on a Vulkan device; cpu: on the CPU, as auto does; ethos-u: insist on the (simulated) "
-                   "NPU; ethos-u55-128: on that product")
+      ->add_option(
+          "--device", request->session.device,
+          "vulkan: on a Vulkan device, by compute shaders; vulkan-ml: VGF by its ML extensions; cpu: on the CPU, as "
+          "auto does; ethos-u: insist on the (simulated) NPU; ethos-u55-128: on that product")
       ->type_name("DEVICE")
       ->capture_default_str();
   command
@@ -156,7 +177,9 @@ void add_run(CLI::App& app, Tool& tool) {
       "  tosaic run digits.vgf --device vulkan --vulkan-device llvmpipe\n"
       "  tosaic run digits_u55.pte --device ethos-u55-128 --data digits_weights.ptd --trace");
   command->callback([=, &tool] {
+    if (!*list && request->program.empty()) throw CLI::RequiredError("program");
     tool.action = [=, &tool] {
+      if (*list) return list_devices(tool);
       request->session.level_8k = *level == "8k";
       act(tool, *request, *trace);
     };

@@ -190,7 +190,7 @@ static void is_cloned(const sample* s) {
   if (said) {
     CHECK(said == TOSAIC_DELEGATE_UNSUPPORTED && !second && strcmp(error.code, "delegate.clone") == 0);
   } else {
-    CHECK(memory.live > 0);
+    CHECK(memory.live > 0 || strstr(STRING(DELEGATE), "vulkan")); /* whose tensors the driver holds */
     call again = make_call(s, second, 1);
     CHECK(s->api->execute(second, again.tensors, again.count, NULL) == TOSAIC_DELEGATE_OK && as_expected(s, &again));
     free_call(&again);

@@ -27,6 +27,7 @@ def programs(tosaic):
 
 @pytest.mark.parametrize("delegate, target, options", [
     ("tosa", "tosa-int", INT8), ("tosa", "tosa-fp", []), ("vgf", "vgf", INT8), ("vgf", "vgf", []), ("vgf_vulkan", "vgf", INT8),
+    ("vulkan", "vulkan", INT8),
     ("ethos_u", "ethos-u55-128", INT8), ("ethos_u", "ethos-u85-256", INT8)])
 def test_delegate(delegate, target, options, tmp_path, programs):
     def tosaic(*arguments):
@@ -55,7 +56,7 @@ def test_delegate(delegate, target, options, tmp_path, programs):
         assert (tmp_path / "found").read_bytes() == (tmp_path / "outputs").read_bytes()
 
 
-@pytest.mark.parametrize("program", ["call_tosa", "call_vgf", "call_vgf_vulkan", "call_ethos_u", "run_tosa", "run_ethos_u"])
+@pytest.mark.parametrize("program", ["call_tosa", "call_vgf", "call_vgf_vulkan", "call_vulkan", "call_ethos_u", "run_tosa", "run_ethos_u"])
 def test_links_no_more_than_it_needs(program, programs):
     symbols = subprocess.run(["nm", "-C", programs / program], capture_output=True, text=True, check=True).stdout
     assert "tosaic::aten_" not in symbols and "tosaic::Builder" not in symbols  # no lowerings

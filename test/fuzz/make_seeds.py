@@ -11,7 +11,7 @@ DIGITS = HERE.parent.parent / "examples/digits"
 
 
 def main(tosaic, output):
-    tosa, pte, ptd, ethosu = folders = [output / name for name in ("tosa", "pte", "ptd", "ethosu")]
+    tosa, pte, ptd, ethosu, vulkan = folders = [output / name for name in ("tosa", "pte", "ptd", "ethosu", "vulkan")]
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -21,6 +21,8 @@ def main(tosaic, output):
 
     for program in sorted((HERE / "seeds/stages").glob("*.txt")):
         compile_(program, program.stem, "--target", "tosa-fp", "--emit", f"tosa={tosa / program.stem}.tosa")
+        compile_(program, f"{program.stem}_vulkan", "--target", "vulkan")
+        subprocess.run([tosaic, "extract", "--quiet", pte / f"{program.stem}_vulkan.pte", "-o", vulkan / program.stem], check=True)
     for target in ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256"):
         samples = ["--target", target, "--calibrate", DIGITS / "digits_samples.npz"]
         compile_(DIGITS / "digits.pt2", "external", *samples, "--external", f"weights={ptd / target}.ptd")

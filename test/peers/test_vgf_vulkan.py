@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VGF files on Vulkan: our runtime, our CPU executor and Arm's scenario runner give the same, and what is said when the
+"""VGF files on Vulkan: our shaders, our runtime, our CPU executor and Arm's scenario runner give the same, and what is said when the
 machine lacks something. The driver is whatever the machine has; Mesa's lavapipe and the emulation layer will do."""
 import os
 import pathlib
@@ -49,8 +49,10 @@ def test_model(compiled_network, tool, tmp_path):
     vgf = folder / "m.vgf"
     inputs = [array.astype(np.float16) for array in model.arrays("input")[0]] if kind == "half" else random_inputs(tool, vgf)
     expected = tool.run(vgf, inputs, tmp_path, "--device", "cpu")
-    for what, found in (("our runtime", tool.run(vgf, inputs, tmp_path, "--device", "vulkan", "--repeat", 2)),
-                        ("in a .pte", tool.run(folder / "m.pte", inputs, tmp_path, "--device", "vulkan")),
+    for what, found in (("our shaders", tool.run(vgf, inputs, tmp_path, "--device", "vulkan", "--repeat", 2)),
+                        ("our shaders, in a .pte", tool.run(folder / "m.pte", inputs, tmp_path, "--device", "vulkan")),
+                        ("our runtime", tool.run(vgf, inputs, tmp_path, "--device", "vulkan-ml", "--repeat", 2)),
+                        ("in a .pte", tool.run(folder / "m.pte", inputs, tmp_path, "--device", "vulkan-ml")),
                         ("Arm's scenario runner", scenario_runner.run(vgf, inputs, tmp_path))):
         if kind != "half":
             agree(found, expected, what)
@@ -108,7 +110,8 @@ def test_operators(name, tool, tmp_path):
          "--require-full-delegation")
     inputs = [e.numpy() for e in example]
     expected = tool.run(vgf, inputs, tmp_path)
-    agree(tool.run(vgf, inputs, tmp_path, "--device", "vulkan"), expected, "our runtime")
+    agree(tool.run(vgf, inputs, tmp_path, "--device", "vulkan"), expected, "our shaders")
+    agree(tool.run(vgf, inputs, tmp_path, "--device", "vulkan-ml"), expected, "our runtime")
     agree(scenario_runner.run(vgf, inputs, tmp_path), expected, "Arm's scenario runner")
 
 
@@ -128,7 +131,7 @@ def test_a_program_of_executorch(tool, tmp_path):
     pte = tmp_path / "m.pte"
     pte.write_bytes(edge.to_executorch(config=ExecutorchBackendConfig(extract_delegate_segments=False)).buffer)
     expected = [module(*example).detach().numpy()]
-    for device in ("cpu", "vulkan"):
+    for device in ("cpu", "vulkan", "vulkan-ml"):
         agree(tool.run(pte, [example[0].numpy()], tmp_path, "--device", device), expected, device)
 
 
@@ -145,8 +148,9 @@ def digits_vgf(tool, tmp_path_factory):
 def test_a_tosa_file_runs_there_too(digits_vgf, tool):
     tool("compile", DIGITS / "digits.pt2", "--target", "tosa-fp", "-o", digits_vgf.parent / "fp.pte", "--emit",
          f"tosa={digits_vgf.parent / 'digits.tosa'}")
-    said = tool("run", digits_vgf.parent / "digits.tosa", "--device", "vulkan")
-    assert " on vulkan: " in said.splitlines()[0] and "on the device" in said
+    for device in ("vulkan", "vulkan-ml"):
+        said = tool("run", digits_vgf.parent / "digits.tosa", "--device", device)
+        assert " on vulkan: " in said.splitlines()[0] and "on the device" in said
     assert tool("run", digits_vgf, "--device", "cpu").splitlines()[0].endswith("digits.vgf on cpu")
 
 
@@ -156,7 +160,7 @@ def test_the_environment_that_the_emulation_layer_prints(digits_vgf, tosaic):
     environment = {**os.environ, "PATH": "/usr/bin", "VK_LAYER_PATH": paths["VK_LAYER_PATH"],
                    "LD_LIBRARY_PATH": paths["LD_LIBRARY_PATH"],
                    "VK_INSTANCE_LAYERS": "VK_LAYER_ML_Graph_Emulation:VK_LAYER_ML_Tensor_Emulation"}
-    done = subprocess.run([tosaic, "run", digits_vgf, "--device", "vulkan"], capture_output=True, text=True, env=environment)
+    done = subprocess.run([tosaic, "run", digits_vgf, "--device", "vulkan-ml"], capture_output=True, text=True, env=environment)
     assert done.returncode == 0 and " on vulkan: " in done.stdout, done.stderr
 
 
@@ -167,7 +171,7 @@ def test_the_environment_that_the_emulation_layer_prints(digits_vgf, tosaic):
     (["--vulkan-device", "99"], {}, "vulkan.device", "device 0: "),
 ], ids=["no driver", "no emulation layer", "no such device"])
 def test_what_is_missing_is_said(arguments, changed, code, telling, digits_vgf, tosaic):
-    done = subprocess.run([tosaic, "run", digits_vgf, "--device", "vulkan", *arguments], capture_output=True, text=True,
+    done = subprocess.run([tosaic, "run", digits_vgf, "--device", "vulkan-ml", *arguments], capture_output=True, text=True,
                           env={**os.environ, **changed})
     assert done.returncode == 1 and f"error[{code}]" in done.stderr and telling in done.stderr, done.stderr
     assert not done.stdout
@@ -175,6 +179,6 @@ def test_what_is_missing_is_said(arguments, changed, code, telling, digits_vgf, 
 
 def test_wrong_inputs(digits_vgf, tosaic, tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((1, 1, 8, 9), np.float32))
-    done = subprocess.run([tosaic, "run", digits_vgf, "--device", "vulkan", "--input", tmp_path / "x.npy"],
+    done = subprocess.run([tosaic, "run", digits_vgf, "--device", "vulkan-ml", "--input", tmp_path / "x.npy"],
                           capture_output=True, text=True)
     assert done.returncode == 1 and "error[run.input-type]" in done.stderr, done.stderr

@@ -32,7 +32,7 @@ std::vector<Target> target_vgf() {
                    "--custom-op-domain-to-opcode=DOMAIN:NUMBER",
        .placeholder = "FLAG"}};
   target.emits = EmitKind{"vgf", "VGF file", "vgf=PATH (target vgf)"};
-  target.device = "vulkan";
+  target.device = "vulkan-ml";
   return {target};
 }
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Vulkan devices of this machine, as the public API tells of them.
+#include "api/guard.h"
+#include "tosaic/session.hpp"
+#include "vulkan/device.h"
+
+namespace tosaic {
+namespace {
+
+const char* kind_of(VkPhysicalDeviceType type) {
+  switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return "cpu";
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return "integrated";
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return "discrete";
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return "virtual";
+    default: return "other";
+  }
+}
+
+}  // namespace
+
+Result<std::vector<VulkanDevice>> vulkan_devices() {
+  return guarded("the Vulkan devices", []() -> Result<std::vector<VulkanDevice>> {
+    TOSAIC_TRY(const auto found, vulkan::Device::list());
+    std::vector<VulkanDevice> devices;
+    for (const vulkan::DeviceInfo& d : found)
+      devices.push_back({d.index, d.name, kind_of(d.type), vulkan::version_text(d.version),
+                         d.computes && d.version >= vulkan::least_version(vulkan::Use::compute), d.runs_data_graphs});
+    return devices;
+  });
+}
+
+}  // namespace tosaic

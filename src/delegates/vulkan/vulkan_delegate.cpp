@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// "TosaicVulkan": the payload is a program of compute shaders.
+#include "delegates/vulkan/vulkan_delegate.h"
+
+namespace tosaic::delegates {
+namespace {
+
+class ComputePayload : public contract::Payload {
+ public:
+  explicit ComputePayload(vulkan::ComputeModel model) : model_(std::move(model)) {}
+
+  contract::Description describe() const override {
+    const auto infos = [](const std::vector<vulkan_program::Tensor>& tensors) {
+      std::vector<contract::TensorInfo> list;
+      for (const auto& t : tensors) list.push_back(contract::TensorInfo::of(t.type, t.name));
+      return list;
+    };
+    return {infos(model_.inputs()), infos(model_.outputs()), "vulkan: " + model_.device()};
+  }
+
+  Status execute(std::span<const void* const> inputs, std::span<void* const> outputs, int&) override {
+    if (wants_times_) TOSAIC_CHECK(model_.measure(*wants_times_));
+    wants_times_.reset();
+    return model_.run(inputs, outputs);
+  }
+
+  double device_seconds() const override { return model_.device_seconds(); }
+  void measure(bool on) override { wants_times_ = on; }
+  std::vector<contract::OperationTime> times() const override {
+    std::vector<contract::OperationTime> times;
+    for (vulkan::DispatchTime& t : model_.times())
+      times.push_back({std::move(t.kernel), std::move(t.value), t.seconds});
+    return times;
+  }
+  Result<std::unique_ptr<contract::Payload>> clone(const contract::Lent&) const override {
+    TOSAIC_TRY(vulkan::ComputeModel made, model_.clone());
+    return std::unique_ptr<contract::Payload>(std::make_unique<ComputePayload>(std::move(made)));
+  }
+
+ private:
+  vulkan::ComputeModel model_;
+  std::optional<bool> wants_times_;  // since the last execution
+};
+
+Result<std::unique_ptr<contract::Payload>> open(const contract::Opening& opening, const void*, int& status) {
+  return open_on_vulkan(opening, vulkan_program::read(opening.payload), status);
+}
+
+constexpr contract::Server server{open};
+
+}  // namespace
+
+Result<std::unique_ptr<contract::Payload>> open_on_vulkan(const contract::Opening& opening,
+                                                          Result<vulkan_program::Program> program, int& status) {
+  auto made = [&]() -> Result<std::unique_ptr<contract::Payload>> {
+    TOSAIC_TRY(vulkan_program::Program read, std::move(program));
+    TOSAIC_TRY(vulkan::ComputeModel model, vulkan::ComputeModel::load(std::move(read), opening.device));
+    auto payload = std::make_unique<ComputePayload>(std::move(model));
+    if (opening.profile) payload->measure(true);
+    return std::unique_ptr<contract::Payload>(std::move(payload));
+  }();
+  if (made.ok()) return made;
+  // What the machine lacks says nothing of the payload.
+  if (made.error().code.starts_with("vulkan.")) status = TOSAIC_DELEGATE_INCOMPATIBLE;
+  return std::move(made.error()).at({opening.name, 0, ""});
+}
+
+}  // namespace tosaic::delegates
+
+const tosaic_delegate_api* tosaic_vulkan_delegate(void) {
+  static const tosaic_delegate_api api = tosaic::contract::table("TosaicVulkan", tosaic::delegates::server);
+  return &api;
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program of compute shaders as an open payload: what the delegates that run one have in common.
+#pragma once
+#include "contract/serve.h"
+#include "vulkan/compute_model.h"
+
+namespace tosaic::delegates {
+
+// Loads it on opening.device. `status` is what a refusal means.
+Result<std::unique_ptr<contract::Payload>> open_on_vulkan(const contract::Opening& opening,
+                                                          Result<vulkan_program::Program> program, int& status);
+
+}  // namespace tosaic::delegates

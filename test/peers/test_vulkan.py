@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Target `vulkan` on this machine's driver: models compute what the TOSA targets do on the CPU, integers bit for bit;
+programs of which a part stays outside; what is said of wrong devices."""
+import json
+import subprocess
+
+import numpy as np
+import pytest
+import torch
+from test_tosa_programs import decibels
+
+KINDS = {"float": ("tosa-fp", []), "int8": ("tosa-int", ["--quantize", "int8"])}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_model(model, kind, tool, tmp_path):
+    target, options = KINDS[kind]
+    if kind == "int8":
+        options = [*options, "--calibrate", model.samples]
+    found = {}
+    for name in (target, "vulkan"):
+        tool("compile", model.program("raw"), "--target", name, "-o", tmp_path / f"{name}.pte", "--require-full-delegation",
+             *options)
+        found[name] = tool.run(tmp_path / f"{name}.pte", list(model.arrays("input")[0]), tmp_path)
+    for ours, expected in zip(found["vulkan"], found[target], strict=True):
+        if kind == "int8":
+            np.testing.assert_array_equal(ours, expected)
+        else:
+            assert decibels(expected, ours - expected) > 90
+
+
+class PartlyOutside(torch.nn.Module):
+    def forward(self, x, y):
+        whole = ((x + y) * 10).to(torch.int32)
+        return (whole & 6).to(torch.float32) * 2 + y, torch.relu(x)
+
+
+def test_vk_add_in_part_and_as_a_whole(tool, tmp_path):
+    """Without the integer profile `&` runs on the CPU, between two delegates."""
+    torch.manual_seed(2)
+    example = (torch.randn(4, 8), torch.randn(4, 8))
+    torch.export.save(torch.export.export(PartlyOutside(), example), tmp_path / "m.pt2")
+    expected = [t.numpy() for t in PartlyOutside()(*example)]
+    for name, options in (("whole", ["--require-full-delegation"]), ("part", ["--tosa-spec", "TOSA-1.0+FP"])):
+        said = tool("compile", tmp_path / "m.pt2", "--target", "vulkan", "-o", tmp_path / f"{name}.pte", *options)
+        assert ("in 1 delegate," in said) == (name == "whole"), said
+        for ours, wanted in zip(tool.run(tmp_path / f"{name}.pte", [e.numpy() for e in example], tmp_path), expected, strict=True):
+            np.testing.assert_allclose(ours, wanted, rtol=1e-6)
+
+
+def test_devices(tosaic, tool, tmp_path):
+    devices = json.loads(tool("run", "--list-devices", "--json"))["devices"]
+    assert devices and any(d["shaders"] for d in devices)
+    torch.export.save(torch.export.export(torch.nn.ReLU(), (torch.randn(3),)), tmp_path / "m.pt2")
+    tool("compile", tmp_path / "m.pt2", "--target", "vulkan", "-o", tmp_path / "m.pte")
+    for arguments, code in ((["--vulkan-device", "no such"], "vulkan.device"), (["--device", "cpu"], "run.device"),
+                            (["--device", "vulkan-ml"], "run.device")):
+        done = subprocess.run([tosaic, "run", tmp_path / "m.pte", *arguments], capture_output=True, text=True)
+        assert done.returncode == 1 and f"error[{code}]" in done.stderr, done.stderr
+    damaged = bytearray((tmp_path / "m.pte").read_bytes())
+    at = damaged.index(b"TVKP")
+    damaged[at + 40:at + 60] = b"\xff" * 20
+    (tmp_path / "m.pte").write_bytes(damaged)
+    done = subprocess.run([tosaic, "run", tmp_path / "m.pte"], capture_output=True, text=True)
+    assert done.returncode == 1 and "error[vulkan-program." in done.stderr, done.stderr

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Payloads that lie, and what the runtime promises: they are refused before a driver sees them.
+#include <atomic>
+#include <thread>
+
+#include "formats/spirv/check_shader.h"
+#include "shaders/on_device.h"
+#include "vulkan/compute_model.h"
+
+namespace tosaic::test {
+namespace {
+
+using vulkan_program::Arena;
+using vulkan_program::Program;
+
+Program sum() {
+  auto graph = parse("graph @main(%a: 100xf32, %b: 100xf32) -> (%sum) { %sum: 100xf32 = tosa.add(%a, %b) }");
+  return compiled(*graph);
+}
+
+std::string refusal(const Program& program) {
+  const auto read = vulkan_program::read(vulkan_program::write(program));
+  return read.ok() ? "accepted" : read.error().code + ": " + read.error().message;
+}
+
+TEST(VulkanPayload, LiesAreRefused) {
+  EXPECT_EQ(refusal(sum()), "accepted");
+  const auto changed = [](const std::function<void(Program&)>& change) {
+    Program p = sum();
+    change(p);
+    return refusal(p);
+  };
+  const auto dispatch = [&](const std::function<void(vulkan_program::Dispatch&)>& change) {
+    return changed([&](Program& p) { change(p.tiers[0].dispatches[0]); });
+  };
+  using D = vulkan_program::Dispatch;
+  const std::string format = "vulkan-program.format: ";
+  EXPECT_EQ(dispatch([](D& d) { d.module = 7; }), format + "dispatch 0 has module 7 of 1");
+  EXPECT_EQ(dispatch([](D& d) { d.groups[1] = 0; }), format + "dispatch 0 has 0 groups along an axis");
+  EXPECT_EQ(dispatch([](D& d) { d.groups[0] = 1 << 20; }), format + "dispatch 0 has 1048576 groups along an axis");
+  EXPECT_EQ(dispatch([](D& d) { d.ranges.pop_back(); }), format + "dispatch 0 has 2 ranges for a module of 3 bindings");
+  EXPECT_EQ(dispatch([](D& d) { d.ranges[0].offset = 4; }),
+            format + "dispatch 0 begins at 4, which is no multiple of 256");
+  EXPECT_EQ(dispatch([](D& d) { d.ranges[0].offset = std::uint64_t{1} << 63; }),
+            format + "dispatch 0 has 400 bytes from 9223372036854775808 on, its memory has 1536");
+  EXPECT_EQ(dispatch([](D& d) { d.ranges[2].bytes = 1 << 20; }),
+            format + "dispatch 0 has 1048576 bytes from 1024 on, its memory has 1536");
+  EXPECT_EQ(dispatch([](D& d) { d.ranges[0].bytes = 0; }), format + "dispatch 0 has a range of 0 bytes");
+  EXPECT_EQ(dispatch([](D& d) { d.ranges[0].arena = static_cast<Arena>(3); }), format + "dispatch 0 has an arena 3");
+  EXPECT_EQ(dispatch([](D& d) { d.ranges[2].arena = Arena::constants; }), format + "dispatch 0 writes to constants");
+  EXPECT_EQ(dispatch([](D& d) { d.ranges[0].written = true; }),
+            format + "dispatch 0: range 0 and its module disagree on writing");
+  EXPECT_EQ(dispatch([](D& d) { d.pushes.resize(33); }), format + "dispatch 0 has 33 push constants");
+  EXPECT_EQ(changed([](Program& p) { p.inputs[1].offset = 1536; }),
+            format + "tensor 'b' has 400 bytes from 1536 on, its memory has 1536");
+  EXPECT_EQ(changed([](Program& p) { p.tiers.clear(); }), format + "there is no tier");
+}
+
+TEST(VulkanPayload, CutAndDamagedFiles) {
+  const Bytes file = vulkan_program::write(sum());
+  for (std::size_t size = 0; size + 64 < file.size(); size += 13)
+    EXPECT_FALSE(vulkan_program::read(Bytes::copy(file.data(), size)).ok()) << size;
+  std::mt19937 random(3);
+  for (int i = 0; i < 3000; ++i) {  // any answer, but no harm
+    Bytes copy = Bytes::copy(file.data(), file.size());
+    const_cast<std::byte*>(copy.data())[random() % copy.size()] ^= static_cast<std::byte>(1 << random() % 8);
+    (void)vulkan_program::read(copy).ok();
+  }
+}
+
+// Every word of a shader replaced by others: what is accepted is a shader still, and never an accident.
+TEST(VulkanPayload, DamagedShaders) {
+  const Bytes module = sum().tiers[0].modules[0];
+  const auto words = module.as<spirv::Word>();
+  ASSERT_TRUE(spirv::check_shader(words).ok());
+  std::size_t refused = 0, tried = 0;
+  for (std::size_t at = 0; at < words.size(); ++at)
+    for (const spirv::Word other : {0u, 1u, words[at] + 1, words[at] ^ 0x10000u, 0xffffffffu}) {
+      std::vector<spirv::Word> changed(words.begin(), words.end());
+      changed[at] = other;
+      const auto checked = spirv::check_shader(changed);
+      ++tried;
+      refused += !checked.ok();
+      if (!checked.ok()) { EXPECT_EQ(checked.error().code, "vulkan-program.shader"); }
+    }
+  EXPECT_GT(refused, tried * 3 / 4);
+  for (std::size_t size = 0; size < words.size(); ++size) EXPECT_FALSE(spirv::check_shader(words.first(size)).ok());
+}
+
+TEST(VulkanCompute, RefusalsSayWhatThereIsNoShaderFor) {
+  auto graph = parse(R"(graph @main(%r: 1x4x4xf32, %i: 1x4x4xf32) -> (%a, %b) {
+    %a: 1x4x4xf32, %b: 1x4x4xf32 = tosa.fft2d(%r, %i) {inverse=false, local_bound=false}
+  })");
+  ASSERT_TRUE(graph.ok()) << render(graph.error(), false);
+  const auto made = shaders::compile(*graph);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().code, "vulkan.no-kernel");
+}
+
+TEST(VulkanCompute, ClonesAndThreads) {
+  if (without_vulkan()) GTEST_SKIP();
+  auto model = vulkan::ComputeModel::load(sum());
+  ASSERT_TRUE(model.ok()) << render(model.error(), false);
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&, t] {
+      auto own = model->clone();
+      if (!own.ok()) return void(++wrong);
+      for (int k = 0; k < 10; ++k) {
+        const std::vector<float> a(100, static_cast<float>(t)), b(100, static_cast<float>(k));
+        std::vector<float> out(100, -1);
+        const void* in[] = {a.data(), b.data()};
+        void* to[] = {out.data()};
+        if (!own->run(in, to).ok()) ++wrong;
+        for (float x : out) wrong += x != static_cast<float>(t + k);
+      }
+    });
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(VulkanCompute, TimesOfDispatches) {
+  if (without_vulkan()) GTEST_SKIP();
+  auto model = vulkan::ComputeModel::load(sum());
+  ASSERT_TRUE(model.ok());
+  ASSERT_TRUE(model->measure(true).ok());
+  const std::vector<float> a(100, 1);
+  std::vector<float> out(100);
+  const void* in[] = {a.data(), a.data()};
+  void* to[] = {out.data()};
+  ASSERT_TRUE(model->run(in, to).ok());
+  ASSERT_EQ(model->times().size(), 1u);
+  EXPECT_EQ(model->times()[0].value, "sum");
+  EXPECT_EQ(model->run(in, {}).error().code, "run.input-count");
+}
+
+// Groups: what is computed together, and outputs that share memory with something else.
+TEST(VulkanCompute, OutputsOfEveryKind) {
+  if (without_vulkan()) GTEST_SKIP();
+  Net net;
+  const ValueId x = net.input(DType::f32, {2, 6}, -1, 1);
+  const ValueId y = net.node("abs", {x});
+  const ValueId seen = net.node("reshape", {y, net.shape({3, 4})});
+  const ValueId of_input = net.node("reshape", {x, net.shape({12})});
+  const ValueId z = net.node("add", {seen, seen});
+  for (ValueId v : {seen, z, y, seen, of_input, x}) net.output(v);
+  net.output(net.constant(DType::i32, {3}, -9, 9));
+  net.output(net.constant(DType::i8, {5}, -9, 9));
+  expect_on_device(net);
+}
+
+TEST(VulkanCompute, Scatter) {
+  if (without_vulkan()) GTEST_SKIP();
+  Net net;
+  const ValueId values = net.input(DType::i16, {2, 5, 3}, -99, 99), rows = net.input(DType::i16, {2, 2, 3}, -99, 99);
+  net.output(net.node("scatter", {values, net.numbers(DType::i32, {4, 1, 0, 3}), rows}));
+  net.graph[net.graph.nodes.back().inputs[1]].type.shape = Shape{2, 2};
+  expect_on_device(net);
+}
+
+}  // namespace
+}  // namespace tosaic::test
