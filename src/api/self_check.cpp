@@ -256,8 +256,8 @@ class Checked : public contract::Payload {
                           "simulator of {}",
                           output, graph()[v].name, region_, wrong, type.shape.elements(), check_.compiled.target.name));
     why.help =
-        "the program would compute something else than the model; --emit vela=DIR keeps what shows it, "
-        "--no-self-check writes the program all the same";
+        "the program would compute something else than the model: try Vela 5.1.0 if yours is another; --emit vela=DIR "
+        "keeps what shows it, --no-self-check writes the program all the same";
     std::vector<std::string> trace;
     runtime::DelegateOptions options = options_;
     options.trace = [&](const std::string& line) { trace.push_back(line); };

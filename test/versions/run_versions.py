@@ -94,8 +94,18 @@ def try_tosa_tools(version: str, write: bool) -> tuple[Environment, str]:
     return environment, environment.pytest("test/peers/test_tosa_programs.py", "-k", "reference_model_agrees")
 
 
+VIEWERS = ["netron==9.3.3", "ai-edge-model-explorer==0.1.34", "tosa-adapter-model-explorer==0.1.0",
+           "pte-adapter-model-explorer==0.2.0", "vgf-adapter-model-explorer==0.5.1"]
+
+
+def try_viewers(version: str, write: bool) -> tuple[Environment, str]:
+    environment = Environment(f"viewers-{version}", *VIEWERS, "pytest")
+    return environment, environment.pytest("test/versions/test_viewers.py")
+
+
 PARTS = {"torch": (TORCH, try_torch), "vela": (("5.1.0", "5.2.0"), try_vela),
-         "tosa-tools": (("2026.2.1", "2026.5.0", "2026.8.0"), try_tosa_tools)}
+         "tosa-tools": (("2026.2.1", "2026.5.0", "2026.8.0"), try_tosa_tools),
+         "viewers": (("2026",), try_viewers)}
 
 
 def main() -> int:
