@@ -7,12 +7,12 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterable
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._bundle import bundle
 from ._errors import Error, tell
+from ._html import page_of
 from ._program import Program
 from ._session import Session, session_options
 
@@ -71,9 +71,9 @@ class Summary:
             rows.append(("outside", f"{count} x {op}: {why}"))
         for e in self.estimates:
             rows.append(("estimate", f"{e.cycles:,.0f} cycles, {e.inferences_per_second:,.1f} inferences/s, "
-                                     f"SRAM {_bytes(e.sram_bytes)}, flash {_bytes(e.flash_bytes)} ({e.system_config})"))
+                                     f"SRAM {size_text(e.sram_bytes)}, flash {size_text(e.flash_bytes)} ({e.system_config})"))
         if self.program_bytes:
-            rows.append(("program", f"{_bytes(self.program_bytes)}, payload {_bytes(self.payload_bytes)}, "
+            rows.append(("program", f"{size_text(self.program_bytes)}, payload {size_text(self.payload_bytes)}, "
                                     f"{self.tosa_operators} TOSA operators"))
         seconds = sum(s for _, s in self.stage_seconds)
         rows.append(("time", f"{seconds:.3f} s" + (f", of it {self.peer_seconds:.3f} s outside tosaic"
@@ -85,14 +85,12 @@ class Summary:
         return f"{self.name}\n" + "\n".join(f"  {key:<10} {value}" for key, value in self.rows())
 
     def html(self) -> str:
-        """The rows as a table."""
-        rows = "".join(f"<tr><th style='text-align:left'>{escape(key)}</th>"
-                       f"<td style='text-align:left'><pre style='margin:0'>{escape(value)}</pre></td></tr>"
-                       for key, value in self.rows())
-        return f"<b>{escape(self.name)}</b><table>{rows}</table>"
+        """What a notebook shows: delegation, cycles and memory, the layers that take most of them, what stays outside with
+        reasons and source lines, and the compiler's notes and warnings."""
+        return page_of(self)
 
 
-def _bytes(count: float) -> str:
+def size_text(count: float) -> str:
     for unit in ("B", "KiB", "MiB"):
         if count < 1024 or unit == "MiB":
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
