@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._bundle import bundle
 from ._errors import Error, tell
-from ._html import page_of
 from ._program import Program
 from ._session import Session, session_options
 
@@ -87,6 +85,8 @@ class Summary:
     def html(self) -> str:
         """What a notebook shows: delegation, cycles and memory, the layers that take most of them, what stays outside with
         reasons and source lines, and the compiler's notes and warnings."""
+        from ._html import page_of
+
         return page_of(self)
 
 
@@ -225,6 +225,8 @@ class Explanation:
 
 
 def _write(path: str, content: bytes) -> None:
+    import tempfile  # takes a while to import, and `import tosaic` is to be quick
+
     folder = os.path.dirname(path) or "."
     try:
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=os.path.basename(path))
