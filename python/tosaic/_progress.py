@@ -39,13 +39,14 @@ class _Nothing:
 
 def _rich(stage: str, total: int):
     try:
+        from rich.console import Console
         from rich.progress import Progress
     except ImportError:
         return None
 
     class Shown:
         def __init__(self):
-            self._progress = Progress(transient=True)
+            self._progress = Progress(console=Console(stderr=True), transient=True)  # what is printed may go to a file
             self._progress.start()
             self._task = self._progress.add_task(stage, total=total)
 

@@ -2,7 +2,10 @@
 """tosaic.compile of modules, exported programs, paths and bytes; PyTorch eager is the oracle."""
 import collections
 import dataclasses
+import os
 import pathlib
+import subprocess
+import sys
 import typing
 
 import numpy as np
@@ -254,3 +257,22 @@ def test_single_delegate_has_the_programs_inputs_and_outputs(target):
 
     with pytest.raises(tosaic.Error, match="bessel_j0"):
         tosaic.compile(Partly(), x, target, single_delegate=True)
+
+
+def test_a_terminal_sees_progress(tmp_path):
+    """On standard error, so that what is printed may go to a file; and it is gone in the end."""
+    script = tmp_path / "slow.py"
+    script.write_text(
+        "import sys, time, numpy, tosaic\n"
+        "def samples():\n"
+        "    for _ in range(14):\n"
+        "        time.sleep(0.06)\n"
+        "        yield numpy.zeros((1, 1, 8, 8), numpy.float32)\n"
+        "tosaic.compile(sys.argv[1], target='tosa-int', calibration=samples())\nprint('done')\n")
+    ours, theirs = os.openpty()
+    model = pathlib.Path(__file__).parents[2] / "examples" / "digits" / "digits.pt2"
+    done = subprocess.run([sys.executable, script, model], stderr=theirs, stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, "TERM": "xterm"})
+    os.close(theirs)
+    assert done.returncode == 0 and done.stdout == "done\n" and "calibrate" in os.read(ours, 1 << 16).decode()
+    os.close(ours)
