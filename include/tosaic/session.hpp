@@ -75,7 +75,12 @@ class TOSAIC_API Session {
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  const std::vector<TensorInfo>& inputs() const;     // the tensors that `run` takes
+  const std::vector<TensorInfo>& inputs() const;  // the tensors that `run` takes
+  // What the exported call takes: these tensors, and values that were fixed, which `run` is not given. Known of a .pte.
+  const std::vector<Argument>& arguments() const;
+  // PyTorch's pytree descriptions of a .pte's call and result, as in Program; empty: it has none.
+  const std::string& input_tree() const;
+  const std::string& output_tree() const;
   const std::vector<Argument>& outputs() const;      // of outputs that are no tensors the values of the last run
   const std::string& device() const;                 // "cpu", "interp", "vulkan: ...", "ethos-u55-128 (simulated)"
   const std::vector<OwnedTensor>& examples() const;  // inputs that came with the program; empty: none

@@ -67,6 +67,11 @@ void bind_session(nb::module_& m) {
           "inputs", [](const Session& s) { return s.inputs(); }, "The tensors that it takes.")
       .def_prop_ro(
           "outputs", [](const Session& s) { return s.outputs(); }, "What it gives.")
+      .def_prop_ro(
+          "arguments", [](const Session& s) { return s.arguments(); },
+          "What the exported call takes: the tensors, and values that were fixed.")
+      .def_prop_ro("input_tree", &Session::input_tree, "PyTorch's description of the call, of a .pte; empty: none.")
+      .def_prop_ro("output_tree", &Session::output_tree, "PyTorch's description of the result, of a .pte; empty: none.")
       .def_prop_ro("device", &Session::device, "\"cpu\", \"ethos-u55-128 (simulated)\".")
       .def(
           "run",

@@ -12,7 +12,6 @@ from . import _core
 from ._core import CaseOutcome
 from ._errors import Error, tell
 from ._program import Program
-from ._pytree import Call, Tree
 from ._session import Session, session_options
 from ._tensors import describe
 
@@ -44,9 +43,7 @@ def _values(leaves: list[Any], alive: list[Any]) -> list[Any]:
 
 def bundle(pte: bytes, program: Program, session: Session, cases: Iterable[Any], expected: Iterable[Any] | None) -> bytes:
     """The `.bpte`. `cases` are calls of the module; `expected` its results, by default what `session` gives."""
-    core = program._core
-    call = Call.of(core)
-    result = Tree(core.output_tree) if core.output_tree else None
+    call, result = program._trees()
     results = None if expected is None else iter(expected)
     rows: list[tuple[str, list[Any], list[Any]]] = []
     alive: list[Any] = []

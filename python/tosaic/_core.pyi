@@ -432,6 +432,18 @@ class Session:
         """What it gives."""
 
     @property
+    def arguments(self) -> list[Argument]:
+        """What the exported call takes: the tensors, and values that were fixed."""
+
+    @property
+    def input_tree(self) -> str:
+        """PyTorch's description of the call, of a .pte; empty: none."""
+
+    @property
+    def output_tree(self) -> str:
+        """PyTorch's description of the result, of a .pte; empty: none."""
+
+    @property
     def device(self) -> str:
         """"cpu", "ethos-u55-128 (simulated)"."""
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -21,6 +20,8 @@ def name_of(op: Any) -> str:
 
 def described(function: Callable) -> str:
     """"silu (model.py:12)"."""
+    import inspect  # takes its time
+
     code = getattr(inspect.unwrap(function), "__code__", None)
     name = getattr(function, "__qualname__", repr(function))
     return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code else name
@@ -98,6 +99,8 @@ def _overload(operator: Any, function: Callable) -> Any:
 
 
 def _same_arguments(op: Any, function: Callable) -> None:
+    import inspect
+
     arguments = op._schema.arguments
     try:
         inspect.signature(function).bind(*[a.name for a in arguments if not a.kwarg_only],

@@ -52,8 +52,8 @@ class Session:
 
         Returns:
             What the module returns: the same containers, with tensors of the kind that was given (PyTorch's where nothing
-            was given and torch is loaded), which own their memory. Tensors that are given are only read: of an input that
-            the module writes to, `run` of a session from `load` gives the new content first, and others leave it out.
+            was given and torch is loaded), which own their memory. Tensors that are given are only read: what a module writes to
+            its inputs is left out.
 
         Raises:
             Error: run.tree, run.input-type, run.literal, tensor.*, session.busy, and what happens inside.
@@ -92,6 +92,8 @@ class Session:
     @staticmethod
     def _same_literal(leaf: Any, argument: _core.Argument) -> None:
         literal = argument.literal
+        if literal is None and isinstance(leaf, str):
+            return  # ExecuTorch's files have no texts
         if leaf is not literal and (type(leaf) is not type(literal) or leaf != literal):
             raise Error(code="run.literal", message=f"{leaf!r} is given where the program was exported with {literal!r}",
                         help="what is no tensor is fixed when a program is exported: export it anew with this value")
@@ -146,4 +148,11 @@ def load(file: str | os.PathLike[str] | bytes, *, executor: str = "cpu", method:
     else:
         core, said = _core.Session.from_bytes(bytes(file), "program", options)
     tell(said)
-    return Session(core)
+    return Session(core, *_trees_in_file(core), core.arguments)
+
+
+def _trees_in_file(core: _core.Session) -> tuple[Call | None, Tree | None]:
+    """How a .pte says that it is called, and what it returns, as far as these are tuples, lists and dicts."""
+    taken, given = (Tree(text) if text.startswith("[") else None for text in (core.input_tree, core.output_tree))
+    call = Call(taken) if taken and not taken.foreign and taken.leaves == len(core.arguments) else None
+    return call, given if given and not given.foreign and given.leaves <= len(core.outputs) else None

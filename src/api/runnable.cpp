@@ -251,6 +251,9 @@ Runnable runnable_method(runtime::Method method, const std::string& executor) {
   Runnable r;
   r.inputs = shared->input_types();
   r.outputs = shared->output_types();
+  r.other_inputs = shared->other_inputs();
+  r.input_tree = shared->input_tree();
+  r.output_tree = shared->output_tree();
   for (const std::string& device : shared->devices()) r.device += (r.device.empty() ? "" : ", ") + device;
   if (r.device.empty()) r.device = executor;
   r.device_seconds = [shared] { return shared->device_seconds(); };

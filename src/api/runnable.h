@@ -18,6 +18,8 @@ struct Runnable {
   std::vector<TensorType> inputs, outputs;
   std::vector<std::string> input_names, output_names;  // may be shorter: the others have none
   std::vector<Tensor> examples;                        // inputs that came with the program
+  FixedValues other_inputs;                            // those of the call that are no tensors
+  std::string input_tree, output_tree;                 // PyTorch's descriptions of call and result; empty: none
   std::string device;
   std::function<double()> device_seconds;  // of the last run; empty: the device has no clock
   std::function<Result<std::vector<Tensor>>(const std::vector<Tensor>&)> run;

@@ -20,7 +20,7 @@ struct Session::Impl {
   SessionOptions options;
   Runnable loaded;
   std::vector<TensorInfo> inputs;
-  std::vector<Argument> outputs;
+  std::vector<Argument> arguments, outputs;
   std::vector<OwnedTensor> examples;
   std::atomic<bool> busy{false};
   bool measured = false;
@@ -122,6 +122,7 @@ Session::Impl::Impl(Source from, const SessionOptions& how, Runnable made)
     : source(std::move(from)), options(how), loaded(std::move(made)) {
   for (std::size_t i = 0; i < loaded.inputs.size(); ++i)
     inputs.push_back(tensor_info(named(loaded.input_names, i), loaded.inputs[i]));
+  arguments = arguments_of(inputs, loaded.other_inputs);
   std::vector<TensorInfo> tensors;
   for (std::size_t i = 0; i < loaded.outputs.size(); ++i)
     tensors.push_back(tensor_info(named(loaded.output_names, i), loaded.outputs[i]));
@@ -201,6 +202,9 @@ Result<Session> Session::load(const Artifact& artifact, const SessionOptions& op
 }
 
 const std::vector<TensorInfo>& Session::inputs() const { return impl_->inputs; }
+const std::vector<Argument>& Session::arguments() const { return impl_->arguments; }
+const std::string& Session::input_tree() const { return impl_->loaded.input_tree; }
+const std::string& Session::output_tree() const { return impl_->loaded.output_tree; }
 const std::vector<Argument>& Session::outputs() const { return impl_->outputs; }
 const std::string& Session::device() const { return impl_->loaded.device; }
 const std::vector<OwnedTensor>& Session::examples() const { return impl_->examples; }

@@ -156,6 +156,17 @@ FixedValues Method::other_outputs() const {
   return list;
 }
 
+FixedValues Method::other_inputs() const {
+  FixedValues list;
+  const auto& inputs = impl_->plan().inputs;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (!impl_->cells[at(inputs[i])].is_tensor) list.push_back({i, impl_->content(inputs[i])});
+  return list;
+}
+
+const std::string& Method::input_tree() const { return impl_->plan().input_spec; }
+const std::string& Method::output_tree() const { return impl_->plan().output_spec; }
+
 Result<Method> Method::load(const pte::Program& program, const std::string& name, const Options& options) {
   std::string names;
   for (const pte::Plan& plan : program.plans) {

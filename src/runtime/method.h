@@ -44,6 +44,11 @@ class Method {
   const std::vector<TensorType>& output_types() const;
   // The outputs that are no tensors, as the last run left them; positions count the tensors, too.
   FixedValues other_outputs() const;
+  // The inputs that are no tensors: what the program was exported with.
+  FixedValues other_inputs() const;
+  // PyTorch's descriptions of the call and of the result, as the file has them; may be empty.
+  const std::string& input_tree() const;
+  const std::string& output_tree() const;
   // What the delegates run on, each device once.
   std::vector<std::string> devices() const;
   // The delegates' time in the last run, by their devices' own clocks.
