@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions, directly: an invocation makes one output pixel's element of a channel, or of four.
+// Convolutions, directly: an invocation makes one output pixel's element of a channel, or of four; of large outputs
+// four channels of four pixels, for which it reads each weight and each input once.
+#include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "shaders/kernels.h"
@@ -87,42 +90,124 @@ void finish(Kernel& s, const tosa::View& view, const Finish& end, Value pixel, V
 
 }  // namespace
 
+namespace {
+
+constexpr int most_pixels = 4;
+// Of invocations: below it, more of them are worth more than what they share.
+constexpr std::int64_t enough_blocks = 4096;
+
+// An output pixel: where it stands along each axis, in which image, and whether there is one.
+struct Pixel {
+  Value number, image;
+  std::vector<Value> position;
+};
+
+Pixel pixel_at(Value number, const std::vector<Axis>& axes) {
+  Pixel pixel{number, number, std::vector<Value>(axes.size())};
+  for (std::size_t i = axes.size(); i-- > 0; pixel.image = pixel.image / axes[i].out)
+    pixel.position[i] = pixel.image % axes[i].out;
+  return pixel;
+}
+
+// A group makes a tile of neighbouring channels and pixels, so that what one of its invocations reads serves others.
+struct Tile {
+  std::int64_t channels, pixels, across;  // blocks of channels and of pixels in a tile; tiles along the channels
+  std::int64_t down;                      // tiles along the pixels
+  Tile(std::int64_t channel_blocks, std::int64_t pixel_blocks)
+      : channels(static_cast<std::int64_t>(
+            std::bit_floor(static_cast<std::uint64_t>(std::min<std::int64_t>(channel_blocks, 8))))),
+        pixels(Shader::group_size / channels),
+        across((channel_blocks + channels - 1) / channels),
+        down((pixel_blocks + pixels - 1) / pixels) {}
+  std::uint64_t invocations() const { return static_cast<std::uint64_t>(across * down) * Shader::group_size; }
+};
+
+// What a tap reads of the input for one pixel: the first channel's element, where it lies inside.
+struct Read {
+  Value element;
+  std::optional<Value> inside;
+};
+
+// Calls body(k, reads) for each tap, whether or not it lies inside.
+void for_all_taps(Kernel& s, const std::vector<Axis>& axes, const std::vector<Pixel>& pixels,
+                  const std::function<void(Value k, const std::vector<Read>& reads)>& body) {
+  const std::function<void(std::size_t, Value, const std::vector<Read>&)> through =
+      [&](std::size_t i, Value k, const std::vector<Read>& reads) {
+        if (i == axes.size()) return body(k, reads);
+        const Axis& a = axes[i];
+        s.loop(s.integer(0), a.kernel, s.integer(1), [&](Value tap) {
+          std::vector<Read> next;
+          for (std::size_t p = 0; p < pixels.size(); ++p) {
+            const Value at = pixels[p].position[i] * a.stride - a.before + tap * a.dilation;
+            const Value inside = below_unsigned(at, a.size);
+            next.push_back({reads[p].element * a.size + at, reads[p].inside ? *reads[p].inside & inside : inside});
+          }
+          through(i + 1, k * a.kernel + tap, next);
+        });
+      };
+  std::vector<Read> begin;
+  for (const Pixel& p : pixels) begin.push_back({p.image, std::nullopt});
+  through(0, s.integer(0), begin);
+}
+
+}  // namespace
+
 MadeList make_convolution(const Graph& graph, const Node& node, const Finish& end) {
   const tosa::View view(graph, node);
   const Shape &in = view.in(0).shape, &weight = view.in(1).shape, &out = view.out().shape;
   const auto spatial = static_cast<std::size_t>(in.rank() - 2);
-  const std::int64_t channels = weight.size(0);
+  const std::int64_t channels = weight.size(0), pixel_count = out.elements() / channels;
   const int block = channels % 4 == 0 ? 4 : 1;
-  Kernel s(graph, std::string(tosa::find(node.op)->name), static_cast<std::uint64_t>(out.elements() / block));
+  const std::int64_t pixel_blocks = (pixel_count + most_pixels - 1) / most_pixels;
+  const bool many = block == 4 && pixel_blocks * (channels / block) >= enough_blocks;
+  const int at_once = many ? most_pixels : 1;
+  const Tile tile(channels / block, many ? pixel_blocks : pixel_count);
+  Kernel s(graph, std::string(tosa::find(node.op)->name), tile.invocations());
   const Value blocks = s.param(channels / block), in_channels = s.param(in.size(in.rank() - 1));
   std::vector<Axis> axes;
   for (std::size_t i = 0; i < spatial; ++i) axes.push_back(axis_of(s, view, i, weight.size(1 + static_cast<int>(i))));
   const auto in_zp = zero_point(s, view, 0, 3), weight_zp = zero_point(s, view, 1, 4);
   const Weights weights = weights_of(s, view, channels);
   const Buffer input = s.input(node.inputs[0]);
+  const Value all_pixels = s.param(pixel_count);
 
-  const Value pixel = s.index() / blocks, channel = s.index() % blocks * block;
-  std::vector<Value> position(spatial);
-  Value rest = pixel;
-  for (std::size_t i = spatial; i-- > 0; rest = rest / axes[i].out) position[i] = rest % axes[i].out;
-  std::vector<Sum> sums;
-  for (int q = 0; q < block; ++q) sums.push_back(Sum::of(s, view.out().dtype));
-
-  const auto at_tap = [&](Value element, Value k) {
+  const Value group = s.index() / s.integer(Shader::group_size), inside = s.index() % s.integer(Shader::group_size);
+  const Value across = s.param(tile.across), wide = s.param(tile.channels), high = s.param(tile.pixels);
+  const Value channel_block = group % across * wide + inside % wide;
+  const Value first = (group / across * high + inside / wide) * at_once, channel = channel_block * block;
+  s.when((channel_block >= blocks) | (first >= all_pixels), [&] { s.leave(); });
+  std::vector<Pixel> pixels;
+  std::vector<std::vector<Sum>> sums(static_cast<std::size_t>(at_once));
+  for (auto& row : sums) {
+    pixels.push_back(pixel_at(first + static_cast<std::int64_t>(pixels.size()), axes));
+    for (int q = 0; q < block; ++q) row.push_back(Sum::of(s, view.out().dtype));
+  }
+  const auto at_tap = [&](Value k, const std::vector<Value>& elements, const std::vector<Read>& reads) {
     s.loop(s.integer(0), in_channels, s.integer(1), [&](Value c) {
-      const Value x = centred(s.load(input, element + c), in_zp);
-      for (int q = 0; q < block; ++q)
-        sums[static_cast<std::size_t>(q)].add_product(x, centred(weights.at(s, k + c, channel + q), weight_zp));
+      std::vector<Value> w;
+      for (int q = 0; q < block; ++q) w.push_back(centred(weights.at(s, k + c, channel + q), weight_zp));
+      for (std::size_t p = 0; p < elements.size(); ++p) {
+        Value x = centred(s.load(input, elements[p] + c), in_zp);
+        if (many) x = s.select(*reads[p].inside, x, x.kind == Kind::real ? s.real(0) : s.integer(0));
+        for (std::size_t q = 0; q < w.size(); ++q) sums[p][q].add_product(x, w[q]);
+      }
     });
   };
-  // Axis by axis, `element` and `k` being those of what was gone through so far.
-  const std::function<void(std::size_t, Value, Value)> through = [&](std::size_t i, Value element, Value k) {
-    if (i == spatial) return at_tap(element * in_channels, k * in_channels);
-    for_taps(s, axes[i], position[i],
-             [&](Value tap, Value p) { through(i + 1, element * axes[i].size + p, k * axes[i].kernel + tap); });
-  };
-  through(0, rest, s.integer(0));
-  finish(s, view, end, pixel, channel, sums, blocks * block);
+  for_all_taps(s, axes, pixels, [&](Value k, const std::vector<Read>& reads) {
+    const Value from = k * in_channels;
+    if (!many) return s.when(*reads[0].inside, [&] { at_tap(from, {reads[0].element * in_channels}, reads); });
+    std::vector<Value> elements;  // outside: any that is there
+    for (const Read& r : reads) elements.push_back(s.select(*r.inside, r.element, s.integer(0)) * in_channels);
+    at_tap(from, elements, reads);
+  });
+  s.repeat(at_once, [&](int p) {
+    const auto row = static_cast<std::size_t>(p);
+    const auto store = [&] { finish(s, view, end, pixels[row].number, channel, sums[row], blocks * block); };
+    if (many)
+      s.when(pixels[row].number < all_pixels, store);
+    else
+      store();
+  });
   return one(s);
 }
 

@@ -150,6 +150,54 @@ TEST(VulkanCompute, OutputsOfEveryKind) {
   expect_on_device(net);
 }
 
+// Outputs that are large enough for four pixels at once, with a rest, over borders; and per-channel tails.
+TEST(VulkanCompute, LargeConvolutions) {
+  if (without_vulkan()) GTEST_SKIP();
+  struct Case {
+    DType in, weight, out;
+    std::vector<std::int64_t> stride, dilation;
+    bool volume;
+  };
+  for (const Case& c : {Case{DType::f32, DType::f32, DType::f32, {1, 1}, {1, 1}, false},
+                        Case{DType::i8, DType::i8, DType::i32, {2, 1}, {1, 2}, false},
+                        Case{DType::i16, DType::i8, DType::i48, {1, 1}, {1, 1}, false},
+                        Case{DType::f16, DType::f16, DType::f16, {1, 1}, {1, 1}, false},
+                        Case{DType::i8, DType::i8, DType::i32, {1, 1, 1}, {1, 1, 1}, true}}) {
+    Net net(7);
+    const bool floats = is_float(c.in);
+    const double range = floats ? 1 : 128, most = floats ? 1 : 127;
+    const std::vector<std::int64_t> middle =
+        c.volume ? std::vector<std::int64_t>{3, 29, 47} : std::vector<std::int64_t>{59, 73};
+    std::vector<std::int64_t> size{1}, kernel{16}, pad;
+    for (std::size_t i = 0; i < middle.size(); ++i) {
+      const std::int64_t reach = 2 * c.dilation[i], room = middle[i] + 2 - reach - 1;
+      size.push_back(middle[i] - room % c.stride[i]);
+      kernel.push_back(3);
+      pad.insert(pad.end(), {1, 1});
+    }
+    size[0] = c.stride[0] == 2 ? 3 : 2;
+    size.push_back(3);
+    kernel.push_back(3);
+    const ValueId x = net.input(c.in, Shape(size), -range, most),
+                  w = net.constant(c.weight, Shape(kernel), -range, most);
+    const ValueId b = net.constant(c.out, {16}, floats ? -1 : -9000, floats ? 1 : 9000);
+    const bool i8 = c.in == DType::i8;
+    ValueId v = net.node(c.volume ? "conv3d" : "conv2d",
+                         {x, w, b, net.numbers(c.in, {i8 ? -11 : 0}), net.numbers(c.weight, {i8 ? 3 : 0})},
+                         {{"pad", pad},
+                          {"stride", c.stride},
+                          {"dilation", c.dilation},
+                          {"acc_type", floats ? DType::f32 : c.out},
+                          {"local_bound", false}});
+    ASSERT_GE(net.graph[v].type.shape.elements(), 4096 * 16);
+    if (!floats)
+      v = net.rescale(v, DType::i8, c.out == DType::i48 ? 28 : 38, c.out == DType::i48 ? 30 : 40, true, 0, 5);
+    net.output(v);
+    expect_on_device(net, {c.in == DType::f16 ? 2e-3 : 1e-5, c.in == DType::f16 ? 1e-3 : 1e-5},
+                     std::string(name_of(c.in)));
+  }
+}
+
 TEST(VulkanCompute, Scatter) {
   if (without_vulkan()) GTEST_SKIP();
   Net net;
