@@ -111,8 +111,8 @@ Pixel pixel_at(Value number, const std::vector<Axis>& axes) {
 
 // A group makes a tile of neighbouring channels and pixels, so that what one of its invocations reads serves others.
 struct Tile {
-  std::int64_t channels, pixels, across;  // blocks of channels and of pixels in a tile; tiles along the channels
-  std::int64_t down;                      // tiles along the pixels
+  std::int64_t channels, pixels;  // blocks of them in a tile
+  std::int64_t across, down;      // tiles along the channels, and along the pixels
   Tile(std::int64_t channel_blocks, std::int64_t pixel_blocks)
       : channels(static_cast<std::int64_t>(
             std::bit_floor(static_cast<std::uint64_t>(std::min<std::int64_t>(channel_blocks, 8))))),
