@@ -76,7 +76,7 @@ def wheel() -> str:
 
 def try_torch(version: str, write: bool) -> tuple[Environment, str]:
     environment = Environment(f"torch-{version}", f"torch=={version}", f"torchao=={TORCH[version]}", "numpy", "pandas",
-                              "pytest", without_dependencies=(wheel(),))
+                              "pytest", "tqdm", without_dependencies=(wheel(),))
     if write:
         environment.python(str(HERE / "make_programs.py"), str(HERE / "data"))
     return environment, environment.pytest(*PYTHON_TESTS)
