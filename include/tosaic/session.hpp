@@ -4,6 +4,7 @@
 //   auto session = tosaic::Session::load(*artifact);
 //   auto outputs = session->run({image.view()});
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <memory>
