@@ -164,7 +164,6 @@ class Line {
         options_(options),
         callbacks_(callbacks),
         target_(options.target),
-        integer_(options.in_integers()),
         story_(options, callbacks, result_) {
     result_.target = target_;
     if (!method_.sample_inputs.empty()) sample_ = method_.sample_inputs[0];
@@ -203,9 +202,13 @@ class Line {
     return {};
   }
 
+  // What a program's own conversions made integers stays so wherever the target has any.
   Status normalised() {
-    TOSAIC_TRY(graph_, normalise(Graph(method_.graph), {.fold_quantisation = integer_, .narrowed = &narrowed_},
+    const bool has_integers = target_.spec.has(tosa::Feature::pro_int);
+    TOSAIC_TRY(graph_, normalise(Graph(method_.graph),
+                                 {.fold_quantisation = options_.in_integers() || has_integers, .narrowed = &narrowed_},
                                  callbacks_.sink));
+    integer_ = options_.in_integers() || is_quantised(graph_);
     return {};
   }
 
@@ -299,7 +302,7 @@ class Line {
   const CompileOptions& options_;
   const CompileCallbacks& callbacks_;
   const Target& target_;
-  const bool integer_;
+  bool integer_ = false;
   Compiled result_;
   Story story_;
   Graph graph_;                        // until it is partitioned

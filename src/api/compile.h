@@ -27,7 +27,7 @@ struct CompileOptions {
   bool self_check = true;       // where the target has one
   bool invent_samples = false;  // random calibration samples where none are given (for `explain`)
   std::vector<std::string> print_after;
-  // Integer scales mean something to integer targets only; others keep PT2E's conversions as arithmetic.
+  // Floats become integers. (Targets without integers keep PT2E's conversions as arithmetic.)
   bool in_integers() const { return target.integer() || quantise_always || !quantise.request.empty(); }
 };
 

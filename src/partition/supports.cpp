@@ -24,6 +24,10 @@ Result<Graph> planned(Graph graph, const QuantiseOptions& options) {
   return graph;
 }
 
+bool folds_quantisation(const SupportQuestion& question) {
+  return question.integer || question.spec.has(tosa::Feature::pro_int);
+}
+
 }  // namespace
 
 Supports::Supports(Graph exported) : exported_(std::move(exported)), nodes_(exported_nodes(exported_)) {
@@ -38,9 +42,9 @@ const Result<Graph>& Supports::normalised(bool fold_quantisation) {
 }
 
 Result<Graph> Supports::typed(const SupportQuestion& question) {
-  TOSAIC_TRY(Graph graph, normalised(question.integer));
-  if (!question.integer) return graph;
+  TOSAIC_TRY(Graph graph, normalised(folds_quantisation(question)));
   const bool by_pt2e = is_quantised(graph);
+  if (!question.integer && !by_pt2e) return graph;
   if (by_pt2e && !question.quantise.request.empty()) return already_quantised();
   QuantiseOptions options = question.quantise;
   options.wide_inside = question.spec.has(tosa::Feature::int16);
@@ -50,14 +54,15 @@ Result<Graph> Supports::typed(const SupportQuestion& question) {
 }
 
 const Supports::Form& Supports::form_of(const SupportQuestion& question) {
-  const bool wide_inside = question.integer && question.spec.has(tosa::Feature::int16);
+  const bool folded = folds_quantisation(question);
+  const bool wide_inside = folded && question.spec.has(tosa::Feature::int16);
   const Scheme scheme = question.integer ? question.quantise.scheme : Scheme::int8;
   const bool per_channel = !question.integer || question.quantise.per_channel;
   for (const Form& form : forms_)
-    if (form.integer == question.integer && form.wide_inside == wide_inside && form.per_channel == per_channel &&
-        form.scheme == scheme)
+    if (form.integer == question.integer && form.folded == folded && form.wide_inside == wide_inside &&
+        form.per_channel == per_channel && form.scheme == scheme)
       return form;
-  forms_.push_back({question.integer, wide_inside, per_channel, scheme, typed(question), nullptr});
+  forms_.push_back({question.integer, folded, wide_inside, per_channel, scheme, typed(question), nullptr});
   if (forms_.back().graph.ok()) forms_.back().placer = std::make_unique<Placer>(*forms_.back().graph, true);
   return forms_.back();
 }

@@ -13,7 +13,7 @@ namespace tosaic {
 
 struct SupportQuestion {
   tosa::Spec spec;
-  bool integer = false;           // floats become integers first; programs that PT2E quantised are taken at their word
+  bool integer = false;           // floats become integers first; PT2E's integers stay so wherever the target has any
   QuantiseOptions quantise = {};  // how; `wide_inside` follows from the specification
 };
 
@@ -27,7 +27,7 @@ class Supports {
 
  private:
   struct Form {  // the program as a kind of target is asked about it
-    bool integer, wide_inside, per_channel;
+    bool integer, folded, wide_inside, per_channel;
     Scheme scheme;
     Result<Graph> graph;
     std::unique_ptr<Placer> placer;

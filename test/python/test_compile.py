@@ -85,6 +85,18 @@ def test_calibration_from_npz_equals_the_command_lines(tmp_path):
     assert out.read_bytes() == artifact.pte
 
 
+@pytest.mark.parametrize("target", ["vgf", "vulkan"])
+def test_what_pt2e_quantised_stays_integers_where_floats_are_taken_as_well(target):
+    """The same codes as on a target of integers, and weights of 8 bits."""
+    path = MODELS / "digits_pt2e.pt2"
+    x = torch.export.load(path).example_inputs[0]
+    integers, both = tosaic.compile(path, target="tosa-int"), tosaic.compile(path, target=target)
+    assert torch.equal(both.run(x), integers.run(x))
+    assert all(verdict.taken for verdict in tosaic.supports(path, target))
+    if target == "vgf":
+        assert len(both.pte) < 1.1 * len(integers.pte)
+
+
 class Difference(torch.nn.Module):
     def forward(self, x, y):
         return x - 0.5 * y
