@@ -91,7 +91,7 @@ def test_what_pt2e_quantised_stays_integers_where_floats_are_taken_as_well(targe
     path = MODELS / "digits_pt2e.pt2"
     x = torch.export.load(path).example_inputs[0]
     integers, both = tosaic.compile(path, target="tosa-int"), tosaic.compile(path, target=target)
-    assert torch.equal(both.run(x), integers.run(x))
+    assert torch.equal(both.run(*x), integers.run(*x))
     assert all(verdict.taken for verdict in tosaic.supports(path, target))
     if target == "vgf":
         assert len(both.pte) < 1.1 * len(integers.pte)
