@@ -16,6 +16,7 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 import tosaic
 from tosaic.executorch import (ArmCompileSpecBuilder, ArmPartitioner, EthosUCompileSpec, EthosUPartitioner, TosaCompileSpec,
                                TOSAPartitioner, TOSAQuantizer, VelaExternalBlockPlacements, VgfCompileSpec, VgfPartitioner,
+                               VulkanPartitioner,
                                get_symmetric_quantization_config)
 
 MODELS = pathlib.Path(__file__).parents[2] / "build" / "models"
@@ -102,6 +103,49 @@ def test_edge_operators_that_are_refused_when_tried():
     partitioner = TOSAPartitioner(TosaCompileSpec("TOSA-1.0+INT+u55"))
     lowered(program, partitioner)
     assert any("select" in why for why in partitioner.refused.values())
+
+
+class Adds(torch.nn.Module):
+    def forward(self, x, y):
+        return x + y
+
+
+class AddsAround(torch.nn.Module):
+    """In the middle something that no shader computes: double precision."""
+
+    def forward(self, x, y):
+        return (x + y).double().exp().float() * y + x
+
+
+@pytest.mark.parametrize("model, delegates", [(Adds(), 1), (AddsAround(), 2)])
+def test_vulkans_example_of_executorch(model, delegates):
+    """By the calls of its page; run on this machine's Vulkan device by both runtimes."""
+    from executorch.runtime import Runtime, Verification
+
+    import tosaic.executorch.runtime  # noqa: F401
+
+    x, y = torch.randn(5), torch.randn(5)
+    partitioner = VulkanPartitioner()
+    edge = to_edge(torch.export.export(model, (x, y))).to_backend(partitioner)
+    assert operators(edge).count("executorch_call_delegate") == delegates, partitioner.refused
+    file = bytes(edge.to_executorch().buffer)
+    torch.testing.assert_close(tosaic.load(file).run(x, y), model(x, y))
+    method = Runtime.get().load_program(file, verification=Verification.Minimal).load_method("forward")
+    torch.testing.assert_close(method.execute([x, y])[0], model(x, y))
+
+
+def test_lists_and_options_of_vulkan():
+    x = torch.randn(2, 4)
+    program = torch.export.export(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.ReLU()).eval(), (x,))
+    tanh = exir_ops.edge.aten.tanh.default
+    for options in ({"operator_blocklist": [tanh]}, {"nn_module_blocklist": ["Tanh"]},
+                    {"nn_module_allowlist": ["Linear", "ReLU"]}):
+        assert "aten.tanh.default" in operators(lowered(program, VulkanPartitioner(**options)))
+    assert operators(lowered(program, VulkanPartitioner(operator_allowlist=[tanh]))).count("executorch_call_delegate") == 1
+    assert operators(lowered(program, VulkanPartitioner({"force_fp16": True}))) == ["executorch_call_delegate"]
+    for wrong in ({"require_dynamic_shapes": True}, {"storage_typ": 1}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            VulkanPartitioner(wrong)
 
 
 def test_checks_of_the_user():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names, for type checkers and editors
     from .backend import EthosUBackend as EthosUBackend
+    from .backend import TosaicVulkan as TosaicVulkan
     from .backend import TOSABackend as TOSABackend
     from .backend import VgfBackend as VgfBackend
     from .compile_specs import ArmCompileSpecBuilder as ArmCompileSpecBuilder
@@ -20,10 +21,12 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from .compile_specs import TosaCompileSpec as TosaCompileSpec
     from .compile_specs import VelaExternalBlockPlacements as VelaExternalBlockPlacements
     from .compile_specs import VgfCompileSpec as VgfCompileSpec
+    from .compile_specs import VulkanCompileSpec as VulkanCompileSpec
     from .partitioner import ArmPartitioner as ArmPartitioner
     from .partitioner import EthosUPartitioner as EthosUPartitioner
     from .partitioner import TOSAPartitioner as TOSAPartitioner
     from .partitioner import VgfPartitioner as VgfPartitioner
+    from .partitioner import VulkanPartitioner as VulkanPartitioner
     from .quantizer import EthosUQuantizer as EthosUQuantizer
     from .quantizer import TOSAQuantizer as TOSAQuantizer
     from .quantizer import VgfQuantizer as VgfQuantizer
@@ -35,9 +38,9 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
 
 _MODULES = {
     "compile_specs": ("ArmCompileSpecBuilder", "EthosUCompileSpec", "TosaCompileSpec", "VelaExternalBlockPlacements",
-                      "VgfCompileSpec"),
-    "backend": ("EthosUBackend", "TOSABackend", "VgfBackend"),
-    "partitioner": ("ArmPartitioner", "EthosUPartitioner", "TOSAPartitioner", "VgfPartitioner"),
+                      "VgfCompileSpec", "VulkanCompileSpec"),
+    "backend": ("EthosUBackend", "TOSABackend", "TosaicVulkan", "VgfBackend"),
+    "partitioner": ("ArmPartitioner", "EthosUPartitioner", "TOSAPartitioner", "VgfPartitioner", "VulkanPartitioner"),
     "quantizer": ("EthosUQuantizer", "TOSAQuantizer", "VgfQuantizer", "get_symmetric_a16w8_quantization_config",
                   "get_symmetric_a8w4_quantization_config", "get_symmetric_quantization_config",
                   "get_uint8_io_quantization_config", "get_vgf_snorm_quantization_config"),

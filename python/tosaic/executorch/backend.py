@@ -20,7 +20,7 @@ from .. import _core
 from .._artifact import _write
 from .._compile import _find_tools
 from . import _edge
-from .compile_specs import ArmCompileSpec, EthosUCompileSpec, TosaCompileSpec, VgfCompileSpec
+from .compile_specs import ArmCompileSpec, EthosUCompileSpec, TosaCompileSpec, VgfCompileSpec, VulkanCompileSpec
 
 
 def _are_ours(specs: list) -> bool:
@@ -108,6 +108,12 @@ class VgfBackend(_Backend, BackendDetails):
     """Payloads are VGF files."""
 
     _spec_class = VgfCompileSpec
+
+
+class TosaicVulkan(_Backend, BackendDetails):
+    """Payloads are compute shaders and what they work on; ExecuTorch's VulkanBackend has another form."""
+
+    _spec_class = VulkanCompileSpec
 
 
 class EthosUBackend(_Backend, BackendDetails):

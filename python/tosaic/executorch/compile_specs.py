@@ -285,6 +285,33 @@ class EthosUCompileSpec(ArmCompileSpec):
             **json.loads(rows.get("external_block_placements", "{}")))
 
 
+class VulkanCompileSpec(ArmCompileSpec):
+    """For any device with Vulkan, by compute shaders.
+
+    Args:
+        compile_options: ExecuTorch's. Of no effect here are those of textures, layouts and memory, which tosaic has not, and
+            `force_fp16`: it computes in the dtypes of the program.
+
+    Raises:
+        ValueError: for options that would change the result (`require_dynamic_shapes`, `external_constants_max_data_bytes`)
+            and for unknown ones.
+    """
+
+    _format = "vulkan"
+    _WITHOUT_EFFECT = ("storage_type_override", "memory_layout_override", "skip_tag_memory_metadata", "downcast_64_bit",
+                       "force_fp16", "small_texture_limits", "texture_limits", "buffer_limit", "skip_memory_planning",
+                       "alias_buffer_mutations", "skip_bool_tensors")
+
+    def __init__(self, compile_options: dict[str, Any] | None = None):
+        for name, value in (compile_options or {}).items():
+            if name in ("require_dynamic_shapes", "external_constants_max_data_bytes"):
+                if value:
+                    raise ValueError(f"{name}: tosaic's programs for Vulkan have fixed shapes and keep their constants")
+            elif name not in self._WITHOUT_EFFECT:
+                raise ValueError(f"unknown compile option {name!r}; there are {', '.join(self._WITHOUT_EFFECT)}")
+        super().__init__("vulkan", _targets()["vulkan"].tosa_spec)
+
+
 class ArmCompileSpecBuilder:
     """The older way to a compile spec: one call for the target, some for the rest, `build()`."""
 

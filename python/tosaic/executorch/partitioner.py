@@ -21,7 +21,7 @@ from .. import _core
 from .._artifact import _write
 from .._errors import Error
 from . import _edge, backend
-from .compile_specs import ArmCompileSpec, EthosUCompileSpec, TosaCompileSpec, VgfCompileSpec
+from .compile_specs import ArmCompileSpec, EthosUCompileSpec, TosaCompileSpec, VgfCompileSpec, VulkanCompileSpec
 
 logger = logging.getLogger(__name__)
 
@@ -328,6 +328,51 @@ class EthosUPartitioner(_Partitioner):
 
     _spec_class, _backend = EthosUCompileSpec, backend.EthosUBackend
     _without_inputs = False  # Vela takes no graph without them
+
+
+class _Lists(OperatorSupportBase):
+    """ExecuTorch's lists for Vulkan: operators of the edge dialect, and parts of modules' class names."""
+
+    def __init__(self, blocked: Sequence[Any] | None, allowed: Sequence[Any] | None,
+                 blocked_modules: Sequence[str] | None, allowed_modules: Sequence[str] | None, skip_bool: bool):
+        self.blocked, self.allowed = list(blocked or ()), allowed
+        self.blocked_modules, self.allowed_modules = list(blocked_modules or ()), allowed_modules
+        self.skip_bool = skip_bool
+
+    def is_node_supported(self, submodules: Any, node: torch.fx.Node) -> bool:
+        """Do the lists let a delegate have this node?"""
+        classes = [str(kind) for _, kind in (node.meta.get("nn_module_stack") or {}).values()]
+        inside = lambda names: any(name in kind for name in names for kind in classes)
+        if node.target in self.blocked or (self.allowed is not None and node.target not in self.allowed):
+            return False
+        if inside(self.blocked_modules) or (self.allowed_modules is not None and not inside(self.allowed_modules)):
+            return False
+        return not (self.skip_bool and _has_booleans(node))
+
+
+def _has_booleans(node: torch.fx.Node) -> bool:
+    values = [n.meta.get("val") for n in (node, *node.all_input_nodes)]
+    return any(isinstance(v, torch.Tensor) and v.dtype == torch.bool for v in values)
+
+
+class VulkanPartitioner(_Partitioner):
+    """For any device with Vulkan, by compute shaders; the delegate's id is `TosaicVulkan`."""
+
+    _spec_class, _backend = VulkanCompileSpec, backend.TosaicVulkan
+
+    def __init__(self, compile_options: dict[str, Any] | None = None, operator_blocklist: list[Any] | None = None,
+                 operator_allowlist: list[Any] | None = None, nn_module_blocklist: list[str] | None = None,
+                 nn_module_allowlist: list[str] | None = None) -> None:
+        """
+        Args:
+            compile_options: as of VulkanCompileSpec; `skip_bool_tensors` keeps booleans outside.
+            operator_blocklist, operator_allowlist: operators of the edge dialect, `exir_ops.edge.aten.add.Tensor`.
+            nn_module_blocklist, nn_module_allowlist: parts of the names of modules' classes.
+        """
+        options = dict(compile_options or {})
+        lists = _Lists(operator_blocklist, operator_allowlist, nn_module_blocklist, nn_module_allowlist,
+                       bool(options.get("skip_bool_tensors")))
+        super().__init__(VulkanCompileSpec(options), [lists])
 
 
 def ArmPartitioner(compile_spec: ArmCompileSpec,
