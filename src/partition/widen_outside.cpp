@@ -49,6 +49,7 @@ class Widening {
     if (g_[in].type.dtype == DType::i64 && narrowed(out)) {
       node.inputs[0] = read_as_(in);
       wide_[out] = held_(node.inputs[0]);
+      if (wide_[out] != node.inputs[0]) beyond_.insert(wide_[out]);
     } else if ((narrowed(in) || wide_.contains(in)) && g_[out].type.dtype == DType::i64) {
       const auto [wide, fresh] = wide_.try_emplace(in, out);
       if (!fresh) {
@@ -102,9 +103,12 @@ class Widening {
       else
         v = read_as_(v);
     }
+    const bool beyond =
+        std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return beyond_.contains(v); });
     std::vector<std::pair<ValueId, ValueId>> copies;
     for (ValueId v : node.outputs) {
       if (!narrowed(v)) continue;
+      if (beyond) beyond_.insert(v);
       const ValueId narrow = g_.add_value(g_[v].name + ".i32", g_[v].type);
       g_[v].type.dtype = DType::i64;
       read_as_.set(v, narrow);
@@ -117,7 +121,14 @@ class Widening {
         node.attrs.set(name, DType::i64);
     const LocRef loc = node.loc;
     out_.keep(std::move(node));
-    for (auto [wide, narrow] : copies) convert(wide, narrow, DType::i32, loc);
+    for (auto [wide, narrow] : copies) convert(beyond ? saturated(wide, loc) : wide, narrow, DType::i32, loc);
+  }
+
+  ValueId saturated(ValueId wide, const LocRef& loc) {
+    const ValueId held = g_.add_value(g_[wide].name + ".held", g_[wide].type);
+    const Attrs bounds{{"min", std::int64_t{INT32_MIN}}, {"max", std::int64_t{INT32_MAX}}};
+    out_.add("aten.clamp.default", {wide}, bounds, held, loc);
+    return held;
   }
 
   void convert(ValueId from, ValueId to, DType dtype, const LocRef& loc) {
@@ -130,6 +141,7 @@ class Widening {
   Forward read_as_;                            // what readers of a value get instead
   Forward held_;                               // what an input was before it was saturated
   std::unordered_map<ValueId, ValueId> wide_;  // the int64 form of an int32 value
+  std::unordered_set<ValueId> beyond_;         // int64 values that come from inputs as they are: perhaps beyond 32 bits
 };
 
 }  // namespace

@@ -8,7 +8,9 @@ backends are imported as well, each hands over what the other's compile specs as
 from __future__ import annotations
 
 import copy
+import functools
 import os
+from collections.abc import Callable
 from typing import Any
 
 from executorch.exir._serialize._cord import Cord
@@ -132,10 +134,13 @@ def take_over_from_namesakes(backend: type) -> None:
     for other in _namesakes(backend):
         if hasattr(other, "_hands_over_to"):
             continue
-        theirs = other.preprocess
-
-        def preprocess(edge_program, compile_specs, theirs=theirs):
-            return (backend.preprocess if _are_ours(compile_specs) else theirs)(edge_program, compile_specs)
-
-        other.preprocess = staticmethod(preprocess)
+        other.preprocess = staticmethod(_handing_over(other.preprocess, backend))
         other._hands_over_to = backend
+
+
+def _handing_over(theirs: Callable, backend: type) -> Callable:
+    @functools.wraps(theirs)
+    def preprocess(edge_program: ExportedProgram, compile_specs: list) -> PreprocessResult:
+        return (backend.preprocess if _are_ours(compile_specs) else theirs)(edge_program, compile_specs)
+
+    return preprocess
