@@ -237,6 +237,10 @@ def test_tensors_of_foreign_dtypes_stay_outside():
     edge = lowered(exported(lambda x: (x + 1) * scale.to(torch.float32), x), partitioner)
     assert "float8_e8m0fnu" in " ".join(partitioner.refused.values())
     assert "executorch_call_delegate" in operators(edge)
+    partitioner = TOSAPartitioner(FP)
+    edge = lowered(exported(lambda x: torch.view_as_real(torch.fft.rfft2(x + 1)).relu(), x), partitioner)
+    assert "complex64" in " ".join(partitioner.refused.values())
+    assert operators(edge).count("executorch_call_delegate") == 2
 
 
 def test_both_profiles_make_tosa_files():

@@ -52,12 +52,9 @@ def is_edge(program) -> bool:
 
 
 def foreign_dtype(node: torch.fx.Node) -> torch.dtype | None:
-    """Of a tensor that a node reads or gives: one that the core has no tensors of. Complex values it knows as pairs."""
-    for value in (node, *node.all_input_nodes):
-        for x in _tensors_of(value):
-            if not has_dtype(x.dtype) and (value.op == "placeholder" or not x.dtype.is_complex):
-                return x.dtype
-    return None
+    """Of a tensor that a node reads or gives: one that the core has no tensors of (complex64, float8_e8m0fnu)."""
+    dtypes = (x.dtype for value in (node, *node.all_input_nodes) for x in _tensors_of(value))
+    return next((d for d in dtypes if not has_dtype(d)), None)
 
 
 def _tensors_of(node: torch.fx.Node) -> list[torch.Tensor]:

@@ -60,7 +60,7 @@ def _left():
 
 def pytest_collection_modifyitems(config, items):
     every, seed = int(os.environ.get("SAMPLE") or 1), int(os.environ.get("SEED") or 0)
-    names = {item: item.nodeid.split("arm/test/")[-1] for item in items}
+    names = {item: "::".join([str(item.path).split("arm/test/")[-1], *item.nodeid.split("::")[1:]]) for item in items}
     chosen = [i for i in items if zlib.crc32(names[i].encode()) % every == seed % every]
     config.hook.pytest_deselected(items=[i for i in items if i not in set(chosen)])
     items[:] = chosen
