@@ -13,5 +13,6 @@ namespace tosaic::test {
 vulkan_program::Program compiled(const Graph& graph);
 void expect_on_device(const Net& net, const Tolerance& tolerance = {}, const std::string& what = {});
 bool without_vulkan();
+constexpr const char* no_device = "TOSAIC_WITHOUT_VULKAN says that this machine has no Vulkan device";
 
 }  // namespace tosaic::test

@@ -98,7 +98,7 @@ TEST(VulkanCompute, RefusalsSayWhatThereIsNoShaderFor) {
 }
 
 TEST(VulkanCompute, ClonesAndThreads) {
-  if (without_vulkan()) GTEST_SKIP();
+  if (without_vulkan()) GTEST_SKIP() << no_device;
   auto model = vulkan::ComputeModel::load(sum());
   ASSERT_TRUE(model.ok()) << render(model.error(), false);
   std::atomic<int> wrong = 0;
@@ -121,7 +121,7 @@ TEST(VulkanCompute, ClonesAndThreads) {
 }
 
 TEST(VulkanCompute, TimesOfDispatches) {
-  if (without_vulkan()) GTEST_SKIP();
+  if (without_vulkan()) GTEST_SKIP() << no_device;
   auto model = vulkan::ComputeModel::load(sum());
   ASSERT_TRUE(model.ok());
   ASSERT_TRUE(model->measure(true).ok());
@@ -137,7 +137,7 @@ TEST(VulkanCompute, TimesOfDispatches) {
 
 // Groups: what is computed together, and outputs that share memory with something else.
 TEST(VulkanCompute, OutputsOfEveryKind) {
-  if (without_vulkan()) GTEST_SKIP();
+  if (without_vulkan()) GTEST_SKIP() << no_device;
   Net net;
   const ValueId x = net.input(DType::f32, {2, 6}, -1, 1);
   const ValueId y = net.node("abs", {x});
@@ -152,7 +152,7 @@ TEST(VulkanCompute, OutputsOfEveryKind) {
 
 // Outputs that are large enough for four pixels at once, with a rest, over borders; and per-channel tails.
 TEST(VulkanCompute, LargeConvolutions) {
-  if (without_vulkan()) GTEST_SKIP();
+  if (without_vulkan()) GTEST_SKIP() << no_device;
   struct Case {
     DType in, weight, out;
     std::vector<std::int64_t> stride, dilation;
@@ -199,7 +199,7 @@ TEST(VulkanCompute, LargeConvolutions) {
 }
 
 TEST(VulkanCompute, Scatter) {
-  if (without_vulkan()) GTEST_SKIP();
+  if (without_vulkan()) GTEST_SKIP() << no_device;
   Net net;
   const ValueId values = net.input(DType::i16, {2, 5, 3}, -99, 99), rows = net.input(DType::i16, {2, 2, 3}, -99, 99);
   net.output(net.node("scatter", {values, net.numbers(DType::i32, {4, 1, 0, 3}), rows}));

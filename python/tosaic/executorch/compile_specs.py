@@ -290,7 +290,7 @@ class VulkanCompileSpec(ArmCompileSpec):
 
     Args:
         compile_options: ExecuTorch's. Of no effect here are those of textures, layouts and memory, which tosaic has not, and
-            `force_fp16`: it computes in the dtypes of the program.
+            `force_fp16`: it computes in the dtypes of the program. `skip_bool_tensors` is the partitioner's.
 
     Raises:
         ValueError: for options that would change the result (`require_dynamic_shapes`, `external_constants_max_data_bytes`)
@@ -298,17 +298,17 @@ class VulkanCompileSpec(ArmCompileSpec):
     """
 
     _format = "vulkan"
-    _WITHOUT_EFFECT = ("storage_type_override", "memory_layout_override", "skip_tag_memory_metadata", "downcast_64_bit",
-                       "force_fp16", "small_texture_limits", "texture_limits", "buffer_limit", "skip_memory_planning",
-                       "alias_buffer_mutations", "skip_bool_tensors")
+    _KNOWN = ("storage_type_override", "memory_layout_override", "skip_tag_memory_metadata", "downcast_64_bit",
+              "force_fp16", "small_texture_limits", "texture_limits", "buffer_limit", "skip_memory_planning",
+              "alias_buffer_mutations", "skip_bool_tensors")
 
     def __init__(self, compile_options: dict[str, Any] | None = None):
         for name, value in (compile_options or {}).items():
             if name in ("require_dynamic_shapes", "external_constants_max_data_bytes"):
                 if value:
                     raise ValueError(f"{name}: tosaic's programs for Vulkan have fixed shapes and keep their constants")
-            elif name not in self._WITHOUT_EFFECT:
-                raise ValueError(f"unknown compile option {name!r}; there are {', '.join(self._WITHOUT_EFFECT)}")
+            elif name not in self._KNOWN:
+                raise ValueError(f"unknown compile option {name!r}; there are {', '.join(self._KNOWN)}")
         super().__init__("vulkan", _targets()["vulkan"].tosa_spec)
 
 

@@ -113,9 +113,10 @@ class _Grouping:
         return None
 
 
-def _computes_floats(node: torch.fx.Node) -> bool:
+def _dtypes_around(node: torch.fx.Node) -> list[torch.dtype]:
+    """Of the tensors that a node reads and gives, lists of them aside."""
     values = [n.meta.get("val") for n in (node, *node.all_input_nodes)]
-    return any(isinstance(v, torch.Tensor) and v.is_floating_point() for v in values)
+    return [v.dtype for v in values if isinstance(v, torch.Tensor)]
 
 
 def _not_lent(node: torch.fx.Node) -> str | None:
@@ -156,7 +157,7 @@ class _Partitioner(Partitioner):
 
     def register_custom_partition_op(self, op: torch._ops.OpOverload) -> None:
         """Taken for ExecuTorch's scripts: every operator that the core knows is kept whole without being registered, and
-        others have no meaning that a delegate could compile."""
+        what others mean is said by `tosaic.lowering`."""
 
     def _verdicts(self, program: ExportedProgram, core: _core.Program) -> Reasons:
         """Why not, for the nodes that stay outside."""
@@ -175,7 +176,7 @@ class _Partitioner(Partitioner):
                 reasons[node.name] = f"tosaic has no tensors of {dtype}"
             elif not _gives_tensors(node):
                 reasons[node.name] = "it gives no tensor"
-            elif not quantised and not self._takes_floats and _computes_floats(node):
+            elif not quantised and not self._takes_floats and any(d.is_floating_point for d in _dtypes_around(node)):
                 reasons.setdefault(node.name, "it computes floats on an integer target, and the program is not quantised: "
                                               "prepare_pt2e and convert_pt2e come first")
         return reasons
@@ -347,12 +348,7 @@ class _Lists(OperatorSupportBase):
             return False
         if inside(self.blocked_modules) or (self.allowed_modules is not None and not inside(self.allowed_modules)):
             return False
-        return not (self.skip_bool and _has_booleans(node))
-
-
-def _has_booleans(node: torch.fx.Node) -> bool:
-    values = [n.meta.get("val") for n in (node, *node.all_input_nodes)]
-    return any(isinstance(v, torch.Tensor) and v.dtype == torch.bool for v in values)
+        return not (self.skip_bool and torch.bool in _dtypes_around(node))
 
 
 class VulkanPartitioner(_Partitioner):
