@@ -15,6 +15,7 @@ constexpr KernelRow rows[] = {
     {"conv2d", make_convolution},
     {"conv3d", make_convolution},
     {"depthwise_conv2d", make_depthwise},
+    {"fft2d", make_fourier},
     {"gather", make_gather},
     {"matmul", make_matmul},
     {"max_pool2d", make_pool},
@@ -25,6 +26,7 @@ constexpr KernelRow rows[] = {
     {"reduce_product", make_reduction},
     {"reduce_sum", make_reduction},
     {"resize", make_resize},
+    {"rfft2d", make_fourier},
     {"scatter", make_scatter},
     {"transpose_conv2d", make_transpose_convolution},
 };

@@ -43,6 +43,7 @@ MadeList make_matmul(const Graph&, const Node&, const Finish&);
 MadeList make_pool(const Graph&, const Node&, const Finish&);
 MadeList make_reduction(const Graph&, const Node&, const Finish&);
 MadeList make_argmax(const Graph&, const Node&, const Finish&);
+MadeList make_fourier(const Graph&, const Node&, const Finish&);  // fft2d, rfft2d
 MadeList make_gather(const Graph&, const Node&, const Finish&);
 MadeList make_scatter(const Graph&, const Node&, const Finish&);
 MadeList make_resize(const Graph&, const Node&, const Finish&);

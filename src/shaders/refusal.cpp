@@ -20,6 +20,8 @@ bool has_numbers(DType type) {
     case DType::i48:
     case DType::f16:
     case DType::bf16:
+    case DType::f8e4m3:
+    case DType::f8e5m2:
     case DType::f32: return true;
     default: return false;
   }
@@ -61,7 +63,7 @@ std::optional<tosa::Violation> refusal(const tosa::View& view) {
 
 tosa::Spec spec() {
   static constexpr tosa::Product product{"Vulkan", refusal};
-  tosa::Spec spec = *tosa::Spec::parse("TOSA-1.0+FP+INT+int16+int4+bf16");
+  tosa::Spec spec = *tosa::Spec::parse("TOSA-1.0+FP+INT+int16+int4+bf16+fp8e4m3+fp8e5m2+fft");
   spec.product = &product;
   return spec;
 }

@@ -2,6 +2,7 @@
 #include "shaders/shader.h"
 
 #include <bit>
+#include <cmath>
 
 namespace tosaic::shaders {
 namespace {
@@ -186,6 +187,8 @@ Value Shader::load_number(Id loaded, DType type) {
     case DType::i16: return {this, emit(Opcode::s_convert, word, {loaded})};
     case DType::f16: return half_to_real({this, emit(Opcode::u_convert, word, {loaded})});
     case DType::bf16: return real_of(Value{this, emit(Opcode::u_convert, word, {loaded})} << integer(16));
+    case DType::f8e4m3:
+    case DType::f8e5m2: return byte_to_real({this, emit(Opcode::u_convert, word, {loaded})}, type);
     case DType::f32: return {this, loaded, Kind::real};
     default: return {this, loaded};
   }
@@ -205,7 +208,9 @@ void Shader::store(const Buffer& buffer, Value index, Value value) {
     case DType::f32: return put_at(0, value.id);
     case DType::boolean: value = select(value, integer(1), integer(0)); break;
     case DType::f16:
-    case DType::bf16: value = narrow_bits(value, buffer.type); break;
+    case DType::bf16:
+    case DType::f8e4m3:
+    case DType::f8e5m2: value = narrow_bits(value, buffer.type); break;
     default: break;
   }
   if (words_of(buffer.type) == 2) {
@@ -381,25 +386,40 @@ Value is_nan(Value real) { return (real.shader->bits_of(real) & 0x7fffffff) > 0x
 
 namespace {
 
-Value half_bits(Value real) {
+// A float of fewer bits than f32: its exponent, its mantissa, and the code of NaN; the one before infinity or, where
+// the format has none, NaN is the largest number.
+struct Format {
+  int exponent_bits, mantissa_bits;
+  std::int64_t overflow, nan;
+  int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+};
+constexpr Format half{5, 10, 0x7c00, 0x7e00}, e4m3{4, 3, 0x7f, 0x7f}, e5m2{5, 2, 0x7c, 0x7e};
+
+const Format& format_of(DType type) { return type == DType::f8e4m3 ? e4m3 : type == DType::f8e5m2 ? e5m2 : half; }
+
+Value bits_in(Value real, const Format& f) {
   Shader& s = *real.shader;
+  const int shift = 23 - f.mantissa_bits;
   const Value bits = s.bits_of(real), magnitude = bits & 0x7fffffff;
-  const Value rebased = magnitude - 0x38000000;
-  const Value normal =
-      shift_right_unsigned(rebased + (shift_right_unsigned(rebased, s.integer(13)) & 1) + 0xfff, s.integer(13));
-  // Below 2^-14 the result counts in units of 2^-24.
-  const Value tiny_bound = s.integer(0x38800000);
-  const Value units = s.call(Function::round_even, {s.real_of(smallest(magnitude, tiny_bound)) * s.real(16777216)});
+  const Value rebased = magnitude - (std::int64_t{127 - f.bias()} << 23);
+  const Value odd = shift_right_unsigned(rebased, s.integer(shift)) & 1;
+  const Value normal = shift_right_unsigned(rebased + odd + ((1 << (shift - 1)) - 1), s.integer(shift));
+  // Below the least normal number the result counts in units of its last bit.
+  const Value tiny_bound = s.integer(std::int64_t{128 - f.bias()} << 23);
+  const Value scale = s.real(std::ldexp(1.0, f.bias() - 1 + f.mantissa_bits));
+  const Value units = s.call(Function::round_even, {s.real_of(smallest(magnitude, tiny_bound)) * scale});
   const Value finite = s.select(magnitude < tiny_bound, s.real_to_signed(units), normal);
-  const Value bounded = s.select(magnitude >= 0x477ff000, s.integer(0x7c00), finite);
-  const Value all = s.select(magnitude > 0x7f800000, s.integer(0x7e00), bounded);
-  return all | (shift_right_unsigned(bits, s.integer(16)) & 0x8000);
+  const Value bounded =
+      s.select(magnitude >= 0x7f800000, s.integer(f.overflow), smallest(finite, s.integer(f.overflow)));
+  const Value all = s.select(magnitude > 0x7f800000, s.integer(f.nan), bounded);
+  const int sign = f.exponent_bits + f.mantissa_bits;
+  return all | (shift_right_unsigned(bits, s.integer(31 - sign)) & (1 << sign));
 }
 
 }  // namespace
 
 Value narrow_bits(Value real, DType type) {
-  if (type == DType::f16) return half_bits(real);
+  if (type != DType::bf16) return bits_in(real, format_of(type));
   Shader& s = *real.shader;
   const Value bits = s.bits_of(real);
   const Value upper = shift_right_unsigned(bits, s.integer(16));
@@ -407,9 +427,23 @@ Value narrow_bits(Value real, DType type) {
   return s.select(is_nan(real), upper | s.integer(0x40), near);
 }
 
+Value byte_to_real(Value code, DType type) {
+  Shader& s = *code.shader;
+  const Format& f = format_of(type);
+  const Value magnitude = code & 0x7f;
+  const Value moved = magnitude << s.integer(23 - f.mantissa_bits);
+  const Value normal = s.real_of(moved + (std::int64_t{127 - f.bias()} << 23));
+  const Value tiny = s.signed_to_real(magnitude) * s.real(std::ldexp(1.0, 1 - f.bias() - f.mantissa_bits));
+  const Value finite = s.select(magnitude < (1 << f.mantissa_bits), tiny, normal);
+  const Value special = type == DType::f8e4m3 ? s.integer(0x7fc00000) : moved | s.integer(0x7f800000);
+  const Value bits = s.select(magnitude >= f.overflow, special, s.bits_of(finite));
+  return s.real_of(bits | ((code & 0x80) << s.integer(24)));
+}
+
 Value rounded(Value real, DType type) {
   Shader& s = *real.shader;
-  if (type == DType::f16) return s.half_to_real(half_bits(real));
+  if (type == DType::f16) return s.half_to_real(narrow_bits(real, type));
+  if (type == DType::f8e4m3 || type == DType::f8e5m2) return byte_to_real(narrow_bits(real, type), type);
   if (type == DType::bf16) return s.real_of(narrow_bits(real, type) << s.integer(16));
   return real;
 }

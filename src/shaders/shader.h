@@ -172,8 +172,9 @@ Value clamped(Value x, std::int64_t low, std::int64_t high);
 Value is_nan(Value real);
 
 // ---- narrow floats, rounded to nearest even whatever the device does
-Value narrow_bits(Value real, DType type);  // f16 or bf16
-Value rounded(Value real, DType type);      // as a real; other types are left as they are
+Value narrow_bits(Value real, DType type);   // f16, bf16 or one of 8 bits
+Value byte_to_real(Value code, DType type);  // of a float of 8 bits
+Value rounded(Value real, DType type);       // as a real; other types are left as they are
 
 // ---- 64-bit integers as pairs
 Value widened(Value integer);  // sign extended

@@ -20,7 +20,7 @@ def tests():
 
 
 # What there are no compute shaders for is refused by name.
-NO_SHADERS = ("cond_if", "while_loop", "fft2d", "rfft2d", "f8e4m3", "f8e5m2")
+NO_SHADERS = ("cond_if", "while_loop")
 
 
 @pytest.mark.parametrize("executor", ["interp", "cpu", "shaders"])

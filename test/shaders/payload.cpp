@@ -88,11 +88,10 @@ TEST(VulkanPayload, DamagedShaders) {
 }
 
 TEST(VulkanCompute, RefusalsSayWhatThereIsNoShaderFor) {
-  auto graph = parse(R"(graph @main(%r: 1x4x4xf32, %i: 1x4x4xf32) -> (%a, %b) {
-    %a: 1x4x4xf32, %b: 1x4x4xf32 = tosa.fft2d(%r, %i) {inverse=false, local_bound=false}
-  })");
-  ASSERT_TRUE(graph.ok()) << render(graph.error(), false);
-  const auto made = shaders::compile(*graph);
+  Net net;
+  net.output(net.node("cast", {net.input(DType::i32, {3}, 0, 1)}, {}, DType::f32));
+  net.graph.nodes[0].op = "tosa.custom";
+  const auto made = shaders::compile(net.graph);
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().code, "vulkan.no-kernel");
 }
@@ -195,6 +194,59 @@ TEST(VulkanCompute, LargeConvolutions) {
     net.output(v);
     expect_on_device(net, {c.in == DType::f16 ? 2e-3 : 1e-5, c.in == DType::f16 ? 1e-3 : 1e-5},
                      std::string(name_of(c.in)));
+  }
+}
+
+TEST(VulkanCompute, Fourier) {
+  if (without_vulkan()) GTEST_SKIP() << no_device;
+  for (const Shape& shape : {Shape{2, 8, 16}, Shape{1, 32, 4}, Shape{3, 1, 2}})
+    for (const bool inverse : {false, true}) {
+      Net net;
+      const ValueId re = net.input(DType::f32, shape, -1, 1), im = net.input(DType::f32, shape, -1, 1);
+      const auto pair = [&](const char* op, std::vector<ValueId> in, const Shape& out, Attrs attrs) {
+        std::vector<ValueId> made;
+        for (const char* part : {"r", "i"})
+          made.push_back(net.graph.add_value(std::string(op) + part, TensorType{DType::f32, out}));
+        attrs.set("local_bound", false);
+        Node& node = net.graph.nodes.emplace_back();
+        node.op = std::string("tosa.") + op;
+        node.inputs = std::move(in);
+        node.outputs = made;
+        node.attrs = std::move(attrs);
+        for (ValueId v : made) net.output(v);
+      };
+      pair("fft2d", {re, im}, shape, {{"inverse", inverse}});
+      if (!inverse) pair("rfft2d", {re}, {shape.size(0), shape.size(1), shape.size(2) / 2 + 1}, {});
+      expect_on_device(net, {1e-6, 2e-6}, to_string(shape));
+    }
+}
+
+// Every code of the 8-bit floats becomes a number; and numbers of every size, half way between two codes too, become
+// codes.
+TEST(VulkanCompute, FloatsOfEightBits) {
+  if (without_vulkan()) GTEST_SKIP() << no_device;
+  for (const DType type : {DType::f8e4m3, DType::f8e5m2}) {
+    Net codes;
+    const ValueId c = codes.input(type, {256}, 0, 1);
+    std::vector<std::uint8_t> all;
+    for (int i = 0; i < 256; ++i) all.push_back(static_cast<std::uint8_t>(i));
+    codes.inputs[0].data = Bytes::of(std::move(all));
+    for (const DType to : {DType::f32, DType::f16, DType::bf16}) codes.output(codes.node("cast", {c}, {}, to));
+    codes.output(codes.node("reshape", {c, codes.shape({16, 16})}));
+    expect_on_device(codes, {}, std::string(name_of(type)));
+    Net numbers;
+    std::vector<float> values{NAN, INFINITY, -INFINITY, 0.0f, -0.0f};
+    for (int e = -20; e < 20; ++e)
+      for (int m = 0; m < 32; ++m) {
+        values.push_back(std::ldexp(1 + static_cast<float>(m) / 32, e));
+        values.push_back(-std::nextafter(values.back(), 0.0f));
+      }
+    const ValueId x = numbers.input(DType::f32, {static_cast<std::int64_t>(values.size())}, 0, 1);
+    numbers.inputs[0].data = Bytes::of(std::move(values));
+    const ValueId narrow = numbers.node("cast", {x}, {}, type);
+    numbers.output(narrow);
+    numbers.output(numbers.node("cast", {narrow}, {}, DType::f32));  // fused: rounded without being stored
+    expect_on_device(numbers, {}, std::string(name_of(type)));
   }
 }
 
