@@ -15,12 +15,12 @@ BUILD_PACKAGES := g++ cmake ninja-build ccache python3 libflatbuffers-dev flatbu
                   libcli11-dev libfmt-dev libgtest-dev libbenchmark-dev libhwy-dev libxxhash-dev libmd-dev zlib1g-dev \
                   libvulkan-dev libvulkan-volk-dev
 # Any Vulkan 1.3 driver will do to run VGF files; Mesa's runs on the CPU.
-VULKAN_PACKAGES := libvulkan1 mesa-vulkan-drivers
+VULKAN_PACKAGES := libvulkan1 mesa-vulkan-drivers vulkan-validationlayers
 LINT_PACKAGES  := clang-format-14 clang-tidy-14
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
 VENV_PACKAGES  := python3-venv python3-dev
 
-.PHONY: help demo build plugin install wheel python-env pages build-tests dev test test-cpp test-asan test-asan-part test-sanitized test-py test-python test-versions test-peers test-ethosu test-vgf conformance fuzz bench bench-ethosu bench-vgf matrix models quick-models venv format lint clean
+.PHONY: help demo build plugin install wheel python-env pages build-tests dev test test-cpp test-asan test-asan-part test-sanitized test-py test-python test-versions test-peers test-ethosu test-vgf test-vulkan conformance fuzz bench bench-ethosu bench-vgf matrix models quick-models venv format lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -180,6 +180,12 @@ test-peers: build venv  ## every model against PyTorch, tosa_reference_model and
 
 test-ethosu: build-tests venv  ## every Ethos-U network, model and conformance sample, on every product
 	@$(PYTHON) -m pytest -q test/ethosu test/peers/test_ethosu.py --all-models -n $(JOBS) --dist worksteal
+
+# TOOL is what .ci/validated-tool runs below the layer.
+test-vulkan: build-tests venv  ## every model, operator graph and conformance sample as compute shaders, under the validation layer
+	@TOSAIC_ALL_SHADERS=1 .ci/validated --opens build/release/bin/test_shaders --gtest_brief=1
+	@$(PYTHON) -m pytest -q test/peers/test_vulkan.py --all-models --tosaic .ci/validated-tool -n $(JOBS) --dist worksteal
+	@$(PYTHON) test/conformance/run_sample.py all --executors shaders --tosaic .ci/validated-tool --jobs $(JOBS)
 
 test-vgf: build-tests venv  ## every model and operator graph as VGF, on the CPU, on Vulkan and in Arm's runner
 	@PATH=/usr/bin:$$PATH VIRTUAL_ENV=$(PYTHON_FOLDER) ctest --test-dir build/release -R '^vulkan$$' --output-on-failure
