@@ -44,6 +44,7 @@ struct VulkanDevice {
   std::string version;             // of Vulkan: "1.3"
   bool runs_shaders = false;       // --device vulkan
   bool has_ml_extensions = false;  // --device vulkan-ml, without the emulation layer
+  std::vector<std::string> tiers;  // of shaders that it runs, best first: "cpu", "base"
 };
 // Errors: vulkan.no-loader, vulkan.no-driver, vulkan.version.
 TOSAIC_API Result<std::vector<VulkanDevice>> vulkan_devices();

@@ -7,6 +7,7 @@
 #include "api/guard.h"
 #include "api/inspect_ethos_u.h"
 #include "api/inspect_vgf.h"
+#include "api/inspect_vulkan.h"
 #include "api/named_data.h"
 #include "formats/bpte/bpte_file.h"
 #include "formats/npy/npy.h"
@@ -223,6 +224,11 @@ Result<Inspection> inspect_pte(const Bytes& file, const std::string& name, const
         if (!inner.ok()) return std::move(inner.error()).at({fmt::format("{} (delegate {})", name, i), 0, ""});
         out.text += inner->text;
         delegates += ", \"ethos_u\": " + inner->json;
+      } else if (d.id == "TosaicVulkan") {
+        auto inner = inspect_vulkan(d.payload, "    ");
+        if (!inner.ok()) return std::move(inner.error()).at({fmt::format("{} (delegate {})", name, i), 0, ""});
+        out.text += inner->text;
+        delegates += ", \"vulkan\": " + inner->json;
       }
       delegates += "}";
     }

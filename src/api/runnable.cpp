@@ -21,6 +21,7 @@
 #include "targets/target.h"
 #include "tidy/tidy.h"
 #include "vulkan/compute_model.h"
+#include "vulkan/compute_tiers.h"
 #include "vulkan/model.h"
 
 namespace tosaic {
@@ -150,7 +151,8 @@ Result<Runnable> runnable_graph(Graph graph, const Source& source, const Session
     r.output_names.push_back(graph[v].name);
   }
   if (options.device == "vulkan") {
-    TOSAIC_TRY(vulkan_program::Program program, shaders::compile(graph));
+    TOSAIC_TRY(const vulkan_program::TierId tier, vulkan::tier_of_device(options.vulkan_device));
+    TOSAIC_TRY(vulkan_program::Program program, shaders::compile(graph, {&tier, 1}));
     TOSAIC_TRY(vulkan::ComputeModel model, vulkan::ComputeModel::load(std::move(program), options.vulkan_device));
     return runnable_model(std::move(r), std::move(model));
   }

@@ -23,9 +23,15 @@ Result<std::vector<VulkanDevice>> vulkan_devices() {
   return guarded("the Vulkan devices", []() -> Result<std::vector<VulkanDevice>> {
     TOSAIC_TRY(const auto found, vulkan::Device::list());
     std::vector<VulkanDevice> devices;
-    for (const vulkan::DeviceInfo& d : found)
-      devices.push_back({d.index, d.name, kind_of(d.type), vulkan::version_text(d.version),
-                         d.computes && d.version >= vulkan::least_version(vulkan::Use::compute), d.runs_data_graphs});
+    const std::vector<std::string_view> names = vulkan_program::tier_names();
+    for (const vulkan::DeviceInfo& d : found) {
+      const bool computes = d.computes && d.version >= vulkan::least_version(vulkan::Use::compute);
+      VulkanDevice device{
+          d.index, d.name, kind_of(d.type), vulkan::version_text(d.version), computes, d.runs_data_graphs, {}};
+      if (computes)
+        for (std::size_t i : vulkan_program::tiers_for(d.traits, names)) device.tiers.emplace_back(names[i]);
+      devices.push_back(std::move(device));
+    }
     return devices;
   });
 }

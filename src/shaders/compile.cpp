@@ -51,25 +51,31 @@ class Assembly {
  public:
   explicit Assembly(const Graph& graph) : graph_(graph) {}
 
-  Result<vulkan_program::Program> make() {
-    TOSAIC_TRY(Steps steps, steps_of(graph_));
-    std::vector<plan::StepMemory> needs;
-    for (const Step& step : steps.list) needs.push_back({step.reads, step.writes, 0});
-    memory_ = plan::place_values(graph_, steps.aliases, needs, vulkan_program::alignment);
+  Result<vulkan_program::Program> make(std::span<const vulkan_program::TierId> tiers) {
     place_interface();
-    vulkan_program::Tier tier;
-    tier.name = "base";
-    tier.activation_bytes = rounded_up(memory_.arena_bytes, vulkan_program::alignment);
-    for (Step& step : steps.list)
-      for (Made& made : step.dispatches)
-        if (made.invocations > 0) add(tier, made, graph_[step.writes.front()].name);
-    for (const plan::Memory::Copy& copy : memory_.copies) add_copy(tier, copy);
+    for (const vulkan_program::TierId tier : tiers) TOSAIC_CHECK(add_tier({graph_, tier}));
     program_.constants = constants_.all();
-    program_.tiers.push_back(std::move(tier));
     return std::move(program_);
   }
 
  private:
+  Status add_tier(const Work& work) {
+    TOSAIC_TRY(Steps steps, steps_of(work));
+    modules_.clear();
+    std::vector<plan::StepMemory> needs;
+    for (const Step& step : steps.list) needs.push_back({step.reads, step.writes, 0});
+    memory_ = plan::place_values(graph_, steps.aliases, needs, vulkan_program::alignment);
+    vulkan_program::Tier tier;
+    tier.name = row_of(work.tier).name;
+    tier.activation_bytes = rounded_up(memory_.arena_bytes, vulkan_program::alignment);
+    for (Step& step : steps.list)
+      for (Made& made : step.dispatches)
+        if (made.invocations > 0) add(tier, made, graph_[step.writes.front()].name);
+    for (const plan::Memory::Copy& copy : memory_.copies) add_copy(work, tier, copy);
+    program_.tiers.push_back(std::move(tier));
+    return {};
+  }
+
   void place_interface() {
     std::uint64_t end = 0;
     const auto place = [&](const std::vector<ValueId>& values, std::vector<vulkan_program::Tensor>& tensors) {
@@ -104,7 +110,7 @@ class Assembly {
       range.written = b.written;
       d.ranges.push_back(range);
     }
-    const std::uint64_t groups = (made.invocations + Shader::group_size - 1) / Shader::group_size;
+    const std::uint64_t groups = (made.invocations + made.group_size - 1) / made.group_size;
     d.groups = {static_cast<std::uint32_t>(std::min<std::uint64_t>(groups, Shader::row_groups)),
                 static_cast<std::uint32_t>((groups + Shader::row_groups - 1) / Shader::row_groups), 1};
     d.kernel = std::move(made.name);
@@ -113,8 +119,8 @@ class Assembly {
   }
 
   // An output that shares its memory with something else.
-  void add_copy(vulkan_program::Tier& tier, const plan::Memory::Copy& copy) {
-    MadeList made = make_copy(graph_, copy.from, copy.from);
+  void add_copy(const Work& work, vulkan_program::Tier& tier, const plan::Memory::Copy& copy) {
+    MadeList made = make_copy(work, copy.from, copy.from);
     if (made->front().invocations == 0) return;
     Range& written = add(tier, made->front(), graph_[copy.from].name).ranges.back();
     written.arena = Arena::io;
@@ -132,11 +138,13 @@ class Assembly {
   plan::Memory memory_;
   vulkan_program::Program program_;
   Constants constants_;
-  std::unordered_map<std::uint64_t, std::uint32_t> modules_;  // by their hash
+  std::unordered_map<std::uint64_t, std::uint32_t> modules_;  // of a tier, by their hash
 };
 
 }  // namespace
 
-Result<vulkan_program::Program> compile(const Graph& graph) { return Assembly(graph).make(); }
+Result<vulkan_program::Program> compile(const Graph& graph, std::span<const vulkan_program::TierId> tiers) {
+  return Assembly(graph).make(tiers);
+}
 
 }  // namespace tosaic::shaders

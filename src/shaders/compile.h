@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 
+#include "formats/vulkan_program/tiers.h"
 #include "formats/vulkan_program/vulkan_program.h"
 #include "ir/graph.h"
 #include "ops/tosa_op.h"
@@ -16,7 +17,7 @@ std::optional<tosa::Violation> refusal(const tosa::View& view);
 // The standard as far as there are shaders, with `refusal` as the product's rules.
 tosa::Spec spec();
 
-// Errors: vulkan.no-kernel and its like, with the node's place.
-Result<vulkan_program::Program> compile(const Graph& graph);
+// With these tiers. Errors: vulkan.no-kernel and its like, with the node's place.
+Result<vulkan_program::Program> compile(const Graph& graph, std::span<const vulkan_program::TierId> tiers);
 
 }  // namespace tosaic::shaders

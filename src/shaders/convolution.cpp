@@ -116,10 +116,10 @@ struct Tile {
   Tile(std::int64_t channel_blocks, std::int64_t pixel_blocks)
       : channels(static_cast<std::int64_t>(
             std::bit_floor(static_cast<std::uint64_t>(std::min<std::int64_t>(channel_blocks, 8))))),
-        pixels(Shader::group_size / channels),
+        pixels(Shader::usual_group_size / channels),
         across((channel_blocks + channels - 1) / channels),
         down((pixel_blocks + pixels - 1) / pixels) {}
-  std::uint64_t invocations() const { return static_cast<std::uint64_t>(across * down) * Shader::group_size; }
+  std::uint64_t invocations() const { return static_cast<std::uint64_t>(across * down) * Shader::usual_group_size; }
 };
 
 // What a tap reads of the input for one pixel: the first channel's element, where it lies inside.
@@ -152,8 +152,8 @@ void for_all_taps(Kernel& s, const std::vector<Axis>& axes, const std::vector<Pi
 
 }  // namespace
 
-MadeList make_convolution(const Graph& graph, const Node& node, const Finish& end) {
-  const tosa::View view(graph, node);
+MadeList make_convolution(const Work& work, const Node& node, const Finish& end) {
+  const tosa::View view(work.graph, node);
   const Shape &in = view.in(0).shape, &weight = view.in(1).shape, &out = view.out().shape;
   const auto spatial = static_cast<std::size_t>(in.rank() - 2);
   const std::int64_t channels = weight.size(0), pixel_count = out.elements() / channels;
@@ -162,7 +162,7 @@ MadeList make_convolution(const Graph& graph, const Node& node, const Finish& en
   const bool many = block == 4 && pixel_blocks * (channels / block) >= enough_blocks;
   const int at_once = many ? most_pixels : 1;
   const Tile tile(channels / block, many ? pixel_blocks : pixel_count);
-  Kernel s(graph, std::string(tosa::find(node.op)->name), tile.invocations());
+  Kernel s(work, std::string(tosa::find(node.op)->name), tile.invocations());
   const Value blocks = s.param(channels / block), in_channels = s.param(in.size(in.rank() - 1));
   std::vector<Axis> axes;
   for (std::size_t i = 0; i < spatial; ++i) axes.push_back(axis_of(s, view, i, weight.size(1 + static_cast<int>(i))));
@@ -171,7 +171,8 @@ MadeList make_convolution(const Graph& graph, const Node& node, const Finish& en
   const Buffer input = s.input(node.inputs[0]);
   const Value all_pixels = s.param(pixel_count);
 
-  const Value group = s.index() / s.integer(Shader::group_size), inside = s.index() % s.integer(Shader::group_size);
+  const Value group = s.index() / s.integer(Shader::usual_group_size),
+              inside = s.index() % s.integer(Shader::usual_group_size);
   const Value across = s.param(tile.across), wide = s.param(tile.channels), high = s.param(tile.pixels);
   const Value channel_block = group % across * wide + inside % wide;
   const Value first = (group / across * high + inside / wide) * at_once, channel = channel_block * block;
@@ -211,10 +212,10 @@ MadeList make_convolution(const Graph& graph, const Node& node, const Finish& en
   return one(s);
 }
 
-MadeList make_depthwise(const Graph& graph, const Node& node, const Finish& end) {
-  const tosa::View view(graph, node);
+MadeList make_depthwise(const Work& work, const Node& node, const Finish& end) {
+  const tosa::View view(work.graph, node);
   const Shape &in = view.in(0).shape, &weight = view.in(1).shape, &out = view.out().shape;
-  Kernel s(graph, "depthwise_conv2d", static_cast<std::uint64_t>(out.elements()));
+  Kernel s(work, "depthwise_conv2d", static_cast<std::uint64_t>(out.elements()));
   const Value channels = s.param(out.size(3)), in_channels = s.param(in.size(3));
   const Axis y = axis_of(s, view, 0, weight.size(0)), x = axis_of(s, view, 1, weight.size(1));
   const auto in_zp = zero_point(s, view, 0, 3), weight_zp = zero_point(s, view, 1, 4);
@@ -235,10 +236,10 @@ MadeList make_depthwise(const Graph& graph, const Node& node, const Finish& end)
 }
 
 // An output pixel is reached by the taps whose distance is a multiple of the stride.
-MadeList make_transpose_convolution(const Graph& graph, const Node& node, const Finish& end) {
-  const tosa::View view(graph, node);
+MadeList make_transpose_convolution(const Work& work, const Node& node, const Finish& end) {
+  const tosa::View view(work.graph, node);
   const Shape &in = view.in(0).shape, &weight = view.in(1).shape, &out = view.out().shape;
-  Kernel s(graph, "transpose_conv2d", static_cast<std::uint64_t>(out.elements()));
+  Kernel s(work, "transpose_conv2d", static_cast<std::uint64_t>(out.elements()));
   const Value channels = s.param(out.size(3)), in_channels = s.param(in.size(3));
   struct Reach {
     Value size, kernel, before, stride, out;
@@ -276,11 +277,11 @@ MadeList make_transpose_convolution(const Graph& graph, const Node& node, const 
   return one(s);
 }
 
-MadeList make_matmul(const Graph& graph, const Node& node, const Finish& end) {
-  const tosa::View view(graph, node);
+MadeList make_matmul(const Work& work, const Node& node, const Finish& end) {
+  const tosa::View view(work.graph, node);
   const Shape& out = view.out().shape;
   const int block = out.size(2) % 4 == 0 ? 4 : 1;
-  Kernel s(graph, "matmul", static_cast<std::uint64_t>(out.elements() / block));
+  Kernel s(work, "matmul", static_cast<std::uint64_t>(out.elements() / block));
   const Value blocks = s.param(out.size(2) / block), rows = s.param(out.size(1));
   const Value inner = s.param(view.in(0).shape.size(2));
   const auto a_zp = zero_point(s, view, 0, 2), b_zp = zero_point(s, view, 1, 3);

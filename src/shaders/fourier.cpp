@@ -24,13 +24,13 @@ Bytes turns(std::int64_t size, bool sine) {
 
 // Height and width are powers of two, so that the turns of both axes are those of the larger one. Nothing is fused
 // behind two results.
-MadeList make_fourier(const Graph& graph, const Node& node, const Finish& end) {
+MadeList make_fourier(const Work& work, const Node& node, const Finish& end) {
   if (end.output() != end.root()) return std::nullopt;
-  const tosa::View view(graph, node);
+  const tosa::View view(work.graph, node);
   const bool has_imaginary = node.inputs.size() > 1;
   const Shape &in = view.in(0).shape, &out = view.out().shape;
   const std::int64_t most = std::max(in.size(1), in.size(2));
-  Kernel s(graph, std::string(tosa::find(node.op)->name), static_cast<std::uint64_t>(out.elements()));
+  Kernel s(work, std::string(tosa::find(node.op)->name), static_cast<std::uint64_t>(out.elements()));
   const Value height = s.param(in.size(1)), width = s.param(in.size(2)), out_width = s.param(out.size(2)),
               all = s.param(most - 1);
   const Buffer real = s.input(node.inputs[0]), imaginary = has_imaginary ? s.input(node.inputs[1]) : real;

@@ -5,10 +5,10 @@
 
 namespace tosaic::shaders {
 
-MadeList make_gather(const Graph& graph, const Node& node, const Finish& end) {
-  const tosa::View view(graph, node);
+MadeList make_gather(const Work& work, const Node& node, const Finish& end) {
+  const tosa::View view(work.graph, node);
   const Shape& values = view.in(0).shape;
-  Kernel s(graph, "gather", static_cast<std::uint64_t>(view.out().shape.elements()));
+  Kernel s(work, "gather", static_cast<std::uint64_t>(view.out().shape.elements()));
   const Value channels = s.param(values.size(2)), rows = s.param(values.size(1)),
               width = s.param(view.in(1).shape.size(1));
   const Value at = s.index() / channels;  // in the indices
@@ -20,12 +20,12 @@ MadeList make_gather(const Graph& graph, const Node& node, const Finish& end) {
 }
 
 // The values as they are, then the rows that replace some. Nothing is fused behind it.
-MadeList make_scatter(const Graph& graph, const Node& node, const Finish& end) {
+MadeList make_scatter(const Work& work, const Node& node, const Finish& end) {
   if (end.output() != end.root()) return std::nullopt;
-  const tosa::View view(graph, node);
+  const tosa::View view(work.graph, node);
   const Shape &values = view.in(0).shape, &input = view.in(2).shape;
-  MadeList all = make_copy(graph, node.inputs[0], node.outputs[0]);
-  Kernel s(graph, "scatter", static_cast<std::uint64_t>(input.elements()));
+  MadeList all = make_copy(work, node.inputs[0], node.outputs[0]);
+  Kernel s(work, "scatter", static_cast<std::uint64_t>(input.elements()));
   const Value channels = s.param(values.size(2)), rows = s.param(values.size(1)), width = s.param(input.size(1));
   const Value at = s.index() / channels;
   const Value row = s.load(s.input(node.inputs[1]), at);

@@ -5,8 +5,10 @@
 
 namespace tosaic::shaders {
 
-Kernel::Kernel(const Graph& graph, std::string name, std::uint64_t invocations) : graph_(graph) {
+Kernel::Kernel(const Work& work, std::string name, std::uint64_t invocations, std::uint32_t group_size)
+    : Shader(group_size), work_(work) {
   made_.name = std::move(name);
+  made_.group_size = group_size;
   made_.invocations = invocations;
   index_ = invocation();
   when(!below_unsigned(index_, param(static_cast<std::int64_t>(invocations))), [&] { leave(); });
@@ -64,7 +66,7 @@ Buffer Kernel::constant(DType dtype, Bytes elements) {
 Buffer Kernel::integers(const std::vector<std::int32_t>& numbers) { return constant(DType::i32, Bytes::of(numbers)); }
 
 Value Kernel::scalar(ValueId v) {
-  const Bytes& data = graph_[v].constant;
+  const Bytes& data = graph()[v].constant;
   const DType dtype = type(v).dtype;
   if (is_float(dtype)) return real_param(element_as_double(dtype, data.data(), 0));
   const std::int64_t number = element_as_integer(dtype, data.data(), 0);

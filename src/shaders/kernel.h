@@ -5,10 +5,20 @@
 #include <map>
 #include <variant>
 
+#include "formats/vulkan_program/tiers.h"
 #include "ops/tosa_op.h"
 #include "shaders/shader.h"
 
 namespace tosaic::shaders {
+
+using vulkan_program::TierId;
+using vulkan_program::TierSet;
+
+// What kernels are made for.
+struct Work {
+  const Graph& graph;
+  TierId tier;
+};
 
 // Bindings of one dispatch. Vulkan promises four; the devices of the last ten years have sixteen and more.
 inline constexpr std::size_t most_buffers = 12;
@@ -24,15 +34,18 @@ struct Made {
   std::vector<Word> module;
   std::vector<Bound> bound;  // by binding
   std::vector<Word> pushes;  // at most most_pushes
+  std::uint32_t group_size = Shader::usual_group_size;
   std::uint64_t invocations = 0;
 };
 
 class Kernel : public Shader {
  public:
-  Kernel(const Graph& graph, std::string name, std::uint64_t invocations);
+  Kernel(const Work& work, std::string name, std::uint64_t invocations,
+         std::uint32_t group_size = Shader::usual_group_size);
 
-  const Graph& graph() const { return graph_; }
-  const TensorType& type(ValueId v) const { return graph_[v].type; }
+  const Work& work() const { return work_; }
+  const Graph& graph() const { return work_.graph; }
+  const TensorType& type(ValueId v) const { return graph()[v].type; }
 
   // The number of this invocation; those beyond the last one have left.
   Value index() const { return index_; }
@@ -55,7 +68,7 @@ class Kernel : public Shader {
   Made made();
 
  private:
-  const Graph& graph_;
+  const Work work_;
   Made made_;
   std::map<ValueId, Buffer> inputs_, outputs_;
   std::vector<Value> params_;

@@ -8,7 +8,7 @@
 namespace tosaic::shaders {
 namespace {
 
-// By name.
+// By name; of one operator the best first.
 constexpr KernelRow rows[] = {
     {"argmax", make_argmax},
     {"avg_pool2d", make_pool},
@@ -33,10 +33,10 @@ constexpr KernelRow rows[] = {
 
 }  // namespace
 
-const KernelRow* kernel_for(const Node& node) {
+std::span<const KernelRow> kernel_rows(const Node& node) {
   const tosa::Op* op = tosa::find(node.op);
-  const auto found = std::ranges::find(rows, op ? op->name : "", &KernelRow::op);
-  return found == std::end(rows) ? nullptr : found;
+  const auto found = std::ranges::equal_range(rows, op ? op->name : "", {}, &KernelRow::op);
+  return {found.begin(), found.end()};
 }
 
 void Finish::store(Kernel& kernel, Value index, Value element) const {
@@ -52,8 +52,8 @@ MadeList one(Kernel& kernel) {
   return list;
 }
 
-MadeList make_elementwise(const Graph& graph, const plan::Expression& expression) {
-  Kernel kernel(graph, "elementwise", static_cast<std::uint64_t>(expression.shape.elements()));
+MadeList make_elementwise(const Work& work, const plan::Expression& expression) {
+  Kernel kernel(work, "elementwise", static_cast<std::uint64_t>(expression.shape.elements()));
   const Value result = evaluate(kernel, expression, kernel.index());
   kernel.store(kernel.output(expression.output), kernel.index(), result);
   return one(kernel);

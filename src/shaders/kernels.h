@@ -3,6 +3,7 @@
 // only move elements go by their strides (plan/movement.h).
 #pragma once
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "plan/expression.h"
@@ -30,30 +31,34 @@ using MadeList = std::optional<std::vector<Made>>;
 
 struct KernelRow {
   std::string_view op;
-  MadeList (*make)(const Graph& graph, const Node& node, const Finish& finish);
+  MadeList (*make)(const Work& work, const Node& node, const Finish& finish);
+  TierSet tiers = vulkan_program::all_tiers;
+  // Does the kernel take this node? nullptr: any that holds to the standard.
+  bool (*takes)(const tosa::View& view) = nullptr;
 };
-const KernelRow* kernel_for(const Node& node);
+// Rows of the operator, best first. The last one is for every tier and every node of the operator.
+std::span<const KernelRow> kernel_rows(const Node& node);
 
 MadeList one(Kernel& kernel);
 
-MadeList make_convolution(const Graph&, const Node&, const Finish&);  // conv2d, conv3d
-MadeList make_depthwise(const Graph&, const Node&, const Finish&);
-MadeList make_transpose_convolution(const Graph&, const Node&, const Finish&);
-MadeList make_matmul(const Graph&, const Node&, const Finish&);
-MadeList make_pool(const Graph&, const Node&, const Finish&);
-MadeList make_reduction(const Graph&, const Node&, const Finish&);
-MadeList make_argmax(const Graph&, const Node&, const Finish&);
-MadeList make_fourier(const Graph&, const Node&, const Finish&);  // fft2d, rfft2d
-MadeList make_gather(const Graph&, const Node&, const Finish&);
-MadeList make_scatter(const Graph&, const Node&, const Finish&);
-MadeList make_resize(const Graph&, const Node&, const Finish&);
+MadeList make_convolution(const Work&, const Node&, const Finish&);  // conv2d, conv3d
+MadeList make_depthwise(const Work&, const Node&, const Finish&);
+MadeList make_transpose_convolution(const Work&, const Node&, const Finish&);
+MadeList make_matmul(const Work&, const Node&, const Finish&);
+MadeList make_pool(const Work&, const Node&, const Finish&);
+MadeList make_reduction(const Work&, const Node&, const Finish&);
+MadeList make_argmax(const Work&, const Node&, const Finish&);
+MadeList make_fourier(const Work&, const Node&, const Finish&);  // fft2d, rfft2d
+MadeList make_gather(const Work&, const Node&, const Finish&);
+MadeList make_scatter(const Work&, const Node&, const Finish&);
+MadeList make_resize(const Work&, const Node&, const Finish&);
 
 // An elementwise expression by itself.
-MadeList make_elementwise(const Graph& graph, const plan::Expression& expression);
+MadeList make_elementwise(const Work& work, const plan::Expression& expression);
 // TRANSPOSE, SLICE, PAD, ...; nullopt, too: the node moves nothing.
-MadeList make_movement(const Graph& graph, const Node& node);
+MadeList make_movement(const Work& work, const Node& node);
 // Element for element; their types have elements of one size. `to` is the second binding.
-MadeList make_copy(const Graph& graph, ValueId from, ValueId to);
+MadeList make_copy(const Work& work, ValueId from, ValueId to);
 
 // The sum that an operator keeps, of its result's kind.
 struct Sum {

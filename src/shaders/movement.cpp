@@ -16,8 +16,8 @@ std::uint64_t count(const std::vector<std::int64_t>& dims) {
   return all;
 }
 
-MadeList moved(const Graph& graph, const plan::Move& move, ValueId to) {
-  Kernel kernel(graph, "move", count(move.dims));
+MadeList moved(const Work& work, const plan::Move& move, ValueId to) {
+  Kernel kernel(work, "move", count(move.dims));
   Positions positions(kernel, move.dims, {move.read.strides, move.write.strides}, kernel.index());
   const Value read = positions.of(0) + kernel.param(move.read.offset);
   const Value write = positions.of(1) + kernel.param(move.write.offset);
@@ -26,8 +26,8 @@ MadeList moved(const Graph& graph, const plan::Move& move, ValueId to) {
   return one(kernel);
 }
 
-MadeList filled(const Graph& graph, ValueId with, ValueId to) {
-  Kernel kernel(graph, "fill", static_cast<std::uint64_t>(graph[to].type.shape.elements()));
+MadeList filled(const Work& work, ValueId with, ValueId to) {
+  Kernel kernel(work, "fill", static_cast<std::uint64_t>(work.graph[to].type.shape.elements()));
   const Buffer input = kernel.input(with);
   kernel.copy(input, kernel.integer(0), kernel.output(to), kernel.index());
   return one(kernel);
@@ -41,18 +41,18 @@ bool append(std::vector<Made>& all, MadeList more) {
 
 }  // namespace
 
-MadeList make_movement(const Graph& graph, const Node& node) {
-  const auto movement = plan::movement_of(graph, node);
+MadeList make_movement(const Work& work, const Node& node) {
+  const auto movement = plan::movement_of(work.graph, node);
   if (!movement) return std::nullopt;
   std::vector<Made> all;
-  if (movement->fill != no_value && !append(all, filled(graph, movement->fill, node.outputs[0]))) return std::nullopt;
+  if (movement->fill != no_value && !append(all, filled(work, movement->fill, node.outputs[0]))) return std::nullopt;
   for (const plan::Move& move : movement->moves)
-    if (count(move.dims) > 0 && !append(all, moved(graph, move, node.outputs[0]))) return std::nullopt;
+    if (count(move.dims) > 0 && !append(all, moved(work, move, node.outputs[0]))) return std::nullopt;
   return all;
 }
 
-MadeList make_copy(const Graph& graph, ValueId from, ValueId to) {
-  Kernel kernel(graph, "copy", static_cast<std::uint64_t>(graph[to].type.shape.elements()));
+MadeList make_copy(const Work& work, ValueId from, ValueId to) {
+  Kernel kernel(work, "copy", static_cast<std::uint64_t>(work.graph[to].type.shape.elements()));
   const Buffer input = kernel.input(from);  // the first binding
   kernel.copy(input, kernel.index(), kernel.output(to), kernel.index());
   return one(kernel);

@@ -32,10 +32,10 @@ Value folded(std::string_view op, Value sum, Value x, bool ignore_nan) {
 
 }  // namespace
 
-MadeList make_reduction(const Graph& graph, const Node& node, const Finish& end) {
-  const tosa::View view(graph, node);
+MadeList make_reduction(const Work& work, const Node& node, const Finish& end) {
+  const tosa::View view(work.graph, node);
   const tosa::Op& op = *tosa::find(node.op);
-  Kernel s(graph, std::string(op.name), static_cast<std::uint64_t>(view.out().shape.elements()));
+  Kernel s(work, std::string(op.name), static_cast<std::uint64_t>(view.out().shape.elements()));
   const Line line = line_of(s, view.in(0).shape, static_cast<int>(view.integer("axis")));
   const Buffer input = s.input(node.inputs[0]);
   const bool ignores = node.attrs.get_or<std::string>("nan_mode", "") == "ignore";
@@ -47,9 +47,9 @@ MadeList make_reduction(const Graph& graph, const Node& node, const Finish& end)
   return one(s);
 }
 
-MadeList make_argmax(const Graph& graph, const Node& node, const Finish& end) {
-  const tosa::View view(graph, node);
-  Kernel s(graph, "argmax", static_cast<std::uint64_t>(view.out().shape.elements()));
+MadeList make_argmax(const Work& work, const Node& node, const Finish& end) {
+  const tosa::View view(work.graph, node);
+  Kernel s(work, "argmax", static_cast<std::uint64_t>(view.out().shape.elements()));
   const Line line = line_of(s, view.in(0).shape, static_cast<int>(view.integer("axis")));
   const Buffer input = s.input(node.inputs[0]);
   const bool ignores = view.text("nan_mode") == "ignore";

@@ -44,7 +44,7 @@ constexpr std::int64_t most_pool_window = 1 << 16;
 
 std::optional<tosa::Violation> refusal(const tosa::View& view) {
   const Node& node = view.node();
-  const bool known = is_view(node) || kernel_for(node) || plan::movement_of(view.graph(), node) ||
+  const bool known = is_view(node) || !kernel_rows(node).empty() || plan::movement_of(view.graph(), node) ||
                      (tosa::find(node.op)->elementwise && has_element_shader(view));
   if (!known)
     return tosa::Violation{"vulkan.no-kernel", fmt::format("there is no shader for {}", tosa::find(node.op)->name)};

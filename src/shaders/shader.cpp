@@ -29,7 +29,7 @@ void Variable::set(Value value) const {
   if (kind_ == Kind::wide) shader_->emit_bare(Opcode::store, {high_, value.high});
 }
 
-Shader::Shader() : Module(Empty{}) {
+Shader::Shader(std::uint32_t group_size) : Module(Empty{}), group_size_(group_size) {
   require(spirv::Capability::shader);
   function_ = fresh();
   begin_block(fresh());
@@ -88,7 +88,7 @@ std::vector<Word> Shader::finish() {
   all.insert(all.end(), imports_.begin(), imports_.end());
   put(all, Opcode::memory_model, {0, glsl_memory});
   put(all, Opcode::entry_point, entry);
-  put(all, Opcode::execution_mode, {function_, mode_local_size, group_size, 1, 1});
+  put(all, Opcode::execution_mode, {function_, mode_local_size, group_size_, 1, 1});
   all.insert(all.end(), decorations_.begin(), decorations_.end());
   all.insert(all.end(), globals_.begin(), globals_.end());
   put(all, Opcode::function, {nothing, function_, 0, type});
@@ -125,7 +125,7 @@ Value Shader::invocation() {
     const Id word = type_of(Kind::integer);
     const Value x{this, emit(Opcode::composite_extract, word, {at, 0})};
     const Value y{this, emit(Opcode::composite_extract, word, {at, 1})};
-    invocation_value_ = (x + y * (std::int64_t{row_groups} * group_size)).id;
+    invocation_value_ = (x + y * (std::int64_t{row_groups} * group_size_)).id;
   }
   return {this, invocation_value_};
 }

@@ -65,10 +65,10 @@ enum class Function : Word {
 
 class Shader : protected spirv::Module {
  public:
-  static constexpr std::uint32_t group_size = 64;
+  static constexpr std::uint32_t usual_group_size = 64;
   static constexpr std::uint32_t row_groups = 32768;  // of one row of groups; further ones lie in further rows
 
-  Shader();
+  explicit Shader(std::uint32_t group_size = usual_group_size);
   // Ends the function. The whole module, with entry point "main".
   std::vector<Word> finish();
 
@@ -122,6 +122,7 @@ class Shader : protected spirv::Module {
   Id index_pointer(const Buffer& buffer, Value index, Word member);
   Value load_number(Id loaded, DType type);
 
+  const std::uint32_t group_size_;
   Words variables_, prologue_;  // of the first block
   std::set<Id> decorated_;
   std::vector<Id> interface_;

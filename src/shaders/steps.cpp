@@ -17,7 +17,8 @@ constexpr std::size_t most_nodes = 24;  // in one group
 
 class Planning {
  public:
-  explicit Planning(const Graph& graph) : graph_(graph), uses_(graph), taken_(graph.nodes.size(), false) {}
+  explicit Planning(const Work& work)
+      : work_(work), graph_(work.graph), uses_(graph_), taken_(graph_.nodes.size(), false) {}
 
   Result<Steps> plan() {
     const auto count = static_cast<std::uint32_t>(graph_.nodes.size());
@@ -71,14 +72,18 @@ class Planning {
 
   void take_kernel(std::uint32_t n) {
     const Node& node = graph_.nodes[n];
-    const KernelRow* row = kernel_for(node);
-    if (!row) {
-      if (MadeList made = make_movement(graph_, node)) add({n}, std::move(made));
-      return;
-    }
+    const std::span<const KernelRow> rows = kernel_rows(node);
+    if (rows.empty())
+      if (MadeList made = make_movement(work_, node)) add({n}, std::move(made));
+    for (const KernelRow& row : rows)
+      if (row.tiers.has(work_.tier) && (!row.takes || row.takes(tosa::View(graph_, node))) && take_by(row, n)) return;
+  }
+
+  bool take_by(const KernelRow& row, std::uint32_t n) {
+    const Node& node = graph_.nodes[n];
     const bool fused = plan::longest_tail(uses_, fusing(), node.outputs[0], [&](const auto& tail) {
       const plan::Expression expression = plan::expression_of(graph_, tail);
-      MadeList made = row->make(graph_, node, Finish(node.outputs[0], &expression));
+      MadeList made = row.make(work_, node, Finish(node.outputs[0], &expression));
       if (!made) return false;
       std::vector<std::uint32_t> nodes{n};
       nodes.insert(nodes.end(), tail.begin(), tail.end());
@@ -86,8 +91,10 @@ class Planning {
       add(std::move(nodes), std::move(made));
       return true;
     });
-    if (fused) return;
-    if (MadeList made = row->make(graph_, node, Finish(node.outputs[0], nullptr))) add({n}, std::move(made));
+    if (fused) return true;
+    MadeList made = row.make(work_, node, Finish(node.outputs[0], nullptr));
+    if (made) add({n}, std::move(made));
+    return taken_[n];
   }
 
   // As many as fit into one dispatch.
@@ -95,12 +102,13 @@ class Planning {
     plan::Fusing how = fusing();
     for (;; how.max_nodes = (how.max_nodes + 1) / 2) {
       std::vector<std::uint32_t> nodes = plan::elementwise_group(uses_, how, n);
-      MadeList made = make_elementwise(graph_, plan::expression_of(graph_, nodes));
+      MadeList made = make_elementwise(work_, plan::expression_of(graph_, nodes));
       if (made) return add(std::move(nodes), std::move(made));
       if (how.max_nodes == 1) return;
     }
   }
 
+  const Work work_;
   const Graph& graph_;
   const plan::Uses uses_;
   std::vector<bool> taken_;
@@ -111,6 +119,6 @@ class Planning {
 
 bool is_view(const Node& node) { return node.op == "tosa.reshape" || node.op == "tosa.identity"; }
 
-Result<Steps> steps_of(const Graph& graph) { return Planning(graph).plan(); }
+Result<Steps> steps_of(const Work& work) { return Planning(work).plan(); }
 
 }  // namespace tosaic::shaders

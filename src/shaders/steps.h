@@ -24,6 +24,6 @@ struct Steps {
 bool is_view(const Node& node);
 
 // Errors: vulkan.no-kernel, with the node's place.
-Result<Steps> steps_of(const Graph& graph);
+Result<Steps> steps_of(const Work& work);
 
 }  // namespace tosaic::shaders

@@ -39,12 +39,12 @@ Value mean_of_integers(Kernel& s, const tosa::View& view, Value sum, Value count
 
 }  // namespace
 
-MadeList make_pool(const Graph& graph, const Node& node, const Finish& end) {
-  const tosa::View view(graph, node);
+MadeList make_pool(const Work& work, const Node& node, const Finish& end) {
+  const tosa::View view(work.graph, node);
   const Shape &in = view.in(0).shape, &out = view.out().shape;
   const bool is_mean = node.op == "tosa.avg_pool2d", floating = is_float(view.in(0).dtype);
   const auto &kernel = view.ints("kernel"), &stride = view.ints("stride"), &pad = view.ints("pad");
-  Kernel s(graph, is_mean ? "avg_pool2d" : "max_pool2d", static_cast<std::uint64_t>(out.elements()));
+  Kernel s(work, is_mean ? "avg_pool2d" : "max_pool2d", static_cast<std::uint64_t>(out.elements()));
   const Value channels = s.param(out.size(3));
   const auto axis = [&](std::size_t i) {
     const int dim = static_cast<int>(i) + 1;
@@ -108,12 +108,12 @@ Value weighed(Kernel& s, const Value (&v)[4], const Value (&weight)[4], DType re
 
 }  // namespace
 
-MadeList make_resize(const Graph& graph, const Node& node, const Finish& end) {
-  const tosa::View view(graph, node);
+MadeList make_resize(const Work& work, const Node& node, const Finish& end) {
+  const tosa::View view(work.graph, node);
   const Shape &in = view.in(0).shape, &out = view.out().shape;
   const auto scale = *view.constant_integers(1), offset = *view.constant_integers(2);
   const bool bilinear = view.text("mode") == "bilinear";
-  Kernel s(graph, "resize", static_cast<std::uint64_t>(out.elements()));
+  Kernel s(work, "resize", static_cast<std::uint64_t>(out.elements()));
   const Value channels = s.param(out.size(3)), width = s.param(out.size(2)), height = s.param(out.size(1)),
               in_width = s.param(in.size(2)), in_height = s.param(in.size(1));
   const Buffer input = s.input(node.inputs[0]);

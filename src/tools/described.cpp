@@ -40,6 +40,7 @@ void add_one(CLI::App& command, const std::shared_ptr<Options>& to, const Option
         flag_names(option), [=](const std::vector<std::string>& values) { to->set(name, values); }, option.sentence);
     flag->allow_extra_args(false);
     if (option.kind == Kind::list && option.allowed.empty()) flag->take_all();
+    if (option.kind == Kind::list && !option.allowed.empty()) flag->delimiter(',');
   } else {
     flag = command.add_option_function<std::string>(
         flag_names(option), [=](const std::string& value) { to->set(name, value); }, option.sentence);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tosaic run: executes a .pte, .tosa or .pt2 here and writes its outputs as .npy files.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -89,15 +90,20 @@ void list_devices(Tool& tool) {
   if (!tool.json) {
     for (const VulkanDevice& d : *devices)
       tool.print("{}: {}, {}, Vulkan {}: {}{}\n", d.index, printable(d.name), d.kind, d.version,
-                 d.runs_shaders ? "--device vulkan" : "too old", d.has_ml_extensions ? ", --device vulkan-ml" : "");
+                 d.runs_shaders ? fmt::format("--device vulkan (tiers {})", fmt::join(d.tiers, ", ")) : "too old",
+                 d.has_ml_extensions ? ", --device vulkan-ml" : "");
     return;
   }
   std::string list;
-  for (const VulkanDevice& d : *devices)
+  for (const VulkanDevice& d : *devices) {
+    std::vector<std::string> tiers;
+    for (const std::string& tier : d.tiers) tiers.push_back(json_text(tier));
     list += fmt::format(
-        "{}{{\"index\": {}, \"name\": {}, \"kind\": \"{}\", \"vulkan\": \"{}\", \"shaders\": {}, \"ml_extensions\": "
-        "{}}}",
-        list.empty() ? "" : ", ", d.index, json_text(d.name), d.kind, d.version, d.runs_shaders, d.has_ml_extensions);
+        "{}{{\"index\": {}, \"name\": {}, \"kind\": \"{}\", \"vulkan\": \"{}\", \"shaders\": {}, \"tiers\": [{}], "
+        "\"ml_extensions\": {}}}",
+        list.empty() ? "" : ", ", d.index, json_text(d.name), d.kind, d.version, d.runs_shaders, fmt::join(tiers, ", "),
+        d.has_ml_extensions);
+  }
   tool.print_json("run", "\"devices\": [" + list + "]");
 }
 

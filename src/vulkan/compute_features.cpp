@@ -23,12 +23,25 @@ ComputeFeatureChain::ComputeFeatureChain(VkPhysicalDevice device) {
   // device has: what shaders of a payload do inside their loops is not checked.
   core_.features = {};
   core_.features.robustBufferAccess = VK_TRUE;
-  found_ = {storage_8_.storageBuffer8BitAccess == VK_TRUE, storage_16_.storageBuffer16BitAccess == VK_TRUE};
+  found_.storage_8 = storage_8_.storageBuffer8BitAccess == VK_TRUE;
+  found_.storage_16 = storage_16_.storageBuffer16BitAccess == VK_TRUE;
+  find_properties(device);
 
   storage_8_.uniformAndStorageBuffer8BitAccess = storage_8_.storagePushConstant8 = VK_FALSE;
 
   storage_16_.uniformAndStorageBuffer16BitAccess = storage_16_.storagePushConstant16 =
       storage_16_.storageInputOutput16 = VK_FALSE;
+}
+
+void ComputeFeatureChain::find_properties(VkPhysicalDevice device) {
+  VkPhysicalDeviceSubgroupProperties subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+  VkPhysicalDeviceProperties2 all{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  all.pNext = &subgroup;
+  vkGetPhysicalDeviceProperties2(device, &all);
+  found_.is_cpu = all.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  found_.subgroup_size = subgroup.subgroupSize;
+  found_.shuffles = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+                    (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT);
 }
 
 }  // namespace tosaic::vulkan

@@ -5,26 +5,26 @@
 
 #include <vector>
 
-namespace tosaic::vulkan {
+#include "formats/vulkan_program/tiers.h"
 
-struct ComputeFeatures {
-  bool storage_8 = false, storage_16 = false;  // buffers of 8-bit and of 16-bit elements
-};
+namespace tosaic::vulkan {
 
 class ComputeFeatureChain {
  public:
   explicit ComputeFeatureChain(VkPhysicalDevice device);
   ComputeFeatureChain(const ComputeFeatureChain&) = delete;
   ComputeFeatureChain& operator=(const ComputeFeatureChain&) = delete;
-  const ComputeFeatures& found() const { return found_; }
+  const vulkan_program::DeviceTraits& found() const { return found_; }
   const void* head() const { return &core_; }  // for VkDeviceCreateInfo::pNext
   const std::vector<const char*>& extensions() const { return extensions_; }
 
  private:
+  void find_properties(VkPhysicalDevice device);
+
   VkPhysicalDeviceFeatures2 core_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   VkPhysicalDevice16BitStorageFeatures storage_16_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
   VkPhysicalDevice8BitStorageFeatures storage_8_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES};
-  ComputeFeatures found_;
+  vulkan_program::DeviceTraits found_;
   std::vector<const char*> extensions_;
 };
 

@@ -9,6 +9,7 @@
 #include "vulkan/call.h"
 #include "vulkan/compute_memory.h"
 #include "vulkan/compute_pipelines.h"
+#include "vulkan/compute_tiers.h"
 
 namespace tosaic::vulkan {
 namespace {
@@ -110,9 +111,24 @@ struct ComputeModel::Shared {
     TOSAIC_TRY(device, Device::open(wanted, Use::compute));
     const std::lock_guard lock(device->building);
     pipelines = std::make_unique<Pipelines>(device);
+    TOSAIC_CHECK(choose_tier());
     TOSAIC_CHECK(pipelines->make(tier()));
     device->save_pipeline_cache();
     return upload();
+  }
+
+  // The best one whose dispatches the device takes, too; the others go.
+  Status choose_tier() {
+    TOSAIC_TRY(const std::vector<std::size_t> able, tiers_of_program(*device, program));
+    Status checked;
+    for (std::size_t i : able) {
+      checked = pipelines->check(program.tiers[i]);
+      if (!checked.ok()) continue;
+      if (i != 0) program.tiers[0] = std::move(program.tiers[i]);
+      program.tiers.resize(1);
+      break;
+    }
+    return checked;
   }
 
   Status upload() {
@@ -348,6 +364,7 @@ Result<ComputeModel> ComputeModel::clone() const {
 const std::vector<vulkan_program::Tensor>& ComputeModel::inputs() const { return shared_->program.inputs; }
 const std::vector<vulkan_program::Tensor>& ComputeModel::outputs() const { return shared_->program.outputs; }
 std::string ComputeModel::device() const { return shared_->device->description(); }
+const std::string& ComputeModel::tier() const { return shared_->tier().name; }
 std::uint64_t ComputeModel::memory_bytes() const {
   return shared_->tier().activation_bytes + shared_->program.io_bytes;
 }

@@ -20,7 +20,7 @@ class ComputeModel {
  public:
   // `program` came from vulkan_program::read, or from our own compiler: what is checked there is not checked again.
   // `device`: an index, a part of a name, or empty: the best one. Errors: vulkan.no-loader, vulkan.no-driver,
-  // vulkan.version, vulkan.feature, vulkan.limit, vulkan.device, vulkan.memory, vulkan.failed.
+  // vulkan.version, vulkan.tier, vulkan.feature, vulkan.limit, vulkan.device, vulkan.memory, vulkan.failed.
   static Result<ComputeModel> load(vulkan_program::Program program, const std::string& device = "");
   ComputeModel(ComputeModel&&) noexcept;
   ComputeModel& operator=(ComputeModel&&) noexcept;
@@ -29,6 +29,7 @@ class ComputeModel {
   const std::vector<vulkan_program::Tensor>& inputs() const;
   const std::vector<vulkan_program::Tensor>& outputs() const;
   std::string device() const;
+  const std::string& tier() const;  // the name of the one that runs
   // Of activations, inputs and outputs; weights are shared by all clones.
   std::uint64_t memory_bytes() const;
 

@@ -12,16 +12,21 @@
 
 namespace tosaic::vulkan {
 
-Status Pipelines::check(const vulkan_program::Tier& tier, const std::vector<spirv::ShaderInterface>& interfaces) const {
+Status Pipelines::check(const vulkan_program::Tier& tier) {
+  interfaces_.clear();
+  for (const Bytes& code : tier.modules) {
+    TOSAIC_TRY(spirv::ShaderInterface interface, spirv::check_shader(code.as<spirv::Word>()));
+    interfaces_.push_back(std::move(interface));
+  }
   const VkPhysicalDeviceLimits& limits = device_->limits();
   const auto lacks = [&](const char* what, const char* who) {
     return error("vulkan.feature",
                  fmt::format("{} has no {} storage buffers, which {} need", device_->description(), what, who));
   };
-  for (const spirv::ShaderInterface& i : interfaces)
+  for (const spirv::ShaderInterface& i : interfaces_)
     for (const spirv::ShaderBinding& b : i.bindings) {
-      if (b.element_bits == 8 && !device_->compute().storage_8) return lacks("8-bit", "i8 and bool tensors");
-      if (b.element_bits == 16 && !device_->compute().storage_16) return lacks("16-bit", "i16 and f16 tensors");
+      if (b.element_bits == 8 && !device_->traits().storage_8) return lacks("8-bit", "i8 and bool tensors");
+      if (b.element_bits == 16 && !device_->traits().storage_16) return lacks("16-bit", "i16 and f16 tensors");
     }
   const auto beyond = [&](const vulkan_program::Dispatch& d, const char* what, std::uint64_t wanted,
                           std::uint64_t most) {
@@ -38,7 +43,7 @@ Status Pipelines::check(const vulkan_program::Tier& tier, const std::vector<spir
     for (std::size_t i = 0; i < 3; ++i)
       if (d.groups[i] > limits.maxComputeWorkGroupCount[i])
         return beyond(d, "groups along an axis", d.groups[i], limits.maxComputeWorkGroupCount[i]);
-    const std::uint64_t size = interfaces[d.module].group_size,
+    const std::uint64_t size = interfaces_[d.module].group_size,
                         most = std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
     if (size > most) return beyond(d, "invocations in a group", size, most);
     if (4 * d.pushes.size() > limits.maxPushConstantsSize)
@@ -94,17 +99,11 @@ Status Pipelines::make_pipeline(Pipeline& made, const Bytes& code) const {
 }
 
 Status Pipelines::make(const vulkan_program::Tier& tier) {
-  std::vector<spirv::ShaderInterface> interfaces;
-  for (const Bytes& code : tier.modules) {
-    TOSAIC_TRY(spirv::ShaderInterface interface, spirv::check_shader(code.as<spirv::Word>()));
-    interfaces.push_back(std::move(interface));
-  }
-  TOSAIC_CHECK(check(tier, interfaces));
   made_.resize(tier.modules.size());
   undo_.later([this] {
     for (const Pipeline& p : made_) device_->vk.vkDestroyPipeline(device_->handle, p.pipeline, nullptr);
   });
-  for (std::size_t m = 0; m < made_.size(); ++m) TOSAIC_CHECK(make_layout(made_[m], interfaces[m]));
+  for (std::size_t m = 0; m < made_.size(); ++m) TOSAIC_CHECK(make_layout(made_[m], interfaces_[m]));
 
   std::atomic<std::size_t> next = 0;
   std::mutex guard;

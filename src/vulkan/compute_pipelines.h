@@ -21,16 +21,18 @@ struct Pipeline {
 class Pipelines {
  public:
   explicit Pipelines(std::shared_ptr<Device> device) : device_(std::move(device)) {}
-  // On as many threads as there are cores. Errors: vulkan.feature, vulkan.limit, vulkan.failed, vulkan.memory.
+  // The modules once more, and what they and the dispatches ask of the device. Errors: vulkan.feature, vulkan.limit.
+  Status check(const vulkan_program::Tier& tier);
+  // Of the tier that was checked last, on as many threads as there are cores. Errors: vulkan.failed, vulkan.memory.
   Status make(const vulkan_program::Tier& tier);
   const Pipeline& operator[](std::size_t module) const { return made_[module]; }
 
  private:
-  Status check(const vulkan_program::Tier& tier, const std::vector<spirv::ShaderInterface>& interfaces) const;
   Status make_layout(Pipeline& made, const spirv::ShaderInterface& interface);
   Status make_pipeline(Pipeline& made, const Bytes& code) const;
 
   std::shared_ptr<Device> device_;
+  std::vector<spirv::ShaderInterface> interfaces_;
   std::vector<Pipeline> made_;  // by module
   Undo undo_;
 };

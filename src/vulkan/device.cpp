@@ -8,6 +8,7 @@
 #include <map>
 
 #include "vulkan/call.h"
+#include "vulkan/compute_features.h"
 #include "vulkan/features.h"
 
 namespace tosaic::vulkan {
@@ -129,8 +130,7 @@ Status Device::start_for_graphs(VkPhysicalDevice physical) {
 
 Status Device::start_for_compute(VkPhysicalDevice physical) {
   queue_family = compute_family(physical);
-  ComputeFeatureChain chain(physical);
-  compute_ = chain.found();
+  const ComputeFeatureChain chain(physical);
   return create(physical, chain.head(), chain.extensions());
 }
 

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "base/bytes.h"
-#include "vulkan/compute_features.h"
 #include "vulkan/drivers.h"
 #include "vulkan/ml_extensions.h"
 
@@ -49,7 +48,7 @@ class Device {
   std::uint32_t most_dims() const { return limits_.maxTensorDimensionCount; }
   std::uint64_t most_tensor_bytes() const { return limits_.maxTensorSize; }
   const VkPhysicalDeviceLimits& limits() const { return core_limits_; }
-  const ComputeFeatures& compute() const { return compute_; }
+  const vulkan_program::DeviceTraits& traits() const { return info_.traits; }
   double nanoseconds_per_tick() const { return nanoseconds_per_tick_; }  // 0: the queue has no timestamps
 
   // Memory of one of the types in `type_bits` that has all of `needed` and, where there is one, all of `liked`.
@@ -85,7 +84,6 @@ class Device {
 
   DeviceInfo info_;
   Use use_ = Use::data_graphs;
-  ComputeFeatures compute_;
   VkPhysicalDeviceLimits core_limits_{};
   VkPhysicalDeviceTensorPropertiesARM limits_{stype::tensor_properties};
   VkPhysicalDeviceMemoryProperties memory_{};

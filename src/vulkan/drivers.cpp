@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "vulkan/call.h"
+#include "vulkan/compute_features.h"
 #include "vulkan/emulation_layer.h"
 #include "vulkan/ml_extensions.h"
 
@@ -201,7 +202,9 @@ Result<Driver> open_driver(bool emulation) {
     vkGetPhysicalDeviceProperties(driver.handles[i], &p);
     const bool able = has_extensions(driver.handles[i]) && data_graph_family(driver.handles[i]) != UINT32_MAX;
     const bool computes = compute_family(driver.handles[i]) != UINT32_MAX;
-    driver.devices.push_back({i, p.deviceName, p.deviceType, p.apiVersion, able, emulation, computes});
+    DeviceInfo info{i, p.deviceName, p.deviceType, p.apiVersion, able, emulation, computes};
+    if (p.apiVersion >= least_compute_version) info.traits = ComputeFeatureChain(driver.handles[i]).found();
+    driver.devices.push_back(std::move(info));
   }
   return driver;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "formats/vulkan_program/tiers.h"
 
 namespace tosaic::vulkan {
 
@@ -24,6 +25,7 @@ struct DeviceInfo {
   bool runs_data_graphs = false;  // has the ML extensions and a queue for data graphs
   bool emulated = false;          // through the emulation layer
   bool computes = false;          // has a queue for compute shaders
+  vulkan_program::DeviceTraits traits = {};
 };
 
 // `wanted`: an index, a part of a name (any case), or empty: the best one. The result is a place in the list.

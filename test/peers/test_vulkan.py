@@ -48,6 +48,28 @@ def test_vk_add_in_part_and_as_a_whole(tool, tmp_path):
             np.testing.assert_allclose(ours, wanted, rtol=1e-6)
 
 
+def test_tiers(tosaic, tool, tmp_path, monkeypatch):
+    """A program holds the tiers that were asked for; one that holds none for the device says so."""
+    torch.export.save(torch.export.export(torch.nn.ReLU(), (torch.randn(3),)), tmp_path / "m.pt2")
+    held = {}
+    for wanted in ("base", "cpu", "base,cpu", ""):
+        program = tmp_path / f"{wanted}.pte"
+        tool("compile", tmp_path / "m.pt2", "--target", "vulkan", "-o", program, *(["--vulkan-tiers", wanted] if wanted else []))
+        payload = json.loads(tool("inspect", program, "--json"))["methods"][0]["delegates"][0]["vulkan"]
+        held[wanted] = {t["name"] for t in payload["tiers"]}
+        assert all(t["known"] and t["dispatches"] and t["spirv_bytes"] for t in payload["tiers"])
+    assert held["base"] == {"base"} and held["cpu"] == {"cpu"} and held["base,cpu"] == {"base", "cpu"} <= held[""]
+    device = json.loads(tool("run", "--list-devices", "--json"))["devices"][0]
+    assert "base" in device["tiers"]
+    monkeypatch.setenv("TOSAIC_VULKAN_TIER", "base")
+    np.testing.assert_array_equal(tool.run(tmp_path / "base,cpu.pte", [np.float32([-1, 0, 2])], tmp_path)[0], [0, 0, 2])
+    np.save(tmp_path / "x.npy", np.float32([-1, 0, 2]))
+    for value in ("base", "wrong"):
+        monkeypatch.setenv("TOSAIC_VULKAN_TIER", value)
+        done = subprocess.run([tosaic, "run", tmp_path / "cpu.pte", "--input", tmp_path / "x.npy"], capture_output=True, text=True)
+        assert done.returncode == 1 and "error[vulkan.tier]" in done.stderr, done.stderr
+
+
 def test_devices(tosaic, tool, tmp_path):
     devices = json.loads(tool("run", "--list-devices", "--json"))["devices"]
     assert devices and any(d["shaders"] for d in devices)

@@ -9,8 +9,8 @@ namespace tosaic::test {
 
 bool without_vulkan() { return std::getenv("TOSAIC_WITHOUT_VULKAN") != nullptr; }
 
-vulkan_program::Program compiled(const Graph& graph) {
-  auto made = shaders::compile(graph);
+vulkan_program::Program compiled(const Graph& graph, std::span<const vulkan_program::TierId> tiers) {
+  auto made = shaders::compile(graph, tiers);
   if (!made.ok()) {
     ADD_FAILURE() << render(made.error(), false);
     return {};
@@ -23,13 +23,20 @@ vulkan_program::Program compiled(const Graph& graph) {
   return *std::move(read);
 }
 
-void expect_on_device(const Net& net, const Tolerance& tolerance, const std::string& what) {
-  ASSERT_TRUE(verify(net.graph).ok()) << verify(net.graph).error().message;
-  const auto wanted = interp::run(net.graph, net.inputs);
-  ASSERT_TRUE(wanted.ok()) << what << ": " << wanted.error().message;
-  vulkan_program::Program program = compiled(net.graph);
+std::vector<vulkan_program::TierId> every_tier() {
+  std::vector<vulkan_program::TierId> all;
+  for (const auto& row : vulkan_program::tier_rows()) all.push_back(row.id);
+  return all;
+}
+
+namespace {
+
+void expect_of_tier(vulkan_program::TierId tier, const Net& net, const std::vector<Tensor>& wanted,
+                    const Tolerance& tolerance, const std::string& what) {
+  vulkan_program::Program program = compiled(net.graph, {&tier, 1});
   ASSERT_FALSE(program.tiers.empty()) << what;
   auto model = vulkan::ComputeModel::load(std::move(program));
+  if (!model.ok() && model.error().code == "vulkan.tier") return;  // not for this device
   ASSERT_TRUE(model.ok()) << render(model.error(), false);
   for (int again = 0; again < 2; ++again) {
     std::vector<const void*> in;
@@ -40,18 +47,37 @@ void expect_on_device(const Net& net, const Tolerance& tolerance, const std::str
       out.push_back(data.emplace_back(t.type.storage_bytes(), std::byte{0x5a}).data());
     const Status ran = model->run(in, out);
     ASSERT_TRUE(ran.ok()) << render(ran.error(), false);
-    for (std::size_t i = 0; i < wanted->size(); ++i)
-      expect_same({(*wanted)[i].type, Bytes::of(std::move(data[i]))}, (*wanted)[i], tolerance, what);
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      expect_same({wanted[i].type, Bytes::of(std::move(data[i]))}, wanted[i], tolerance, what);
   }
+}
+
+void expect_of_tiers(std::span<const vulkan_program::TierId> tiers, const Net& net, const Tolerance& tolerance,
+                     const std::string& what) {
+  ASSERT_TRUE(verify(net.graph).ok()) << verify(net.graph).error().message;
+  const auto wanted = interp::run(net.graph, net.inputs);
+  ASSERT_TRUE(wanted.ok()) << what << ": " << wanted.error().message;
+  for (const auto tier : tiers)
+    expect_of_tier(tier, net, *wanted, tolerance, what + " (tier " + std::string(row_of(tier).name) + ")");
+}
+
+}  // namespace
+
+void expect_on_device(const Net& net, const Tolerance& tolerance, const std::string& what) {
+  expect_of_tiers(every_tier(), net, tolerance, what);
 }
 
 void expect_as_interpreted(const Net& net, const Tolerance& tolerance, const std::string& what, const std::string&) {
   static int count = 0;
-  if (!std::getenv("TOSAIC_ALL_SHADERS") && count++ % 3 != 0) return;
+  const bool all = std::getenv("TOSAIC_ALL_SHADERS");
+  if (!all && count++ % 3 != 0) return;
+  const std::vector<vulkan_program::TierId> every = every_tier();
   if (without_vulkan())
-    compiled(net.graph);
-  else
+    compiled(net.graph, every);
+  else if (all)
     expect_on_device(net, tolerance, what);
+  else
+    expect_of_tiers({&every[static_cast<std::size_t>(count) / 3 % every.size()], 1}, net, tolerance, what);
 }
 
 }  // namespace tosaic::test

@@ -13,9 +13,11 @@ namespace {
 using vulkan_program::Arena;
 using vulkan_program::Program;
 
+constexpr vulkan_program::TierId base[] = {vulkan_program::TierId::base};
+
 Program sum() {
   auto graph = parse("graph @main(%a: 100xf32, %b: 100xf32) -> (%sum) { %sum: 100xf32 = tosa.add(%a, %b) }");
-  return compiled(*graph);
+  return compiled(*graph, base);
 }
 
 std::string refusal(const Program& program) {
@@ -54,6 +56,46 @@ TEST(VulkanPayload, LiesAreRefused) {
   EXPECT_EQ(changed([](Program& p) { p.inputs[1].offset = 1536; }),
             format + "tensor 'b' has 400 bytes from 1536 on, its memory has 1536");
   EXPECT_EQ(changed([](Program& p) { p.tiers.clear(); }), format + "there is no tier");
+  EXPECT_EQ(changed([](Program& p) { p.tiers.push_back(p.tiers[0]); }), format + "tier 'base' is there twice");
+}
+
+// Of a tier that only a newer version knows, the shaders may be what this one does not know, either.
+TEST(VulkanPayload, TiersOfNewerVersions) {
+  Program p = sum();
+  p.tiers.push_back(p.tiers[0]);
+  p.tiers[1].name = "quantum";
+  p.tiers[1].modules[0] = Bytes::of(std::vector<std::uint32_t>{1, 2, 3});
+  EXPECT_EQ(refusal(p), "accepted");
+  p.tiers.erase(p.tiers.begin());
+  EXPECT_EQ(refusal(p), "accepted");
+  if (without_vulkan()) GTEST_SKIP() << no_device;
+  const auto model = vulkan::ComputeModel::load(*vulkan_program::read(vulkan_program::write(p)));
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().code, "vulkan.tier");
+}
+
+TEST(VulkanTiers, Choice) {
+  using vulkan_program::tiers_for;
+  const vulkan_program::DeviceTraits gpu{.subgroup_size = 32, .shuffles = true},
+      cpu{.is_cpu = true, .subgroup_size = 8, .shuffles = true}, plain_cpu{.is_cpu = true, .subgroup_size = 4},
+      narrow_gpu{.subgroup_size = 8, .shuffles = true};
+  const std::vector<std::string_view> both{"base", "cpu"}, one{"cpu"}, other{"quantum", "base"};
+  using Places = std::vector<std::size_t>;
+  EXPECT_EQ(tiers_for(cpu, both), (Places{1, 0}));
+  EXPECT_EQ(tiers_for(plain_cpu, both), (Places{0}));
+  EXPECT_EQ(tiers_for(gpu, both), (Places{0}));
+  EXPECT_EQ(tiers_for(narrow_gpu, both), (Places{0, 1}));
+  EXPECT_EQ(tiers_for(gpu, one), Places());
+  EXPECT_EQ(tiers_for(narrow_gpu, one), (Places{0}));
+  EXPECT_EQ(tiers_for(cpu, other), (Places{1}));
+}
+
+TEST(VulkanTiers, SharedConstants) {
+  Net net;
+  net.output(net.node("add", {net.input(DType::f32, {4, 1000}, -1, 1), net.constant(DType::f32, {1, 1000}, -1, 1)}));
+  const Program alone = compiled(net.graph, base), all = compiled(net.graph, every_tier());
+  EXPECT_EQ(all.tiers.size(), every_tier().size());
+  EXPECT_EQ(all.constants.size(), alone.constants.size());
 }
 
 TEST(VulkanPayload, CutAndDamagedFiles) {
@@ -91,7 +133,7 @@ TEST(VulkanCompute, RefusalsSayWhatThereIsNoShaderFor) {
   Net net;
   net.output(net.node("cast", {net.input(DType::i32, {3}, 0, 1)}, {}, DType::f32));
   net.graph.nodes[0].op = "tosa.custom";
-  const auto made = shaders::compile(net.graph);
+  const auto made = shaders::compile(net.graph, every_tier());
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().code, "vulkan.no-kernel");
 }

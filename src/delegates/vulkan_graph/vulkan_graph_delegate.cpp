@@ -4,6 +4,7 @@
 #include "formats/tosa/tosa_file.h"
 #include "formats/vgf/vgf_graph.h"
 #include "shaders/compile.h"
+#include "vulkan/compute_tiers.h"
 
 namespace tosaic::delegates {
 namespace {
@@ -13,7 +14,11 @@ using ReadGraph = Result<Graph> (*)(const Bytes& payload, const std::string& nam
 Result<std::unique_ptr<contract::Payload>> open(const contract::Opening& opening, ReadGraph read, int& status) {
   TOSAIC_TRY(const Graph graph, read(opening.payload, opening.name));
   TOSAIC_CHECK(tosa::verify_graph(graph, tosa::Spec::everything()));
-  return open_on_vulkan(opening, shaders::compile(graph), status);
+  const auto compiled = [&]() -> Result<vulkan_program::Program> {
+    TOSAIC_TRY(const vulkan_program::TierId tier, vulkan::tier_of_device(opening.device));
+    return shaders::compile(graph, {&tier, 1});
+  };
+  return open_on_vulkan(opening, compiled(), status);
 }
 
 Result<std::unique_ptr<contract::Payload>> open_tosa(const contract::Opening& opening, const void*, int& status) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "formats/spirv/check_shader.h"
+#include "formats/vulkan_program/tiers.h"
 #include "formats/vulkan_program/vulkan_program.h"
 #include "vulkan_program_generated.h"
 
@@ -94,6 +95,7 @@ Result<Dispatch> dispatch_of(const fbs::Dispatch& d, const std::vector<spirv::Sh
 Result<Tier> tier_of(const fbs::Tier& t, Arenas arenas) {
   Tier tier;
   tier.name = text(t.name());
+  if (!find_tier(tier.name)) return tier;  // nobody runs it
   tier.activation_bytes = t.activation_bytes();
   if (tier.activation_bytes > most_arena_bytes) return bad("activations of {} bytes", tier.activation_bytes);
   arenas.bytes[static_cast<std::size_t>(Arena::activations)] = tier.activation_bytes;
@@ -145,6 +147,8 @@ Result<Program> read(const Bytes& given) {
   if (count(p.tiers()) == 0) return bad("there is no tier");
   for (std::uint32_t i = 0; i < count(p.tiers()); ++i) {
     TOSAIC_TRY(Tier tier, tier_of(*p.tiers()->Get(i), {{program.constants.size(), 0, program.io_bytes}}));
+    for (const Tier& other : program.tiers)
+      if (other.name == tier.name) return bad("tier '{}' is there twice", tier.name);
     program.tiers.push_back(std::move(tier));
   }
   return program;

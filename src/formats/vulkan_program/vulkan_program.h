@@ -34,6 +34,7 @@ struct Dispatch {
   std::string kernel, value;
 };
 
+// See tiers.h. Of one whose name this version does not know there is the name alone.
 struct Tier {
   std::string name;
   std::uint64_t activation_bytes = 0;

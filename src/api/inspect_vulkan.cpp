@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/inspect_vulkan.h"
+
+#include <fmt/format.h>
+
+#include "formats/vulkan_program/tiers.h"
+#include "formats/vulkan_program/vulkan_program.h"
+
+namespace tosaic {
+
+Result<Inspection> inspect_vulkan(const Bytes& payload, const std::string& indent) {
+  TOSAIC_TRY(const vulkan_program::Program program, vulkan_program::read(payload));
+  Inspection out;
+  std::string tiers;
+  for (const vulkan_program::Tier& tier : program.tiers) {
+    std::size_t words = 0;
+    for (const Bytes& module : tier.modules) words += module.size();
+    const vulkan_program::TierRow* row = vulkan_program::find_tier(tier.name);
+    out.text += row ? fmt::format("{}tier {} ({}): {} dispatches, {} modules of {} bytes, activations {} bytes\n",
+                                  indent, tier.name, row->sentence, tier.dispatches.size(), tier.modules.size(), words,
+                                  tier.activation_bytes)
+                    : fmt::format("{}tier {}: of a newer version\n", indent, json_quote(tier.name));
+    tiers += fmt::format(
+        "{}{{\"name\": {}, \"known\": {}, \"dispatches\": {}, \"modules\": {}, \"spirv_bytes\": {}, "
+        "\"activation_bytes\": {}}}",
+        tiers.empty() ? "" : ", ", json_quote(tier.name), row != nullptr, tier.dispatches.size(), tier.modules.size(),
+        words, tier.activation_bytes);
+  }
+  out.text += fmt::format("{}constants {} bytes, inputs and outputs {} bytes\n", indent, program.constants.size(),
+                          program.io_bytes);
+  out.json = fmt::format("{{\"constant_bytes\": {}, \"io_bytes\": {}, \"tiers\": [{}]}}", program.constants.size(),
+                         program.io_bytes, tiers);
+  return out;
+}
+
+}  // namespace tosaic
