@@ -2,6 +2,7 @@
 // tosaic run: executes a .pte, .tosa or .pt2 here and writes its outputs as .npy files.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <stdlib.h>
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -136,6 +137,7 @@ void add_run(CLI::App& app, Tool& tool) {
   auto trace = std::make_shared<bool>(false);
   auto level = std::make_shared<std::string>("none");
   auto list = std::make_shared<bool>(false);
+  auto self_test = std::make_shared<bool>(false);
   command->add_option("program", request->program, ".pte, .bpte, .tosa, .vgf or .pt2")->type_name("FILE");
   command->add_flag("--list-devices", *list, "the Vulkan devices of this machine, instead of a run");
   command->add_option("--input,-i", request->inputs, "a .npy file; once per input, in order")
@@ -157,6 +159,8 @@ void add_run(CLI::App& app, Tool& tool) {
       ->add_option("--vulkan-device", request->session.vulkan_device,
                    "index or a part of the name of a Vulkan device, instead of the best one")
       ->type_name("NAME");
+  command->add_flag("--vulkan-self-test", *self_test,
+                    "check every shader on the device, also those that have passed on its driver before");
   command->add_option("--data", request->data, "a .ptd file with what the .pte keeps outside itself")
       ->type_name("FILE")
       ->allow_extra_args(false);
@@ -186,6 +190,7 @@ void add_run(CLI::App& app, Tool& tool) {
     if (!*list && request->program.empty()) throw CLI::RequiredError("program");
     tool.action = [=, &tool] {
       if (*list) return list_devices(tool);
+      if (*self_test) setenv("TOSAIC_VULKAN_SELF_TEST", "always", 1);
       request->session.level_8k = *level == "8k";
       act(tool, *request, *trace);
     };

@@ -7,9 +7,10 @@
 #include <cstring>
 
 #include "vulkan/call.h"
+#include "vulkan/compute_commands.h"
 #include "vulkan/compute_memory.h"
-#include "vulkan/compute_pipelines.h"
 #include "vulkan/compute_tiers.h"
+#include "vulkan/self_test.h"
 
 namespace tosaic::vulkan {
 namespace {
@@ -46,56 +47,6 @@ class Hazards {
   std::vector<Range> open_;
 };
 
-// A command buffer and what belongs to it.
-struct Commands {
-  explicit Commands(std::shared_ptr<Device> on) : device(std::move(on)) {}
-  Status make() {
-    const auto& vk = device->vk;
-    VkCommandPoolCreateInfo info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
-    info.queueFamilyIndex = device->queue_family;
-    info.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
-    TOSAIC_CHECK(
-        called("vkCreateCommandPool", [&] { return vk.vkCreateCommandPool(device->handle, &info, nullptr, &pool); }));
-    undo.later([this] { device->vk.vkDestroyCommandPool(device->handle, pool, nullptr); });
-    VkCommandBufferAllocateInfo buffer{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
-    buffer.commandPool = pool;
-    buffer.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-    buffer.commandBufferCount = 1;
-    TOSAIC_CHECK(called("vkAllocateCommandBuffers",
-                        [&] { return vk.vkAllocateCommandBuffers(device->handle, &buffer, &handle); }));
-    VkFenceCreateInfo fence_info{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-    TOSAIC_CHECK(
-        called("vkCreateFence", [&] { return vk.vkCreateFence(device->handle, &fence_info, nullptr, &fence); }));
-    undo.later([this] { device->vk.vkDestroyFence(device->handle, fence, nullptr); });
-    return {};
-  }
-  Status begin() const {
-    const VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-    return called("vkBeginCommandBuffer", [&] { return device->vk.vkBeginCommandBuffer(handle, &info); });
-  }
-  Status end() const {
-    return called("vkEndCommandBuffer", [&] { return device->vk.vkEndCommandBuffer(handle); });
-  }
-  void barrier(VkPipelineStageFlags from, VkAccessFlags written, VkPipelineStageFlags to, VkAccessFlags read) const {
-    VkMemoryBarrier memory{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-    memory.srcAccessMask = written;
-    memory.dstAccessMask = read;
-    device->vk.vkCmdPipelineBarrier(handle, from, to, 0, 1, &memory, 0, nullptr, 0, nullptr);
-  }
-  void copy(VkBuffer from, VkBuffer to, const VkBufferCopy& what) const {
-    device->vk.vkCmdCopyBuffer(handle, from, to, 1, &what);
-  }
-
-  std::shared_ptr<Device> device;
-  VkCommandPool pool = VK_NULL_HANDLE;
-  VkCommandBuffer handle = VK_NULL_HANDLE;
-  VkFence fence = VK_NULL_HANDLE;
-  Undo undo;
-};
-
-constexpr VkPipelineStageFlags compute_stage = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-                               copy_stage = VK_PIPELINE_STAGE_TRANSFER_BIT, host_stage = VK_PIPELINE_STAGE_HOST_BIT;
-
 }  // namespace
 
 // What all clones share.
@@ -114,7 +65,10 @@ struct ComputeModel::Shared {
     TOSAIC_CHECK(choose_tier());
     TOSAIC_CHECK(pipelines->make(tier()));
     device->save_pipeline_cache();
-    return upload();
+    TOSAIC_CHECK(upload());
+    TOSAIC_CHECK(self_test(device, program, tier(), *pipelines, *constants));
+    program.constants = {};  // the device has them
+    return {};
   }
 
   // The best one whose dispatches the device takes, too; the others go.
@@ -148,25 +102,23 @@ struct ComputeModel::Shared {
         std::memcpy(staging->mapped(), program.constants.data() + at, part);
         TOSAIC_CHECK(commands.begin());
         commands.copy(staging->handle(), constants->handle(), {0, at, part});
-        commands.barrier(copy_stage, VK_ACCESS_TRANSFER_WRITE_BIT, compute_stage, VK_ACCESS_SHADER_READ_BIT);
+        commands.barrier(copy_writes, shader_reads);
         TOSAIC_CHECK(commands.end());
         TOSAIC_CHECK(device->run(commands.handle, commands.fence));
       }
     }
-    program.constants = {};  // the device has them
     return {};
   }
 };
 
 struct ComputeModel::Session {
-  explicit Session(Shared& of) : shared(of), device(of.device), commands(of.device) {}
+  explicit Session(Shared& of) : shared(of), device(of.device), commands(of.device), sets(of.device) {}
 
   Shared& shared;
   std::shared_ptr<Device> device;
   std::unique_ptr<DeviceBuffer> activations, io, upload, readback;  // the last two where the host does not see io
   Commands commands;
-  VkDescriptorPool descriptors = VK_NULL_HANDLE;
-  std::vector<VkDescriptorSet> sets;  // by dispatch
+  DescriptorSets sets;  // by dispatch
   VkQueryPool timestamps = VK_NULL_HANDLE;
   bool timed = false;
   double seconds = 0;
@@ -201,44 +153,13 @@ struct ComputeModel::Session {
   }
 
   Status make_descriptors() {
-    const auto& vk = device->vk;
-    const auto& dispatches = shared.tier().dispatches;
-    if (dispatches.empty()) return {};
-    std::uint32_t buffers = 0;
-    for (const Dispatch& d : dispatches) buffers += static_cast<std::uint32_t>(d.ranges.size());
-    const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, std::max(buffers, 1u)};
-    VkDescriptorPoolCreateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
-    info.maxSets = static_cast<std::uint32_t>(dispatches.size());
-    info.poolSizeCount = 1;
-    info.pPoolSizes = &size;
-    TOSAIC_CHECK(called("vkCreateDescriptorPool",
-                        [&] { return vk.vkCreateDescriptorPool(device->handle, &info, nullptr, &descriptors); }));
-    undo.later([this] { device->vk.vkDestroyDescriptorPool(device->handle, descriptors, nullptr); });
-    std::vector<VkDescriptorSetLayout> layouts;
-    for (const Dispatch& d : dispatches) layouts.push_back((*shared.pipelines)[d.module].set_layout);
-    VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
-    allocate.descriptorPool = descriptors;
-    allocate.descriptorSetCount = static_cast<std::uint32_t>(layouts.size());
-    allocate.pSetLayouts = layouts.data();
-    sets.resize(layouts.size());
-    TOSAIC_CHECK(called("vkAllocateDescriptorSets",
-                        [&] { return vk.vkAllocateDescriptorSets(device->handle, &allocate, sets.data()); }));
-    for (std::size_t i = 0; i < dispatches.size(); ++i) write_set(sets[i], dispatches[i]);
-    return {};
-  }
-
-  void write_set(VkDescriptorSet set, const Dispatch& d) const {
-    std::vector<VkDescriptorBufferInfo> infos;
-    for (const Range& r : d.ranges) infos.push_back({buffer_of(r.arena), r.offset, r.bytes});
-    VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
-    write.dstSet = set;
-    write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-    for (std::uint32_t b = 0; b < infos.size(); ++b) {
-      write.dstBinding = b;
-      write.descriptorCount = 1;
-      write.pBufferInfo = &infos[b];
-      device->vk.vkUpdateDescriptorSets(device->handle, 1, &write, 0, nullptr);
+    std::vector<Bindings> all;
+    for (const Dispatch& d : shared.tier().dispatches) {
+      Bindings& b = all.emplace_back();
+      b.layout = (*shared.pipelines)[d.module].set_layout;
+      for (const Range& r : d.ranges) b.buffers.push_back({buffer_of(r.arena), r.offset, r.bytes});
     }
+    return sets.make(all);
   }
 
   Status record() {
@@ -267,30 +188,20 @@ struct ComputeModel::Session {
       for (const auto& t : shared.program.inputs)
         if (const VkDeviceSize bytes = t.type.storage_bytes())
           commands.copy(upload->handle(), io->handle(), {t.offset, t.offset, bytes});
-      commands.barrier(copy_stage, VK_ACCESS_TRANSFER_WRITE_BIT, compute_stage, VK_ACCESS_SHADER_READ_BIT);
+      commands.barrier(copy_writes, shader_reads);
     }
   }
 
   void record_dispatches() {
-    const auto& vk = device->vk;
     Hazards hazards;
     std::uint32_t number = 0;
     for (const Dispatch& d : shared.tier().dispatches) {
       if (hazards.conflicts(d) || timed) {
-        commands.barrier(compute_stage, VK_ACCESS_SHADER_WRITE_BIT, compute_stage,
-                         VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
+        commands.barrier(shader_writes, shader_uses);
         hazards.clear();
       }
       hazards.add(d);
-      const Pipeline& p = (*shared.pipelines)[d.module];
-      vk.vkCmdBindPipeline(commands.handle, VK_PIPELINE_BIND_POINT_COMPUTE, p.pipeline);
-      vk.vkCmdBindDescriptorSets(commands.handle, VK_PIPELINE_BIND_POINT_COMPUTE, p.layout, 0, 1, &sets[number], 0,
-                                 nullptr);
-      // All of them: what a shader reads of push constants is defined.
-      std::array<std::uint32_t, vulkan_program::most_pushes> pushes{};
-      std::ranges::copy(d.pushes, pushes.begin());
-      vk.vkCmdPushConstants(commands.handle, p.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(pushes), pushes.data());
-      vk.vkCmdDispatch(commands.handle, d.groups[0], d.groups[1], d.groups[2]);
+      commands.dispatch((*shared.pipelines)[d.module], sets[number], d);
       ++number;
       if (timed) stamp(number);
     }
@@ -298,13 +209,13 @@ struct ComputeModel::Session {
 
   void record_outputs() const {
     if (readback) {
-      commands.barrier(compute_stage, VK_ACCESS_SHADER_WRITE_BIT, copy_stage, VK_ACCESS_TRANSFER_READ_BIT);
+      commands.barrier(shader_writes, copy_reads);
       for (const auto& t : shared.program.outputs)
         if (const VkDeviceSize bytes = t.type.storage_bytes())
           commands.copy(io->handle(), readback->handle(), {t.offset, t.offset, bytes});
-      commands.barrier(copy_stage, VK_ACCESS_TRANSFER_WRITE_BIT, host_stage, VK_ACCESS_HOST_READ_BIT);
+      commands.barrier(copy_writes, host_reads);
     } else {
-      commands.barrier(compute_stage, VK_ACCESS_SHADER_WRITE_BIT, host_stage, VK_ACCESS_HOST_READ_BIT);
+      commands.barrier(shader_writes, host_reads);
     }
   }
 

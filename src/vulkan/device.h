@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 
 #include "base/bytes.h"
 #include "vulkan/drivers.h"
@@ -49,6 +50,7 @@ class Device {
   std::uint64_t most_tensor_bytes() const { return limits_.maxTensorSize; }
   const VkPhysicalDeviceLimits& limits() const { return core_limits_; }
   const vulkan_program::DeviceTraits& traits() const { return info_.traits; }
+  std::string driver() const;                                            // "driver 580.65.6"
   double nanoseconds_per_tick() const { return nanoseconds_per_tick_; }  // 0: the queue has no timestamps
 
   // Memory of one of the types in `type_bits` that has all of `needed` and, where there is one, all of `liked`.
@@ -73,6 +75,11 @@ class Device {
   std::mutex building;  // held while a model is made: not every layer takes calls from several threads
   // Writes the pipeline cache to disk where it has grown. Failure to do so is no error. Under `building`.
   void save_pipeline_cache();
+  // A file beside the pipeline cache, of this device and driver; empty: there is no folder for one.
+  std::string cache_file(std::string_view what) const {
+    return cache_file_.empty() ? "" : cache_file_ + std::string(what);
+  }
+  std::set<std::uint64_t> checked;  // modules that this driver runs as they say, by their hash. Under `building`
 
  private:
   Status start(VkPhysicalDevice physical);
@@ -84,6 +91,7 @@ class Device {
 
   DeviceInfo info_;
   Use use_ = Use::data_graphs;
+  std::uint32_t driver_version_ = 0, vendor_ = 0;
   VkPhysicalDeviceLimits core_limits_{};
   VkPhysicalDeviceTensorPropertiesARM limits_{stype::tensor_properties};
   VkPhysicalDeviceMemoryProperties memory_{};

@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/spirv/run_shader.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+
+#include "base/narrow_float.h"
+
+namespace tosaic::spirv {
+namespace {
+
+constexpr Word input_storage = 1, function_storage = 7, push_storage = 9, buffer_storage = 12;
+constexpr Word push_words = 32;
+
+}  // namespace
+
+// Ids become registers, labels places in the list of steps; merges, which only tell how blocks nest, go.
+class ShaderDecoder {
+ public:
+  explicit ShaderDecoder(std::span<const Word> words) : words_(words), registers_(words[3], 0) {
+    program_.first_.assign(1, 0);
+    program_.pushes_at_ = take(push_words);
+    program_.invocation_at_ = take(3);
+  }
+
+  std::optional<ShaderProgram> decode() {
+    for (std::size_t at = 5; at < words_.size(); at += words_[at] >> 16)
+      if (!instruction(static_cast<Opcode>(words_[at] & 0xffff), words_.subspan(at + 1, (words_[at] >> 16) - 1)))
+        return std::nullopt;
+    for (auto& step : program_.steps_) {
+      if (step.op == Opcode::branch) step.a = labels_[step.a];
+      if (step.op == Opcode::branch_conditional) step.b = labels_[step.b], step.c = labels_[step.c];
+    }
+    return std::move(program_);
+  }
+
+ private:
+  struct Type {
+    Opcode kind{};
+    Word bits = 0, words = 1;
+    Id of = 0;  // what a pointer, an array or a block holds
+  };
+  struct Pointer {
+    Word storage = 0, base = 0, index = 0;  // base: a binding, or the register of a variable
+  };
+  using Operands = std::span<const Word>;
+
+  Word take(Word words) {
+    const auto at = static_cast<Word>(program_.first_.size());
+    program_.first_.resize(at + words, 0);
+    return at;
+  }
+  Word at(Id id) const { return registers_[id]; }
+  // The register of a result.
+  Word result(Id id, Id type) {
+    typed_[id] = type;
+    return registers_[id] = take(types_[type].words);
+  }
+  void add(Opcode op, Word function, Word to, Word a = 0, Word b = 0, Word c = 0) {
+    program_.steps_.push_back({op, function, to, a, b, c});
+  }
+
+  bool instruction(Opcode op, Operands o) {
+    switch (op) {
+      case Opcode::capability:
+      case Opcode::extension:
+      case Opcode::ext_inst_import:
+      case Opcode::memory_model:
+      case Opcode::entry_point:
+      case Opcode::member_decorate:
+      case Opcode::type_function:
+      case Opcode::function:
+      case Opcode::loop_merge:
+      case Opcode::selection_merge:
+      case Opcode::function_end: return true;
+      case Opcode::execution_mode: program_.group_size_ = o[2]; return true;
+      case Opcode::decorate:
+        if (o[1] == decoration_binding) bindings_[o[0]] = o[2];
+        return true;
+      case Opcode::type_void:
+      case Opcode::type_bool: types_[o[0]] = {op, 32}; return true;
+      case Opcode::type_int:
+      case Opcode::type_float: types_[o[0]] = {op, o[1]}; return o[1] <= 32;
+      case Opcode::type_vector: types_[o[0]] = {op, 32, o[2], o[1]}; return true;
+      case Opcode::type_array:
+      case Opcode::type_runtime_array: types_[o[0]] = {op, 32, 1, o[1]}; return true;
+      case Opcode::type_struct: types_[o[0]] = {op, 32, static_cast<Word>(o.size() - 1), o[1]}; return true;
+      case Opcode::type_pointer: types_[o[0]] = {op, 32, 1, o[2]}; return true;
+      case Opcode::constant_true:
+      case Opcode::constant_false: program_.first_[result(o[1], o[0])] = op == Opcode::constant_true; return true;
+      case Opcode::constant: program_.first_[result(o[1], o[0])] = o[2]; return o.size() == 3;
+      case Opcode::variable: return variable(o);
+      case Opcode::label: labels_[o[0]] = static_cast<Word>(program_.steps_.size()); return true;
+      case Opcode::branch: add(op, 0, 0, o[0]); return true;
+      case Opcode::branch_conditional: add(op, 0, 0, at(o[0]), o[1], o[2]); return true;
+      case Opcode::return_: add(op, 0, 0); return true;
+      case Opcode::access_chain: return access(o);
+      case Opcode::load: return load(o);
+      case Opcode::store: return store(o);
+      default: return arithmetic(op, o);
+    }
+  }
+
+  bool variable(Operands o) {
+    const Id held = types_[o[0]].of;
+    switch (o[2]) {
+      case input_storage: pointers_[o[1]] = {o[2], program_.invocation_at_, 0}; return true;
+      case function_storage: pointers_[o[1]] = {o[2], take(types_[held].words), 0}; return true;
+      case push_storage: pointers_[o[1]] = {o[2], program_.pushes_at_, 0}; return true;
+      case buffer_storage: {
+        const Word binding = bindings_[o[1]];
+        pointers_[o[1]] = {o[2], binding, 0};
+        const Type& element = types_[types_[types_[held].of].of];
+        auto& list = program_.bindings_;
+        list.resize(std::max<std::size_t>(list.size(), binding + 1));
+        list[binding] = {element.bits / 8, element.kind == Opcode::type_float};
+        return true;
+      }
+      default: return false;
+    }
+  }
+
+  // Of a block's only array.
+  bool access(Operands o) {
+    if (o.size() != 5 || !pointers_.contains(o[2])) return false;
+    Pointer p = pointers_[o[2]];
+    if (p.storage == push_storage)
+      p.base += program_.first_[at(o[4])];  // a constant
+    else
+      p.index = at(o[4]);
+    pointers_[o[1]] = p;
+    return p.storage == push_storage || p.storage == buffer_storage;
+  }
+
+  bool load(Operands o) {
+    const auto found = pointers_.find(o[2]);
+    if (found == pointers_.end()) return false;
+    const Word to = result(o[1], o[0]);
+    const Pointer& p = found->second;
+    if (p.storage == buffer_storage)
+      add(Opcode::load, buffer_storage, to, p.base, p.index);
+    else
+      add(Opcode::load, 0, to, p.base, types_[o[0]].words);
+    return true;
+  }
+  bool store(Operands o) {
+    const auto found = pointers_.find(o[0]);
+    if (found == pointers_.end()) return false;
+    const Pointer& p = found->second;
+    if (p.storage == buffer_storage)
+      add(Opcode::store, buffer_storage, p.base, at(o[1]), p.index);
+    else
+      add(Opcode::load, 0, p.base, at(o[1]), types_[typed_[o[1]]].words);
+    return true;
+  }
+
+  bool arithmetic(Opcode op, Operands o) {
+    if (o.size() < 3) return false;
+    const Word to = result(o[1], o[0]);
+    const auto operand = [&](std::size_t i) { return i < o.size() ? at(o[i]) : 0; };
+    switch (op) {
+      case Opcode::ext_inst:
+        if (!is_known_function(o[3])) return false;
+        program_.rounds_ |= o[3] == 31 || o[3] == 32 || o[3] == 50 || o[3] == 62;
+        add(op, o[3], to, operand(4), operand(5), operand(6));
+        return true;
+      case Opcode::composite_extract: add(Opcode::load, 0, to, at(o[2]) + o[3], 1); return o.size() == 4;
+      case Opcode::u_convert:
+      case Opcode::s_convert: {
+        const Word from = types_[typed_[o[2]]].bits, into = types_[o[0]].bits;
+        add(op, std::min(from, into), to, operand(2));  // the bits that count
+        return true;
+      }
+      case Opcode::f_add:
+      case Opcode::f_sub:
+      case Opcode::f_mul:
+      case Opcode::f_div: program_.rounds_ = true; break;
+      default: break;
+    }
+    if (!is_known(op)) return false;
+    add(op, 0, to, operand(2), operand(3), operand(4));
+    return true;
+  }
+
+  static bool is_known_function(Word f) {
+    for (const Word known : {2, 3, 4, 8, 9, 31, 32, 38, 39, 42, 50, 62, 75})
+      if (f == known) return true;
+    return false;
+  }
+  static bool is_known(Opcode op) {
+    switch (op) {
+      case Opcode::bitcast:
+      case Opcode::convert_f_to_s:
+      case Opcode::convert_s_to_f:
+      case Opcode::convert_u_to_f:
+      case Opcode::s_negate:
+      case Opcode::bit_not:
+      case Opcode::f_negate:
+      case Opcode::logical_not:
+      case Opcode::f_add:
+      case Opcode::f_sub:
+      case Opcode::f_mul:
+      case Opcode::f_div:
+      case Opcode::i_add:
+      case Opcode::i_sub:
+      case Opcode::i_mul:
+      case Opcode::u_div:
+      case Opcode::s_div:
+      case Opcode::u_mod:
+      case Opcode::u_mul_extended:
+      case Opcode::s_mul_extended:
+      case Opcode::select:
+      case Opcode::logical_equal:
+      case Opcode::logical_not_equal:
+      case Opcode::logical_or:
+      case Opcode::logical_and:
+      case Opcode::i_equal:
+      case Opcode::i_not_equal:
+      case Opcode::s_greater_than:
+      case Opcode::s_greater_than_equal:
+      case Opcode::u_less_than:
+      case Opcode::s_less_than:
+      case Opcode::s_less_than_equal:
+      case Opcode::f_ord_equal:
+      case Opcode::f_ord_less_than:
+      case Opcode::f_ord_greater_than:
+      case Opcode::f_ord_less_than_equal:
+      case Opcode::f_ord_greater_than_equal:
+      case Opcode::shift_right_logical:
+      case Opcode::shift_right_arithmetic:
+      case Opcode::shift_left_logical:
+      case Opcode::bitwise_or:
+      case Opcode::bitwise_xor:
+      case Opcode::bitwise_and: return true;
+      default: return false;
+    }
+  }
+
+  std::span<const Word> words_;
+  ShaderProgram program_;
+  std::vector<Word> registers_;  // by id
+  std::map<Id, Id> typed_;
+  std::map<Id, Type> types_;
+  std::map<Id, Pointer> pointers_;
+  std::map<Id, Word> bindings_, labels_;
+};
+
+std::optional<ShaderProgram> ShaderProgram::decode(std::span<const Word> words) {
+  return ShaderDecoder(words).decode();
+}
+
+class ShaderRunner {
+ public:
+  using Step = ShaderProgram::Step;
+  ShaderRunner(const ShaderProgram& program, const ShaderCall& call, const ShaderProgram::Run& run)
+      : program_(program), call_(call), run_(run), r_(program.first_) {
+    for (std::size_t i = 0; i < std::min<std::size_t>(call.pushes.size(), push_words); ++i)
+      r_[program.pushes_at_ + i] = call.pushes[i];
+    r_[program.invocation_at_] = run.group[0] * program.group_size_ + run.local;
+    r_[program.invocation_at_ + 1] = run.group[1];
+    r_[program.invocation_at_ + 2] = run.group[2];
+  }
+
+  std::optional<std::vector<ShaderWrite>> go(std::uint64_t& done) {
+    std::size_t next = 0;
+    for (;; ++done) {
+      if (done > run_.most_steps) undefined_ = true;
+      if (undefined_) {
+        undo(call_, writes_);
+        return std::nullopt;
+      }
+      const Step& s = program_.steps_[next++];
+      if (s.op == Opcode::branch)
+        next = s.a;
+      else if (s.op == Opcode::branch_conditional)
+        next = r_[s.a] ? s.b : s.c;
+      else if (s.op == Opcode::return_)
+        return std::move(writes_);
+      else
+        step(s);
+    }
+  }
+
+ private:
+  static constexpr int by_an_ulp = 1, division_ulps = 3, root_ulps = 3;
+
+  float real(Word at) const { return std::bit_cast<float>(r_[at]); }
+  std::int32_t whole(Word at) const { return static_cast<std::int32_t>(r_[at]); }
+  void set(Word at, float value) { r_[at] = std::bit_cast<Word>(value); }
+  void set_rounded(Word at, float value, int ulps) {
+    Word bits = std::bit_cast<Word>(value);
+    const Word size = bits & 0x7fffffff;
+    if (run_.noise && size > 0x00800010 && size < 0x7f7ffff0)
+      bits += static_cast<Word>(static_cast<int>((*run_.noise)() % static_cast<Word>(2 * ulps + 1))) -
+              static_cast<Word>(ulps);
+    r_[at] = bits;
+  }
+
+  // The element's bytes; null: it lies outside.
+  std::byte* element(Word binding, Word index, Word& bytes) {
+    bytes = program_.bindings_[binding].element_bytes;
+    const auto& memory = call_.bindings[binding];
+    const std::uint64_t at = std::uint64_t{index} * bytes;
+    undefined_ |= at + bytes > memory.size();
+    return undefined_ ? nullptr : memory.data() + at;
+  }
+  void load(const Step& s) {
+    Word bytes = 0, value = 0;
+    if (const std::byte* from = element(s.a, r_[s.b], bytes)) std::memcpy(&value, from, bytes);
+    r_[s.to] = value;
+  }
+  void store(const Step& s) {
+    ShaderWrite w{s.to, 4, r_[s.b]};
+    std::byte* const place = element(s.to, r_[s.b], w.element_bytes);
+    if (!place) return;
+    std::memcpy(&w.before, place, w.element_bytes);
+    std::memcpy(place, &r_[s.a], w.element_bytes);
+    std::memcpy(&w.after, place, w.element_bytes);
+    writes_.push_back(w);
+  }
+
+  void convert(const Step& s) {
+    const Word unused = 32 - s.function;
+    const Word high = r_[s.a] << unused;
+    r_[s.to] =
+        s.op == Opcode::u_convert ? high >> unused : static_cast<Word>(static_cast<std::int32_t>(high) >> unused);
+  }
+  Word shifted(const Step& s) {
+    const Word a = r_[s.a], by = r_[s.b];
+    if (by > 31) {
+      undefined_ = true;
+      return 0;
+    }
+    return s.op == Opcode::shift_left_logical    ? a << by
+           : s.op == Opcode::shift_right_logical ? a >> by
+                                                 : static_cast<Word>(static_cast<std::int32_t>(a) >> by);
+  }
+  Word quotient(const Step& s) {
+    const Word a = r_[s.a], b = r_[s.b];
+    if (b == 0 || (s.op == Opcode::s_div && a == 0x80000000 && b == 0xffffffff)) {
+      undefined_ = true;
+      return 0;
+    }
+    return s.op == Opcode::u_div   ? a / b
+           : s.op == Opcode::u_mod ? a % b
+                                   : static_cast<Word>(static_cast<std::int32_t>(a) / static_cast<std::int32_t>(b));
+  }
+  Word to_whole(float x) {
+    if (!(x >= -2147483648.0f && x < 2147483648.0f)) {
+      undefined_ = true;
+      return 0;
+    }
+    return static_cast<Word>(static_cast<std::int32_t>(x));
+  }
+  void from_whole(const Step& s) {
+    const double exact =
+        s.op == Opcode::convert_s_to_f ? static_cast<double>(whole(s.a)) : static_cast<double>(r_[s.a]);
+    const auto value = static_cast<float>(exact);
+    set_rounded(s.to, value, static_cast<double>(value) == exact ? 0 : by_an_ulp);
+  }
+  void product(const Step& s) {
+    const auto a = r_[s.a], b = r_[s.b];
+    const auto all = s.op == Opcode::u_mul_extended
+                         ? std::uint64_t{a} * b
+                         : static_cast<std::uint64_t>(std::int64_t{whole(s.a)} * std::int64_t{whole(s.b)});
+    r_[s.to] = static_cast<Word>(all);
+    r_[s.to + 1] = static_cast<Word>(all >> 32);
+  }
+  // A device may take f16 numbers that are not normal as zero.
+  float half(Word bits) {
+    const auto code = static_cast<std::uint16_t>(bits);
+    const bool tiny = (code & 0x7c00) == 0;
+    if (tiny && run_.noise && (*run_.noise)() % 4 < 2) return 0;
+    return static_cast<float>(Half::from_bits(code));
+  }
+
+  void call(const Step& s) {
+    const float x = real(s.a);
+    switch (s.function) {
+      case 2: return set(s.to, std::nearbyintf(x));
+      case 3: return set(s.to, std::truncf(x));
+      case 4: return set(s.to, std::fabs(x));
+      case 8: return set(s.to, std::floor(x));
+      case 9: return set(s.to, std::ceil(x));
+      case 31: return set_rounded(s.to, std::sqrt(x), root_ulps);
+      case 32: return set_rounded(s.to, 1 / std::sqrt(x), root_ulps);
+      case 38: r_[s.to] = std::min(r_[s.a], r_[s.b]); return;
+      case 39: r_[s.to] = static_cast<Word>(std::min(whole(s.a), whole(s.b))); return;
+      case 42: r_[s.to] = static_cast<Word>(std::max(whole(s.a), whole(s.b))); return;
+      case 50: return set_rounded(s.to, std::fmaf(x, real(s.b), real(s.c)), by_an_ulp);
+      case 62: set(s.to, half(r_[s.a] & 0xffff)); return set(s.to + 1, half(r_[s.a] >> 16));
+      case 75: r_[s.to] = r_[s.a] ? static_cast<Word>(31 - std::countl_zero(r_[s.a])) : ~0u; return;
+      default: undefined_ = true;
+    }
+  }
+
+  void step(const Step& s) {
+    const Word a = r_[s.a], b = r_[s.b];
+    switch (s.op) {
+      case Opcode::load:
+        if (s.function == buffer_storage) return load(s);
+        std::memmove(&r_[s.to], &r_[s.a], s.b * sizeof(Word));
+        return;
+      case Opcode::store: return store(s);
+      case Opcode::ext_inst: return call(s);
+      case Opcode::u_convert:
+      case Opcode::s_convert: return convert(s);
+      case Opcode::bitcast: r_[s.to] = a; return;
+      case Opcode::convert_f_to_s: r_[s.to] = to_whole(real(s.a)); return;
+      case Opcode::convert_s_to_f:
+      case Opcode::convert_u_to_f: return from_whole(s);
+      case Opcode::s_negate: r_[s.to] = 0 - a; return;
+      case Opcode::bit_not: r_[s.to] = ~a; return;
+      case Opcode::f_negate: r_[s.to] = a ^ 0x80000000; return;
+      case Opcode::logical_not: r_[s.to] = !a; return;
+      case Opcode::f_add: return set_rounded(s.to, real(s.a) + real(s.b), by_an_ulp);
+      case Opcode::f_sub: return set_rounded(s.to, real(s.a) - real(s.b), by_an_ulp);
+      case Opcode::f_mul: return set_rounded(s.to, real(s.a) * real(s.b), by_an_ulp);
+      case Opcode::f_div: return set_rounded(s.to, real(s.a) / real(s.b), division_ulps);
+      case Opcode::i_add: r_[s.to] = a + b; return;
+      case Opcode::i_sub: r_[s.to] = a - b; return;
+      case Opcode::i_mul: r_[s.to] = a * b; return;
+      case Opcode::u_div:
+      case Opcode::u_mod:
+      case Opcode::s_div: r_[s.to] = quotient(s); return;
+      case Opcode::u_mul_extended:
+      case Opcode::s_mul_extended: return product(s);
+      case Opcode::select: r_[s.to] = a ? b : r_[s.c]; return;
+      case Opcode::shift_left_logical:
+      case Opcode::shift_right_logical:
+      case Opcode::shift_right_arithmetic: r_[s.to] = shifted(s); return;
+      case Opcode::bitwise_or:
+      case Opcode::logical_or: r_[s.to] = a | b; return;
+      case Opcode::bitwise_and:
+      case Opcode::logical_and: r_[s.to] = a & b; return;
+      case Opcode::bitwise_xor: r_[s.to] = a ^ b; return;
+      default: r_[s.to] = compared(s); return;
+    }
+  }
+  bool compared(const Step& s) const {
+    const Word a = r_[s.a], b = r_[s.b];
+    switch (s.op) {
+      case Opcode::i_equal:
+      case Opcode::logical_equal: return a == b;
+      case Opcode::i_not_equal:
+      case Opcode::logical_not_equal: return a != b;
+      case Opcode::s_greater_than: return whole(s.a) > whole(s.b);
+      case Opcode::s_greater_than_equal: return whole(s.a) >= whole(s.b);
+      case Opcode::s_less_than: return whole(s.a) < whole(s.b);
+      case Opcode::s_less_than_equal: return whole(s.a) <= whole(s.b);
+      case Opcode::u_less_than: return a < b;
+      case Opcode::f_ord_equal: return real(s.a) == real(s.b);
+      case Opcode::f_ord_less_than: return real(s.a) < real(s.b);
+      case Opcode::f_ord_greater_than: return real(s.a) > real(s.b);
+      case Opcode::f_ord_less_than_equal: return real(s.a) <= real(s.b);
+      default: return real(s.a) >= real(s.b);
+    }
+  }
+
+  const ShaderProgram& program_;
+  const ShaderCall& call_;
+  const ShaderProgram::Run& run_;
+  std::vector<Word> r_;
+  std::vector<ShaderWrite> writes_;
+  bool undefined_ = false;
+};
+
+std::optional<std::vector<ShaderWrite>> ShaderProgram::run(const ShaderCall& call, const Run& run,
+                                                           std::uint64_t* steps) const {
+  std::uint64_t done = 0;
+  auto writes = ShaderRunner(*this, call, run).go(done);
+  if (steps) *steps += done;
+  return writes;
+}
+
+void undo(const ShaderCall& call, std::span<const ShaderWrite> writes) {
+  for (auto w = writes.rbegin(); w != writes.rend(); ++w)
+    std::memcpy(call.bindings[w->binding].data() + w->index * w->element_bytes, &w->before, w->element_bytes);
+}
+
+}  // namespace tosaic::spirv

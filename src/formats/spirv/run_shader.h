@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// A compute shader of ours, computed here as SPIR-V says: what a driver's compiler is held to. Slow, for some
+// invocations of a dispatch. A module must have passed check_shader.
+#pragma once
+#include <array>
+#include <optional>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "formats/spirv/spirv.h"
+
+namespace tosaic::spirv {
+
+// What a dispatch is given. Stores change the memory that is bound.
+struct ShaderCall {
+  std::vector<std::span<std::byte>> bindings;
+  std::span<const Word> pushes;  // those beyond are 0
+  std::array<Word, 3> groups{1, 1, 1};
+};
+
+// An element that was stored to: of a binding, in units of its elements.
+struct ShaderWrite {
+  Word binding = 0, element_bytes = 4;
+  std::uint64_t index = 0;
+  Word before = 0, after = 0;  // the element's bits
+};
+
+class ShaderProgram {
+ public:
+  // nullopt: it has an instruction that is not computed here.
+  static std::optional<ShaderProgram> decode(std::span<const Word> words);
+
+  Word group_size() const { return group_size_; }
+  struct Binding {
+    Word element_bytes = 4;
+    bool real = false;  // of f32 numbers
+  };
+  const std::vector<Binding>& bindings() const { return bindings_; }
+  // Its result depends on the rounding of floats.
+  bool has_float_arithmetic() const { return rounds_; }
+
+  struct Run {
+    std::array<Word, 3> group{};
+    Word local = 0;                // of the group's invocations
+    std::uint64_t most_steps = 0;  // instructions
+    // Each rounded result is moved by up to the error that Vulkan allows its operation: what then differs from run to
+    // run is what a device may give as well. Null: as IEEE 754 rounds.
+    std::minstd_rand* noise = nullptr;
+  };
+  // The stores of one invocation, in their order. nullopt: it did something whose result SPIR-V does not define, or
+  // there are too many steps; stores are then undone. `steps`: the instructions that it took are added.
+  std::optional<std::vector<ShaderWrite>> run(const ShaderCall& call, const Run& run,
+                                              std::uint64_t* steps = nullptr) const;
+
+ private:
+  struct Step {
+    Opcode op{};
+    Word function = 0;  // of GLSL.std.450, or a storage class
+    Word to = 0, a = 0, b = 0, c = 0;
+  };
+  friend class ShaderDecoder;
+  friend class ShaderRunner;
+
+  std::vector<Step> steps_;
+  std::vector<Word> first_;  // registers at first: constants have their values
+  Word group_size_ = 1, pushes_at_ = 0, invocation_at_ = 0;
+  std::vector<Binding> bindings_;
+  bool rounds_ = false;
+};
+
+// Puts back what was there before the stores.
+void undo(const ShaderCall& call, std::span<const ShaderWrite> writes);
+
+}  // namespace tosaic::spirv

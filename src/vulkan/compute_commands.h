@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands for compute shaders: a command buffer with its fence, descriptor sets, and one dispatch put into it.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "vulkan/compute_pipelines.h"
+
+namespace tosaic::vulkan {
+
+// Stages and accesses of barriers.
+struct Access {
+  VkPipelineStageFlags stage;
+  VkAccessFlags kind;
+};
+inline constexpr Access shader_reads{VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_READ_BIT},
+    shader_writes{VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT},
+    shader_uses{VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT},
+    copy_reads{VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT},
+    copy_writes{VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT},
+    host_reads{VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT};
+
+struct Commands {
+  explicit Commands(std::shared_ptr<Device> on) : device(std::move(on)) {}
+  Status make();
+  Status begin() const;
+  Status end() const;
+  void barrier(Access before, Access after) const;
+  void copy(VkBuffer from, VkBuffer to, const VkBufferCopy& what) const;
+  void dispatch(const Pipeline& pipeline, VkDescriptorSet set, const vulkan_program::Dispatch& d) const;
+
+  std::shared_ptr<Device> device;
+  VkCommandPool pool = VK_NULL_HANDLE;
+  VkCommandBuffer handle = VK_NULL_HANDLE;
+  VkFence fence = VK_NULL_HANDLE;
+  Undo undo;
+};
+
+// What a dispatch's bindings are, in order.
+struct Bindings {
+  VkDescriptorSetLayout layout = VK_NULL_HANDLE;
+  std::vector<VkDescriptorBufferInfo> buffers;
+};
+
+class DescriptorSets {
+ public:
+  explicit DescriptorSets(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+  // Errors: vulkan.memory, vulkan.failed.
+  Status make(const std::vector<Bindings>& all);
+  VkDescriptorSet operator[](std::size_t i) const { return sets_[i]; }
+
+ private:
+  std::shared_ptr<Device> device_;
+  std::vector<VkDescriptorSet> sets_;
+  Undo undo_;
+};
+
+}  // namespace tosaic::vulkan

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drivers that compute something else than shaders say: made of this machine's by changing an instruction of each
+// module that it is given. And what calls answer when devices fail.
+#include <cstdlib>
+#include <fstream>
+
+#include "formats/spirv/spirv.h"
+#include "shaders/on_device.h"
+#include "vulkan/compute_model.h"
+#include "vulkan/device.h"
+
+namespace tosaic::test {
+namespace {
+
+using spirv::Opcode;
+using spirv::Word;
+using vulkan::Device;
+
+// A folder of its own for what is remembered, and checks of everything.
+class Wrong : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (without_vulkan()) GTEST_SKIP() << no_device;
+    auto opened = Device::open("", vulkan::Use::compute);
+    ASSERT_TRUE(opened.ok()) << render(opened.error(), false);
+    device = *opened;
+    kept = device->vk;
+    setenv("TOSAIC_VULKAN_SELF_TEST", "always", 1);
+  }
+  void TearDown() override {
+    if (device) device->vk = kept;
+    unsetenv("TOSAIC_VULKAN_SELF_TEST");
+  }
+  static std::string code_of(vulkan_program::Program program) {
+    const auto model = vulkan::ComputeModel::load(std::move(program));
+    if (model.ok()) return "loaded";
+    said = model.error();
+    return said.code;
+  }
+  std::shared_ptr<Device> device;
+  VolkDeviceTable kept{};
+  static inline Diagnostic said;
+};
+
+// What the driver takes in the place of an instruction: another one of the same form.
+Opcode other(Opcode op) {
+  switch (op) {
+    case Opcode::f_add: return Opcode::f_sub;
+    case Opcode::f_sub:
+    case Opcode::f_div: return Opcode::f_mul;
+    case Opcode::f_mul: return Opcode::f_add;
+    case Opcode::i_mul: return Opcode::i_sub;
+    case Opcode::shift_right_arithmetic: return Opcode::shift_right_logical;
+    case Opcode::s_mul_extended: return Opcode::u_mul_extended;
+    default: return op;
+  }
+}
+
+PFN_vkCreateShaderModule real_create = nullptr;
+int changed_instruction = -1, instructions_seen = 0;
+
+VkResult create_changed(VkDevice device, const VkShaderModuleCreateInfo* info, const VkAllocationCallbacks* allocator,
+                        VkShaderModule* module) {
+  std::vector<Word> words(info->pCode, info->pCode + info->codeSize / 4);
+  for (std::size_t at = 5; at < words.size(); at += words[at] >> 16) {
+    const auto op = static_cast<Opcode>(words[at] & 0xffff);
+    if (other(op) != op && instructions_seen++ == changed_instruction)
+      words[at] = (words[at] & 0xffff0000) | static_cast<Word>(other(op));
+  }
+  VkShaderModuleCreateInfo changed = *info;
+  changed.pCode = words.data();
+  return real_create(device, &changed, allocator, module);
+}
+
+Net with(const std::function<void(Net&)>& make) {
+  Net net(3);
+  make(net);
+  return net;
+}
+
+const std::vector<std::pair<std::string, Net>>& nets() {
+  static const std::vector<std::pair<std::string, Net>> all = [] {
+    std::vector<std::pair<std::string, Net>> list;
+    const auto add = [&](const char* name, const std::function<void(Net&)>& make) {
+      list.emplace_back(name, with(make));
+    };
+    const Attrs plain{{"pad", std::vector<std::int64_t>{1, 1, 1, 1}},
+                      {"stride", std::vector<std::int64_t>{1, 1}},
+                      {"dilation", std::vector<std::int64_t>{1, 1}},
+                      {"local_bound", false}};
+    add("conv f32", [&](Net& n) {
+      Attrs attrs = plain;
+      attrs.set("acc_type", DType::f32);
+      n.output(n.node("conv2d",
+                      {n.input(DType::f32, {1, 9, 9, 5}, -1, 1), n.constant(DType::f32, {6, 3, 3, 5}, -1, 1),
+                       n.constant(DType::f32, {6}, -1, 1), n.zero(DType::f32), n.zero(DType::f32)},
+                      attrs));
+    });
+    add("conv i8", [&](Net& n) {
+      Attrs attrs = plain;
+      attrs.set("acc_type", DType::i32);
+      n.output(
+          n.rescale(n.node("conv2d",
+                           {n.input(DType::i8, {1, 9, 9, 5}, -128, 127), n.constant(DType::i8, {6, 3, 3, 5}, -127, 127),
+                            n.constant(DType::i32, {6}, -99, 99), n.numbers(DType::i8, {5}), n.numbers(DType::i8, {0})},
+                           attrs),
+                    DType::i8, 38, 40, true, 0, 5));
+    });
+    add("softmax", [](Net& n) {
+      const ValueId x = n.input(DType::f32, {4, 30}, -1, 1);
+      const ValueId e = n.node(
+          "exp", {n.node("sub", {x, n.node("reduce_max", {x},
+                                           {{"axis", std::int64_t{1}}, {"nan_mode", std::string("propagate")}})})});
+      n.output(n.node("mul", {e, n.node("reciprocal", {n.node("reduce_sum", {e}, {{"axis", std::int64_t{1}}})}),
+                              n.numbers(DType::i8, {0})}));
+    });
+    add("matmul f16", [](Net& n) {
+      n.output(n.node("matmul", {n.input(DType::f16, {2, 9, 20}, -1, 1), n.input(DType::f16, {2, 20, 7}, -1, 1),
+                                 n.zero(DType::f16), n.zero(DType::f16)}));
+    });
+    add("sin i32", [](Net& n) {
+      n.output(n.node("cast", {n.node("sin", {n.input(DType::f32, {700}, -1, 1)})}, {}, DType::f16));
+      n.output(n.node("mul", {n.input(DType::i32, {700}, -99, 99), n.input(DType::i32, {700}, -99, 99),
+                              n.numbers(DType::i8, {3})}));
+    });
+    return list;
+  }();
+  return all;
+}
+
+TEST_F(Wrong, ChangedInstructionsAreFound) {
+  real_create = kept.vkCreateShaderModule;
+  device->vk.vkCreateShaderModule = create_changed;
+  int changed = 0, found = 0;
+  for (const auto& [name, net] : nets()) {
+    changed_instruction = -1, instructions_seen = 0;
+    ASSERT_EQ(code_of(compiled(net.graph, every_tier())), "loaded") << name << render(said, false);
+    const int count = instructions_seen;
+    ASSERT_GT(count, 0) << name;
+    for (int i = 0; i < count; i += std::max(count / 5, 1)) {
+      changed_instruction = i, instructions_seen = 0;
+      const std::string code = code_of(compiled(net.graph, every_tier()));
+      if (code != "loaded") { EXPECT_EQ(code, "vulkan.wrong-result") << name; }
+      ++changed, found += code != "loaded";
+    }
+  }
+  // The rest changes little: a polynomial's last terms, a factor of 1.
+  EXPECT_GT(4 * found, 3 * changed) << found << " of " << changed;
+  EXPECT_NE(said.message.find("computes the shader of"), std::string::npos) << said.message;
+}
+
+}  // namespace
+}  // namespace tosaic::test
