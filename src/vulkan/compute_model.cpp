@@ -219,6 +219,32 @@ struct ComputeModel::Session {
     }
   }
 
+  // Where a lost device was: with a time stamp behind each dispatch, that of the first one that did not come to its
+  // end.
+  Diagnostic where(Diagnostic lost) const {
+    const auto& dispatches = shared.tier().dispatches;
+    const auto named = [&](std::size_t i) {
+      return fmt::format("dispatch {}, {} for '{}'", i, dispatches[i].kernel, dispatches[i].value);
+    };
+    if (dispatches.empty()) return lost;
+    if (!timed || !timestamps) {
+      lost.notes.push_back(fmt::format("it was to run {} dispatches, the first is {}", dispatches.size(), named(0)));
+      lost.notes.emplace_back("`tosaic run --profile` looks at the device's clock behind each, and then says at which");
+      return lost;
+    }
+    std::size_t done = 0;
+    for (std::uint64_t value[2] = {0, 1}; done < dispatches.size(); ++done) {
+      value[1] = 0;
+      const VkResult found = device->vk.vkGetQueryPoolResults(
+          device->handle, timestamps, static_cast<std::uint32_t>(done) + 1, 1, sizeof(value), value, sizeof(value),
+          VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WITH_AVAILABILITY_BIT);
+      if (found < 0 || value[1] == 0) break;
+    }
+    lost.notes.push_back(done < dispatches.size() ? fmt::format("{} did not end", named(done))
+                                                  : "all dispatches had ended");
+    return lost;
+  }
+
   Result<std::uint64_t> ticks(std::uint32_t number) const {
     std::uint64_t value = 0;
     TOSAIC_CHECK(called("vkGetQueryPoolResults", [&] {
@@ -257,18 +283,39 @@ ComputeModel& ComputeModel::operator=(ComputeModel&& other) noexcept {
 }
 ComputeModel::~ComputeModel() { session_.reset(); }
 
+namespace {
+
+// What a program takes is known before it is allocated.
+Diagnostic with_sizes(Diagnostic why, std::uint64_t constants, std::uint64_t activations, std::uint64_t io) {
+  if (why.code == "vulkan.memory")
+    why.notes.push_back(
+        fmt::format("the program takes {} bytes for constants, {} for activations and {} for inputs and outputs",
+                    constants, activations, io));
+  return why;
+}
+
+}  // namespace
+
 Result<ComputeModel> ComputeModel::load(vulkan_program::Program program, const std::string& device) {
   auto shared = std::make_shared<Shared>();
+  const std::uint64_t constants = program.constants.size();
   shared->program = std::move(program);
-  TOSAIC_CHECK(shared->make(device));
-  auto session = std::make_unique<Session>(*shared);
-  TOSAIC_CHECK(session->make());
+  Status made = shared->make(device);
+  std::unique_ptr<Session> session;
+  if (made.ok()) {
+    session = std::make_unique<Session>(*shared);
+    made = session->make();
+  }
+  if (!made.ok())
+    return with_sizes(std::move(made).error(), constants, shared->tier().activation_bytes, shared->program.io_bytes);
   return ComputeModel(std::move(shared), std::move(session));
 }
 
 Result<ComputeModel> ComputeModel::clone() const {
   auto session = std::make_unique<Session>(*shared_);
-  TOSAIC_CHECK(session->make());
+  if (Status made = session->make(); !made.ok())
+    return with_sizes(std::move(made).error(), shared_->constants->bytes(), shared_->tier().activation_bytes,
+                      shared_->program.io_bytes);
   return ComputeModel(shared_, std::move(session));
 }
 
@@ -291,7 +338,8 @@ Status ComputeModel::run(std::span<const void* const> in, std::span<void* const>
   for (std::size_t i = 0; i < in.size(); ++i)
     if (const std::size_t bytes = to[i].type.storage_bytes()) std::memcpy(write + to[i].offset, in[i], bytes);
   const bool is_cpu = s.device->info().type == VK_PHYSICAL_DEVICE_TYPE_CPU;
-  TOSAIC_CHECK(s.device->run(s.commands.handle, s.commands.fence, is_cpu ? 0 : spin_seconds));
+  if (Status ran = s.device->run(s.commands.handle, s.commands.fence, is_cpu ? 0 : spin_seconds); !ran.ok())
+    return ran.error().code == "vulkan.lost" ? s.where(std::move(ran).error()) : std::move(ran).error();
   const std::byte* const read = (s.readback ? *s.readback : *s.io).mapped();
   for (std::size_t i = 0; i < out.size(); ++i)
     if (const std::size_t bytes = from[i].type.storage_bytes()) std::memcpy(out[i], read + from[i].offset, bytes);

@@ -67,6 +67,8 @@ class Device {
   // The same; looks for `spin_seconds` whether it is done before it blocks: waking up takes longer than small models.
   Status run(VkCommandBuffer commands, VkFence fence, double spin_seconds);
 
+  void forget();  // it was lost: the next open() makes a new one
+
   VkDevice handle = VK_NULL_HANDLE;
   VolkDeviceTable vk{};
   MlFunctions ml{};
@@ -87,7 +89,6 @@ class Device {
   Status start_for_compute(VkPhysicalDevice physical);
   Status create(VkPhysicalDevice physical, const void* features, const std::vector<const char*>& extensions);
   void open_pipeline_cache(const VkPhysicalDeviceProperties& properties);
-  void forget();  // lost: the next open() makes a new one
 
   DeviceInfo info_;
   Use use_ = Use::data_graphs;

@@ -370,6 +370,15 @@ std::vector<Case> cases_of(const vulkan_program::Tier& tier, const std::set<std:
   return cases;
 }
 
+Diagnostic naming(Diagnostic why, std::span<const Case> cases) {
+  std::string kernels;
+  for (const Case& c : cases.first(std::min<std::size_t>(cases.size(), 8)))
+    kernels += fmt::format("{}{} ('{}')", kernels.empty() ? "" : ", ", c.dispatch->kernel, c.dispatch->value);
+  why.notes.push_back(
+      fmt::format("it was checking its shaders of {}{}", kernels, cases.size() > 8 ? " and others" : ""));
+  return why;
+}
+
 }  // namespace
 
 Status self_test(const std::shared_ptr<Device>& device, const vulkan_program::Program& program,
@@ -386,7 +395,7 @@ Status self_test(const std::shared_ptr<Device>& device, const vulkan_program::Pr
     }
     const std::span<Case> batch(cases.data() + begin, end - begin);
     Test test(device, program, pipelines, constants);
-    TOSAIC_CHECK(test.run(batch));
+    if (Status ran = test.run(batch); !ran.ok()) return naming(std::move(ran).error(), batch);
     TOSAIC_CHECK(test.compare(batch));
     for (Case& c : batch) {
       c.memory = {};

@@ -1,46 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drivers that compute something else than shaders say: made of this machine's by changing an instruction of each
-// module that it is given. And what calls answer when devices fail.
-#include <cstdlib>
-#include <fstream>
-
+// module that it is given.
 #include "formats/spirv/spirv.h"
-#include "shaders/on_device.h"
-#include "vulkan/compute_model.h"
-#include "vulkan/device.h"
+#include "shaders/faulty_device.h"
 
 namespace tosaic::test {
 namespace {
 
 using spirv::Opcode;
 using spirv::Word;
-using vulkan::Device;
-
-// A folder of its own for what is remembered, and checks of everything.
-class Wrong : public testing::Test {
- protected:
-  void SetUp() override {
-    if (without_vulkan()) GTEST_SKIP() << no_device;
-    auto opened = Device::open("", vulkan::Use::compute);
-    ASSERT_TRUE(opened.ok()) << render(opened.error(), false);
-    device = *opened;
-    kept = device->vk;
-    setenv("TOSAIC_VULKAN_SELF_TEST", "always", 1);
-  }
-  void TearDown() override {
-    if (device) device->vk = kept;
-    unsetenv("TOSAIC_VULKAN_SELF_TEST");
-  }
-  static std::string code_of(vulkan_program::Program program) {
-    const auto model = vulkan::ComputeModel::load(std::move(program));
-    if (model.ok()) return "loaded";
-    said = model.error();
-    return said.code;
-  }
-  std::shared_ptr<Device> device;
-  VolkDeviceTable kept{};
-  static inline Diagnostic said;
-};
+using Wrong = OnFaultyDevice;
 
 // What the driver takes in the place of an instruction: another one of the same form.
 Opcode other(Opcode op) {

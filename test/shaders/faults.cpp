@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said when a device fails, and what is left of a model that is gone.
+#include <fstream>
+#include <set>
+
+#include "shaders/faulty_device.h"
+
+namespace tosaic::test {
+namespace {
+
+using Faults = OnFaultyDevice;
+
+vulkan_program::Program two_steps() {
+  auto graph = parse(R"(graph @main(%a: 4x100xf32) -> (%s, %m) {
+    %s: 4x1xf32 = tosa.reduce_sum(%a) {axis=1}
+    %m: 4x100xf32 = tosa.sub(%a, %s)
+  })");
+  return compiled(*graph, every_tier());
+}
+
+Status run(vulkan::ComputeModel& model) {
+  std::vector<std::vector<float>> in, out;
+  for (const auto& t : model.inputs()) in.emplace_back(t.type.shape.elements(), 1.0f);
+  for (const auto& t : model.outputs()) out.emplace_back(t.type.shape.elements());
+  std::vector<const void*> from;
+  std::vector<void*> to;
+  for (auto& v : in) from.push_back(v.data());
+  for (auto& v : out) to.push_back(v.data());
+  return model.run(from, to);
+}
+
+bool has_note(const Diagnostic& d, const std::string& text) {
+  return std::ranges::any_of(d.notes, [&](const std::string& n) { return n.find(text) != std::string::npos; });
+}
+
+VkResult no_memory(VkDevice, const VkMemoryAllocateInfo*, const VkAllocationCallbacks*, VkDeviceMemory*) {
+  return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+TEST_F(Faults, NoMemorySaysWhatTheProgramTakes) {
+  device->vk.vkAllocateMemory = no_memory;
+  EXPECT_EQ(code_of(two_steps()), "vulkan.memory");
+  EXPECT_TRUE(has_note(said, "for activations and 3840 for inputs and outputs")) << render(said, false);
+  device->vk = kept;
+  auto model = vulkan::ComputeModel::load(two_steps());
+  ASSERT_TRUE(model.ok());
+  device->vk.vkAllocateMemory = no_memory;
+  const auto clone = model->clone();
+  ASSERT_FALSE(clone.ok());
+  EXPECT_TRUE(has_note(clone.error(), "for activations")) << render(clone.error(), false);
+  device->vk = kept;
+  EXPECT_TRUE(run(*model).ok());
+}
+
+VkResult lost_submit(VkQueue, std::uint32_t, const VkSubmitInfo*, VkFence) { return VK_ERROR_DEVICE_LOST; }
+PFN_vkWaitForFences real_wait = nullptr;
+VkResult lost_wait(VkDevice d, std::uint32_t n, const VkFence* f, VkBool32 all, std::uint64_t most) {
+  const VkResult result = real_wait(d, n, f, all, most);
+  return result == VK_SUCCESS ? VK_ERROR_DEVICE_LOST : result;
+}
+
+TEST_F(Faults, ALostDeviceIsOpenedAnew) {
+  real_wait = kept.vkWaitForFences;
+  for (const bool timed : {false, true}) {
+    auto model = vulkan::ComputeModel::load(two_steps());
+    ASSERT_TRUE(model.ok()) << render(model.error(), false);
+    ASSERT_TRUE(model->measure(timed).ok());
+    auto now = vulkan::Device::open("", vulkan::Use::compute);
+    ASSERT_TRUE(now.ok());
+    (*now)->vk.vkQueueSubmit = lost_submit;
+    const Status ran = run(*model);
+    ASSERT_FALSE(ran.ok());
+    EXPECT_EQ(ran.error().code, "vulkan.lost");
+    if (timed)
+      EXPECT_TRUE(has_note(ran.error(), "dispatch 0, reduce_sum for 's' did not end")) << render(ran.error(), false);
+    else
+      EXPECT_TRUE(has_note(ran.error(), "2 dispatches, the first is dispatch 0, reduce_sum for 's'"));
+    // The next one runs, on a device of its own.
+    auto next = vulkan::ComputeModel::load(two_steps());
+    ASSERT_TRUE(next.ok()) << render(next.error(), false);
+    EXPECT_TRUE(run(*next).ok());
+    auto other = vulkan::Device::open("", vulkan::Use::compute);
+    ASSERT_TRUE(other.ok());
+    EXPECT_NE(other->get(), now->get());
+  }
+  // Lost while the shaders are checked, after all of them have ended.
+  auto last = vulkan::Device::open("", vulkan::Use::compute);
+  (*last)->vk.vkWaitForFences = lost_wait;
+  EXPECT_EQ(code_of(two_steps()), "vulkan.lost");
+  EXPECT_TRUE(has_note(said, "it was checking its shaders of reduce_sum ('s'), elementwise ('m')"))
+      << render(said, false);
+  EXPECT_EQ(code_of(two_steps()), "loaded");
+}
+
+// Devices that lack something, or take less: each is opened after the one before was lost.
+PFN_vkGetPhysicalDeviceProperties real_properties = nullptr;
+void (*weaken)(VkPhysicalDeviceLimits&) = nullptr;
+void weak_properties(VkPhysicalDevice d, VkPhysicalDeviceProperties* p) {
+  real_properties(d, p);
+  weaken(p->limits);
+}
+
+void lose_the_device() {
+  auto now = vulkan::Device::open("", vulkan::Use::compute);
+  ASSERT_TRUE(now.ok());
+  auto model = vulkan::ComputeModel::load(two_steps());
+  ASSERT_TRUE(model.ok()) << render(model.error(), false);
+  (*now)->vk.vkQueueSubmit = lost_submit;
+  EXPECT_FALSE(run(*model).ok());
+}
+
+TEST_F(Faults, LimitsAreCheckedBeforeTheyAreMet) {
+  real_properties = vkGetPhysicalDeviceProperties;
+  const std::pair<void (*)(VkPhysicalDeviceLimits&), const char*> weaknesses[] = {
+      {[](auto& l) { l.maxStorageBufferRange = 1024; }, "bytes in one buffer"},
+      {[](auto& l) { l.maxPerStageDescriptorStorageBuffers = 1; }, "buffers"},
+      {[](auto& l) { l.maxComputeWorkGroupInvocations = 16; }, "invocations in a group"},
+      {[](auto& l) { l.maxPushConstantsSize = 4; }, "bytes of push constants"},
+      {[](auto& l) { l.maxComputeWorkGroupCount[0] = 0; }, "groups along an axis"}};
+  for (const auto& [make, what] : weaknesses) {
+    lose_the_device();
+    weaken = make;
+    vkGetPhysicalDeviceProperties = weak_properties;
+    EXPECT_EQ(code_of(two_steps()), "vulkan.limit") << what;
+    EXPECT_NE(said.message.find(what), std::string::npos) << said.message;
+    EXPECT_NE(said.message.find("reduce_sum"), std::string::npos) << said.message;
+    vkGetPhysicalDeviceProperties = real_properties;
+    weaken = [](auto&) {};
+    // Whoever opened it keeps the weak one: it must go as well.
+    auto weak = vulkan::Device::open("", vulkan::Use::compute);
+    ASSERT_TRUE(weak.ok());
+    (*weak)->forget();
+  }
+}
+
+TEST_F(Faults, WhatTheDeviceLacksIsNamed) {
+  auto graph = parse("graph @main(%a: 100xi8) -> (%n) { %n: 100xi8 = tosa.bitwise_not(%a) }");
+  auto& traits = const_cast<vulkan::DeviceInfo&>(device->info()).traits;
+  traits.storage_8 = false;
+  EXPECT_EQ(code_of(compiled(*graph, every_tier())), "vulkan.feature");
+  EXPECT_NE(said.message.find("8-bit storage buffers, which i8 and bool tensors need"), std::string::npos)
+      << said.message;
+  EXPECT_EQ(code_of(two_steps()), "loaded");  // of f32 alone
+  traits.storage_8 = true;
+}
+
+TEST_F(Faults, TooLargeForTheDevicesMemory) {
+  static PFN_vkGetPhysicalDeviceMemoryProperties real_memory;
+  real_memory = vkGetPhysicalDeviceMemoryProperties;
+  vkGetPhysicalDeviceMemoryProperties = [](VkPhysicalDevice d, VkPhysicalDeviceMemoryProperties* p) {
+    real_memory(d, p);
+    for (auto& heap : p->memoryHeaps) heap.size = 1024;
+  };
+  device->forget();
+  EXPECT_EQ(code_of(two_steps()), "vulkan.memory");
+  EXPECT_NE(said.message.find("bytes in one piece of the 1024 that"), std::string::npos) << said.message;
+  vkGetPhysicalDeviceMemoryProperties = real_memory;
+  auto small = vulkan::Device::open("", vulkan::Use::compute);
+  ASSERT_TRUE(small.ok());
+  (*small)->forget();
+}
+
+// ---- nothing is left
+
+VolkDeviceTable real;
+std::set<std::uint64_t> alive;
+std::uint64_t usual_count;
+template <class Handle>
+void made(VkResult result, Handle* handle) {
+  if (result == VK_SUCCESS) alive.insert(reinterpret_cast<std::uint64_t>(*handle));
+}
+template <class Handle>
+void gone(Handle handle) {
+  if (handle != VK_NULL_HANDLE) { EXPECT_EQ(alive.erase(reinterpret_cast<std::uint64_t>(handle)), 1u); }
+}
+#define COUNTED(Create, Destroy, Info, Handle)                                                       \
+  device->vk.vk##Create = [](VkDevice d, const Info* i, const VkAllocationCallbacks* a, Handle* h) { \
+    const VkResult result = real.vk##Create(d, i, a, h);                                             \
+    made(result, h);                                                                                 \
+    return result;                                                                                   \
+  };                                                                                                 \
+  device->vk.vk##Destroy = [](VkDevice d, Handle h, const VkAllocationCallbacks* a) {                \
+    gone(h);                                                                                         \
+    real.vk##Destroy(d, h, a);                                                                       \
+  }
+
+TEST_F(Faults, UnloadingGivesEverythingBack) {
+  real = kept;
+  COUNTED(AllocateMemory, FreeMemory, VkMemoryAllocateInfo, VkDeviceMemory);
+  COUNTED(CreateBuffer, DestroyBuffer, VkBufferCreateInfo, VkBuffer);
+  COUNTED(CreateShaderModule, DestroyShaderModule, VkShaderModuleCreateInfo, VkShaderModule);
+  COUNTED(CreateDescriptorSetLayout, DestroyDescriptorSetLayout, VkDescriptorSetLayoutCreateInfo,
+          VkDescriptorSetLayout);
+  COUNTED(CreatePipelineLayout, DestroyPipelineLayout, VkPipelineLayoutCreateInfo, VkPipelineLayout);
+  COUNTED(CreateDescriptorPool, DestroyDescriptorPool, VkDescriptorPoolCreateInfo, VkDescriptorPool);
+  COUNTED(CreateCommandPool, DestroyCommandPool, VkCommandPoolCreateInfo, VkCommandPool);
+  COUNTED(CreateQueryPool, DestroyQueryPool, VkQueryPoolCreateInfo, VkQueryPool);
+  COUNTED(CreateFence, DestroyFence, VkFenceCreateInfo, VkFence);
+  alive.clear();
+  for (int again = 0; again < 3; ++again) {
+    auto model = vulkan::ComputeModel::load(two_steps());
+    ASSERT_TRUE(model.ok()) << render(model.error(), false);
+    auto clone = model->clone();
+    ASSERT_TRUE(clone.ok() && run(*model).ok() && run(*clone).ok());
+    EXPECT_GT(alive.size(), 10u);
+    EXPECT_EQ(again == 0 ? (usual_count = alive.size()) : alive.size(), usual_count);
+    { const auto first = std::move(*model); }  // the clone lives on
+    EXPECT_TRUE(run(*clone).ok());
+  }
+  EXPECT_TRUE(alive.empty()) << alive.size() << " objects are left";
+  // Nor where a load fails half way.
+  device->vk.vkCreateQueryPool = [](VkDevice, const VkQueryPoolCreateInfo*, const VkAllocationCallbacks*,
+                                    VkQueryPool*) { return VK_ERROR_OUT_OF_HOST_MEMORY; };
+  EXPECT_EQ(code_of(two_steps()), "vulkan.memory");
+  EXPECT_TRUE(alive.empty()) << alive.size() << " objects are left";
+}
+
+}  // namespace
+}  // namespace tosaic::test
