@@ -13,6 +13,7 @@ namespace {
 
 using vulkan_program::Arena;
 using vulkan_program::Range;
+using vulkan_program::View;
 
 std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
 
@@ -41,7 +42,7 @@ class Constants {
     std::uint64_t offset;
   };
   static Range range(std::uint64_t offset, std::size_t bytes) {
-    return {Arena::constants, false, offset, rounded_up(std::max<std::size_t>(bytes, 1), 4)};
+    return {Arena::constants, false, View::buffer, offset, rounded_up(std::max<std::size_t>(bytes, 1), 4)};
   }
   std::unordered_multimap<std::uint64_t, Placed> known_;
   std::uint64_t size_ = 0;
@@ -94,9 +95,9 @@ class Assembly {
     const std::uint64_t bytes = rounded_up(std::max<std::size_t>(graph_[v].type.storage_bytes(), 1), 4);
     switch (at.home) {
       case plan::Home::constant: return constants_.place(graph_[at.root].constant);
-      case plan::Home::input: return {Arena::io, false, program_.inputs[at.slot].offset, bytes};
-      case plan::Home::output: return {Arena::io, false, program_.outputs[at.slot].offset, bytes};
-      default: return {Arena::activations, false, at.arena_offset, bytes};
+      case plan::Home::input: return {Arena::io, false, View::buffer, program_.inputs[at.slot].offset, bytes};
+      case plan::Home::output: return {Arena::io, false, View::buffer, program_.outputs[at.slot].offset, bytes};
+      default: return {Arena::activations, false, View::buffer, at.arena_offset, bytes};
     }
   }
 
@@ -108,6 +109,9 @@ class Assembly {
       Range range = std::holds_alternative<Bytes>(b.what) ? constants_.place(std::get<Bytes>(b.what))
                                                           : range_of(std::get<ValueId>(b.what));
       range.written = b.written;
+      range.view = b.view;
+      // Memory is aligned to more than a quad: none reaches into another tensor.
+      range.bytes = rounded_up(range.bytes, b.quads ? 16 : 4);
       d.ranges.push_back(range);
     }
     const std::uint64_t groups = (made.invocations + made.group_size - 1) / made.group_size;

@@ -37,29 +37,44 @@ Value Kernel::real_param(double number) {
   return real_of(param(std::bit_cast<std::int32_t>(static_cast<float>(number))));
 }
 
-Buffer Kernel::input(ValueId v) {
-  const auto [found, added] = inputs_.try_emplace(v);
+namespace {
+
+using vulkan_program::View;
+
+View view_of(DType type, bool quads) {
+  if (type == DType::f32) return quads ? View::rgba32_float : View::r32_float;
+  switch (storage_size(type)) {
+    case 1: return quads ? View::r32_uint : View::r8_uint;
+    case 2: return View::r16_uint;
+    default: return quads ? View::rgba32_uint : View::r32_uint;
+  }
+}
+
+}  // namespace
+
+Buffer Kernel::read(DType type, bool quads, std::variant<ValueId, Bytes> what) {
+  const bool by_texels = work_.tier == TierId::cpu;
+  made_.bound.push_back({std::move(what), false, by_texels ? view_of(type, quads) : View::buffer, quads});
+  return by_texels ? texels(type, quads) : buffer(type, false, quads);
+}
+
+Buffer Kernel::input(ValueId v, bool quads) {
+  const auto [found, added] = inputs_.try_emplace({v, quads});
+  if (added) found->second = read(type(v).dtype, quads, v);
+  return found->second;
+}
+
+Buffer Kernel::output(ValueId v, bool quads) {
+  const auto [found, added] = outputs_.try_emplace({v, quads});
   if (added) {
-    found->second = buffer(type(v).dtype, false);
-    made_.bound.push_back({v, false});
+    found->second = buffer(type(v).dtype, true, quads);
+    made_.bound.push_back({v, true, View::buffer, quads});
   }
   return found->second;
 }
 
-Buffer Kernel::output(ValueId v) {
-  const auto [found, added] = outputs_.try_emplace(v);
-  if (added) {
-    found->second = buffer(type(v).dtype, true);
-    made_.bound.push_back({v, true});
-  }
-  return found->second;
-}
-
-Buffer Kernel::constant(DType dtype, Bytes elements) {
-  if (next_constant_ == constants_.size()) {
-    made_.bound.push_back({std::move(elements), false});
-    constants_.push_back(buffer(dtype, false));
-  }
+Buffer Kernel::constant(DType dtype, Bytes elements, bool quads) {
+  if (next_constant_ == constants_.size()) constants_.push_back(read(dtype, quads, std::move(elements)));
   return constants_[next_constant_++];
 }
 

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "formats/vulkan_program/tiers.h"
+#include "formats/vulkan_program/vulkan_program.h"
 #include "ops/tosa_op.h"
 #include "shaders/shader.h"
 
@@ -27,6 +28,8 @@ inline constexpr std::size_t most_buffers = 12;
 struct Bound {
   std::variant<ValueId, Bytes> what;
   bool written = false;
+  vulkan_program::View view = vulkan_program::View::buffer;
+  bool quads = false;  // a whole number of them
 };
 
 struct Made {
@@ -53,9 +56,10 @@ class Kernel : public Shader {
   Value param(std::int64_t number);
   Value real_param(double number);
 
-  Buffer input(ValueId v);  // one binding for a value, however often it is asked for
-  Buffer output(ValueId v);
-  Buffer constant(DType type, Bytes elements);
+  // One binding for a value, however often it is asked for; as a texel view where the tier reads faster so.
+  Buffer input(ValueId v, bool quads = false);
+  Buffer output(ValueId v, bool quads = false);
+  Buffer constant(DType type, Bytes elements, bool quads = false);
   Buffer integers(const std::vector<std::int32_t>& numbers);
   // A constant of one element as a parameter, in the form in which load() gives it.
   Value scalar(ValueId v);
@@ -70,7 +74,9 @@ class Kernel : public Shader {
  private:
   const Work work_;
   Made made_;
-  std::map<ValueId, Buffer> inputs_, outputs_;
+  Buffer read(DType type, bool quads, std::variant<ValueId, Bytes> what);
+
+  std::map<std::pair<ValueId, bool>, Buffer> inputs_, outputs_;
   std::vector<Value> params_;
   std::vector<Buffer> constants_;
   std::size_t next_param_ = 0, next_constant_ = 0;  // smaller than their counts: the body is repeated

@@ -7,13 +7,10 @@
 namespace tosaic::shaders {
 namespace {
 
-constexpr Word storage_input = 1, storage_function = 7, storage_push = 9, storage_buffer = 12;
-constexpr Word decoration_block = 2, decoration_array_stride = 6, decoration_built_in = 11,
-               decoration_non_writable = 24, decoration_offset = 35, built_in_global_invocation = 28;
+constexpr Word storage_input = 1, storage_function = 7, storage_push = 9;
+constexpr Word decoration_block = 2, decoration_array_stride = 6, decoration_built_in = 11, decoration_offset = 35,
+               built_in_global_invocation = 28;
 constexpr Word glsl_memory = 1, model_compute = 5, mode_local_size = 17;
-
-// Elements of 64 bits are two words.
-std::uint32_t words_of(DType type) { return storage_size(type) == 8 ? 2 : 1; }
 
 }  // namespace
 
@@ -43,16 +40,6 @@ Id Shader::type_of(Kind kind) {
     case Kind::wide: break;
   }
   return global(Opcode::type_int, {32, 0}, false);
-}
-
-Id Shader::stored_type(DType type) {
-  if (type == DType::f32) return type_of(Kind::real);
-  switch (storage_size(type)) {
-    case 1: require(spirv::Capability::storage_buffer_8, "SPV_KHR_8bit_storage"); break;
-    case 2: require(spirv::Capability::storage_buffer_16); break;
-    default: return type_of(Kind::integer);
-  }
-  return global(Opcode::type_int, {static_cast<Word>(8 * storage_size(type)), 0}, false);
 }
 
 Id Shader::emit(Opcode opcode, Id type, Words operands) {
@@ -148,84 +135,10 @@ Value Shader::push(std::uint32_t index) {
   return {this, loaded};
 }
 
-Buffer Shader::buffer(DType type, bool written) {
-  const Id array = global(Opcode::type_runtime_array, {stored_type(type)}, false);
-  const Id block = global(Opcode::type_struct, {array}, false);
-  if (decorated_.insert(block).second) {
-    const Word stride = static_cast<Word>(std::min<std::size_t>(storage_size(type), 4));
-    put(decorations_, Opcode::decorate, {array, decoration_array_stride, stride});
-    put(decorations_, Opcode::decorate, {block, decoration_block});
-    put(decorations_, Opcode::member_decorate, {block, 0, decoration_offset, 0});
-  }
-  const Id id = fresh();
-  put(globals_, Opcode::variable, {pointer(storage_buffer, block), id, storage_buffer});
-  put(decorations_, Opcode::decorate, {id, spirv::decoration_descriptor_set, 0});
-  put(decorations_, Opcode::decorate, {id, spirv::decoration_binding, bindings_++});
-  if (!written) put(decorations_, Opcode::decorate, {id, decoration_non_writable});
-  return {id, type};
-}
-
-Id Shader::index_pointer(const Buffer& buffer, Value index, Word word) {
-  if (words_of(buffer.type) == 2) index = index * 2 + word;
-  return emit(Opcode::access_chain, pointer(storage_buffer, stored_type(buffer.type)),
-              {buffer.variable, integer(0).id, index.id});
-}
-
 Value Shader::half_to_real(Value low_half) {
   const Id pair = global(Opcode::type_vector, {type_of(Kind::real), 2}, false);
   const Id both = emit(Opcode::ext_inst, pair, {glsl(), static_cast<Word>(Function::unpack_half_2x16), low_half.id});
   return {this, emit(Opcode::composite_extract, type_of(Kind::real), {both, 0}), Kind::real};
-}
-
-// What was loaded of an element, as a number.
-Value Shader::load_number(Id loaded, DType type) {
-  const Id word = type_of(Kind::integer);
-  switch (type) {
-    case DType::boolean: return Value{this, emit(Opcode::u_convert, word, {loaded})} != integer(0);
-    case DType::i4:
-    case DType::i8:
-    case DType::i16: return {this, emit(Opcode::s_convert, word, {loaded})};
-    case DType::f16: return half_to_real({this, emit(Opcode::u_convert, word, {loaded})});
-    case DType::bf16: return real_of(Value{this, emit(Opcode::u_convert, word, {loaded})} << integer(16));
-    case DType::f8e4m3:
-    case DType::f8e5m2: return byte_to_real({this, emit(Opcode::u_convert, word, {loaded})}, type);
-    case DType::f32: return {this, loaded, Kind::real};
-    default: return {this, loaded};
-  }
-}
-
-Value Shader::load(const Buffer& buffer, Value index) {
-  const Id type = stored_type(buffer.type);
-  const Id loaded = emit(Opcode::load, type, {index_pointer(buffer, index, 0)});
-  if (words_of(buffer.type) == 2)
-    return {this, loaded, Kind::wide, emit(Opcode::load, type, {index_pointer(buffer, index, 1)})};
-  return load_number(loaded, buffer.type);
-}
-
-void Shader::store(const Buffer& buffer, Value index, Value value) {
-  const auto put_at = [&](Word word, Id what) { emit_bare(Opcode::store, {index_pointer(buffer, index, word), what}); };
-  switch (buffer.type) {
-    case DType::f32: return put_at(0, value.id);
-    case DType::boolean: value = select(value, integer(1), integer(0)); break;
-    case DType::f16:
-    case DType::bf16:
-    case DType::f8e4m3:
-    case DType::f8e5m2: value = narrow_bits(value, buffer.type); break;
-    default: break;
-  }
-  if (words_of(buffer.type) == 2) {
-    put_at(0, value.id);
-    return put_at(1, value.high);
-  }
-  if (storage_size(buffer.type) == 4) return put_at(0, value.id);
-  put_at(0, emit(Opcode::u_convert, stored_type(buffer.type), {value.id}));
-}
-
-void Shader::copy(const Buffer& from, Value read, const Buffer& to, Value write) {
-  for (Word word = 0; word < words_of(from.type); ++word) {
-    const Id moved = emit(Opcode::load, stored_type(from.type), {index_pointer(from, read, word)});
-    emit_bare(Opcode::store, {index_pointer(to, write, word), moved});
-  }
 }
 
 Value Shader::binary(Opcode opcode, Value a, Value b, Kind result) {

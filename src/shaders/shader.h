@@ -3,6 +3,7 @@
 // Numbers are 32 bits wide; narrower ones are in buffers only, 64-bit integers are pairs of words, so that a device
 // needs neither 8-, 16- nor 64-bit arithmetic.
 #pragma once
+#include <array>
 #include <functional>
 
 #include "formats/spirv/module.h"
@@ -40,11 +41,17 @@ class Variable {
   Kind kind_ = Kind::integer;
 };
 
-// A storage buffer of elements as tosaic keeps them.
+// A buffer of elements as tosaic keeps them, read and written, or a texel view of one, which is read alone. Of quads an
+// index counts four elements.
 struct Buffer {
   Id variable = 0;
   DType type = DType::f32;
+  bool quads = false, texels = false;
 };
+
+// Neighbouring elements.
+using Quad = std::array<Value, 4>;
+bool has_quads(DType type);  // of 8 and 32 bits
 
 // Functions of GLSL.std.450 that are exact, or whose rounding does no harm.
 enum class Function : Word {
@@ -79,11 +86,14 @@ class Shader : protected spirv::Module {
   Value wide(std::int64_t value);
 
   // ---- what the shader is given
-  Value invocation();                       // its number, over rows of groups
-  Value push(std::uint32_t index);          // loaded at the function's beginning, usable anywhere
-  Buffer buffer(DType type, bool written);  // at the next binding
+  Value invocation();                                           // its number, over rows of groups
+  Value push(std::uint32_t index);                              // loaded at the function's beginning, usable anywhere
+  Buffer buffer(DType type, bool written, bool quads = false);  // at the next binding, as this
+  Buffer texels(DType type, bool quads = false);
   Value load(const Buffer& buffer, Value index);
   void store(const Buffer& buffer, Value index, Value value);
+  Quad load_quad(const Buffer& buffer, Value index);
+  void store_quad(const Buffer& buffer, Value index, const Quad& quad);
   // Elements moved as they are, without becoming numbers: of words (32), halves (16) or bytes (8).
   void copy(const Buffer& from, Value read, const Buffer& to, Value write);
 
@@ -102,6 +112,9 @@ class Shader : protected spirv::Module {
   // The halves of a word as two reals.
   Value half_to_real(Value low_half);
 
+  // What the subgroup's invocation `lane` has.
+  Value shuffle(Value value, Value lane);
+
   // ---- control flow
   Variable variable(Value initial);
   void when(Value condition, const std::function<void()>& then, const std::function<void()>& otherwise = {});
@@ -113,14 +126,20 @@ class Shader : protected spirv::Module {
   friend class Variable;
   Id type_of(Kind kind);
   Id pointer(Word storage, Id type) { return global(Opcode::type_pointer, {storage, type}, false); }
-  Id stored_type(DType type);
+  Id stored_type(const Buffer& buffer);
+  Id image_type(const Buffer& buffer);
+  void place(Id variable);
+  Id fetch(const Buffer& buffer, Value index);
+  Value part(Id whole, Word which, Kind kind);
+  Value load_word(const Buffer& buffer, Value index, Word word);
+  Value number_of(Value word, DType type);
+  Value word_of(Value value, DType type);
   Id emit(Opcode opcode, Id type, Words operands);
   void emit_bare(Opcode opcode, const Words& operands) { put(body_, opcode, operands); }
   void begin_block(Id label);
   Id vector3();
   Id glsl();
   Id index_pointer(const Buffer& buffer, Value index, Word member);
-  Value load_number(Id loaded, DType type);
 
   const std::uint32_t group_size_;
   Words variables_, prologue_;  // of the first block

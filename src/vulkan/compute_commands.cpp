@@ -7,6 +7,25 @@
 #include "vulkan/call.h"
 
 namespace tosaic::vulkan {
+namespace {
+
+using vulkan_program::View;
+
+// Every device takes these formats for uniform texel buffers.
+VkFormat format_of(View view) {
+  switch (view) {
+    case View::buffer: break;
+    case View::r8_uint: return VK_FORMAT_R8_UINT;
+    case View::r16_uint: return VK_FORMAT_R16_UINT;
+    case View::r32_uint: return VK_FORMAT_R32_UINT;
+    case View::rgba32_uint: return VK_FORMAT_R32G32B32A32_UINT;
+    case View::r32_float: return VK_FORMAT_R32_SFLOAT;
+    case View::rgba32_float: return VK_FORMAT_R32G32B32A32_SFLOAT;
+  }
+  return VK_FORMAT_UNDEFINED;
+}
+
+}  // namespace
 
 Status Commands::make() {
   const auto& vk = device->vk;
@@ -59,39 +78,69 @@ void Commands::dispatch(const Pipeline& p, VkDescriptorSet set, const vulkan_pro
 
 Status DescriptorSets::make(const std::vector<Bindings>& all) {
   if (all.empty()) return {};
+  TOSAIC_CHECK(allocate(all));
+  undo_.later([this] {
+    for (const auto& [range, view] : views_) device_->vk.vkDestroyBufferView(device_->handle, view, nullptr);
+  });
+  for (std::size_t i = 0; i < all.size(); ++i) TOSAIC_CHECK(write(sets_[i], all[i]));
+  return {};
+}
+
+Status DescriptorSets::allocate(const std::vector<Bindings>& all) {
   const auto& vk = device_->vk;
-  std::uint32_t buffers = 0;
+  std::uint32_t buffers = 0, texel_buffers = 0;
   std::vector<VkDescriptorSetLayout> layouts;
   for (const Bindings& b : all) {
-    buffers += static_cast<std::uint32_t>(b.buffers.size());
+    for (const BoundRange& r : b.ranges) ++(r.view == View::buffer ? buffers : texel_buffers);
     layouts.push_back(b.layout);
   }
-  const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, std::max(buffers, 1u)};
+  std::vector<VkDescriptorPoolSize> sizes{{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, std::max(buffers, 1u)}};
+  if (texel_buffers) sizes.push_back({VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, texel_buffers});
   VkDescriptorPoolCreateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
   info.maxSets = static_cast<std::uint32_t>(all.size());
-  info.poolSizeCount = 1;
-  info.pPoolSizes = &size;
+  info.poolSizeCount = static_cast<std::uint32_t>(sizes.size());
+  info.pPoolSizes = sizes.data();
   VkDescriptorPool pool = VK_NULL_HANDLE;
   TOSAIC_CHECK(called("vkCreateDescriptorPool",
                       [&] { return vk.vkCreateDescriptorPool(device_->handle, &info, nullptr, &pool); }));
   undo_.later([this, pool] { device_->vk.vkDestroyDescriptorPool(device_->handle, pool, nullptr); });
-  VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
-  allocate.descriptorPool = pool;
-  allocate.descriptorSetCount = info.maxSets;
-  allocate.pSetLayouts = layouts.data();
+  VkDescriptorSetAllocateInfo wanted{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
+  wanted.descriptorPool = pool;
+  wanted.descriptorSetCount = info.maxSets;
+  wanted.pSetLayouts = layouts.data();
   sets_.resize(all.size());
-  TOSAIC_CHECK(called("vkAllocateDescriptorSets",
-                      [&] { return vk.vkAllocateDescriptorSets(device_->handle, &allocate, sets_.data()); }));
+  return called("vkAllocateDescriptorSets",
+                [&] { return vk.vkAllocateDescriptorSets(device_->handle, &wanted, sets_.data()); });
+}
+
+Result<VkBufferView> DescriptorSets::view_of(const BoundRange& range) {
+  VkBufferView& view = views_[range];
+  if (view) return view;
+  VkBufferViewCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO};
+  info.buffer = range.buffer;
+  info.format = format_of(range.view);
+  info.offset = range.offset;
+  info.range = range.bytes;
+  TOSAIC_CHECK(called("vkCreateBufferView",
+                      [&] { return device_->vk.vkCreateBufferView(device_->handle, &info, nullptr, &view); }));
+  return view;
+}
+
+Status DescriptorSets::write(VkDescriptorSet set, const Bindings& bindings) {
   VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
-  write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+  write.dstSet = set;
   write.descriptorCount = 1;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    for (std::uint32_t b = 0; b < all[i].buffers.size(); ++b) {
-      write.dstSet = sets_[i];
-      write.dstBinding = b;
-      write.pBufferInfo = &all[i].buffers[b];
-      vk.vkUpdateDescriptorSets(device_->handle, 1, &write, 0, nullptr);
-    }
+  for (std::uint32_t b = 0; b < bindings.ranges.size(); ++b) {
+    const BoundRange& range = bindings.ranges[b];
+    const VkDescriptorBufferInfo info{range.buffer, range.offset, range.bytes};
+    VkBufferView view = VK_NULL_HANDLE;
+    if (range.view != View::buffer) { TOSAIC_TRY(view, view_of(range)); }
+    write.dstBinding = b;
+    write.descriptorType = view ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    write.pBufferInfo = view ? nullptr : &info;
+    write.pTexelBufferView = view ? &view : nullptr;
+    device_->vk.vkUpdateDescriptorSets(device_->handle, 1, &write, 0, nullptr);
+  }
   return {};
 }
 

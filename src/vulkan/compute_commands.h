@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands for compute shaders: a command buffer with its fence, descriptor sets, and one dispatch put into it.
 #pragma once
+#include <compare>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -36,10 +38,16 @@ struct Commands {
   Undo undo;
 };
 
+struct BoundRange {
+  VkBuffer buffer = VK_NULL_HANDLE;
+  VkDeviceSize offset = 0, bytes = 0;
+  vulkan_program::View view = vulkan_program::View::buffer;
+  auto operator<=>(const BoundRange&) const = default;
+};
 // What a dispatch's bindings are, in order.
 struct Bindings {
   VkDescriptorSetLayout layout = VK_NULL_HANDLE;
-  std::vector<VkDescriptorBufferInfo> buffers;
+  std::vector<BoundRange> ranges;
 };
 
 class DescriptorSets {
@@ -50,8 +58,13 @@ class DescriptorSets {
   VkDescriptorSet operator[](std::size_t i) const { return sets_[i]; }
 
  private:
+  Status allocate(const std::vector<Bindings>& all);
+  Status write(VkDescriptorSet set, const Bindings& bindings);
+  Result<VkBufferView> view_of(const BoundRange& range);
+
   std::shared_ptr<Device> device_;
   std::vector<VkDescriptorSet> sets_;
+  std::map<BoundRange, VkBufferView> views_;  // one for all dispatches that see a range alike
   Undo undo_;
 };
 

@@ -35,7 +35,8 @@ Result<std::unique_ptr<DeviceBuffer>> DeviceBuffer::make(std::shared_ptr<Device>
   made->bytes_ = std::max<VkDeviceSize>(bytes, 4);
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   info.size = made->bytes_;
-  info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT |
+               VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
   const auto& vk = device->vk;
   TOSAIC_CHECK(
       called("vkCreateBuffer", [&] { return vk.vkCreateBuffer(device->handle, &info, nullptr, &made->handle_); }));

@@ -157,7 +157,7 @@ struct ComputeModel::Session {
     for (const Dispatch& d : shared.tier().dispatches) {
       Bindings& b = all.emplace_back();
       b.layout = (*shared.pipelines)[d.module].set_layout;
-      for (const Range& r : d.ranges) b.buffers.push_back({buffer_of(r.arena), r.offset, r.bytes});
+      for (const Range& r : d.ranges) b.ranges.push_back({buffer_of(r.arena), r.offset, r.bytes, r.view});
     }
     return sets.make(all);
   }

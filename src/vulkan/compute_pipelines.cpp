@@ -23,11 +23,14 @@ Status Pipelines::check(const vulkan_program::Tier& tier) {
     return error("vulkan.feature",
                  fmt::format("{} has no {} storage buffers, which {} need", device_->description(), what, who));
   };
-  for (const spirv::ShaderInterface& i : interfaces_)
+  for (const spirv::ShaderInterface& i : interfaces_) {
+    if (i.shuffles && !device_->traits().shuffles)
+      return error("vulkan.feature", fmt::format("{} has no shuffles in subgroups", device_->description()));
     for (const spirv::ShaderBinding& b : i.bindings) {
       if (b.element_bits == 8 && !device_->traits().storage_8) return lacks("8-bit", "i8 and bool tensors");
       if (b.element_bits == 16 && !device_->traits().storage_16) return lacks("16-bit", "i16 and f16 tensors");
     }
+  }
   const auto beyond = [&](const vulkan_program::Dispatch& d, const char* what, std::uint64_t wanted,
                           std::uint64_t most) {
     return error("vulkan.limit", fmt::format("'{}' ({}) has {} {}, {} takes {}", d.value, d.kernel, wanted, what,
@@ -37,9 +40,21 @@ Status Pipelines::check(const vulkan_program::Tier& tier) {
     const std::uint64_t buffers =
         std::min(limits.maxPerStageDescriptorStorageBuffers, limits.maxDescriptorSetStorageBuffers);
     if (d.ranges.size() > buffers) return beyond(d, "buffers", d.ranges.size(), buffers);
-    for (const vulkan_program::Range& r : d.ranges)
-      if (r.bytes > limits.maxStorageBufferRange)
+    std::uint64_t views = 0;
+    for (const vulkan_program::Range& r : d.ranges) {
+      const bool is_view = r.view != vulkan_program::View::buffer;
+      views += is_view;
+      if (const std::uint64_t texels = r.bytes / texel_bytes(r.view); is_view && texels > limits.maxTexelBufferElements)
+        return beyond(d, "texels in one buffer", texels, limits.maxTexelBufferElements);
+      if (!is_view && r.bytes > limits.maxStorageBufferRange)
         return beyond(d, "bytes in one buffer", r.bytes, limits.maxStorageBufferRange);
+      if (is_view && vulkan_program::alignment % limits.minTexelBufferOffsetAlignment != 0)
+        return beyond(d, "bytes between beginnings of texel buffers", vulkan_program::alignment,
+                      limits.minTexelBufferOffsetAlignment);
+    }
+    const std::uint64_t most_views =
+        std::min(limits.maxPerStageDescriptorSampledImages, limits.maxDescriptorSetSampledImages);
+    if (views > most_views) return beyond(d, "texel buffers", views, most_views);
     for (std::size_t i = 0; i < 3; ++i)
       if (d.groups[i] > limits.maxComputeWorkGroupCount[i])
         return beyond(d, "groups along an axis", d.groups[i], limits.maxComputeWorkGroupCount[i]);
@@ -52,12 +67,17 @@ Status Pipelines::check(const vulkan_program::Tier& tier) {
   return {};
 }
 
+VkDescriptorType Pipelines::descriptor_type(const spirv::ShaderBinding& binding) {
+  return binding.kind == spirv::ShaderBinding::Kind::buffer ? VK_DESCRIPTOR_TYPE_STORAGE_BUFFER
+                                                            : VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER;
+}
+
 Status Pipelines::make_layout(Pipeline& made, const spirv::ShaderInterface& interface) {
   const auto& vk = device_->vk;
   made.bindings = static_cast<std::uint32_t>(interface.bindings.size());
   std::vector<VkDescriptorSetLayoutBinding> bindings;
   for (std::uint32_t b = 0; b < made.bindings; ++b)
-    bindings.push_back({b, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
+    bindings.push_back({b, descriptor_type(interface.bindings[b]), 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
   VkDescriptorSetLayoutCreateInfo set{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
   set.bindingCount = made.bindings;
   set.pBindings = bindings.data();

@@ -28,6 +28,7 @@ class Pipelines {
   const Pipeline& operator[](std::size_t module) const { return made_[module]; }
 
  private:
+  static VkDescriptorType descriptor_type(const spirv::ShaderBinding& binding);
   Status make_layout(Pipeline& made, const spirv::ShaderInterface& interface);
   Status make_pipeline(Pipeline& made, const Bytes& code) const;
 

@@ -296,8 +296,8 @@ class Test {
       for (std::size_t i = 0; i < c.places.size(); ++i) {
         const Range& r = c.dispatch->ranges[i];
         const bool constant = r.arena == Arena::constants;
-        b.buffers.push_back(
-            {(constant ? constants_ : *scratch).handle(), constant ? r.offset : c.scratch + c.places[i], r.bytes});
+        b.ranges.push_back({(constant ? constants_ : *scratch).handle(), constant ? r.offset : c.scratch + c.places[i],
+                            r.bytes, r.view});
       }
     }
     DescriptorSets sets(device_);

@@ -15,9 +15,11 @@ using vulkan_program::Program;
 
 constexpr vulkan_program::TierId base[] = {vulkan_program::TierId::base};
 
-Program sum() {
+constexpr vulkan_program::TierId cpu[] = {vulkan_program::TierId::cpu};
+
+Program sum(std::span<const vulkan_program::TierId> tiers = base) {
   auto graph = parse("graph @main(%a: 100xf32, %b: 100xf32) -> (%sum) { %sum: 100xf32 = tosa.add(%a, %b) }");
-  return compiled(*graph, base);
+  return compiled(*graph, tiers);
 }
 
 std::string refusal(const Program& program) {
@@ -98,6 +100,27 @@ TEST(VulkanTiers, SharedConstants) {
   EXPECT_EQ(all.constants.size(), alone.constants.size());
 }
 
+// What is seen by texels: of the format that the module has, and whole ones.
+TEST(VulkanPayload, LiesOfViewsAreRefused) {
+  using vulkan_program::Range;
+  using vulkan_program::View;
+  EXPECT_EQ(refusal(sum(cpu)), "accepted");
+  const auto changed = [](std::size_t range, const std::function<void(Range&)>& change) {
+    Program p = sum(cpu);
+    change(p.tiers[0].dispatches[0].ranges[range]);
+    return refusal(p);
+  };
+  const std::string otherwise = "vulkan-program.format: dispatch 0: range ";
+  for (View view : {View::buffer, View::r8_uint, View::r16_uint, View::r32_uint, View::rgba32_uint})
+    EXPECT_EQ(changed(0, [&](Range& r) { r.view = view; }), otherwise + "0 and its module disagree on what is seen");
+  EXPECT_EQ(changed(0, [](Range& r) { r.view = static_cast<View>(7); }),
+            otherwise + "0 and its module disagree on what is seen");
+  EXPECT_EQ(changed(2, [](Range& r) { r.view = View::rgba32_float; }),
+            otherwise + "2 and its module disagree on what is seen");
+  EXPECT_EQ(changed(0, [](Range& r) { r.view = View::rgba32_float, r.bytes -= 8; }),
+            "vulkan-program.format: dispatch 0 has a range of 392 bytes, which are no whole texels");
+}
+
 TEST(VulkanPayload, CutAndDamagedFiles) {
   const Bytes file = vulkan_program::write(sum());
   for (std::size_t size = 0; size + 64 < file.size(); size += 13)
@@ -111,8 +134,7 @@ TEST(VulkanPayload, CutAndDamagedFiles) {
 }
 
 // Every word of a shader replaced by others: what is accepted is a shader still, and never an accident.
-TEST(VulkanPayload, DamagedShaders) {
-  const Bytes module = sum().tiers[0].modules[0];
+void expect_safe_when_damaged(const Bytes& module) {
   const auto words = module.as<spirv::Word>();
   ASSERT_TRUE(spirv::check_shader(words).ok());
   std::size_t refused = 0, tried = 0;
@@ -127,6 +149,11 @@ TEST(VulkanPayload, DamagedShaders) {
     }
   EXPECT_GT(refused, tried * 3 / 4);
   for (std::size_t size = 0; size < words.size(); ++size) EXPECT_FALSE(spirv::check_shader(words.first(size)).ok());
+}
+
+TEST(VulkanPayload, DamagedShaders) {
+  for (const Bytes& module : {sum().tiers[0].modules[0], sum(cpu).tiers[0].modules[0]})
+    expect_safe_when_damaged(module);
 }
 
 TEST(VulkanCompute, RefusalsSayWhatThereIsNoShaderFor) {

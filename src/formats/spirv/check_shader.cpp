@@ -12,7 +12,7 @@
 namespace tosaic::spirv {
 namespace {
 
-constexpr Word input_storage = 1, function_storage = 7, push_storage = 9, buffer_storage = 12;
+constexpr Word constant_storage = 0, input_storage = 1, function_storage = 7, push_storage = 9, buffer_storage = 12;
 constexpr Word most_ids = 1 << 20, most_depth = 64, most_group_size = 128, push_words = 32;
 
 // Thrown inside this file only.
@@ -37,6 +37,7 @@ struct Type {
     integer,
     real,
     vector,
+    image,
     array,
     runtime_array,
     structure,
@@ -132,8 +133,12 @@ class Checker {
       shader |= c == static_cast<Word>(Capability::shader);
       may_store_8_ |= c == static_cast<Word>(Capability::storage_buffer_8);
       may_store_16_ |= c == static_cast<Word>(Capability::storage_buffer_16);
-      need(c == static_cast<Word>(Capability::shader) || c == static_cast<Word>(Capability::storage_buffer_8) ||
-               c == static_cast<Word>(Capability::storage_buffer_16),
+      may_view_ |= c == static_cast<Word>(Capability::sampled_buffer);
+      result_.shuffles |= c == static_cast<Word>(Capability::group_non_uniform_shuffle);
+      constexpr Capability known[] = {
+          Capability::shader,         Capability::storage_buffer_8,  Capability::storage_buffer_16,
+          Capability::sampled_buffer, Capability::group_non_uniform, Capability::group_non_uniform_shuffle};
+      need(std::ranges::find(known, static_cast<Capability>(c)) != std::end(known),
            "a capability that our shaders do not need");
     }
     need(shader, "the module is no shader");
@@ -233,6 +238,7 @@ class Checker {
           need((is_word(o[1]) || is_real(o[1])) && o[2] >= 2 && o[2] <= 4, "a vector that our shaders do not have");
           add_type(o[0], {Type::vector, o[2], {o[1]}});
           break;
+        case Opcode::type_image: image(o); break;
         case Opcode::type_array:
           length(3);
           need(is_word(o[1]) && constants_.contains(o[2]) && constants_[o[2]] == push_words,
@@ -241,7 +247,8 @@ class Checker {
           break;
         case Opcode::type_runtime_array:
           length(2);
-          need(is(o[1], Type::integer) || is_real(o[1]), "an array of something else than numbers");
+          need(is(o[1], Type::integer) || is_real(o[1]) || is(o[1], Type::vector, 2) || is(o[1], Type::vector, 4),
+               "an array of something else than numbers");
           add_type(o[0], {Type::runtime_array, 0, {o[1]}});
           break;
         case Opcode::type_struct: structure(o); break;
@@ -272,6 +279,18 @@ class Checker {
     }
   }
 
+  // A uniform texel buffer, whose format the binding says.
+  void image(std::span<const Word> o) {
+    constexpr Word buffer_of_unknown_format[] = {5, 0, 0, 0, 1, 0};
+    need(may_view_ && o.size() == 8 && (is_word(o[1]) || is_real(o[1])) &&
+             std::ranges::equal(o.subspan(2), buffer_of_unknown_format),
+         "an image that is no texel buffer");
+    add_type(o[0], {Type::image, 0, {o[1]}});
+  }
+
+  // Of a number or of a vector.
+  Word bits_of(const Type& t) const { return t.kind == Type::vector ? t.size * type(t.of[0]).size : t.size; }
+
   void structure(std::span<const Word> o) {
     need(o.size() == 2 || o.size() == 3, "a structure that our shaders do not have");
     if (o.size() == 3) {
@@ -280,7 +299,7 @@ class Checker {
       // The block of a buffer or of the push constants: laid out, or a driver must guess.
       need(is(o[1], Type::runtime_array) || is(o[1], Type::array), "a block that holds no array");
       need(decoration(o[0], 2) && laid_.contains(o[0]), "a block without a layout");
-      const Word bits = type(type(o[1]).of[0]).size;
+      const Word bits = bits_of(type(type(o[1]).of[0]));
       need(decoration(o[1], 6) == bits / 8, "an array of another stride");
     }
     add_type(o[0], {Type::structure, 0, {o.begin() + 1, o.end()}});
@@ -290,10 +309,12 @@ class Checker {
     need(o.size() == 3, "an instruction of another length");
     const Type& target = type(o[2]);
     const bool block = target.kind == Type::structure && target.of.size() == 1;
-    const bool number = target.kind == Type::integer || target.kind == Type::real;
+    const bool number =
+        target.kind == Type::integer || target.kind == Type::real || (target.kind == Type::vector && target.size != 3);
     const bool word = is_word(o[2]);
     bool fits = false;
     switch (o[1]) {
+      case constant_storage: fits = target.kind == Type::image; break;
       case input_storage: fits = target.kind == Type::vector && target.size == 3 && is_word(target.of[0]); break;
       case function_storage: fits = word || is_real(o[2]) || is_truth(o[2]); break;
       case push_storage: fits = word || (block && is(target.of[0], Type::array)); break;
@@ -312,19 +333,27 @@ class Checker {
       need(decoration(o[1], 11) == 28 && interface_ids_ == std::vector<Id>{o[1]}, "an input that is no invocation");
       return;
     }
+    if (o[2] == constant_storage) {
+      const bool words = is_word(type(target).of[0]);
+      using Kind = ShaderBinding::Kind;
+      return bind(o[1], {words ? Kind::texels_of_words : Kind::texels_of_reals, 32, false});
+    }
     need(is(target, Type::structure), "a variable that is no block");
     if (o[2] == push_storage) {
       need(!result_.has_pushes, "push constants twice");
       result_.has_pushes = true;
       return;
     }
-    const auto binding = decoration(o[1], decoration_binding);
-    need(binding && decoration(o[1], decoration_descriptor_set) == 0u, "a buffer without its place");
-    const Word bits = type(type(type(target).of[0]).of[0]).size;
+    const Word bits = bits_of(type(type(type(target).of[0]).of[0]));
     const bool written = !decoration(o[1], 24);
-    need(*binding == result_.bindings.size(), "bindings out of order");
-    result_.bindings.push_back({bits, written});
+    bind(o[1], {ShaderBinding::Kind::buffer, bits, written});
     if (!written) read_only_.insert(o[1]);
+  }
+  void bind(Id variable, ShaderBinding made) {
+    const auto binding = decoration(variable, decoration_binding);
+    need(binding && decoration(variable, decoration_descriptor_set) == 0u, "a buffer without its place");
+    need(*binding == result_.bindings.size(), "bindings out of order");
+    result_.bindings.push_back(made);
   }
 
   // ---- the function
@@ -456,6 +485,9 @@ class Checker {
       case Opcode::store: return store(i);
       case Opcode::access_chain: return access(i);
       case Opcode::composite_extract: return extract(i);
+      case Opcode::composite_construct: return construct(i);
+      case Opcode::image_fetch: return fetch(i);
+      case Opcode::group_non_uniform_shuffle: return shuffle(i);
       case Opcode::ext_inst: return glsl(i);
       case Opcode::u_convert:
       case Opcode::s_convert: return convert(i);
@@ -535,6 +567,31 @@ class Checker {
          "a part that is not there");
     define(i.operands[1], i.operands[0]);
   }
+  void construct(const Instruction& i) {
+    need(i.operands.size() >= 2 && is(i.operands[0], Type::vector), "a composite that is no vector");
+    const Type& whole = type(i.operands[0]);
+    need(i.operands.size() == 2 + whole.size, "an instruction of another length");
+    for (Id part : i.operands.subspan(2)) need(type_of(part) == whole.of[0], "a part of another type");
+    define(i.operands[1], i.operands[0]);
+  }
+  void fetch(const Instruction& i) {
+    need(i.operands.size() == 4, "an instruction of another length");
+    const Type& view = type(type_of(i.operands[2]));
+    need(view.kind == Type::image && is(i.operands[0], Type::vector, 4) && type(i.operands[0]).of[0] == view.of[0] &&
+             is_word(type_of(i.operands[3])),
+         "a texel of another type");
+    define(i.operands[1], i.operands[0]);
+  }
+  void shuffle(const Instruction& i) {
+    constexpr Word subgroup = 3;
+    need(i.operands.size() == 5 && result_.shuffles, "a shuffle of another kind");
+    const auto scope = constants_.find(i.operands[2]);
+    need(scope != constants_.end() && scope->second == subgroup, "a shuffle beyond the subgroup");
+    const Id t = i.operands[0];
+    need((is_word(t) || is_real(t)) && type_of(i.operands[3]) == t && is_word(type_of(i.operands[4])),
+         "a shuffle of another type");
+    define(i.operands[1], t);
+  }
   void convert(const Instruction& i) {
     need(i.operands.size() == 3, "an instruction of another length");
     const Id from = type_of(i.operands[2]), to = i.operands[0];
@@ -594,7 +651,7 @@ class Checker {
   std::size_t at_ = 0, before_ = 0;
   Word bound_ = 0;
   Id glsl_ = 0, function_ = 0;
-  bool may_store_8_ = false, may_store_16_ = false;
+  bool may_store_8_ = false, may_store_16_ = false, may_view_ = false;
   std::vector<Id> interface_ids_;
   std::set<Id> used_, laid_, read_only_;
   std::map<Id, Id> types_of_;  // of what is visible now; 0: no value

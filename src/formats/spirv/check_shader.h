@@ -4,6 +4,7 @@
 // once and where it can be seen, every operand has its type, blocks nest as `if` and `for` do. What a shader computes,
 // how long its loops run and which elements of its own buffers it touches is not checked.
 #pragma once
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -13,13 +14,16 @@
 namespace tosaic::spirv {
 
 struct ShaderBinding {
-  Word element_bits = 32;  // 8, 16, 32
+  enum class Kind : std::uint8_t { buffer, texels_of_words, texels_of_reals };  // the last two: uniform texel buffers
+  Kind kind = Kind::buffer;
+  Word element_bits = 32;  // of a buffer: 8, 16, 32, or 64 to 128 of vectors
   bool written = false;
 };
 struct ShaderInterface {
   std::vector<ShaderBinding> bindings;  // 0, 1, ... of descriptor set 0
   bool has_pushes = false;              // 128 bytes of them
   Word group_size = 1;
+  bool shuffles = false;  // among the invocations of a subgroup
 };
 
 // Errors: vulkan-program.shader, with the word at which the instruction stands.

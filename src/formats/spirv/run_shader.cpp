@@ -115,6 +115,7 @@ class ShaderDecoder {
         const Word binding = bindings_[o[1]];
         pointers_[o[1]] = {o[2], binding, 0};
         const Type& element = types_[types_[types_[held].of].of];
+        if (element.kind == Opcode::type_vector) return false;
         auto& list = program_.bindings_;
         list.resize(std::max<std::size_t>(list.size(), binding + 1));
         list[binding] = {element.bits / 8, element.kind == Opcode::type_float};

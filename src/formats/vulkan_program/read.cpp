@@ -60,6 +60,13 @@ struct Arenas {
   std::uint64_t bytes[3];
 };
 
+// As the module's binding sees it?
+bool is_seen_as(View view, spirv::ShaderBinding::Kind kind) {
+  using Kind = spirv::ShaderBinding::Kind;
+  if (view == View::buffer) return kind == Kind::buffer;
+  return kind == (has_reals(view) ? Kind::texels_of_reals : Kind::texels_of_words);
+}
+
 Result<Dispatch> dispatch_of(const fbs::Dispatch& d, const std::vector<spirv::ShaderInterface>& modules,
                              const Arenas& arenas, std::uint32_t number) {
   Dispatch made;
@@ -80,11 +87,16 @@ Result<Dispatch> dispatch_of(const fbs::Dispatch& d, const std::vector<spirv::Sh
     const auto arena = static_cast<std::uint32_t>(r.arena());
     if (arena > 2) return bad("{} has an arena {}", what, arena);
     const bool written = interface.bindings[i].written;
-    made.ranges.push_back({static_cast<Arena>(arena), written, r.offset(), r.bytes()});
+    const auto view = static_cast<View>(r.view());
+    if (view > last_view || !is_seen_as(view, interface.bindings[i].kind))
+      return bad("{}: range {} and its module disagree on what is seen", what, i);
+    made.ranges.push_back({static_cast<Arena>(arena), written, view, r.offset(), r.bytes()});
     if (written && made.ranges.back().arena == Arena::constants) return bad("{} writes to constants", what);
     if (r.written() != written) return bad("{}: range {} and its module disagree on writing", what, i);
     if (r.bytes() < 1 || r.bytes() > most_range_bytes || r.bytes() % 4 != 0)
       return bad("{} has a range of {} bytes", what, r.bytes());
+    if (r.bytes() % texel_bytes(view) != 0)
+      return bad("{} has a range of {} bytes, which are no whole texels", what, r.bytes());
     TOSAIC_CHECK(check_inside(r.offset(), r.bytes(), arenas.bytes[arena], what));
   }
   made.kernel = text(d.kernel());
@@ -117,6 +129,20 @@ Result<Tier> tier_of(const fbs::Tier& t, Arenas arenas) {
 }
 
 }  // namespace
+
+std::uint64_t texel_bytes(View view) {
+  switch (view) {
+    case View::buffer:
+    case View::r8_uint: return 1;
+    case View::r16_uint: return 2;
+    case View::r32_uint:
+    case View::r32_float: return 4;
+    case View::rgba32_uint:
+    case View::rgba32_float: return 16;
+  }
+  return 1;
+}
+bool has_reals(View view) { return view == View::r32_float || view == View::rgba32_float; }
 
 bool is_program(const Bytes& file) { return file.size() >= 8 && fbs::ProgramBufferHasIdentifier(file.data()); }
 

@@ -20,9 +20,16 @@ inline constexpr std::size_t most_pushes = 32, most_ranges = 12;
 
 enum class Arena : std::uint8_t { constants, activations, io };
 
+// How a shader sees a range: as a storage buffer, or as a uniform texel buffer of this format.
+enum class View : std::uint8_t { buffer, r8_uint, r16_uint, r32_uint, rgba32_uint, r32_float, rgba32_float };
+inline constexpr View last_view = View::rgba32_float;
+std::uint64_t texel_bytes(View view);  // 1 of a buffer
+bool has_reals(View view);
+
 struct Range {
   Arena arena = Arena::activations;
   bool written = false;
+  View view = View::buffer;
   std::uint64_t offset = 0, bytes = 0;
 };
 
@@ -57,7 +64,8 @@ struct Program {
 
 Bytes write(const Program& program);
 bool is_program(const Bytes& file);
-// All that can be told without a device holds afterwards: every range lies in its arena, every module is there and is
+// All that can be told without a device holds afterwards: every range lies in its arena, is viewed as its module says
+// and has whole texels, every module is there and is
 // one that check_shader passes, with as many bindings as its dispatches have ranges. Errors: vulkan-program.format,
 // vulkan-program.version, vulkan-program.shader.
 Result<Program> read(const Bytes& file);

@@ -13,7 +13,8 @@ using flatbuffers::Offset;
 
 Offset<fbs::Dispatch> put(FlatBufferBuilder& b, const Dispatch& d) {
   std::vector<fbs::Range> ranges;
-  for (const Range& r : d.ranges) ranges.emplace_back(r.offset, r.bytes, static_cast<fbs::Arena>(r.arena), r.written);
+  for (const Range& r : d.ranges)
+    ranges.emplace_back(r.offset, r.bytes, static_cast<fbs::Arena>(r.arena), r.written, static_cast<fbs::View>(r.view));
   const auto pushes = b.CreateVector(d.pushes);
   const auto list = b.CreateVectorOfStructs(ranges);
   const auto kernel = b.CreateSharedString(d.kernel), value = b.CreateSharedString(d.value);
