@@ -125,14 +125,19 @@ void place(Case& c) {
   std::mt19937 random(1);
   for (const bool written : {true, false})
     for (std::size_t i : order)
-      if (ranges[i].written == written)
-        fill({c.memory.data() + c.places[i], ranges[i].bytes}, c.program.bindings()[i], random);
+      if (ranges[i].written == written) {
+        spirv::ShaderProgram::Binding binding = c.program.bindings()[i];
+        if (ranges[i].view != vulkan_program::View::buffer)
+          binding.element_bytes = static_cast<Word>(std::min<std::uint64_t>(texel_bytes(ranges[i].view), 4));
+        fill({c.memory.data() + c.places[i], ranges[i].bytes}, binding, random);
+      }
 }
 
 spirv::ShaderCall call_of(const Case& c, std::vector<std::byte>& memory, const Bytes& constants) {
   spirv::ShaderCall call;
   for (std::size_t i = 0; i < c.dispatch->ranges.size(); ++i) {
     const Range& r = c.dispatch->ranges[i];
+    call.texel_bytes.push_back(static_cast<Word>(texel_bytes(r.view)));
     if (r.arena == Arena::constants)  // which no shader writes to
       call.bindings.emplace_back(const_cast<std::byte*>(constants.data()) + r.offset, r.bytes);
     else

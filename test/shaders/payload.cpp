@@ -15,7 +15,7 @@ using vulkan_program::Program;
 
 constexpr vulkan_program::TierId base[] = {vulkan_program::TierId::base};
 
-constexpr vulkan_program::TierId cpu[] = {vulkan_program::TierId::cpu};
+constexpr vulkan_program::TierId of_cpus[] = {vulkan_program::TierId::cpu};
 
 Program sum(std::span<const vulkan_program::TierId> tiers = base) {
   auto graph = parse("graph @main(%a: 100xf32, %b: 100xf32) -> (%sum) { %sum: 100xf32 = tosa.add(%a, %b) }");
@@ -104,9 +104,9 @@ TEST(VulkanTiers, SharedConstants) {
 TEST(VulkanPayload, LiesOfViewsAreRefused) {
   using vulkan_program::Range;
   using vulkan_program::View;
-  EXPECT_EQ(refusal(sum(cpu)), "accepted");
+  EXPECT_EQ(refusal(sum(of_cpus)), "accepted");
   const auto changed = [](std::size_t range, const std::function<void(Range&)>& change) {
-    Program p = sum(cpu);
+    Program p = sum(of_cpus);
     change(p.tiers[0].dispatches[0].ranges[range]);
     return refusal(p);
   };
@@ -152,7 +152,7 @@ void expect_safe_when_damaged(const Bytes& module) {
 }
 
 TEST(VulkanPayload, DamagedShaders) {
-  for (const Bytes& module : {sum().tiers[0].modules[0], sum(cpu).tiers[0].modules[0]})
+  for (const Bytes& module : {sum().tiers[0].modules[0], sum(of_cpus).tiers[0].modules[0]})
     expect_safe_when_damaged(module);
 }
 

@@ -13,8 +13,8 @@
 namespace tosaic::spirv {
 namespace {
 
-constexpr Word input_storage = 1, function_storage = 7, push_storage = 9, buffer_storage = 12;
-constexpr Word push_words = 32;
+constexpr Word constant_storage = 0, input_storage = 1, function_storage = 7, push_storage = 9, buffer_storage = 12;
+constexpr Word push_words = 32, subgroup_size = 8;
 
 }  // namespace
 
@@ -85,6 +85,7 @@ class ShaderDecoder {
       case Opcode::type_bool: types_[o[0]] = {op, 32}; return true;
       case Opcode::type_int:
       case Opcode::type_float: types_[o[0]] = {op, o[1]}; return o[1] <= 32;
+      case Opcode::type_image: types_[o[0]] = {op, 32, 1, o[1]}; return true;
       case Opcode::type_vector: types_[o[0]] = {op, 32, o[2], o[1]}; return true;
       case Opcode::type_array:
       case Opcode::type_runtime_array: types_[o[0]] = {op, 32, 1, o[1]}; return true;
@@ -101,6 +102,8 @@ class ShaderDecoder {
       case Opcode::access_chain: return access(o);
       case Opcode::load: return load(o);
       case Opcode::store: return store(o);
+      case Opcode::image_fetch: return fetch(o);
+      case Opcode::composite_construct: return construct(o);
       default: return arithmetic(op, o);
     }
   }
@@ -111,18 +114,20 @@ class ShaderDecoder {
       case input_storage: pointers_[o[1]] = {o[2], program_.invocation_at_, 0}; return true;
       case function_storage: pointers_[o[1]] = {o[2], take(types_[held].words), 0}; return true;
       case push_storage: pointers_[o[1]] = {o[2], program_.pushes_at_, 0}; return true;
-      case buffer_storage: {
-        const Word binding = bindings_[o[1]];
-        pointers_[o[1]] = {o[2], binding, 0};
-        const Type& element = types_[types_[types_[held].of].of];
-        if (element.kind == Opcode::type_vector) return false;
-        auto& list = program_.bindings_;
-        list.resize(std::max<std::size_t>(list.size(), binding + 1));
-        list[binding] = {element.bits / 8, element.kind == Opcode::type_float};
-        return true;
-      }
+      case constant_storage: bind(o, types_[types_[held].of]); return true;
+      case buffer_storage: bind(o, types_[types_[types_[held].of].of]); return true;
       default: return false;
     }
+  }
+
+  void bind(Operands o, const Type& element) {
+    const Word binding = bindings_[o[1]];
+    pointers_[o[1]] = {o[2], binding, 0};
+    const bool vector = element.kind == Opcode::type_vector;
+    const Type& number = vector ? types_[element.of] : element;
+    auto& list = program_.bindings_;
+    list.resize(std::max<std::size_t>(list.size(), binding + 1));
+    list[binding] = {number.bits / 8, number.kind == Opcode::type_float, vector ? element.words : 1};
   }
 
   // Of a block's only array.
@@ -140,8 +145,12 @@ class ShaderDecoder {
   bool load(Operands o) {
     const auto found = pointers_.find(o[2]);
     if (found == pointers_.end()) return false;
-    const Word to = result(o[1], o[0]);
     const Pointer& p = found->second;
+    if (p.storage == constant_storage) {
+      images_[o[1]] = p.base;
+      return true;
+    }
+    const Word to = result(o[1], o[0]);
     if (p.storage == buffer_storage)
       add(Opcode::load, buffer_storage, to, p.base, p.index);
     else
@@ -159,8 +168,25 @@ class ShaderDecoder {
     return true;
   }
 
+  bool fetch(Operands o) {
+    const auto image = images_.find(o[2]);
+    if (image == images_.end()) return false;
+    add(Opcode::image_fetch, 0, result(o[1], o[0]), image->second, at(o[3]));
+    return true;
+  }
+  bool construct(Operands o) {
+    const Word to = result(o[1], o[0]);
+    for (Word i = 2; i < o.size(); ++i) add(Opcode::load, 0, to + i - 2, at(o[i]), 1);
+    return true;
+  }
+
   bool arithmetic(Opcode op, Operands o) {
     if (o.size() < 3) return false;
+    if (op == Opcode::group_non_uniform_shuffle) {
+      program_.shuffles_ = true;
+      add(op, 0, result(o[1], o[0]), at(o[3]), at(o[4]));
+      return true;
+    }
     const Word to = result(o[1], o[0]);
     const auto operand = [&](std::size_t i) { return i < o.size() ? at(o[i]) : 0; };
     switch (op) {
@@ -247,7 +273,7 @@ class ShaderDecoder {
   std::map<Id, Id> typed_;
   std::map<Id, Type> types_;
   std::map<Id, Pointer> pointers_;
-  std::map<Id, Word> bindings_, labels_;
+  std::map<Id, Word> bindings_, labels_, images_;
 };
 
 std::optional<ShaderProgram> ShaderProgram::decode(std::span<const Word> words) {
@@ -266,25 +292,35 @@ class ShaderRunner {
     r_[program.invocation_at_ + 2] = run.group[2];
   }
 
-  std::optional<std::vector<ShaderWrite>> go(std::uint64_t& done) {
-    std::size_t next = 0;
-    for (;; ++done) {
-      if (done > run_.most_steps) undefined_ = true;
-      if (undefined_) {
-        undo(call_, writes_);
-        return std::nullopt;
-      }
-      const Step& s = program_.steps_[next++];
+  enum class State : std::uint8_t { returned, shuffles, undefined };
+
+  // Up to its end, or to a shuffle.
+  State advance() {
+    for (;; ++done_) {
+      if (done_ > run_.most_steps) undefined_ = true;
+      if (undefined_) return State::undefined;
+      const Step& s = program_.steps_[next_++];
       if (s.op == Opcode::branch)
-        next = s.a;
+        next_ = s.a;
       else if (s.op == Opcode::branch_conditional)
-        next = r_[s.a] ? s.b : s.c;
+        next_ = r_[s.a] ? s.b : s.c;
       else if (s.op == Opcode::return_)
-        return std::move(writes_);
+        return State::returned;
+      else if (s.op == Opcode::group_non_uniform_shuffle)
+        return State::shuffles;
       else
         step(s);
     }
   }
+
+  // At a shuffle: what it gives the others, whose it takes, and what it then has.
+  std::size_t place() const { return next_; }
+  Word given() const { return r_[program_.steps_[next_ - 1].a]; }
+  Word wanted() const { return r_[program_.steps_[next_ - 1].b]; }
+  void take(Word value) { r_[program_.steps_[next_ - 1].to] = value; }
+
+  std::vector<ShaderWrite>& writes() { return writes_; }
+  std::uint64_t done() const { return done_; }
 
  private:
   static constexpr int by_an_ulp = 1, division_ulps = 3, root_ulps = 3;
@@ -302,26 +338,45 @@ class ShaderRunner {
   }
 
   // The element's bytes; null: it lies outside.
-  std::byte* element(Word binding, Word index, Word& bytes) {
+  std::byte* element(Word binding, std::uint64_t index, Word& bytes) {
     bytes = program_.bindings_[binding].element_bytes;
     const auto& memory = call_.bindings[binding];
-    const std::uint64_t at = std::uint64_t{index} * bytes;
+    const std::uint64_t at = index * bytes;
     undefined_ |= at + bytes > memory.size();
     return undefined_ ? nullptr : memory.data() + at;
   }
   void load(const Step& s) {
-    Word bytes = 0, value = 0;
-    if (const std::byte* from = element(s.a, r_[s.b], bytes)) std::memcpy(&value, from, bytes);
-    r_[s.to] = value;
+    const Word lanes = program_.bindings_[s.a].lanes, at = r_[s.b];
+    for (Word i = 0; i < lanes; ++i) {
+      Word bytes = 0, value = 0;
+      if (const std::byte* from = element(s.a, std::uint64_t{at} * lanes + i, bytes)) std::memcpy(&value, from, bytes);
+      r_[s.to + i] = value;
+    }
   }
   void store(const Step& s) {
-    ShaderWrite w{s.to, 4, r_[s.b]};
-    std::byte* const place = element(s.to, r_[s.b], w.element_bytes);
-    if (!place) return;
-    std::memcpy(&w.before, place, w.element_bytes);
-    std::memcpy(place, &r_[s.a], w.element_bytes);
-    std::memcpy(&w.after, place, w.element_bytes);
-    writes_.push_back(w);
+    const Word lanes = program_.bindings_[s.to].lanes;
+    for (Word i = 0; i < lanes; ++i) {
+      ShaderWrite w{s.to, 4, std::uint64_t{r_[s.b]} * lanes + i};
+      std::byte* const to = element(s.to, w.index, w.element_bytes);
+      if (!to) return;
+      std::memcpy(&w.before, to, w.element_bytes);
+      std::memcpy(to, &r_[s.a + i], w.element_bytes);
+      std::memcpy(&w.after, to, w.element_bytes);
+      writes_.push_back(w);
+    }
+  }
+  // Components that the format lacks are 0, 0, 1. What lies outside is the device's.
+  void fetch(const Step& s) {
+    const Word texel = call_.texel_bytes[s.a], bytes = std::min<Word>(texel, 4);
+    const auto& memory = call_.bindings[s.a];
+    const std::uint64_t at = std::uint64_t{r_[s.b]} * texel;
+    undefined_ |= at + texel > memory.size();
+    if (undefined_) return;
+    for (Word i = 0; i < 4; ++i) {
+      Word value = i < 3 ? 0 : program_.bindings_[s.a].real ? 0x3f800000 : 1;
+      if (i * bytes < texel) std::memcpy(&(value = 0), memory.data() + at + i * bytes, bytes);
+      r_[s.to + i] = value;
+    }
   }
 
   void convert(const Step& s) {
@@ -407,6 +462,7 @@ class ShaderRunner {
         std::memmove(&r_[s.to], &r_[s.a], s.b * sizeof(Word));
         return;
       case Opcode::store: return store(s);
+      case Opcode::image_fetch: return fetch(s);
       case Opcode::ext_inst: return call(s);
       case Opcode::u_convert:
       case Opcode::s_convert: return convert(s);
@@ -467,15 +523,62 @@ class ShaderRunner {
   const ShaderProgram::Run& run_;
   std::vector<Word> r_;
   std::vector<ShaderWrite> writes_;
+  std::size_t next_ = 0;
+  std::uint64_t done_ = 0;
   bool undefined_ = false;
 };
 
+namespace {
+
+using State = ShaderRunner::State;
+
+// Each gets what the one that it asks gives: that one must be there, at the same shuffle.
+bool shuffled(std::vector<ShaderRunner>& lanes, const std::vector<State>& states) {
+  std::vector<Word> got(lanes.size());
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    if (states[i] != State::shuffles) continue;
+    const Word from = lanes[i].wanted();
+    if (from >= lanes.size() || states[from] != State::shuffles || lanes[from].place() != lanes[i].place())
+      return false;
+    got[i] = lanes[from].given();
+  }
+  for (std::size_t i = 0; i < lanes.size(); ++i)
+    if (states[i] == State::shuffles) lanes[i].take(got[i]);
+  return true;
+}
+
+bool run_together(std::vector<ShaderRunner>& lanes) {
+  std::vector<State> states(lanes.size(), State::shuffles);
+  for (;;) {
+    for (std::size_t i = 0; i < lanes.size(); ++i)
+      if (states[i] == State::shuffles) states[i] = lanes[i].advance();
+    if (std::ranges::count(states, State::undefined)) return false;
+    if (!std::ranges::count(states, State::shuffles)) return true;
+    if (!shuffled(lanes, states)) return false;
+  }
+}
+
+}  // namespace
+
 std::optional<std::vector<ShaderWrite>> ShaderProgram::run(const ShaderCall& call, const Run& run,
                                                            std::uint64_t* steps) const {
-  std::uint64_t done = 0;
-  auto writes = ShaderRunner(*this, call, run).go(done);
-  if (steps) *steps += done;
-  return writes;
+  std::vector<ShaderRunner> lanes;
+  const Word count = shuffles_ ? subgroup_size : 1;
+  if (group_size_ % count != 0) return std::nullopt;
+  std::vector<Run> runs(count, run);
+  for (Word i = 0; i < count; ++i) {
+    runs[i].local = run.local / count * count + i;
+    lanes.emplace_back(*this, call, runs[i]);
+  }
+  const bool defined = run_together(lanes);
+  std::vector<ShaderWrite> writes;
+  for (ShaderRunner& lane : lanes) {
+    if (steps) *steps += lane.done();
+    writes.insert(writes.end(), lane.writes().begin(), lane.writes().end());
+  }
+  if (defined) return writes;
+  undo(call, writes);
+  return std::nullopt;
 }
 
 void undo(const ShaderCall& call, std::span<const ShaderWrite> writes) {

@@ -15,11 +15,12 @@ namespace tosaic::spirv {
 // What a dispatch is given. Stores change the memory that is bound.
 struct ShaderCall {
   std::vector<std::span<std::byte>> bindings;
-  std::span<const Word> pushes;  // those beyond are 0
+  std::vector<Word> texel_bytes;  // of each binding that is seen by texels: 1, 2, 4 or 16
+  std::span<const Word> pushes;   // those beyond are 0
   std::array<Word, 3> groups{1, 1, 1};
 };
 
-// An element that was stored to: of a binding, in units of its elements.
+// An element that was stored to: of a binding, in units of its elements. Vectors are several.
 struct ShaderWrite {
   Word binding = 0, element_bytes = 4;
   std::uint64_t index = 0;
@@ -35,6 +36,7 @@ class ShaderProgram {
   struct Binding {
     Word element_bytes = 4;
     bool real = false;  // of f32 numbers
+    Word lanes = 1;     // elements of a vector
   };
   const std::vector<Binding>& bindings() const { return bindings_; }
   // Its result depends on the rounding of floats.
@@ -48,8 +50,9 @@ class ShaderProgram {
     // run is what a device may give as well. Null: as IEEE 754 rounds.
     std::minstd_rand* noise = nullptr;
   };
-  // The stores of one invocation, in their order. nullopt: it did something whose result SPIR-V does not define, or
-  // there are too many steps; stores are then undone. `steps`: the instructions that it took are added.
+  // The stores of one invocation, in their order; where invocations of a subgroup shuffle, of all of its subgroup,
+  // which has 8 of them. nullopt: it did something whose result SPIR-V does not define, or there are too many steps;
+  // stores are then undone. `steps`: the instructions that it took are added.
   std::optional<std::vector<ShaderWrite>> run(const ShaderCall& call, const Run& run,
                                               std::uint64_t* steps = nullptr) const;
 
@@ -64,6 +67,7 @@ class ShaderProgram {
 
   std::vector<Step> steps_;
   std::vector<Word> first_;  // registers at first: constants have their values
+  bool shuffles_ = false;
   Word group_size_ = 1, pushes_at_ = 0, invocation_at_ = 0;
   std::vector<Binding> bindings_;
   bool rounds_ = false;
