@@ -85,6 +85,7 @@ struct RunRequest {
       inputs;  // .npy, in order; empty: the stored samples of a .pt2, the cases of a .bpte, zeros for others
   std::string output_dir;         // output_N.npy go here, numbers as arrays of rank 0; empty: none written
   std::vector<std::string> data;  // .ptd files with what the program keeps outside itself
+  std::string states;             // folder with NAME.npy for states: read where they exist, all written behind the run
   SessionOptions session;         // its own `data` is not read
   int repeat = 1;                 // runs, after one that warms up when more than one
   bool profile = false;           // measure the operations, see Session::measure
@@ -93,6 +94,7 @@ struct RunOutcome {
   std::vector<std::string> input_types, output_types;  // "1x8x8x1xf32"; of outputs also "int", "None", ...
   std::vector<std::string> output_values;  // as JSON: what an output that is no tensor holds; empty for tensors
   std::vector<std::string> written;        // files, one per output; empty for None and texts
+  std::vector<std::string> states;         // "k_cache: 1x2x16x4xf32", what the program keeps from run to run
   std::string device;  // what it ran on: "cpu", "interp", "vulkan: ...", "ethos-u55-128 (simulated)"
   double load_seconds = 0;
   std::vector<double> run_seconds;

@@ -94,6 +94,11 @@ class TOSAIC_API Session {
   }
   // The tensor outputs into the caller's memory. Also: run.output-count, run.output-type, run.overlap.
   Status run(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs);
+  // The buffers that a program writes and keeps from run to run, by their names in the module. (Not VARIABLEs of TOSA.)
+  const std::vector<TensorInfo>& states() const;
+  // What a state holds now, and its new content. Errors: session.busy, run.state (no such name), run.state-type.
+  Result<OwnedTensor> state(const std::string& name) const;
+  Status set_state(const std::string& name, const InputTensor& content);
   // A program's state (buffers of a .pte, VARIABLEs of TOSA) is kept from run to run; now it is again what it was when
   // the session was loaded. Costs what the state's memory costs; on Vulkan the program is loaded anew.
   Status reset();

@@ -86,6 +86,24 @@ void bind_session(nb::module_& m) {
           nb::sig("def run(self, inputs: collections.abc.Iterable[tuple[int, str, tuple[int, ...], "
                   "tuple[int, ...] | None]]) -> list[typing.Any]"),
           "Tensors as (address, dtype, sizes, strides) in; (an object that speaks DLPack, dtype) or a literal out.")
+      .def_prop_ro(
+          "states", [](const Session& s) { return s.states(); }, "What it keeps from run to run, by name.")
+      .def(
+          "state",
+          [](const Session& s, const std::string& name) {
+            return given({value_of(s.state(name)), {}});
+          },
+          nb::arg("name"), nb::sig("def state(self, name: str) -> tuple[typing.Any, str]"),
+          "A copy of what a state holds now: (an object that speaks DLPack, dtype).")
+      .def(
+          "set_state",
+          [](Session& s, const std::string& name, nb::handle content) {
+            check(s.set_state(name, all_lent(nb::make_tuple(content)).front()));
+          },
+          nb::arg("name"), nb::arg("content"),
+          nb::sig("def set_state(self, name: str, content: tuple[int, str, tuple[int, ...], tuple[int, ...] | None]) "
+                  "-> None"),
+          "A tensor as (address, dtype, sizes, strides).")
       .def(
           "reset", [](Session& s) { check(s.reset()); }, "The state is again the first one.")
       .def(

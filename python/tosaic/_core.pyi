@@ -452,6 +452,18 @@ class Session:
         Tensors as (address, dtype, sizes, strides) in; (an object that speaks DLPack, dtype) or a literal out.
         """
 
+    @property
+    def states(self) -> list[TensorInfo]:
+        """What it keeps from run to run, by name."""
+
+    def state(self, name: str) -> tuple[Any, str]:
+        """
+        A copy of what a state holds now: (an object that speaks DLPack, dtype).
+        """
+
+    def set_state(self, name: str, content: tuple[int, str, tuple[int, ...], tuple[int, ...] | None]) -> None:
+        """A tensor as (address, dtype, sizes, strides)."""
+
     def reset(self) -> None:
         """The state is again the first one."""
 

@@ -9,6 +9,7 @@ from typing import Any
 from . import _core, _exported
 from ._errors import Error, tell
 from ._pytree import Call, Tree, trees_of
+from ._session import Session, session_options
 
 
 class Program:
@@ -85,6 +86,17 @@ class Program:
     def outputs(self) -> list[_core.Argument]:
         """What it gives, in the order of the pytree's leaves."""
         return self._core.methods[0]["outputs"]
+
+    def session(self, *, executor: str = "cpu", device: str = "auto", vulkan_device: str = "", threads: int = 0) -> Session:
+        """Runs the program itself, in floats: what a target's integers are to be compared with.
+
+        Raises:
+            Error: run.device, and what the CPU does not run.
+        """
+        core, said = _core.Session.of_program(
+            self._core, session_options(executor, "forward", device, vulkan_device, threads, None))
+        tell(said)
+        return Session(core, *self._trees(), self.inputs)
 
     def __repr__(self) -> str:
         method = self._core.methods[0]

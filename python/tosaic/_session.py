@@ -98,6 +98,49 @@ class Session:
             raise Error(code="run.literal", message=f"{leaf!r} is given where the program was exported with {literal!r}",
                         help="what is no tensor is fixed when a program is exported: export it anew with this value")
 
+    @property
+    def states(self) -> list[_core.TensorInfo]:
+        """The buffers that the program writes and keeps from run to run: names as in the module, dtypes, sizes."""
+        return self._core.states
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the states hold now, as copies: PyTorch's tensors where torch is loaded, else NumPy's arrays.
+
+        Raises:
+            Error: session.busy.
+        """
+        make = maker_for([])
+        return {s.name: make(*self._core.state(s.name)) for s in self.states}
+
+    def load_state_dict(self, states: dict[str, Any]) -> None:
+        """Gives states a new content: those that are named. A module's `state_dict()` has parameters besides, which are
+        passed over where all states of the program are in it.
+
+        Args:
+            states: tensors of PyTorch or NumPy, or objects that speak DLPack, by the names of `states`.
+
+        Raises:
+            Error: run.state (no such state), run.state-type, run.input-type, session.busy. Nothing has changed then.
+        """
+        known = {s.name: s for s in self.states}
+        unknown = [name for name in states if name not in known]
+        if unknown and not (known and known.keys() <= states.keys()):
+            raise Error(code="run.state", message=f"the program keeps no state '{unknown[0]}'",
+                        help=f"its states are {', '.join(known)}" if known else "it keeps none")
+        before = self.state_dict()
+        try:
+            for name in known.keys() & states.keys():
+                self._set_state(name, states[name])
+        except Exception:
+            for name, content in before.items():
+                self._set_state(name, content)
+            raise
+
+    def _set_state(self, name: str, content: Any) -> None:
+        row, owner = describe(content)
+        self._core.set_state(name, row)
+        del owner  # alive until here
+
     def reset(self) -> None:
         """The state is again what it was when the session was loaded."""
         self._core.reset()

@@ -100,14 +100,59 @@ std::string output_file(const RunRequest& request, std::size_t i) {
   return (std::filesystem::path(request.output_dir) / fmt::format("output_{}.npy", i)).string();
 }
 
+// Names come from the program: none leads out of the folder.
+Result<std::string> state_file(const RunRequest& request, const std::string& name) {
+  if (name.empty() || name == "." || name == ".." || name.find_first_of("/\\") != std::string::npos ||
+      name.find('\0') != std::string::npos)
+    return error("run.state", fmt::format("state '{}' cannot be a file's name", name)).at({request.program, 0, ""});
+  return (std::filesystem::path(request.states) / (name + ".npy")).string();
+}
+
+Status read_states(Session& session, const RunRequest& request) {
+  if (request.states.empty()) return {};
+  if (session.states().empty())
+    return error("run.state", "the program keeps no states from run to run").at({request.program, 0, ""});
+  for (const TensorInfo& state : session.states()) {
+    TOSAIC_TRY(const std::string path, state_file(request, state.name));
+    if (std::error_code none; !std::filesystem::exists(path, none)) continue;
+    TOSAIC_TRY(Bytes file, map_file(path));
+    TOSAIC_TRY(const Tensor content, npy::read(file, path));
+    if (content.type.dtype != state.dtype || content.type.shape.sizes() != state.sizes())
+      return error("run.state-type", fmt::format("state '{}' is {}, this file holds {}", state.name, to_string(state),
+                                                 to_string(content.type)))
+          .at({path, 0, ""});
+    const OwnedTensor lent{state.dtype, state.sizes(), content.data};
+    TOSAIC_CHECK(session.set_state(state.name, lent.view()));
+  }
+  return {};
+}
+
+Status write_states(Outputs& files, const Session& session, const RunRequest& request, RunOutcome& outcome) {
+  for (const TensorInfo& state : session.states()) {
+    outcome.states.push_back(fmt::format("{}: {}", state.name, to_string(state)));
+    if (request.states.empty()) continue;
+    TOSAIC_TRY(const OwnedTensor content, session.state(state.name));
+    TOSAIC_TRY(const std::string path, state_file(request, state.name));
+    TOSAIC_CHECK(files.write(path, npy::write({{content.dtype, Shape(content.sizes), {}}, content.data})));
+  }
+  return {};
+}
+
 // What cannot be written is worth saying before the run.
-Status plan(Outputs& files, const RunRequest& request, std::size_t outputs) {
+Status plan(Outputs& files, const RunRequest& request, const Session& session) {
   files.reads(request.program);
   for (const auto* list : {&request.inputs, &request.data})
     for (const std::string& file : *list) files.reads(file);
+  if (!request.states.empty()) {
+    TOSAIC_CHECK(make_folder(request.states));
+    for (const TensorInfo& state : session.states()) {
+      TOSAIC_TRY(const std::string file, state_file(request, state.name));
+      TOSAIC_CHECK(files.plan(file));
+    }
+  }
   if (request.output_dir.empty()) return {};
   TOSAIC_CHECK(make_folder(request.output_dir));
-  for (std::size_t i = 0; i < outputs; ++i) TOSAIC_CHECK(files.plan(output_file(request, i)));
+  for (std::size_t i = 0; i < session.outputs().size(); ++i) TOSAIC_CHECK(files.plan(output_file(request, i)));
   return {};
 }
 
@@ -145,13 +190,18 @@ Result<RunOutcome> try_run(const RunRequest& request, const Messages& messages) 
   std::vector<InputTensor> lent;
   for (const OwnedTensor& t : inputs) lent.push_back(t.view());
   Outputs files;
-  TOSAIC_CHECK(plan(files, request, session.outputs().size()));
+  TOSAIC_CHECK(plan(files, request, session));
   std::vector<Output> outputs;
   TOSAIC_CHECK(session.measure(request.profile));
+  TOSAIC_CHECK(read_states(session, request));
   for (int i = request.repeat > 1 ? -1 : 0; i < request.repeat; ++i) {
     const auto start = Clock::now();
     TOSAIC_TRY(outputs, session.run(lent));
-    if (i < 0) continue;
+    if (i < 0) {  // which is no run of the program's
+      if (!session.states().empty()) TOSAIC_CHECK(session.reset());
+      TOSAIC_CHECK(read_states(session, request));
+      continue;
+    }
     outcome.run_seconds.push_back(since(start));
     if (const double seconds = session.device_seconds(); seconds > 0) outcome.device_seconds.push_back(seconds);
   }
@@ -166,6 +216,7 @@ Result<RunOutcome> try_run(const RunRequest& request, const Messages& messages) 
     outcome.written.push_back(output.tensor ? output_file(request, i) : "");
     if (output.tensor) TOSAIC_CHECK(files.write(outcome.written.back(), npy::write(*output.tensor)));
   }
+  TOSAIC_CHECK(write_states(files, session, request, outcome));
   TOSAIC_CHECK(files.commit());
   return outcome;
 }

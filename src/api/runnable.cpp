@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "api/program.h"
+#include "api/stateful.h"
 #include "delegates/delegates.h"
 #include "execute/executable.h"
 #include "formats/bpte/bpte_file.h"
@@ -197,12 +198,14 @@ Result<Runnable> load_program(const Program& program, const Source& source, cons
   if (tosa) return load_tosa(method.graph, source, options);
   TOSAIC_CHECK(runs_as_it_stands(method.graph));
   TOSAIC_TRY(Graph graph, normalise(Graph(method.graph), {.fold_quantisation = false}, sink));
+  const StatesAsTensors states(graph);
   TOSAIC_TRY(Lowered lowered, lower(graph));
   tidy(lowered.graph);
   Runnable known;
   known.other_outputs = [others = method.fixed_outputs] { return others; };
   if (!method.sample_inputs.empty()) known.examples = method.sample_inputs[0];
-  return runnable_graph(std::move(lowered.graph), source, options, std::move(known));
+  TOSAIC_TRY(Runnable r, runnable_graph(std::move(lowered.graph), source, options, std::move(known)));
+  return stateful(std::move(r), states);
 }
 
 bool has_delegate_of(const pte::Program& program, const Target& target) {
@@ -261,6 +264,9 @@ Runnable runnable_method(runtime::Method method, const std::string& executor) {
   r.device_seconds = [shared] { return shared->device_seconds(); };
   r.run = [shared](const std::vector<Tensor>& inputs) { return shared->run(inputs); };
   r.other_outputs = [shared] { return shared->other_outputs(); };
+  for (const auto& [name, type] : shared->states()) r.states.emplace_back(name, type);
+  r.state = [shared](std::size_t i) { return shared->state(i); };
+  r.set_state = [shared](std::size_t i, const Tensor& content) { return shared->set_state(i, content); };
   r.reset = [shared] { return shared->reset(); };
   r.clone = [shared, executor]() -> Result<Runnable> {
     TOSAIC_TRY(runtime::Method made, shared->clone());

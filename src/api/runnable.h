@@ -24,6 +24,10 @@ struct Runnable {
   std::function<double()> device_seconds;  // of the last run; empty: the device has no clock
   std::function<Result<std::vector<Tensor>>(const std::vector<Tensor>&)> run;
   std::function<FixedValues()> other_outputs;  // those of the last run that are no tensors; empty: there are none
+  // What is kept from run to run, by name.
+  std::vector<std::pair<std::string, TensorType>> states;
+  std::function<Tensor(std::size_t i)> state;
+  std::function<Status(std::size_t i, const Tensor& content)> set_state;
   // Empty: loading anew does the same.
   std::function<Status()> reset;
   std::function<Result<Runnable>()> clone;  // may be called while `run` is at work

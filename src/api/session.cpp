@@ -19,7 +19,7 @@ struct Session::Impl {
   Source source;
   SessionOptions options;
   Runnable loaded;
-  std::vector<TensorInfo> inputs;
+  std::vector<TensorInfo> inputs, states;
   std::vector<Argument> arguments, outputs;
   std::vector<OwnedTensor> examples;
   std::atomic<bool> busy{false};
@@ -30,6 +30,7 @@ struct Session::Impl {
   static Result<std::unique_ptr<Impl>> load(Source source, const SessionOptions& options, const Sink& sink);
   Result<std::vector<Tensor>> borrow(std::span<const InputTensor> given) const;
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& tensors);
+  Result<std::size_t> state(const std::string& name) const;
 };
 
 namespace {
@@ -122,6 +123,7 @@ Session::Impl::Impl(Source from, const SessionOptions& how, Runnable made)
     : source(std::move(from)), options(how), loaded(std::move(made)) {
   for (std::size_t i = 0; i < loaded.inputs.size(); ++i)
     inputs.push_back(tensor_info(named(loaded.input_names, i), loaded.inputs[i]));
+  for (const auto& [name, type] : loaded.states) states.push_back(tensor_info(name, type));
   arguments = arguments_of(inputs, loaded.other_inputs);
   std::vector<TensorInfo> tensors;
   for (std::size_t i = 0; i < loaded.outputs.size(); ++i)
@@ -152,6 +154,15 @@ Result<std::vector<Tensor>> Session::Impl::run(const std::vector<Tensor>& tensor
   for (const FixedValue& other : others_of(loaded))  // numbers may have changed
     if (other.position < outputs.size()) outputs[other.position].literal = literal_of(other.value);
   return results;
+}
+
+Result<std::size_t> Session::Impl::state(const std::string& name) const {
+  const auto found = std::ranges::find(states, name, &TensorInfo::name);
+  if (found != states.end()) return static_cast<std::size_t>(found - states.begin());
+  std::string names;
+  for (const TensorInfo& s : states) names += (names.empty() ? "'" : ", '") + s.name + "'";
+  return error("run.state", fmt::format("the program keeps no state '{}'", name))
+      .hint(names.empty() ? "it keeps none" : "its states are " + names);
 }
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -236,6 +247,27 @@ Status Session::run(std::span<const InputTensor> inputs, std::span<const OutputT
     TOSAIC_TRY(const std::vector<Tensor> tensors, impl_->run(lent));
     for (std::size_t i = 0; i < outputs.size(); ++i) store(tensors[i], outputs[i]);
     return {};
+  });
+}
+
+const std::vector<TensorInfo>& Session::states() const { return impl_->states; }
+
+Result<OwnedTensor> Session::state(const std::string& name) const {
+  return guarded(impl_->source.name, [&]() -> Result<OwnedTensor> {
+    const Turn turn(impl_->busy);
+    TOSAIC_CHECK(turn.taken());
+    TOSAIC_TRY(const std::size_t i, impl_->state(name));
+    return owned(impl_->loaded.state(i));
+  });
+}
+
+Status Session::set_state(const std::string& name, const InputTensor& content) {
+  return guarded(impl_->source.name, [&]() -> Status {
+    const Turn turn(impl_->busy);
+    TOSAIC_CHECK(turn.taken());
+    TOSAIC_TRY(const std::size_t i, impl_->state(name));
+    TOSAIC_TRY(const Tensor lent, borrowed(content, impl_->loaded.states[i].second, fmt::format("state '{}'", name)));
+    return impl_->loaded.set_state(i, lent);
   });
 }
 

@@ -17,10 +17,6 @@ Status runs_as_it_stands(const Graph& graph) {
       return located(error("model.control-flow", fmt::format("{} cannot be compiled yet", node.op))
                          .hint("export the model with the branch or the loop resolved"),
                      node.loc);
-  for (const State& state : graph.states)
-    return error("model.mutable-state",
-                 fmt::format("buffer '{}' is changed by the model, which cannot be compiled yet", state.name))
-        .hint("pass the buffer as an input and return its new content as an output");
   return {};
 }
 

@@ -24,7 +24,7 @@ struct NormaliseOptions {
 Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink& sink);
 
 // Control flow and states pass through all stages up to tidy, but nobody emits, packs or runs them yet: said by name,
-// at the user's line. Errors: model.control-flow, model.mutable-state.
+// at the user's line. Errors: model.control-flow.
 Status runs_as_it_stands(const Graph& graph);
 
 // Its steps, each small and by itself:

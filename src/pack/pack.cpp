@@ -157,6 +157,7 @@ class Packer {
     TOSAIC_TRY(Index i, tensor(state.input));
     auto& t = std::get<pte::TensorValue>(plan_.values[at(i)]);
     t.is_planned = true;
+    t.state_name = state.name;
     t.constant = state.initial;
     if (t.constant.null()) t.constant = Bytes::of(std::vector<std::byte>(g_[state.input].type.storage_bytes()));
     return {};

@@ -17,6 +17,7 @@
 #include "quantise/plan.h"
 #include "quantise/row_norms.h"
 #include "quantise/saturation.h"
+#include "quantise/state_samples.h"
 #include "quantise/weight_codes.h"
 #include "tidy/tidy.h"
 
@@ -388,17 +389,6 @@ std::vector<char> exact_groups(const Calibrated& c, const QuantiseOptions& optio
   return exact;
 }
 
-// Each sample finds the states as a first run does.
-std::vector<std::vector<Tensor>> with_states(const Graph& graph, std::vector<std::vector<Tensor>> samples,
-                                             const StatesAsTensors& states) {
-  for (std::vector<Tensor>& sample : samples)
-    for (const State& s : states.states()) {
-      const TensorType& type = graph[s.input].type;
-      sample.push_back({type, s.initial.null() ? Bytes::of(std::vector<std::byte>(type.storage_bytes())) : s.initial});
-    }
-  return samples;
-}
-
 Tensor codes_of_constant(const Tensor& content, int axis, DType dtype) {
   return dtype == DType::i16 ? wide_codes(content) : weight_codes(content, axis);
 }
@@ -409,9 +399,7 @@ Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& inpu
                        const Sink& sink) {
   TOSAIC_CHECK(check_samples(graph, inputs));
   const StatesAsTensors states(graph);
-  std::vector<std::vector<Tensor>> more;
-  if (!states.states().empty()) more = with_states(graph, inputs, states);
-  const std::vector<std::vector<Tensor>>& samples = more.empty() ? inputs : more;
+  TOSAIC_TRY(const auto samples, with_states(graph, inputs, states, options.threads, sink));
   std::vector<char> inner;
   TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
   KnownBounds bounds;

@@ -93,6 +93,8 @@ struct Method::Impl {
   std::vector<std::int32_t> outputs;                         // those that are tensors; lists of tensors in place
   std::vector<std::pair<std::size_t, std::int32_t>> others;  // outputs that are not: position and cell
   std::vector<TensorType> input_types, output_types;
+  std::vector<State> states;
+  std::vector<std::int32_t> state_cells;
   bool timed = false;
   std::vector<double> seconds;                    // by step, of the last run
   std::vector<std::vector<OperationTime>> parts;  // by step: inside delegates
@@ -128,6 +130,22 @@ Method& Method::operator=(Method&&) noexcept = default;
 Method::~Method() = default;
 const std::vector<TensorType>& Method::input_types() const { return impl_->input_types; }
 const std::vector<TensorType>& Method::output_types() const { return impl_->output_types; }
+const std::vector<Method::State>& Method::states() const { return impl_->states; }
+
+Tensor Method::state(std::size_t i) const {
+  const TensorCell& cell = impl_->cells[at(impl_->state_cells[i])].tensor;
+  std::vector<std::byte> space;
+  return {cell.type, Bytes::copy(dense(cell, space), cell.type.storage_bytes())};
+}
+
+Status Method::set_state(std::size_t i, const Tensor& content) {
+  const auto& [name, type] = impl_->states[i];
+  if (content.type != type)
+    return error("run.state-type",
+                 fmt::format("state '{}' is {}, its new content {}", name, to_string(type), to_string(content.type)));
+  store_dense(impl_->cells[at(impl_->state_cells[i])].tensor, content.data.data());
+  return {};
+}
 
 // What a cell that is no tensor holds now.
 Attr Method::Impl::content(std::int32_t i) const {
@@ -199,6 +217,9 @@ Status Method::Impl::place() {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (const auto* tensor = std::get_if<pte::TensorValue>(&plan().values[i])) {
       TOSAIC_CHECK(place_tensor(*tensor, cells[i]));
+      if (tensor->state_name.empty() || !tensor->is_planned) continue;
+      states.push_back({tensor->state_name, cells[i].tensor.type});
+      state_cells.push_back(static_cast<std::int32_t>(i));
     } else {
       cells[i].value = plan().values[i];
     }

@@ -55,6 +55,14 @@ class Method {
   double device_seconds() const;
   // Gives the tensor outputs. Buffers keep their content from run to run. Errors: run.input-count, run.input-type.
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
+  // The buffers that the program names, in its order; their content between runs, row-major. Error: run.state-type.
+  struct State {
+    std::string name;
+    TensorType type;
+  };
+  const std::vector<State>& states() const;
+  Tensor state(std::size_t i) const;
+  Status set_state(std::size_t i, const Tensor& content);
   // Buffers, and what the delegates keep, are again what they were when the method was loaded.
   Status reset();
   // Another one of the same program, for another thread, in that state; weights are shared. This one may run meanwhile.

@@ -32,6 +32,8 @@ void print_text(Tool& tool, const RunRequest& request, const RunOutcome& outcome
         "  output {}   {}{}{}\n", i, outcome.output_types[i],
         outcome.output_values[i].empty() || outcome.output_types[i] == "None" ? "" : " " + outcome.output_values[i],
         i < outcome.written.size() && !outcome.written[i].empty() ? " -> " + outcome.written[i] : "");
+  for (const std::string& state : outcome.states)
+    tool.print("  state      {}{}\n", printable(state), request.states.empty() ? "" : " -> " + request.states);
   if (!outcome.run_seconds.empty())
     tool.print("  time       {}, load {:.1f} ms\n", spread(outcome.run_seconds), outcome.load_seconds * 1e3);
   if (!outcome.device_seconds.empty()) tool.print("  of these   {} on the device\n", spread(outcome.device_seconds));
@@ -78,10 +80,11 @@ std::string json_members(const RunOutcome& outcome) {
     operations += fmt::format("{}{{\"operation\": {}, \"within\": {}, \"seconds\": {:.9f}}}",
                               operations.empty() ? "" : ", ", json_text(t.operation), json_text(t.within), t.seconds);
   return fmt::format(
-      "\"device\": {}, \"inputs\": {}, \"outputs\": {}, \"values\": [{}], \"written\": {}, \"load_seconds\": {:.9f}, "
+      "\"device\": {}, \"inputs\": {}, \"outputs\": {}, \"values\": [{}], \"written\": {}, \"states\": {}, "
+      "\"load_seconds\": {:.9f}, "
       "\"run_seconds\": {}, \"device_seconds\": {}{}",
       json_text(outcome.device), list(outcome.input_types), list(outcome.output_types), values, list(outcome.written),
-      outcome.load_seconds, times(outcome.run_seconds), times(outcome.device_seconds),
+      list(outcome.states), outcome.load_seconds, times(outcome.run_seconds), times(outcome.device_seconds),
       operations.empty() ? "" : ", \"operations\": [" + operations + "]");
 }
 
@@ -164,6 +167,11 @@ void add_run(CLI::App& app, Tool& tool) {
   command->add_option("--data", request->data, "a .ptd file with what the .pte keeps outside itself")
       ->type_name("FILE")
       ->allow_extra_args(false);
+  command
+      ->add_option("--states", request->states,
+                   "folder with NAME.npy for what the program keeps from run to run: read, where they exist, and "
+                   "written behind the last run")
+      ->type_name("DIR");
   command->add_flag("--trace", *trace, "one line per NPU operation, with a checksum of its result, on stderr");
   command->add_option("--method", request->session.method, "method of a .pte")
       ->type_name("NAME")

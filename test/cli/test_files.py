@@ -31,6 +31,26 @@ def call(tosaic, tmp_path):
     return run
 
 
+def test_states_that_do_not_fit(call, tmp_path):
+    """Told before the run; the file of the state stays as it was, and nothing is written."""
+    shutil.copy(pathlib.Path(__file__).parent / "models/mutated_buffer.pt2", tmp_path)
+    assert call("compile", "mutated_buffer.pt2", "--target", "tosa-fp", "-o", "s.pte").returncode == DONE
+    (tmp_path / "kept").mkdir()
+    for wrong in (np.zeros(3, np.float32), np.zeros(1, np.int32)):
+        np.save(tmp_path / "kept/seen.npy", wrong)
+        refused(call("run", "s.pte", "--states", "kept", "--output-dir", "out"), "run.state-type")
+        np.testing.assert_array_equal(np.load(tmp_path / "kept/seen.npy"), wrong)
+        assert not list((tmp_path / "out").iterdir())
+    (tmp_path / "kept/seen.npy").write_bytes(b"nothing")
+    assert call("run", "s.pte", "--states", "kept").returncode == REFUSED
+    np.save(tmp_path / "kept/seen.npy", np.full(1, 5, np.float32))
+    for runs in (6, 7):
+        assert call("run", "s.pte", "--states", "kept", "--repeat", "1").returncode == DONE
+        assert np.load(tmp_path / "kept/seen.npy") == runs
+    assert call("run", "s.pte", "--states", "kept", "--repeat", "3").returncode == DONE  # and one that warms up
+    assert np.load(tmp_path / "kept/seen.npy") == 10
+
+
 def compile_to(*arguments):
     return ("compile", "m.pt2", "--target", "tosa-fp", *arguments)
 

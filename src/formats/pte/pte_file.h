@@ -27,6 +27,7 @@ struct TensorValue {
   Planned planned;
   std::uint8_t shape_dynamism = 0;  // 0 static, 1 upper bound
   std::string external_name;        // data in a .ptd under this name
+  std::string state_name;           // of a buffer that keeps its content from run to run
 };
 struct None {};
 struct IntList {

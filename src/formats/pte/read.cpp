@@ -406,6 +406,7 @@ class Reader {
       if (t.external_name.empty()) return corrupt("a tensor is said to be in another file, but has no name");
       return {};
     }
+    if (extra && t.is_planned) t.state_name = text_of(extra->fully_qualified_name());
     const std::uint32_t index = from.data_buffer_idx();
     if (index == 0) return {};
     if (t.is_planned) {

@@ -272,6 +272,8 @@ class Writer {
     Offset<s::ExtraTensorInfo> extra;
     if (!t.external_name.empty())
       extra = s::CreateExtraTensorInfoDirect(builder_, 0, t.external_name.c_str(), s::TensorDataLocation::EXTERNAL);
+    else if (!t.state_name.empty())
+      extra = s::CreateExtraTensorInfoDirect(builder_, 0, t.state_name.c_str(), s::TensorDataLocation::SEGMENT);
     auto sizes = builder_.CreateVector(t.sizes);
     auto dim_order = builder_.CreateVector(order);
     return s::CreateTensor(builder_, *type, 0, sizes, dim_order, false, data, allocation, 0,

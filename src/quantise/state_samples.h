@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples of a program that keeps states: a sequence of runs, each of which finds the states as the one before left
+// them.
+#pragma once
+#include <vector>
+
+#include "ir/states.h"
+#include "ir/tensor.h"
+#include "quantise/quantise.h"
+
+namespace tosaic {
+
+// The samples of `graph`, whose states are tensors, with what each of its states held before that run. Warns of states
+// that the samples say too little of: calibrate.state-range.
+Result<std::vector<std::vector<Tensor>>> with_states(const Graph& graph, std::vector<std::vector<Tensor>> samples,
+                                                     const StatesAsTensors& states, int threads, const Sink& sink);
+
+}  // namespace tosaic
