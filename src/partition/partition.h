@@ -46,7 +46,8 @@ class Placer {
 };
 
 Partition partition(const Graph& graph, const tosa::Spec& spec);
-// Outputs that are inputs, constants or another output are copies of them: then each is the result of a node of its own.
+// Outputs that are inputs, constants or another output become copies of them: each is then the result of a node of its
+// own.
 void compute_outputs(Graph& graph);
 // The whole graph as one region, whose inputs and outputs are the graph's, in their order. Errors: the reason of the
 // first node that the target does not take; target.state. Its outputs must be results of nodes.
