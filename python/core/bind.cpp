@@ -126,6 +126,7 @@ NB_MODULE(_core, m) {
   bind_compile(m);
   bind_session(m);
   bind_bundle(m);
+  bind_tosa(m);
   m.def(
       "version", [] { return tosaic::version(); }, "The library's version, \"0.1.0\".");
 }

@@ -22,6 +22,7 @@ void bind_program(nb::module_& m);
 void bind_compile(nb::module_& m);
 void bind_session(nb::module_& m);
 void bind_bundle(nb::module_& m);
+void bind_tosa(nb::module_& m);
 
 // Raises tosaic.Error, which carries the diagnostic.
 [[noreturn]] void raise(const Diagnostic& why);

@@ -9,7 +9,7 @@
 PyTorch is imported only for its own objects; paths need none.
 """
 
-from . import _core
+from . import _core, tosa
 from ._artifact import Artifact, Explanation, Summary
 from ._bundle import check
 from ._compile import compile, explain, plan, supports
@@ -24,4 +24,4 @@ __version__ = _core.version()
 __all__ = ["Argument", "Artifact", "CaseOutcome", "CompileWarning", "Diagnostic", "Dimension", "Error", "Explanation",
            "NodeVerdict", "NpuEstimate", "NpuLayer", "OperatorInfo", "OptionInfo", "Program", "Session", "Summary",
            "TargetInfo", "TensorInfo", "check", "compile", "explain", "load", "lowering", "operators", "plan", "supports",
-           "targets"]
+           "targets", "tosa"]

@@ -138,10 +138,11 @@ def _said_by_user(function: Callable, node: torch.fx.Node) -> tuple[torch.fx.Gra
     except Exception as why:
         frames = [f for f in traceback.extract_tb(why.__traceback__) if f.filename == _file_of(function)]
         at = [f"at {f.filename}:{f.lineno}: {f.line}" for f in frames[-1:]]
-        raise Error(code="lowering.failed", message=f"{who} failed: {type(why).__name__}: {why}", notes=at,
+        said = str(why).partition("\n")[0] if isinstance(why, Error) else f"{type(why).__name__}: {why}"
+        raise Error(code="lowering.failed", message=f"{who} failed: {said}", notes=at,
                     place=_place(node),
                     help="it is called with tensors that have types and sizes but no numbers, and must say the operator "
-                         "in PyTorch's functions") from why
+                         "in PyTorch's functions and TOSA's (tosaic.tosa)") from why
     given = [None if x is None else x.meta.get("val", x) if isinstance(x, torch.fx.Node) else x
              for x in _pytree.tree_leaves(module.graph.output_node().args[0])]
     wanted = _pytree.tree_leaves(node.meta["val"])

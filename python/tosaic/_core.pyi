@@ -507,5 +507,59 @@ def bundle(program: bytes, cases: list[tuple[str, list[Any], list[Any]]]) -> byt
 def check_cases(file: bytes, name: str, options: dict[str, Any], rtol: float, atol: float) -> tuple[list[CaseOutcome], list[Diagnostic]]:
     """The outcomes of a .bpte's cases, and what was said while loading."""
 
+class TosaOperand:
+    """An operand or a result of an operator of TOSA."""
+
+    @property
+    def name(self) -> str:
+        """As the standard calls it."""
+
+    @property
+    def type(self) -> str:
+        """A dtype, or a variable that `types` binds; "shape": a list of numbers."""
+
+    @property
+    def list(self) -> bool:
+        """Takes several tensors."""
+
+    @property
+    def constant(self) -> bool:
+        """Must be known when the program is compiled."""
+
+class TosaOperator:
+    """An operator of TOSA as a call of a program."""
+
+    @property
+    def name(self) -> str:
+        """"clamp": the call is "tosaic.clamp.default", or .integer."""
+
+    @property
+    def summary(self) -> str:
+        """What it computes, in one sentence."""
+
+    @property
+    def schemas(self) -> list[str]:
+        """In PyTorch's notation: the overloads default and integer."""
+
+    @property
+    def operands(self) -> list[TosaOperand]:
+        """In order."""
+
+    @property
+    def results(self) -> list[TosaOperand]:
+        """In order."""
+
+    @property
+    def types(self) -> list[dict[str, str]]:
+        """The supported combinations: variable to dtype."""
+
+def tosa_operators() -> list[TosaOperator]:
+    """Every operator of TOSA that takes and gives tensors."""
+
+def evaluate_call(overload: str, operands: list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]], arguments: dict[str, object]) -> list[tuple[str, tuple[int, ...], Any]]:
+    """
+    What a call gives, as (dtype, sizes, elements). Operands are lent: (address, dtype, sizes, strides); where one's address is 0, the elements of the results are None.
+    """
+
 def version() -> str:
     """The library's version, "0.1.0"."""

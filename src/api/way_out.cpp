@@ -73,6 +73,7 @@ constexpr std::array families{
     Family{"pack.", "", "change the model there, or choose a target that takes the operator: `tosaic explain`"},
     Family{"vulkan-program.", "", "compile the model again: `tosaic compile --target vulkan`"},
     Family{"vulkan.", "", "run it on the CPU: --device cpu"},
+    Family{"call.", "", "`tosaic::tosa_operators()` gives the schema of each call"},
     Family{"data.", "", "give each .ptd file once, and those of one program only"},
     Family{"inspect.", "", "if the ending is right, the file is damaged: make or copy it again"},
     Family{"extract.", "", "`tosaic inspect` shows what the program is made of"},

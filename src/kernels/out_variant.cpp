@@ -52,6 +52,28 @@ bool gives_list(const Schema& schema) { return schema.returns.size() == 1 && sch
 
 std::size_t trailing_arguments(const Schema& schema) { return schema.returns.size() + 1; }
 
+namespace {
+
+std::size_t count_of_arguments(const Schema& schema) {
+  std::size_t count = trailing_arguments(schema);
+  for (const SchemaArgument& a : schema.arguments) count += kept_by_out_variant(schema, a);
+  return count;
+}
+
+// TOSA's rows as calls are in no list (ops/row_calls.h); their names follow the rule.
+std::optional<FoundOp> row_call(const pte::OperatorName& kernel, std::size_t arguments) {
+  const auto colons = kernel.name.find("::");
+  const std::string op = kernel.name.substr(0, colons) + "." + kernel.name.substr(colons + 2) + ".";
+  for (std::string_view overload : {"default", "integer"}) {
+    if (by_rule(overload) != kernel.overload) continue;
+    const FoundOp found = find_aten(op + std::string(overload));
+    if (found.op && count_of_arguments(*found.schema) == arguments) return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<FoundOp> functional(const pte::OperatorName& kernel, std::size_t arguments) {
   if (kernel.name.find("::") == std::string::npos) return std::nullopt;
   for (const NamedAtenOp& named : all_aten())
@@ -61,11 +83,9 @@ std::optional<FoundOp> functional(const pte::OperatorName& kernel, std::size_t a
       const auto parsed = parse_schema(text);
       if (!parsed.ok() || parsed->ns + "::" + parsed->name != kernel.name) continue;
       if (parsed->in_place || overload_of(&named.op, *parsed) != kernel.overload) continue;
-      std::size_t count = trailing_arguments(*parsed);
-      for (const SchemaArgument& a : parsed->arguments) count += kept_by_out_variant(*parsed, a);
-      if (count == arguments) return find_aten(parsed->full_name());
+      if (count_of_arguments(*parsed) == arguments) return find_aten(parsed->full_name());
     }
-  return std::nullopt;
+  return row_call(kernel, arguments);
 }
 
 }  // namespace tosaic::kernels

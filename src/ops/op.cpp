@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <deque>
 #include <unordered_map>
 
 #include "ops/operator_list.h"
+#include "ops/row_calls.h"
 
 namespace tosaic {
 
@@ -22,19 +24,22 @@ Rule rule_of(const AtenOp& op, const Schema& schema) {
 
 struct Table {
   std::vector<NamedAtenOp> ops;
-  std::vector<std::vector<Schema>> schemas;
+  std::vector<AtenOp> rows = row_calls();  // found by name like the others, but nobody's to list
+  std::deque<Schema> schemas;
   std::unordered_map<std::string, FoundOp> by_name;
 
   Table() {
     for (const auto& entry : aten_list()) ops.push_back({entry.file, entry.make()});
-    schemas.resize(ops.size());
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-      for (auto text : ops[i].op.schemas) {
-        auto schema = parse_schema(text);
-        if (!schema.ok()) continue;  // test/ops asserts that every schema parses
-        schemas[i].push_back(*std::move(schema));
-      }
-      for (const Schema& s : schemas[i]) by_name.emplace(s.full_name(), FoundOp{&ops[i].op, &s, rule_of(ops[i].op, s)});
+    for (const NamedAtenOp& named : ops) add(named.op);
+    for (const AtenOp& row : rows) add(row);
+  }
+
+  void add(const AtenOp& op) {
+    for (auto text : op.schemas) {
+      auto schema = parse_schema(text);
+      if (!schema.ok()) continue;  // test/ops asserts that every schema parses
+      const Schema& kept = schemas.emplace_back(*std::move(schema));
+      by_name.emplace(kept.full_name(), FoundOp{&op, &kept, rule_of(op, kept)});
     }
   }
 };

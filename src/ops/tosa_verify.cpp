@@ -5,6 +5,7 @@
 #include <climits>
 
 #include "ops/tosa_row.h"
+#include "ops/tosa_verify.h"
 
 namespace tosaic::tosa {
 namespace {
@@ -155,6 +156,11 @@ std::string listed(const std::vector<std::string>& words) {
   return out;
 }
 
+std::string called(const Spec& spec) {
+  const std::string text = spec.text();
+  return text == Spec::everything().text() ? "TOSA" : fmt::format("the target, {},", text);
+}
+
 Check check_types(const Op& op, const View& view, const Spec& spec, const std::vector<Bound>& in,
                   const std::vector<Bound>& out) {
   if (op.types.empty()) return std::nullopt;
@@ -190,8 +196,8 @@ Check check_types(const Op& op, const View& view, const Spec& spec, const std::v
     given += fmt::format("{}{} {}", i ? ", " : " beside ", things[i].name, name_of(things[i].dtype));
   const std::string takes = here.empty() ? fmt::format("has no {}, others have it for {}", op.name, listed(elsewhere))
                                          : fmt::format("takes {}", listed(here));
-  return broken(label(op, "type"), "{} of {} is {}{}; the target, {}, {}", wrong.name, op.name, name_of(wrong.dtype),
-                given, spec.text(), takes);
+  return broken(label(op, "type"), "{} of {} is {}{}; {} {}", wrong.name, op.name, name_of(wrong.dtype), given,
+                called(spec), takes);
 }
 
 // A rounding mode other than the single one is an extension.
@@ -277,6 +283,20 @@ Status verify_nested(const Graph& graph, const Spec& spec, std::int64_t depth) {
 }
 
 }  // namespace
+
+Check verify_operands(const View& view, const Spec& spec) {
+  const Node& node = view.node();
+  const Op* op = find(node.op);
+  if (!op) return broken("unknown-operator", "TOSA 1.0 has no operator '{}'", node.op);
+  if (Check c = check_count(*op, view, op->inputs, node.inputs, "input")) return c;
+  if (Check c = check_attributes(*op, view)) return c;
+  const std::vector<Bound> in = bind(op->inputs, node.inputs);
+  if (Check c = check_ranks(*op, view, in)) return c;
+  if (Check c = check_types(*op, view, spec, in, bind(op->outputs, node.outputs))) return c;
+  if (Check c = check_rounding(*op, view, spec)) return c;
+  if (Check c = check_constants(*op, view, spec, in)) return c;
+  return op->check ? op->check(view) : std::nullopt;
+}
 
 Check verify_node(const View& view, const Spec& spec) {
   const Node& node = view.node();

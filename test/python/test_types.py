@@ -17,16 +17,40 @@ ROOT = pathlib.Path(__file__).parents[2]
 MODULES = ("tosaic", "tosaic.executorch", "tosaic.executorch.runtime")
 
 
+def hold(text, name):
+    path = ROOT / "python" / "tosaic" / name
+    if os.environ.get("TOSAIC_BLESS"):
+        path.write_text(text)
+    assert text == path.read_text(), "`make pages` writes it again"
+
+
+def test_stub_of_tosas_operators():
+    """What `tosaic.tosa` makes of the core's rows, for editors and type checkers."""
+    types = {"Tensor": "Tensor", "Tensor[]": "Sequence[Tensor]", "int[]": "Sequence[int]", "int": "int", "bool": "bool",
+             "Scalar": "float", "str": "str", "ScalarType": "dtype", "ScalarType?": "dtype | None"}
+    text = ("# SPDX-License-Identifier: Apache-2.0\nfrom collections.abc import Sequence\n\nfrom torch import Tensor, dtype\n\n"
+            "def op(name: str, *operands: object, **attributes: object) -> Tensor | tuple[Tensor, ...]: ...\n")
+    for row in tosaic._core.tosa_operators():
+        operator = getattr(tosaic.tosa, row.name)
+        constants = {o.name for o in row.operands if o.constant and o.type != "shape"}
+        signature = operator.__signature__
+        parameters = [p.replace(annotation="\0") for p in signature.parameters.values()]
+        said = str(signature.replace(parameters=parameters))
+        for p in signature.parameters.values():
+            known = types[p.annotation] + (" | float | Sequence[float]" if p.name in constants else "")
+            said = said.replace("'\\x00'", known, 1)
+        gives = "Tensor" if len(row.results) == 1 else f"tuple[{', '.join('Tensor' for _ in row.results)}]"
+        text += f'def {row.name}{said} -> {gives}:\n    """{row.summary}"""\n'
+    hold(text, "tosa.pyi")
+
+
 def test_stub_of_the_core():
     """The stub lies in the sources, for editors and for wheels that are made for another machine, where the module cannot
     be imported; TOSAIC_BLESS=1 writes it again."""
     stub = nanobind.stubgen.StubGen(module=importlib.import_module("tosaic._core"), quiet=True)
     stub.put(importlib.import_module("tosaic._core"))
     text = "# SPDX-License-Identifier: Apache-2.0\n" + stub.get()
-    path = ROOT / "python" / "tosaic" / "_core.pyi"
-    if os.environ.get("TOSAIC_BLESS"):
-        path.write_text(text)
-    assert text == path.read_text(), "`make pages` writes it again"
+    hold(text, "_core.pyi")
     installed = pathlib.Path(tosaic.__file__).parent
     assert (installed / "_core.pyi").is_file() and (installed / "py.typed").is_file()
 

@@ -60,13 +60,19 @@ Check check(const View& view) {
     if (view.in(i).shape.size(0) != length)
       return broken("resize.operand-length", "operand {} has {} numbers, {} are needed", i, view.in(i).shape.size(0),
                     length);
-  const DType in = view.in(0).dtype, out = view.out().dtype;
-  if (is_integer(in) && (in == out) == is_bilinear(view))
-    return broken("resize.mode-type", "mode {} cannot make {} of {}", view.text("mode"), name_of(out), name_of(in));
   const auto axes = axes_of(view);
+  // A node that is being built has no result yet, or one of a dtype alone.
+  const bool declared = !view.node().outputs.empty();
+  if (const DType in = view.in(0).dtype; declared && is_integer(in) && (in == view.out().dtype) == is_bilinear(view))
+    return broken("resize.mode-type", "mode {} cannot make {} of {}", view.text("mode"), name_of(view.out().dtype),
+                  name_of(in));
   if (!axes) return std::nullopt;
-  if (Check c = check_axis((*axes)[0], view.out().shape.size(1), "y")) return c;
-  return check_axis((*axes)[1], view.out().shape.size(2), "x");
+  const auto size = [&](int i) {
+    return declared && view.out().rank() == 4 ? view.out().shape.size(i)
+                                              : (*axes)[static_cast<std::size_t>(i - 1)].out();
+  };
+  if (Check c = check_axis((*axes)[0], size(1), "y")) return c;
+  return check_axis((*axes)[1], size(2), "x");
 }
 
 Check level(const View& view, const Level& limits) {
