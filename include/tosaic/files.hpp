@@ -48,7 +48,7 @@ TOSAIC_API Result<Inspection> inspect(const std::string& file, const InspectOpti
 // ---- extract
 
 struct ExtractRequest {
-  std::string program;            // .pte
+  std::string program;            // .pte or .bpte
   std::string output_dir;         // made if missing
   std::vector<std::string> data;  // .ptd files with what the program keeps outside itself
   bool replace = false;           // files that hold something else

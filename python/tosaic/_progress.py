@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bar for what takes long, where somebody looks: rich where it is installed, else tqdm, else nothing."""
+"""A bar for what takes long, where somebody looks: rich where it is installed, else tqdm, else a plain line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Bar:
         if self._bar is None:
             if time.monotonic() - self._begin < self._delay or done >= total:
                 return
-            self._bar = _rich(stage, total) or _tqdm(stage, total) or _Nothing()
+            self._bar = _rich(stage, total) or _tqdm(stage, total) or _Plain(stage, total)
         self._bar.update(done - self._last)
         self._last = done
 
@@ -32,9 +32,24 @@ class Bar:
             self._bar.close()
 
 
-class _Nothing:
-    def update(self, n: int) -> None: ...
-    def close(self) -> None: ...
+class _Plain:
+    """One line on standard error, written over and in the end wiped."""
+
+    def __init__(self, stage: str, total: int):
+        self._stage, self._total, self._done, self._width = stage, total, 0, 0
+
+    def update(self, n: int) -> None:
+        self._done += n
+        self._write(f"{self._stage}: {self._done} of {self._total}")
+
+    def close(self) -> None:
+        self._write("")
+        self._write("")
+
+    def _write(self, text: str) -> None:
+        sys.stderr.write("\r" + text.ljust(self._width))
+        sys.stderr.flush()
+        self._width = len(text)
 
 
 def _rich(stage: str, total: int):

@@ -9,6 +9,7 @@
 #include "api/guard.h"
 #include "api/named_data.h"
 #include "base/output.h"
+#include "formats/bpte/bpte_file.h"
 #include "formats/pte/pte_file.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vela/vela.h"
@@ -60,7 +61,11 @@ Status may_write(const std::string& path, const Bytes& data, bool replace) {
 }
 
 Result<std::vector<Extracted>> try_extract(const ExtractRequest& request) {
-  TOSAIC_TRY(const Bytes file, map_file(request.program));
+  TOSAIC_TRY(Bytes file, map_file(request.program));
+  if (bpte::is_bpte(file)) {
+    TOSAIC_TRY(const bpte::File bundle, bpte::read(file, request.program));
+    file = bundle.program;
+  }
   TOSAIC_TRY(const pte::Program program, pte::read(file, request.program));
   TOSAIC_TRY(auto data, read_named_data(request.data));
   for (const pte::NamedData& named : program.named_data) data.insert_or_assign(named.key, named.data);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tosaic extract: every delegate's artifact out of a .pte.
+// tosaic extract: every delegate's artifact out of a .pte or .bpte.
 #include <fmt/format.h>
 #include <memory>
 
@@ -22,7 +22,7 @@ std::string json_members(const std::vector<Extracted>& files) {
 
 void add_extract(CLI::App& app, Tool& tool) {
   auto* command =
-      add_command(app, tool, "extract", "write what the delegates of a .pte run: VGF, TOSA, Ethos-U streams");
+      add_command(app, tool, "extract", "write what the delegates of a .pte or .bpte run: VGF, TOSA, Ethos-U streams");
   auto request = std::make_shared<ExtractRequest>();
   command->add_option("program", request->program, ".pte of tosaic or of ExecuTorch")->type_name("FILE")->required();
   command

@@ -45,6 +45,15 @@ def test_cases_pass_here(artifact, tmp_path):
     assert "bundled program, 3 cases" in shown and "forward(1x2x6x6xf32, 3xf32) -> (1x3xf32, 1xi64)" in shown
 
 
+def test_delegates_are_extracted_as_from_the_program(artifact, tmp_path):
+    artifact.save(tmp_path / "net.bpte", cases=CALLS)
+    artifact.save(tmp_path / "net.pte")
+    for name in ("net.bpte", "net.pte"):
+        subprocess.run([TOOL, "extract", tmp_path / name, "-o", tmp_path / f"parts_{name}"], check=True, capture_output=True)
+    taken, wanted = (tmp_path / f"parts_{name}" / "forward_delegate0.tosa" for name in ("net.bpte", "net.pte"))
+    assert taken.read_bytes() == wanted.read_bytes()
+
+
 def test_what_differs_is_said(artifact, tmp_path):
     with torch.no_grad():
         expected = [Net().eval()(*call) for call in CALLS]

@@ -2,10 +2,13 @@
 """tosaic.compile of modules, exported programs, paths and bytes; PyTorch eager is the oracle."""
 import collections
 import dataclasses
+import fcntl
 import os
 import pathlib
+import struct
 import subprocess
 import sys
+import termios
 import typing
 
 import numpy as np
@@ -271,20 +274,37 @@ def test_single_delegate_has_the_programs_inputs_and_outputs(target):
         tosaic.compile(Partly(), x, target, single_delegate=True)
 
 
-def test_a_terminal_sees_progress(tmp_path):
+@pytest.mark.parametrize("lacks", [(), ("rich",), ("rich", "tqdm")], ids=["rich", "tqdm", "plain"])
+def test_a_terminal_sees_progress(tmp_path, lacks):
     """On standard error, so that what is printed may go to a file; and it is gone in the end."""
+    for name in {"rich", "tqdm"} - set(lacks):
+        if not lacks or name == "tqdm":
+            pytest.importorskip(name, reason=f"{name} is not installed")
     script = tmp_path / "slow.py"
     script.write_text(
-        "import sys, time, numpy, tosaic\n"
+        f"import sys\nsys.modules.update(dict.fromkeys({lacks}))\nimport time, numpy, tosaic\n"
         "def samples():\n"
         "    for _ in range(14):\n"
         "        time.sleep(0.06)\n"
         "        yield numpy.zeros((1, 1, 8, 8), numpy.float32)\n"
         "tosaic.compile(sys.argv[1], target='tosa-int', calibration=samples())\nprint('done')\n")
     ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 25, 80, 0, 0))  # tqdm draws nothing where there are no columns
     model = pathlib.Path(__file__).parents[2] / "examples" / "digits" / "digits.pt2"
     done = subprocess.run([sys.executable, script, model], stderr=theirs, stdout=subprocess.PIPE, text=True,
                           env={**os.environ, "TERM": "xterm"})
     os.close(theirs)
     assert done.returncode == 0 and done.stdout == "done\n" and "calibrate" in os.read(ours, 1 << 16).decode()
     os.close(ours)
+
+
+def test_two_numbers_among_codes():
+    """torch.where(condition, 1.0, 0.5) has no operand with a scale: its codes are the result's."""
+    class Masked(torch.nn.Module):
+        def forward(self, x):
+            return torch.where(x > 0, 1.0, 0.5) * x
+
+    samples = [torch.randn(4, 6, generator=torch.Generator().manual_seed(i)) for i in range(8)]
+    artifact = tosaic.compile(Masked(), samples[0], "tosa-int", calibration=samples)
+    assert artifact.summary.delegates == 1 and all(n.taken for n in artifact.summary.nodes)
+    assert (artifact.run(samples[0]) - Masked()(samples[0])).abs().max() < 0.02

@@ -5,6 +5,13 @@
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
+  // Two numbers among codes: none of them has a scale but the result's.
+  if (call.overload() == "Scalar" && !call.declared().empty() && call.declared()[0].quantised()) {
+    const TensorType& type = call.declared()[0];
+    const Val code = b.constant(type.with(Shape{}), constant_bytes(type.dtype, std::vector<std::int64_t>{0}));
+    return b.select(b.cast(call.tensor("condition"), DType::boolean), b.like(code, call.number("self")),
+                    b.like(code, call.number("other")));
+  }
   auto p = promotion::promote(b, call, {"self", "other"}, promotion::Compute::as_is);
   return b.select(b.cast(call.tensor("condition"), DType::boolean), p.values[0], p.values[1]);
 }
