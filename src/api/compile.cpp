@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "api/chosen_sizes.h"
 #include "api/self_check.h"
 #include "kernels/out_variant.h"
 #include "lower/lower.h"
@@ -166,12 +167,12 @@ class Line {
         target_(options.target),
         story_(options, callbacks, result_) {
     result_.target = target_;
-    if (!method_.sample_inputs.empty()) sample_ = method_.sample_inputs[0];
   }
 
   Result<Compiled> run() {
     TOSAIC_CHECK(constructs());
-    TOSAIC_CHECK(story_.note("read", method_.graph));
+    TOSAIC_CHECK(chosen());
+    TOSAIC_CHECK(story_.note("read", start_));
     TOSAIC_CHECK(normalised());
     TOSAIC_CHECK(story_.end("normalise", graph_));
     if (integer_) TOSAIC_CHECK(quantised());
@@ -192,6 +193,13 @@ class Line {
   }
 
  private:
+  Status chosen() {
+    TOSAIC_TRY(start_, at_chosen_sizes(method_.graph, options_.sizes));
+    stored_ = fitting(start_, method_.sample_inputs);
+    if (!stored_.empty()) sample_ = stored_[0];
+    return {};
+  }
+
   // What nobody can write yet may still be asked about.
   Status constructs() {
     Status found = runs_as_it_stands(method_.graph);
@@ -205,7 +213,7 @@ class Line {
   // What a program's own conversions made integers stays so wherever the target has any.
   Status normalised() {
     const bool has_integers = target_.spec.has(tosa::Feature::pro_int);
-    TOSAIC_TRY(graph_, normalise(Graph(method_.graph),
+    TOSAIC_TRY(graph_, normalise(std::move(start_),
                                  {.fold_quantisation = options_.in_integers() || has_integers, .narrowed = &narrowed_},
                                  callbacks_.sink));
     integer_ = options_.in_integers() || is_quantised(graph_);
@@ -217,14 +225,17 @@ class Line {
     if (by_pt2e && !options_.quantise.request.empty()) return already_quantised();
     if (!by_pt2e && computes_floats(graph_)) {
       widen_halves(graph_);
-      TOSAIC_TRY(const Samples samples, samples_for(options_, callbacks_, graph_, method_.sample_inputs));
+      if (stored_.empty() && !callbacks_.samples && !options_.invent_samples && !method_.sample_inputs.empty())
+        return error("calibrate.no-samples", "the samples that the model holds are of other sizes than the chosen ones")
+            .hint("give --calibrate FILE.npz with samples of these sizes, or choose the sizes of those in the model");
+      TOSAIC_TRY(const Samples samples, samples_for(options_, callbacks_, graph_, stored_));
       result_.samples = samples.size();
       if (!samples.empty()) sample_ = samples[0];
       QuantiseOptions how = how_to_quantise(options_, method_);
       if (callbacks_.progress)
         how.progress = [&](std::size_t done, std::size_t total) { callbacks_.progress("calibrate", done, total); };
       how.cancelled = callbacks_.cancelled;
-      const bool invented = options_.invent_samples && !callbacks_.samples && method_.sample_inputs.empty();
+      const bool invented = options_.invent_samples && !callbacks_.samples && stored_.empty();
       TOSAIC_TRY(graph_, quantise(std::move(graph_), samples, how, invented ? Sink() : callbacks_.sink));
     }
     insert_boundaries(graph_, options_.quantised_io ? Io::codes : by_pt2e ? Io::as_written : Io::floats);
@@ -305,6 +316,8 @@ class Line {
   bool integer_ = false;
   Compiled result_;
   Story story_;
+  Graph start_;                        // the program, its sizes numbers
+  Samples stored_;                     // that it holds, of these sizes
   Graph graph_;                        // until it is partitioned
   std::vector<std::string> narrowed_;  // values that were int64 in the program
   std::vector<Tensor> sample_;         // for the self-check

@@ -27,6 +27,7 @@ struct CompileOptions {
   bool self_check = true;       // where the target has one
   bool invent_samples = false;  // random calibration samples where none are given (for `explain`)
   std::vector<std::string> print_after;
+  std::vector<std::string> sizes;  // "x.0=4": of dynamic sizes
   // Floats become integers. (Targets without integers keep PT2E's conversions as arithmetic.)
   bool in_integers() const { return target.integer() || quantise_always || !quantise.request.empty(); }
 };

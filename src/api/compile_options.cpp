@@ -74,6 +74,12 @@ std::vector<GeneralOption> options_of_all() {
         .sentence = "replaces the target's specification, e.g. TOSA-1.0+INT",
         .placeholder = "SPEC"},
        nullptr},  // read with the target, below
+      {{.name = "sizes",
+        .kind = Kind::list,
+        .sentence = "of a program with dynamic sizes: dimension DIM of INPUT is SIZE, or its upper bound, max; also "
+                    "by the name of the size's symbol",
+        .placeholder = "INPUT.DIM=SIZE"},
+       [](CompileOptions& to, const Options& from, const std::string& name) { to.sizes = from.list(name); }},
       {{.name = "require-full-delegation",
         .kind = Kind::flag,
         .sentence = "fail when any node stays outside the delegate"},

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "api/artifact.h"
+#include "api/chosen_sizes.h"
 #include "api/guard.h"
 #include "api/program.h"
 #include "ir/states.h"
@@ -35,7 +36,8 @@ Result<Planned> planned(const Program& program, const std::string& target, const
   if (!options.in_integers())
     return error("plan.floats", fmt::format("{} computes floats: nothing is quantised", target))
         .hint("give --quantize int8, or overrides, or a target of integers");
-  TOSAIC_TRY(Graph graph, normalise(Graph(method->graph), {.fold_quantisation = true}, {}));
+  TOSAIC_TRY(Graph chosen, at_chosen_sizes(method->graph, options.sizes));
+  TOSAIC_TRY(Graph graph, normalise(std::move(chosen), {.fold_quantisation = true}, {}));
   if (is_quantised(graph)) return already_quantised();
   widen_halves(graph);
   const QuantiseOptions how = how_to_quantise(options, *method);

@@ -119,19 +119,29 @@ std::vector<Argument> arguments_of(std::vector<TensorInfo> tensors, const FixedV
 
 OwnedTensor owned(const Tensor& tensor) { return {tensor.type.dtype, tensor.type.shape.sizes(), tensor.data}; }
 
+// Could a tensor of these sizes be one of that shape? Relations between its symbols are looked at when it runs.
+static bool within(const Shape& sizes, const Shape& wanted) {
+  if (sizes.rank() != wanted.rank()) return false;
+  for (int d = 0; d < sizes.rank(); ++d)
+    if (sizes.size(d) < 0 || !wanted[d].bounds().contain(sizes.size(d))) return false;
+  return true;
+}
+
 Result<Tensor> borrowed(const InputTensor& tensor, const TensorType& wanted, const std::string& what) {
-  if (tensor.dtype != wanted.dtype || tensor.sizes != wanted.shape.sizes())
+  const Shape shape(tensor.sizes);
+  const TensorType type = wanted.with(shape);
+  if (tensor.dtype != wanted.dtype || !within(shape, wanted.shape))
     return error("run.input-type", fmt::format("{} is {}, {} is wanted", what,
                                                to_string(TensorType{tensor.dtype, Shape(tensor.sizes), {}}),
                                                to_string(wanted.with(std::optional<Scales>{}))));
   if (!tensor.strides.empty() && tensor.strides.size() != tensor.sizes.size())
     return error("run.input-type",
                  fmt::format("{} has {} strides for {} dims", what, tensor.strides.size(), tensor.sizes.size()));
-  const std::size_t bytes = wanted.storage_bytes();
-  if (bytes == 0) return Tensor{wanted, Bytes::copy("", 0)};
+  const std::size_t bytes = type.storage_bytes();
+  if (bytes == 0) return Tensor{type, Bytes::copy("", 0)};
   if (!tensor.data) return error("run.null", fmt::format("{} has no memory: its pointer is null", what));
   if (tensor.strides.empty() || tensor.strides == dense_strides(tensor.sizes))
-    return Tensor{wanted, Bytes(nullptr, tensor.data, bytes)};
+    return Tensor{type, Bytes(nullptr, tensor.data, bytes)};
   if (!extent_of(tensor.data, tensor.dtype, tensor.sizes, tensor.strides)) return too_far("run.input-type", what);
   std::byte* dense = nullptr;
   Bytes copy = Bytes::fresh(bytes, dense);
@@ -140,7 +150,7 @@ Result<Tensor> borrowed(const InputTensor& tensor, const TensorType& wanted, con
   for_each_strided(tensor.sizes, tensor.strides, [&](std::size_t i, std::int64_t offset) {
     std::memcpy(dense + i * size, from + offset * static_cast<std::int64_t>(size), size);
   });
-  return Tensor{wanted, std::move(copy)};
+  return Tensor{type, std::move(copy)};
 }
 
 Result<Program> Program::open(const std::string& path, const Messages& messages) {

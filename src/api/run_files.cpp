@@ -19,6 +19,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
+bool fits(const Shape& shape, const TensorInfo& wanted) {
+  return std::ranges::equal(shape.sizes(), wanted.dims, [](std::int64_t size, const Dimension& d) {
+    return d.dynamic() ? size >= d.lowest && (d.size < 0 || size <= d.size) : size == d.size;
+  });
+}
+
 Result<OwnedTensor> read_input(const std::string& path, const TensorInfo& wanted, std::size_t i) {
   TOSAIC_TRY(Bytes file, map_file(path));
   TOSAIC_TRY(Tensor tensor, npy::read(file, path));
@@ -28,11 +34,11 @@ Result<OwnedTensor> read_input(const std::string& path, const TensorInfo& wanted
                     (storage_size(given) == storage_size(wanted.dtype) && is_integer(given) &&
                      is_integer(wanted.dtype) && (wanted.dtype == DType::i4 || wanted.dtype == DType::i48)) ||
                     (given == DType::f8e4m3 && wanted.dtype == DType::f8e5m2);  // both are raw bytes
-  if (!same || tensor.type.shape.sizes() != wanted.sizes())
+  if (!same || !fits(tensor.type.shape, wanted))
     return error("run.input-type",
                  fmt::format("input {} is {}, the program takes {}", i, to_string(tensor.type), to_string(wanted)))
         .at({path, 0, ""});
-  return OwnedTensor{wanted.dtype, wanted.sizes(), tensor.data};
+  return OwnedTensor{wanted.dtype, tensor.type.shape.sizes(), tensor.data};
 }
 
 Result<std::vector<OwnedTensor>> inputs_for(const Session& session, const RunRequest& request) {
@@ -41,6 +47,10 @@ Result<std::vector<OwnedTensor>> inputs_for(const Session& session, const RunReq
   if (request.inputs.empty() && !session.examples().empty()) return session.examples();
   if (request.inputs.empty()) {
     for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (std::ranges::any_of(wanted[i].dims, [](const Dimension& d) { return d.size < 0; }))
+        return error("run.input-count", fmt::format("input {} is {}, of no certain size", i, to_string(wanted[i])))
+            .at({request.program, 0, ""})
+            .hint("give --input FILE.npy once per input, in order");
       TOSAIC_TRY(Bytes zeros, zeroed_bytes(wanted[i].bytes(), fmt::format("input {}", i)));
       inputs.push_back({wanted[i].dtype, wanted[i].sizes(), std::move(zeros)});
     }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "api/by_sizes.h"
 #include "api/program.h"
 #include "api/stateful.h"
 #include "delegates/delegates.h"
@@ -13,6 +14,7 @@
 #include "formats/pte/pte_file.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vgf/vgf_graph.h"
+#include "ir/specialise.h"
 #include "kernels/lowered_kernel.h"
 #include "lower/lower.h"
 #include "normalise/normalise.h"
@@ -190,6 +192,14 @@ Result<Runnable> load_vgf(const Source& source, const SessionOptions& options) {
   return runnable_graph(std::move(graph), source, options);
 }
 
+// A program whose sizes are numbers, without states, in floats.
+Result<Runnable> lowered_to_run(Graph graph, const Source& source, const SessionOptions& options, const Sink& sink) {
+  TOSAIC_TRY(const Graph normal, normalise(std::move(graph), {.fold_quantisation = false}, sink));
+  TOSAIC_TRY(Lowered lowered, lower(normal));
+  tidy(lowered.graph);
+  return runnable_graph(std::move(lowered.graph), source, options);
+}
+
 Result<Runnable> load_program(const Program& program, const Source& source, const SessionOptions& options,
                               const Sink& sink) {
   TOSAIC_TRY(const Method* only, only_method(program.impl().exported));
@@ -197,14 +207,21 @@ Result<Runnable> load_program(const Program& program, const Source& source, cons
   const bool tosa = !method.graph.nodes.empty() && method.graph.nodes[0].op.starts_with("tosa.");  // graph text
   if (tosa) return load_tosa(method.graph, source, options);
   TOSAIC_CHECK(runs_as_it_stands(method.graph));
-  TOSAIC_TRY(Graph graph, normalise(Graph(method.graph), {.fold_quantisation = false}, sink));
-  const StatesAsTensors states(graph);
-  TOSAIC_TRY(Lowered lowered, lower(graph));
-  tidy(lowered.graph);
+  auto graph = std::make_shared<Graph>(method.graph);
+  const StatesAsTensors states(*graph);
   Runnable known;
   known.other_outputs = [others = method.fixed_outputs] { return others; };
   if (!method.sample_inputs.empty()) known.examples = method.sample_inputs[0];
-  TOSAIC_TRY(Runnable r, runnable_graph(std::move(lowered.graph), source, options, std::move(known)));
+  if (!input_symbols(*graph).empty()) {
+    known.device = options.executor;
+    const MakeRunnable make = [source, options](Graph at_sizes) {  // when `sink` may be gone
+      return lowered_to_run(std::move(at_sizes), source, options, {});
+    };
+    return stateful(by_sizes(std::move(graph), make, std::move(known)), states);
+  }
+  TOSAIC_TRY(Runnable r, lowered_to_run(std::move(*graph), source, options, sink));
+  r.other_outputs = known.other_outputs;
+  r.examples = known.examples;
   return stateful(std::move(r), states);
 }
 

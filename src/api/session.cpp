@@ -102,6 +102,12 @@ Status check_outputs(std::span<const InputTensor> inputs, std::span<const Output
   return {};
 }
 
+std::vector<TensorType> types_of(const std::vector<Tensor>& tensors) {
+  std::vector<TensorType> types;
+  for (const Tensor& t : tensors) types.push_back(t.type);
+  return types;
+}
+
 void store(const Tensor& from, const OutputTensor& to) {
   const std::size_t size = storage_size(to.dtype);
   auto* target = static_cast<std::byte*>(to.data);
@@ -243,8 +249,11 @@ Status Session::run(std::span<const InputTensor> inputs, std::span<const OutputT
     const Turn turn(impl_->busy);
     TOSAIC_CHECK(turn.taken());
     TOSAIC_TRY(const std::vector<Tensor> lent, impl_->borrow(inputs));
-    TOSAIC_CHECK(check_outputs(inputs, outputs, impl_->loaded.outputs));
+    const std::vector<TensorType>& types = impl_->loaded.outputs;
+    const bool fixed = std::ranges::all_of(types, [](const TensorType& t) { return t.shape.is_static(); });
+    if (fixed) TOSAIC_CHECK(check_outputs(inputs, outputs, types));
     TOSAIC_TRY(const std::vector<Tensor> tensors, impl_->run(lent));
+    if (!fixed) TOSAIC_CHECK(check_outputs(inputs, outputs, types_of(tensors)));
     for (std::size_t i = 0; i < outputs.size(); ++i) store(tensors[i], outputs[i]);
     return {};
   });

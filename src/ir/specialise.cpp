@@ -43,18 +43,6 @@ std::string place_of(const Graph& graph, const Symbol& symbol) {
   return "nothing says where it comes from";
 }
 
-// The value of the one symbol in a*s + b that is not known yet; nothing: it has another form, or no such value.
-std::optional<std::int64_t> solved(const Dim& dim, std::int64_t size) {
-  const Sum sum = sum_of(dim);
-  if (sum.terms.size() != 1) return std::nullopt;
-  const auto& [product, coefficient] = *sum.terms.begin();
-  std::int64_t rest;
-  if (product.size() != 1 || product[0]->kind != DimAtom::symbol || coefficient < 1 ||
-      __builtin_sub_overflow(size, sum.constant, &rest) || rest % coefficient != 0)
-    return std::nullopt;
-  return rest / coefficient;
-}
-
 Dim at(const Dim& dim, const Sizes& sizes) {
   return dim.with([&](const Symbol& s) {
     const auto found = sizes.find(s.name);
@@ -130,6 +118,17 @@ class Specialiser {
 
 }  // namespace
 
+std::optional<std::int64_t> value_of_symbol(const Dim& dim, std::int64_t size) {
+  const Sum sum = sum_of(dim);
+  if (sum.terms.size() != 1) return std::nullopt;
+  const auto& [product, coefficient] = *sum.terms.begin();
+  std::int64_t rest;
+  if (product.size() != 1 || product[0]->kind != DimAtom::symbol || coefficient < 1 ||
+      __builtin_sub_overflow(size, sum.constant, &rest) || rest % coefficient != 0)
+    return std::nullopt;
+  return rest / coefficient;
+}
+
 std::vector<Symbol> input_symbols(const Graph& graph) {
   std::vector<Symbol> found;
   for (ValueId v : graph.inputs) collect(graph, v, found);
@@ -164,7 +163,7 @@ Result<Sizes> sizes_of(const Graph& graph, std::span<const Shape> shapes) {
       for (int d = 0; d < shapes[i].rank(); ++d) {
         const Dim dim = at(graph[graph.inputs[i]].type.shape[d], sizes);
         const auto symbols = dim.symbols();
-        const auto value = symbols.size() == 1 ? solved(dim, shapes[i].size(d)) : std::nullopt;
+        const auto value = symbols.size() == 1 ? value_of_symbol(dim, shapes[i].size(d)) : std::nullopt;
         if (value) any = sizes.emplace(symbols[0].name, *value).second || any;
       }
   }

@@ -16,6 +16,9 @@ std::vector<Symbol> input_symbols(const Graph& graph);
 
 // The sizes at which inputs have these shapes. Error model.size: there are none.
 Result<Sizes> sizes_of(const Graph& graph, std::span<const Shape> shapes);
+// The value of the only symbol of a dim at which it has this size; nothing: it has another form than a*s + b, or no
+// such value.
+std::optional<std::int64_t> value_of_symbol(const Dim& dim, std::int64_t size);
 // Each symbol at its upper bound. Error model.size: one has none.
 Result<Sizes> largest_sizes(const std::vector<Symbol>& symbols);
 

@@ -253,8 +253,13 @@ Result<ExportedProgram> read_pt2(const Bytes& bytes, const std::string& name, co
 
 Result<ExportedProgram> read_held(HeldProgram held, const std::string& name, const Sink& sink) {
   try {
-    return read_from(
+    ExportedProgram program = read_from(
         std::move(held), name, sink ? sink : [](Diagnostic) {});
+    // What the module writes when it runs must not become what the program begins with.
+    for (Method& method : program.methods)
+      for (State& state : method.graph.states)
+        if (!state.initial.null()) state.initial = Bytes::copy(state.initial.data(), state.initial.size());
+    return program;
   } catch (ReadError& e) {
     if (e.why.place.file.empty()) e.why.place.file = name;
     return std::move(e.why);

@@ -56,7 +56,7 @@ void add_explain(CLI::App& app, Tool& tool) {
                     "`compile --plan FILE` reads it back, edited or not");
   std::vector<OptionInfo> asked;  // of what decides about placement
   for (const OptionInfo& option : compile_options())
-    if (option.name == "quantize" || option.name == "weights" || option.name == "override" ||
+    if (option.name == "sizes" || option.name == "quantize" || option.name == "weights" || option.name == "override" ||
         option.name == "tosa-spec")
       asked.push_back(option);
   auto options = add_described(*command, asked);

@@ -62,6 +62,23 @@ def test_what_cannot_be_compiled_yet_is_read(tosaic, written, name):
     assert "(s77 in 2..16)x4xf32" in read.stdout, read.stdout
 
 
+def test_dynamic_sizes_run_and_compile_at_chosen_ones(tosaic, written):
+    calls = sorted({p.name.split(".")[1] for p in written.glob("dynamic.*.out.0.npy")})
+    assert len(calls) == 3
+    for call in calls:
+        inputs = [x for p in in_order(written.glob(f"dynamic.{call}.in.*.npy")) for x in ("--input", p)]
+        rows = np.load(inputs[1]).shape[0]
+        made = subprocess.run([tosaic, "compile", written / "dynamic.pt2", "--target", "tosa-fp", "--sizes", f"x.0={rows}",
+                               "-o", written / "dynamic.pte"], capture_output=True, text=True)
+        assert made.returncode == 0, made.stderr
+        for program in ("dynamic.pt2", "dynamic.pte"):
+            ran = subprocess.run([tosaic, "run", written / program, *inputs, "--output-dir", written / f"{program}.{call}"],
+                                 capture_output=True, text=True)
+            assert ran.returncode == 0, ran.stderr
+            for i, path in enumerate(in_order(written.glob(f"dynamic.{call}.out.*.npy"))):
+                np.testing.assert_allclose(np.load(written / f"{program}.{call}/output_{i}.npy"), np.load(path), rtol=1e-6)
+
+
 def test_buffers_are_kept_from_call_to_call(tosaic, written):
     made = compiled(tosaic, written, "buffer", "tosa-fp")
     assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
