@@ -140,7 +140,8 @@ typedef struct {
 
 enum tosaic_tensor_flags {
   TOSAIC_TENSOR_ANY_DTYPE = 1, /* any dtype with elements of element_bytes is taken: the payload keeps no more */
-  TOSAIC_TENSOR_ANY_SHAPE = 2  /* any sizes with as many elements are taken: the payload pads dims with ones */
+  TOSAIC_TENSOR_ANY_SHAPE = 2, /* any sizes with as many elements are taken: the payload pads dims with ones */
+  TOSAIC_TENSOR_WIDER = 4      /* I64 is taken for I32 and F64 for F32; integers beyond 32 bits saturate */
 };
 
 typedef struct {
@@ -235,6 +236,9 @@ TOSAIC_DELEGATE_API const tosaic_delegate_api* tosaic_vulkan_delegate(void);    
 TOSAIC_DELEGATE_API const tosaic_delegate_api* tosaic_tosa_compute_delegate(void); /* "TOSABackend", by such shaders */
 TOSAIC_DELEGATE_API const tosaic_delegate_api* tosaic_vgf_compute_delegate(void);  /* "VgfBackend", by such shaders */
 TOSAIC_DELEGATE_API const tosaic_delegate_api* tosaic_ethos_u_delegate(void);      /* "EthosUBackend", simulated */
+/* What ExecuTorch's own Vulkan flow writes; these two link PyTorch's operators. */
+TOSAIC_DELEGATE_API const tosaic_delegate_api* tosaic_vulkan_backend_delegate(void); /* "VulkanBackend", on the CPU */
+TOSAIC_DELEGATE_API const tosaic_delegate_api* tosaic_vulkan_backend_compute_delegate(void); /* and by shaders */
 
 #ifdef __cplusplus
 }

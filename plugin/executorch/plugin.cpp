@@ -31,6 +31,7 @@ constexpr Row rows[] = {
     {tosaic_tosa_delegate, nullptr},
     {tosaic_vgf_delegate, nullptr},
     {tosaic_vulkan_delegate, nullptr},
+    {tosaic_vulkan_backend_delegate, nullptr},
     {tosaic_ethos_u_delegate,
      "EthosUBackend is tosaic's functional simulator here, checked against TOSA and not against silicon; its time says "
      "nothing of the device's"},

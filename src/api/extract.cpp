@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the delegates of a program run, as files of their own: VGF, TOSA, Ethos-U streams, and what tosaic does not
-// know.
+// What the delegates of a program run, as files of their own: VGF, TOSA, Ethos-U streams, PyTorch graphs of
+// ExecuTorch's Vulkan flow, and what tosaic does not know.
 #include <fmt/format.h>
 #include <algorithm>
 #include <filesystem>
@@ -9,6 +9,7 @@
 #include "api/guard.h"
 #include "api/named_data.h"
 #include "base/output.h"
+#include "delegates/vulkan_backend/chain.h"
 #include "formats/bpte/bpte_file.h"
 #include "formats/pte/pte_file.h"
 #include "formats/tosa/tosa_file.h"
@@ -26,10 +27,24 @@ struct Payload {
   std::string format;  // also the file's ending
 };
 
+// PyTorch's operators as the text of a graph, which `compile` and `run` read.
+Result<Payload> chain_of(const Bytes& payload, const std::map<std::string, Bytes>& data, const std::string& name) {
+  TOSAIC_TRY(const vulkan_backend::File file, vulkan_backend::read(payload, name));
+  const auto lookup = [&](const std::string& key) {
+    const auto found = data.find(key);
+    return found == data.end() ? Bytes() : found->second;
+  };
+  TOSAIC_TRY(const Graph graph, vulkan_backend::aten_graph(file, lookup, name));
+  const std::string text = print(graph, ConstantText::all);
+  return Payload{Bytes::copy(text.data(), text.size()), "txt"};
+}
+
 // The bytes say what they are: other tools' delegates may carry the same formats under names of their own.
-Result<Payload> artifact_of(const pte::Delegate& delegate, const std::map<std::string, Bytes>& data) {
+Result<Payload> artifact_of(const pte::Delegate& delegate, const std::map<std::string, Bytes>& data,
+                            const std::string& name) {
   if (vgf::is_vgf(delegate.payload)) return Payload{delegate.payload, "vgf"};
   if (tosa_file::is_tosa(delegate.payload)) return Payload{delegate.payload, "tosa"};
+  if (vulkan_backend::is_payload(delegate.payload)) return chain_of(delegate.payload, data, name);
   if (!delegate.payload.text().starts_with("vela_bin_stream")) return Payload{delegate.payload, "bin"};
   // A stream alone is worth nothing without what the program keeps elsewhere: the file holds all of it.
   TOSAIC_TRY(vela::Payload stream, vela::read(delegate.payload));
@@ -75,9 +90,9 @@ Result<std::vector<Extracted>> try_extract(const ExtractRequest& request) {
   for (const pte::Plan& plan : program.plans)
     for (std::size_t i = 0; i < plan.delegates.size(); ++i) {
       const pte::Delegate& delegate = plan.delegates[i];
-      auto artifact = artifact_of(delegate, data);
-      if (!artifact.ok())
-        return std::move(artifact.error()).at({fmt::format("{} (delegate {})", request.program, i), 0, ""});
+      const std::string place = fmt::format("{} (delegate {})", request.program, i);
+      auto artifact = artifact_of(delegate, data, place);
+      if (!artifact.ok()) return std::move(artifact.error()).at({place, 0, ""});
       const std::string stem = fmt::format("{}_delegate{}", as_file_name(plan.name), i);
       std::string name = fmt::format("{}.{}", stem, artifact->format);
       for (int k = 2; !taken.insert(name).second; ++k) name = fmt::format("{}_{}.{}", stem, k, artifact->format);

@@ -8,6 +8,7 @@
 #include "api/inspect_ethos_u.h"
 #include "api/inspect_vgf.h"
 #include "api/inspect_vulkan.h"
+#include "api/inspect_vulkan_backend.h"
 #include "api/named_data.h"
 #include "formats/bpte/bpte_file.h"
 #include "formats/npy/npy.h"
@@ -16,6 +17,7 @@
 #include "formats/tosa/tosa_file.h"
 #include "formats/vela/raw_output.h"
 #include "formats/vgf/vgf.h"
+#include "formats/vulkan_backend/vulkan_backend.h"
 #include "formats/zip/zip.h"
 #include "read/pt2.h"
 
@@ -219,6 +221,11 @@ Result<Inspection> inspect_pte(const Bytes& file, const std::string& name, const
         if (!inner.ok()) return std::move(inner.error()).at({fmt::format("{} (delegate {})", name, i), 0, ""});
         out.text += inner->text;
         delegates += ", \"vgf\": " + inner->json;
+      } else if (d.id == "VulkanBackend") {
+        auto inner = inspect_vulkan_backend(d.payload, fmt::format("{} (delegate {})", name, i), "    ");
+        if (!inner.ok()) return std::move(inner.error());
+        out.text += inner->text;
+        delegates += ", \"vulkan_backend\": " + inner->json;
       } else if (d.id == "EthosUBackend") {
         auto inner = inspect_payload(d.payload, delegate_tensors(plan, i), data, options, "    ");
         if (!inner.ok()) return std::move(inner.error()).at({fmt::format("{} (delegate {})", name, i), 0, ""});
@@ -338,6 +345,12 @@ Result<Inspection> try_inspect(const std::string& path, const InspectOptions& op
   if (bpte::is_bpte(file)) return inspect_bpte(file, path, options);
   if (head.size() >= 8 && head.substr(4, 2) == "FT") return inspect_ptd(file, path);
   if (vgf::is_vgf(file)) return inspect_vgf(file, path);
+  if (vulkan_backend::is_payload(file)) {
+    TOSAIC_TRY(Inspection inner, inspect_vulkan_backend(file, path, "  "));
+    return Inspection{fmt::format("{}: payload of VulkanBackend, {} bytes\n{}", path, file.size(), inner.text),
+                      fmt::format("{{\"format\": \"vulkan-backend\", \"bytes\": {}, \"vulkan_backend\": {}}}",
+                                  file.size(), inner.json)};
+  }
   if (head.starts_with("vela_bin_stream")) return inspect_blocks(file, path, options);
   if (head.starts_with("COP1") || head.starts_with("COP2"))
     return inspect_stream({{file, ""}, {}, 0, {}, {}}, file.size(), "Ethos-U command stream", path, options);

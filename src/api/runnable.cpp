@@ -235,6 +235,9 @@ bool has_delegate_of(const pte::Program& program, const Target& target) {
 // Vulkan's shaders are made of any graph that a payload holds.
 bool runs_on(const pte::Program& program, const Target& wanted) {
   if (wanted.delegate_id != "TosaicVulkan") return has_delegate_of(program, wanted);
+  for (const pte::Plan& plan : program.plans)  // ExecuTorch's own, which no target writes
+    if (std::ranges::any_of(plan.delegates, [](const pte::Delegate& d) { return d.id == "VulkanBackend"; }))
+      return true;
   const auto& targets = all_targets();
   return std::ranges::any_of(targets, [&](const Target& t) { return !t.simulated && has_delegate_of(program, t); });
 }

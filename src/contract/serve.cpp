@@ -23,6 +23,7 @@ struct tosaic_delegate {
   std::vector<tosaic_delegate_time> time_views;
   std::vector<const void*> inputs;  // of the call
   std::vector<void*> outputs;
+  std::vector<std::vector<std::byte>> narrow;  // by tensor of a call: what the caller has in twice the width
   std::atomic_flag busy = ATOMIC_FLAG_INIT;
 };
 
@@ -141,6 +142,7 @@ int hand_over(std::unique_ptr<tosaic_delegate> made, const tosaic_delegate_host*
     for (const TensorInfo& info : *tensors) made->infos.push_back(info.view());
   made->inputs.resize(made->description.inputs.size());
   made->outputs.resize(made->description.outputs.size());
+  made->narrow.resize(made->infos.size());
   if (host && host->log && host->log_level >= TOSAIC_DELEGATE_LOG_NOTE) {
     const std::string line = fmt::format("{}{}runs on {}, {} bytes for tensors", made->name,
                                          made->name.empty() ? "" : " ", made->description.device, made->memory_bytes);
@@ -221,6 +223,26 @@ Status check_call(const tosaic_delegate& delegate, const tosaic_delegate_tensor*
   return {};
 }
 
+template <class To, class From>
+void convert_all(const void* from, void* to, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {  // at any alignment
+    From value;
+    std::memcpy(&value, static_cast<const std::byte*>(from) + i * sizeof value, sizeof value);
+    if constexpr (std::is_same_v<To, std::int32_t>) value = std::clamp<From>(value, INT32_MIN, INT32_MAX);
+    const auto made = static_cast<To>(value);
+    std::memcpy(static_cast<std::byte*>(to) + i * sizeof made, &made, sizeof made);
+  }
+}
+
+void narrow(std::uint32_t dtype, const void* from, void* to, std::size_t count) {
+  dtype == TOSAIC_DTYPE_I32 ? convert_all<std::int32_t, std::int64_t>(from, to, count)
+                            : convert_all<float, double>(from, to, count);
+}
+void widen(std::uint32_t dtype, const void* from, void* to, std::size_t count) {
+  dtype == TOSAIC_DTYPE_I32 ? convert_all<std::int64_t, std::int32_t>(from, to, count)
+                            : convert_all<double, float>(from, to, count);
+}
+
 int execute_alone(tosaic_delegate& delegate, const tosaic_delegate_tensor* tensors, std::size_t count,
                   tosaic_delegate_error* error) {
   if (Status fits = check_call(delegate, tensors, count); !fits.ok())
@@ -229,6 +251,11 @@ int execute_alone(tosaic_delegate& delegate, const tosaic_delegate_tensor* tenso
   alignas(64) static char nothing[64];  // tensors without bytes lie somewhere, too
   for (std::size_t i = 0; i < count; ++i) {
     void* data = tensors[i].data ? tensors[i].data : nothing;
+    if (is_wider(delegate.infos[i], tensors[i].dtype)) {
+      delegate.narrow[i].resize(tensors[i].bytes / 2 + 1);
+      if (i < inputs) narrow(delegate.infos[i].dtype, data, delegate.narrow[i].data(), tensors[i].bytes / 8);
+      data = delegate.narrow[i].data();
+    }
     if (i < inputs)
       delegate.inputs[i] = data;
     else
@@ -240,6 +267,9 @@ int execute_alone(tosaic_delegate& delegate, const tosaic_delegate_tensor* tenso
   Status ran = delegate.payload->execute(delegate.inputs, delegate.outputs, status);
   delegate.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (!ran.ok()) return report(status_of(ran.error(), status), ran.error(), error);
+  for (std::size_t i = inputs; i < count; ++i)
+    if (is_wider(delegate.infos[i], tensors[i].dtype))
+      widen(delegate.infos[i].dtype, delegate.narrow[i].data(), tensors[i].data, tensors[i].bytes / 8);
   if (!delegate.keep_times) return TOSAIC_DELEGATE_OK;
   delegate.times = delegate.payload->times();
   for (const OperationTime& time : delegate.times)

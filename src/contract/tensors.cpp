@@ -54,9 +54,18 @@ bool sizes_fit(const tosaic_delegate_tensor_info& info, const tosaic_delegate_te
   return true;
 }
 
+}  // namespace
+
+bool is_wider(const tosaic_delegate_tensor_info& info, std::uint32_t dtype) {
+  return (info.flags & TOSAIC_TENSOR_WIDER) && ((dtype == TOSAIC_DTYPE_I64 && info.dtype == TOSAIC_DTYPE_I32) ||
+                                                (dtype == TOSAIC_DTYPE_F64 && info.dtype == TOSAIC_DTYPE_F32));
+}
+
+namespace {
+
 // TOSA's types have no u8: unsigned codes travel as i8.
 bool dtype_fits(const tosaic_delegate_tensor_info& info, const tosaic_delegate_tensor& tensor) {
-  if (tensor.dtype == info.dtype || tensor.dtype == TOSAIC_DTYPE_OPAQUE) return true;
+  if (tensor.dtype == info.dtype || tensor.dtype == TOSAIC_DTYPE_OPAQUE || is_wider(info, tensor.dtype)) return true;
   if (tensor.dtype == TOSAIC_DTYPE_U8 && info.dtype == TOSAIC_DTYPE_I8) return true;
   const auto given = dtype_of(tensor.dtype);
   return given && (info.flags & TOSAIC_TENSOR_ANY_DTYPE) && storage_size(*given) == info.element_bytes;
@@ -130,8 +139,8 @@ std::string disagreement(const tosaic_delegate_tensor_info& info, const tosaic_d
   const auto count = elements(tensor.dims, tensor.rank);
   if (!count || !dtype_fits(info, tensor) || !sizes_fit(info, tensor))
     return fmt::format("{} is passed, the payload takes {}", text(tensor), text(info));
-  if (tensor.bytes != times(*count, info.element_bytes))
-    return fmt::format("{} bytes are passed, {} has {}", tensor.bytes, text(info), times(*count, info.element_bytes));
+  const std::uint64_t bytes = times(*count, (is_wider(info, tensor.dtype) ? 2 : 1) * std::uint64_t{info.element_bytes});
+  if (tensor.bytes != bytes) return fmt::format("{} bytes are passed, {} has {}", tensor.bytes, text(info), bytes);
   return {};
 }
 

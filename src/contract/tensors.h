@@ -28,6 +28,8 @@ struct TensorInfo {
 // `dims` stay the type's.
 tosaic_delegate_tensor tensor_of(const TensorType& type, void* data);
 
+// A tensor of twice the width, which is converted (TOSAIC_TENSOR_WIDER).
+bool is_wider(const tosaic_delegate_tensor_info& info, std::uint32_t dtype);
 // Why `tensor` is not what `info` describes: two values that disagree. Empty: it is.
 std::string disagreement(const tosaic_delegate_tensor_info& info, const tosaic_delegate_tensor& tensor);
 // "input 2", "output 0": what a message calls the i-th tensor of a call, inputs first.

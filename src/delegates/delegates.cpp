@@ -15,6 +15,8 @@ runtime::Delegates all_delegates(const DelegateDevices& devices) {
         shaders ? on_vulkan(tosaic_vgf_compute_delegate())
         : ml    ? on_vulkan(tosaic_vgf_vulkan_delegate())
                 : runtime::DelegateChoice{tosaic_vgf_delegate()},
+        shaders ? on_vulkan(tosaic_vulkan_backend_compute_delegate())
+                : runtime::DelegateChoice{tosaic_vulkan_backend_delegate()},
         on_vulkan(tosaic_vulkan_delegate()), runtime::DelegateChoice{tosaic_ethos_u_delegate(), devices.npu}})
     all.emplace(choice.api->id, choice);
   return all;

@@ -45,6 +45,58 @@ def grouped_mm_fallback(input: torch.Tensor, weight: torch.Tensor, offs: torch.T
     return result
 
 
+def int8_rows(weights, scales):
+    """Weights of 8 bits, a scale for each row; there may be more scales than rows."""
+    return weights.float() * scales[: weights.shape[0]].reshape(-1, *[1] * (weights.dim() - 1))
+
+
+def through_codes(x, scale, zero_point):
+    return (torch.clamp(torch.round(x * (1 / scale)) + zero_point, -128, 127) - zero_point) * scale
+
+
+def linear_qcs4w(self, weight, scales):
+    """Two codes in a byte, the first in its upper half, 8 added to each: how ExecuTorch's flow packs them."""
+    codes = torch.stack([weight >> 4, weight & 15], -1).reshape(weight.shape[0], -1)[:, : self.shape[-1]].float() - 8
+    return self @ (codes * scales[:, None]).t()
+
+
+def linear_dq8ca_q4gsw(input, input_scales, input_zp, weights, weight_sums, weight_scales, group_size, bias=None):
+    return torch.ops.et_vk.linear_q4gsw(through_codes(input, input_scales, input_zp), weights, weight_scales, group_size, bias)
+
+
+def linear_q8ta_q8csw(x, input_scale, input_zero_point, weights, weight_sums, weight_scales, bias=None):
+    return torch.nn.functional.linear(through_codes(x, input_scale, input_zero_point), int8_rows(weights, weight_scales), bias)
+
+
+def q8ta_conv2d(x, input_scale, input_zero_point, weights, weight_sums, weight_scales, output_scale, output_zero_point, bias,
+                kernel_size, stride, padding, dilation, groups, activation, output_padding=None):
+    """Weights are [OC, KH, KW, IC / groups] with its last three dims as one, padded to fours."""
+    high, wide = kernel_size
+    channels = x.shape[1] // groups
+    weights = weights[:, : high * wide * channels].reshape(-1, high, wide, channels).permute(0, 3, 1, 2)
+    weights = int8_rows(weights, weight_scales)
+    bias = None if bias is None else bias[: weights.shape[0]]
+    real = (x.float() - input_zero_point) * input_scale
+    if output_padding is None:
+        y = torch.nn.functional.conv2d(real, weights, bias, stride, padding, dilation, groups)
+    else:
+        y = torch.nn.functional.conv_transpose2d(real, weights.transpose(0, 1), bias, stride, padding, output_padding, groups,
+                                                 dilation)
+    y = y.relu() if activation == "relu" else y
+    return torch.ops.quantized_decomposed.quantize_per_tensor(y, output_scale, output_zero_point, -128, 127, torch.int8)
+
+
+def q8ta_conv2d_transposed(*arguments):
+    *first, kernel_size, stride, padding, output_padding, dilation, groups, activation = arguments
+    return q8ta_conv2d(*first, kernel_size, stride, padding, dilation, groups, activation, output_padding)
+
+
+# ExecuTorch registers Python functions for its Vulkan flow's operators. Those of these compute something else than what
+# the flow means by them: they read weights in another order, or leave the activations as they are.
+STATED = {f.__name__: f for f in (linear_qcs4w, linear_dq8ca_q4gsw, linear_q8ta_q8csw, q8ta_conv2d, q8ta_conv2d_transposed)}
+STATED["q8ta_conv2d_pw"] = q8ta_conv2d
+
+
 def tensor(generator, seed):
     """The tensor that a generator of the domain language stands for (README.md)."""
     kind, low, high, shape = (generator[k] for k in ("kind", "lowest", "highest", "shape"))
@@ -107,7 +159,8 @@ def run(case):
     if case["refused"]:
         return arrays
     with torch.no_grad():
-        results = overload(case)(*positional, **named)
+        call = STATED.get(case["name"]) if case["namespace"] == "et_vk" else None
+        results = (call or overload(case))(*positional, **named)
     results = results if isinstance(results, (tuple, list)) else [results]
     for k, result in enumerate(results):
         if case["zeros"]:
@@ -117,6 +170,10 @@ def run(case):
 
 
 def overload(case):
+    if case["namespace"] == "et_vk":
+        import executorch.backends.vulkan.custom_ops_lib  # noqa: F401  registers them
+    if case["namespace"] == "torchao":
+        import torchao  # noqa: F401
     packet = getattr(getattr(torch.ops, case["namespace"]), case["name"])
     return getattr(packet, case["overload"])
 

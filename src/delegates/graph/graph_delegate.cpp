@@ -6,9 +6,10 @@
 namespace tosaic::delegates {
 namespace {
 
-std::vector<contract::TensorInfo> infos_of(const Graph& graph, const std::vector<ValueId>& values) {
+std::vector<contract::TensorInfo> infos_of(const Graph& graph, const std::vector<ValueId>& values,
+                                           std::uint32_t flags) {
   std::vector<contract::TensorInfo> infos;
-  for (ValueId v : values) infos.push_back(contract::TensorInfo::of(graph[v].type, graph[v].name));
+  for (ValueId v : values) infos.push_back(contract::TensorInfo::of(graph[v].type, graph[v].name, flags));
   return infos;
 }
 
@@ -42,13 +43,13 @@ class GraphPayload : public contract::Payload {
   execute::Executable executable_;
 };
 
-}  // namespace
+using Make = Result<execute::Executable> (*)(Graph graph, const execute::Options& options);
 
-Result<std::unique_ptr<contract::Payload>> open_graph(const contract::Opening& opening, ReadGraph read, int& status) {
-  TOSAIC_TRY(Graph graph, read(opening.payload, opening.name));
-  contract::Description description{infos_of(graph, graph.inputs), infos_of(graph, graph.outputs),
+Result<std::unique_ptr<contract::Payload>> open(const contract::Opening& opening, Graph graph, std::uint32_t flags,
+                                                Make make, int& status) {
+  contract::Description description{infos_of(graph, graph.inputs, flags), infos_of(graph, graph.outputs, flags),
                                     opening.reference ? "interp" : "cpu"};
-  auto executable = execute::Executable::make(
+  auto executable = make(
       std::move(graph),
       {.threads = opening.threads, .interpret = opening.reference, .memory = opening.memory, .timed = opening.profile});
   if (!executable.ok()) {
@@ -57,6 +58,18 @@ Result<std::unique_ptr<contract::Payload>> open_graph(const contract::Opening& o
   }
   return std::unique_ptr<contract::Payload>(
       std::make_unique<GraphPayload>(std::move(description), *std::move(executable)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<contract::Payload>> open_graph(const contract::Opening& opening, ReadGraph read, int& status) {
+  TOSAIC_TRY(Graph graph, read(opening.payload, opening.name));
+  return open(opening, std::move(graph), 0, execute::Executable::make, status);
+}
+
+Result<std::unique_ptr<contract::Payload>> open_lowered(const contract::Opening& opening, Graph graph,
+                                                        std::uint32_t flags, int& status) {
+  return open(opening, std::move(graph), flags, execute::Executable::of_lowering, status);
 }
 
 }  // namespace tosaic::delegates

@@ -7,12 +7,12 @@ namespace {
 
 class ComputePayload : public contract::Payload {
  public:
-  explicit ComputePayload(vulkan::ComputeModel model) : model_(std::move(model)) {}
+  ComputePayload(vulkan::ComputeModel model, std::uint32_t flags) : model_(std::move(model)), flags_(flags) {}
 
   contract::Description describe() const override {
-    const auto infos = [](const std::vector<vulkan_program::Tensor>& tensors) {
+    const auto infos = [&](const std::vector<vulkan_program::Tensor>& tensors) {
       std::vector<contract::TensorInfo> list;
-      for (const auto& t : tensors) list.push_back(contract::TensorInfo::of(t.type, t.name));
+      for (const auto& t : tensors) list.push_back(contract::TensorInfo::of(t.type, t.name, flags_));
       return list;
     };
     return {infos(model_.inputs()), infos(model_.outputs()), "vulkan: " + model_.device()};
@@ -34,11 +34,12 @@ class ComputePayload : public contract::Payload {
   }
   Result<std::unique_ptr<contract::Payload>> clone(const contract::Lent&) const override {
     TOSAIC_TRY(vulkan::ComputeModel made, model_.clone());
-    return std::unique_ptr<contract::Payload>(std::make_unique<ComputePayload>(std::move(made)));
+    return std::unique_ptr<contract::Payload>(std::make_unique<ComputePayload>(std::move(made), flags_));
   }
 
  private:
   vulkan::ComputeModel model_;
+  std::uint32_t flags_;
   std::optional<bool> wants_times_;  // since the last execution
 };
 
@@ -51,11 +52,12 @@ constexpr contract::Server server{open};
 }  // namespace
 
 Result<std::unique_ptr<contract::Payload>> open_on_vulkan(const contract::Opening& opening,
-                                                          Result<vulkan_program::Program> program, int& status) {
+                                                          Result<vulkan_program::Program> program, int& status,
+                                                          std::uint32_t flags) {
   auto made = [&]() -> Result<std::unique_ptr<contract::Payload>> {
     TOSAIC_TRY(vulkan_program::Program read, std::move(program));
     TOSAIC_TRY(vulkan::ComputeModel model, vulkan::ComputeModel::load(std::move(read), opening.device));
-    auto payload = std::make_unique<ComputePayload>(std::move(model));
+    auto payload = std::make_unique<ComputePayload>(std::move(model), flags);
     if (opening.profile) payload->measure(true);
     return std::unique_ptr<contract::Payload>(std::move(payload));
   }();

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "delegates/vulkan_backend/chain.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+
+#include "lower/lower.h"
+#include "normalise/normalise.h"
+#include "ops/op.h"
+#include "ops/trial.h"
+#include "tidy/tidy.h"
+
+namespace tosaic::vulkan_backend {
+namespace {
+
+Diagnostic wrong(std::string message) { return error("vulkan-backend.arguments", std::move(message)); }
+
+// What only says where a tensor lies.
+bool only_moves_memory(const std::string& op) {
+  return op == "et_vk.prepack.default" || op == "aten.clone.default" || op == "dim_order_ops._clone_dim_order.default";
+}
+
+// PyTorch's operator behind the name in a payload: copies of views are the views, since nothing here writes to them.
+FoundOp operator_of(const std::string& name) {
+  std::string op = name == "dim_order_ops._to_dim_order_copy.default" ? "aten._to_copy.default" : name;
+  if (std::count(op.begin(), op.end(), '.') == 1) op = "aten." + op;
+  if (const FoundOp found = find_aten(op); found.op) return found;
+  const std::size_t end = op.rfind('.');
+  if (end == op.npos || end < 5 || op.compare(end - 5, 5, "_copy") != 0) return {};
+  return find_aten(op.erase(end - 5, 5));
+}
+
+// Sizes of tensors, and what Python makes of them.
+bool gives_size(const std::string& op) {
+  return op == "sym_size.int" || op == "aten.sym_size.int" || op == "add" || op == "sub" || op == "mul" ||
+         op == "floordiv";
+}
+
+TensorType type_of(const Tensor& tensor) { return {tensor.dtype, tensor.shape, {}}; }
+
+class Chain {
+ public:
+  Chain(const File& file, const Lookup& data, const std::string& name)
+      : file_(file), data_(data), name_(name), of_(file.values.size(), no_value) {}
+
+  Result<Graph> graph() {
+    for (std::uint32_t id : file_.inputs) TOSAIC_CHECK(input(id));
+    for (const Call& call : file_.calls) {
+      Status taken = take(call);
+      if (!taken.ok()) return located(std::move(taken.error()), loc_);
+    }
+    loc_ = nullptr;
+    for (std::uint32_t id : file_.outputs) TOSAIC_CHECK(output(id));
+    make_names_unique(graph_);
+    return std::move(graph_);
+  }
+
+ private:
+  const Tensor* tensor(std::uint32_t id) const { return std::get_if<Tensor>(&file_.values[id]); }
+
+  // ---- what the caller passes and gets
+
+  Status input(std::uint32_t id) {
+    const Tensor* t = tensor(id);
+    if (!t)
+      return error("vulkan-backend.symbolic", fmt::format("input {} is a number that the caller chooses", id))
+          .hint("export the model with fixed sizes");
+    if (of_[id] != no_value || t->constant) return wrong(fmt::format("value {} is an input twice, or a constant", id));
+    const ValueId v = graph_.add_value(fmt::format("input_{}", graph_.inputs.size()), type_of(*t).with(t->staging));
+    graph_.inputs.push_back(v);
+    of_[id] = converted(v, t->dtype);
+    return {};
+  }
+
+  Status output(std::uint32_t id) {
+    TOSAIC_TRY(const ValueId v, operand(id));
+    if (v == no_value) return wrong(fmt::format("value {} is an output, and no tensor", id));
+    graph_.outputs.push_back(converted(v, tensor(id)->staging));
+    return {};
+  }
+
+  ValueId converted(ValueId v, DType to) {
+    if (graph_[v].type.dtype == to) return v;
+    const ValueId made = graph_.add_value(graph_[v].name + "." + std::string(name_of(to)), graph_[v].type.with(to));
+    Node node;
+    node.op = "aten._to_copy.default";
+    node.inputs = {v};
+    node.attrs.set("dtype", to);
+    node.outputs = {made};
+    node.loc = loc_;
+    graph_.nodes.push_back(std::move(node));
+    return made;
+  }
+
+  // ---- operands
+
+  Result<ValueId> constant(const Tensor& t, std::uint32_t id) {
+    const Constant& from = file_.constants[*t.constant];
+    const Bytes data = from.key.empty() ? from.data : data_(from.key);
+    const TensorType type = type_of(t);
+    if (data.null() && type.storage_bytes() > 0)
+      return error("vulkan-backend.data", fmt::format("the constant '{}' is not in the program", from.key))
+          .hint("give the .ptd file that belongs to it");
+    if (data.size() != type.storage_bytes())
+      return wrong(fmt::format("constant {} ({}) has {} bytes", id, to_string(type), data.size()));
+    const bool aligned = reinterpret_cast<std::uintptr_t>(data.data()) % storage_size(t.dtype) == 0;
+    return graph_.add_value(fmt::format("constant_{}", *t.constant), type,
+                            aligned && !data.null() ? data : Bytes::copy(data.data(), data.size()));
+  }
+
+  // no_value: None.
+  Result<ValueId> operand(std::uint32_t id) {
+    if (std::holds_alternative<std::monostate>(file_.values[id])) return no_value;
+    if (std::holds_alternative<SymbolicInt>(file_.values[id])) return symbolic(id);
+    const Tensor* t = tensor(id);
+    if (!t) return wrong(fmt::format("value {} is no tensor", id));
+    if (of_[id] == no_value && t->constant) { TOSAIC_TRY(of_[id], constant(*t, id)); }
+    if (of_[id] == no_value) return wrong(fmt::format("value {} is read before it is computed", id));
+    return of_[id];
+  }
+
+  static Diagnostic symbolic(std::uint32_t id) {
+    return error("vulkan-backend.symbolic", fmt::format("value {} is a number computed while the program runs", id))
+        .hint("export the model with fixed sizes");
+  }
+
+  // A size that follows from the others, all of which are known.
+  Result<std::int64_t> integer(std::uint32_t id) const {
+    const Value& value = file_.values[id];
+    if (const auto* i = std::get_if<std::int64_t>(&value)) return *i;
+    if (const auto* b = std::get_if<bool>(&value)) return std::int64_t{*b};
+    if (const auto* d = std::get_if<double>(&value); d && *d == static_cast<double>(static_cast<std::int64_t>(*d)))
+      return static_cast<std::int64_t>(*d);
+    if (const auto known = sizes_.find(id); known != sizes_.end()) return known->second;
+    if (std::holds_alternative<SymbolicInt>(value)) return symbolic(id);
+    return wrong(fmt::format("value {} is no integer", id));
+  }
+
+  Status operands(Node& node, const SchemaArgument& argument, std::uint32_t id) {
+    if (!argument.is_tensor_list()) {
+      TOSAIC_TRY(const ValueId v, operand(id));
+      if (v == no_value && !argument.is_optional()) return wrong("a tensor is expected");
+      node.inputs.push_back(v);
+      return {};
+    }
+    const auto* list = std::get_if<ValueList>(&file_.values[id]);
+    if (!list) return wrong("a list of tensors is expected");
+    for (std::uint32_t item : list->items) {
+      TOSAIC_TRY(const ValueId v, operand(item));
+      node.inputs.push_back(v);
+    }
+    return {};
+  }
+
+  // Numbers that Python takes for equal (1 and 1.0) share a value, whose kind is that of the first: the schema knows.
+  Status attribute(Node& node, const SchemaArgument& argument, std::uint32_t id) {
+    const Value& value = file_.values[id];
+    const std::string type = argument.type.substr(0, argument.type.find_first_of("?["));
+    const bool list = argument.type.find('[') != std::string::npos;
+    if (std::holds_alternative<std::monostate>(value) || type == "MemoryFormat" || type == "Layout" || type == "Device")
+      return {};
+    if (const auto* text = std::get_if<std::string>(&value)) {
+      node.attrs.set(argument.name, *text);
+    } else if (const auto* reals = std::get_if<std::vector<double>>(&value)) {
+      node.attrs.set(argument.name, *reals);
+    } else if (const auto* flags = std::get_if<std::vector<bool>>(&value)) {
+      node.attrs.set(argument.name, std::vector<std::int64_t>(flags->begin(), flags->end()));
+    } else if (const auto* ints = std::get_if<std::vector<std::int64_t>>(&value)) {
+      if (type == "float")
+        node.attrs.set(argument.name, std::vector<double>(ints->begin(), ints->end()));
+      else
+        node.attrs.set(argument.name, *ints);
+    } else if (const auto* ids = std::get_if<ValueList>(&value)) {
+      std::vector<std::int64_t> sizes;
+      for (std::uint32_t item : ids->items) {
+        TOSAIC_TRY(const std::int64_t size, integer(item));
+        sizes.push_back(size);
+      }
+      node.attrs.set(argument.name, std::move(sizes));
+    } else if (const auto* d = std::get_if<double>(&value); d && type != "int" && type != "SymInt" && type != "bool") {
+      node.attrs.set(argument.name, *d);
+    } else {
+      TOSAIC_TRY(const std::int64_t i, integer(id));
+      if (list)
+        node.attrs.set(argument.name, std::vector<std::int64_t>{i});
+      else if (type == "float")
+        node.attrs.set(argument.name, static_cast<double>(i));
+      else if (type == "bool" || std::holds_alternative<bool>(value))
+        node.attrs.set(argument.name, i != 0);
+      else
+        node.attrs.set(argument.name, i);
+    }
+    return {};
+  }
+
+  // ---- calls
+
+  Status take(const Call& call) {
+    auto loc = std::make_shared<Loc>();
+    loc->place.file = name_;
+    loc->op = call.op;
+    loc->name = fmt::format("{}_{}", short_name(call.op), call.node);
+    loc_ = std::move(loc);
+    if (call.args.empty()) return wrong(fmt::format("{} has no result", call.op));
+    if (std::holds_alternative<SymbolicInt>(file_.values[call.args.back()])) return take_size(call);
+    if (only_moves_memory(call.op)) return take_identity(call);
+    const FoundOp found = operator_of(call.op);
+    if (!found.op)
+      return error("vulkan-backend.operator", fmt::format("'{}' is an operator that tosaic does not know", call.op))
+          .hint(
+              "keep it out of the Vulkan partition (VulkanPartitioner's operator_blocklist): it then runs as a kernel");
+    return take_operator(call, *found.schema);
+  }
+
+  static std::string short_name(const std::string& op) {
+    const std::size_t begin = op.find('.'), end = op.rfind('.');
+    return begin == end || begin == op.npos ? op.substr(0, begin) : op.substr(begin + 1, end - begin - 1);
+  }
+
+  Status take_identity(const Call& call) {
+    TOSAIC_TRY(const ValueId v, operand(call.args[0]));
+    const std::uint32_t id = call.args.back();
+    const Tensor* t = tensor(id);
+    if (v == no_value || !t || of_[id] != no_value || t->constant || graph_[v].type != type_of(*t))
+      return wrong(fmt::format("{} gives something else than it is given", call.op));
+    of_[id] = v;
+    return {};
+  }
+
+  // Sizes are numbers: those of tensors are, as the payload states them.
+  Status take_size(const Call& call) {
+    const std::uint32_t result = call.args.back();
+    const auto at = [&](std::size_t i) { return integer(call.args[i]); };
+    std::int64_t size = 0;
+    if ((call.op == "sym_size.int" || call.op == "aten.sym_size.int") && call.args.size() == 3) {
+      const Tensor* t = tensor(call.args[0]);
+      TOSAIC_TRY(std::int64_t dim, at(1));
+      if (dim < 0 && t) dim += t->shape.rank();
+      if (!t || dim < 0 || dim >= t->shape.rank()) return wrong("sym_size of a dim that the tensor has not");
+      size = t->shape.size(static_cast<int>(dim));
+    } else if (call.args.size() == 3 &&
+               (call.op == "add" || call.op == "sub" || call.op == "mul" || call.op == "floordiv")) {
+      TOSAIC_TRY(const std::int64_t a, at(0));
+      TOSAIC_TRY(const std::int64_t b, at(1));
+      bool over = call.op == "floordiv" && (b == 0 || (a == INT64_MIN && b == -1));
+      if (call.op == "add") over = __builtin_add_overflow(a, b, &size);
+      if (call.op == "sub") over = __builtin_sub_overflow(a, b, &size);
+      if (call.op == "mul") over = __builtin_mul_overflow(a, b, &size);
+      if (over) return wrong(fmt::format("{} of {} and {} is no size", call.op, a, b));
+      if (call.op == "floordiv") size = a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+    } else {
+      return error("vulkan-backend.symbolic",
+                   fmt::format("{} gives a number that is known only while the program runs", call.op))
+          .hint("export the model so that sizes do not depend on values");
+    }
+    sizes_[result] = size;
+    return {};
+  }
+
+  Status take_operator(const Call& call, const Schema& schema) {
+    if (call.args.size() != schema.arguments.size() + 1)
+      return wrong(fmt::format("{} is given {} arguments, and takes {}", call.op, call.args.size() - 1,
+                               schema.arguments.size()));
+    Node node;
+    node.op = schema.full_name();
+    node.loc = loc_;
+    for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
+      const SchemaArgument& argument = schema.arguments[i];
+      if (argument.written) return keeps_state(call);
+      Status taken =
+          argument.is_tensor() ? operands(node, argument, call.args[i]) : attribute(node, argument, call.args[i]);
+      if (!taken.ok()) return std::move(taken.error()).note(fmt::format("argument '{}' of {}", argument.name, call.op));
+    }
+    std::vector<std::uint32_t> results{call.args.back()};
+    if (const auto* list = std::get_if<ValueList>(&file_.values[results[0]])) results = list->items;
+    for (std::uint32_t id : results) {
+      const Tensor* t = tensor(id);
+      if (!t) return wrong(fmt::format("a result of {} is no tensor", call.op));
+      if (of_[id] != no_value || t->constant) return keeps_state(call);
+      // A dtype is no value of a payload: it is the result's.
+      const SchemaArgument* dtype = schema.argument("dtype");
+      if (dtype && dtype->type.starts_with("ScalarType") && !node.attrs.find("dtype"))
+        node.attrs.set("dtype", t->dtype);
+    }
+    append(std::move(node), results);
+    return {};
+  }
+
+  static Diagnostic keeps_state(const Call& call) {
+    return error("vulkan-backend.state",
+                 fmt::format("{} writes to a buffer that the payload keeps from run to run", call.op))
+        .hint("pass the buffer as an input and return its new content as an output");
+  }
+
+  // Payloads have 32 bits where PyTorch gives 64 (positions of maxima), and one number for 1 and 1.0.
+  void append(Node node, const std::vector<std::uint32_t>& results) {
+    const auto trial = try_node(graph_, node);
+    std::vector<ValueId> made;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const Tensor& t = *tensor(results[i]);
+      TensorType type = type_of(t);
+      if (trial.ok() && i < trial->results.size()) type.dtype = trial->graph[trial->results[i]].type.dtype;
+      made.push_back(graph_.add_value(results.size() == 1 ? loc_->name : fmt::format("{}_{}", loc_->name, i), type));
+    }
+    node.outputs = made;
+    graph_.nodes.push_back(std::move(node));
+    for (std::size_t i = 0; i < results.size(); ++i) of_[results[i]] = converted(made[i], tensor(results[i])->dtype);
+  }
+
+  const File& file_;
+  const Lookup& data_;
+  const std::string& name_;
+  Graph graph_;
+  std::vector<ValueId> of_;                      // by value of the payload
+  std::map<std::uint32_t, std::int64_t> sizes_;  // numbers that follow from sizes
+  LocRef loc_;                                   // of the call that is being taken
+};
+
+}  // namespace
+
+bool knows(const std::string& op) { return only_moves_memory(op) || gives_size(op) || operator_of(op).op != nullptr; }
+
+Result<Graph> aten_graph(const File& file, const Lookup& data, const std::string& name) {
+  auto graph = Chain(file, data, name).graph();
+  if (!graph.ok() && graph.error().place.file.empty()) graph.error().place.file = name;
+  return graph;
+}
+
+Result<Graph> tosa_graph(const Bytes& payload, const Lookup& data, const std::string& name) {
+  TOSAIC_TRY(const File file, read(payload, name));
+  TOSAIC_TRY(Graph graph, aten_graph(file, data, name));
+  TOSAIC_TRY(graph, normalise(std::move(graph), {.fold_quantisation = false}, {}));
+  TOSAIC_TRY(Lowered lowered, lower(graph));
+  tidy(lowered.graph);
+  return std::move(lowered.graph);
+}
+
+}  // namespace tosaic::vulkan_backend

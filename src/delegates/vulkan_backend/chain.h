@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The chain of PyTorch operators in a payload of ExecuTorch's VulkanBackend as a graph that tosaic lowers.
+#pragma once
+#include <functional>
+#include <string>
+
+#include "formats/vulkan_backend/vulkan_backend.h"
+#include "ir/graph.h"
+
+namespace tosaic::vulkan_backend {
+
+using Lookup = std::function<Bytes(const std::string& key)>;  // null Bytes: no such key
+
+// Is the operator of a call one that becomes ATen here?
+bool knows(const std::string& op);
+
+// As ATen: inputs and outputs are what the caller passes, sizes that it chooses are the most. Errors:
+// vulkan-backend.operator (unknown to tosaic), .arguments, .data (a constant is not here), .state, .symbolic.
+Result<Graph> aten_graph(const File& file, const Lookup& data, const std::string& name);
+// The same, lowered.
+Result<Graph> tosa_graph(const Bytes& payload, const Lookup& data, const std::string& name);
+
+}  // namespace tosaic::vulkan_backend
