@@ -21,7 +21,8 @@ extern "C" {
 /* The version of ExecuTorch that it was built for: "1.5". */
 TOSAIC_EXECUTORCH_API const char* tosaic_executorch_version(void);
 
-/* The backends that loading it registered, separated by blanks: "TOSABackend VgfBackend TosaicVulkan EthosUBackend". */
+/* The backends that loading it registered, separated by blanks: "TOSABackend VgfBackend TosaicVulkan
+ * VulkanBackend EthosUBackend". */
 TOSAIC_EXECUTORCH_API const char* tosaic_executorch_backends(void);
 
 /* Why some or all could not be registered: another version of ExecuTorch, a backend of that name that was there before.

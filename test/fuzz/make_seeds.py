@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """make_seeds.py TOSAIC OUTPUT: real files for the fuzzers of formats that nobody keeps files of here: OUTPUT/tosa, pte,
-ptd and ethosu, made of the programs in seeds/stages and of the digits model. Vela has to be on PATH."""
+ptd, ethosu and vulkan, made of the programs in seeds/stages and of the digits model. Vela has to be on PATH."""
 import pathlib
 import struct
 import subprocess
@@ -11,7 +11,8 @@ DIGITS = HERE.parent.parent / "examples/digits"
 
 
 def main(tosaic, output):
-    tosa, pte, ptd, ethosu, vulkan = folders = [output / name for name in ("tosa", "pte", "ptd", "ethosu", "vulkan")]
+    names = "tosa", "pte", "ptd", "ethosu", "vulkan", "vulkan_backend"
+    tosa, pte, ptd, ethosu, vulkan, theirs = folders = [output / name for name in names]
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -23,6 +24,11 @@ def main(tosaic, output):
         compile_(program, program.stem, "--target", "tosa-fp", "--emit", f"tosa={tosa / program.stem}.tosa")
         compile_(program, f"{program.stem}_vulkan", "--target", "vulkan")
         subprocess.run([tosaic, "extract", "--quiet", pte / f"{program.stem}_vulkan.pte", "-o", vulkan / program.stem], check=True)
+    for program in sorted((HERE.parent / "plugin/vulkan").glob("*.pte")):
+        file = program.read_bytes()
+        at = file.index(b"VH00") - 4  # src/formats/vulkan_backend/read.cpp has the header
+        constants, size = struct.unpack_from("<IQ", file, at + 18)
+        (theirs / program.stem).write_bytes(file[at:at + constants + size])
     for target in ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256"):
         samples = ["--target", target, "--calibrate", DIGITS / "digits_samples.npz"]
         compile_(DIGITS / "digits.pt2", "external", *samples, "--external", f"weights={ptd / target}.ptd")

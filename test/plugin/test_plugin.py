@@ -307,7 +307,7 @@ def test_a_program_for_another_backend(plugin, digits, tmp_path, capfd):
 
 
 def test_options_from_python(plugin, digits, theirs, capfd):
-    assert plugin.backends() == ["TOSABackend", "VgfBackend", "TosaicVulkan", "EthosUBackend"]
+    assert plugin.backends() == ["TOSABackend", "VgfBackend", "TosaicVulkan", "VulkanBackend", "EthosUBackend"]
     fast = theirs(digits("tosa-int"), [image("tosa-int")])
     plugin.set_option("reference", True)
     plugin.set_option("log", 1, "TOSABackend")
@@ -424,6 +424,6 @@ def test_a_cpp_project(plugin, digits, ours, tmp_path):
     for target in "ethos-u55-128", "vgf":
         image(target).tofile(tmp_path / "input")
         said = call(tmp_path / "build/run", digits(target), tmp_path / "input", tmp_path / "output")
-        assert "backends TOSABackend VgfBackend TosaicVulkan EthosUBackend" in said
+        assert "backends TOSABackend VgfBackend TosaicVulkan VulkanBackend EthosUBackend" in said
         expected, = ours(digits(target), [image(target)])
         np.testing.assert_array_equal(np.fromfile(tmp_path / "output", np.float32), expected.ravel())

@@ -103,7 +103,8 @@ ABSENT = {
     "Decomposable*": "a step inside ExecuTorch's partitioner",
     "arm_get_first_delegation_tag": "a step inside ExecuTorch's backend",
     "InsertCastForOpsWithInt64InputPass": "int64 inputs stay outside the delegate, and what reads them",
-    "VulkanBackend*": "`TosaicVulkan`, whose payload has another form",
+    "VulkanBackend*": "its programs run, in ExecuTorch's runtime with the plug-in and in tosaic's; what writes them is "
+                      "ExecuTorch's own, or `TosaicVulkan` here",
     "VulkanSupportedOperators*": "a step inside ExecuTorch's partitioner",
     "VulkanQuantizer*": "the quantizers here are for Vulkan, too: `TOSAQuantizer(\"vulkan\")`",
     "vulkan_quantizer.*": "as of VulkanQuantizer",

@@ -100,6 +100,7 @@ struct Reader {
 
   Result<Value> value(std::uint32_t id) const {
     const s::Value& from = *graph.values()->Get(id);
+    if (!from.value()) return bad("value {} is empty", id);
     switch (from.value_type()) {
       case s::Any::Null: return Value();
       case s::Any::Int: return Value(from.value_as_Int()->value());

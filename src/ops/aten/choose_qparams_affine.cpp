@@ -11,9 +11,9 @@ double least_scale(DType type) { return type == DType::f16 ? 0x1p-14 : 0x1p-126;
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("input");
   auto blocks = call.ints("block_size");
-  std::vector<std::int64_t> rows(blocks.size(), 1);
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(x.rank()), 1);
   if (!rows.empty()) rows.back() = x.dim(-1);
-  if (blocks.empty() || blocks != rows || static_cast<int>(blocks.size()) != x.rank())
+  if (rows.empty() || blocks != rows)
     b.refuse("aten.choose_qparams_affine.blocks", "blocks that are no rows of the last dim");
   if (call.text("mapping_type") != "ASYMMETRIC" || !call.has("quant_min") || !call.has("quant_max"))
     b.refuse("aten.choose_qparams_affine.mapping",

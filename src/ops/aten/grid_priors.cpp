@@ -7,6 +7,7 @@ namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
   if (x.rank() < 2) b.refuse("aten.grid_priors.rank", "an input of shape " + to_string(x.shape()));
+  if (x.dim(-2) * x.dim(-1) > 1 << 26) b.refuse("aten.grid_priors.size", "an input of shape " + to_string(x.shape()));
   const double stride = static_cast<double>(call.integer("stride")), offset = call.number("offset");
   std::vector<double> values;
   for (std::int64_t row = 0; row < x.dim(-2); ++row)

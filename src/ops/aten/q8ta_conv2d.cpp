@@ -10,6 +10,9 @@ Val unpacked(Builder& b, const Call& call, std::int64_t input_channels) {
   Val weight = call.tensor("weights");
   const auto kernel = call.spread("kernel_size", 2);
   const std::int64_t groups = call.integer("groups");
+  if (kernel.empty()) b.refuse("aten.q8ta_conv2d.shape", "a kernel of no size");
+  for (std::int64_t k : kernel)
+    if (k < 1 || k > 1 << 16) b.refuse("aten.q8ta_conv2d.shape", "a kernel of " + std::to_string(k));
   const std::int64_t channels = groups > 0 ? input_channels / groups : 0, taps = kernel[0] * kernel[1] * channels;
   const auto refuse = [&] {
     b.refuse("aten.q8ta_conv2d.shape", "weights of shape " + to_string(weight.shape()) + " for a kernel of " +

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of ExecuTorch's own Vulkan flow (make_vulkan_programs.py) in ExecuTorch's runtime and in ours, on the CPU and
+by compute shaders, give what PyTorch gave. Storage and memory layout are the GPU's affair: `buffers` is `net`."""
+import json
+import subprocess
+
+import numpy as np
+import pytest
+
+from conftest import ROOT
+
+STORED = ROOT / "test/plugin/vulkan"
+# Half floats are computed with where the program says so; codes are those of a float convolution here.
+TOLERANCE = {"half": 1e-3}
+SMALLER = "most_sizes"  # exported for sizes up to a bound
+
+
+def stored(name, what):
+    arrays = np.load(STORED / f"{name}.npz")
+    return [arrays[f"{what}.{i}"] for i in range(9) if f"{what}.{i}" in arrays]
+
+
+def compare(name, found):
+    for f, e in zip(found, stored(name, "out"), strict=True):
+        assert f.dtype == e.dtype and f.shape == e.shape
+        np.testing.assert_allclose(f, e, rtol=1e-5, atol=TOLERANCE.get(name, 2e-6))
+
+
+NAMES = sorted(p.stem for p in STORED.glob("*.pte") if p.stem != SMALLER)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_on_the_cpu(name, ours, theirs):
+    inputs = stored(name, "in")
+    found = ours(STORED / f"{name}.pte", inputs)
+    compare(name, found)
+    for f, e in zip(theirs(STORED / f"{name}.pte", inputs), found, strict=True):
+        np.testing.assert_array_equal(f, e)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_by_compute_shaders(name, ours):
+    compare(name, ours(STORED / f"{name}.pte", stored(name, "in"), "--device", "vulkan"))
+
+
+def test_layouts_do_not_change_the_numbers(ours):
+    inputs = stored("net", "in")
+    for f, e in zip(ours(STORED / "buffers.pte", inputs), ours(STORED / "net.pte", inputs), strict=True):
+        np.testing.assert_array_equal(f, e)
+
+
+def test_extracted(tool, ours, tmp_path):
+    """The chain as text of a PyTorch graph, which is a program of its own."""
+    tool("extract", STORED / "attention.pte", "-o", tmp_path)
+    compare("attention", ours(tmp_path / "forward_delegate0.txt", stored("attention", "in")))
+    tool("compile", tmp_path / "forward_delegate0.txt", "--target", "tosa-fp", "-o", tmp_path / "m.pte")
+    compare("attention", ours(tmp_path / "m.pte", stored("attention", "in")))
+
+
+def test_inspected(tool):
+    text = tool("inspect", STORED / "half.pte")
+    assert "et_vk.conv_with_clamp.default" in text and "1x3x16x16xf16 (outside f32), texture 3d, channels packed" in text
+    delegate = json.loads(tool("inspect", "--json", STORED / "half.pte"))["methods"][0]["delegates"][0]["vulkan_backend"]
+    assert delegate["operators"]["et_vk.conv_with_clamp.default"] == 2 and delegate["unknown"] == []
+
+
+def test_64_bits_outside(theirs):
+    """The payload has 32 bits where the program has 64: what does not fit saturates."""
+    places, sums = theirs(STORED / "token.pte", [np.array([[1, 9, 0, 3, 3, 2]])])
+    assert places.dtype == sums.dtype == np.int64
+    np.testing.assert_array_equal(sums, [[3, 11, 2, 5, 5, 4]])
+
+
+def refused(tosaic, *arguments):
+    done = subprocess.run([tosaic, *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 1
+    return done.stderr
+
+
+def test_refusals(tosaic, tmp_path):
+    program = (STORED / "add.pte").read_bytes()
+
+    def changed(old, new):
+        assert program.count(old) == 1
+        (tmp_path / "m.pte").write_bytes(program.replace(old, new))
+        return refused(tosaic, "run", tmp_path / "m.pte")
+    said = changed(b"aten.add.Tensor", b"aten.odd.Tensor")
+    assert f"{tmp_path / 'm.pte'} (delegate 0): error[vulkan-backend.operator]: 'aten.odd.Tensor'" in said
+    assert "operator_blocklist" in said
+    assert "error[vulkan-backend.version]: the graph has the format 'VK01'" in changed(b"VK00", b"VK01")
+    assert "error[vulkan-backend.format]" in changed(b"VH00", b"VH01")
