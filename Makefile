@@ -20,7 +20,7 @@ LINT_PACKAGES  := clang-format-14 clang-tidy-14
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
 VENV_PACKAGES  := python3-venv python3-dev
 
-.PHONY: help demo build plugin install wheel python-env pages build-tests dev test test-cpp test-asan test-asan-part test-sanitized test-py test-python test-versions test-peers test-ethosu test-vgf test-vulkan conformance fuzz bench bench-ethosu bench-vgf matrix models quick-models venv format lint clean
+.PHONY: help demo build plugin install wheel python-env pages build-tests dev test test-cpp test-asan test-asan-part test-sanitized test-py test-python test-executorch-suite test-executorch-vulkan-suite test-versions test-peers test-ethosu test-vgf test-vulkan conformance fuzz bench bench-ethosu bench-vgf matrix models quick-models venv format lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -157,18 +157,24 @@ test-python: python-env quick-models  ## the Python package, installed from its 
 	@rm -rf build/test-results/test-python && mkdir -p build/test-results/test-python
 	@PATH=$(PYTHON_FOLDER)/bin:$$PATH build/python-env/bin/python -m pytest -q test/python -n $(JOBS) --dist worksteal \
 	  --junitxml=build/test-results/test-python/pytest.xml
-	@$(call executorch-suite,$(CURDIR)/build/test-results/test-python/executorch_suite.xml,400,0)
+	@$(call executorch-suite,$(CURDIR)/build/test-results/test-python/executorch_suite.xml,400,0,ours,$(SUITE))
+	@$(call executorch-suite,$(CURDIR)/build/test-results/test-python/executorch_vulkan_suite.xml,50,0,vulkan,$(VULKAN_SUITE))
 
-# ExecuTorch's own tests of its Arm backends, with tosaic under them. $(call executorch-suite,REPORT,SAMPLE,SEED)
+# ExecuTorch's own tests of its Arm backends and of its Vulkan one, with tosaic under them.
+# $(call executorch-suite,REPORT,SAMPLE,SEED,PLUGIN,TESTS)
 SUITE ?= executorch/backends/arm/test/ops
+VULKAN_SUITE ?= executorch/backends/vulkan/test/test_vulkan_delegate.py
 SAMPLE ?= 40
 executorch-suite = cd "$$($(PYTHON) -c "import sysconfig; print(sysconfig.get_path('purelib'))")" && \
   PATH=$(PYTHON_FOLDER)/bin:$$PATH PYTHONPATH=$(CURDIR)/test/peers/executorch_suite SAMPLE=$(2) SEED=$(3) \
-    $(CURDIR)/build/python-env/bin/python -m pytest -q -p ours -p no:cacheprovider -c /dev/null --rootdir=. -W ignore \
-      --tb=short -n $(JOBS) --dist worksteal --junitxml=$(1) $(SUITE)
+    $(CURDIR)/build/python-env/bin/python -m pytest -q -p $(4) -p no:cacheprovider -c /dev/null --rootdir=. -W ignore \
+      --tb=short -n $(JOBS) --dist worksteal --junitxml=$(1) $(5)
 
 test-executorch-suite: python-env  ## ExecuTorch's 12,000 tests of its Arm backends on tosaic's: every SAMPLE-th (40), the SEED-th of them
-	@$(call executorch-suite,$(CURDIR)/build/executorch_suite.xml,$(SAMPLE),$(or $(SEED),0))
+	@$(call executorch-suite,$(CURDIR)/build/executorch_suite.xml,$(SAMPLE),$(or $(SEED),0),ours,$(SUITE))
+
+test-executorch-vulkan-suite: python-env  ## ExecuTorch's 101 tests of its Vulkan backend on tosaic's; ten minutes
+	@$(call executorch-suite,$(CURDIR)/build/executorch_vulkan_suite.xml,1,0,vulkan,$(VULKAN_SUITE))
 
 # In environments of their own, made and removed: gigabytes of downloads. PARTS_OF_VERSIONS="torch --only 2.14.1" is one of them.
 PARTS_OF_VERSIONS ?=

@@ -106,9 +106,7 @@ TEST(VulkanBackend, garbage_is_refused) {
       std::vector<std::byte> bytes(good.data(), good.data() + good.size());
       bytes[i] ^= std::byte{static_cast<unsigned char>(1 << bit)};
       const auto read = vb::read(Bytes::of(bytes), "x");
-      if (!read.ok()) {
-        EXPECT_FALSE(read.error().internal);
-      }
+      if (!read.ok()) { EXPECT_FALSE(read.error().internal); }
     }
   std::vector<std::byte> newer(good.data(), good.data() + good.size());
   newer[39] = std::byte{'1'};

@@ -57,9 +57,7 @@ TEST(VulkanBackendLine, changed_bytes) {
         bytes[32 + random() % (bytes.size() - 32)] = static_cast<std::byte>(random() % (round % 2 ? 256 : 8));
       const auto graph = lowered(payload, Bytes::of(bytes));
       ++(graph.ok() ? taken : refused);
-      if (!graph.ok()) {
-        EXPECT_FALSE(graph.error().internal) << payload.name << ": " << graph.error().message;
-      }
+      if (!graph.ok()) { EXPECT_FALSE(graph.error().internal) << payload.name << ": " << graph.error().message; }
     }
   }
   EXPECT_GT(taken, 20);

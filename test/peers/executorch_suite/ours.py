@@ -6,12 +6,9 @@ its Arm backends. What needs Arm's closed simulator or a phone there runs here o
 
 `left.txt` says which tests may fail, and why.
 """
-import fnmatch
-import os
 import pathlib
-import zlib
 
-import pytest
+from chosen import choose
 
 LEFT = pathlib.Path(__file__).with_name("left.txt")
 
@@ -53,18 +50,5 @@ def pytest_configure(config):
     _stand_in()
 
 
-def _left():
-    lines = (line.split("  ", 1) for line in LEFT.read_text().splitlines() if line and not line.startswith("#"))
-    return [(pattern, reason.strip()) for pattern, reason in lines]
-
-
 def pytest_collection_modifyitems(config, items):
-    every, seed = int(os.environ.get("SAMPLE") or 1), int(os.environ.get("SEED") or 0)
-    names = {item: "::".join([str(item.path).split("arm/test/")[-1], *item.nodeid.split("::")[1:]]) for item in items}
-    chosen = [i for i in items if zlib.crc32(names[i].encode()) % every == seed % every]
-    config.hook.pytest_deselected(items=[i for i in items if i not in set(chosen)])
-    items[:] = chosen
-    for item in items:
-        for pattern, reason in _left():
-            if fnmatch.fnmatch(names[item], pattern):
-                item.add_marker(pytest.mark.xfail(reason=reason))
+    choose(config, items, "arm/test/", LEFT)
