@@ -5,24 +5,12 @@
 #include <bit>
 #include <cstring>
 
-#include "shaders/kernels.h"
+#include "shaders/axes.h"
 
 namespace tosaic::shaders {
 namespace {
 
-// One spatial axis, as parameters of the shader.
-struct Axis {
-  Value size, kernel, before, stride, dilation, out;
-};
-
 std::int64_t at(const tosa::View& view, std::string_view list, std::size_t i) { return view.ints(list)[i]; }
-
-Axis axis_of(Kernel& s, const tosa::View& view, std::size_t i, std::int64_t kernel) {
-  const int dim = static_cast<int>(i) + 1;
-  return {s.param(view.in(0).shape.size(dim)), s.param(kernel),
-          s.param(at(view, "pad", 2 * i)),     s.param(at(view, "stride", i)),
-          s.param(at(view, "dilation", i)),    s.param(view.out().shape.size(dim))};
-}
 
 // Calls body(position) for each tap that lies inside the input.
 void for_taps(Kernel& s, const Axis& a, Value out, const std::function<void(Value tap, Value position)>& body) {
@@ -32,17 +20,6 @@ void for_taps(Kernel& s, const Axis& a, Value out, const std::function<void(Valu
     // As unsigned, a negative position is a large one.
     s.when(below_unsigned(position, a.size), [&] { body(tap, position); });
   });
-}
-
-Value centred(Value element, const std::optional<Value>& zero_point) {
-  return zero_point ? element - *zero_point : element;
-}
-
-// Of 8-bit tensors: others have none.
-std::optional<Value> zero_point(Kernel& s, const tosa::View& view, std::size_t tensor, std::size_t operand) {
-  const DType type = view.in(tensor).dtype;
-  if (type != DType::i8 && type != DType::i4) return std::nullopt;
-  return s.param((*view.constant_integers(operand))[0]);
 }
 
 // [rows, columns] -> [columns, rows]
@@ -74,11 +51,6 @@ Weights weights_of(Kernel& s, const tosa::View& view, std::int64_t channels) {
           s.param(channels), std::nullopt};
 }
 
-Value bias_at(Kernel& s, const tosa::View& view, Value channel) {
-  const ValueId bias = view.node().inputs[2];
-  return s.load(s.input(bias), view.in(2).shape.elements() == 1 ? s.integer(0) : channel);
-}
-
 void finish(Kernel& s, const tosa::View& view, const Finish& end, Value pixel, Value first_channel,
             const std::vector<Sum>& sums, Value channels) {
   s.repeat(static_cast<int>(sums.size()), [&](int q) {
@@ -95,19 +67,6 @@ namespace {
 constexpr int most_pixels = 4;
 // Of invocations: below it, more of them are worth more than what they share.
 constexpr std::int64_t enough_blocks = 4096;
-
-// An output pixel: where it stands along each axis, in which image, and whether there is one.
-struct Pixel {
-  Value number, image;
-  std::vector<Value> position;
-};
-
-Pixel pixel_at(Value number, const std::vector<Axis>& axes) {
-  Pixel pixel{number, number, std::vector<Value>(axes.size())};
-  for (std::size_t i = axes.size(); i-- > 0; pixel.image = pixel.image / axes[i].out)
-    pixel.position[i] = pixel.image % axes[i].out;
-  return pixel;
-}
 
 // A group makes a tile of neighbouring channels and pixels, so that what one of its invocations reads serves others.
 struct Tile {

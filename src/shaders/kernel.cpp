@@ -14,6 +14,12 @@ Kernel::Kernel(const Work& work, std::string name, std::uint64_t invocations, st
   when(!below_unsigned(index_, param(static_cast<std::int64_t>(invocations))), [&] { leave(); });
 }
 
+Kernel::Kernel(const Work& work, std::string name, const Groups& groups) : Shader(groups.size), work_(work) {
+  made_.name = std::move(name);
+  made_.group_size = groups.size;
+  made_.invocations = groups.count * groups.size;
+}
+
 // Equal numbers are not shared: that they are equal here would make another shader of it.
 Value Kernel::param(std::int64_t number) {
   if (next_param_ == params_.size()) {
@@ -31,6 +37,22 @@ void Kernel::repeat(int times, const std::function<void(int i)>& body) {
     next_constant_ = constant;
     body(i);
   }
+}
+
+Elements::Elements(const Work& work, std::uint64_t elements) : count(elements) {
+  constexpr std::uint64_t many = 1 << 16;
+  if (work.tier != TierId::cpu && elements >= many) at_once = 4;
+}
+
+void Kernel::for_each(const Elements& all, const std::function<void(Value index)>& body) {
+  if (all.at_once == 1) return body(index());
+  const Value apart = param(static_cast<std::int64_t>(all.invocations())),
+              count = param(static_cast<std::int64_t>(all.count));
+  const auto one = [&](Value number) {
+    const Value element = index() + number * apart;
+    when(below_unsigned(element, count), [&] { body(element); });
+  };
+  loop(integer(0), integer(static_cast<std::int64_t>(all.at_once)), integer(1), one, true);
 }
 
 Value Kernel::real_param(double number) {

@@ -41,10 +41,25 @@ struct Made {
   std::uint64_t invocations = 0;
 };
 
+// Work groups that share what they compute.
+struct Groups {
+  std::uint64_t count = 0;
+  std::uint32_t size = Shader::usual_group_size;
+};
+
+// Elements that are computed each by itself: of many, an invocation computes several, far apart.
+struct Elements {
+  std::uint64_t count = 0, at_once = 1;
+  Elements(const Work& work, std::uint64_t elements);
+  std::uint64_t invocations() const { return (count + at_once - 1) / at_once; }
+};
+
 class Kernel : public Shader {
  public:
   Kernel(const Work& work, std::string name, std::uint64_t invocations,
          std::uint32_t group_size = Shader::usual_group_size);
+  // By groups: there is no index(), and there may be more of them than asked for.
+  Kernel(const Work& work, std::string name, const Groups& groups);
 
   const Work& work() const { return work_; }
   const Graph& graph() const { return work_.graph; }
@@ -66,6 +81,9 @@ class Kernel : public Shader {
 
   // Several times the same, for values that differ: with the parameters and constants of the first time.
   void repeat(int times, const std::function<void(int i)>& body);
+
+  // Calls body(index) for each of the elements that are this invocation's, of all.invocations().
+  void for_each(const Elements& all, const std::function<void(Value index)>& body);
 
   // More parameters than a device takes, or more buffers: what is made of it cannot run.
   bool fits() const { return !overflowed_ && made_.bound.size() <= most_buffers; }

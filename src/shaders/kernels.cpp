@@ -4,26 +4,40 @@
 #include <algorithm>
 
 #include "shaders/elements.h"
+#include "shaders/product.h"
 
 namespace tosaic::shaders {
 namespace {
 
+// Tiers of devices with memory for work groups.
+constexpr TierSet sharing = vulkan_program::tiers_of(TierId::base);
+
 // By name; of one operator the best first.
 constexpr KernelRow rows[] = {
     {"argmax", make_argmax},
+    {"avg_pool2d", make_shared_pool, sharing, has_one_window},
     {"avg_pool2d", make_pool},
+    {"conv2d", make_row_product, sharing, has_few_rows},
+    {"conv2d", make_tiled_convolution, sharing, has_tiles},
     {"conv2d", make_convolution},
+    {"conv3d", make_tiled_convolution, sharing, has_tiles},
     {"conv3d", make_convolution},
+    {"depthwise_conv2d", make_quad_depthwise, sharing, has_quad_taps},
     {"depthwise_conv2d", make_depthwise},
     {"fft2d", make_fourier},
     {"gather", make_gather},
+    {"matmul", make_tiled_matmul, sharing, has_narrow_sums},
     {"matmul", make_matmul},
     {"max_pool2d", make_pool},
     {"reduce_all", make_reduction},
     {"reduce_any", make_reduction},
+    {"reduce_max", make_shared_reduction, sharing, has_long_lines},
     {"reduce_max", make_reduction},
+    {"reduce_min", make_shared_reduction, sharing, has_long_lines},
     {"reduce_min", make_reduction},
+    {"reduce_product", make_shared_reduction, sharing, has_long_lines},
     {"reduce_product", make_reduction},
+    {"reduce_sum", make_shared_reduction, sharing, has_long_lines},
     {"reduce_sum", make_reduction},
     {"resize", make_resize},
     {"rfft2d", make_fourier},
@@ -39,10 +53,23 @@ std::span<const KernelRow> kernel_rows(const Node& node) {
   return {found.begin(), found.end()};
 }
 
-void Finish::store(Kernel& kernel, Value index, Value element) const {
+Value Finish::finished(Kernel& kernel, Value index, Value element) const {
   element = element.kind == Kind::real ? rounded(element, kernel.type(root_).dtype) : element;
-  if (tail_) element = evaluate(kernel, *tail_, index, root_, element);
+  return tail_ ? evaluate(kernel, *tail_, index, root_, element) : element;
+}
+
+void Finish::store(Kernel& kernel, Value index, Value element) const {
+  element = finished(kernel, index, element);
   kernel.store(kernel.output(output()), index, element);
+}
+
+void Finish::store_quad(Kernel& kernel, Value quad, const std::function<Value(int q)>& element) const {
+  Quad all;
+  kernel.repeat(4, [&](int q) { all[static_cast<std::size_t>(q)] = finished(kernel, quad * 4 + q, element(q)); });
+  if (storage_size(kernel.type(output()).dtype) <= 4)
+    kernel.store_quad(kernel.output(output(), true), quad, all);
+  else
+    for (int q = 0; q < 4; ++q) kernel.store(kernel.output(output()), quad * 4 + q, all[static_cast<std::size_t>(q)]);
 }
 
 MadeList one(Kernel& kernel) {
@@ -53,9 +80,12 @@ MadeList one(Kernel& kernel) {
 }
 
 MadeList make_elementwise(const Work& work, const plan::Expression& expression) {
-  Kernel kernel(work, "elementwise", static_cast<std::uint64_t>(expression.shape.elements()));
-  const Value result = evaluate(kernel, expression, kernel.index());
-  kernel.store(kernel.output(expression.output), kernel.index(), result);
+  const Elements all(work, static_cast<std::uint64_t>(expression.shape.elements()));
+  Kernel kernel(work, "elementwise", all.invocations());
+  kernel.for_each(all, [&](Value index) {
+    const Value result = evaluate(kernel, expression, index);
+    kernel.store(kernel.output(expression.output), index, result);
+  });
   return one(kernel);
 }
 

@@ -20,8 +20,12 @@ class Finish {
   ValueId output() const { return tail_ ? tail_->output : root_; }
   // Element `index` of the result, in row-major order.
   void store(Kernel& kernel, Value index, Value element) const;
+  // Four neighbours, whose number is a multiple of four.
+  void store_quad(Kernel& kernel, Value quad, const std::function<Value(int q)>& element) const;
 
  private:
+  Value finished(Kernel& kernel, Value index, Value element) const;
+
   ValueId root_;
   const plan::Expression* tail_;
 };
@@ -42,10 +46,16 @@ std::span<const KernelRow> kernel_rows(const Node& node);
 MadeList one(Kernel& kernel);
 
 MadeList make_convolution(const Work&, const Node&, const Finish&);  // conv2d, conv3d
+MadeList make_tiled_convolution(const Work&, const Node&, const Finish&);
+MadeList make_row_product(const Work&, const Node&, const Finish&);
+MadeList make_tiled_matmul(const Work&, const Node&, const Finish&);
 MadeList make_depthwise(const Work&, const Node&, const Finish&);
+MadeList make_quad_depthwise(const Work&, const Node&, const Finish&);
 MadeList make_transpose_convolution(const Work&, const Node&, const Finish&);
 MadeList make_matmul(const Work&, const Node&, const Finish&);
 MadeList make_pool(const Work&, const Node&, const Finish&);
+MadeList make_shared_pool(const Work&, const Node&, const Finish&);
+MadeList make_shared_reduction(const Work&, const Node&, const Finish&);
 MadeList make_reduction(const Work&, const Node&, const Finish&);
 MadeList make_argmax(const Work&, const Node&, const Finish&);
 MadeList make_fourier(const Work&, const Node&, const Finish&);  // fft2d, rfft2d
@@ -59,6 +69,11 @@ MadeList make_elementwise(const Work& work, const plan::Expression& expression);
 MadeList make_movement(const Work& work, const Node& node);
 // Element for element; their types have elements of one size. `to` is the second binding.
 MadeList make_copy(const Work& work, ValueId from, ValueId to);
+
+// Which nodes kernels of devices with memory for work groups take (group_fold.h, depthwise.cpp).
+bool has_quad_taps(const tosa::View& view);   // depthwise convolutions of four channels at a time
+bool has_long_lines(const tosa::View& view);  // reductions
+bool has_one_window(const tosa::View& view);  // average pools
 
 // The sum that an operator keeps, of its result's kind.
 struct Sum {

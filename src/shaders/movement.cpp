@@ -17,12 +17,15 @@ std::uint64_t count(const std::vector<std::int64_t>& dims) {
 }
 
 MadeList moved(const Work& work, const plan::Move& move, ValueId to) {
-  Kernel kernel(work, "move", count(move.dims));
-  Positions positions(kernel, move.dims, {move.read.strides, move.write.strides}, kernel.index());
-  const Value read = positions.of(0) + kernel.param(move.read.offset);
-  const Value write = positions.of(1) + kernel.param(move.write.offset);
-  const Buffer input = kernel.input(move.from);
-  kernel.copy(input, read, kernel.output(to), write);
+  const Elements all(work, count(move.dims));
+  Kernel kernel(work, "move", all.invocations());
+  const Buffer input = kernel.input(move.from), output = kernel.output(to);
+  kernel.for_each(all, [&](Value index) {
+    Positions positions(kernel, move.dims, {move.read.strides, move.write.strides}, index);
+    const Value read = positions.of(0) + kernel.param(move.read.offset);
+    const Value write = positions.of(1) + kernel.param(move.write.offset);
+    kernel.copy(input, read, output, write);
+  });
   return one(kernel);
 }
 

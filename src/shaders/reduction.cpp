@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions along an axis and ARGMAX: an invocation goes along the axis alone.
+// Reductions along an axis and ARGMAX: an invocation goes along the axis alone, or a group along a long one.
 #include "shaders/functions.h"
-#include "shaders/kernels.h"
+#include "shaders/group_fold.h"
 
 namespace tosaic::shaders {
 namespace {
@@ -44,6 +44,33 @@ MadeList make_reduction(const Work& work, const Node& node, const Finish& end) {
   s.loop(s.integer(1), line.size, s.integer(1),
          [&](Value i) { sum.set(folded(op.name, sum.get(), s.load(input, line.begin + i * line.stride), ignores)); });
   end.store(s, s.index(), sum.get());
+  return one(s);
+}
+
+namespace {
+
+Lines lines_of(const tosa::View& view) {
+  const Shape& shape = view.in(0).shape;
+  const int axis = static_cast<int>(view.integer("axis"));
+  const std::int64_t inner = inner_elements(shape, axis), size = shape.size(axis);
+  return {shape.elements() / std::max<std::int64_t>(size * inner, 1), size, inner};
+}
+
+}  // namespace
+
+bool has_long_lines(const tosa::View& view) { return GroupFold::takes(lines_of(view), view.in(0).dtype); }
+
+MadeList make_shared_reduction(const Work& work, const Node& node, const Finish& end) {
+  const tosa::View view(work.graph, node);
+  const tosa::Op& op = *tosa::find(node.op);
+  const Lines lines = lines_of(view);
+  Kernel s(work, std::string(op.name), GroupFold::groups_of(lines));
+  const Buffer input = s.input(node.inputs[0]);
+  const bool ignores = node.attrs.get_or<std::string>("nan_mode", "") == "ignore";
+  GroupFold fold(
+      s, lines, [&](Value element) { return s.load(input, element); },
+      [&](Value a, Value b) { return folded(op.name, a, b, ignores); });
+  fold.for_lines([&](Value line, Value sum) { end.store(s, line, sum); });
   return one(s);
 }
 

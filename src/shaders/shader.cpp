@@ -102,14 +102,18 @@ Value Shader::wide(std::int64_t value) {
   return {this, integer(value & 0xffffffff).id, Kind::wide, integer(value >> 32).id};
 }
 
+// The three numbers of a built-in input.
+Id Shader::built_in(Word which) {
+  const Id variable = fresh();
+  interface_.push_back(variable);
+  put(globals_, Opcode::variable, {pointer(storage_input, vector3()), variable, storage_input});
+  put(decorations_, Opcode::decorate, {variable, decoration_built_in, which});
+  return emit(Opcode::load, vector3(), {variable});
+}
+
 Value Shader::invocation() {
-  if (!invocation_variable_) {
-    invocation_variable_ = fresh();
-    interface_.push_back(invocation_variable_);
-    put(globals_, Opcode::variable, {pointer(storage_input, vector3()), invocation_variable_, storage_input});
-    put(decorations_, Opcode::decorate, {invocation_variable_, decoration_built_in, built_in_global_invocation});
-    const Id at = emit(Opcode::load, vector3(), {invocation_variable_});
-    const Id word = type_of(Kind::integer);
+  if (!invocation_value_) {
+    const Id at = built_in(built_in_global_invocation), word = type_of(Kind::integer);
     const Value x{this, emit(Opcode::composite_extract, word, {at, 0})};
     const Value y{this, emit(Opcode::composite_extract, word, {at, 1})};
     invocation_value_ = (x + y * (std::int64_t{row_groups} * group_size_)).id;
@@ -204,12 +208,12 @@ void Shader::when(Value condition, const std::function<void()>& then, const std:
   begin_block(after);
 }
 
-void Shader::loop(Value begin, Value end, Value step, const std::function<void(Value i)>& body) {
+void Shader::loop(Value begin, Value end, Value step, const std::function<void(Value i)>& body, bool unrolled) {
   const Variable counter = variable(begin);
   const Id header = fresh(), test = fresh(), inside = fresh(), next = fresh(), after = fresh();
   emit_bare(Opcode::branch, {header});
   begin_block(header);
-  emit_bare(Opcode::loop_merge, {after, next, 0});
+  emit_bare(Opcode::loop_merge, {after, next, unrolled ? 1u : 0u});
   emit_bare(Opcode::branch, {test});
   begin_block(test);
   const Value i = counter.get();

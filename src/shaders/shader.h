@@ -51,7 +51,48 @@ struct Buffer {
 
 // Neighbouring elements.
 using Quad = std::array<Value, 4>;
-bool has_quads(DType type);  // of 8 and 32 bits
+bool has_quads(DType type);  // by which texel views of it can be read, too: of 8 and 32 bits
+
+// Four reals or integers as one value (vectors.cpp).
+struct Vector {
+  Shader* shader = nullptr;
+  Id id = 0;
+  Kind kind = Kind::real;
+};
+
+class VectorVariable {
+ public:
+  Vector get() const;
+  void set(Vector value) const;
+
+ private:
+  friend class Shader;
+  Shader* shader_ = nullptr;
+  Id pointer_ = 0;
+  Kind kind_ = Kind::real;
+};
+
+// Four neighbours as a buffer keeps them: of 32 bits as a vector, of 16 as two words, of 8 as one.
+struct RawQuad {
+  Vector vector;
+  std::array<Value, 2> words;
+};
+class RawVariable {
+ public:
+  RawQuad get() const;
+  void set(const RawQuad& value) const;
+
+ private:
+  friend class Shader;
+  std::vector<Variable> words_;
+  std::vector<VectorVariable> vector_;
+};
+
+// Memory of a work group, of vectors.
+struct Shared {
+  Id variable = 0;
+  Kind kind = Kind::real;
+};
 
 // Functions of GLSL.std.450 that are exact, or whose rounding does no harm.
 enum class Function : Word {
@@ -119,11 +160,34 @@ class Shader : protected spirv::Module {
   Variable variable(Value initial);
   void when(Value condition, const std::function<void()>& then, const std::function<void()>& otherwise = {});
   // for (i = begin; i < end; i += step), signed
-  void loop(Value begin, Value end, Value step, const std::function<void(Value i)>& body);
+  void loop(Value begin, Value end, Value step, const std::function<void(Value i)>& body, bool unrolled = false);
   void leave();  // returns from the function, inside `when`
+
+  // ---- vectors, and what invocations of a work group do together (vectors.cpp)
+  Value local();  // the invocation's number in its group
+  Value group();  // the group's, over rows of groups
+  Vector vector(const Quad& parts);
+  Vector splat(Value part) { return vector({part, part, part, part}); }
+  VectorVariable variable(Vector initial);
+  RawQuad load_raw(const Buffer& buffer, Value which);  // of quads, no texels
+  RawVariable variable(const RawQuad& initial);
+  Quad numbers(const RawQuad& raw, DType type);
+  Shared shared(Kind kind, std::uint32_t vectors);
+  // Indices must be seen to be small (formats/spirv/word_bounds.h): made of constants, local() and remainders.
+  Vector load(const Shared& memory, Value which);
+  Value load(const Shared& memory, Value which, Value part);
+  void store(const Shared& memory, Value which, Vector value);
+  void store(const Shared& memory, Value which, Value part, Value value);
+  // All invocations of the group come here before one goes on, and see what the others have stored in shared memory.
+  // Not where only some of them come, nor in a shader that some leave().
+  void barrier();
 
  private:
   friend class Variable;
+  friend class VectorVariable;
+  friend Vector operator+(Vector a, Vector b);
+  friend Vector operator*(Vector a, Value b);
+  friend Value lane(Vector v, Word which);
   Id type_of(Kind kind);
   Id pointer(Word storage, Id type) { return global(Opcode::type_pointer, {storage, type}, false); }
   Id stored_type(const Buffer& buffer);
@@ -140,13 +204,15 @@ class Shader : protected spirv::Module {
   Id vector3();
   Id glsl();
   Id index_pointer(const Buffer& buffer, Value index, Word member);
+  Id built_in(Word which);
+  Id vector4(Kind kind) { return global(Opcode::type_vector, {type_of(kind), 4}, false); }
 
   const std::uint32_t group_size_;
   Words variables_, prologue_;  // of the first block
   std::set<Id> decorated_;
   std::vector<Id> interface_;
-  Id function_ = 0, glsl_ = 0, invocation_variable_ = 0, push_variable_ = 0;
-  Id invocation_value_ = 0;
+  Id function_ = 0, glsl_ = 0, push_variable_ = 0;
+  Id invocation_value_ = 0, local_value_ = 0, group_value_ = 0;
   std::uint32_t bindings_ = 0;
   bool left_ = false;  // the block has ended with a return
 };
@@ -190,6 +256,11 @@ Value smallest(Value a, Value b);  // of integers, signed
 Value largest(Value a, Value b);
 Value clamped(Value x, std::int64_t low, std::int64_t high);
 Value is_nan(Value real);
+
+// ---- vectors
+Vector operator+(Vector a, Vector b);
+Vector operator*(Vector a, Value b);  // each part by it
+Value lane(Vector v, Word which);
 
 // ---- narrow floats, rounded to nearest even whatever the device does
 Value narrow_bits(Value real, DType type);   // f16, bf16 or one of 8 bits

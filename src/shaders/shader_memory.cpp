@@ -23,6 +23,7 @@ Id Shader::stored_type(const Buffer& buffer) {
   const std::size_t size = storage_size(buffer.type);
   if (buffer.quads && size == 4)
     return global(Opcode::type_vector, {type_of(real ? Kind::real : Kind::integer), 4}, false);
+  if (buffer.quads && size == 2) return global(Opcode::type_vector, {type_of(Kind::integer), 2}, false);
   if (real) return type_of(Kind::real);
   if (buffer.quads || size >= 4) return type_of(Kind::integer);
   if (size == 1)
@@ -143,6 +144,7 @@ void Shader::store(const Buffer& buffer, Value index, Value value) {
 }
 
 Quad Shader::load_quad(const Buffer& buffer, Value index) {
+  if (!buffer.texels) return numbers(load_raw(buffer, index), buffer.type);
   Quad quad;
   const bool packed = storage_size(buffer.type) == 1;
   if (packed) {
@@ -158,6 +160,14 @@ Quad Shader::load_quad(const Buffer& buffer, Value index) {
 
 void Shader::store_quad(const Buffer& buffer, Value index, const Quad& quad) {
   Words parts;
+  if (storage_size(buffer.type) == 2) {
+    for (std::size_t i = 0; i < 4; i += 2) {
+      const Value low = word_of(quad[i], buffer.type) & 0xffff, high = word_of(quad[i + 1], buffer.type);
+      parts.push_back((low | (high << integer(16))).id);
+    }
+    const Id whole = emit(Opcode::composite_construct, stored_type(buffer), parts);
+    return emit_bare(Opcode::store, {index_pointer(buffer, index, 0), whole});
+  }
   std::optional<Value> packed;
   for (std::size_t i = 0; i < 4; ++i) {
     const Value word = word_of(quad[i], buffer.type);

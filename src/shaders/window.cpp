@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools and RESIZE: an invocation makes one element.
+// Pools and RESIZE: an invocation makes one element, or a group the mean of a whole image.
+#include <algorithm>
+
 #include "ops/tosa_scaling.h"
 #include "shaders/functions.h"
-#include "shaders/kernels.h"
+#include "shaders/group_fold.h"
 
 namespace tosaic::shaders {
 namespace {
@@ -80,6 +82,37 @@ MadeList make_pool(const Work& work, const Node& node, const Finish& end) {
                                         std::min(kernel[0], in.size(1)) * std::min(kernel[1], in.size(2)));
   }
   end.store(s, s.index(), value);
+  return one(s);
+}
+
+bool has_one_window(const tosa::View& view) {
+  const Shape& in = view.in(0).shape;
+  const auto &kernel = view.ints("kernel"), &pad = view.ints("pad");
+  return kernel[0] == in.size(1) && kernel[1] == in.size(2) &&
+         std::ranges::all_of(pad, [](std::int64_t n) { return n == 0; }) &&
+         GroupFold::takes({in.size(0), kernel[0] * kernel[1], in.size(3)}, view.in(0).dtype);
+}
+
+MadeList make_shared_pool(const Work& work, const Node& node, const Finish& end) {
+  const tosa::View view(work.graph, node);
+  const Shape& in = view.in(0).shape;
+  const Lines lines{in.size(0), in.size(1) * in.size(2), in.size(3)};
+  Kernel s(work, "avg_pool2d", GroupFold::groups_of(lines));
+  const bool floating = is_float(view.in(0).dtype);
+  std::optional<Value> zero_point;
+  if (!floating) zero_point = s.param((*view.constant_integers(1))[0]);
+  const Buffer input = s.input(node.inputs[0]);
+  GroupFold fold(
+      s, lines,
+      [&](Value element) {
+        const Value x = s.load(input, element);
+        return zero_point ? x - *zero_point : x;
+      },
+      [&](Value a, Value b) { return a + b; });
+  const Value count = s.param(lines.size);
+  fold.for_lines([&](Value line, Value sum) {
+    end.store(s, line, floating ? sum / s.signed_to_real(count) : mean_of_integers(s, view, sum, count, lines.size));
+  });
   return one(s);
 }
 

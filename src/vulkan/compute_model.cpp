@@ -122,6 +122,7 @@ struct ComputeModel::Session {
   VkQueryPool timestamps = VK_NULL_HANDLE;
   bool timed = false;
   double seconds = 0;
+  bool clock_is_read = true;
   std::vector<double> dispatch_seconds;
   Undo undo;
 
@@ -254,7 +255,9 @@ struct ComputeModel::Session {
     return value;
   }
 
+  // When it is asked for: it takes longer than a small model's run.
   Status read_clock() {
+    clock_is_read = true;
     if (!timestamps) return {};
     const auto dispatches = static_cast<std::uint32_t>(shared.tier().dispatches.size());
     const double tick = device->nanoseconds_per_tick() * 1e-9;
@@ -326,7 +329,10 @@ const std::string& ComputeModel::tier() const { return shared_->tier().name; }
 std::uint64_t ComputeModel::memory_bytes() const {
   return shared_->tier().activation_bytes + shared_->program.io_bytes;
 }
-double ComputeModel::device_seconds() const { return session_->seconds; }
+double ComputeModel::device_seconds() const {
+  if (!session_->clock_is_read && !session_->read_clock().ok()) session_->seconds = 0;
+  return session_->seconds;
+}
 
 Status ComputeModel::run(std::span<const void* const> in, std::span<void* const> out) {
   Session& s = *session_;
@@ -343,7 +349,8 @@ Status ComputeModel::run(std::span<const void* const> in, std::span<void* const>
   const std::byte* const read = (s.readback ? *s.readback : *s.io).mapped();
   for (std::size_t i = 0; i < out.size(); ++i)
     if (const std::size_t bytes = from[i].type.storage_bytes()) std::memcpy(out[i], read + from[i].offset, bytes);
-  return s.read_clock();
+  s.clock_is_read = false;
+  return s.timed ? s.read_clock() : Status();
 }
 
 Status ComputeModel::measure(bool on) {

@@ -61,6 +61,9 @@ Status Pipelines::check(const vulkan_program::Tier& tier) {
     const std::uint64_t size = interfaces_[d.module].group_size,
                         most = std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
     if (size > most) return beyond(d, "invocations in a group", size, most);
+    const std::uint64_t shared = interfaces_[d.module].shared_bytes;
+    if (shared > limits.maxComputeSharedMemorySize)
+      return beyond(d, "bytes that a group shares", shared, limits.maxComputeSharedMemorySize);
     if (4 * d.pushes.size() > limits.maxPushConstantsSize)
       return beyond(d, "bytes of push constants", 4 * d.pushes.size(), limits.maxPushConstantsSize);
   }

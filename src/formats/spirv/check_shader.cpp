@@ -9,11 +9,18 @@
 #include <optional>
 #include <set>
 
+#include "formats/spirv/uniform_flow.h"
+#include "formats/spirv/word_bounds.h"
+
 namespace tosaic::spirv {
 namespace {
 
-constexpr Word constant_storage = 0, input_storage = 1, function_storage = 7, push_storage = 9, buffer_storage = 12;
-constexpr Word most_ids = 1 << 20, most_depth = 64, most_group_size = 128, push_words = 32;
+constexpr Word constant_storage = 0, input_storage = 1, shared_storage = 4, function_storage = 7, push_storage = 9,
+               buffer_storage = 12;
+constexpr Word group_number = 26, local_invocation = 27, global_invocation = 28;  // what an input is
+constexpr Word most_ids = 1 << 20, most_depth = 64, most_group_size = 1024, push_words = 32;
+constexpr Word most_shared_bytes = 1 << 16;  // what a device has is asked when it is known
+constexpr Word unroll = 1, scope_group = 2, acquire_release_shared = 0x108;
 
 // Thrown inside this file only.
 struct Wrong {
@@ -241,14 +248,15 @@ class Checker {
         case Opcode::type_image: image(o); break;
         case Opcode::type_array:
           length(3);
-          need(is_word(o[1]) && constants_.contains(o[2]) && constants_[o[2]] == push_words,
-               "an array that is not the push constants'");
-          add_type(o[0], {Type::array, push_words, {o[1]}});
+          need(constants_.contains(o[2]) && bytes_of(o[1]) > 0 && constants_[o[2]] > 0 &&
+                   constants_[o[2]] <= most_shared_bytes / bytes_of(o[1]) && !is(o[1], Type::integer, 8) &&
+                   !is(o[1], Type::integer, 16),
+               "an array that our shaders do not have");
+          add_type(o[0], {Type::array, constants_[o[2]], {o[1]}});
           break;
         case Opcode::type_runtime_array:
           length(2);
-          need(is(o[1], Type::integer) || is_real(o[1]) || is(o[1], Type::vector, 2) || is(o[1], Type::vector, 4),
-               "an array of something else than numbers");
+          need(bytes_of(o[1]) > 0, "an array of something else than numbers");
           add_type(o[0], {Type::runtime_array, 0, {o[1]}});
           break;
         case Opcode::type_struct: structure(o); break;
@@ -269,6 +277,7 @@ class Checker {
           need(is_word(o[0]) || is_real(o[0]), "a constant that has not 32 bits");
           define(o[1], o[0]);
           if (is_word(o[0])) constants_[o[1]] = o[2];
+          if (is_word(o[0])) bounds_.constant(o[1], o[2]);
           break;
         case Opcode::variable:
           length(3);
@@ -288,9 +297,6 @@ class Checker {
     add_type(o[0], {Type::image, 0, {o[1]}});
   }
 
-  // Of a number or of a vector.
-  Word bits_of(const Type& t) const { return t.kind == Type::vector ? t.size * type(t.of[0]).size : t.size; }
-
   void structure(std::span<const Word> o) {
     need(o.size() == 2 || o.size() == 3, "a structure that our shaders do not have");
     if (o.size() == 3) {
@@ -299,8 +305,9 @@ class Checker {
       // The block of a buffer or of the push constants: laid out, or a driver must guess.
       need(is(o[1], Type::runtime_array) || is(o[1], Type::array), "a block that holds no array");
       need(decoration(o[0], 2) && laid_.contains(o[0]), "a block without a layout");
-      const Word bits = bits_of(type(type(o[1]).of[0]));
-      need(decoration(o[1], 6) == bits / 8, "an array of another stride");
+      need(!is(o[1], Type::array) || (is_word(type(o[1]).of[0]) && type(o[1]).size == push_words),
+           "push constants of another form");
+      need(decoration(o[1], 6) == bytes_of(type(o[1]).of[0]), "an array of another stride");
     }
     add_type(o[0], {Type::structure, 0, {o.begin() + 1, o.end()}});
   }
@@ -309,14 +316,17 @@ class Checker {
     need(o.size() == 3, "an instruction of another length");
     const Type& target = type(o[2]);
     const bool block = target.kind == Type::structure && target.of.size() == 1;
-    const bool number =
-        target.kind == Type::integer || target.kind == Type::real || (target.kind == Type::vector && target.size != 3);
+    const bool number = bytes_of(o[2]) > 0;
     const bool word = is_word(o[2]);
     bool fits = false;
     switch (o[1]) {
       case constant_storage: fits = target.kind == Type::image; break;
       case input_storage: fits = target.kind == Type::vector && target.size == 3 && is_word(target.of[0]); break;
-      case function_storage: fits = word || is_real(o[2]) || is_truth(o[2]); break;
+      case function_storage: fits = word || is_real(o[2]) || is_truth(o[2]) || target.kind == Type::vector; break;
+      case shared_storage:
+        fits = word || is_real(o[2]) || target.kind == Type::vector ||
+               (target.kind == Type::array && !decoration(o[2], 6));
+        break;
       case push_storage: fits = word || (block && is(target.of[0], Type::array)); break;
       case buffer_storage: fits = number || (block && is(target.of[0], Type::runtime_array)); break;
       default: break;
@@ -329,9 +339,11 @@ class Checker {
     need(is(o[0], Type::pointer, o[2]) && o[2] != function_storage, "a variable of another type");
     define(o[1], o[0]);
     const Id target = type(o[0]).of[0];
-    if (o[2] == input_storage) {
-      need(decoration(o[1], 11) == 28 && interface_ids_ == std::vector<Id>{o[1]}, "an input that is no invocation");
-      return;
+    if (o[2] == input_storage) return input(o[1]);
+    if (o[2] == shared_storage) {
+      need(is(target, Type::array), "shared memory that is no array");
+      result_.shared_bytes += type(target).size * bytes_of(type(target).of[0]);
+      return need(result_.shared_bytes <= most_shared_bytes, "more shared memory than any device has");
     }
     if (o[2] == constant_storage) {
       const bool words = is_word(type(target).of[0]);
@@ -344,7 +356,7 @@ class Checker {
       result_.has_pushes = true;
       return;
     }
-    const Word bits = bits_of(type(type(type(target).of[0]).of[0]));
+    const Word bits = 8 * bytes_of(type(type(target).of[0]).of[0]);
     const bool written = !decoration(o[1], 24);
     bind(o[1], {ShaderBinding::Kind::buffer, bits, written});
     if (!written) read_only_.insert(o[1]);
@@ -354,6 +366,23 @@ class Checker {
     need(binding && decoration(variable, decoration_descriptor_set) == 0u, "a buffer without its place");
     need(*binding == result_.bindings.size(), "bindings out of order");
     result_.bindings.push_back(made);
+  }
+
+  void input(Id id) {
+    const auto which = decoration(id, 11);
+    need(which && *which >= group_number && *which <= global_invocation && !inputs_.contains(*which) &&
+             std::ranges::find(interface_ids_, id) != interface_ids_.end(),
+         "an input that our shaders do not have");
+    inputs_[*which] = id;
+  }
+
+  // Of a number, or a vector of them; 0: it is something else.
+  Word bytes_of(Id id) const {
+    const auto found = types_.find(id);
+    if (found == types_.end()) return 0;
+    const Type& t = found->second;
+    if (t.kind == Type::vector) return t.size == 3 ? 0 : t.size * bytes_of(t.of[0]);
+    return t.kind == Type::integer || t.kind == Type::real ? t.size / 8 : 0;
   }
 
   // ---- the function
@@ -373,7 +402,9 @@ class Checker {
     need(!region(0, 0), "the function does not return");
     take(Opcode::function_end, 0);
     need(at_ == words_.size(), "something stands behind the function");
-    for (Id id : interface_ids_) need(types_of_.contains(id), "an input that is not there");
+    need(interface_ids_.size() == inputs_.size(), "an input that is not there");
+    need(!has_barrier_ || !leaves_early_, "a barrier that some invocations do not reach");
+    need(flow_.barriers_are_uniform(bound_), "a barrier that some invocations may not reach");
   }
 
   void label(Id id) { define(id, 0); }
@@ -406,7 +437,10 @@ class Checker {
     for (;;) {
       const Instruction i = next();
       switch (i.opcode) {
-        case Opcode::return_: need(i.operands.empty(), "a return with a value"); return false;
+        case Opcode::return_:
+          need(i.operands.empty(), "a return with a value");
+          leaves_early_ |= depth > 0;
+          return false;
         case Opcode::branch:
           need(i.operands.size() == 1, "an instruction of another length");
           if (end != 0 && i.operands[0] == end) return true;
@@ -416,6 +450,7 @@ class Checker {
           need(i.operands.size() == 2 && i.operands[1] == 0, "a selection with hints");
           selection(i.operands[0], depth);
           break;
+        case Opcode::control_barrier: barrier(i); break;
         default: plain(i);
       }
     }
@@ -425,6 +460,7 @@ class Checker {
     const Instruction b = take(Opcode::branch_conditional, 3);
     need(is_truth(type_of(b.operands[0])), "a condition that is no truth");
     need(b.operands[1] != b.operands[2] && b.operands[1] != after, "a branch that does not branch");
+    flow_.enter(b.operands[0]);
     {
       const Scope scope(*this);
       expect_label(b.operands[1]);
@@ -435,6 +471,7 @@ class Checker {
       expect_label(b.operands[2]);
       region(after, depth + 1);
     }
+    flow_.leave();
     expect_label(after);
   }
 
@@ -442,15 +479,19 @@ class Checker {
     expect_label(header);
     const Instruction merge = take(Opcode::loop_merge, 3);
     const Id after = merge.operands[0], continuing = merge.operands[1];
-    need(merge.operands[2] == 0 && after != continuing, "a loop with hints");
+    need(merge.operands[2] <= unroll && after != continuing, "a loop with other hints");
     const Id test = take(Opcode::branch, 1).operands[0];
     {
       const Scope scope(*this);
       expect_label(test);
-      while (!comes(Opcode::branch_conditional)) plain(next());
+      while (!comes(Opcode::branch_conditional)) {
+        need(!comes(Opcode::store), "a store in a loop's test");
+        plain(next());
+      }
       const Instruction b = take(Opcode::branch_conditional, 3);
       need(is_truth(type_of(b.operands[0])) && b.operands[2] == after && b.operands[1] != after,
            "a loop that does not end as loops do");
+      flow_.enter(b.operands[0]);
       {
         const Scope body(*this);
         expect_label(b.operands[1]);
@@ -459,6 +500,7 @@ class Checker {
       expect_label(continuing);
       while (!comes(Opcode::branch)) plain(next());
       need(take(Opcode::branch, 1).operands[0] == header, "a loop that does not begin again");
+      flow_.leave();
     }
     expect_label(after);
   }
@@ -476,7 +518,58 @@ class Checker {
     define(i.operands[1], i.operands[0]);
   }
 
+  // Of numbers, or of vectors of one type, part by part.
+  void elementwise(const Instruction& i, Operand part) {
+    need(i.operands.size() == 4, "an instruction of another length");
+    const Id t = i.operands[0];
+    if (!is(t, Type::vector)) return arithmetic(i, {part, part}, part);
+    need(matches(type(t).of[0], part) && type_of(i.operands[2]) == t && type_of(i.operands[3]) == t,
+         "vectors of another type");
+    define(i.operands[1], t);
+  }
+
   void plain(const Instruction& i) {
+    typed(i);
+    if (i.opcode == Opcode::store) {
+      if (type(type_of(i.operands[0])).size == function_storage) flow_.store(i.operands[0], i.operands[1]);
+      return;
+    }
+    const auto from = i.operands.subspan(2);
+    bounds_.result(i.opcode, i.operands[1], from);
+    switch (i.opcode) {
+      case Opcode::load: return loaded(i.operands[1], i.operands[2]);
+      case Opcode::composite_extract: return flow_.value(i.operands[1], from.first(1));
+      case Opcode::ext_inst: return flow_.value(i.operands[1], from.subspan(2));
+      default: return flow_.value(i.operands[1], from);
+    }
+  }
+
+  // What a load is known to give.
+  void loaded(Id id, Id pointer) {
+    switch (type(type_of(pointer)).size) {
+      case function_storage: return flow_.value(id, {{pointer}});
+      case push_storage: return;
+      case input_storage:
+        if (decoration(pointer, 11) == group_number) return;
+        if (decoration(pointer, 11) == local_invocation) bounds_.bounded(id, result_.group_size - 1);
+        break;
+      default: break;
+    }
+    flow_.varying(id);
+  }
+
+  void barrier(const Instruction& i) {
+    need(i.operands.size() == 3, "an instruction of another length");
+    const auto says = [&](std::size_t n, Word wanted) {
+      const auto found = constants_.find(i.operands[n]);
+      return found != constants_.end() && found->second == wanted;
+    };
+    need(says(0, scope_group) && says(1, scope_group) && says(2, acquire_release_shared), "a barrier of another kind");
+    has_barrier_ = true;
+    flow_.barrier();
+  }
+
+  void typed(const Instruction& i) {
     using enum Operand;
     const auto op = static_cast<int>(i.opcode);
     const auto among = [op](int first, int last) { return op >= first && op <= last; };
@@ -484,8 +577,8 @@ class Checker {
       case Opcode::load: return load(i);
       case Opcode::store: return store(i);
       case Opcode::access_chain: return access(i);
-      case Opcode::composite_extract: return extract(i);
       case Opcode::composite_construct: return construct(i);
+      case Opcode::composite_extract: return extract(i);
       case Opcode::image_fetch: return fetch(i);
       case Opcode::group_non_uniform_shuffle: return shuffle(i);
       case Opcode::ext_inst: return glsl(i);
@@ -503,11 +596,12 @@ class Checker {
       case Opcode::logical_not: return arithmetic(i, {truth}, truth);
       case Opcode::f_add:
       case Opcode::f_sub:
-      case Opcode::f_mul:
+      case Opcode::f_mul: return elementwise(i, real);
       case Opcode::f_div: return arithmetic(i, {real, real}, real);
       case Opcode::i_add:
       case Opcode::i_sub:
-      case Opcode::i_mul:
+      case Opcode::i_mul: return elementwise(i, word);
+      case Opcode::vector_times_scalar: return scale(i);
       case Opcode::u_div:
       case Opcode::s_div:
       case Opcode::u_mod: return arithmetic(i, {word, word}, word);
@@ -528,20 +622,44 @@ class Checker {
   void load(const Instruction& i) {
     need(i.operands.size() == 3, "an instruction of another length");
     const Type& p = type(type_of(i.operands[2]));
-    need(p.kind == Type::pointer && p.of[0] == i.operands[0] && !is(i.operands[0], Type::structure),
+    need(p.kind == Type::pointer && p.of[0] == i.operands[0] && is_loaded_whole(i.operands[0]),
          "a load of another type");
     define(i.operands[1], i.operands[0]);
   }
   void store(const Instruction& i) {
     need(i.operands.size() == 2, "an instruction of another length");
     const Type& p = type(type_of(i.operands[0]));
-    need(p.kind == Type::pointer && (p.size == function_storage || p.size == buffer_storage) &&
-             p.of[0] == type_of(i.operands[1]) && !is(p.of[0], Type::structure) && !read_only_.contains(i.operands[0]),
+    need(p.kind == Type::pointer &&
+             (p.size == function_storage || p.size == buffer_storage || p.size == shared_storage) &&
+             p.of[0] == type_of(i.operands[1]) && is_loaded_whole(p.of[0]) && !read_only_.contains(i.operands[0]),
          "a store of another type, or to what is only read");
   }
+  bool is_loaded_whole(Id t) const { return !is(t, Type::structure) && !is(t, Type::array); }
+
+  // An element of a shared array, or a part of one: both indices are known to lie inside.
+  void access_shared(const Instruction& i, const Type& array) {
+    const Type& result = type(i.operands[0]);
+    need(result.kind == Type::pointer && result.size == shared_storage, "a place of another kind");
+    const auto index = [&](std::size_t n, Word size) {
+      need(is_word(type_of(i.operands[n])) && bounds_.highest(i.operands[n]) < size,
+           "an index into shared memory that may lie outside");
+    };
+    index(3, array.size);
+    Id element = array.of[0];
+    if (i.operands.size() == 5) {
+      need(is(element, Type::vector), "a part of a number");
+      index(4, type(element).size);
+      element = type(element).of[0];
+    }
+    need(result.of[0] == element, "a place of another type");
+    define(i.operands[1], i.operands[0]);
+  }
   void access(const Instruction& i) {
-    need(i.operands.size() == 5, "an instruction of another length");
+    need(i.operands.size() == 4 || i.operands.size() == 5, "an instruction of another length");
     const Type& base = type(type_of(i.operands[2]));
+    if (base.kind == Type::pointer && base.size == shared_storage && is(base.of[0], Type::array))
+      return access_shared(i, type(base.of[0]));
+    need(i.operands.size() == 5, "an instruction of another length");
     const Type& result = type(i.operands[0]);
     need(base.kind == Type::pointer && is(base.of[0], Type::structure) && result.kind == Type::pointer &&
              result.size == base.size,
@@ -557,6 +675,12 @@ class Checker {
     }
     define(i.operands[1], i.operands[0]);
     if (read_only_.contains(i.operands[2])) read_only_.insert(i.operands[1]);
+  }
+  void scale(const Instruction& i) {
+    need(i.operands.size() == 4 && is(i.operands[0], Type::vector) && is_real(type(i.operands[0]).of[0]) &&
+             type_of(i.operands[2]) == i.operands[0] && is_real(type_of(i.operands[3])),
+         "a scaled vector of another type");
+    define(i.operands[1], i.operands[0]);
   }
   void extract(const Instruction& i) {
     need(i.operands.size() == 4, "an instruction of another length");
@@ -658,6 +782,10 @@ class Checker {
   std::vector<Id> visible_;    // in the order of their definitions
   std::map<Id, Type> types_;
   std::map<Id, Word> constants_;  // integers
+  std::map<Word, Id> inputs_;     // by what they are
+  WordBounds bounds_;
+  UniformFlow flow_;
+  bool has_barrier_ = false, leaves_early_ = false;
   std::map<std::pair<Id, Word>, Word> decorated_;
   ShaderInterface result_;
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compute shaders held to the language that our own shaders are written in, before a driver sees them: drivers trust
 // what they are given. It is a small part of SPIR-V 1.3, and a module that passes is a valid one: every id is defined
-// once and where it can be seen, every operand has its type, blocks nest as `if` and `for` do. What a shader computes,
+// once and where it can be seen, every operand has its type, blocks nest as `if` and `for` do; all invocations of a
+// work group reach each barrier, and indices into the memory that they share stay inside it. What a shader computes,
 // how long its loops run and which elements of its own buffers it touches is not checked.
 #pragma once
 #include <cstdint>
@@ -24,6 +25,7 @@ struct ShaderInterface {
   bool has_pushes = false;              // 128 bytes of them
   Word group_size = 1;
   bool shuffles = false;  // among the invocations of a subgroup
+  Word shared_bytes = 0;  // of a work group
 };
 
 // Errors: vulkan-program.shader, with the word at which the instruction stands.

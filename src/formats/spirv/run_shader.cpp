@@ -128,6 +128,7 @@ class ShaderDecoder {
     auto& list = program_.bindings_;
     list.resize(std::max<std::size_t>(list.size(), binding + 1));
     list[binding] = {number.bits / 8, number.kind == Opcode::type_float, vector ? element.words : 1};
+    if (vector && element.words == 2) list[binding] = {2, false, 4};  // pairs of words hold halves
   }
 
   // Of a block's only array.
@@ -187,6 +188,8 @@ class ShaderDecoder {
       add(op, 0, result(o[1], o[0]), at(o[3]), at(o[4]));
       return true;
     }
+    // Vectors are moved here, and not computed with.
+    if (types_[o[0]].kind == Opcode::type_vector && op != Opcode::ext_inst) return false;
     const Word to = result(o[1], o[0]);
     const auto operand = [&](std::size_t i) { return i < o.size() ? at(o[i]) : 0; };
     switch (op) {
@@ -345,12 +348,20 @@ class ShaderRunner {
     undefined_ |= at + bytes > memory.size();
     return undefined_ ? nullptr : memory.data() + at;
   }
+  // Four elements in two words.
+  bool is_of_halves(Word binding) const {
+    return program_.bindings_[binding].element_bytes == 2 && program_.bindings_[binding].lanes == 4;
+  }
   void load(const Step& s) {
     const Word lanes = program_.bindings_[s.a].lanes, at = r_[s.b];
+    const bool halves = is_of_halves(s.a);
     for (Word i = 0; i < lanes; ++i) {
       Word bytes = 0, value = 0;
       if (const std::byte* from = element(s.a, std::uint64_t{at} * lanes + i, bytes)) std::memcpy(&value, from, bytes);
-      r_[s.to + i] = value;
+      if (!halves)
+        r_[s.to + i] = value;
+      else
+        r_[s.to + i / 2] = i % 2 ? r_[s.to + i / 2] | value << 16 : value;
     }
   }
   void store(const Step& s) {
@@ -360,7 +371,8 @@ class ShaderRunner {
       std::byte* const to = element(s.to, w.index, w.element_bytes);
       if (!to) return;
       std::memcpy(&w.before, to, w.element_bytes);
-      std::memcpy(to, &r_[s.a + i], w.element_bytes);
+      const Word value = is_of_halves(s.to) ? r_[s.a + i / 2] >> 16 * (i % 2) : r_[s.a + i];
+      std::memcpy(to, &value, w.element_bytes);
       std::memcpy(&w.after, to, w.element_bytes);
       writes_.push_back(w);
     }

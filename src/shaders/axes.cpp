@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shaders/axes.h"
+
+namespace tosaic::shaders {
+
+Axis axis_of(Kernel& s, const tosa::View& view, std::size_t i, std::int64_t kernel) {
+  const int dim = static_cast<int>(i) + 1;
+  const auto at = [&](std::string_view list, std::size_t n) { return s.param(view.ints(list)[n]); };
+  const Value size = s.param(view.in(0).shape.size(dim)), taps = s.param(kernel), before = at("pad", 2 * i),
+              stride = at("stride", i), dilation = at("dilation", i);
+  return {size, taps, before, stride, dilation, s.param(view.out().shape.size(dim))};
+}
+
+Pixel pixel_at(Value number, const std::vector<Axis>& axes) {
+  Pixel pixel{number, number, std::vector<Value>(axes.size())};
+  for (std::size_t i = axes.size(); i-- > 0; pixel.image = pixel.image / axes[i].out)
+    pixel.position[i] = pixel.image % axes[i].out;
+  return pixel;
+}
+
+std::optional<Value> zero_point(Kernel& s, const tosa::View& view, std::size_t tensor, std::size_t operand) {
+  const DType type = view.in(tensor).dtype;
+  if (type != DType::i8 && type != DType::i4) return std::nullopt;
+  return s.param((*view.constant_integers(operand))[0]);
+}
+
+Value bias_at(Kernel& s, const tosa::View& view, Value channel) {
+  const ValueId bias = view.node().inputs[2];
+  return s.load(s.input(bias), view.in(2).shape.elements() == 1 ? s.integer(0) : channel);
+}
+
+}  // namespace tosaic::shaders

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Depthwise convolutions, four channels at a time: an invocation reads all taps of a pixel before it adds them up.
+#include "shaders/axes.h"
+#include "shaders/product.h"
+
+namespace tosaic::shaders {
+namespace {
+
+constexpr std::int64_t most_taps = 25;  // that are written out
+
+}  // namespace
+
+bool has_quad_taps(const tosa::View& view) {
+  const Shape& weight = view.in(1).shape;
+  return has_narrow_sums(view) && weight.size(3) == 1 && weight.size(2) % 4 == 0 &&
+         weight.size(0) * weight.size(1) <= most_taps;
+}
+
+MadeList make_quad_depthwise(const Work& work, const Node& node, const Finish& end) {
+  const tosa::View view(work.graph, node);
+  const Shape &weight = view.in(1).shape, &out = view.out().shape;
+  Kernel s(work, "depthwise_conv2d", static_cast<std::uint64_t>(out.elements() / 4));
+  const std::vector<Axis> axes{axis_of(s, view, 0, weight.size(0)), axis_of(s, view, 1, weight.size(1))};
+  const auto in_zp = zero_point(s, view, 0, 3), weight_zp = zero_point(s, view, 1, 4);
+  const Buffer input = s.input(node.inputs[0], true), weights = s.input(node.inputs[1], true);
+  const Value quads = s.param(out.size(3) / 4), quad = s.index() % quads;
+  const Pixel pixel = pixel_at(s.index() / quads, axes);
+  const bool real = is_float(view.out().dtype);
+  const Value zero = real ? s.real(0) : s.integer(0);
+
+  struct Tap {
+    RawQuad x, w;
+    Value inside;
+  };
+  std::vector<Tap> taps;
+  for (std::int64_t ky = 0; ky < weight.size(0); ++ky) {
+    const Value y = pixel.position[0] * axes[0].stride - axes[0].before + axes[0].dilation * ky;
+    for (std::int64_t kx = 0; kx < weight.size(1); ++kx) {
+      const Value x = pixel.position[1] * axes[1].stride - axes[1].before + axes[1].dilation * kx;
+      const Value inside = below_unsigned(y, axes[0].size) & below_unsigned(x, axes[1].size);
+      const Value at = ((pixel.image * axes[0].size + y) * axes[1].size + x) * quads + quad;
+      taps.push_back({s.load_raw(input, s.select(inside, at, s.integer(0))),
+                      s.load_raw(weights, quads * (ky * weight.size(1) + kx) + quad), inside});
+    }
+  }
+  std::array<std::optional<Value>, 4> sums;
+  for (const Tap& tap : taps) {
+    const Quad x = s.numbers(tap.x, view.in(0).dtype), w = s.numbers(tap.w, view.in(1).dtype);
+    for (std::size_t q = 0; q < 4; ++q) {
+      const Value product = s.select(tap.inside, centred(x[q], in_zp), zero) * centred(w[q], weight_zp);
+      sums[q] = sums[q] ? *sums[q] + product : product;
+    }
+  }
+  end.store_quad(s, s.index(),
+                 [&](int q) { return *sums[static_cast<std::size_t>(q)] + bias_at(s, view, quad * 4 + q); });
+  return one(s);
+}
+
+}  // namespace tosaic::shaders

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shaders/group_fold.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace tosaic::shaders {
+namespace {
+
+constexpr std::int64_t shortest = 16, most_parts = 128, neighbours = 16;
+constexpr std::uint32_t group_size = 128;
+
+// How many invocations go along a line, and how many lines a group has. Lines whose elements lie apart stand beside
+// each other, so that neighbouring invocations read neighbours.
+struct Division {
+  bool dense;
+  std::uint32_t parts, lines;
+  explicit Division(const Lines& l) : dense(l.inner == 1) {
+    const auto most = static_cast<std::uint64_t>(std::min(l.size, most_parts));
+    parts = std::bit_floor(
+        static_cast<std::uint32_t>(dense ? most : std::min<std::uint64_t>(most, group_size / neighbours)));
+    lines = group_size / parts;
+  }
+};
+
+}  // namespace
+
+bool GroupFold::takes(const Lines& lines, DType type) {
+  return lines.size >= shortest && type != DType::boolean && storage_size(type) <= 4;
+}
+
+Groups GroupFold::groups_of(const Lines& lines) {
+  const Division by(lines);
+  return {(static_cast<std::uint64_t>(lines.count()) + by.lines - 1) / by.lines, group_size};
+}
+
+GroupFold::GroupFold(Kernel& s, const Lines& lines, const Load& load, const Fold& fold) : s_(s) {
+  const Division by(lines);
+  const Value local = s.local(), parts = s.integer(by.parts);
+  line_ = s.group() * by.lines + (by.dense ? local / parts : local % s.integer(by.lines));
+  part_ = by.dense ? local % parts : local / s.integer(by.lines);
+  exists_ = line_ < s.param(lines.count());
+  const Value size = s.param(lines.size), line = s.select(exists_, line_, s.integer(0));
+  Value inner = s.integer(1), begin = line * size;
+  if (!by.dense) {
+    inner = s.param(lines.inner);
+    begin = line / inner * size * inner + line % inner;
+  }
+  // There is an element for every invocation: what an empty fold would begin with changes nothing of it.
+  const Variable sum = s.variable(load(begin + part_ * inner));
+  s.loop(part_ + by.parts, size, parts, [&](Value i) { sum.set(fold(sum.get(), load(begin + i * inner))); });
+  const Shared memory = s.shared(sum.get().kind, group_size / 4);
+  const auto four = [&](Value at) { return at / s.integer(4); };
+  const auto part = [&](Value at) { return at % s.integer(4); };
+  s.store(memory, four(local), part(local), sum.get());
+  for (std::uint32_t half = by.parts / 2; half > 0; half /= 2) {
+    s.barrier();
+    s.when(part_ < half, [&] {
+      const Value other = (local + half * (by.dense ? 1 : by.lines)) % s.integer(group_size);
+      sum.set(fold(sum.get(), s.load(memory, four(other), part(other))));
+      s.store(memory, four(local), part(local), sum.get());
+    });
+  }
+  folded_ = sum.get();
+}
+
+void GroupFold::for_lines(const std::function<void(Value line, Value folded)>& body) {
+  s_.when((part_ == 0) & exists_, [&] { body(line_, folded_); });
+}
+
+}  // namespace tosaic::shaders

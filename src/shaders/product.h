@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products and convolutions whose sums a work group makes together: tiles of both factors are read once by the
+// group into memory that it shares. A convolution is the product of its windows and its weights.
+#pragma once
+#include "shaders/axes.h"
+
+namespace tosaic::shaders {
+
+// Constant weights [columns, taps, channels] as the right factor: a row for each channel of each tap. Channels and
+// columns are filled up with zeros to a multiple of four.
+Bytes packed_weights(const Bytes& weights, DType type, std::int64_t columns, std::int64_t taps, std::int64_t channels);
+
+// Sums of no more than 32 bits.
+bool has_narrow_sums(const tosa::View& view);
+// A convolution with them, and with constant weights.
+bool has_tiles(const tosa::View& view);
+// One of those whose rows are the input's pixels as they lie: one tap, no stride, no padding.
+bool is_plain(const tosa::View& view);
+// A plain one of few pixels.
+bool has_few_rows(const tosa::View& view);
+
+}  // namespace tosaic::shaders

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of few rows, a vector and a matrix above all: what takes time is reading the weights. A work group makes a
+// few columns of one row; its invocations divide the depth.
+#include "shaders/product.h"
+
+namespace tosaic::shaders {
+namespace {
+
+constexpr std::int64_t most_rows = 4, shortest = 64;
+constexpr std::uint32_t wide = 2, deep = 64;  // vectors of columns, and invocations along the depth
+constexpr std::uint32_t at_once = 4;          // reads that wait together
+
+std::int64_t channels_of(const tosa::View& view) { return view.in(0).shape.size(view.in(0).shape.rank() - 1); }
+
+}  // namespace
+
+bool has_few_rows(const tosa::View& view) {
+  const std::int64_t rows = view.out().shape.elements() / std::max<std::int64_t>(view.in(1).shape.size(0), 1);
+  return has_tiles(view) && is_plain(view) && rows <= most_rows && channels_of(view) >= shortest;
+}
+
+MadeList make_row_product(const Work& work, const Node& node, const Finish& end) {
+  const tosa::View view(work.graph, node);
+  const std::int64_t columns = view.in(1).shape.size(0), depth = channels_of(view);
+  const std::int64_t rows = view.out().shape.elements() / columns, across = (columns + 4 * wide - 1) / (4 * wide);
+  Kernel s(work, std::string(tosa::find(node.op)->name),
+           Groups{static_cast<std::uint64_t>(rows * across), wide * deep});
+  const Value local = s.local(), group = s.group(), tiles = s.param(across), all = s.param(depth);
+  const Value all_columns = s.param(columns), row = group / tiles, first = group % tiles * wide;
+  const Value column = first + local % s.integer(wide), part = local / s.integer(wide);
+  const Value fours = shift_right_unsigned(all_columns + 3, s.integer(2));
+  const auto in_zp = zero_point(s, view, 0, 3), weight_zp = zero_point(s, view, 1, 4);
+  const Buffer input = s.input(node.inputs[0]);
+  const DType type = view.in(1).dtype;
+  const Buffer weights = s.constant(type, packed_weights(view.constant(1), type, columns, 1, depth), true);
+  const bool real = is_float(view.out().dtype);
+  const Value zero = real ? s.real(0) : s.integer(0), there = (column < fours) & (row < s.param(rows));
+
+  const VectorVariable sum = s.variable(s.splat(zero));
+  s.loop(part, all, s.integer(deep * at_once), [&](Value begin) {
+    std::vector<Value> x;
+    std::vector<RawQuad> w;
+    for (std::uint32_t i = 0; i < at_once; ++i) {
+      const Value k = begin + i * deep, inside = (k < all) & there;
+      x.push_back(s.select(inside, centred(s.load(input, s.select(inside, row * all + k, s.integer(0))), in_zp), zero));
+      w.push_back(s.load_raw(weights, s.select(inside, k * fours + column, s.integer(0))));
+    }
+    for (std::uint32_t i = 0; i < at_once; ++i) {
+      Quad numbers = s.numbers(w[i], type);
+      for (Value& number : numbers) number = centred(number, weight_zp);
+      sum.set(sum.get() + s.vector(numbers) * x[i]);
+    }
+  });
+  const Shared memory = s.shared(zero.kind, wide * deep);
+  s.store(memory, local, sum.get());
+  for (std::uint32_t half = deep / 2; half > 0; half /= 2) {
+    s.barrier();
+    s.when(part < half, [&] {
+      sum.set(sum.get() + s.load(memory, (local + half * wide) % s.integer(wide * deep)));
+      s.store(memory, local, sum.get());
+    });
+  }
+  s.barrier();
+  const Value own = first * 4 + local;
+  s.when((local < 4 * wide) & (own < all_columns) & (row < s.param(rows)), [&] {
+    const Value folded = s.load(memory, local / s.integer(4), local % s.integer(4));
+    end.store(s, row * all_columns + own, folded + bias_at(s, view, own));
+  });
+  return one(s);
+}
+
+}  // namespace tosaic::shaders
