@@ -187,10 +187,10 @@ test-peers: build venv  ## every model against PyTorch, tosa_reference_model and
 test-ethosu: build-tests venv  ## every Ethos-U network, model and conformance sample, on every product
 	@$(PYTHON) -m pytest -q test/ethosu test/peers/test_ethosu.py --all-models -n $(JOBS) --dist worksteal
 
-# TOOL is what .ci/validated-tool runs below the layer.
 test-vulkan: build-tests venv  ## every model, operator graph and conformance sample as compute shaders, under the validation layer
 	@TOSAIC_ALL_SHADERS=1 .ci/validated --opens build/release/bin/test_shaders --gtest_brief=1
 	@$(PYTHON) -m pytest -q test/peers/test_vulkan.py --all-models --tosaic .ci/validated-tool -n $(JOBS) --dist worksteal
+	@$(PYTHON) -m pytest -q test/vulkan_runtime --all-models
 	@$(PYTHON) test/conformance/run_sample.py all --executors shaders --tosaic .ci/validated-tool --jobs $(JOBS)
 
 test-vgf: build-tests venv  ## every model and operator graph as VGF, on the CPU, on Vulkan and in Arm's runner

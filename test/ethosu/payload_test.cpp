@@ -2,7 +2,7 @@
 // EthosUBackend's payload: there and back, and what is refused by name.
 #include <gtest/gtest.h>
 
-#include "base/sha256.h"
+#include "formats/vela/sha256.h"
 #include "formats/vela/vela.h"
 
 namespace tosaic::vela {

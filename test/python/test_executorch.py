@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile specs, partitioners and backends in ExecuTorch's own flow; what it writes is run and compared."""
 import pathlib
+import runpy
 
 import pytest
 import torch
@@ -105,33 +106,21 @@ def test_edge_operators_that_are_refused_when_tried():
     assert any("select" in why for why in partitioner.refused.values())
 
 
-class Adds(torch.nn.Module):
-    def forward(self, x, y):
-        return x + y
-
-
-class AddsAround(torch.nn.Module):
-    """In the middle something that no shader computes: double precision."""
-
-    def forward(self, x, y):
-        return (x + y).double().exp().float() * y + x
-
-
-@pytest.mark.parametrize("model, delegates", [(Adds(), 1), (AddsAround(), 2)])
-def test_vulkans_example_of_executorch(model, delegates):
-    """By the calls of its page; run on this machine's Vulkan device by both runtimes."""
+def test_vulkans_example_of_executorch(tmp_path, monkeypatch, capsys):
+    """examples/vulkan_add, by the calls of its page; what it writes is run by both runtimes."""
     from executorch.runtime import Runtime, Verification
 
     import tosaic.executorch.runtime  # noqa: F401
 
+    monkeypatch.chdir(tmp_path)
+    example = runpy.run_path(str(pathlib.Path(__file__).parents[2] / "examples/vulkan_add/vk_add.py"))
+    example["main"]()
+    said = capsys.readouterr().out
+    assert "vk_add: 1 delegates\n" in said and "vk_add_around: 2 delegates\n" in said and "exp" in said, said
     x, y = torch.randn(5), torch.randn(5)
-    partitioner = VulkanPartitioner()
-    edge = to_edge(torch.export.export(model, (x, y))).to_backend(partitioner)
-    assert operators(edge).count("executorch_call_delegate") == delegates, partitioner.refused
-    file = bytes(edge.to_executorch().buffer)
-    torch.testing.assert_close(tosaic.load(file).run(x, y), model(x, y))
-    method = Runtime.get().load_program(file, verification=Verification.Minimal).load_method("forward")
-    torch.testing.assert_close(method.execute([x, y])[0], model(x, y))
+    for name, model in (("vk_add", example["Add"]()), ("vk_add_around", example["AddAround"]())):
+        method = Runtime.get().load_program(tmp_path / f"{name}.pte", verification=Verification.Minimal).load_method("forward")
+        torch.testing.assert_close(method.execute([x, y])[0], model(x, y))
 
 
 def test_lists_and_options_of_vulkan():

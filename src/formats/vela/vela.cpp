@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/sha256.h"
+#include "formats/vela/sha256.h"
 
 namespace tosaic::vela {
 namespace {

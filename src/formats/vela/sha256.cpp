@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/sha256.h"
+#include "formats/vela/sha256.h"
 
 #include <sha2.h>
 #include <array>
