@@ -170,10 +170,10 @@ class Line {
   }
 
   Result<Compiled> run() {
-    TOSAIC_CHECK(constructs());
     TOSAIC_CHECK(chosen());
     TOSAIC_CHECK(story_.note("read", start_));
     TOSAIC_CHECK(normalised());
+    TOSAIC_CHECK(constructs());
     TOSAIC_CHECK(story_.end("normalise", graph_));
     if (integer_) TOSAIC_CHECK(quantised());
     TOSAIC_CHECK(story_.end("quantise", graph_));
@@ -202,7 +202,7 @@ class Line {
 
   // What nobody can write yet may still be asked about.
   Status constructs() {
-    Status found = runs_as_it_stands(method_.graph);
+    Status found = runs_as_it_stands(graph_);
     if (found.ok() || options_.pack) return found;
     Diagnostic why = std::move(found.error());
     why.severity = Severity::warning;

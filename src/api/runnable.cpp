@@ -195,6 +195,7 @@ Result<Runnable> load_vgf(const Source& source, const SessionOptions& options) {
 // A program whose sizes are numbers, without states, in floats.
 Result<Runnable> lowered_to_run(Graph graph, const Source& source, const SessionOptions& options, const Sink& sink) {
   TOSAIC_TRY(const Graph normal, normalise(std::move(graph), {.fold_quantisation = false}, sink));
+  TOSAIC_CHECK(runs_as_it_stands(normal));
   TOSAIC_TRY(Lowered lowered, lower(normal));
   tidy(lowered.graph);
   return runnable_graph(std::move(lowered.graph), source, options);
@@ -206,7 +207,6 @@ Result<Runnable> load_program(const Program& program, const Source& source, cons
   const Method& method = *only;
   const bool tosa = !method.graph.nodes.empty() && method.graph.nodes[0].op.starts_with("tosa.");  // graph text
   if (tosa) return load_tosa(method.graph, source, options);
-  TOSAIC_CHECK(runs_as_it_stands(method.graph));
   auto graph = std::make_shared<Graph>(method.graph);
   const StatesAsTensors states(*graph);
   Runnable known;

@@ -76,6 +76,11 @@ Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink
   if (take_numbers_as_tensors(graph)) fold_constants(graph);  // before what only an argument names is dropped as unread
   drop_identities(graph);
   fold_constants(graph);
+  if (options.inline_bodies) {
+    TOSAIC_CHECK(inline_bodies(graph));
+    drop_identities(graph);
+    fold_constants(graph);
+  }
   TOSAIC_CHECK(narrow_integers(graph, sink, options.narrowed));
   drop_identities(graph);  // a conversion to 32 bits of what has 32 bits now
   drop_dynamic_scales(graph, sink);

@@ -437,6 +437,7 @@ class GraphReader {
   // Of an operator without schema the arguments' order and names are all that a caller of its kernel can go by.
   void read_unknown(const std::vector<Argument>& arguments, Node& node) {
     std::vector<std::string> order;
+    std::vector<std::int64_t> counts;  // of tensors, by argument
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const Argument& a = arguments[i];
       if (a.tag == "as_graph") {
@@ -447,13 +448,17 @@ class GraphReader {
       const std::string name = a.name.empty() ? fmt::format("arg{}", i) : std::string(a.name);
       if (auto names = tensor_names(a.tag, a.value)) {
         add_operands(*names, node);
+        counts.push_back(static_cast<std::int64_t>(names->size()));
         order.push_back(a.tag.ends_with("s") ? fmt::format("Tensor?[] {} {}", names->size(), name) : "Tensor? " + name);
       } else {
         order.push_back(name);
         node.attrs.set(name, attribute(a));
       }
     }
-    if (node.regions.empty()) node.attrs.set("argument_order", std::move(order));
+    if (node.regions.empty())
+      node.attrs.set("argument_order", std::move(order));
+    else
+      node.attrs.set("operands", std::move(counts));
   }
 
   void add_operands(const std::vector<std::string_view>& names, Node& node) {

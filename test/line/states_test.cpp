@@ -35,7 +35,7 @@ Passed passed(Graph graph, bool integer) {
     EXPECT_TRUE(status.ok()) << stage << ": " << status.error().message << "\n" << print(g);
   };
   std::vector<std::string> narrowed;
-  auto normal = normalise(std::move(graph), {.narrowed = &narrowed}, {});
+  auto normal = normalise(std::move(graph), {.inline_bodies = false, .narrowed = &narrowed}, {});
   EXPECT_TRUE(normal.ok()) << render(normal.error(), false);
   if (!normal.ok()) return result;
   sound(*normal, "normalise");

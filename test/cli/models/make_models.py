@@ -7,6 +7,7 @@ import pathlib
 
 import torch
 from torch import nn
+from torch._higher_order_ops.while_loop import while_loop
 
 HERE = pathlib.Path(__file__).resolve().parent
 SITE_PACKAGES = pathlib.Path(torch.__file__).resolve().parent.parent
@@ -42,9 +43,11 @@ class Plain(nn.Module):
         return torch.relu(self.layer(x))
 
 
-class Branch(nn.Module):
+class Loop(nn.Module):
+    """Ends when the data say so."""
+
     def forward(self, x):
-        return torch.cond(x.sum() > 0, lambda y: y + 1, lambda y: y - 1, (x,))
+        return while_loop(lambda y: y.sum() < 9, lambda y: (y * 2,), (x,))
 
 
 class Counter(nn.Module):
@@ -81,7 +84,7 @@ def main():
     write("no_samples", Plain(), keep_samples=False)
     write("nan_weight", Plain(float("nan")))
     write("dynamic_batch", Plain(), dynamic_shapes=({0: torch.export.Dim("batch", min=1, max=16)},))
-    write("control_flow", Branch())
+    write("control_flow", Loop())
     write("mutated_buffer", Counter())
     write("kinds", Kinds())
 

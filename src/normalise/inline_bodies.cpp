@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Control flow as calls of its bodies, which any target takes: of a branch both sides, of which one result is chosen;
+// of a loop each turn, where their number is known. Bodies are pure: torch.export takes no others.
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+
+#include "ir/tensor.h"
+#include "normalise/normalise.h"
+
+namespace tosaic {
+namespace {
+
+constexpr std::size_t most_nodes = 20000;  // that one loop may become
+
+using Operands = std::vector<ValueId>;
+
+Diagnostic too_long(const Node& node, std::size_t turns) {
+  return located(error("model.control-flow", fmt::format("{} takes {} turns, too many to write out", node.op, turns))
+                     .hint("export the model for fewer, or keep the loop outside of the model"),
+                 node.loc);
+}
+
+class Inliner {
+ public:
+  explicit Inliner(Graph& graph) : graph_(graph) {}
+
+  Status run() {
+    std::vector<Node> nodes = std::move(graph_.nodes);
+    graph_.nodes.clear();
+    for (Node& node : nodes) TOSAIC_CHECK(add(std::move(node)));
+    for (ValueId& v : graph_.outputs) v = now(v);
+    for (State& s : graph_.states) s.output = now(s.output);
+    return {};
+  }
+
+ private:
+  ValueId now(ValueId v) const {
+    const auto found = replaced_.find(v);
+    return found == replaced_.end() ? v : found->second;
+  }
+
+  Status add(Node node) {
+    for (ValueId& v : node.inputs)
+      if (v != no_value) v = now(v);
+    if (node.regions.empty() || !bodies_fit(node)) {
+      graph_.nodes.push_back(std::move(node));
+      return {};
+    }
+    for (Graph& body : node.regions) TOSAIC_CHECK(functionalise(body));
+    if (node.op == "higher_order.cond") return branch(node);
+    if (node.op == "higher_order.map_impl") return loop_over_rows(node, 0);
+    if (node.op == "higher_order.scan") return loop_over_rows(node, operands(node, 0).size());
+    if (node.op == "higher_order.while_loop") return counted_loop(node);
+    graph_.nodes.push_back(std::move(node));
+    return {};
+  }
+
+  // The tensors of one argument, in order; see the reader's "operands".
+  static Operands operands(const Node& node, std::size_t argument) {
+    const auto* counts = node.attrs.find("operands");
+    const auto* list = counts ? std::get_if<std::vector<std::int64_t>>(counts) : nullptr;
+    if (!list || argument >= list->size()) return {};
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < argument; ++i) begin += static_cast<std::size_t>((*list)[i]);
+    const auto first = node.inputs.begin() + static_cast<std::ptrdiff_t>(begin);
+    return {first, first + static_cast<std::ptrdiff_t>((*list)[argument])};
+  }
+
+  static bool bodies_fit(const Node& node) {
+    const auto* counts = node.attrs.find("operands");
+    const auto* list = counts ? std::get_if<std::vector<std::int64_t>>(counts) : nullptr;
+    if (!list || std::ranges::count(node.inputs, no_value) > 0 || std::ranges::count(node.outputs, no_value) > 0)
+      return false;
+    std::size_t all = 0;
+    for (std::int64_t n : *list) all += static_cast<std::size_t>(n);
+    const bool loop = node.op == "higher_order.while_loop", cond = node.op == "higher_order.cond";
+    const std::size_t taken = node.inputs.size() - (cond ? 1 : 0);
+    return all == node.inputs.size() && node.regions.size() == (loop || cond ? 2u : 1u) &&
+           std::ranges::all_of(node.regions,
+                               [&](const Graph& b) { return b.inputs.size() == taken && b.states.empty(); });
+  }
+
+  ValueId fresh(const std::string& name, const TensorType& type) {
+    return graph_.add_value(fmt::format("{}.{}", name, ++names_), type);
+  }
+
+  ValueId call(std::string op, Operands inputs, Attrs attrs, const Node& by, const TensorType& type) {
+    const ValueId result = fresh(by.loc && !by.loc->name.empty() ? by.loc->name : "body", type);
+    graph_.nodes.push_back({std::move(op), std::move(inputs), std::move(attrs), {result}, by.loc, {}});
+    return result;
+  }
+
+  // Nodes of a body stand for the exported node that holds it, at their own lines.
+  static LocRef inside(const LocRef& body, const LocRef& holder) {
+    if (!body || !holder) return body ? body : holder;
+    auto loc = std::make_shared<Loc>(*body);
+    loc->name = holder->name;
+    loc->also = holder->also;
+    return loc;
+  }
+
+  // Arguments that name a value of the body.
+  static Attr renamed(Attr attr, const std::map<std::string, std::string>& names) {
+    const auto rename = [&](SymbolicArgument& a) {
+      if (const auto found = names.find(a.name); found != names.end()) a.name = found->second;
+    };
+    if (auto* one = std::get_if<SymbolicArgument>(&attr)) rename(*one);
+    if (auto* list = std::get_if<std::vector<SymbolicArgument>>(&attr))
+      for (SymbolicArgument& a : *list) rename(a);
+    return attr;
+  }
+
+  // The body's nodes with these operands; its results.
+  Result<Operands> inlined(const Graph& body, const Operands& given, const Node& holder) {
+    std::vector<ValueId> of(body.values.size(), no_value);
+    std::map<std::string, std::string> names;
+    for (std::size_t i = 0; i < given.size(); ++i) of[body.inputs[i]] = given[i];
+    for (ValueId v = 0; v < body.values.size(); ++v) {
+      if (of[v] == no_value) {
+        of[v] = fresh(body[v].name, body[v].type);
+        graph_[of[v]].constant = body[v].constant;
+        graph_[of[v]].size = body[v].size;
+      }
+      names.emplace(body[v].name, graph_[of[v]].name);
+    }
+    for (const Node& from : body.nodes) {
+      Node node = from;
+      for (auto* list : {&node.inputs, &node.outputs})
+        for (ValueId& v : *list)
+          if (v != no_value) v = of[v];
+      for (const auto& [name, attr] : std::vector(from.attrs.begin(), from.attrs.end()))
+        node.attrs.set(name, renamed(attr, names));
+      node.loc = inside(from.loc, holder.loc);
+      TOSAIC_CHECK(add(std::move(node)));
+    }
+    Operands results;
+    for (ValueId v : body.outputs) results.push_back(now(of[v]));
+    return results;
+  }
+
+  Status same_types(const Operands& a, const Operands& b, const Node& node, std::string_view of_what) const {
+    bool same = a.size() == b.size();
+    for (std::size_t i = 0; same && i < a.size(); ++i) same = graph_[a[i]].type == graph_[b[i]].type;
+    if (same) return {};
+    return located(error("model.control-flow", fmt::format("{} differ in their types in {}", of_what, node.op))
+                       .hint("let both give tensors of one shape and dtype"),
+                   node.loc);
+  }
+
+  Status branch(const Node& node) {
+    const ValueId condition = node.inputs[0];
+    const Operands given(node.inputs.begin() + 1, node.inputs.end());
+    if (graph_[condition].is_constant()) {
+      const bool yes = element_as_integer(graph_[condition].type.dtype, graph_[condition].constant.data(), 0) != 0;
+      TOSAIC_TRY(const Operands results, inlined(node.regions[yes ? 0 : 1], given, node));
+      return give(node, results);
+    }
+    TOSAIC_TRY(const Operands yes, inlined(node.regions[0], given, node));
+    TOSAIC_TRY(const Operands no, inlined(node.regions[1], given, node));
+    TOSAIC_CHECK(same_types(yes, no, node, "the branches' results"));
+    Operands chosen;
+    for (std::size_t i = 0; i < yes.size(); ++i)
+      chosen.push_back(yes[i] == no[i]
+                           ? yes[i]
+                           : call("aten.where.self", {condition, yes[i], no[i]}, {}, node, graph_[yes[i]].type));
+    return give(node, chosen);
+  }
+
+  // map: (rows, others); scan: (carried, rows, others). Rows are the slices along dim 0, results are stacked there.
+  Status loop_over_rows(const Node& node, std::size_t carried) {
+    const bool scan = node.op == "higher_order.scan";
+    Operands state = scan ? operands(node, 0) : Operands();
+    const Operands rows = operands(node, scan ? 1 : 0), others = operands(node, scan ? 2 : 1);
+    if (rows.empty() || graph_[rows[0]].type.rank() == 0) return keep(node);
+    const std::int64_t turns = graph_[rows[0]].type.shape.size(0);
+    const Graph& body = node.regions[0];
+    if (turns < 1 || static_cast<std::size_t>(turns) * (body.nodes.size() + rows.size()) > most_nodes)
+      return too_long(node, static_cast<std::size_t>(turns));
+    std::vector<Operands> stacked(body.outputs.size() - std::min(carried, body.outputs.size()));
+    for (std::int64_t i = 0; i < turns; ++i) {
+      Operands given = state;
+      for (ValueId r : rows) {
+        std::vector<Dim> dims = graph_[r].type.shape.dims();
+        dims.erase(dims.begin());
+        const TensorType type = graph_[r].type.with(Shape(std::move(dims)));
+        given.push_back(call("aten.select.int", {r}, {{"dim", std::int64_t{0}}, {"index", i}}, node, type));
+      }
+      given.insert(given.end(), others.begin(), others.end());
+      TOSAIC_TRY(Operands results, inlined(body, given, node));
+      const auto middle = results.begin() + static_cast<std::ptrdiff_t>(std::min(carried, results.size()));
+      const Operands next(results.begin(), middle);
+      TOSAIC_CHECK(same_types(state, next, node, "what is carried from turn to turn and what a turn makes of it"));
+      state = next;
+      for (std::size_t k = 0; k < stacked.size(); ++k) stacked[k].push_back(*(middle + static_cast<std::ptrdiff_t>(k)));
+    }
+    Operands results = state;
+    for (const Operands& list : stacked) {
+      std::vector<Dim> dims = graph_[list[0]].type.shape.dims();
+      dims.insert(dims.begin(), Dim(turns));
+      const TensorType type = graph_[list[0]].type.with(Shape(std::move(dims)));
+      results.push_back(call("aten.stack.default", list, {{"dim", std::int64_t{0}}}, node, type));
+    }
+    return give(node, results);
+  }
+
+  // What a body gives that follows from constants alone.
+  std::vector<Bytes> known_results(Graph body, const Operands& given) const {
+    for (std::size_t i = 0; i < given.size(); ++i)
+      if (graph_[given[i]].is_constant()) body[body.inputs[i]].constant = graph_[given[i]].constant;
+    std::erase_if(body.inputs, [&](ValueId v) { return body[v].is_constant(); });
+    fold_constants(body);
+    std::vector<Bytes> known;
+    for (ValueId v : body.outputs) known.push_back(body[v].constant);
+    return known;
+  }
+
+  // A loop whose condition needs nothing but constants: regions {condition, turn}, operands (carried, others).
+  Status counted_loop(const Node& node) {
+    Operands state = operands(node, 0);
+    const Operands others = operands(node, 1);
+    const Graph &condition = node.regions[0], &turn = node.regions[1];
+    const std::size_t at_first = graph_.nodes.size();
+    for (std::size_t turns = 0;; ++turns) {
+      Operands given = state;
+      given.insert(given.end(), others.begin(), others.end());
+      const std::vector<Bytes> goes_on = known_results(condition, given);
+      if (goes_on.size() != 1 || goes_on[0].null()) {
+        if (turns == 0) return keep(node);
+        return located(error("model.control-flow", fmt::format("{} ends for reasons that are data", node.op)),
+                       node.loc);
+      }
+      if (goes_on[0].as<std::uint8_t>()[0] == 0) return give(node, state);
+      const std::vector<Bytes> known = known_results(turn, given);
+      TOSAIC_TRY(Operands next, inlined(turn, given, node));
+      TOSAIC_CHECK(same_types(state, next, node, "what is carried from turn to turn and what a turn makes of it"));
+      for (std::size_t i = 0; i < next.size(); ++i)
+        if (i < known.size() && !known[i].null()) {
+          const ValueId number = fresh(graph_[next[i]].name, graph_[next[i]].type);
+          graph_[number].constant = known[i];
+          next[i] = number;
+        }
+      state = next;
+      if (graph_.nodes.size() - at_first > most_nodes || turns >= most_nodes) return too_long(node, turns + 1);
+    }
+  }
+
+  Status keep(Node node) {
+    graph_.nodes.push_back(std::move(node));
+    return {};
+  }
+
+  Status give(const Node& node, const Operands& results) {
+    TOSAIC_CHECK(same_types(node.outputs, results, node, "the results, and those that the program says,"));
+    for (std::size_t i = 0; i < results.size(); ++i) replaced_[node.outputs[i]] = results[i];
+    return {};
+  }
+
+  Graph& graph_;
+  std::map<ValueId, ValueId> replaced_;
+  std::size_t names_ = 0;
+};
+
+}  // namespace
+
+Status inline_bodies(Graph& graph) {
+  const bool any = std::ranges::any_of(graph.nodes, [](const Node& n) { return !n.regions.empty(); });
+  if (!any) return {};
+  TOSAIC_CHECK(Inliner(graph).run());
+  make_names_unique(graph);
+  drop_dead(graph);
+  return {};
+}
+
+}  // namespace tosaic

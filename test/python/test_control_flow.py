@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cond, map, scan and loops that count on every target; PyTorch's own gallery of exported programs."""
+
+import copy
+import logging
+
+import pytest
+import torch
+import tosaic
+from torch import nn
+from torch._export.db.examples import all_examples
+from torch._higher_order_ops.map import map as map_rows
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Branches(nn.Module):
+    """Closures over weights, a branch in a branch, several results."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x, flag):
+        def inner(x):
+            return torch.cond(x.max() > 1, lambda x: self.a(x).relu(), lambda x: x - 1, (x,))
+
+        y = torch.cond(flag, inner, lambda x: self.b(x).sin(), (x,))
+        return y, *torch.cond(x.sum() > 0, lambda x: (x + 1, x * 2), lambda x: (x - 1, x / 2), (x,))
+
+
+class Rows(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 4)
+
+    def forward(self, x, y):
+        return map_rows(lambda row, y: self.a(row) + y, x, y)
+
+
+class Recurrent(nn.Module):
+    """A recurrent net, and the same backwards along another dim."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 4)
+
+    def forward(self, x, h):
+        def step(h, row):
+            h = torch.tanh(self.a(h) + row)
+            return h, h * 2
+
+        last, all_of_them = scan(step, h, x, dim=0)
+        backwards = scan(lambda h, row: (h + row, h * row), h, x.transpose(0, 1).contiguous(), dim=1, reverse=True)
+        return last, all_of_them, *backwards
+
+
+class Counted(nn.Module):
+    def forward(self, x):
+        start = torch.zeros((), dtype=torch.int64)
+        return while_loop(lambda i, y: i < 5, lambda i, y: (i + 1, y * 1.5 + 1), (start, x))
+
+
+MODELS = {
+    "branches": (Branches, lambda i: (torch.randn(2, 4) + (i % 3 - 1), torch.tensor(i % 2 == 0))),
+    "rows": (Rows, lambda i: (torch.randn(5, 2, 4), torch.randn(2, 4))),
+    "recurrent": (Recurrent, lambda i: (torch.randn(5, 2, 4), torch.randn(2, 4))),
+    "counted": (Counted, lambda i: (torch.randn(2, 4),)),
+}
+leaves = torch.utils._pytree.tree_leaves
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def model(request):
+    make, inputs = MODELS[request.param]
+    torch.manual_seed(2)
+    module, calls = make().eval(), [inputs(i) for i in range(6)]
+    with torch.no_grad():
+        return torch.export.export(module, calls[0], strict=False), calls, [leaves(module(*c)) for c in calls]
+
+
+def check(run, calls, wanted, atol):
+    for call, expected in zip(calls, wanted):
+        for a, b in zip(expected, leaves(run(*call)), strict=True):
+            torch.testing.assert_close(b, a, rtol=1e-4, atol=atol)
+
+
+@pytest.mark.parametrize("target", ["tosa-fp", "vgf", "vulkan"])
+def test_floats_here_and_in_executorch(model, target, tmp_path):
+    import tosaic.executorch.runtime
+
+    program, calls, wanted = model
+    artifact = tosaic.compile(program, target=target, require_full_delegation=True)
+    check(artifact.run, calls, wanted, 1e-5)
+    artifact.save(tmp_path / "m.pte")
+    method = tosaic.executorch.runtime.load_program(tmp_path / "m.pte").load_method("forward")
+    check(lambda *call: method.execute(list(call)), calls, wanted, 1e-5)
+
+
+def test_program_itself_runs(model):
+    program, calls, wanted = model
+    check(tosaic.Program.of(program).session().run, calls, wanted, 1e-5)
+
+
+@pytest.mark.parametrize("target", ["tosa-int", "ethos-u55-128", "ethos-u85-256"])
+def test_integers(model, target):
+    """Within a few codes of the largest value; the NPU's are those of the CPU, or the self-check would have refused."""
+    program, calls, wanted = model
+    artifact = tosaic.compile(program, target=target, calibration=calls)
+    largest = max(float(t.abs().max()) for results in wanted for t in results)
+    check(artifact.run, calls, wanted, largest / 25)
+
+
+def test_what_stays_is_said_by_name():
+    class Ended(nn.Module):
+        def forward(self, x):
+            return while_loop(lambda x: x.sum() < 9, lambda x: (x * 2,), (x,))
+
+    program = torch.export.export(Ended(), (torch.ones(3),), strict=False)
+    with pytest.raises(tosaic.Error, match="model.control-flow(.|\n)*while_loop"):
+        tosaic.compile(program, target="tosa-fp")
+
+    class Long(nn.Module):
+        def forward(self, x):
+            start = torch.zeros((), dtype=torch.int64)
+            return while_loop(lambda i, x: i < 10**9, lambda i, x: (i + 1, x + 1), (start, x))
+
+    program = torch.export.export(Long(), (torch.ones(3),), strict=False)
+    with pytest.raises(tosaic.Error, match="too many to write out"):
+        tosaic.compile(program, target="tosa-fp")
+
+
+# Sizes that follow from values in a tensor, and a size among a branch's operands: refused by name.
+REFUSED = {"assume_constant_result": "symbolic", "constrain_as_size_example": "symbolic", "cond_operands": "control-flow"}
+GALLERY = sorted(name for name, case in all_examples().items() if case.support_level.name == "SUPPORTED")
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_gallery_of_pytorch(name):
+    """PyTorch's examples of what torch.export takes: control flow, sizes, states, containers, Python's own constructs."""
+    logging.getLogger("torch").setLevel(logging.ERROR)
+    case = all_examples()[name]
+    calls = [(case.example_args, case.example_kwargs)] + ([(case.extra_args, {})] if case.extra_args else [])
+    with torch.no_grad():
+        program = torch.export.export(case.model.eval(), *copy.deepcopy(calls[0]), dynamic_shapes=case.dynamic_shapes,
+                                      strict=False)
+    if name in REFUSED:
+        with pytest.raises(tosaic.Error, match=REFUSED[name]):
+            tosaic.Program.of(program).session().run(*calls[0][0])
+        return
+    sizes = [f"{node.name}.{d}={size.node.hint}" for node in program.graph.find_nodes(op="placeholder")
+             if isinstance(node.meta.get("val"), torch.Tensor)
+             for d, size in enumerate(node.meta["val"].shape) if isinstance(size, torch.SymInt)]
+    compiled = tosaic.compile(program, target="tosa-fp", sizes=sizes)
+    for session, given in ((tosaic.Program.of(program).session(), calls), (compiled.session(), calls[:1])):
+        for args, kwargs in given:
+            with torch.no_grad():
+                wanted = leaves(copy.deepcopy(case.model)(*copy.deepcopy(args), **copy.deepcopy(kwargs)))
+            for a, b in zip(wanted, leaves(session.run(*copy.deepcopy(args), **copy.deepcopy(kwargs))), strict=True):
+                if isinstance(a, torch.Tensor):
+                    torch.testing.assert_close(b, a, rtol=1e-4, atol=1e-5)
+                else:
+                    assert a == b
