@@ -4,6 +4,7 @@
  *
  *   open      a payload as the program holds it; no types are needed, the payload knows its own
  *   describe  its inputs and outputs: how many, dtype, rank, least and most sizes, name where one is known
+ *   sizes     of the outputs, for inputs of these sizes: only where describe leaves a choice
  *   execute   once more, on the caller's tensors with their actual sizes
  *   profile   where the time of the last execution went
  *   reset     what the payload keeps from one execution to the next is again what it was when opened
@@ -35,7 +36,7 @@ extern "C" {
 #define TOSAIC_DELEGATE_API __attribute__((visibility("default")))
 #endif
 
-#define TOSAIC_DELEGATE_VERSION 2
+#define TOSAIC_DELEGATE_VERSION 3
 
 typedef struct tosaic_delegate tosaic_delegate; /* an open payload */
 
@@ -209,6 +210,11 @@ typedef struct tosaic_delegate_api {
   int (*open)(void* user, const tosaic_delegate_program* program, const tosaic_delegate_host* host,
               const tosaic_delegate_options* options, tosaic_delegate** delegate, tosaic_delegate_error* error);
   int (*describe)(const tosaic_delegate* delegate, tosaic_delegate_info* info, tosaic_delegate_error* error);
+  /* Where the least and the most sizes of an input differ: `dims[i]` receives the sizes of output i, as many as its
+   * rank, for a call with these `count` inputs (data is not looked at). May take the time of opening when sizes are
+   * new. */
+  int (*sizes)(tosaic_delegate* delegate, const tosaic_delegate_tensor* inputs, size_t count, int64_t* const* dims,
+               tosaic_delegate_error* error);
   /* `count` is input_count + output_count. An output may lie over an input, outputs not over each other. On an error
    * the outputs may be partly written, and the payload may be executed again. */
   int (*execute)(tosaic_delegate* delegate, const tosaic_delegate_tensor* tensors, size_t count,

@@ -67,10 +67,10 @@ void sizes_in_memory(const Tensor& tensor, const tosaic_delegate_tensor_info& in
 }
 
 // And the other way.
-Error resize_in_memory(Tensor& tensor, const tosaic_delegate_tensor_info& info) {
+Error resize_in_memory(Tensor& tensor, const std::int64_t* wanted) {
   std::array<SizesType, kTensorDimensionLimit> sizes{};
   const auto order = tensor.dim_order();
-  for (std::size_t k = 0; k < order.size(); ++k) sizes[order[k]] = static_cast<SizesType>(info.most[k]);
+  for (std::size_t k = 0; k < order.size(); ++k) sizes[order[k]] = static_cast<SizesType>(wanted[k]);
   return resize_tensor(tensor, {sizes.data(), order.size()});
 }
 
@@ -154,11 +154,27 @@ Error Opened::describe() {
   const std::size_t count = info_.input_count + info_.output_count;
   tensors_.resize(count);
   for (std::size_t i = 0; i < count; ++i) dims_.emplace_back(kTensorDimensionLimit);
+  for (std::size_t i = 0; i < count; ++i) {
+    const tosaic_delegate_tensor_info& info = info_.tensors[i];
+    if (i < info_.input_count)
+      varies_ = varies_ || !std::equal(info.least, info.least + info.rank, info.most);
+    else
+      sizes_.emplace_back(info.most, info.most + info.rank);
+  }
   return Error::Ok;
 }
 
-// The i-th tensor of a call, inputs first. An output of one size gets it now; where the payload leaves a choice, the
-// program's size stays.
+// The sizes of the outputs, where they depend on those of the inputs.
+Error Opened::ask_sizes() {
+  std::vector<std::int64_t*> dims;
+  for (std::vector<std::int64_t>& sizes : sizes_) dims.push_back(sizes.data());
+  tosaic_delegate_error why = no_error();
+  if (const int status = api_->sizes(delegate_, tensors_.data(), info_.input_count, dims.data(), &why))
+    return refused(status, why);
+  return Error::Ok;
+}
+
+// The i-th tensor of a call, inputs first. An output gets its size now, where the payload knows it.
 Error Opened::take(std::size_t i, EValue& value) {
   const bool input = i < info_.input_count;
   const auto wrong = [&](const std::string& what) {
@@ -171,12 +187,13 @@ Error Opened::take(std::size_t i, EValue& value) {
   if (!dtype_of(tensor.scalar_type(), to.dtype))
     return wrong(std::string(" has dtype ") + toString(tensor.scalar_type()) + ", which no delegate has");
   const bool one_size =
-      !(info.flags & TOSAIC_TENSOR_ANY_SHAPE) && std::equal(info.least, info.least + info.rank, info.most);
+      !(info.flags & TOSAIC_TENSOR_ANY_SHAPE) && (varies_ || std::equal(info.least, info.least + info.rank, info.most));
   to.rank = static_cast<std::uint32_t>(tensor.dim());
   std::int64_t* dims = dims_[i].data();
   sizes_in_memory(tensor, info, dims);
-  if (!input && one_size && to.rank == info.rank && !std::equal(dims, dims + to.rank, info.most)) {
-    if (resize_in_memory(tensor, info) != Error::Ok) return wrong(" cannot be resized to the payload's");
+  const std::int64_t* wanted = input ? nullptr : sizes_[i - info_.input_count].data();
+  if (!input && one_size && to.rank == info.rank && !std::equal(dims, dims + to.rank, wanted)) {
+    if (resize_in_memory(tensor, wanted) != Error::Ok) return wrong(" cannot be resized to the payload's");
     sizes_in_memory(tensor, info, dims);
   }
   to.dims = dims;
@@ -202,8 +219,11 @@ Error Opened::execute_alone(BackendExecutionContext& context, Span<EValue*> valu
     return refused("the payload takes " + std::to_string(info_.input_count) + " inputs and gives " +
                    std::to_string(info_.output_count) + " outputs, the program passes " +
                    std::to_string(values.size()) + " values");
-  for (std::size_t i = 0; i < values.size(); ++i)
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i == info_.input_count && varies_)
+      if (const Error error = ask_sizes(); error != Error::Ok) return error;
     if (const Error error = take(i, *values[i]); error != Error::Ok) return error;
+  }
   EventTracer* tracer = context.event_tracer();
   if (tracer && tracer->event_tracer_profiling_level() == EventTracerProfilingLevel::kProfileMethodOnly)
     tracer = nullptr;

@@ -35,6 +35,7 @@ class Opened {
   Error execute_alone(executorch::runtime::BackendExecutionContext& context,
                       executorch::runtime::Span<executorch::runtime::EValue*> values);
   Error describe();
+  Error ask_sizes();
   Error take(std::size_t i, executorch::runtime::EValue& value);
   Error refused(int status, const tosaic_delegate_error& why) const;
   Error refused(const std::string& message) const;
@@ -49,10 +50,12 @@ class Opened {
   tosaic_delegate_info info_{};
   bool bounded_ = false;  // memory is from the method's allocator
   bool measured_ = false;
+  bool varies_ = false;  // the outputs' sizes depend on the inputs'
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
   // Of a call: made once, so that calls take no memory.
   std::vector<tosaic_delegate_tensor> tensors_;
   std::vector<std::vector<std::int64_t>> dims_;
+  std::vector<std::vector<std::int64_t>> sizes_;  // the outputs'
 };
 
 }  // namespace tosaic::plugin

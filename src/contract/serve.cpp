@@ -18,7 +18,8 @@ struct tosaic_delegate {
   std::vector<tosaic_delegate_tensor_info> infos;  // views of the description: inputs, then outputs
   std::uint64_t memory_bytes = 0;
   bool keep_times = false;
-  double seconds = 0;  // of the last execution, by the host's clock
+  bool varies = false;  // an input's sizes are the caller's choice
+  double seconds = 0;   // of the last execution, by the host's clock
   std::vector<tosaic::contract::OperationTime> times;
   std::vector<tosaic_delegate_time> time_views;
   std::vector<const void*> inputs;  // of the call
@@ -143,6 +144,7 @@ int hand_over(std::unique_ptr<tosaic_delegate> made, const tosaic_delegate_host*
   made->inputs.resize(made->description.inputs.size());
   made->outputs.resize(made->description.outputs.size());
   made->narrow.resize(made->infos.size());
+  for (const TensorInfo& info : made->description.inputs) made->varies |= info.least != info.most;
   if (host && host->log && host->log_level >= TOSAIC_DELEGATE_LOG_NOTE) {
     const std::string line = fmt::format("{}{}runs on {}, {} bytes for tensors", made->name,
                                          made->name.empty() ? "" : " ", made->description.device, made->memory_bytes);
@@ -223,6 +225,37 @@ Status check_call(const tosaic_delegate& delegate, const tosaic_delegate_tensor*
   return {};
 }
 
+Shape shape_of(const tosaic_delegate_tensor& tensor) {
+  return Shape(std::vector<std::int64_t>(tensor.dims, tensor.dims + tensor.rank));
+}
+
+// Into `sizes`, the outputs'.
+int resize(tosaic_delegate& delegate, const tosaic_delegate_tensor* inputs, std::vector<Shape>& sizes,
+           tosaic_delegate_error* error) {
+  std::vector<Shape> given;
+  for (std::size_t i = 0; i < delegate.inputs.size(); ++i) given.push_back(shape_of(inputs[i]));
+  int status = TOSAIC_DELEGATE_UNSUPPORTED;
+  auto made = delegate.payload->resize(given, status);
+  if (!made.ok()) return report(status_of(made.error(), status), made.error(), error);
+  sizes = *std::move(made);
+  return TOSAIC_DELEGATE_OK;
+}
+
+int sizes_alone(tosaic_delegate& delegate, const tosaic_delegate_tensor* inputs, std::size_t count,
+                std::int64_t* const* dims, tosaic_delegate_error* error) {
+  const auto wrong = [&](const std::string& what) { return report(TOSAIC_DELEGATE_ARGUMENT, argument(what), error); };
+  if (count != delegate.inputs.size())
+    return wrong(fmt::format("the delegate takes {} inputs, {} are passed", delegate.inputs.size(), count));
+  if ((count > 0 && !inputs) || (!delegate.outputs.empty() && !dims)) return wrong("no inputs, or no place for sizes");
+  for (std::size_t i = 0; i < count; ++i)
+    if (const std::string why = disagreement(delegate.infos[i], inputs[i]); !why.empty())
+      return wrong(fmt::format("{}: {}", place_in_call(i, count), why));
+  std::vector<Shape> sizes;
+  if (const int status = resize(delegate, inputs, sizes, error)) return status;
+  for (std::size_t i = 0; i < sizes.size(); ++i) std::copy(sizes[i].sizes().begin(), sizes[i].sizes().end(), dims[i]);
+  return TOSAIC_DELEGATE_OK;
+}
+
 template <class To, class From>
 void convert_all(const void* from, void* to, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {  // at any alignment
@@ -248,6 +281,17 @@ int execute_alone(tosaic_delegate& delegate, const tosaic_delegate_tensor* tenso
   if (Status fits = check_call(delegate, tensors, count); !fits.ok())
     return report(TOSAIC_DELEGATE_ARGUMENT, fits.error(), error);
   const std::size_t inputs = delegate.inputs.size();
+  if (delegate.varies) {
+    std::vector<Shape> sizes;
+    if (const int status = resize(delegate, tensors, sizes, error)) return status;
+    for (std::size_t i = inputs; i < count; ++i)
+      if (shape_of(tensors[i]) != sizes[i - inputs])
+        return report(
+            TOSAIC_DELEGATE_ARGUMENT,
+            argument(fmt::format("{}: a tensor of {} is passed, for these inputs it is {}", place_in_call(i, inputs),
+                                 to_string(shape_of(tensors[i])), to_string(sizes[i - inputs]))),
+            error);
+  }
   alignas(64) static char nothing[64];  // tensors without bytes lie somewhere, too
   for (std::size_t i = 0; i < count; ++i) {
     void* data = tensors[i].data ? tensors[i].data : nothing;
@@ -293,6 +337,11 @@ int alone(tosaic_delegate* delegate, tosaic_delegate_error* error, F f) {
   });
 }
 
+int sizes_payload(tosaic_delegate* delegate, const tosaic_delegate_tensor* inputs, std::size_t count,
+                  std::int64_t* const* dims, tosaic_delegate_error* error) {
+  return alone(delegate, error, [&] { return sizes_alone(*delegate, inputs, count, dims, error); });
+}
+
 int execute_payload(tosaic_delegate* delegate, const tosaic_delegate_tensor* tensors, std::size_t count,
                     tosaic_delegate_error* error) {
   return alone(delegate, error, [&] { return execute_alone(*delegate, tensors, count, error); });
@@ -332,6 +381,12 @@ void close_payload(tosaic_delegate* delegate) { delete delegate; }
 
 }  // namespace
 
+Result<std::vector<Shape>> Payload::resize(const std::vector<Shape>&, int&) {
+  std::vector<Shape> sizes;
+  for (const TensorInfo& info : describe().outputs) sizes.emplace_back(info.most);
+  return sizes;
+}
+
 tosaic_delegate_api table(const char* id, const Server& server) {
   return {sizeof(tosaic_delegate_api),
           TOSAIC_DELEGATE_VERSION,
@@ -339,6 +394,7 @@ tosaic_delegate_api table(const char* id, const Server& server) {
           const_cast<Server*>(&server),
           open_payload,
           describe_payload,
+          sizes_payload,
           execute_payload,
           profile_payload,
           measure_payload,

@@ -53,6 +53,9 @@ class Payload {
   virtual ~Payload() = default;
   // Once, after opening.
   virtual Description describe() const = 0;
+  // The outputs' sizes for inputs of these, which the following executions have. Called where the description leaves a
+  // choice, before every execution.
+  virtual Result<std::vector<Shape>> resize(const std::vector<Shape>& inputs, int& status);
   // The tensors are what the description says. `status` is what a refusal means; FAILED unless it is set.
   virtual Status execute(std::span<const void* const> inputs, std::span<void* const> outputs, int& status) = 0;
   // Of the last execution by the device's own clock; 0: it has none.

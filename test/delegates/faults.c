@@ -45,6 +45,24 @@ static void wrong_tensor(const sample* s, tosaic_delegate* delegate, const tosai
 #undef REFUSED
 }
 
+/* Of these payloads there is one answer. */
+static void says_sizes(const sample* s, tosaic_delegate* delegate, const call* c) {
+  enum { most = 8 };
+  int64_t sizes[most][most], *places[most];
+  for (size_t i = 0; i < most; ++i) places[i] = sizes[i];
+  CHECK(s->api->sizes(delegate, c->tensors, c->inputs, places, NULL) == TOSAIC_DELEGATE_OK);
+  for (size_t i = c->inputs; i < c->count; ++i)
+    for (uint32_t k = 0; k < c->tensors[i].rank; ++k) CHECK(c->tensors[i].dims[k] == sizes[i - c->inputs][k]);
+  CHECK(s->api->sizes(NULL, c->tensors, c->inputs, places, NULL) == TOSAIC_DELEGATE_ARGUMENT);
+  CHECK(s->api->sizes(delegate, NULL, c->inputs, places, NULL) == TOSAIC_DELEGATE_ARGUMENT);
+  CHECK(s->api->sizes(delegate, c->tensors, c->inputs, NULL, NULL) == TOSAIC_DELEGATE_ARGUMENT);
+  CHECK(s->api->sizes(delegate, c->tensors, c->count, places, NULL) == TOSAIC_DELEGATE_ARGUMENT);
+  tosaic_delegate_tensor first = c->tensors[0];
+  c->tensors[0].bytes += 4;
+  CHECK(s->api->sizes(delegate, c->tensors, c->inputs, places, NULL) == TOSAIC_DELEGATE_ARGUMENT);
+  c->tensors[0] = first;
+}
+
 void wrong_calls(const sample* s) {
   tosaic_delegate* delegate = NULL;
   CHECK(s->api->open(s->api->user, &s->program, NULL, &s->options, &delegate, NULL) == TOSAIC_DELEGATE_OK);
@@ -76,6 +94,8 @@ void wrong_calls(const sample* s) {
   CHECK(s->api->clone(delegate, NULL, NULL, NULL) == TOSAIC_DELEGATE_ARGUMENT);
   const tosaic_delegate_host unknown = {0};
   CHECK(s->api->clone(delegate, &unknown, &clone, NULL) == TOSAIC_DELEGATE_ARGUMENT);
+
+  says_sizes(s, delegate, &c);
 
   /* After all that it still runs; elements that the caller calls opaque are taken for what they are. */
   for (size_t i = 0; i < c.count; ++i) c.tensors[i].dtype = TOSAIC_DTYPE_OPAQUE;

@@ -3,6 +3,7 @@
 wrong calls, cut payloads and no memory. The expected bytes are the reference interpreter's on the TOSA graph."""
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 
@@ -54,6 +55,20 @@ def test_delegate(delegate, target, options, tmp_path, programs):
     if delegate in ("tosa", "ethos_u"):
         subprocess.run([programs / f"run_{delegate}", tmp_path / "d.pte", tmp_path / "inputs", tmp_path / "found"], check=True)
         assert (tmp_path / "found").read_bytes() == (tmp_path / "outputs").read_bytes()
+
+
+def test_a_program_of_executorch(tmp_path, programs):
+    """The payload of ExecuTorch's own Vulkan flow that needs no data beside it."""
+    stored = ROOT / "test/plugin/vulkan/add"
+    file, arrays = stored.with_suffix(".pte").read_bytes(), np.load(stored.with_suffix(".npz"))
+    at = file.index(b"VH00") - 4
+    constants, size = struct.unpack_from("<IQ", file, at + 18)
+    (tmp_path / "payload").write_bytes(file[at:at + constants + size])
+    (tmp_path / "inputs").write_bytes(arrays["in.0"].tobytes() + arrays["in.1"].tobytes())
+    (tmp_path / "outputs").write_bytes(arrays["out.0"].tobytes())
+    done = subprocess.run([programs / "call_vulkan_backend", *(tmp_path / n for n in ("payload", "inputs", "outputs"))],
+                          capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.endswith(" 0 failed\n"), done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("program", ["call_tosa", "call_vgf", "call_vgf_vulkan", "call_vulkan", "call_ethos_u", "run_tosa", "run_ethos_u"])

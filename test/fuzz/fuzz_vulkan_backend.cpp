@@ -8,7 +8,9 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, unsigned long s
   const auto named = [](const std::string& key) {
     return tosaic::Bytes(nullptr, zeros.data(), key.size() * 64 % zeros.size());
   };
-  const auto graph = tosaic::vulkan_backend::tosa_graph(payload, named, "fuzz.pte");
+  const auto file = tosaic::vulkan_backend::read(payload, "fuzz.pte");
+  if (!file.ok()) return 0;
+  const auto graph = tosaic::vulkan_backend::tosa_graph(*file, named, "fuzz.pte");
   if (!graph.ok() && graph.error().internal) __builtin_trap();
   return 0;
 }

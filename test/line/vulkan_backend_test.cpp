@@ -36,8 +36,9 @@ std::vector<Payload> payloads() {
 }
 
 Result<Graph> lowered(const Payload& payload, const Bytes& bytes) {
+  TOSAIC_TRY(const vulkan_backend::File file, vulkan_backend::read(bytes, "x.pte"));
   return vulkan_backend::tosa_graph(
-      bytes,
+      file,
       [&](const std::string& key) {
         const auto found = payload.data.find(key);
         return found == payload.data.end() ? Bytes() : found->second;

@@ -71,6 +71,21 @@ def test_64_bits_outside(theirs):
     np.testing.assert_array_equal(sums, [[3, 11, 2, 5, 5, 4]])
 
 
+def test_sizes_up_to_a_bound(ours, theirs, plugin):
+    """Exported for images up to 20x24, with one of 16x16: any smaller one runs, one beyond the bound does not."""
+    program, inputs = STORED / f"{SMALLER}.pte", stored(SMALLER, "in")
+    compare(SMALLER, theirs(program, inputs))
+    largest = np.zeros((1, 3, 20, 24), np.float32)
+    largest[:, :, :16, :16] = inputs[0]
+    whole, = ours(program, [largest])
+    for height, width in (20, 24), (16, 16), (9, 24), (4, 5), (16, 16):
+        found, = theirs(program, [np.ascontiguousarray(largest[:, :, :height, :width])])
+        assert found.shape == (1, 4, height, width)
+        np.testing.assert_allclose(found[:, :, :height - 1, :width - 1], whole[:, :, :height - 1, :width - 1], atol=2e-6)
+    with pytest.raises(RuntimeError):
+        theirs(program, [np.zeros((1, 3, 21, 24), np.float32)])
+
+
 def refused(tosaic, *arguments):
     done = subprocess.run([tosaic, *map(str, arguments)], capture_output=True, text=True)
     assert done.returncode == 1

@@ -41,8 +41,8 @@ TensorType type_of(const Tensor& tensor) { return {tensor.dtype, tensor.shape, {
 
 class Chain {
  public:
-  Chain(const File& file, const Lookup& data, const std::string& name)
-      : file_(file), data_(data), name_(name), of_(file.values.size(), no_value) {}
+  Chain(const File& file, const Lookup& data, const std::string& name, const std::vector<Shape>* inputs)
+      : file_(file), data_(data), name_(name), sizes_given_(inputs), of_(file.values.size(), no_value) {}
 
   Result<Graph> graph() {
     for (std::uint32_t id : file_.inputs) TOSAIC_CHECK(input(id));
@@ -67,7 +67,9 @@ class Chain {
       return error("vulkan-backend.symbolic", fmt::format("input {} is a number that the caller chooses", id))
           .hint("export the model with fixed sizes");
     if (of_[id] != no_value || t->constant) return wrong(fmt::format("value {} is an input twice, or a constant", id));
-    const ValueId v = graph_.add_value(fmt::format("input_{}", graph_.inputs.size()), type_of(*t).with(t->staging));
+    TensorType type = type_of(*t).with(t->staging);
+    if (sizes_given_) type.shape = sizes_given_->at(graph_.inputs.size());
+    const ValueId v = graph_.add_value(fmt::format("input_{}", graph_.inputs.size()), type);
     graph_.inputs.push_back(v);
     of_[id] = converted(v, t->dtype);
     return {};
@@ -76,8 +78,18 @@ class Chain {
   Status output(std::uint32_t id) {
     TOSAIC_TRY(const ValueId v, operand(id));
     if (v == no_value) return wrong(fmt::format("value {} is an output, and no tensor", id));
+    if (sizes_given_ && !within(graph_[v].type.shape, tensor(id)->shape))
+      return wrong(fmt::format("value {} is {} for these inputs, which the payload has no room for", id,
+                               to_string(graph_[v].type)));
     graph_.outputs.push_back(converted(v, tensor(id)->staging));
     return {};
+  }
+
+  static bool within(const Shape& shape, const Shape& most) {
+    if (shape.rank() != most.rank()) return false;
+    for (int i = 0; i < shape.rank(); ++i)
+      if (shape.size(i) > most.size(i)) return false;
+    return true;
   }
 
   ValueId converted(ValueId v, DType to) {
@@ -222,7 +234,8 @@ class Chain {
     TOSAIC_TRY(const ValueId v, operand(call.args[0]));
     const std::uint32_t id = call.args.back();
     const Tensor* t = tensor(id);
-    if (v == no_value || !t || of_[id] != no_value || t->constant || graph_[v].type != type_of(*t))
+    if (v == no_value || !t || of_[id] != no_value || t->constant || graph_[v].type.dtype != t->dtype ||
+        (!sizes_given_ && graph_[v].type.shape != t->shape))
       return wrong(fmt::format("{} gives something else than it is given", call.op));
     of_[id] = v;
     return {};
@@ -234,11 +247,12 @@ class Chain {
     const auto at = [&](std::size_t i) { return integer(call.args[i]); };
     std::int64_t size = 0;
     if ((call.op == "sym_size.int" || call.op == "aten.sym_size.int") && call.args.size() == 3) {
-      const Tensor* t = tensor(call.args[0]);
+      TOSAIC_TRY(const ValueId v, operand(call.args[0]));
       TOSAIC_TRY(std::int64_t dim, at(1));
-      if (dim < 0 && t) dim += t->shape.rank();
-      if (!t || dim < 0 || dim >= t->shape.rank()) return wrong("sym_size of a dim that the tensor has not");
-      size = t->shape.size(static_cast<int>(dim));
+      const Shape shape = v == no_value ? Shape() : graph_[v].type.shape;
+      if (dim < 0) dim += shape.rank();
+      if (dim < 0 || dim >= shape.rank()) return wrong("sym_size of a dim that the tensor has not");
+      size = shape.size(static_cast<int>(dim));
     } else if (call.args.size() == 3 &&
                (call.op == "add" || call.op == "sub" || call.op == "mul" || call.op == "floordiv")) {
       TOSAIC_TRY(const std::int64_t a, at(0));
@@ -283,8 +297,7 @@ class Chain {
       if (dtype && dtype->type.starts_with("ScalarType") && !node.attrs.find("dtype"))
         node.attrs.set("dtype", t->dtype);
     }
-    append(std::move(node), results);
-    return {};
+    return append(std::move(node), results);
   }
 
   static Diagnostic keeps_state(const Call& call) {
@@ -294,23 +307,30 @@ class Chain {
   }
 
   // Payloads have 32 bits where PyTorch gives 64 (positions of maxima), and one number for 1 and 1.0.
-  void append(Node node, const std::vector<std::uint32_t>& results) {
+  Status append(Node node, const std::vector<std::uint32_t>& results) {
     const auto trial = try_node(graph_, node);
+    if (!trial.ok() && sizes_given_) return trial.error();  // where nothing else tells the sizes
     std::vector<ValueId> made;
     for (std::size_t i = 0; i < results.size(); ++i) {
       const Tensor& t = *tensor(results[i]);
       TensorType type = type_of(t);
-      if (trial.ok() && i < trial->results.size()) type.dtype = trial->graph[trial->results[i]].type.dtype;
+      if (trial.ok() && i < trial->results.size()) {
+        const TensorType& found = trial->graph[trial->results[i]].type;
+        type.dtype = found.dtype;
+        if (sizes_given_) type.shape = found.shape;
+      }
       made.push_back(graph_.add_value(results.size() == 1 ? loc_->name : fmt::format("{}_{}", loc_->name, i), type));
     }
     node.outputs = made;
     graph_.nodes.push_back(std::move(node));
     for (std::size_t i = 0; i < results.size(); ++i) of_[results[i]] = converted(made[i], tensor(results[i])->dtype);
+    return {};
   }
 
   const File& file_;
   const Lookup& data_;
   const std::string& name_;
+  const std::vector<Shape>* sizes_given_;  // the inputs'; null: the payload's
   Graph graph_;
   std::vector<ValueId> of_;                      // by value of the payload
   std::map<std::uint32_t, std::int64_t> sizes_;  // numbers that follow from sizes
@@ -321,15 +341,16 @@ class Chain {
 
 bool knows(const std::string& op) { return only_moves_memory(op) || gives_size(op) || operator_of(op).op != nullptr; }
 
-Result<Graph> aten_graph(const File& file, const Lookup& data, const std::string& name) {
-  auto graph = Chain(file, data, name).graph();
+Result<Graph> aten_graph(const File& file, const Lookup& data, const std::string& name,
+                         const std::vector<Shape>* inputs) {
+  auto graph = Chain(file, data, name, inputs).graph();
   if (!graph.ok() && graph.error().place.file.empty()) graph.error().place.file = name;
   return graph;
 }
 
-Result<Graph> tosa_graph(const Bytes& payload, const Lookup& data, const std::string& name) {
-  TOSAIC_TRY(const File file, read(payload, name));
-  TOSAIC_TRY(Graph graph, aten_graph(file, data, name));
+Result<Graph> tosa_graph(const File& file, const Lookup& data, const std::string& name,
+                         const std::vector<Shape>* inputs) {
+  TOSAIC_TRY(Graph graph, aten_graph(file, data, name, inputs));
   TOSAIC_TRY(graph, normalise(std::move(graph), {.fold_quantisation = false}, {}));
   TOSAIC_TRY(Lowered lowered, lower(graph));
   tidy(lowered.graph);

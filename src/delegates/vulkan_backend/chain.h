@@ -16,8 +16,11 @@ bool knows(const std::string& op);
 
 // As ATen: inputs and outputs are what the caller passes, sizes that it chooses are the most. Errors:
 // vulkan-backend.operator (unknown to tosaic), .arguments, .data (a constant is not here), .state, .symbolic.
-Result<Graph> aten_graph(const File& file, const Lookup& data, const std::string& name);
+// With `inputs`, for inputs of these sizes, from which all others follow.
+Result<Graph> aten_graph(const File& file, const Lookup& data, const std::string& name,
+                         const std::vector<Shape>* inputs = nullptr);
 // The same, lowered.
-Result<Graph> tosa_graph(const Bytes& payload, const Lookup& data, const std::string& name);
+Result<Graph> tosa_graph(const File& file, const Lookup& data, const std::string& name,
+                         const std::vector<Shape>* inputs = nullptr);
 
 }  // namespace tosaic::vulkan_backend
