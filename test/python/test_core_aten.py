@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's core ATen operators, as this version tags them: each has a lowering, or a reason here why it has none."""
+
+import torch
+import tosaic
+
+TRAINING = "a gradient: programs for training are refused"
+COMPLEX = "gives or takes complex numbers; fft2 and rfft2 of real pairs are known by their own names"
+NUMBERS = "a number and no tensor: the program's reader takes it"
+WITHOUT = {
+    "_adaptive_avg_pool2d_backward.default": TRAINING,
+    "_fft_c2r.default": COMPLEX,
+    "_fft_r2c.default": COMPLEX,
+    "_local_scalar_dense.default": NUMBERS,
+    "_pdist_forward.default": "distances within one matrix; cdist is known",
+    "avg_pool2d_backward.default": TRAINING,
+    "convolution_backward.default": TRAINING,
+    "embedding_dense_backward.default": TRAINING,
+    "max_pool2d_with_indices_backward.default": TRAINING,
+    "max_pool3d_with_indices.default": "of the indices of three-dimensional pools nobody has had need",
+    "native_dropout.default": "random numbers",
+    "native_group_norm_backward.default": TRAINING,
+    "native_layer_norm_backward.default": TRAINING,
+    "nonzero.default": "how many rows it gives follows from the numbers in its operand",
+    "sym_numel.default": NUMBERS,
+    "sym_size.int": NUMBERS,
+    "sym_storage_offset.default": NUMBERS,
+    "sym_stride.int": NUMBERS,
+}  # fmt: skip
+
+
+def core_operators():
+    for name in dir(torch.ops.aten):
+        packet = getattr(torch.ops.aten, name)
+        for overload in packet.overloads() if hasattr(packet, "overloads") else []:
+            if torch.Tag.core in getattr(packet, overload).tags and overload != "out":
+                yield f"{name}.{overload}"
+
+
+def test_each_has_a_lowering_or_a_reason():
+    schemas = {schema.split("(")[0] for operator in tosaic.operators() for schema in operator.schemas}
+    known = {schema if "." in schema else f"{schema}.default" for schema in schemas}
+    core = set(core_operators())
+    assert len(core) > 180
+    assert core - known == set(WITHOUT)
