@@ -64,14 +64,16 @@ class Assembly {
     TOSAIC_TRY(Steps steps, steps_of(work));
     modules_.clear();
     std::vector<plan::StepMemory> needs;
-    for (const Step& step : steps.list) needs.push_back({step.reads, step.writes, 0});
+    for (const Step& step : steps.list) needs.push_back({step.reads, step.writes, step.scratch_bytes});
     memory_ = plan::place_values(graph_, steps.aliases, needs, vulkan_program::alignment);
     vulkan_program::Tier tier;
     tier.name = row_of(work.tier).name;
     tier.activation_bytes = rounded_up(memory_.arena_bytes, vulkan_program::alignment);
-    for (Step& step : steps.list)
+    for (Step& step : steps.list) {
+      scratch_ = memory_.scratch_offset[static_cast<std::size_t>(&step - steps.list.data())];
       for (Made& made : step.dispatches)
         if (made.invocations > 0) add(tier, made, graph_[step.writes.front()].name);
+    }
     for (const plan::Memory::Copy& copy : memory_.copies) add_copy(work, tier, copy);
     program_.tiers.push_back(std::move(tier));
     return {};
@@ -90,6 +92,13 @@ class Assembly {
     program_.io_bytes = end;
   }
 
+  Range range_of(const What& what) {
+    if (const auto* bytes = std::get_if<Bytes>(&what)) return constants_.place(*bytes);
+    if (const auto* scratch = std::get_if<Scratch>(&what))
+      return {Arena::activations, false, View::buffer, scratch_ + scratch->offset, scratch->bytes};
+    return range_of(std::get<ValueId>(what));
+  }
+
   Range range_of(ValueId v) {
     const plan::Location& at = memory_.location[v];
     const std::uint64_t bytes = rounded_up(std::max<std::size_t>(graph_[v].type.storage_bytes(), 1), 4);
@@ -106,8 +115,7 @@ class Assembly {
     d.module = module(tier, std::move(made.module));
     d.pushes = std::move(made.pushes);
     for (const Bound& b : made.bound) {
-      Range range = std::holds_alternative<Bytes>(b.what) ? constants_.place(std::get<Bytes>(b.what))
-                                                          : range_of(std::get<ValueId>(b.what));
+      Range range = range_of(b.what);
       range.written = b.written;
       range.view = b.view;
       // Memory is aligned to more than a quad: none reaches into another tensor.
@@ -142,6 +150,7 @@ class Assembly {
   plan::Memory memory_;
   vulkan_program::Program program_;
   Constants constants_;
+  std::uint64_t scratch_ = 0;                                 // of the step, where it lies
   std::unordered_map<std::uint64_t, std::uint32_t> modules_;  // of a tier, by their hash
 };
 

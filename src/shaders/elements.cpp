@@ -70,10 +70,8 @@ Value rescale(const Call& c) {
   Value multiplier, shift;
   const auto multipliers = *c.view.constant_integers(1), shifts = *c.view.constant_integers(2);
   if (multipliers.size() > 1) {
-    const Buffer both[] = {s.integers(narrow_list(multipliers)), s.integers(narrow_list(shifts))};
-    const Value channel = c.place.index % s.param(c.place.last);
-    multiplier = s.load(both[0], channel);
-    shift = s.load(both[1], channel);
+    multiplier = c.place.of_channel(s, narrow_list(multipliers));
+    shift = c.place.of_channel(s, narrow_list(shifts));
   } else {
     multiplier = s.param(multipliers[0]);
     shift = s.param(shifts[0]);
@@ -244,29 +242,97 @@ Value element(Kernel& kernel, const tosa::View& view, const std::vector<Value>& 
   return rounded(row_of(view.node())->make({kernel, view, operands, place}), view.out().dtype);
 }
 
-Value evaluate(Kernel& kernel, const plan::Expression& e, Value index, ValueId known, Value known_element) {
-  const Graph& graph = kernel.graph();
-  std::vector<Value> inputs, results;
+Value Place::of_channel(Kernel& kernel, const std::vector<std::int32_t>& list) const {
+  const bool whole = quads_ && last_ % 4 == 0;
+  const Buffer numbers = kernel.constant(DType::i32, Bytes::of(list), whole);
+  const Value last = kernel.param(last_);
+  if (!whole) return kernel.load(numbers, (lane ? index_ + lane : index_) % last);
+  const auto [found, added] = loaded_.try_emplace(numbers.variable);
+  if (added) found->second = kernel.load_quad(numbers, shift_right_unsigned(index_ % last, kernel.integer(2)));
+  return found->second[static_cast<std::size_t>(lane)];
+}
+
+namespace {
+
+std::vector<std::vector<std::int64_t>> strides_of(const plan::Expression& e) {
   std::vector<std::vector<std::int64_t>> strides;
   for (const auto& input : e.inputs) strides.push_back(input.strides);
-  Positions positions(kernel, e.shape.sizes(), strides, index);
+  return strides;
+}
+
+// The elements of one input, one or four.
+class Inputs {
+ public:
+  Inputs(Kernel& kernel, const plan::Expression& e, Value index, std::size_t lanes)
+      : kernel_(kernel), e_(e), positions_(kernel, Walk(e.shape.sizes(), strides_of(e)), index), lanes_(lanes) {}
+
+  Quad load(std::size_t i) {
+    const ValueId v = e_.inputs[i].value;
+    const Value at = positions_.of(i);
+    if (lanes_ == 1) return {kernel_.load(kernel_.input(v), at)};
+    if (shaders::has_quads(kernel_.type(v).dtype) && positions_.walk().is_quad(i))
+      return kernel_.load_quad(kernel_.input(v, true), shift_right_unsigned(at, kernel_.integer(2)));
+    const Buffer buffer = kernel_.input(v);
+    const std::int64_t step = positions_.walk().step(i);
+    Quad quad{kernel_.load(buffer, at)};
+    if (step == 0) return {quad[0], quad[0], quad[0], quad[0]};
+    const Value apart = kernel_.param(step);
+    for (int lane = 1; lane < 4; ++lane) quad[static_cast<std::size_t>(lane)] = kernel_.load(buffer, at + apart * lane);
+    return quad;
+  }
+
+ private:
+  Kernel& kernel_;
+  const plan::Expression& e_;
+  Positions positions_;
+  const std::size_t lanes_;
+};
+
+Quad evaluate_lanes(Kernel& kernel, const plan::Expression& e, Value index, std::size_t lanes, ValueId known,
+                    const Quad& known_elements) {
+  const Graph& graph = kernel.graph();
+  std::vector<Quad> inputs, results;
+  Inputs loads(kernel, e, index, lanes);
   for (std::size_t i = 0; i < e.inputs.size(); ++i) {
     const ValueId v = e.inputs[i].value;
-    if (v == known)
-      inputs.push_back(known_element);
-    else if (graph[v].is_constant() && graph[v].type.shape.elements() == 1)
-      inputs.push_back(kernel.scalar(v));
-    else
-      inputs.push_back(kernel.load(kernel.input(v), positions.of(i)));
+    if (v == known) {
+      inputs.push_back(known_elements);
+    } else if (graph[v].is_constant() && graph[v].type.shape.elements() == 1) {
+      const Value one = kernel.scalar(v);
+      inputs.push_back({one, one, one, one});
+    } else {
+      inputs.push_back(loads.load(i));
+    }
   }
   const std::int64_t last = e.shape.rank() == 0 ? 1 : e.shape.size(e.shape.rank() - 1);
   for (const auto& call : e.calls) {
-    std::vector<Value> operands;
-    for (int o : call.operands)
-      operands.push_back(o >= 0 ? inputs[static_cast<std::size_t>(o)] : results[static_cast<std::size_t>(~o)]);
-    results.push_back(element(kernel, tosa::View(graph, graph.nodes[call.node]), operands, {index, last}));
+    const Place place(index, last, lanes > 1);
+    Quad& made = results.emplace_back();
+    kernel.repeat(static_cast<int>(lanes), [&](int lane) {
+      std::vector<Value> operands;
+      for (int o : call.operands)
+        operands.push_back((o >= 0 ? inputs[static_cast<std::size_t>(o)]
+                                   : results[static_cast<std::size_t>(~o)])[static_cast<std::size_t>(lane)]);
+      place.lane = lane;
+      made[static_cast<std::size_t>(lane)] =
+          element(kernel, tosa::View(graph, graph.nodes[call.node]), operands, place);
+    });
   }
   return results.back();
+}
+
+}  // namespace
+
+Value evaluate(Kernel& kernel, const plan::Expression& e, Value index, ValueId known, Value known_element) {
+  return evaluate_lanes(kernel, e, index, 1, known, {known_element})[0];
+}
+
+Quad evaluate_quad(Kernel& kernel, const plan::Expression& e, Value index, ValueId known, const Quad& known_elements) {
+  return evaluate_lanes(kernel, e, index, 4, known, known_elements);
+}
+
+bool has_quads(const Graph& graph, const plan::Expression& e) {
+  return has_quads(graph[e.output].type.dtype) && Walk(e.shape.sizes(), strides_of(e)).has_quads();
 }
 
 }  // namespace tosaic::shaders

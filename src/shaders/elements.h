@@ -2,16 +2,27 @@
 // Elementwise operators as shaders: one function each, on numbers that are loaded already; and expressions of them.
 #pragma once
 #include <functional>
+#include <map>
 
 #include "plan/expression.h"
 #include "shaders/kernel.h"
 
 namespace tosaic::shaders {
 
-// The place of the element: what an operator needs that does not treat all alike.
-struct Place {
-  Value index;            // in row-major order
-  std::int64_t last = 1;  // size of the last dim: that of channels
+// The place of the element, or of the first of four: what an operator needs that does not treat all alike.
+class Place {
+ public:
+  // `index` in row-major order; `last`: size of the last dim, that of channels.
+  Place(Value index, std::int64_t last, bool quads = false) : index_(index), last_(last), quads_(quads) {}
+  // The channel's number of a list, for element `lane` of four.
+  Value of_channel(Kernel& kernel, const std::vector<std::int32_t>& list) const;
+  mutable int lane = 0;
+
+ private:
+  Value index_;
+  std::int64_t last_;
+  bool quads_;
+  mutable std::map<Id, Quad> loaded_;  // of lists, by their buffers
 };
 
 // Is there a shader for this elementwise node?
@@ -22,5 +33,10 @@ Value element(Kernel& kernel, const tosa::View& view, const std::vector<Value>& 
 // The element at `index` of the expression's result. `known`: an operand that was computed already, and its element.
 Value evaluate(Kernel& kernel, const plan::Expression& expression, Value index, ValueId known = no_value,
                Value known_element = {});
+
+// Four elements at once, of which `index`, a multiple of four, is the first.
+bool has_quads(const Graph& graph, const plan::Expression& expression);
+Quad evaluate_quad(Kernel& kernel, const plan::Expression& expression, Value index, ValueId known = no_value,
+                   const Quad& known_elements = {});
 
 }  // namespace tosaic::shaders

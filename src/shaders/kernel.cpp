@@ -5,6 +5,8 @@
 
 namespace tosaic::shaders {
 
+bool reads_texels(TierId tier) { return tier == TierId::cpu; }
+
 Kernel::Kernel(const Work& work, std::string name, std::uint64_t invocations, std::uint32_t group_size)
     : Shader(group_size), work_(work) {
   made_.name = std::move(name);
@@ -74,8 +76,8 @@ View view_of(DType type, bool quads) {
 
 }  // namespace
 
-Buffer Kernel::read(DType type, bool quads, std::variant<ValueId, Bytes> what) {
-  const bool by_texels = work_.tier == TierId::cpu;
+Buffer Kernel::read(DType type, bool quads, What what) {
+  const bool by_texels = reads_texels(work_.tier);
   made_.bound.push_back({std::move(what), false, by_texels ? view_of(type, quads) : View::buffer, quads});
   return by_texels ? texels(type, quads) : buffer(type, false, quads);
 }
@@ -98,6 +100,11 @@ Buffer Kernel::output(ValueId v, bool quads) {
 Buffer Kernel::constant(DType dtype, Bytes elements, bool quads) {
   if (next_constant_ == constants_.size()) constants_.push_back(read(dtype, quads, std::move(elements)));
   return constants_[next_constant_++];
+}
+
+Buffer Kernel::write_scratch(DType type, const Scratch& scratch) {
+  made_.bound.push_back({scratch, true, View::buffer, true});
+  return buffer(type, true, true);
 }
 
 Buffer Kernel::integers(const std::vector<std::int32_t>& numbers) { return constant(DType::i32, Bytes::of(numbers)); }

@@ -24,9 +24,19 @@ struct Work {
 // Bindings of one dispatch. Vulkan promises four; the devices of the last ten years have sixteen and more.
 inline constexpr std::size_t most_buffers = 12;
 
-// What a binding is bound to: a value of the graph, or constant words of the kernel's own.
+// Does this tier read by texel views?
+bool reads_texels(TierId tier);
+
+// Memory that a node's dispatches pass among themselves, at an offset from its beginning.
+struct Scratch {
+  std::uint64_t offset = 0, bytes = 0;
+  bool operator<(const Scratch& other) const { return offset < other.offset; }
+};
+
+// What a binding is bound to: a value of the graph, constant words of the kernel's own, or scratch memory.
+using What = std::variant<ValueId, Bytes, Scratch>;
 struct Bound {
-  std::variant<ValueId, Bytes> what;
+  What what;
   bool written = false;
   vulkan_program::View view = vulkan_program::View::buffer;
   bool quads = false;  // a whole number of them
@@ -65,7 +75,7 @@ class Kernel : public Shader {
   const Graph& graph() const { return work_.graph; }
   const TensorType& type(ValueId v) const { return graph()[v].type; }
 
-  // The number of this invocation; those beyond the last one have left.
+  // The number of this invocation.
   Value index() const { return index_; }
   // A number that the shader is told when it runs.
   Value param(std::int64_t number);
@@ -75,6 +85,9 @@ class Kernel : public Shader {
   Buffer input(ValueId v, bool quads = false);
   Buffer output(ValueId v, bool quads = false);
   Buffer constant(DType type, Bytes elements, bool quads = false);
+  // Of quads.
+  Buffer read_scratch(DType type, const Scratch& scratch) { return read(type, true, scratch); }
+  Buffer write_scratch(DType type, const Scratch& scratch);
   Buffer integers(const std::vector<std::int32_t>& numbers);
   // A constant of one element as a parameter, in the form in which load() gives it.
   Value scalar(ValueId v);
@@ -92,7 +105,7 @@ class Kernel : public Shader {
  private:
   const Work work_;
   Made made_;
-  Buffer read(DType type, bool quads, std::variant<ValueId, Bytes> what);
+  Buffer read(DType type, bool quads, What what);
 
   std::map<std::pair<ValueId, bool>, Buffer> inputs_, outputs_;
   std::vector<Value> params_;

@@ -11,22 +11,26 @@ namespace {
 
 // Tiers of devices with memory for work groups.
 constexpr TierSet sharing = vulkan_program::tiers_of(TierId::base);
+using vulkan_program::tiers_of;
 
 // By name; of one operator the best first.
 constexpr KernelRow rows[] = {
     {"argmax", make_argmax},
     {"avg_pool2d", make_shared_pool, sharing, has_one_window},
     {"avg_pool2d", make_pool},
+    {"conv2d", make_subgroup_convolution, tiers_of(TierId::cpu), takes_subgroup_convolution},
     {"conv2d", make_row_product, sharing, has_few_rows},
     {"conv2d", make_tiled_convolution, sharing, has_tiles},
     {"conv2d", make_convolution},
     {"conv3d", make_tiled_convolution, sharing, has_tiles},
     {"conv3d", make_convolution},
     {"depthwise_conv2d", make_quad_depthwise, sharing, has_quad_taps},
+    {"depthwise_conv2d", make_block_depthwise, tiers_of(TierId::cpu), takes_block_depthwise},
     {"depthwise_conv2d", make_depthwise},
     {"fft2d", make_fourier},
     {"gather", make_gather},
     {"matmul", make_tiled_matmul, sharing, has_narrow_sums},
+    {"matmul", make_subgroup_matmul, tiers_of(TierId::cpu), takes_subgroup_matmul},
     {"matmul", make_matmul},
     {"max_pool2d", make_pool},
     {"reduce_all", make_reduction},
@@ -72,6 +76,31 @@ void Finish::store_quad(Kernel& kernel, Value quad, const std::function<Value(in
     for (int q = 0; q < 4; ++q) kernel.store(kernel.output(output()), quad * 4 + q, all[static_cast<std::size_t>(q)]);
 }
 
+bool Finish::has_quads(const Graph& graph) const {
+  const Shape& shape = graph[root_].type.shape;
+  if (shape.rank() == 0 || shape.size(shape.rank() - 1) % 4 != 0) return false;
+  return tail_ ? shaders::has_quads(graph, *tail_) : shaders::has_quads(graph[root_].type.dtype);
+}
+
+void Finish::store_from(Kernel& kernel, Value index, const Quad& elements) const {
+  Quad four = elements;
+  for (Value& e : four)
+    if (e.kind == Kind::real) e = rounded(e, kernel.type(root_).dtype);
+  if (tail_) four = evaluate_quad(kernel, *tail_, index, root_, four);
+  kernel.store_quad(kernel.output(output(), true), shift_right_unsigned(index, kernel.integer(2)), four);
+}
+
+void Finish::store_lanes(Kernel& kernel, Value index, const std::vector<Value>& elements) const {
+  if (elements.size() == 1) return store(kernel, index, elements[0]);
+  store_from(kernel, index, {elements[0], elements[1], elements[2], elements[3]});
+}
+
+std::vector<Value> load_lanes(Kernel& kernel, ValueId v, Value index, int lanes) {
+  if (lanes == 1) return {kernel.load(kernel.input(v), index)};
+  const Quad quad = kernel.load_quad(kernel.input(v, true), shift_right_unsigned(index, kernel.integer(2)));
+  return {quad.begin(), quad.end()};
+}
+
 MadeList one(Kernel& kernel) {
   if (!kernel.fits()) return std::nullopt;
   std::vector<Made> list;
@@ -80,7 +109,15 @@ MadeList one(Kernel& kernel) {
 }
 
 MadeList make_elementwise(const Work& work, const plan::Expression& expression) {
-  const Elements all(work, static_cast<std::uint64_t>(expression.shape.elements()));
+  const auto elements = static_cast<std::uint64_t>(expression.shape.elements());
+  if (reads_texels(work.tier) && has_quads(work.graph, expression)) {
+    Kernel kernel(work, "elementwise", (elements + 3) / 4);
+    const Value first = kernel.index() << kernel.integer(2);
+    const Quad result = evaluate_quad(kernel, expression, first);
+    kernel.store_quad(kernel.output(expression.output, true), kernel.index(), result);
+    if (kernel.fits()) return one(kernel);
+  }
+  const Elements all(work, elements);
   Kernel kernel(work, "elementwise", all.invocations());
   kernel.for_each(all, [&](Value index) {
     const Value result = evaluate(kernel, expression, index);

@@ -22,6 +22,11 @@ class Finish {
   void store(Kernel& kernel, Value index, Value element) const;
   // Four neighbours, whose number is a multiple of four.
   void store_quad(Kernel& kernel, Value quad, const std::function<Value(int q)>& element) const;
+  // Four of them, where rows of the result are whole quads: `index` is a multiple of four.
+  bool has_quads(const Graph& graph) const;
+  void store_from(Kernel& kernel, Value index, const Quad& elements) const;
+  // One or four, from element `index` on.
+  void store_lanes(Kernel& kernel, Value index, const std::vector<Value>& elements) const;
 
  private:
   Value finished(Kernel& kernel, Value index, Value element) const;
@@ -51,6 +56,13 @@ MadeList make_row_product(const Work&, const Node&, const Finish&);
 MadeList make_tiled_matmul(const Work&, const Node&, const Finish&);
 MadeList make_depthwise(const Work&, const Node&, const Finish&);
 MadeList make_quad_depthwise(const Work&, const Node&, const Finish&);
+// For CPU devices.
+bool takes_subgroup_convolution(const tosa::View& view);
+bool takes_block_depthwise(const tosa::View& view);
+MadeList make_block_depthwise(const Work&, const Node&, const Finish&);
+MadeList make_subgroup_convolution(const Work&, const Node&, const Finish&);
+bool takes_subgroup_matmul(const tosa::View& view);
+MadeList make_subgroup_matmul(const Work&, const Node&, const Finish&);
 MadeList make_transpose_convolution(const Work&, const Node&, const Finish&);
 MadeList make_matmul(const Work&, const Node&, const Finish&);
 MadeList make_pool(const Work&, const Node&, const Finish&);
@@ -74,6 +86,8 @@ MadeList make_copy(const Work& work, ValueId from, ValueId to);
 bool has_quad_taps(const tosa::View& view);   // depthwise convolutions of four channels at a time
 bool has_long_lines(const tosa::View& view);  // reductions
 bool has_one_window(const tosa::View& view);  // average pools
+// One element of a value, or four from a multiple of four on.
+std::vector<Value> load_lanes(Kernel& kernel, ValueId v, Value index, int lanes);
 
 // The sum that an operator keeps, of its result's kind.
 struct Sum {

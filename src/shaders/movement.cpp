@@ -16,12 +16,40 @@ std::uint64_t count(const std::vector<std::int64_t>& dims) {
   return all;
 }
 
+// Does the tier move four elements of a type at once?
+bool by_quads(const Work& work, ValueId v) { return reads_texels(work.tier) && has_quads(work.graph[v].type.dtype); }
+
+// Four neighbours of what is written; nullopt: there are none. What is read may lie apart.
+MadeList quads_moved(const Work& work, const plan::Move& move, ValueId to) {
+  const Walk walk(move.dims, {move.read.strides, move.write.strides});
+  if (!by_quads(work, to) || walk.dims().empty() || walk.dims().back() % 4 != 0 || !walk.is_quad(1) ||
+      move.write.offset % 4 != 0)
+    return std::nullopt;
+  Kernel kernel(work, "move", count(move.dims) / 4);
+  const Value two = kernel.integer(2);
+  Positions positions(kernel, walk, kernel.index() << two);
+  const Value read = positions.of(0) + kernel.param(move.read.offset);
+  const Value write = positions.of(1) + kernel.param(move.write.offset);
+  Quad quad;
+  if (walk.is_quad(0) && move.read.offset % 4 == 0) {
+    quad = kernel.load_quad(kernel.input(move.from, true), shift_right_unsigned(read, two));
+  } else {
+    const Buffer input = kernel.input(move.from);
+    const Value apart = kernel.param(walk.step(0));
+    for (int i = 0; i < 4; ++i)
+      quad[static_cast<std::size_t>(i)] = kernel.load(input, i == 0 ? read : read + apart * i);
+  }
+  kernel.store_quad(kernel.output(to, true), shift_right_unsigned(write, two), quad);
+  return one(kernel);
+}
+
 MadeList moved(const Work& work, const plan::Move& move, ValueId to) {
+  if (MadeList made = quads_moved(work, move, to)) return made;
   const Elements all(work, count(move.dims));
   Kernel kernel(work, "move", all.invocations());
   const Buffer input = kernel.input(move.from), output = kernel.output(to);
   kernel.for_each(all, [&](Value index) {
-    Positions positions(kernel, move.dims, {move.read.strides, move.write.strides}, index);
+    Positions positions(kernel, Walk(move.dims, {move.read.strides, move.write.strides}), index);
     const Value read = positions.of(0) + kernel.param(move.read.offset);
     const Value write = positions.of(1) + kernel.param(move.write.offset);
     kernel.copy(input, read, output, write);
@@ -29,10 +57,18 @@ MadeList moved(const Work& work, const plan::Move& move, ValueId to) {
   return one(kernel);
 }
 
+// From one element, everywhere.
 MadeList filled(const Work& work, ValueId with, ValueId to) {
-  Kernel kernel(work, "fill", static_cast<std::uint64_t>(work.graph[to].type.shape.elements()));
+  const auto elements = static_cast<std::uint64_t>(work.graph[to].type.shape.elements());
+  const bool quads = by_quads(work, to);
+  Kernel kernel(work, "fill", quads ? (elements + 3) / 4 : elements);
   const Buffer input = kernel.input(with);
-  kernel.copy(input, kernel.integer(0), kernel.output(to), kernel.index());
+  if (quads) {
+    const Value fill = kernel.load(input, kernel.integer(0));
+    kernel.store_quad(kernel.output(to, true), kernel.index(), {fill, fill, fill, fill});
+  } else {
+    kernel.copy(input, kernel.integer(0), kernel.output(to), kernel.index());
+  }
   return one(kernel);
 }
 
@@ -55,9 +91,14 @@ MadeList make_movement(const Work& work, const Node& node) {
 }
 
 MadeList make_copy(const Work& work, ValueId from, ValueId to) {
-  Kernel kernel(work, "copy", static_cast<std::uint64_t>(work.graph[to].type.shape.elements()));
-  const Buffer input = kernel.input(from);  // the first binding
-  kernel.copy(input, kernel.index(), kernel.output(to), kernel.index());
+  const auto elements = static_cast<std::uint64_t>(work.graph[to].type.shape.elements());
+  const bool quads = by_quads(work, from) && by_quads(work, to);
+  Kernel kernel(work, "copy", quads ? (elements + 3) / 4 : elements);
+  const Buffer input = kernel.input(from, quads), output = kernel.output(to, quads);  // in this order
+  if (quads)
+    kernel.store_quad(output, kernel.index(), kernel.load_quad(input, kernel.index()));
+  else
+    kernel.copy(input, kernel.index(), output, kernel.index());
   return one(kernel);
 }
 

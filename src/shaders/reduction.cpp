@@ -17,9 +17,10 @@ std::int64_t inner_elements(const Shape& shape, int axis) {
   return inner;
 }
 
-Line line_of(Kernel& s, const Shape& shape, int axis) {
+// The line of a result's element.
+Line line_of(Kernel& s, const Shape& shape, int axis, Value element) {
   const Value size = s.param(shape.size(axis)), inner = s.param(inner_elements(shape, axis));
-  return {size, inner, s.index() / inner * size * inner + s.index() % inner};
+  return {size, inner, element / inner * size * inner + element % inner};
 }
 
 Value folded(std::string_view op, Value sum, Value x, bool ignore_nan) {
@@ -32,18 +33,47 @@ Value folded(std::string_view op, Value sum, Value x, bool ignore_nan) {
 
 }  // namespace
 
+namespace {
+
+// How the elements of a line are walked: one at a time, four lines side by side, or a line by four, whose results are
+// folded in the end.
+enum class By : std::uint8_t { elements, quads_of_lines, quads_of_line };
+By walked_by(const Work& work, const tosa::View& view, int axis, const Finish& end) {
+  const Shape& in = view.in(0).shape;
+  if (!reads_texels(work.tier) || !has_quads(view.in(0).dtype)) return By::elements;
+  if (inner_elements(in, axis) == 1) return in.size(axis) % 4 == 0 ? By::quads_of_line : By::elements;
+  return inner_elements(in, axis) % 4 == 0 && end.has_quads(work.graph) ? By::quads_of_lines : By::elements;
+}
+
+}  // namespace
+
 MadeList make_reduction(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
   const tosa::Op& op = *tosa::find(node.op);
-  Kernel s(work, std::string(op.name), static_cast<std::uint64_t>(view.out().shape.elements()));
-  const Line line = line_of(s, view.in(0).shape, static_cast<int>(view.integer("axis")));
-  const Buffer input = s.input(node.inputs[0]);
+  const int axis = static_cast<int>(view.integer("axis"));
+  const By by = walked_by(work, view, axis, end);
+  const int lanes = by == By::elements ? 1 : 4, lines = by == By::quads_of_lines ? 4 : 1;
+  Kernel s(work, std::string(op.name), static_cast<std::uint64_t>(view.out().shape.elements() / lines));
+  const Value first = lines == 4 ? s.index() * 4 : s.index();
+  const Line line = line_of(s, view.in(0).shape, axis, first);
   const bool ignores = node.attrs.get_or<std::string>("nan_mode", "") == "ignore";
   // x0 begins: what an empty fold would begin with changes nothing of it.
-  const Variable sum = s.variable(s.load(input, line.begin));
-  s.loop(s.integer(1), line.size, s.integer(1),
-         [&](Value i) { sum.set(folded(op.name, sum.get(), s.load(input, line.begin + i * line.stride), ignores)); });
-  end.store(s, s.index(), sum.get());
+  std::vector<Variable> sums;
+  for (Value begin : load_lanes(s, node.inputs[0], line.begin, lanes)) sums.push_back(s.variable(begin));
+  const Value step = s.integer(by == By::quads_of_line ? 4 : 1);
+  s.loop(step, line.size, step, [&](Value i) {
+    const std::vector<Value> elements = load_lanes(s, node.inputs[0], line.begin + i * line.stride, lanes);
+    for (std::size_t n = 0; n < sums.size(); ++n) sums[n].set(folded(op.name, sums[n].get(), elements[n], ignores));
+  });
+  std::vector<Value> results;
+  for (const Variable& sum : sums) {
+    const Value value = sum.get();
+    if (by == By::quads_of_line && !results.empty())
+      results[0] = folded(op.name, results[0], value, ignores);
+    else
+      results.push_back(value);
+  }
+  end.store_lanes(s, first, results);
   return one(s);
 }
 
@@ -77,7 +107,7 @@ MadeList make_shared_reduction(const Work& work, const Node& node, const Finish&
 MadeList make_argmax(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
   Kernel s(work, "argmax", static_cast<std::uint64_t>(view.out().shape.elements()));
-  const Line line = line_of(s, view.in(0).shape, static_cast<int>(view.integer("axis")));
+  const Line line = line_of(s, view.in(0).shape, static_cast<int>(view.integer("axis")), s.index());
   const Buffer input = s.input(node.inputs[0]);
   const bool ignores = view.text("nan_mode") == "ignore";
   const Variable best = s.variable(s.load(input, line.begin)), index = s.variable(s.integer(0));

@@ -57,6 +57,8 @@ class Planning {
         if (const auto* v = std::get_if<ValueId>(&b.what)) {
           auto& list = b.written ? step.writes : step.reads;
           if (std::ranges::find(list, *v) == list.end()) list.push_back(*v);
+        } else if (const auto* scratch = std::get_if<Scratch>(&b.what)) {
+          step.scratch_bytes = std::max(step.scratch_bytes, scratch->offset + scratch->bytes);
         }
     step.dispatches = std::move(*made);
     steps_.list.push_back(std::move(step));

@@ -13,6 +13,7 @@ struct Step {
   std::vector<std::uint32_t> nodes;  // ascending; the step stands where the last one stood
   std::vector<ValueId> reads, writes;
   std::vector<Made> dispatches;
+  std::uint64_t scratch_bytes = 0;
 };
 
 struct Steps {

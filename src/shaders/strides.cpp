@@ -5,42 +5,38 @@
 
 namespace tosaic::shaders {
 
-Positions::Positions(Kernel& kernel, const std::vector<std::int64_t>& dims,
-                     std::vector<std::vector<std::int64_t>> strides, Value index)
-    : kernel_(kernel), dims_(dims), strides_(std::move(strides)), index_(index) {
-  merge();
-}
-
 // Dims of one position go; neighbours that every tensor walks as one become one.
-void Positions::merge() {
-  std::vector<std::int64_t> dims;
-  std::vector<std::vector<std::int64_t>> strides(strides_.size());
-  for (std::size_t d = 0; d < dims_.size(); ++d) {
-    if (dims_[d] == 1) continue;
-    const bool joins = !dims.empty() && std::ranges::all_of(strides_, [&](const auto& s) {
-      return strides[static_cast<std::size_t>(&s - strides_.data())].back() == s[d] * dims_[d];
-    });
+Walk::Walk(const std::vector<std::int64_t>& dims, const std::vector<std::vector<std::int64_t>>& strides)
+    : strides_(strides.size()) {
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] == 1) continue;
+    bool joins = !dims_.empty();
+    for (std::size_t t = 0; t < strides.size() && joins; ++t) joins = strides_[t].back() == strides[t][d] * dims[d];
     if (joins)
-      dims.back() *= dims_[d];
+      dims_.back() *= dims[d];
     else
-      dims.push_back(dims_[d]);
-    for (std::size_t t = 0; t < strides_.size(); ++t) {
+      dims_.push_back(dims[d]);
+    for (std::size_t t = 0; t < strides.size(); ++t) {
       if (joins)
-        strides[t].back() = strides_[t][d];
+        strides_[t].back() = strides[t][d];
       else
-        strides[t].push_back(strides_[t][d]);
+        strides_[t].push_back(strides[t][d]);
     }
   }
-  dims_ = std::move(dims);
-  strides_ = std::move(strides);
+}
+
+bool Walk::is_quad(std::size_t t) const {
+  const auto& strides = strides_[t];
+  return step(t) == 1 && std::all_of(strides.begin(), strides.end() - 1, [](std::int64_t s) { return s % 4 == 0; });
 }
 
 Value Positions::coordinate(std::size_t dim) {
+  const auto& dims = walk_.dims();
   if (coordinates_.empty()) {
-    coordinates_.resize(dims_.size());
+    coordinates_.resize(dims.size());
     Value rest = index_;
-    for (std::size_t d = dims_.size(); d-- > 1;) {
-      const Value size = kernel_.param(dims_[d]);
+    for (std::size_t d = dims.size(); d-- > 1;) {
+      const Value size = kernel_.param(dims[d]);
       coordinates_[d] = rest % size;
       rest = rest / size;
     }
@@ -50,11 +46,11 @@ Value Positions::coordinate(std::size_t dim) {
 }
 
 Value Positions::of(std::size_t t) {
-  const auto& strides = strides_[t];
+  const auto& strides = walk_.strides(t);
   std::optional<Value> sum;
-  for (std::size_t d = 0; d < dims_.size(); ++d) {
+  for (std::size_t d = 0; d < strides.size(); ++d) {
     if (strides[d] == 0) continue;
-    Value term = dims_.size() == 1 ? index_ : coordinate(d);
+    Value term = strides.size() == 1 ? index_ : coordinate(d);
     if (strides[d] != 1) term = term * kernel_.param(strides[d]);
     sum = sum ? *sum + term : term;
   }

@@ -8,21 +8,38 @@
 
 namespace tosaic::shaders {
 
+class Walk {
+ public:
+  // strides[t] has one for each dim of `dims`.
+  Walk(const std::vector<std::int64_t>& dims, const std::vector<std::vector<std::int64_t>>& strides);
+  const std::vector<std::int64_t>& dims() const { return dims_; }
+  const std::vector<std::int64_t>& strides(std::size_t t) const { return strides_[t]; }
+
+  // Do four neighbours, the first one's number a multiple of four, always lie in one row?
+  bool has_quads() const { return dims_.size() < 2 || dims_.back() % 4 == 0; }
+  // How far apart such neighbours lie in tensor t.
+  std::int64_t step(std::size_t t) const { return dims_.empty() ? 0 : strides_[t].back(); }
+  // Are they a quad of tensor t?
+  bool is_quad(std::size_t t) const;
+
+ private:
+  std::vector<std::int64_t> dims_;
+  std::vector<std::vector<std::int64_t>> strides_;
+};
+
 class Positions {
  public:
-  // strides[t] has one for each dim of `dims`; `index` counts their positions in row-major order.
-  Positions(Kernel& kernel, const std::vector<std::int64_t>& dims, std::vector<std::vector<std::int64_t>> strides,
-            Value index);
+  // `index` counts the walk's positions in row-major order.
+  Positions(Kernel& kernel, Walk walk, Value index) : kernel_(kernel), walk_(std::move(walk)), index_(index) {}
+  const Walk& walk() const { return walk_; }
   // The element of tensor t, counted from the walk's beginning.
   Value of(std::size_t t);
 
  private:
-  void merge();
   Value coordinate(std::size_t dim);
 
   Kernel& kernel_;
-  std::vector<std::int64_t> dims_;
-  std::vector<std::vector<std::int64_t>> strides_;
+  const Walk walk_;
   Value index_;
   std::vector<Value> coordinates_;  // empty: not asked for yet
 };

@@ -46,7 +46,10 @@ MadeList make_pool(const Work& work, const Node& node, const Finish& end) {
   const Shape &in = view.in(0).shape, &out = view.out().shape;
   const bool is_mean = node.op == "tosa.avg_pool2d", floating = is_float(view.in(0).dtype);
   const auto &kernel = view.ints("kernel"), &stride = view.ints("stride"), &pad = view.ints("pad");
-  Kernel s(work, is_mean ? "avg_pool2d" : "max_pool2d", static_cast<std::uint64_t>(out.elements()));
+  const bool quads =
+      reads_texels(work.tier) && out.size(3) % 4 == 0 && has_quads(view.in(0).dtype) && end.has_quads(work.graph);
+  const int lanes = quads ? 4 : 1;
+  Kernel s(work, is_mean ? "avg_pool2d" : "max_pool2d", static_cast<std::uint64_t>(out.elements() / lanes));
   const Value channels = s.param(out.size(3));
   const auto axis = [&](std::size_t i) {
     const int dim = static_cast<int>(i) + 1;
@@ -54,34 +57,42 @@ MadeList make_pool(const Work& work, const Node& node, const Finish& end) {
                 s.param(out.size(dim))};
   };
   const Axis y = axis(0), x = axis(1);
-  const Buffer input = s.input(node.inputs[0]);
-  const Value pixel = s.index() / channels, channel = s.index() % channels;
+  const Value first = quads ? s.index() * 4 : s.index();
+  const Value pixel = first / channels, channel = first % channels;
   const Value row = pixel / x.out, image = row / y.out;
   const Part rows = y.covered(row % y.out), columns = x.covered(pixel % x.out);
   const auto load = [&](Value iy, Value ix) {
-    return s.load(input, ((image * y.size + iy) * x.size + ix) * channels + channel);
+    return load_lanes(s, node.inputs[0], ((image * y.size + iy) * x.size + ix) * channels + channel, lanes);
   };
   const bool ignores = !is_mean && floating && view.text("nan_mode") == "ignore";
-  const Variable result = s.variable(!is_mean ? load(rows.begin, columns.begin) : floating ? s.real(0) : s.integer(0));
+  const Value nothing = floating ? s.real(0) : s.integer(0);
+  std::vector<Variable> results;
+  for (Value begin :
+       is_mean ? std::vector<Value>(static_cast<std::size_t>(lanes), nothing) : load(rows.begin, columns.begin))
+    results.push_back(s.variable(begin));
   std::optional<Value> zero_point;
   if (is_mean && !floating) zero_point = s.param((*view.constant_integers(1))[0]);
   s.loop(rows.begin, rows.end, s.integer(1), [&](Value iy) {
     s.loop(columns.begin, columns.end, s.integer(1), [&](Value ix) {
-      const Value element = load(iy, ix);
-      if (is_mean)
-        result.set(result.get() + (zero_point ? element - *zero_point : element));
-      else
-        result.set(larger(result.get(), element, ignores));
+      const std::vector<Value> elements = load(iy, ix);
+      for (std::size_t i = 0; i < elements.size(); ++i) {
+        const Value before = results[i].get();
+        results[i].set(!is_mean     ? larger(before, elements[i], ignores)
+                       : zero_point ? before + (elements[i] - *zero_point)
+                                    : before + elements[i]);
+      }
     });
   });
-  Value value = result.get();
-  if (is_mean) {
-    const Value count = (rows.end - rows.begin) * (columns.end - columns.begin);
-    value = floating ? value / s.signed_to_real(count)
-                     : mean_of_integers(s, view, value, count,
-                                        std::min(kernel[0], in.size(1)) * std::min(kernel[1], in.size(2)));
-  }
-  end.store(s, s.index(), value);
+  const Value count = (rows.end - rows.begin) * (columns.end - columns.begin);
+  std::vector<Value> values;
+  s.repeat(lanes, [&](int i) {
+    const Value value = results[static_cast<std::size_t>(i)].get();
+    values.push_back(!is_mean   ? value
+                     : floating ? value / s.signed_to_real(count)
+                                : mean_of_integers(s, view, value, count,
+                                                   std::min(kernel[0], in.size(1)) * std::min(kernel[1], in.size(2))));
+  });
+  end.store_lanes(s, first, values);
   return one(s);
 }
 

@@ -61,19 +61,19 @@ const std::vector<std::pair<std::string, Net>>& nets() {
       Attrs attrs = plain;
       attrs.set("acc_type", DType::f32);
       n.output(n.node("conv2d",
-                      {n.input(DType::f32, {1, 9, 9, 5}, -1, 1), n.constant(DType::f32, {6, 3, 3, 5}, -1, 1),
-                       n.constant(DType::f32, {6}, -1, 1), n.zero(DType::f32), n.zero(DType::f32)},
+                      {n.input(DType::f32, {1, 9, 9, 5}, -1, 1), n.constant(DType::f32, {17, 3, 3, 5}, -1, 1),
+                       n.constant(DType::f32, {17}, -1, 1), n.zero(DType::f32), n.zero(DType::f32)},
                       attrs));
     });
     add("conv i8", [&](Net& n) {
       Attrs attrs = plain;
       attrs.set("acc_type", DType::i32);
-      n.output(
-          n.rescale(n.node("conv2d",
-                           {n.input(DType::i8, {1, 9, 9, 5}, -128, 127), n.constant(DType::i8, {6, 3, 3, 5}, -127, 127),
-                            n.constant(DType::i32, {6}, -99, 99), n.numbers(DType::i8, {5}), n.numbers(DType::i8, {0})},
-                           attrs),
-                    DType::i8, 38, 40, true, 0, 5));
+      n.output(n.rescale(
+          n.node("conv2d",
+                 {n.input(DType::i8, {1, 9, 9, 5}, -128, 127), n.constant(DType::i8, {17, 3, 3, 5}, -127, 127),
+                  n.constant(DType::i32, {17}, -99, 99), n.numbers(DType::i8, {5}), n.numbers(DType::i8, {0})},
+                 attrs),
+          DType::i8, 38, 40, true, 0, 5));
     });
     add("softmax", [](Net& n) {
       const ValueId x = n.input(DType::f32, {4, 30}, -1, 1);
@@ -113,8 +113,8 @@ TEST_F(Wrong, ChangedInstructionsAreFound) {
       ++changed, found += code != "loaded";
     }
   }
-  // The rest changes little: a polynomial's last terms, a factor of 1.
-  EXPECT_GT(4 * found, 3 * changed) << found << " of " << changed;
+  // The rest changes little: a polynomial's last terms, a factor of 1, a shift of what is not chosen.
+  EXPECT_GT(10 * found, 7 * changed) << found << " of " << changed;
   EXPECT_NE(said.message.find("computes the shader of"), std::string::npos) << said.message;
 }
 
