@@ -11,7 +11,7 @@
 namespace tosaic {
 namespace {
 
-constexpr std::size_t most_nodes = 20000;  // that one loop may become
+constexpr std::size_t most_nodes = 20000;  // that a program may have for its loops to be written out
 
 using Operands = std::vector<ValueId>;
 
@@ -67,16 +67,20 @@ class Inliner {
     return {first, first + static_cast<std::ptrdiff_t>((*list)[argument])};
   }
 
-  static bool bodies_fit(const Node& node) {
+  bool bodies_fit(const Node& node) const {
     const auto* counts = node.attrs.find("operands");
     const auto* list = counts ? std::get_if<std::vector<std::int64_t>>(counts) : nullptr;
     if (!list || std::ranges::count(node.inputs, no_value) > 0 || std::ranges::count(node.outputs, no_value) > 0)
       return false;
     std::size_t all = 0;
-    for (std::int64_t n : *list) all += static_cast<std::size_t>(n);
+    for (std::int64_t n : *list) {
+      if (n < 0 || n > static_cast<std::int64_t>(node.inputs.size())) return false;
+      all += static_cast<std::size_t>(n);
+    }
     const bool loop = node.op == "higher_order.while_loop", cond = node.op == "higher_order.cond";
     const std::size_t taken = node.inputs.size() - (cond ? 1 : 0);
     return all == node.inputs.size() && node.regions.size() == (loop || cond ? 2u : 1u) &&
+           (!cond || graph_[node.inputs[0]].type.shape.elements() == 1) &&
            std::ranges::all_of(node.regions,
                                [&](const Graph& b) { return b.inputs.size() == taken && b.states.empty(); });
   }
@@ -172,10 +176,13 @@ class Inliner {
     const bool scan = node.op == "higher_order.scan";
     Operands state = scan ? operands(node, 0) : Operands();
     const Operands rows = operands(node, scan ? 1 : 0), others = operands(node, scan ? 2 : 1);
-    if (rows.empty() || graph_[rows[0]].type.rank() == 0) return keep(node);
+    if (rows.empty() || std::ranges::any_of(rows, [&](ValueId v) { return graph_[v].type.rank() == 0; }))
+      return keep(node);
     const std::int64_t turns = graph_[rows[0]].type.shape.size(0);
+    for (ValueId r : rows)
+      if (graph_[r].type.shape.size(0) != turns) return keep(node);
     const Graph& body = node.regions[0];
-    if (turns < 1 || static_cast<std::size_t>(turns) * (body.nodes.size() + rows.size()) > most_nodes)
+    if (turns < 1 || static_cast<std::size_t>(turns) > most_nodes)
       return too_long(node, static_cast<std::size_t>(turns));
     std::vector<Operands> stacked(body.outputs.size() - std::min(carried, body.outputs.size()));
     for (std::int64_t i = 0; i < turns; ++i) {
@@ -188,6 +195,7 @@ class Inliner {
       }
       given.insert(given.end(), others.begin(), others.end());
       TOSAIC_TRY(Operands results, inlined(body, given, node));
+      if (graph_.nodes.size() > most_nodes) return too_long(node, static_cast<std::size_t>(turns));
       const auto middle = results.begin() + static_cast<std::ptrdiff_t>(std::min(carried, results.size()));
       const Operands next(results.begin(), middle);
       TOSAIC_CHECK(same_types(state, next, node, "what is carried from turn to turn and what a turn makes of it"));
@@ -220,12 +228,11 @@ class Inliner {
     Operands state = operands(node, 0);
     const Operands others = operands(node, 1);
     const Graph &condition = node.regions[0], &turn = node.regions[1];
-    const std::size_t at_first = graph_.nodes.size();
     for (std::size_t turns = 0;; ++turns) {
       Operands given = state;
       given.insert(given.end(), others.begin(), others.end());
       const std::vector<Bytes> goes_on = known_results(condition, given);
-      if (goes_on.size() != 1 || goes_on[0].null()) {
+      if (goes_on.size() != 1 || goes_on[0].size() != 1) {
         if (turns == 0) return keep(node);
         return located(error("model.control-flow", fmt::format("{} ends for reasons that are data", node.op)),
                        node.loc);
@@ -241,7 +248,7 @@ class Inliner {
           next[i] = number;
         }
       state = next;
-      if (graph_.nodes.size() - at_first > most_nodes || turns >= most_nodes) return too_long(node, turns + 1);
+      if (graph_.nodes.size() > most_nodes || turns >= most_nodes) return too_long(node, turns + 1);
     }
   }
 

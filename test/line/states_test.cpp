@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // States and the bodies of control flow go through every stage as they are: the integers, the regions and the tidied
 // graphs around them are those of a program without.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ir/specialise.h"
@@ -202,6 +203,47 @@ TEST(ControlFlow, what_cannot_run_yet_is_refused_by_name) {
   EXPECT_EQ(runs_as_it_stands(graph_of(of_dtype(std::string(branches), "f32"))).error().code, "model.control-flow");
   const auto dynamic = normalise(graph_of("graph @main(%x: (s0 in 1..4)xf32) -> (%x) {\n}"), {}, {});
   EXPECT_EQ(dynamic.error().code, "model.dynamic-shape");
+}
+
+// What no program of PyTorch's says: refused, or left as it is.
+TEST(ControlFlow, of_damaged_programs) {
+  int read = 0;
+  for (const std::string_view line :
+       {"%y: 4xf32 = higher_order.cond(%p, %x) {operands=[-1, 3]}",
+        "%y: 4xf32 = higher_order.cond(%e, %x) {operands=[1, 1]}",
+        "%y: 4xf32 = higher_order.cond(%p, %x) {operands=[1, 7]}", "%y: 4xf32 = higher_order.cond(%p) {operands=[1]}",
+        "%y: 4xf32 = higher_order.map_impl(%p, %x) {operands=[1, 1]}",
+        "%y: 4xf32 = higher_order.map_impl(%x, %z) {operands=[2]}", "%y: 4xf32 = higher_order.scan(%x) {operands=[1]}",
+        "%y: 4xf32 = higher_order.scan(%x, %x) {operands=[2, 0, 0]}",
+        "%y: 4xf32 = higher_order.while_loop(%x) {operands=[1]}"})
+    for (const int bodies : {0, 1, 2, 3}) {
+      std::string text =
+          fmt::format("graph @main(%x: 4xf32, %z: 3xf32, %p: bool, %e: 0xbool) -> (%y) {{\n  {} (", line);
+      for (int b = 0; b < bodies; ++b) text += fmt::format("\n    graph @b{}(%u: 4xf32) -> (%u, %u) {{\n    }}", b);
+      auto g = parse(text + "\n  )\n}");
+      if (!g.ok()) continue;
+      ++read;
+      auto made = normalise(std::move(*g), {}, {});
+      EXPECT_TRUE(!made.ok() || !runs_as_it_stands(*made).ok() || verify(*made).ok()) << text;
+    }
+  EXPECT_GT(read, 25);
+}
+
+TEST(ControlFlow, in_loops_of_loops_has_an_end) {
+  const auto nested = normalise(graph_of(R"(graph @main(%x: 500x500x2xf32) -> (%y) {
+  %y: 500x500x2xf32 = higher_order.map_impl(%x) {operands=[1, 0]} (
+    graph @rows(%r: 500x2xf32) -> (%s) {
+      %s: 500x2xf32 = higher_order.map_impl(%r) {operands=[1, 0]} (
+        graph @row(%t: 2xf32) -> (%u) {
+          %u: 2xf32 = aten.relu.default(%t)
+        }
+      )
+    }
+  )
+})"),
+                                {}, {});
+  ASSERT_FALSE(nested.ok());
+  EXPECT_EQ(nested.error().code, "model.control-flow");
 }
 
 // The way to a program of one size: specialise, then the line as ever.
