@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drivers that compute something else than shaders say: made of this machine's by changing an instruction of each
 // module that it is given.
-#include "formats/spirv/spirv.h"
+#include "formats/spirv/run_shader.h"
 #include "shaders/faulty_device.h"
 
 namespace tosaic::test {
@@ -87,6 +87,24 @@ const std::vector<std::pair<std::string, Net>>& nets() {
       n.output(n.node("matmul", {n.input(DType::f16, {2, 9, 20}, -1, 1), n.input(DType::f16, {2, 20, 7}, -1, 1),
                                  n.zero(DType::f16), n.zero(DType::f16)}));
     });
+    add("matmul f32", [](Net& n) {
+      n.output(n.node("matmul", {n.input(DType::f32, {1, 40, 70}, -1, 1), n.input(DType::f32, {1, 70, 72}, -1, 1),
+                                 n.zero(DType::f32), n.zero(DType::f32)}));
+    });
+    add("pointwise i8", [&](Net& n) {
+      Attrs attrs = plain;
+      attrs.set("pad", std::vector<std::int64_t>{0, 0, 0, 0});
+      attrs.set("acc_type", DType::i32);
+      n.output(n.rescale(
+          n.node("conv2d",
+                 {n.input(DType::i8, {1, 8, 8, 64}, -128, 127), n.constant(DType::i8, {48, 1, 1, 64}, -127, 127),
+                  n.constant(DType::i32, {48}, -99, 99), n.numbers(DType::i8, {5}), n.numbers(DType::i8, {0})},
+                 attrs),
+          DType::i8, 38, 40, true, 0, 5));
+    });
+    add("long sum", [](Net& n) {
+      n.output(n.node("reduce_sum", {n.input(DType::f32, {3, 900}, -1, 1)}, {{"axis", std::int64_t{1}}}));
+    });
     add("sin i32", [](Net& n) {
       n.output(n.node("cast", {n.node("sin", {n.input(DType::f32, {700}, -1, 1)})}, {}, DType::f16));
       n.output(n.node("mul", {n.input(DType::i32, {700}, -99, 99), n.input(DType::i32, {700}, -99, 99),
@@ -95,6 +113,16 @@ const std::vector<std::pair<std::string, Net>>& nets() {
     return list;
   }();
   return all;
+}
+
+// What a driver is given of ours can be checked.
+TEST(ShaderProgram, KnowsWhatOurShadersAreWrittenIn) {
+  for (const auto& [name, net] : nets())
+    for (const vulkan_program::TierId tier : {vulkan_program::TierId::base, vulkan_program::TierId::cpu}) {
+      const vulkan_program::Program program = compiled(net.graph, {&tier, 1});
+      for (const Bytes& code : program.tiers.at(0).modules)
+        EXPECT_TRUE(spirv::ShaderProgram::decode(code.as<spirv::Word>())) << name << ": extend run_shader.cpp";
+    }
 }
 
 TEST_F(Wrong, ChangedInstructionsAreFound) {

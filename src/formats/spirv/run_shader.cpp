@@ -13,8 +13,12 @@
 namespace tosaic::spirv {
 namespace {
 
-constexpr Word constant_storage = 0, input_storage = 1, function_storage = 7, push_storage = 9, buffer_storage = 12;
-constexpr Word push_words = 32, subgroup_size = 8;
+constexpr Word constant_storage = 0, input_storage = 1, shared_storage = 4, function_storage = 7, push_storage = 9,
+               buffer_storage = 12;
+constexpr Word group_number = 26, local_invocation = 27, global_invocation = 28;  // what an input is
+constexpr Word push_words = 32, subgroup_size = 8, decoration_built_in = 11;
+// Of shared memory before anything is written there: no number that a device would have by accident.
+constexpr Word unwritten = 0x5ca1ab1e;
 
 }  // namespace
 
@@ -25,6 +29,8 @@ class ShaderDecoder {
     program_.first_.assign(1, 0);
     program_.pushes_at_ = take(push_words);
     program_.invocation_at_ = take(3);
+    program_.local_at_ = take(3);
+    program_.group_at_ = take(3);
   }
 
   std::optional<ShaderProgram> decode() {
@@ -41,11 +47,13 @@ class ShaderDecoder {
  private:
   struct Type {
     Opcode kind{};
-    Word bits = 0, words = 1;
-    Id of = 0;  // what a pointer, an array or a block holds
+    Word bits = 0, words = 1;  // bits: of an array its elements
+    Id of = 0;                 // what a pointer, an array or a block holds
   };
   struct Pointer {
-    Word storage = 0, base = 0, index = 0;  // base: a binding, or the register of a variable
+    // base: a binding, the register of a variable, or where shared memory begins; index: a register.
+    Word storage = 0, base = 0, index = 0;
+    Word stride = 1;  // of shared memory, in words
   };
   using Operands = std::span<const Word>;
 
@@ -80,6 +88,7 @@ class ShaderDecoder {
       case Opcode::execution_mode: program_.group_size_ = o[2]; return true;
       case Opcode::decorate:
         if (o[1] == decoration_binding) bindings_[o[0]] = o[2];
+        if (o[1] == decoration_built_in) built_in_[o[0]] = o[2];
         return true;
       case Opcode::type_void:
       case Opcode::type_bool: types_[o[0]] = {op, 32}; return true;
@@ -87,7 +96,7 @@ class ShaderDecoder {
       case Opcode::type_float: types_[o[0]] = {op, o[1]}; return o[1] <= 32;
       case Opcode::type_image: types_[o[0]] = {op, 32, 1, o[1]}; return true;
       case Opcode::type_vector: types_[o[0]] = {op, 32, o[2], o[1]}; return true;
-      case Opcode::type_array:
+      case Opcode::type_array: types_[o[0]] = {op, program_.first_[at(o[2])], 1, o[1]}; return true;
       case Opcode::type_runtime_array: types_[o[0]] = {op, 32, 1, o[1]}; return true;
       case Opcode::type_struct: types_[o[0]] = {op, 32, static_cast<Word>(o.size() - 1), o[1]}; return true;
       case Opcode::type_pointer: types_[o[0]] = {op, 32, 1, o[2]}; return true;
@@ -104,6 +113,10 @@ class ShaderDecoder {
       case Opcode::store: return store(o);
       case Opcode::image_fetch: return fetch(o);
       case Opcode::composite_construct: return construct(o);
+      case Opcode::control_barrier:
+        program_.waits_ = true;
+        add(op, 0, 0);
+        return true;
       default: return arithmetic(op, o);
     }
   }
@@ -111,11 +124,24 @@ class ShaderDecoder {
   bool variable(Operands o) {
     const Id held = types_[o[0]].of;
     switch (o[2]) {
-      case input_storage: pointers_[o[1]] = {o[2], program_.invocation_at_, 0}; return true;
+      case input_storage: return input(o[1]);
+      case shared_storage:
+        pointers_[o[1]] = {o[2], program_.shared_words_, 0, types_[types_[held].of].words};
+        program_.shared_words_ += types_[held].bits * types_[types_[held].of].words;
+        return true;
       case function_storage: pointers_[o[1]] = {o[2], take(types_[held].words), 0}; return true;
       case push_storage: pointers_[o[1]] = {o[2], program_.pushes_at_, 0}; return true;
       case constant_storage: bind(o, types_[types_[held].of]); return true;
       case buffer_storage: bind(o, types_[types_[types_[held].of].of]); return true;
+      default: return false;
+    }
+  }
+
+  bool input(Id id) {
+    switch (built_in_[id]) {
+      case global_invocation: pointers_[id] = {input_storage, program_.invocation_at_, 0}; return true;
+      case local_invocation: pointers_[id] = {input_storage, program_.local_at_, 0}; return true;
+      case group_number: pointers_[id] = {input_storage, program_.group_at_, 0}; return true;
       default: return false;
     }
   }
@@ -133,8 +159,15 @@ class ShaderDecoder {
 
   // Of a block's only array.
   bool access(Operands o) {
-    if (o.size() != 5 || !pointers_.contains(o[2])) return false;
+    if (o.size() < 4 || !pointers_.contains(o[2])) return false;
     Pointer p = pointers_[o[2]];
+    if (p.storage == shared_storage) {  // an element, or a part of it
+      const Word place = take(1);
+      program_.steps_.push_back({Opcode::access_chain, p.base, place, at(o[3]), o.size() > 4 ? at(o[4]) : 0, p.stride});
+      pointers_[o[1]] = {shared_storage, 0, place};
+      return true;
+    }
+    if (o.size() != 5) return false;
     if (p.storage == push_storage)
       p.base += program_.first_[at(o[4])];  // a constant
     else
@@ -154,6 +187,8 @@ class ShaderDecoder {
     const Word to = result(o[1], o[0]);
     if (p.storage == buffer_storage)
       add(Opcode::load, buffer_storage, to, p.base, p.index);
+    else if (p.storage == shared_storage)
+      add(Opcode::load, shared_storage, to, p.index, types_[o[0]].words);
     else
       add(Opcode::load, 0, to, p.base, types_[o[0]].words);
     return true;
@@ -164,6 +199,8 @@ class ShaderDecoder {
     const Pointer& p = found->second;
     if (p.storage == buffer_storage)
       add(Opcode::store, buffer_storage, p.base, at(o[1]), p.index);
+    else if (p.storage == shared_storage)
+      add(Opcode::store, shared_storage, p.index, at(o[1]), types_[typed_[o[1]]].words);
     else
       add(Opcode::load, 0, p.base, at(o[1]), types_[typed_[o[1]]].words);
     return true;
@@ -188,8 +225,7 @@ class ShaderDecoder {
       add(op, 0, result(o[1], o[0]), at(o[3]), at(o[4]));
       return true;
     }
-    // Vectors are moved here, and not computed with.
-    if (types_[o[0]].kind == Opcode::type_vector && op != Opcode::ext_inst) return false;
+    if (types_[o[0]].kind == Opcode::type_vector && op != Opcode::ext_inst) return vectors(op, o);
     const Word to = result(o[1], o[0]);
     const auto operand = [&](std::size_t i) { return i < o.size() ? at(o[i]) : 0; };
     switch (op) {
@@ -213,6 +249,18 @@ class ShaderDecoder {
     }
     if (!is_known(op)) return false;
     add(op, 0, to, operand(2), operand(3), operand(4));
+    return true;
+  }
+
+  // Part by part.
+  bool vectors(Opcode op, Operands o) {
+    const bool scaled = op == Opcode::vector_times_scalar;
+    const bool rounds = scaled || op == Opcode::f_add || op == Opcode::f_sub || op == Opcode::f_mul;
+    if (!rounds && op != Opcode::i_add && op != Opcode::i_sub && op != Opcode::i_mul) return false;
+    program_.rounds_ |= rounds;
+    const Word to = result(o[1], o[0]);
+    for (Word i = 0; i < types_[o[0]].words; ++i)
+      add(scaled ? Opcode::f_mul : op, 0, to + i, at(o[2]) + i, at(o[3]) + (scaled ? 0 : i));
     return true;
   }
 
@@ -276,7 +324,7 @@ class ShaderDecoder {
   std::map<Id, Id> typed_;
   std::map<Id, Type> types_;
   std::map<Id, Pointer> pointers_;
-  std::map<Id, Word> bindings_, labels_, images_;
+  std::map<Id, Word> bindings_, labels_, images_, built_in_;
 };
 
 std::optional<ShaderProgram> ShaderProgram::decode(std::span<const Word> words) {
@@ -286,18 +334,21 @@ std::optional<ShaderProgram> ShaderProgram::decode(std::span<const Word> words) 
 class ShaderRunner {
  public:
   using Step = ShaderProgram::Step;
-  ShaderRunner(const ShaderProgram& program, const ShaderCall& call, const ShaderProgram::Run& run)
-      : program_(program), call_(call), run_(run), r_(program.first_) {
+  ShaderRunner(const ShaderProgram& program, const ShaderCall& call, const ShaderProgram::Run& run,
+               std::vector<Word>& shared)
+      : program_(program), call_(call), run_(run), shared_(shared), r_(program.first_) {
     for (std::size_t i = 0; i < std::min<std::size_t>(call.pushes.size(), push_words); ++i)
       r_[program.pushes_at_ + i] = call.pushes[i];
     r_[program.invocation_at_] = run.group[0] * program.group_size_ + run.local;
     r_[program.invocation_at_ + 1] = run.group[1];
     r_[program.invocation_at_ + 2] = run.group[2];
+    r_[program.local_at_] = run.local;
+    for (Word i = 0; i < 3; ++i) r_[program.group_at_ + i] = run.group[i];
   }
 
-  enum class State : std::uint8_t { returned, shuffles, undefined };
+  enum class State : std::uint8_t { returned, shuffles, waits, undefined };
 
-  // Up to its end, or to a shuffle.
+  // Up to its end, to a shuffle or to a barrier.
   State advance() {
     for (;; ++done_) {
       if (done_ > run_.most_steps) undefined_ = true;
@@ -311,6 +362,8 @@ class ShaderRunner {
         return State::returned;
       else if (s.op == Opcode::group_non_uniform_shuffle)
         return State::shuffles;
+      else if (s.op == Opcode::control_barrier)
+        return State::waits;
       else
         step(s);
     }
@@ -347,6 +400,11 @@ class ShaderRunner {
     const std::uint64_t at = index * bytes;
     undefined_ |= at + bytes > memory.size();
     return undefined_ ? nullptr : memory.data() + at;
+  }
+  // The first of so many words of shared memory; 0 where they lie outside.
+  Word shared_place(Word at, Word words) {
+    undefined_ |= at >= shared_.size() || words > shared_.size() - at;
+    return undefined_ ? 0 : at;
   }
   // Four elements in two words.
   bool is_of_halves(Word binding) const {
@@ -471,9 +529,19 @@ class ShaderRunner {
     switch (s.op) {
       case Opcode::load:
         if (s.function == buffer_storage) return load(s);
+        if (s.function == shared_storage) {
+          const Word at = shared_place(a, s.b);
+          if (!undefined_) std::memcpy(&r_[s.to], &shared_[at], s.b * sizeof(Word));
+          return;
+        }
         std::memmove(&r_[s.to], &r_[s.a], s.b * sizeof(Word));
         return;
-      case Opcode::store: return store(s);
+      case Opcode::store:
+        if (s.function != shared_storage) return store(s);
+        if (const Word at = shared_place(r_[s.to], s.b); !undefined_)
+          std::memcpy(&shared_[at], &r_[s.a], s.b * sizeof(Word));
+        return;
+      case Opcode::access_chain: r_[s.to] = s.function + a * s.c + b; return;
       case Opcode::image_fetch: return fetch(s);
       case Opcode::ext_inst: return call(s);
       case Opcode::u_convert:
@@ -533,6 +601,7 @@ class ShaderRunner {
   const ShaderProgram& program_;
   const ShaderCall& call_;
   const ShaderProgram::Run& run_;
+  std::vector<Word>& shared_;
   std::vector<Word> r_;
   std::vector<ShaderWrite> writes_;
   std::size_t next_ = 0;
@@ -544,13 +613,15 @@ namespace {
 
 using State = ShaderRunner::State;
 
-// Each gets what the one that it asks gives: that one must be there, at the same shuffle.
+// Each gets what the one of its subgroup that it asks gives: that one must be there, at the same shuffle.
 bool shuffled(std::vector<ShaderRunner>& lanes, const std::vector<State>& states) {
   std::vector<Word> got(lanes.size());
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     if (states[i] != State::shuffles) continue;
-    const Word from = lanes[i].wanted();
-    if (from >= lanes.size() || states[from] != State::shuffles || lanes[from].place() != lanes[i].place())
+    const Word asked = lanes[i].wanted();
+    const std::size_t from = i / subgroup_size * subgroup_size + asked;
+    if (asked >= subgroup_size || from >= lanes.size() || states[from] != State::shuffles ||
+        lanes[from].place() != lanes[i].place())
       return false;
     got[i] = lanes[from].given();
   }
@@ -559,14 +630,22 @@ bool shuffled(std::vector<ShaderRunner>& lanes, const std::vector<State>& states
   return true;
 }
 
+// From barrier to barrier: all come to the same one.
 bool run_together(std::vector<ShaderRunner>& lanes) {
-  std::vector<State> states(lanes.size(), State::shuffles);
-  for (;;) {
+  std::vector<State> states(lanes.size(), State::waits);
+  for (State next = State::waits;;) {
     for (std::size_t i = 0; i < lanes.size(); ++i)
-      if (states[i] == State::shuffles) states[i] = lanes[i].advance();
+      if (states[i] == next) states[i] = lanes[i].advance();
     if (std::ranges::count(states, State::undefined)) return false;
-    if (!std::ranges::count(states, State::shuffles)) return true;
-    if (!shuffled(lanes, states)) return false;
+    if (std::ranges::count(states, State::shuffles)) {
+      if (!shuffled(lanes, states)) return false;
+      next = State::shuffles;
+      continue;
+    }
+    if (!std::ranges::count(states, State::waits)) return true;
+    for (std::size_t i = 0; i < lanes.size(); ++i)
+      if (states[i] != State::waits || lanes[i].place() != lanes[0].place()) return false;
+    next = State::waits;
   }
 }
 
@@ -575,12 +654,14 @@ bool run_together(std::vector<ShaderRunner>& lanes) {
 std::optional<std::vector<ShaderWrite>> ShaderProgram::run(const ShaderCall& call, const Run& run,
                                                            std::uint64_t* steps) const {
   std::vector<ShaderRunner> lanes;
-  const Word count = shuffles_ ? subgroup_size : 1;
+  const Word count = waits_ ? group_size_ : shuffles_ ? subgroup_size : 1;
   if (group_size_ % count != 0) return std::nullopt;
   std::vector<Run> runs(count, run);
+  std::vector<Word> shared(shared_words_, unwritten);
+  lanes.reserve(count);
   for (Word i = 0; i < count; ++i) {
     runs[i].local = run.local / count * count + i;
-    lanes.emplace_back(*this, call, runs[i]);
+    lanes.emplace_back(*this, call, runs[i], shared);
   }
   const bool defined = run_together(lanes);
   std::vector<ShaderWrite> writes;
