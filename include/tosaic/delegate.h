@@ -133,6 +133,7 @@ typedef struct {
   uint32_t reference; /* 1: the slow loops that read like the standard, instead of the fast ones */
   uint32_t profile;   /* 1: keep the time per operation, for profile; `measure` changes it */
   /* The device that must be there. EthosUBackend: "ethos-u55-128"; VGF on Vulkan: an index or a part of the name.
+   * VulkanBackend: "cpu", "vulkan", "vulkan:" and one of these.
    * Null or empty: any. */
   const char* device;
 } tosaic_delegate_options;

@@ -43,6 +43,18 @@ def test_by_compute_shaders(name, ours):
     compare(name, ours(STORED / f"{name}.pte", stored(name, "in"), "--device", "vulkan"))
 
 
+def test_by_compute_shaders_in_executorch(plugin, ours, theirs):
+    plugin.set_option("device", "vulkan", backend="VulkanBackend")
+    try:
+        found = theirs(STORED / "net.pte", stored("net", "in"))
+        smaller = theirs(STORED / f"{SMALLER}.pte", stored(SMALLER, "in"))
+    finally:
+        plugin.set_option("device", "", backend="VulkanBackend")
+    for f, e in zip(found, ours(STORED / "net.pte", stored("net", "in"), "--device", "vulkan"), strict=True):
+        np.testing.assert_array_equal(f, e)
+    compare(SMALLER, smaller)
+
+
 def test_layouts_do_not_change_the_numbers(ours):
     inputs = stored("net", "in")
     for f, e in zip(ours(STORED / "buffers.pte", inputs), ours(STORED / "net.pte", inputs), strict=True):

@@ -145,8 +145,9 @@ def backends() -> list[str]:
 
 def set_option(key: str, value: str | int | bool, backend: str | None = None) -> None:
     """Decides about programs that are loaded from now on, for one backend or all: `threads` (0: all cores), `reference`
-    (slow loops that read like the standard), `device` ("ethos-u55-128": what a payload must be made for), `heap`
-    (tensors' memory from the heap), `log` (0, 1: a line per payload, 2: a line per operation)."""
+    (slow loops that read like the standard), `device` ("ethos-u55-128": what a payload must be made for; of VulkanBackend
+    "cpu" or "vulkan": where it runs), `heap` (tensors' memory from the heap), `log` (0, 1: a line per payload, 2: a line
+    per operation)."""
     text = str(int(value)) if isinstance(value, bool) else str(value)
     if _plugin.tosaic_executorch_set(backend.encode() if backend else None, key.encode(), text.encode()):
         raise ValueError(f"{backend or 'the plug-in'} has no option {key!r} that may be {value!r}; known are threads, "

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // "VulkanBackend": the payload is what ExecuTorch's own Vulkan flow wrote. Its operators are PyTorch's, so they are
 // lowered when the payload is opened, and once more for inputs of other sizes.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <deque>
 
@@ -136,7 +138,22 @@ Made open(const contract::Opening& opening, const void*, int& status) {
   return run(opening, *std::move(graph), status);
 }
 
-constexpr contract::Server cpu_server{open<on_cpu>}, device_server{open<on_device>};
+// On the CPU, unless the caller asks for a device.
+Made open_anywhere(const contract::Opening& opening, const void* user, int& status) {
+  if (opening.device.empty() || opening.device == "cpu") return open<on_cpu>(opening, user, status);
+  constexpr std::string_view vulkan = "vulkan";
+  const std::string_view rest = std::string_view(opening.device).substr(std::min(vulkan.size(), opening.device.size()));
+  if (!opening.device.starts_with(vulkan) || (!rest.empty() && rest[0] != ':')) {
+    status = TOSAIC_DELEGATE_INCOMPATIBLE;
+    return error("vulkan-backend.device", fmt::format("'{}' is no device", opening.device))
+        .hint("cpu, vulkan (the best one), or vulkan: and an index or a part of a name");
+  }
+  contract::Opening there = opening;
+  there.device = rest.substr(rest.empty() ? 0 : 1);
+  return open<on_device>(there, user, status);
+}
+
+constexpr contract::Server cpu_server{open_anywhere}, device_server{open<on_device>};
 
 }  // namespace
 }  // namespace tosaic::delegates
