@@ -6,6 +6,7 @@ where they are.
 from __future__ import annotations
 
 import contextlib
+import gc
 import re
 from typing import Any
 
@@ -106,44 +107,32 @@ def export(module, args: Any, kwargs: dict[str, Any] | None = None, dynamic_shap
         return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes)
 
 
+@contextlib.contextmanager
+def uncollected():
+    """PyTorch's serialiser makes a hundred thousand small objects, and no cycles: looking for those, among all that a process
+    with PyTorch holds, takes three times as long as the work."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
 def _graph_json(program) -> str:
     """What torch.export.save would write as models/model.json; pieces of a call say which call they are."""
-    return _of_this_torch(lambda: _serialised(program))
+    with uncollected():
+        return _of_this_torch(lambda: _serialised(program))
 
 
 def _serialised(program) -> str:
-    import torch
-    from torch._export.serde import serialize
+    from ._serialised import text_of
 
     try:
-        graph = _serialised_graph(program, program.module_call_graph)
+        return text_of(program, program.module_call_graph)
     except NotImplementedError:  # containers that it has no name for, torch.return_types among them: `_pytree` asks PyTorch
-        graph = _serialised_graph(program, [])
-    whole = serialize.ExportedProgram(
-        graph_module=graph,
-        opset_version={"aten": torch._C._get_max_operator_version()},
-        range_constraints=serialize.serialize_range_constraints(program.range_constraints),
-        schema_version=serialize.SchemaVersion(*serialize.SCHEMA_VERSION),
-        verifiers=[],
-        torch_version=torch.__version__,
-    )
-    return serialize._to_json_bytes(whole).decode()
-
-
-def _serialised_graph(program, call_graph: list):
-    from torch._export.serde import serialize
-
-    serializer = serialize.GraphModuleSerializer(program.graph_signature, call_graph)
-    plain = serializer.serialize_metadata
-
-    def metadata_of(node):
-        metadata = plain(node)
-        if ORIGIN in node.meta:
-            metadata.update(zip(("exported_node", "exported_op", "decomposed_by"), node.meta[ORIGIN]))
-        return metadata
-
-    serializer.serialize_metadata = metadata_of  # PyTorch allows no class of one's own here
-    return serializer.serialize(program.graph_module)
+        return text_of(program, [])
 
 
 def _weights(program) -> list[tuple]:

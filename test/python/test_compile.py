@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import fcntl
+import json
 import os
 import pathlib
 import struct
@@ -308,3 +309,31 @@ def test_two_numbers_among_codes():
     artifact = tosaic.compile(Masked(), samples[0], "tosa-int", calibration=samples)
     assert artifact.summary.delegates == 1 and all(n.taken for n in artifact.summary.nodes)
     assert (artifact.run(samples[0]) - Masked()(samples[0])).abs().max() < 0.02
+
+
+class Odd(torch.nn.Module):
+    """What the shorter way of serialising leaves to PyTorch: sizes with names, lists of tensors, several results, infinities."""
+
+    def forward(self, x):
+        y, places = torch.cat([x, x.masked_fill(x > 0, -float("inf"))], 1).max(1)
+        first, *rest = torch.split(x, 2, 1)
+        return y.reshape(x.shape[0], 1), places.to(torch.int32), first + x[:, None, 0].expand(-1, 2), rest
+
+
+@pytest.mark.parametrize("name", ["digits", "digits_pt2e", "odd"])
+def test_a_graph_in_memory_is_what_pytorch_writes(name):
+    from torch._export.serde import serialize
+
+    from tosaic import _serialised
+
+    if name == "odd":
+        program = torch.export.export(Odd(), (torch.randn(3, 6),), dynamic_shapes={"x": {0: torch.export.Dim("n", max=9)}})
+    else:
+        program = torch.export.load(MODELS / f"{name}.pt2")
+    ours = json.loads(_serialised.text_of(program, program.module_call_graph))["graph_module"]
+    serializer = serialize.GraphModuleSerializer(program.graph_signature, program.module_call_graph)
+    theirs = json.loads(serialize._to_json_bytes(serializer.serialize(program.graph_module)))
+    for node in [*ours["graph"]["nodes"], *theirs["graph"]["nodes"]]:
+        node.pop("metadata")
+        node.pop("is_hop_single_tensor_return", None)
+    assert ours == theirs

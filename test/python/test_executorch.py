@@ -312,3 +312,40 @@ def test_blocks_outside_the_program():
     assert sorted(files) == ["commands.ptd", "weights.ptd"] and len(outside.buffer) < len(inside.buffer)
     got = tosaic.load(bytes(outside.buffer), data=files).run(*x)
     assert torch.equal(got, tosaic.load(bytes(inside.buffer)).run(*x))
+
+
+class Positions(torch.nn.Module):
+    """A bias by distance, computed from nothing but sizes, in int64 and floats: none of it is quantised."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.head, self.bias = torch.nn.Linear(8, 8), torch.nn.Embedding(8, 1)
+
+    def forward(self, x):
+        places = torch.arange(x.shape[1])
+        apart = (places[None, :] - places[:, None]).abs()
+        far = 4 + (torch.log(apart.float() / 4 + 1e-3) * 2).to(torch.long)
+        which = torch.where(apart < 4, apart, torch.min(far, torch.full_like(far, 7)).clamp(0))
+        return torch.softmax(self.head(x) + self.bias(which)[..., 0], -1)
+
+
+def test_what_cannot_be_delegated_takes_nothing_else_along():
+    """Floats that only pass through an integer delegate are refused without naming a node: not all that happens to be in
+    their group, nor is anything said to be kept whole that ExecuTorch would not have taken apart."""
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+    from tosaic.executorch import TOSAQuantizer, get_symmetric_quantization_config
+
+    x = torch.randn(1, 8, 8, generator=torch.Generator().manual_seed(1))
+    quantizer = TOSAQuantizer(TosaCompileSpec("TOSA-1.0+INT")).set_global(get_symmetric_quantization_config())
+    prepared = prepare_pt2e(torch.export.export(Positions().eval(), (x,)).module(), quantizer)
+    prepared(x)
+    program = torch.export.export(convert_pt2e(prepared), (x,))
+    partitioner = TOSAPartitioner(TosaCompileSpec("TOSA-1.0+INT"))
+    kept, _ = partitioner.ops_to_not_decompose(program)
+    assert kept == [torch.ops.aten.linear.default]
+    edge = to_edge_transform_and_lower(program, partitioner=[partitioner])  # raises where what was kept stays outside
+    assert "aten_linear_default" not in partitioner.refused and "aten_embedding_default" in partitioner.refused
+    got = tosaic.load(bytes(edge.to_executorch().buffer)).run(x)
+    torch.testing.assert_close(got, program.module()(x), rtol=0.05, atol=0.02)

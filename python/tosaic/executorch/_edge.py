@@ -150,6 +150,12 @@ def held(program, name: str, known: dict[str, torch.Tensor] | None = None, membe
          places: bool = True) -> _core.Program:
     """The core's program of an exported program in ATen's or the edge dialect, or of the part that `members` are. `known`:
     the weights, by qualified name, where the program has fake ones."""
+    with _exported.uncollected():
+        return _held(program, name, known, members, places)
+
+
+def _held(program, name: str, known: dict[str, torch.Tensor] | None, members: set[torch.fx.Node] | None,
+          places: bool) -> _core.Program:
     part = _Part(program, members, places)
     takes = {n.name for n in part.graph.nodes if n.op == "placeholder"}
     old = program.graph_signature

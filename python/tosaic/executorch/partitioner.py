@@ -13,6 +13,7 @@ import torch
 from executorch.exir.backend.partitioner import DelegationSpec, Partitioner, PartitionResult
 from executorch.exir.backend.utils import WhyNoPartitionReporter, tag_constant_data
 from executorch.exir.dialects._ops import ops as exir_ops
+from executorch.exir.tracer import _default_decomposition_table
 from torch.export.exported_program import ExportedProgram
 from torch.export.graph_signature import OutputKind
 from torch.fx.passes.operator_support import OperatorSupportBase
@@ -221,7 +222,7 @@ class _Partitioner(Partitioner):
         for node in ep.graph.nodes:
             if node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload):
                 (outside if node.name in reasons else taken).add(node.target)
-        kept = [op for op in taken - outside if not _aliases(op)]
+        kept = [op for op in _decomposed(taken - outside) if not _aliases(op)]
         self._asked = (ep.graph, kept)
         self._kept.update(kept)
         return kept, None
@@ -269,6 +270,10 @@ class _Partitioner(Partitioner):
             _core.explain(core, self.compile_spec.target, {**self.compile_spec.options(), "single-delegate": ["true"]})
         except Error as error:
             named = {n.name for n in members if error.diagnostic and error.diagnostic.context == f"node {n.name}"}
+            if not named and len(parts := _components(members)) > 1:  # they only happen to be one group
+                each = [self._refused(program, part, None) for part in parts]
+                if any(each):
+                    return {name: why for refused in each for name, why in refused.items()}
             text = error.diagnostic.reason if error.diagnostic else str(error)
             return dict.fromkeys(named or {n.name for n in members}, text)
         return {}
@@ -305,6 +310,25 @@ def _constants(program: ExportedProgram) -> set[str]:
     mutated = set(signature.buffers_to_mutate.values())
     return {*signature.inputs_to_parameters, *signature.inputs_to_lifted_tensor_constants,
             *(n for n, target in signature.inputs_to_buffers.items() if target not in mutated)}
+
+
+def _components(members: frozenset) -> list[frozenset]:
+    """Members that read one another, directly or through others."""
+    rest, found = set(members), []
+    while rest:
+        part, new = set(), {next(iter(rest))}
+        while new:
+            part |= new
+            new = {m for n in new for m in (*n.all_input_nodes, *n.users) if m in rest} - part
+        rest -= part
+        found.append(frozenset(part))
+    return found
+
+
+def _decomposed(ops: set[torch._ops.OpOverload]) -> set[torch._ops.OpOverload]:
+    """Those that ExecuTorch would take apart. Of others there is nothing to ask for, and they may stay outside."""
+    table = _default_decomposition_table()
+    return {op for op in ops if op._can_decompose() or op in table}
 
 
 def _aliases(op: torch._ops.OpOverload) -> bool:

@@ -46,8 +46,19 @@ def _stand_in() -> None:
     serialize.get_elf_path = lambda *_, **__: str(runtime.plugin)
 
 
+def _random_weights() -> None:
+    """Models have those that they begin with: nothing is downloaded."""
+    import torch
+
+    downloaded, load = {}, torch.nn.Module.load_state_dict
+    torch.hub.load_state_dict_from_url = lambda *_, **__: downloaded
+    torch.nn.Module.load_state_dict = lambda self, state, *args, **kwargs: (
+        None if state is downloaded else load(self, state, *args, **kwargs))
+
+
 def pytest_configure(config):
     _stand_in()
+    _random_weights()
 
 
 def pytest_collection_modifyitems(config, items):
