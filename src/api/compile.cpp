@@ -283,6 +283,8 @@ class Line {
     for (const Graph& region : result_.lowered) {
       const std::string number = result_.lowered.size() > 1 ? fmt::format("_{}", result_.emitted.size()) : "";
       TOSAIC_TRY(Emitted made, target_.emit(region, target_, options_.emit, number));
+      for (const Diagnostic& note : made.notes)
+        if (callbacks_.sink && result_.emitted.empty()) callbacks_.sink(note);
       result_.emitted.push_back(std::move(made));
     }
     return {};

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "shaders/halves.h"
 #include "shaders/kernels.h"
 #include "shaders/steps.h"
 
@@ -50,11 +51,13 @@ class Constants {
 
 class Assembly {
  public:
-  explicit Assembly(const Graph& graph) : graph_(graph) {}
+  Assembly(const Graph& graph, Precision precision)
+      : halves_(precision == Precision::fp16 ? std::optional(in_halves(graph)) : std::nullopt),
+        graph_(halves_ ? *halves_ : graph) {}
 
   Result<vulkan_program::Program> make(std::span<const vulkan_program::TierId> tiers) {
     place_interface();
-    for (const vulkan_program::TierId tier : tiers) TOSAIC_CHECK(add_tier({graph_, tier}));
+    for (const vulkan_program::TierId tier : tiers) TOSAIC_CHECK(add_tier({graph_, tier, halves_.has_value()}));
     program_.constants = constants_.all();
     return std::move(program_);
   }
@@ -146,6 +149,7 @@ class Assembly {
     return found->second;
   }
 
+  const std::optional<Graph> halves_;
   const Graph& graph_;
   plan::Memory memory_;
   vulkan_program::Program program_;
@@ -156,8 +160,9 @@ class Assembly {
 
 }  // namespace
 
-Result<vulkan_program::Program> compile(const Graph& graph, std::span<const vulkan_program::TierId> tiers) {
-  return Assembly(graph).make(tiers);
+Result<vulkan_program::Program> compile(const Graph& graph, std::span<const vulkan_program::TierId> tiers,
+                                        Precision precision) {
+  return Assembly(graph, precision).make(tiers);
 }
 
 }  // namespace tosaic::shaders

@@ -17,7 +17,11 @@ std::optional<tosa::Violation> refusal(const tosa::View& view);
 // The standard as far as there are shaders, with `refusal` as the product's rules.
 tosa::Spec spec();
 
+// How floats of f32 are kept between dispatches: as they are, or activations and weights in 16 bits (halves.h).
+enum class Precision : std::uint8_t { fp32, fp16 };
+
 // With these tiers. Errors: vulkan.no-kernel and its like, with the node's place.
-Result<vulkan_program::Program> compile(const Graph& graph, std::span<const vulkan_program::TierId> tiers);
+Result<vulkan_program::Program> compile(const Graph& graph, std::span<const vulkan_program::TierId> tiers,
+                                        Precision precision = Precision::fp32);
 
 }  // namespace tosaic::shaders

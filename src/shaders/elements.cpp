@@ -239,7 +239,8 @@ const Row* row_of(const Node& node) {
 bool has_element_shader(const tosa::View& view) { return row_of(view.node()) != nullptr; }
 
 Value element(Kernel& kernel, const tosa::View& view, const std::vector<Value>& operands, const Place& place) {
-  return rounded(row_of(view.node())->make({kernel, view, operands, place}), view.out().dtype);
+  const Value result = row_of(view.node())->make({kernel, view, operands, place});
+  return kernel.work().in_halves ? result : rounded(result, view.out().dtype);
 }
 
 Value Place::of_channel(Kernel& kernel, const std::vector<std::int32_t>& list) const {

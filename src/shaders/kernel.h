@@ -19,6 +19,7 @@ using vulkan_program::TierSet;
 struct Work {
   const Graph& graph;
   TierId tier;
+  bool in_halves = false;  // f16 is how values are kept, and nothing that operators round to (halves.h)
 };
 
 // Bindings of one dispatch. Vulkan promises four; the devices of the last ten years have sixteen and more.

@@ -58,7 +58,7 @@ std::span<const KernelRow> kernel_rows(const Node& node) {
 }
 
 Value Finish::finished(Kernel& kernel, Value index, Value element) const {
-  element = element.kind == Kind::real ? rounded(element, kernel.type(root_).dtype) : element;
+  if (element.kind == Kind::real && !kernel.work().in_halves) element = rounded(element, kernel.type(root_).dtype);
   return tail_ ? evaluate(kernel, *tail_, index, root_, element) : element;
 }
 

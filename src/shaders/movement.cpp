@@ -16,6 +16,14 @@ std::uint64_t count(const std::vector<std::int64_t>& dims) {
   return all;
 }
 
+// As it is, or as what another memory keeps.
+void move_element(Kernel& kernel, const Buffer& from, Value read, const Buffer& to, Value write) {
+  if (from.type == to.type)
+    kernel.copy(from, read, to, write);
+  else
+    kernel.store(to, write, kernel.load(from, read));
+}
+
 // Does the tier move four elements of a type at once?
 bool by_quads(const Work& work, ValueId v) { return reads_texels(work.tier) && has_quads(work.graph[v].type.dtype); }
 
@@ -31,7 +39,7 @@ MadeList quads_moved(const Work& work, const plan::Move& move, ValueId to) {
   const Value read = positions.of(0) + kernel.param(move.read.offset);
   const Value write = positions.of(1) + kernel.param(move.write.offset);
   Quad quad;
-  if (walk.is_quad(0) && move.read.offset % 4 == 0) {
+  if (by_quads(work, move.from) && walk.is_quad(0) && move.read.offset % 4 == 0) {
     quad = kernel.load_quad(kernel.input(move.from, true), shift_right_unsigned(read, two));
   } else {
     const Buffer input = kernel.input(move.from);
@@ -52,7 +60,7 @@ MadeList moved(const Work& work, const plan::Move& move, ValueId to) {
     Positions positions(kernel, Walk(move.dims, {move.read.strides, move.write.strides}), index);
     const Value read = positions.of(0) + kernel.param(move.read.offset);
     const Value write = positions.of(1) + kernel.param(move.write.offset);
-    kernel.copy(input, read, output, write);
+    move_element(kernel, input, read, output, write);
   });
   return one(kernel);
 }
@@ -67,7 +75,7 @@ MadeList filled(const Work& work, ValueId with, ValueId to) {
     const Value fill = kernel.load(input, kernel.integer(0));
     kernel.store_quad(kernel.output(to, true), kernel.index(), {fill, fill, fill, fill});
   } else {
-    kernel.copy(input, kernel.integer(0), kernel.output(to), kernel.index());
+    move_element(kernel, input, kernel.integer(0), kernel.output(to), kernel.index());
   }
   return one(kernel);
 }
@@ -98,7 +106,7 @@ MadeList make_copy(const Work& work, ValueId from, ValueId to) {
   if (quads)
     kernel.store_quad(output, kernel.index(), kernel.load_quad(input, kernel.index()));
   else
-    kernel.copy(input, kernel.index(), output, kernel.index());
+    move_element(kernel, input, kernel.index(), output, kernel.index());
   return one(kernel);
 }
 

@@ -190,6 +190,16 @@ class TiledProduct {
       body(e / s_.integer(tile_.columns), e % s_.integer(tile_.columns), sum);
     });
   }
+  // The same of four neighbours, of which `column` is the first. Rows beyond the tile's are none.
+  void for_quads(const std::function<void(Value row, Value column, const Quad& sums)>& body) {
+    const std::uint32_t size = tile_.rows * tile_.columns / 4, wide = tile_.columns / 4;
+    s_.loop(s_.integer(0), s_.integer(size), s_.integer(tile_.invocations()), [&](Value begin) {
+      const Value e = begin + s_.local(), four = e % s_.integer(size);
+      Vector sum = s_.load(memory_, four);
+      for (std::uint32_t t = 1; t < tile_.split; ++t) sum = sum + s_.load(memory_, four + t * size);
+      body(e / s_.integer(wide), e % s_.integer(wide) * 4, {lane(sum, 0), lane(sum, 1), lane(sum, 2), lane(sum, 3)});
+    });
+  }
 
  private:
   Value zero() { return kind_ == Kind::real ? s_.real(0) : s_.integer(0); }
@@ -264,6 +274,35 @@ class TiledProduct {
   std::vector<VectorVariable> sums_;
 };
 
+// Where a tile's sums go: into rows and columns that there are.
+struct Sink {
+  Kernel& s;
+  const Finish& end;
+  Value first_row, first_column, all_rows, all_columns;
+
+  // `before`: rows of the batches before.
+  void take(TiledProduct& product, const ProductTile& tile, bool by_quads, Value before,
+            const std::function<Value(Value column, Value sum)>& finished) const {
+    const auto there = [&](Value row, Value column, const std::function<void(Value at)>& store) {
+      const Value number = first_row + row;
+      s.when((row < tile.rows) & (number < all_rows) & (column < all_columns),
+             [&] { store((before + number) * all_columns + column); });
+    };
+    if (!by_quads)
+      return product.for_sums([&](Value row, Value column, Value sum) {
+        column = first_column + column;
+        there(row, column, [&](Value at) { end.store(s, at, finished(column, sum)); });
+      });
+    product.for_quads([&](Value row, Value column, const Quad& sums) {
+      column = first_column + column;
+      there(row, column, [&](Value at) {
+        end.store_quad(s, shift_right_unsigned(at, s.integer(2)),
+                       [&](int q) { return finished(column + q, sums[static_cast<std::size_t>(q)]); });
+      });
+    });
+  }
+};
+
 std::int64_t tiles_along(std::int64_t n, std::uint32_t by) { return (n + by - 1) / by; }
 
 }  // namespace
@@ -324,12 +363,9 @@ MadeList make_tiled_convolution(const Work& work, const Node& node, const Finish
   for (std::uint32_t i = 0; i < tile.left_reads(); ++i) windows.add_row(first_row + product.left_row(i), std::nullopt);
   Sides sides{windows, left, right, all_depth, all_rows, all_columns, all_depth * 4, std::nullopt};
   product.sum(sides, s.param(tiles_along(depth, tile.depth / 4 * tile.split)), first_column);
-  product.for_sums([&](Value row, Value column, Value sum) {
-    row = first_row + row;
-    column = first_column + column;
-    s.when((row < all_rows) & (column < all_columns),
-           [&] { end.store(s, row * all_columns + column, sum + bias_at(s, view, column)); });
-  });
+  const Sink sink{s, end, first_row, first_column, all_rows, all_columns};
+  sink.take(product, tile, columns % 4 == 0, s.integer(0),
+            [&](Value column, Value sum) { return sum + bias_at(s, view, column); });
   return one(s);
 }
 
@@ -356,12 +392,8 @@ MadeList make_tiled_matmul(const Work& work, const Node& node, const Finish& end
     windows.add_row(first_row + product.left_row(i), batch * all_rows);
   Sides sides{windows, left, right, windows.fours_of_channels(), all_rows, all_columns, all_depth, batch * all_depth};
   product.sum(sides, s.param(tiles_along(fours_in(depth), tile.depth / 4 * tile.split)), first_column);
-  product.for_sums([&](Value row, Value column, Value sum) {
-    row = first_row + row;
-    column = first_column + column;
-    s.when((row < own_rows) & (column < all_columns),
-           [&] { end.store(s, (batch * all_rows + row) * all_columns + column, sum); });
-  });
+  const Sink sink{s, end, first_row, first_column, own_rows, all_columns};
+  sink.take(product, tile, columns % 4 == 0, batch * all_rows, [](Value, Value sum) { return sum; });
   return one(s);
 }
 

@@ -27,7 +27,7 @@ static_assert(std::ranges::all_of(tiles, fits));
 // Processors of a large GPU, groups that one of them hides the waiting of, clocks of a step that nothing else fills,
 // products per clock, and clocks to store a sum. Fitted to what an H200 takes for the layers of some networks.
 constexpr double processors = 132, groups_at_once = 3, step_clocks = 500, clocks_of_sum = 0.3;
-constexpr double products_per_clock(const ProductTile& t) { return t.rows >= 64 ? 60 : 46; }
+constexpr double products_per_clock(const ProductTile& t) { return t.rows >= 64 ? 60 : t.own_rows == 1 ? 36 : 46; }
 
 double clocks(const ProductTile& t, const ProductSize& size) {
   const auto along = [](std::int64_t n, std::int64_t by) { return static_cast<double>((n + by - 1) / by); };

@@ -29,6 +29,7 @@ struct Emitted {
   double peer_seconds = 0;  // spent in a compiler that is not ours
   std::vector<ExternalData> external = {};
   std::vector<std::pair<std::string, Bytes>> files = {};  // what that compiler was given and wrote
+  std::vector<Diagnostic> notes = {};                     // what was chosen, for the user
 };
 
 // What can be written of a delegate beside its TOSA graph.

@@ -192,6 +192,37 @@ TEST(Groups, MeansOfImages) {
     }
 }
 
+// Every kind of kernel, with values in 16 bits between them; views and moves of what stays in 32.
+TEST(Halves, AreHowValuesAreKept) {
+  if (without_vulkan()) GTEST_SKIP() << no_device;
+  Net net(9);
+  ValueId v = convolution(net, DType::f32, {2, 9, 13, 3}, {16, 3, 3, 3}, {1, 1, 1, 1}, {2, 2});
+  const ValueId w = net.constant(DType::f32, {3, 3, 16, 1}, -1, 1), zero = net.zero(DType::f32);
+  v = net.node("depthwise_conv2d", {v, w, net.constant(DType::f32, {16}, -1, 1), zero, zero},
+               {{"pad", std::vector<std::int64_t>{1, 1, 1, 1}},
+                {"stride", std::vector<std::int64_t>{1, 1}},
+                {"dilation", std::vector<std::int64_t>{1, 1}},
+                {"acc_type", DType::f32},
+                {"local_bound", false}});
+  v = net.node("sigmoid", {v});
+  const ValueId turned = net.node("transpose", {v}, {{"perms", std::vector<std::int64_t>{0, 3, 1, 2}}});
+  const ValueId a = net.node("reshape", {turned, net.shape({2, 16, 35})});
+  const ValueId b = net.input(DType::f32, {1, 70, 9}, -1, 1);
+  const ValueId c = net.node("reshape", {b, net.shape({2, 35, 9})});
+  const ValueId product = net.node("matmul", {a, c, zero, zero}, {}, DType::f32);
+  const ValueId sum = net.node("reduce_sum", {net.node("abs", {a})}, {{"axis", std::int64_t{2}}});
+  const ValueId together = net.node("concat", {product, sum}, {{"axis", std::int64_t{2}}});
+  net.output(net.node("tanh", {together}));
+  net.output(net.node("reshape", {a, net.shape({16, 70})}));
+  net.output(net.node("concat", {c, c}, {{"axis", std::int64_t{0}}}));
+  expect_on_device(net, {4e-3, 4e-3}, "halves", shaders::Precision::fp16);
+  // What is between dispatches has half the size.
+  const auto bytes = [&](shaders::Precision p) {
+    return compiled(net.graph, every_tier(), p).tiers[0].activation_bytes;
+  };
+  EXPECT_LT(bytes(shaders::Precision::fp16), bytes(shaders::Precision::fp32));
+}
+
 // Many elements: an invocation has several, and there is a rest.
 TEST(Groups, ManyElements) {
   if (without_vulkan()) GTEST_SKIP() << no_device;

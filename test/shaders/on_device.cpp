@@ -9,8 +9,9 @@ namespace tosaic::test {
 
 bool without_vulkan() { return std::getenv("TOSAIC_WITHOUT_VULKAN") != nullptr; }
 
-vulkan_program::Program compiled(const Graph& graph, std::span<const vulkan_program::TierId> tiers) {
-  auto made = shaders::compile(graph, tiers);
+vulkan_program::Program compiled(const Graph& graph, std::span<const vulkan_program::TierId> tiers,
+                                 shaders::Precision precision) {
+  auto made = shaders::compile(graph, tiers, precision);
   if (!made.ok()) {
     ADD_FAILURE() << render(made.error(), false);
     return {};
@@ -32,8 +33,8 @@ std::vector<vulkan_program::TierId> every_tier() {
 namespace {
 
 void expect_of_tier(vulkan_program::TierId tier, const Net& net, const std::vector<Tensor>& wanted,
-                    const Tolerance& tolerance, const std::string& what) {
-  vulkan_program::Program program = compiled(net.graph, {&tier, 1});
+                    const Tolerance& tolerance, const std::string& what, shaders::Precision precision) {
+  vulkan_program::Program program = compiled(net.graph, {&tier, 1}, precision);
   ASSERT_FALSE(program.tiers.empty()) << what;
   auto model = vulkan::ComputeModel::load(std::move(program));
   if (!model.ok() && model.error().code == "vulkan.tier") return;  // not for this device
@@ -53,18 +54,19 @@ void expect_of_tier(vulkan_program::TierId tier, const Net& net, const std::vect
 }
 
 void expect_of_tiers(std::span<const vulkan_program::TierId> tiers, const Net& net, const Tolerance& tolerance,
-                     const std::string& what) {
+                     const std::string& what, shaders::Precision precision = shaders::Precision::fp32) {
   ASSERT_TRUE(verify(net.graph).ok()) << verify(net.graph).error().message;
   const auto wanted = interp::run(net.graph, net.inputs);
   ASSERT_TRUE(wanted.ok()) << what << ": " << wanted.error().message;
   for (const auto tier : tiers)
-    expect_of_tier(tier, net, *wanted, tolerance, what + " (tier " + std::string(row_of(tier).name) + ")");
+    expect_of_tier(tier, net, *wanted, tolerance, what + " (tier " + std::string(row_of(tier).name) + ")", precision);
 }
 
 }  // namespace
 
-void expect_on_device(const Net& net, const Tolerance& tolerance, const std::string& what) {
-  expect_of_tiers(every_tier(), net, tolerance, what);
+void expect_on_device(const Net& net, const Tolerance& tolerance, const std::string& what,
+                      shaders::Precision precision) {
+  expect_of_tiers(every_tier(), net, tolerance, what, precision);
 }
 
 void expect_as_interpreted(const Net& net, const Tolerance& tolerance, const std::string& what, const std::string&) {

@@ -10,10 +10,12 @@
 namespace tosaic::test {
 
 // The program's payload with these tiers, read back: every module is checked as a file's would be.
-vulkan_program::Program compiled(const Graph& graph, std::span<const vulkan_program::TierId> tiers);
+vulkan_program::Program compiled(const Graph& graph, std::span<const vulkan_program::TierId> tiers,
+                                 shaders::Precision precision = shaders::Precision::fp32);
 std::vector<vulkan_program::TierId> every_tier();
 // Each tier that the device runs computes what the interpreter does.
-void expect_on_device(const Net& net, const Tolerance& tolerance = {}, const std::string& what = {});
+void expect_on_device(const Net& net, const Tolerance& tolerance = {}, const std::string& what = {},
+                      shaders::Precision precision = shaders::Precision::fp32);
 bool without_vulkan();
 constexpr const char* no_device = "TOSAIC_WITHOUT_VULKAN says that this machine has no Vulkan device";
 

@@ -9,14 +9,25 @@ namespace tosaic {
 namespace {
 
 constexpr const char* tiers_option = "vulkan-tiers";
+constexpr const char* precision_option = "vulkan-precision";
 
 Result<Emitted> emit(const Graph& graph, const Target&, const Options& options, const std::string&) {
   const std::vector<std::string> wanted = options.list(tiers_option);
   std::vector<vulkan_program::TierId> tiers;
   for (const vulkan_program::TierRow& row : vulkan_program::tier_rows())
     if (wanted.empty() || std::ranges::find(wanted, row.name) != wanted.end()) tiers.push_back(row.id);
-  TOSAIC_TRY(const vulkan_program::Program program, shaders::compile(graph, tiers));
-  return Emitted{vulkan_program::write(program)};
+  const bool halves = options.text(precision_option) == "fp16";
+  TOSAIC_TRY(const vulkan_program::Program program,
+             shaders::compile(graph, tiers, halves ? shaders::Precision::fp16 : shaders::Precision::fp32));
+  Emitted made{vulkan_program::write(program)};
+  if (halves) {
+    Diagnostic note = warning("vulkan.precision",
+                              "weights and activations of f32 are kept in 16 bits (--vulkan-precision fp16); sums and "
+                              "what is computed in one go are in 32");
+    note.severity = Severity::note;
+    made.notes.push_back(std::move(note));
+  }
+  return made;
 }
 
 }  // namespace
@@ -38,7 +49,10 @@ std::vector<Target> target_vulkan() {
     option.allowed.emplace_back(row.name);
   }
   option.sentence = sentence + ")";
-  target.options = {std::move(option)};
+  OptionInfo precision{.name = precision_option, .kind = OptionInfo::Kind::text, .default_value = "fp32"};
+  precision.sentence = "fp16: weights and activations of f32 are kept in 16 bits, sums in 32; what was quantised stays";
+  precision.allowed = {"fp32", "fp16"};
+  target.options = {std::move(option), std::move(precision)};
   return {target};
 }
 
