@@ -72,14 +72,14 @@ void expect_on_device(const Net& net, const Tolerance& tolerance, const std::str
 void expect_as_interpreted(const Net& net, const Tolerance& tolerance, const std::string& what, const std::string&) {
   static int count = 0;
   const bool all = std::getenv("TOSAIC_ALL_SHADERS");
-  if (!all && count++ % 3 != 0) return;
+  if (!all && count++ % 5 != 0) return;
   const std::vector<vulkan_program::TierId> every = every_tier();
   if (without_vulkan())
     compiled(net.graph, every);
   else if (all)
     expect_on_device(net, tolerance, what);
   else
-    expect_of_tiers({&every[static_cast<std::size_t>(count) / 3 % every.size()], 1}, net, tolerance, what);
+    expect_of_tiers({&every[static_cast<std::size_t>(count) / 5 % every.size()], 1}, net, tolerance, what);
 }
 
 }  // namespace tosaic::test

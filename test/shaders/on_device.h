@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small TOSA graphs as compute shaders on this machine's Vulkan driver, compared with the interpreter. `make test`
 // installs a driver: a device that does not open is a failure; TOSAIC_WITHOUT_VULKAN=1 says that a machine has none.
-// The graphs are those of the CPU executor's tests, too, which ask expect_as_interpreted(): here it takes one of three
+// The graphs are those of the CPU executor's tests, too, which ask expect_as_interpreted(): here it takes one of five
 // of them; TOSAIC_ALL_SHADERS=1: all.
 #pragma once
 #include "cpu/net.h"
