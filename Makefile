@@ -20,7 +20,7 @@ LINT_PACKAGES  := clang-format-14 clang-tidy-14
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
 VENV_PACKAGES  := python3-venv python3-dev
 
-.PHONY: help demo build plugin install wheel python-env pages build-tests dev test test-cpp test-asan test-asan-part test-sanitized test-py test-python test-executorch-suite test-executorch-vulkan-suite test-versions test-peers test-ethosu test-vgf test-vulkan conformance fuzz bench bench-ethosu bench-vgf matrix models quick-models venv format lint clean
+.PHONY: help demo build plugin install wheel python-env pages build-tests dev test test-cpp test-asan test-asan-part test-sanitized test-py test-python test-executorch-suite test-executorch-vulkan-suite test-versions test-peers test-ethosu test-vgf test-vulkan conformance fuzz bench bench-ethosu bench-vgf bench-vulkan matrix models quick-models venv format lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -236,6 +236,9 @@ bench-ethosu: build venv  ## Vela's estimates for our TOSA and for ExecuTorch's,
 
 bench-vgf: build venv  ## VGF files and their making, beside Arm's model converter and ExecuTorch's flow
 	@$(PYTHON) bench/vgf.py --tosaic $(TOSAIC) --output build/bench-vgf.md
+
+bench-vulkan: build venv  ## compute shaders on this machine's Vulkan device, beside ncnn's from PyPI
+	@$(PYTHON) bench/vulkan.py --tosaic $(TOSAIC) --output build/bench-vulkan.md
 
 # ---- hygiene --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compute shaders on this machine's Vulkan device beside ncnn's, every row measured in this run.
+
+    python vulkan.py --tosaic build/release/bin/tosaic [--output build/bench-vulkan.md] [--only mobilenet_v2 ...] [--seconds 3]
+
+cold load   from the file to a session that can run, with no cache of pipelines and none of the driver's: the shaders are
+            compiled and, on ours, checked
+cached load the same once more, in another process
+first run   of the cold process: lavapipe compiles here
+hot         the median of the runs after half a second of warming up, inputs and outputs included
+ncnn comes from PyPI into build/bench-ncnn, with pnnx, which makes its files from TorchScript; where that fails its column
+says so. Both sides have the device to themselves, one after the other. ncnn 1.0 has no int8 on Vulkan.
+"""
+import argparse
+import json
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+
+import bench
+import numpy as np
+
+NETS = ["tiny_vit", "mobilenet_v2", "resnet18"]
+PEERS = bench.ROOT / "build/bench-ncnn"
+TRACE = """
+import sys, torch
+sys.path.insert(0, sys.argv[1])
+import make_models
+name, out = sys.argv[2:]
+torch.manual_seed(0)
+model = make_models.MODELS[name][0]().eval()
+shape = [int(n) for n in sys.stdin.read().split()]
+torch.jit.trace(model, torch.rand(*shape)).save(out)
+"""
+
+
+def of_tosaic(tosaic, program, image, seconds):
+    """A cold process, a process with caches, and the hot runs of a third."""
+    cache = bench.WORK / "vulkan_cache"
+    shutil.rmtree(cache, ignore_errors=True)
+    command = ["env", f"XDG_CACHE_HOME={cache}", tosaic, "run", program, "--device", "vulkan", "--input", image, "--json"]
+    cold, cached = (json.loads(bench.process(*command)[2]) for _ in range(2))
+    about = max(cached["run_seconds"][-1], 1e-5)
+    count = int(min(max(seconds / about, 5), 5000))
+    hot = json.loads(bench.process(*command, "--repeat", count)[2])
+    runs, device = hot["run_seconds"], hot["device_seconds"]
+    begin = min(int(0.5 / about), len(runs) // 2)  # half a second of them warms up
+    return {"load": cold["load_seconds"], "cached": cached["load_seconds"], "first": cold["run_seconds"][0],
+            "hot": statistics.median(runs[begin:]), "device": statistics.median(device[begin:]) if device else None,
+            "on": hot["device"]}
+
+
+def install_ncnn():
+    python = PEERS / "bin/python"
+    if not (PEERS / "lib").exists():
+        subprocess.run([sys.executable, "-m", "venv", PEERS], check=True)
+    for wanted in (["ncnn", "numpy"], ["--no-deps", "pnnx"]):  # pnnx is a program of its own, and asks for PyTorch all the same
+        subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *wanted], check=True,
+                       stdout=sys.stderr, stderr=subprocess.DEVNULL)
+    return python
+
+
+def ncnn_files(name, shape):
+    """Its two files, made from TorchScript of the same module."""
+    folder = bench.WORK / f"ncnn_{name}"
+    traced = folder / "net.pt"
+    if not (folder / "net.ncnn.param").exists():
+        folder.mkdir(exist_ok=True)
+        subprocess.run([sys.executable, "-c", TRACE, bench.ROOT / "test/models", name, traced], check=True, text=True,
+                       input=" ".join(map(str, shape)), capture_output=True)
+        binary = next((PEERS / "lib").glob("python3*/site-packages/pnnx/pnnx"))
+        subprocess.run([binary, traced, f"inputshape=[{','.join(map(str, shape))}]"], check=True, capture_output=True, cwd=folder)
+    return folder / "net.ncnn.param", folder / "net.ncnn.bin"
+
+
+def of_ncnn(python, name, shape, precision, seconds):
+    param, weights = ncnn_files(name, shape)
+    cache = bench.WORK / "ncnn_cache"
+    shutil.rmtree(cache, ignore_errors=True)
+    command = ["env", f"XDG_CACHE_HOME={cache}", python, bench.HERE / "ncnn_peer.py", param, weights, *shape[1:], seconds, precision]
+    cold, cached = (json.loads(bench.process(*command)[2].strip().splitlines()[-1]) for _ in range(2))
+    return {"load": cold["load"], "cached": cached["load"], "first": cold["first"], "hot": cached["hot"]}
+
+
+def rows(table, tosaic, python, name, seconds):
+    bench.process(sys.executable, bench.ROOT / "test/models/make_models.py", "--output", bench.MODELS, "--only", name)
+    image = bench.WORK / f"{name}.npy"
+    np.save(image, np.load(bench.MODELS / f"{name}_expected.npz")["input_0"][0])
+    shape = np.load(image).shape
+    for kind, options in (("fp32", []), ("int8", ["--quantize", "int8", "--calibrate", bench.MODELS / f"{name}_samples.npz"])):
+        program = bench.WORK / f"{name}_{kind}_vulkan.pte"
+        bench.process(tosaic, "compile", bench.MODELS / f"{name}.pt2", "--target", "vulkan", "-o", program,
+                      "--require-full-delegation", *options)
+        ours = bench.once(lambda: of_tosaic(tosaic, program, image, seconds))
+        peer = "fp32" if kind == "fp32" else "fp16"  # the nearest that it has
+
+        def theirs():
+            if python is None:
+                raise RuntimeError("ncnn is not installed")
+            return of_ncnn(python, name, shape, peer, seconds)
+        theirs = bench.once(theirs)
+        for what, key in (("hot", "hot"), ("first run", "first"), ("cold load", "load"), ("cached load", "cached")):
+            table.add(f"{name} {kind}, {what}", lambda: ours()[key], f"ncnn {peer}", lambda: theirs()[key], bench.milliseconds)
+        print(f"  {ours()['on']}; hot, by the device's clock: "
+              + (bench.milliseconds(ours()["device"]) if ours()["device"] else "it has none"), flush=True)
+    return ours()["on"]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tosaic", default="build/release/bin/tosaic")
+    parser.add_argument("--output")
+    parser.add_argument("--only", nargs="+", default=NETS)
+    parser.add_argument("--seconds", type=float, default=3)
+    arguments = parser.parse_args()
+    bench.WORK.mkdir(parents=True, exist_ok=True)
+    try:
+        python = install_ncnn()
+    except (OSError, subprocess.CalledProcessError) as failure:
+        print(f"ncnn does not install: {failure}", file=sys.stderr)
+        python = None
+    table = bench.Table()
+    for name in arguments.only:
+        device = rows(table, pathlib.Path(arguments.tosaic).resolve(), python, name, arguments.seconds)
+    text = f"{device}; {bench.cpu_name()}. Medians; what cold, cached and hot mean: bench/vulkan.py\n\n{table.text()}"
+    if arguments.output:
+        pathlib.Path(arguments.output).write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
