@@ -55,7 +55,7 @@ inline SliceRange slice_range(Builder& b, const Call& call, std::int64_t size) {
   if (end == start)
     b.refuse("aten.slice.empty",
              "the slice from " + std::to_string(start) + " of " + std::to_string(size) + " elements is empty");
-  return {start, (end - start + step - 1) / step, step};
+  return {start, (end - start - 1) / step + 1, step};
 }
 
 // An index of Python's into `size` elements: negative ones count from the end.
@@ -73,8 +73,8 @@ inline Shape inferred_shape(Builder& b, std::vector<std::int64_t> sizes, std::in
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == -1)
       unknown = static_cast<std::int64_t>(i);
-    else
-      known *= sizes[i];
+    else if (__builtin_mul_overflow(known, sizes[i], &known))
+      b.refuse("aten.reshape-size", "the sizes ask for more elements than can be counted");
   }
   if (unknown >= 0) {
     if (known == 0 || elements % known)
@@ -89,7 +89,9 @@ inline Shape inferred_shape(Builder& b, std::vector<std::int64_t> sizes, std::in
 inline Vals split_at(Val x, int axis, const std::vector<std::int64_t>& sizes) {
   Builder& b = x.builder();
   std::int64_t total = 0;
-  for (auto s : sizes) total += s;
+  for (auto s : sizes)
+    if (__builtin_add_overflow(total, s, &total))
+      b.refuse("aten.split.sizes", "the parts are more than can be counted");
   if (total != x.dim(axis))
     b.refuse("aten.split.sizes",
              "parts of " + std::to_string(total) + " in all for a dim of " + std::to_string(x.dim(axis)));
