@@ -22,6 +22,8 @@ WITHOUT = {
     "native_group_norm_backward.default": TRAINING,
     "native_layer_norm_backward.default": TRAINING,
     "nonzero.default": "how many rows it gives follows from the numbers in its operand",
+    "resize_.default": "changes a tensor's size in place",
+    "sym_is_contiguous.default": NUMBERS,
     "sym_numel.default": NUMBERS,
     "sym_size.int": NUMBERS,
     "sym_storage_offset.default": NUMBERS,
@@ -30,10 +32,12 @@ WITHOUT = {
 
 
 def core_operators():
-    for name in dir(torch.ops.aten):
-        packet = getattr(torch.ops.aten, name)
-        for overload in packet.overloads() if hasattr(packet, "overloads") else []:
-            if torch.Tag.core in getattr(packet, overload).tags and overload != "out":
+    for registered in torch._C._dispatch_get_all_op_names():
+        library, _, name = registered.partition("::")
+        name, _, overload = name.partition(".")
+        if library == "aten" and overload != "out":
+            overload = overload or "default"
+            if torch.Tag.core in getattr(getattr(torch.ops.aten, name), overload).tags:
                 yield f"{name}.{overload}"
 
 
