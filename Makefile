@@ -15,15 +15,16 @@ BUILD_PACKAGES := g++ cmake ninja-build ccache python3 libflatbuffers-dev flatbu
                   libcli11-dev libfmt-dev libgtest-dev libbenchmark-dev libhwy-dev libxxhash-dev libmd-dev zlib1g-dev \
                   libvulkan-dev libvulkan-volk-dev
 # Any Vulkan 1.3 driver will do to run VGF files; Mesa's runs on the CPU.
-VULKAN_PACKAGES := libvulkan1 mesa-vulkan-drivers vulkan-validationlayers
+VULKAN_PACKAGES := libvulkan1 mesa-vulkan-drivers vulkan-validationlayers glslang-tools
 LINT_PACKAGES  := clang-format-14 clang-tidy-14
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
+CROSS_PACKAGES := g++-aarch64-linux-gnu qemu-user-static
 VENV_PACKAGES  := python3-venv python3-dev
 
-.PHONY: help demo build plugin install wheel python-env pages build-tests dev test test-cpp test-asan test-asan-part test-sanitized test-py test-python test-executorch-suite test-executorch-vulkan-suite test-versions test-peers test-ethosu test-vgf test-vulkan conformance fuzz bench bench-ethosu bench-vgf bench-vulkan matrix models quick-models venv format lint clean
+.PHONY: help demo build plugin install wheel python-env pages build-tests dev test test-cpp test-asan test-asan-part test-sanitized test-py test-python test-python-sanitized check-aarch64 check-aarch64-runtime test-executorch-suite test-executorch-vulkan-suite test-versions test-peers test-ethosu test-vgf test-vulkan conformance fuzz bench bench-ethosu bench-vgf bench-vulkan bench-large bench-llm matrix models quick-models zoo venv format lint clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
 # ---- set-up ---------------------------------------------------------------------------------------------------
 
@@ -142,6 +143,25 @@ test-sanitized: build quick-models emulation-layer  ## everything with sanitizer
 	@$(call build-of,tsan,$(addprefix test_,$(THREADED_TESTS)))
 	@$(call ctest-of,tsan,test-threads) $(call only,$(THREADED_TESTS))
 
+# Another processor: Debian's cross-compiler, its arm64 packages unpacked in build/arm64-root, and qemu. Kernels are held to
+# the interpreter (a part of test_cpu; SEED chooses), and tool and Python package to what this machine's make and compute.
+ARM64_ROOT := build/arm64-root
+check-aarch64-runtime: build quick-models $(STAMPS)/packages-CROSS $(STAMPS)/vela  ## the runtime with its TOSA and Ethos-U delegates for aarch64, under qemu; three minutes of CPU
+	@$(CMAKE) --build --preset release -j $(JOBS) --target run_tosa run_ethos_u
+	@.ci/arm64-root $(ARM64_ROOT) $(filter lib% zlib%,$(BUILD_PACKAGES)) libpython3-dev python3
+	@$(CMAKE) --preset aarch64 -DTOSAIC_PYTHON=ON -DTOSAIC_ARM64_ROOT=$(CURDIR)/$(ARM64_ROOT) -DPython_EXECUTABLE=$(abspath $(PYTHON)) >/dev/null
+	@$(CMAKE) --build --preset aarch64 -j $(JOBS) --target run_tosa run_ethos_u
+	@PATH=$(PYTHON_FOLDER)/bin:$$PATH $(PYTHON) test/aarch64/run_aarch64.py --runtime $(TOSAIC) build/aarch64/bin/tosaic $(ARM64_ROOT)
+
+check-aarch64: check-aarch64-runtime  ## everything but the ExecuTorch plug-in compiled for aarch64, and tried under qemu; an hour
+	@$(CMAKE) --build --preset aarch64 -j $(JOBS) --target tosaic tosaic_python tosaic_shared tosaic_ethosu_c test_cpu
+	@rm -rf build/aarch64/numpy && $(PYTHON) -m pip install -q --disable-pip-version-check --no-deps --only-binary=:all: \
+	  --platform manylinux2014_aarch64 --target build/aarch64/numpy "$$(grep '^numpy==' test/requirements.txt)"
+	@PATH=$(PYTHON_FOLDER)/bin:$$PATH $(PYTHON) test/aarch64/run_aarch64.py $(TOSAIC) build/aarch64/bin/tosaic $(ARM64_ROOT) build/aarch64/python build/aarch64/numpy
+	@echo "== kernels, part $$(( $(SEED) % $(SHARDS) )) of $(SHARDS)"
+	@export GTEST_TOTAL_SHARDS=$(SHARDS) GTEST_SHARD_INDEX=$$(( $(SEED) % $(SHARDS) )); \
+	  $(call ctest-of,aarch64,check-aarch64) $(call only,cpu)
+
 test-py: build plugin  ## golden text, demo, peers (fast subset), conformance slice
 	@rm -rf build/test-results/test-py && mkdir -p build/test-results/test-py
 	@$(PYTHON) -m pytest -q test --ignore test/python -n $(JOBS) --dist worksteal --junitxml=build/test-results/test-py/pytest.xml
@@ -157,16 +177,33 @@ test-python: python-env quick-models  ## the Python package, installed from its 
 	@rm -rf build/test-results/test-python && mkdir -p build/test-results/test-python
 	@PATH=$(PYTHON_FOLDER)/bin:$$PATH build/python-env/bin/python -m pytest -q test/python -n $(JOBS) --dist worksteal \
 	  --junitxml=build/test-results/test-python/pytest.xml
-	@$(call executorch-suite,$(CURDIR)/build/test-results/test-python/executorch_suite.xml,400,0,ours,$(SUITE))
+	@$(call executorch-suite,$(CURDIR)/build/test-results/test-python/executorch_suite.xml,400,0,ours,$(SUITE) $(SUITE_FILES))
 	@$(call executorch-suite,$(CURDIR)/build/test-results/test-python/executorch_vulkan_suite.xml,50,0,vulkan,$(VULKAN_SUITE))
+
+# The core and the ExecuTorch plug-in with AddressSanitizer and UBSan in a Python that has neither, so both are loaded before
+# it; Python's objects lie in memory that they see.
+PYTHON_REPORTS = $(CURDIR)/build/test-results/test-python-sanitized
+test-python-sanitized: $(STAMPS)/packages-BUILD quick-models  ## a part of the Python package's tests with sanitizers; SEED chooses, SHARDS=1 is all
+	@$(CMAKE) --preset sanitized -DTOSAIC_PYTHON=ON -DTOSAIC_EXECUTORCH="$(PLUGIN_FOR)" -DPython_EXECUTABLE=$(abspath $(PYTHON)) >/dev/null
+	@$(CMAKE) --build --preset sanitized -j $(JOBS) --target tosaic tosaic_python
+	@rm -rf $(PYTHON_REPORTS) && mkdir -p $(PYTHON_REPORTS)
+	@echo "== part $$(( $(SEED) % $(SHARDS) )) of $(SHARDS)"
+	@libraries=$$(for name in asan ubsan stdc++; do g++ -print-file-name=lib$$name.so; done | paste -sd:); \
+	  PATH=$(PYTHON_FOLDER)/bin:$$PATH LD_PRELOAD=$$libraries PYTHONMALLOC=malloc SHARDS=$(SHARDS) SEED=$(SEED) \
+	  ASAN_OPTIONS=detect_leaks=1:leak_check_at_exit=0:abort_on_error=1:detect_stack_use_after_return=1:log_path=$(PYTHON_REPORTS)/report \
+	  UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=build/sanitized/python:test/python \
+	  TOSAIC_EXECUTORCH_PLUGIN=$(CURDIR)/build/sanitized/lib/libtosaic_executorch.so \
+	  $(PYTHON) -m pytest -q test/python -p sanitized -p no:faulthandler -n $(JOBS) --dist worksteal --junitxml=$(PYTHON_REPORTS)/pytest.xml
 
 # ExecuTorch's own tests of its Arm backends and of its Vulkan one, with tosaic under them.
 # $(call executorch-suite,REPORT,SAMPLE,SEED,PLUGIN,TESTS)
 SUITE ?= executorch/backends/arm/test/ops
 VULKAN_SUITE ?= executorch/backends/vulkan/test/test_vulkan_delegate.py
 SAMPLE ?= 40
+# Of the folders that take long to collect: `make test` has two tests of each.
+SUITE_FILES = $$($(abspath $(PYTHON)) $(CURDIR)/test/peers/executorch_suite/chosen.py 5 misc misc models)
 executorch-suite = cd "$$($(PYTHON) -c "import sysconfig; print(sysconfig.get_path('purelib'))")" && \
-  PATH=$(PYTHON_FOLDER)/bin:$$PATH PYTHONPATH=$(CURDIR)/test/peers/executorch_suite SAMPLE=$(2) SEED=$(3) \
+  PATH=$(PYTHON_FOLDER)/bin:$$PATH PYTHONPATH=$(CURDIR)/test/peers/executorch_suite SAMPLE=$(2) SEED=$(3) LEAST=2 \
     $(CURDIR)/build/python-env/bin/python -m pytest -q -p $(4) -p no:cacheprovider -c /dev/null --rootdir=. -W ignore \
       --tb=short -n $(JOBS) --dist worksteal --junitxml=$(1) $(5)
 
@@ -217,6 +254,18 @@ pages: python-env  ## what the Python package's tests print: python/tosaic/_core
 models: venv  ## the test models, into build/models
 	@$(PYTHON) test/models/make_models.py --output build/models
 
+# Classes of other libraries, without their compiled operators, which belong to other builds of PyTorch and no model needs.
+build/zoo-env/done: test/models/zoo_requirements.txt | venv
+	@rm -rf build/zoo-env && $(PYTHON) -m venv build/zoo-env
+	@$(PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' > $$(echo build/zoo-env/lib/python3*/site-packages)/peers.pth
+	@build/zoo-env/bin/pip install -q --no-deps -r $<
+	@build/zoo-env/bin/pip install -q $$(sed -n 's/^\(transformers\|diffusers\)/\1/p' $<)
+	@rm -rf build/zoo-env/lib/python3*/site-packages/torchaudio/lib
+	@touch $@
+
+zoo: build build/zoo-env/done  ## 86 families of models on the targets, one table in build/zoo/zoo.md; half an hour
+	@build/zoo-env/bin/python -W ignore test/models/zoo.py --tosaic build/release/bin/tosaic --output build/zoo
+
 quick-models: venv
 	@mkdir -p build/models
 	@$(PYTHON) test/models/make_models.py --quick --output build/models 2>build/models/make_models.log \
@@ -236,6 +285,12 @@ bench-ethosu: build venv  ## Vela's estimates for our TOSA and for ExecuTorch's,
 
 bench-vgf: build venv  ## VGF files and their making, beside Arm's model converter and ExecuTorch's flow
 	@$(PYTHON) bench/vgf.py --tosaic $(TOSAIC) --output build/bench-vgf.md
+
+bench-large: build venv  ## decoders of 60 to 250 million random weights: seconds, memory, bytes of each command
+	@$(PYTHON) bench/large_weights.py --tosaic $(TOSAIC) --output build/bench-large.md
+
+bench-llm: build venv  ## a decoder of 0.43 billion weights, of 32 to 4 bits, beside llama.cpp where LLAMA=PYTHON has llama-cpp-python
+	@$(PYTHON) bench/llm.py --tosaic $(TOSAIC) $(if $(LLAMA),--llama $(LLAMA)) --output build/bench-llm.md
 
 bench-vulkan: build venv  ## compute shaders on this machine's Vulkan device, beside ncnn's from PyPI
 	@$(PYTHON) bench/vulkan.py --tosaic $(TOSAIC) --output build/bench-vulkan.md

@@ -26,13 +26,9 @@ NETS = ["tiny_vit", "mobilenet_v2", "resnet18"]
 PEERS = bench.ROOT / "build/bench-ncnn"
 TRACE = """
 import sys, torch
-sys.path.insert(0, sys.argv[1])
-import make_models
-name, out = sys.argv[2:]
-torch.manual_seed(0)
-model = make_models.MODELS[name][0]().eval()
-shape = [int(n) for n in sys.stdin.read().split()]
-torch.jit.trace(model, torch.rand(*shape)).save(out)
+program = torch.export.load(sys.argv[1])
+with torch.no_grad():
+    torch.jit.trace(program.module(check_guards=False), program.example_inputs[0], check_trace=False).save(sys.argv[2])
 """
 
 
@@ -62,33 +58,39 @@ def install_ncnn():
     return python
 
 
-def ncnn_files(name, shape):
-    """Its two files, made from TorchScript of the same module."""
+def said(command, **options):
+    """Runs it; what it says at last is the reason where it fails."""
+    done = subprocess.run([str(c) for c in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
+    if done.returncode != 0:
+        raise RuntimeError(f"{command[0]}: exit {done.returncode}: {done.stdout[-500:].strip()}")
+
+
+def ncnn_files(name):
+    """Its two files, made from TorchScript of the same program, weights included."""
     folder = bench.WORK / f"ncnn_{name}"
-    traced = folder / "net.pt"
-    if not (folder / "net.ncnn.param").exists():
+    made = [folder / "net.ncnn.param", folder / "net.ncnn.bin"]
+    if not all(path.exists() for path in made):
         folder.mkdir(exist_ok=True)
-        subprocess.run([sys.executable, "-c", TRACE, bench.ROOT / "test/models", name, traced], check=True, text=True,
-                       input=" ".join(map(str, shape)), capture_output=True)
+        said([sys.executable, "-c", TRACE, bench.MODELS / f"{name}.pt2", folder / "net.pt"])
         binary = next((PEERS / "lib").glob("python3*/site-packages/pnnx/pnnx"))
-        subprocess.run([binary, traced, f"inputshape=[{','.join(map(str, shape))}]"], check=True, capture_output=True, cwd=folder)
-    return folder / "net.ncnn.param", folder / "net.ncnn.bin"
+        said([binary, folder / "net.pt", "fp16=0"], cwd=folder)  # weights of 32 bits; ncnn itself makes halves of them
+    return made
 
 
-def of_ncnn(python, name, shape, precision, seconds):
-    param, weights = ncnn_files(name, shape)
+def of_ncnn(python, name, precision, seconds):
     cache = bench.WORK / "ncnn_cache"
     shutil.rmtree(cache, ignore_errors=True)
-    command = ["env", f"XDG_CACHE_HOME={cache}", python, bench.HERE / "ncnn_peer.py", param, weights, *shape[1:], seconds, precision]
+    command = ["env", f"XDG_CACHE_HOME={cache}", python, bench.HERE / "ncnn_peer.py", *ncnn_files(name),
+               bench.MODELS / f"{name}_expected.npz", seconds, precision]
     cold, cached = (json.loads(bench.process(*command)[2].strip().splitlines()[-1]) for _ in range(2))
-    return {"load": cold["load"], "cached": cached["load"], "first": cold["first"], "hot": cached["hot"]}
+    return {"load": cold["load"], "cached": cached["load"], "first": cold["first"], "hot": cached["hot"],
+            "on": f"ncnn {cached['version']} on {cached['device']}, {cached['distance']:.1e} from PyTorch's results"}
 
 
 def rows(table, tosaic, python, name, seconds):
     bench.process(sys.executable, bench.ROOT / "test/models/make_models.py", "--output", bench.MODELS, "--only", name)
     image = bench.WORK / f"{name}.npy"
     np.save(image, np.load(bench.MODELS / f"{name}_expected.npz")["input_0"][0])
-    shape = np.load(image).shape
     for kind, options in (("fp32", []), ("int8", ["--quantize", "int8", "--calibrate", bench.MODELS / f"{name}_samples.npz"])):
         program = bench.WORK / f"{name}_{kind}_vulkan.pte"
         bench.process(tosaic, "compile", bench.MODELS / f"{name}.pt2", "--target", "vulkan", "-o", program,
@@ -99,12 +101,15 @@ def rows(table, tosaic, python, name, seconds):
         def theirs():
             if python is None:
                 raise RuntimeError("ncnn is not installed")
-            return of_ncnn(python, name, shape, peer, seconds)
+            return of_ncnn(python, name, peer, seconds)
         theirs = bench.once(theirs)
         for what, key in (("hot", "hot"), ("first run", "first"), ("cold load", "load"), ("cached load", "cached")):
             table.add(f"{name} {kind}, {what}", lambda: ours()[key], f"ncnn {peer}", lambda: theirs()[key], bench.milliseconds)
         print(f"  {ours()['on']}; hot, by the device's clock: "
-              + (bench.milliseconds(ours()["device"]) if ours()["device"] else "it has none"), flush=True)
+              + (bench.milliseconds(ours()["device"]) if ours()["device"] else "it has none"))
+        if table.rows[-1][3] != "failed":
+            print(f"  {theirs()['on']}")
+        sys.stdout.flush()
     return ours()["on"]
 
 

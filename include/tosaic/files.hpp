@@ -17,7 +17,9 @@ namespace tosaic {
 // ---- compile
 
 struct CompileRequest {
-  std::string model;                // .pt2
+  std::string model;  // .pt2
+  // Or several, as the methods of one program (Program::together): name and .pt2.
+  std::vector<std::pair<std::string, std::string>> methods;
   std::string target = "tosa-int";  // a name of `targets()`
   std::string calibrate;            // as read_samples takes it; empty: the sample inputs stored in the model
   std::string output;               // .pte to write; empty: none

@@ -46,10 +46,16 @@ class TOSAIC_API Program {
   static Result<Program> read(Bytes file, const std::string& name = "program", const Messages& messages = {});
   static Result<Program> read(HeldProgram held, const std::string& name = "program", const Messages& messages = {});
 
+  // Programs as the methods of one, by names that are identifiers: compiled together, they become methods of one file
+  // that share weights and the buffers of equal names. Error: model.methods.
+  static Result<Program> together(const std::vector<std::pair<std::string, Program>>& methods,
+                                  const std::string& name = "program");
+
   const std::string& name() const;
   const std::string& torch_version() const;  // empty: graph text
   const std::vector<MethodInfo>& methods() const;
   // PyTorch's pytree descriptions of the call's (args, kwargs) and of the result, as it wrote them (JSON); empty: none.
+  // Of several methods the first one's.
   const std::string& input_tree() const;
   const std::string& output_tree() const;
   // The tensor inputs of one set of stored examples, in order. Errors: program.method, program.sample.

@@ -34,6 +34,7 @@ struct SessionOptions {
   // 0: all cores. Sessions with as many share one pool, the one that runs first has it.
   int threads = 0;
   static constexpr int most_threads = 1024;
+  std::function<void(const std::string&)> told;  // a line about what a delegate or a device opens, and how much memory
 };
 
 // A Vulkan device of this machine.
@@ -45,6 +46,12 @@ struct VulkanDevice {
   bool runs_shaders = false;       // --device vulkan
   bool has_ml_extensions = false;  // --device vulkan-ml, without the emulation layer
   std::vector<std::string> tiers;  // of shaders that it runs, best first: "cpu", "base"
+  // What it takes at most.
+  std::uint64_t memory_bytes = 0;  // of its largest heap
+  std::uint64_t range_bytes = 0;   // of one storage buffer
+  std::uint64_t texels = 0;        // of one texel buffer
+  std::uint32_t shared_bytes = 0, push_constant_bytes = 0;
+  std::uint32_t group_invocations = 0, group_size[3] = {};
 };
 // Errors: vulkan.no-loader, vulkan.no-driver, vulkan.version.
 TOSAIC_API Result<std::vector<VulkanDevice>> vulkan_devices();
@@ -96,7 +103,7 @@ class TOSAIC_API Session {
   Status run(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs);
   // The buffers that a program writes and keeps from run to run, by their names in the module. (Not VARIABLEs of TOSA.)
   const std::vector<TensorInfo>& states() const;
-  // What a state holds now, and its new content. Errors: session.busy, run.state (no such name), run.state-type.
+  // What a state holds now, and its new content. Errors: session.busy, run.state (no such name), run.input-type.
   Result<OwnedTensor> state(const std::string& name) const;
   Status set_state(const std::string& name, const InputTensor& content);
   // A program's state (buffers of a .pte, VARIABLEs of TOSA) is kept from run to run; now it is again what it was when
@@ -106,6 +113,11 @@ class TOSAIC_API Session {
   // processor, are shared; memory for tensors is each one's own. This session may run meanwhile. What an Ethos-U or a
   // Vulkan device runs is loaded anew.
   Result<Session> clone() const;
+  // The methods of the program, in its order. (A method at several sizes is one for each.) Of a .pte or .pt2.
+  const std::vector<std::string>& methods() const;
+  // Another method of the program beside this one: the buffers that the methods keep together are one, weights as well,
+  // and one of them runs at a time. (A clone's other methods go with the clone.) Error: method.missing.
+  Result<Session> method(const std::string& name) const;
   // Keep the times of the runs that follow, or no longer: two looks at the clock for every operation. A clone begins
   // without. Error: session.busy.
   Status measure(bool on);

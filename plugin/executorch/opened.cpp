@@ -109,6 +109,10 @@ int Opened::look_up(void* user, const char* key, const void** data, std::size_t*
   return 0;
 }
 
+// What ExecuTorch leaves out of a call are buffers' new contents, which the delegate is to keep.
+const char* const forgotten =
+    "a program that changes its buffers needs VulkanPartitioner({\"alias_buffer_mutations\": True}): export it again";
+
 Error Opened::refused(int status, const tosaic_delegate_error& why) const {
   const bool small = status == TOSAIC_DELEGATE_MEMORY && bounded_;
   refuse(name_ + ": error[" + why.code + "]: " + why.message + lines("note", why.notes) +
@@ -216,9 +220,11 @@ Error Opened::execute(BackendExecutionContext& context, Span<EValue*> values) {
 
 Error Opened::execute_alone(BackendExecutionContext& context, Span<EValue*> values) {
   if (values.size() != tensors_.size())
-    return refused("the payload takes " + std::to_string(info_.input_count) + " inputs and gives " +
-                   std::to_string(info_.output_count) + " outputs, the program passes " +
-                   std::to_string(values.size()) + " values");
+    return refused(
+        "the payload takes " + std::to_string(info_.input_count) + " inputs and gives " +
+        std::to_string(info_.output_count) + " outputs, the program passes " + std::to_string(values.size()) +
+        " values" +
+        lines("help", values.size() < tensors_.size() && std::strcmp(api_->id, "VulkanBackend") == 0 ? forgotten : ""));
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (i == info_.input_count && varies_)
       if (const Error error = ask_sizes(); error != Error::Ok) return error;

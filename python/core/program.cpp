@@ -76,6 +76,16 @@ void bind_program(nb::module_& m) {
                   "tuple[int, ...], int]], samples: list[list[tuple[object, tuple[int, str, tuple[int, ...], None]]]], "
                   "name: str) -> tuple[Program, list[Diagnostic]]"),
           "Of PyTorch's own objects: tensors as (name, owner, address, bytes, dtype, sizes, strides, offset).")
+      .def_static(
+          "together",
+          [](const nb::dict& methods, const std::string& name) {
+            std::vector<std::pair<std::string, Program>> parts;
+            for (auto [method, program] : methods)
+              parts.emplace_back(nb::cast<std::string>(method), nb::cast<Program>(program));
+            return value_of(Program::together(parts, name));
+          },
+          nb::arg("methods"), nb::arg("name"),
+          nb::sig("def together(methods: dict[str, Program], name: str) -> Program"), "As the methods of one program.")
       .def_prop_ro("name", &Program::name, "The file's or module's.")
       .def_prop_ro("torch_version", &Program::torch_version, "Of the PyTorch that exported it; empty: graph text.")
       .def_prop_ro("input_tree", &Program::input_tree, "PyTorch's pytree of the call, as JSON; empty: none.")

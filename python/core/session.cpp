@@ -108,6 +108,10 @@ void bind_session(nb::module_& m) {
           "reset", [](Session& s) { check(s.reset()); }, "The state is again the first one.")
       .def(
           "clone", [](const Session& s) { return value_of(s.clone()); }, "For another thread; weights are shared.")
+      .def_prop_ro("methods", &Session::methods, "The program's, in its order.")
+      .def(
+          "method", [](const Session& s, const std::string& name) { return value_of(s.method(name)); }, nb::arg("name"),
+          "Another method of the program, beside this one.")
       .def(
           "measure", [](Session& s, bool on) { check(s.measure(on)); }, nb::arg("on"), "Keep times from now on.")
       .def(

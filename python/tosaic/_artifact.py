@@ -12,7 +12,7 @@ from . import _core
 from ._bundle import bundle
 from ._errors import Error, tell
 from ._program import Program
-from ._session import Session, session_options
+from ._session import Session, _trees_in_file, session_options
 
 if TYPE_CHECKING:
     import pandas
@@ -166,13 +166,16 @@ class Artifact:
                     _write(os.path.join(os.path.dirname(path), os.path.basename(name[4:])), self.piece(name))
         _write(path, content)
 
-    def session(self, *, executor: str = "cpu", device: str = "auto", vulkan_device: str = "",
+    def session(self, *, executor: str = "cpu", method: str | None = None, device: str = "auto", vulkan_device: str = "",
                 threads: int = 0) -> Session:
-        """A session of its own, with a state of its own."""
+        """A session of its own, with a state of its own. `method`: None is the program's first; others of it are
+        `session.method(name)`."""
+        methods = self._program.methods
         core, said = _core.Session.of_artifact(
-            self._core, session_options(executor, "forward", device, vulkan_device, threads, None))
+            self._core, session_options(executor, method or methods[0], device, vulkan_device, threads, None))
         tell(said)
-        program = self._program._core
+        if len(methods) > 1 or method not in (None, methods[0]):
+            return Session(core, *_trees_in_file(core), core.arguments)
         return Session(core, *self._program._trees(), self._program.inputs)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:

@@ -58,7 +58,8 @@ def _samples_for(calibration: Any, program: Program):
     if isinstance(calibration, (str, os.PathLike)):
         return os.fspath(calibration)  # the core reads files
     if not isinstance(calibration, Iterable) or hasattr(calibration, "__dlpack__"):
-        raise Error(code="calibrate.structure", message="calibration is one tensor, not an iterable of samples",
+        what = "one tensor" if hasattr(calibration, "__dlpack__") else f"a {type(calibration).__name__}"
+        raise Error(code="calibrate.structure", message=f"calibration is {what}, not an iterable of samples",
                     help="give a list: calibration=[x]")
     return _calibration(calibration, program)
 
@@ -78,7 +79,8 @@ def compile(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
 
     Args:
         model: a `torch.nn.Module` (exported in inference mode with the example inputs), an `ExportedProgram`, the path of a
-            `.pt2`, its bytes, or a `Program`.
+            `.pt2`, its bytes, or a `Program`. A dict of the last four: the methods of one file, by name
+            (`{"prefill": ep1, "decode": ep2}`); they share weights, and buffers of equal names are one.
         example_inputs: a module's: the tuple of arguments of a call, or the only argument. Their dtypes and sizes are the
             program's, which it insists on.
         example_kwargs: a module's: the call's keyword arguments.
@@ -101,6 +103,10 @@ def compile(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
     """
     _find_tools()
     program = Program.of(model, example_inputs, example_kwargs, dynamic_shapes, stacklevel=3)
+    if calibration is not None and len(program.methods) > 1:
+        raise Error(code="calibrate.methods", message="the samples of one method are not those of several",
+                    help="give example inputs to torch.export.export: without calibration each method is calibrated with "
+                         "those of its ExportedProgram")
     bar = bar_for(progress)
     try:
         core, said = _core.compile(program._core, target, options_of(options), bar, _samples_for(calibration, program))

@@ -345,6 +345,10 @@ class Program:
         Of PyTorch's own objects: tensors as (name, owner, address, bytes, dtype, sizes, strides, offset).
         """
 
+    @staticmethod
+    def together(methods: dict[str, Program], name: str) -> Program:
+        """As the methods of one program."""
+
     @property
     def name(self) -> str:
         """The file's or module's."""
@@ -469,6 +473,13 @@ class Session:
 
     def clone(self) -> Session:
         """For another thread; weights are shared."""
+
+    @property
+    def methods(self) -> list[str]:
+        """The program's, in its order."""
+
+    def method(self, name: str) -> Session:
+        """Another method of the program, beside this one."""
 
     def measure(self, on: bool) -> None:
         """Keep times from now on."""

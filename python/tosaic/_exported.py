@@ -103,8 +103,24 @@ def export(module, args: Any, kwargs: dict[str, Any] | None = None, dynamic_shap
     if isinstance(module, torch.jit.ScriptModule):
         raise Error(code="program.kind", message=f"{type(module).__name__} is TorchScript, which torch.export does not take",
                     help="give the torch.nn.Module that it was made from")
+    args, kwargs = _told_apart((args, kwargs))
     with _inference(module), torch.no_grad():
         return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes)
+
+
+def _told_apart(arguments):
+    """A tensor that is given twice, as in model(x, x), as two: torch.export would make one input of both for good."""
+    import torch
+
+    met = set()
+
+    def one(leaf):
+        if not isinstance(leaf, torch.Tensor) or id(leaf) not in met:
+            met.add(id(leaf))
+            return leaf
+        return leaf.clone()
+
+    return torch.utils._pytree.tree_map(one, arguments)
 
 
 @contextlib.contextmanager
@@ -127,12 +143,20 @@ def _graph_json(program) -> str:
 
 
 def _serialised(program) -> str:
+    from torch._export.serde.serialize import SerializeError
+
     from ._serialised import text_of
 
     try:
-        return text_of(program, program.module_call_graph)
-    except NotImplementedError:  # containers that it has no name for, torch.return_types among them: `_pytree` asks PyTorch
-        return text_of(program, [])
+        try:
+            return text_of(program, program.module_call_graph)
+        except NotImplementedError:  # containers that it has no name for, torch.return_types among them: `_pytree` asks PyTorch
+            return text_of(program, [])
+    except SerializeError as why:
+        lines = [line.strip() for line in str(why).splitlines() if line.strip()]
+        raise Error(code="program.not-serialisable", message=f"PyTorch cannot write the program down: {lines[-1]}",
+                    notes=lines[:1], help="torch.export.save refuses it alike. What a loop carries has to be tensors "
+                    "(torch.zeros((), dtype=torch.int64), not 0), and what its body holds buffers") from why
 
 
 def _weights(program) -> list[tuple]:

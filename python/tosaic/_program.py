@@ -36,7 +36,8 @@ class Program:
 
         Args:
             model: a path (`.pt2`, or a graph as text), its bytes, an `ExportedProgram`, a `Program`, or a
-                `torch.nn.Module`, which is exported in inference mode.
+                `torch.nn.Module`, which is exported in inference mode. A dict of these but modules: the methods of one
+                program, by name, which share weights and the buffers of equal names.
             example_inputs: for a module: the tuple of arguments of a call, or its only argument.
             example_kwargs: for a module: the call's keyword arguments.
             dynamic_shapes: for a module, as `torch.export.export` takes it.
@@ -46,6 +47,10 @@ class Program:
         """
         if isinstance(model, Program):
             return model
+        if isinstance(model, dict):
+            parts = {name: Program.of(part, stacklevel=stacklevel + 1) for name, part in model.items()}
+            core = _core.Program.together({name: part._core for name, part in parts.items()}, "program")
+            return Program(core, list(parts.values()), [d for part in parts.values() for d in part.messages])
         if isinstance(model, (str, os.PathLike)):
             core, said = _core.Program.open(os.fspath(model))
             exported = None
@@ -65,6 +70,8 @@ class Program:
         return Program(core, exported, said)
 
     def _trees(self) -> tuple[Call | None, Tree | None]:
+        if len(self._core.methods) > 1:
+            return None, None
         return trees_of(self._core, self._exported)
 
     @property
@@ -78,8 +85,13 @@ class Program:
         return self._core.torch_version
 
     @property
+    def methods(self) -> list[str]:
+        """Their names, in order; of one program "forward"."""
+        return [m["name"] for m in self._core.methods]
+
+    @property
     def inputs(self) -> list[_core.Argument]:
-        """In the order of the pytree's leaves."""
+        """In the order of the pytree's leaves; of several methods the first one's, as `outputs`."""
         return self._core.methods[0]["inputs"]
 
     @property

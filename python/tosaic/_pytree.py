@@ -135,6 +135,8 @@ class Call:
         if self._tree.foreign:
             return self._tree.flattened_by_torch((args, kwargs))
         leaves: list[Any] = []
+        if kwargs and not self._kwargs["children_spec"]:
+            raise _wrong("", f"given {', '.join(kwargs)} by name", "its arguments by position, as it was exported")
         _flatten(self._args, args, leaves, "")
         if kwargs or self._kwargs["children_spec"]:
             _flatten(self._kwargs, kwargs, leaves, "")

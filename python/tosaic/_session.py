@@ -152,6 +152,20 @@ class Session:
         copy._core = self._core.clone()
         return copy
 
+    @property
+    def methods(self) -> list[str]:
+        """The names of the program's methods, in its order."""
+        return self._core.methods
+
+    def method(self, name: str) -> Session:
+        """Another method of the program, beside this one: the buffers that the methods keep together are one.
+
+        Raises:
+            Error: method.missing.
+        """
+        core = self._core.method(name)
+        return Session(core, *_trees_in_file(core), core.arguments)
+
     def measure(self, on: bool = True) -> None:
         """Keep the times of the runs that follow, or no longer."""
         self._core.measure(on)

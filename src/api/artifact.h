@@ -19,10 +19,13 @@ struct Artifact::Impl {
 std::vector<std::string> external_names(const Compiled& compiled);
 inline const std::string external_piece = "ptd/";
 std::string manifest(const Artifact::Impl& artifact);
+// A piece as it goes to disk. Error: artifact.no-piece, those of writing it.
+Result<Rope> file_of(const Artifact::Impl& artifact, std::string_view name);
 
-// The stages over a program; `pack` false: as far as the placements go.
+// The stages over a program; `explain`: as far as the placements go; `files`: see CompileOptions::written_at_once.
+enum class Purpose { files, artifact, explain };
 Result<Artifact> make_artifact(const Program& program, const std::string& target, const Options& options,
-                               const Callbacks& callbacks, SamplesFor samples, bool pack);
+                               const Callbacks& callbacks, SamplesFor samples, Purpose purpose);
 SamplesFor samples_from(const SampleSource& source);
 
 }  // namespace tosaic

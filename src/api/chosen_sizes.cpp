@@ -8,7 +8,8 @@
 namespace tosaic {
 namespace {
 
-constexpr const char* way_out = "--sizes NAME=SIZE, once per size: NAME is INPUT.DIM, SIZE a number or max";
+constexpr const char* way_out =
+    "--sizes NAME=SIZE, once per size: NAME is INPUT.DIM, SIZE a number or max, or several with commas";
 
 struct DynamicDim {
   std::string name;  // "x.0"
@@ -99,6 +100,14 @@ Result<Sizes> chosen_sizes(const Graph& graph, const std::vector<std::string>& c
   return choosing.sizes();
 }
 
+bool has_size(const Graph& graph, const std::string& choice) {
+  const std::string name = choice.substr(0, choice.find('='));
+  const auto symbols = input_symbols(graph);
+  const auto places = dynamic_places(graph);
+  return std::ranges::find(symbols, name, &Symbol::name) != symbols.end() ||
+         std::ranges::find(places, name, &DynamicDim::name) != places.end();
+}
+
 Result<Graph> at_chosen_sizes(const Graph& graph, const std::vector<std::string>& choices) {
   TOSAIC_TRY(const Sizes sizes, chosen_sizes(graph, choices));
   const std::vector<DynamicDim> places = dynamic_places(graph);
@@ -110,6 +119,19 @@ Result<Graph> at_chosen_sizes(const Graph& graph, const std::vector<std::string>
           .hint(fmt::format("choose: --sizes {}=4, say, or =max; or export the model without dynamic_shapes",
                             places[0].name));
   return specialise(graph, sizes);
+}
+
+Result<Graph> with_chosen_sizes(const Graph& graph, const std::vector<std::string>& choices) {
+  TOSAIC_TRY(const Sizes sizes, chosen_sizes(graph, choices));
+  const std::vector<Symbol> symbols = input_symbols(graph);
+  if (sizes.size() == symbols.size()) return at_chosen_sizes(graph, choices);
+  for (const Symbol& s : symbols)
+    if (const auto chosen = sizes.find(s.name); chosen != sizes.end() && !s.range.contain(chosen->second))
+      return at_chosen_sizes(graph, choices);  // which says what is wrong
+  Graph made = graph;
+  TOSAIC_CHECK(replace_symbols(made, sizes));
+  drop_dead(made);
+  return made;
 }
 
 std::vector<std::vector<Tensor>> fitting(const Graph& graph, const std::vector<std::vector<Tensor>>& samples) {

@@ -16,6 +16,12 @@ Result<Sizes> chosen_sizes(const Graph& graph, const std::vector<std::string>& c
 // The graph at these sizes; one whose sizes are numbers is left as it is. Errors: those, model.dynamic-shape.
 Result<Graph> at_chosen_sizes(const Graph& graph, const std::vector<std::string>& choices);
 
+// Likewise, where symbols that nobody chooses may stay.
+Result<Graph> with_chosen_sizes(const Graph& graph, const std::vector<std::string>& choices);
+
+// Is NAME one of its sizes?
+bool has_size(const Graph& graph, const std::string& choice);
+
 // Those whose tensors are of the types that the graph takes.
 std::vector<std::vector<Tensor>> fitting(const Graph& graph, const std::vector<std::vector<Tensor>>& samples);
 

@@ -5,17 +5,22 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <random>
 #include <set>
 
 #include "api/chosen_sizes.h"
+#include "api/compile_sizes.h"
 #include "api/self_check.h"
+#include "ir/rewriter.h"
 #include "kernels/out_variant.h"
 #include "lower/lower.h"
+#include "lower/over_sizes.h"
 #include "normalise/normalise.h"
 #include "ops/op.h"
 #include "pack/core_form.h"
 #include "pack/pack.h"
+#include "partition/extensions.h"
 #include "quantise/plan.h"
 #include "read/samples.h"
 #include "tidy/tidy.h"
@@ -155,13 +160,36 @@ Status delegated_something(const CompileOptions& options, const Compiled& compil
   return {};
 }
 
+Node* delegate_of(Graph& outer, std::int64_t region) {
+  for (Node& node : outer.nodes) {
+    if (node.op == "delegate" && node.attrs.get<std::int64_t>("region") == region) return &node;
+    for (Graph& body : node.regions)
+      if (Node* found = delegate_of(body, region)) return found;
+  }
+  return nullptr;
+}
+
+// An operand may turn out to be none (what `copy` writes over): its delegate does not take it.
+void drop_unread_inputs(Graph& region, Node& delegate) {
+  std::vector<char> read(region.values.size(), 0);
+  for (const Node& node : region.nodes)
+    for (ValueId v : node.inputs)
+      if (v != no_value) read[v] = 1;
+  for (ValueId v : region.outputs) read[v] = 1;
+  if (std::ranges::none_of(region.inputs, [&](ValueId v) { return read[v]; })) return;
+  for (std::size_t i = region.inputs.size(); i-- > 0;) {
+    if (read[region.inputs[i]]) continue;
+    region.inputs.erase(region.inputs.begin() + static_cast<std::ptrdiff_t>(i));
+    delegate.inputs.erase(delegate.inputs.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  drop_dead(region);
+}
+
 // The stages, in order; each leaves to the next what the members hold.
 class Line {
  public:
-  Line(const ExportedProgram& program, const Method& method, const CompileOptions& options,
-       const CompileCallbacks& callbacks)
-      : program_(program),
-        method_(method),
+  Line(const Method& method, const CompileOptions& options, const CompileCallbacks& callbacks)
+      : method_(method),
         options_(options),
         callbacks_(callbacks),
         target_(options.target),
@@ -171,10 +199,11 @@ class Line {
 
   Result<Compiled> run() {
     TOSAIC_CHECK(chosen());
+    if (!input_symbols(start_).empty()) return over_sizes_within();
     TOSAIC_CHECK(story_.note("read", start_));
     TOSAIC_CHECK(normalised());
-    TOSAIC_CHECK(constructs());
     TOSAIC_CHECK(story_.end("normalise", graph_));
+    say_unused_samples();
     if (integer_) TOSAIC_CHECK(quantised());
     TOSAIC_CHECK(story_.end("quantise", graph_));
     TOSAIC_CHECK(partitioned());
@@ -194,30 +223,176 @@ class Line {
 
  private:
   Status chosen() {
-    TOSAIC_TRY(start_, at_chosen_sizes(method_.graph, options_.sizes));
+    const bool may_vary = target_.varies && !options_.in_integers();
+    TOSAIC_TRY(start_, may_vary ? with_chosen_sizes(method_.graph, options_.sizes)
+                                : at_chosen_sizes(method_.graph, options_.sizes));
+    admit_floats();
     stored_ = fitting(start_, method_.sample_inputs);
     if (!stored_.empty()) sample_ = stored_[0];
     return {};
   }
 
-  // What nobody can write yet may still be asked about.
-  Status constructs() {
-    Status found = runs_as_it_stands(graph_);
-    if (found.ok() || options_.pack) return found;
-    Diagnostic why = std::move(found.error());
-    why.severity = Severity::warning;
-    if (callbacks_.sink) callbacks_.sink(std::move(why));
+  // The precision is the model's, unless the user said what the target takes.
+  void admit_floats() {
+    if (target_.spec_given || options_.in_integers()) return;
+    for (const auto& [feature, dtype] : needed_extensions(start_, target_.spec)) {
+      target_.spec.add(feature);
+      Diagnostic note =
+          warning("target.extension", fmt::format("the program has {} tensors: compiled for {}, whose {} holds them",
+                                                  name_of(dtype), target_.spec.text(), name_of(feature)))
+              .hint(fmt::format("what runs it needs that extension; --tosa-spec {} leaves them on the CPU",
+                                options_.target.spec.text()));
+      note.severity = Severity::note;
+      if (callbacks_.sink) callbacks_.sink(std::move(note));
+    }
+    result_.target = target_;
+  }
+
+  // Sizes that stay symbols: what the program becomes at some of them is one program for all.
+  Result<Compiled> over_sizes_within() {
+    TOSAIC_TRY(const std::vector<Symbol> symbols, bounded(input_symbols(start_)));
+    std::vector<AtSizes> inner, outer;
+    for (const Sizes& sizes : looked_at(symbols)) {
+      TOSAIC_TRY(Compiled at, compiled_at(sizes, inner.empty()));
+      if (Status one = one_delegate(at); !one.ok()) {
+        if (!options_.pack) return at;  // what is asked is what stands in the way
+        return std::move(one).error();
+      }
+      inner.push_back({sizes, at.lowered[0]});
+      outer.push_back({sizes, at.partition.outer});
+      if (inner.size() == 1) result_ = std::move(at);
+    }
+    TOSAIC_TRY(result_.lowered[0], over_sizes(std::move(inner), symbols));
+    TOSAIC_TRY(result_.partition.outer, over_sizes(std::move(outer), symbols));
+    TOSAIC_CHECK(call_alone(result_.partition.outer));
+    name_inputs(result_.lowered[0], result_.partition.outer);
+    TOSAIC_CHECK(story_.note("tidy", result_.lowered[0]));
+    if (!options_.pack) return std::move(result_);
+    TOSAIC_CHECK(emitted());
+    TOSAIC_CHECK(story_.end("emit"));
+    TOSAIC_CHECK(packed());
+    TOSAIC_CHECK(story_.end("pack"));
+    return std::move(result_);
+  }
+
+  Result<Compiled> compiled_at(const Sizes& sizes, bool says) const {
+    CompileOptions options = options_;
+    options.pack = options.self_check = false;
+    options.print_after.clear();
+    options.sizes.clear();
+    for (const auto& [name, size] : sizes) options.sizes.push_back(fmt::format("{}={}", name, size));
+    Method method = method_;
+    method.graph = start_;
+    CompileCallbacks callbacks = callbacks_;
+    if (!says) callbacks.sink = {};
+    return Line(method, options, callbacks).run();
+  }
+
+  // The delegate itself narrows and widens integers: kernels beside it would have to be told the sizes.
+  static Status call_alone(Graph& outer) {
+    std::vector<Node> kept;
+    Forward forward;
+    for (Node& node : outer.nodes) {
+      forward.operands(node);
+      if (node.op == "delegate") {
+        kept.push_back(node);
+        continue;
+      }
+      const ValueId from = node.inputs.at(0), to = node.outputs.at(0);
+      ValueId* written = nullptr;
+      for (Node& call : kept)
+        for (ValueId& v : call.outputs)
+          if (v == from) written = &v;
+      if (written && std::ranges::find(outer.outputs, from) == outer.outputs.end())
+        *written = to;
+      else
+        forward.set(to, from);
+      TOSAIC_CHECK(converts_integers(outer, node));
+    }
+    outer.nodes = std::move(kept);
+    forward.outputs(outer);
+    drop_dead(outer);
     return {};
+  }
+  // As the program calls them: runtimes tell of sizes by these names.
+  static void name_inputs(Graph& region, const Graph& outer) {
+    for (const Node& node : outer.nodes)
+      for (std::size_t i = 0; node.op == "delegate" && i < region.inputs.size() && i < node.inputs.size(); ++i) {
+        const std::string& name = outer[node.inputs[i]].name;
+        if (std::ranges::find(region.values, name, &Value::name) == region.values.end())
+          region[region.inputs[i]].name = name;
+      }
+  }
+
+  static Status converts_integers(const Graph& outer, const Node& node) {
+    const auto whole = [&](ValueId v) { return is_integer(outer[v].type.dtype); };
+    if (whole(node.inputs.at(0)) && whole(node.outputs.at(0))) return {};
+    return located(
+        error("model.dynamic-shape", fmt::format("{} stands outside the delegate, and its sizes vary", node.op))
+            .hint("choose the sizes: --sizes NAME=SIZE"),
+        node.loc);
+  }
+
+  // What stands between delegates is called at the sizes of an input, and has to know them.
+  static Status one_delegate(const Compiled& compiled) {
+    for (const Placement& p : compiled.partition.placements)
+      if (p.region < 0 && p.reason.code != "target.conversion") {
+        Diagnostic why = p.reason;
+        why.severity = Severity::error;
+        why.notes.emplace_back("in a program whose sizes vary, all has to run on the device");
+        if (why.help.empty()) why.help = "choose the sizes: --sizes NAME=SIZE";
+        return why;
+      }
+    if (compiled.lowered.size() == 1) return {};
+    return error("model.dynamic-shape",
+                 fmt::format("the program becomes {} delegates, and its sizes vary", compiled.lowered.size()))
+        .hint("choose the sizes: --sizes NAME=SIZE");
   }
 
   // What a program's own conversions made integers stays so wherever the target has any.
   Status normalised() {
     const bool has_integers = target_.spec.has(tosa::Feature::pro_int);
     TOSAIC_TRY(graph_, normalise(std::move(start_),
-                                 {.fold_quantisation = options_.in_integers() || has_integers, .narrowed = &narrowed_},
+                                 {.narrow_loops = target_.spec.has(tosa::Feature::controlflow),
+                                  .fold_quantisation = options_.in_integers() || has_integers,
+                                  .keep_codes = keeps_codes(),
+                                  .narrowed = &narrowed_},
                                  callbacks_.sink));
+    Status found = runs_as_it_stands(graph_);
+    if (!found.ok() && options_.pack) return found;
+    if (!found.ok() && callbacks_.sink) {  // what nobody can write may still be asked about
+      found.error().severity = Severity::warning;
+      callbacks_.sink(std::move(found.error()));
+    }
     integer_ = options_.in_integers() || is_quantised(graph_);
+    if (!integer_) TOSAIC_CHECK(code_weights(graph_, options_.coded));
     return {};
+  }
+
+  bool keeps_codes() const { return target_.keeps_codes && !options_.in_integers(); }
+
+  // What normalise has left of these are codes, of which lowerings may make floats, too.
+  static bool computes_constants(const Graph& graph) {
+    constexpr std::size_t matrix = 1 << 14;
+    if (std::ranges::any_of(graph.values, [](const Value& v) {
+          return v.type.dtype == DType::i8 && v.constant.size() >= matrix && !v.type.quantised();
+        }))
+      return true;
+    return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+      return !node.inputs.empty() &&
+             std::ranges::all_of(node.inputs, [&](ValueId v) { return v == no_value || graph[v].is_constant(); });
+    });
+  }
+
+  void say_unused_samples() const {
+    const bool by_pt2e = is_quantised(graph_);
+    if (!callbacks_.samples || !callbacks_.sink || (integer_ && !by_pt2e)) return;
+    callbacks_.sink(
+        by_pt2e ? warning("calibrate.unused", "the samples are not used: the program is quantised already")
+                      .hint("leave them out, or give the float program")
+                : warning("calibrate.unused", fmt::format("the samples are not used: {} takes floats", target_.name))
+                      .hint(target_.spec.has(tosa::Feature::pro_int) ? "--quantize int8 makes integers of the program"
+                                                                     : "choose a target of integers, tosa-int, say"));
   }
 
   Status quantised() {
@@ -262,7 +437,8 @@ class Line {
 
   Status lowered() {
     for (const Graph& region : result_.partition.regions) {
-      TOSAIC_TRY(Lowered lowered, lower(region, {.spec = &target_.spec}));
+      TOSAIC_TRY(Lowered lowered,
+                 lower(region, {.spec = &target_.spec, .fold = !(keeps_codes() && computes_constants(region))}));
       result_.lowered.push_back(std::move(lowered.graph));
     }
     for (const Graph& region : result_.lowered) TOSAIC_CHECK(story_.note("lower", region));
@@ -270,8 +446,14 @@ class Line {
   }
 
   Status tidied() {
-    for (Graph& region : result_.lowered) {
-      tidy(region, {.keep_activations = target_.spec.product != nullptr});
+    for (std::size_t k = 0; k < result_.lowered.size(); ++k) {
+      Graph& region = result_.lowered[k];
+      tidy(region, {.keep_codes = keeps_codes(), .keep_activations = target_.spec.product != nullptr});
+      narrow_weights(region, target_.spec);
+      if (keeps_codes()) pack_codes(region);
+      if (Node* call = delegate_of(result_.partition.outer, static_cast<std::int64_t>(k));
+          call && !options_.single_delegate)
+        drop_unread_inputs(region, *call);
       if (target_.shape) target_.shape(region);
       TOSAIC_CHECK(tosa::verify_graph(region, target_.spec));
       TOSAIC_CHECK(story_.note("tidy", region));
@@ -281,10 +463,15 @@ class Line {
 
   Status emitted() {
     for (const Graph& region : result_.lowered) {
-      const std::string number = result_.lowered.size() > 1 ? fmt::format("_{}", result_.emitted.size()) : "";
-      TOSAIC_TRY(Emitted made, target_.emit(region, target_, options_.emit, number));
+      const Destination to{result_.lowered.size() > 1 ? fmt::format("_{}", result_.emitted.size()) : "",
+                           options_.several_methods};
+      TOSAIC_TRY(Emitted made, target_.emit(region, target_, options_.emit, to));
       for (const Diagnostic& note : made.notes)
         if (callbacks_.sink && result_.emitted.empty()) callbacks_.sink(note);
+      if (!options_.written_at_once) {
+        made.payload = made.payload.joined();
+        for (ExternalData& part : made.external) part.data = Bytes::copy(part.data.data(), part.data.size());
+      }
       result_.emitted.push_back(std::move(made));
     }
     return {};
@@ -292,12 +479,22 @@ class Line {
 
   Status packed() {
     warn_of_kernels(result_.partition, callbacks_.sink);
-    std::vector<Bytes> payloads;
-    for (const Emitted& e : result_.emitted) payloads.push_back(e.payload);
-    TOSAIC_TRY(result_.program,
-               pack(result_.partition.outer, payloads, target_.delegate_id,
-                    {program_.input_spec, program_.output_spec, method_.fixed_inputs, method_.fixed_outputs},
-                    callbacks_.sink));
+    std::vector<DelegatePayload> payloads;
+    std::vector<pte::NamedData> inside;
+    for (const Emitted& e : result_.emitted) {
+      DelegatePayload& payload = payloads.emplace_back(DelegatePayload{e.payload});
+      for (const auto& [key, value] : e.specs) payload.specs.push_back({key, Bytes::copy(value.data(), value.size())});
+      for (const ExternalData& part : e.external)
+        if (part.file.empty()) inside.push_back({part.key, part.data});
+    }
+    TOSAIC_TRY(result_.packed,
+               pack_program(result_.partition.outer, payloads, target_.delegate_id,
+                            {method_.input_spec, method_.output_spec, method_.fixed_inputs, method_.fixed_outputs},
+                            callbacks_.sink, {options_.several_methods, target_.in_place}));
+    result_.packed.named_data = std::move(inside);
+    if (options_.several_methods && !target_.self_check) return {};  // who puts them together writes the program
+    TOSAIC_TRY(result_.program, pte::write(result_.packed));
+    if (!options_.written_at_once) result_.program = result_.program.joined();
     return {};
   }
 
@@ -310,11 +507,10 @@ class Line {
     return {};
   }
 
-  const ExportedProgram& program_;
   const Method& method_;
   const CompileOptions& options_;
   const CompileCallbacks& callbacks_;
-  const Target& target_;
+  Target target_;
   bool integer_ = false;
   Compiled result_;
   Story story_;
@@ -336,10 +532,43 @@ QuantiseOptions how_to_quantise(const CompileOptions& options, const Method& met
   return how;
 }
 
+namespace {
+
+// Asked once, for all sizes: each method is calibrated with the samples that have its own.
+Result<SamplesFor> samples_by_size(const Method& method, const SamplesFor& source) {
+  if (!source) return SamplesFor();
+  TOSAIC_TRY(const Samples all, source(method.graph));
+  return SamplesFor([all](const Graph& at_sizes) -> Result<Samples> {
+    Samples found = fitting(at_sizes, all);
+    if (!found.empty()) return found;
+    std::string sizes;
+    for (ValueId v : at_sizes.inputs)
+      sizes += fmt::format("{}{} {}", sizes.empty() ? "" : ", ", at_sizes[v].name, to_string(at_sizes[v].type.shape));
+    return error("calibrate.no-samples", fmt::format("no sample has the sizes {}", sizes))
+        .hint("give at least one sample of each combination of sizes");
+  });
+}
+
+}  // namespace
+
 Result<Compiled> compile_model(const ExportedProgram& program, const CompileOptions& options,
                                const CompileCallbacks& callbacks) {
-  TOSAIC_TRY(const Method* method, only_method(program));
-  return Line(program, *method, options, callbacks).run();
+  TOSAIC_TRY(const std::vector<SizedMethod> methods, sized_methods(program, options.sizes));
+  if (methods.size() == 1) return Line(program.methods[0], options, callbacks).run();
+  // Each program's samples are asked for once.
+  std::map<const Method*, SamplesFor> samples;
+  for (const SizedMethod& m : methods)
+    if (!samples.contains(m.method)) { TOSAIC_TRY(samples[m.method], samples_by_size(*m.method, callbacks.samples)); }
+  TOSAIC_TRY(Compiled compiled, compiled_together(methods, [&](const SizedMethod& m) {
+               CompileOptions of_one = options;
+               of_one.sizes = m.sizes;
+               of_one.several_methods = true;
+               CompileCallbacks its_own = callbacks;
+               its_own.samples = samples[m.method];
+               return Line(*m.method, of_one, its_own).run();
+             }));
+  if (!options.written_at_once) compiled.program = compiled.program.joined();
+  return compiled;
 }
 
 }  // namespace tosaic

@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "formats/pte/pte_file.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
 #include "partition/verdict.h"
+#include "quantise/coded_weights.h"
 #include "quantise/quantise.h"
 #include "read/pt2.h"
 #include "targets/target.h"
@@ -22,12 +24,17 @@ struct CompileOptions {
   Options emit;                  // the target's own
   bool quantise_always = false;  // also for targets that would take floats
   QuantiseOptions quantise;
+  CodedWeights coded;  // of a program that stays floats
   bool quantised_io = false, require_full_delegation = false, single_delegate = false;
-  bool pack = true;             // false: stop after tidy
+  bool pack = true;  // false: stop after tidy
+  // What is made may look into the model's file or memory, as who compiles writes it at once. Else it is a copy:
+  // whoever has the result may change the model.
+  bool written_at_once = false;
   bool self_check = true;       // where the target has one
   bool invent_samples = false;  // random calibration samples where none are given (for `explain`)
   std::vector<std::string> print_after;
   std::vector<std::string> sizes;  // "x.0=4": of dynamic sizes
+  bool several_methods = false;    // what is compiled is one of them
   // Floats become integers. (Targets without integers keep PT2E's conversions as arithmetic.)
   bool in_integers() const { return target.integer() || quantise_always || !quantise.request.empty(); }
 };
@@ -39,10 +46,12 @@ struct Compiled {
   Target target;
   Graph quantised;  // the ATen graph that was partitioned
   Partition partition;
-  std::vector<Verdict> verdicts;  // one per node of the exported program
-  std::vector<Graph> lowered;     // one TOSA graph per region
-  std::vector<Emitted> emitted;   // one artifact per region
-  Bytes program;                  // .pte
+  std::vector<Verdict> verdicts;     // one per node of the exported program
+  std::vector<Graph> lowered;        // one TOSA graph per region
+  std::vector<Emitted> emitted;      // one artifact per region
+  pte::Program packed;               // what the .pte says
+  Rope program;                      // .pte
+  std::vector<std::string> methods;  // of several sizes: each with its sizes. The others' graphs follow the first's
   std::size_t samples = 0;
   std::optional<double> self_check_seconds;  // it was done, and every delegate gave what its graph gives
   std::string printed;

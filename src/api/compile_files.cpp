@@ -33,6 +33,7 @@ std::string emit_kinds() {
 
 // What cannot be written is worth saying before the work, not after it.
 Status plan(Outputs& outputs, const CompileRequest& request) {
+  for (const auto& [name, path] : request.methods) outputs.reads(path);
   for (const std::string& path :
        {request.model, request.calibrate, request.options.text("vela-config"), request.options.text("plan")})
     outputs.reads(path);
@@ -70,7 +71,7 @@ Status write_per_delegate(Outputs& outputs, const std::string& kind, const std::
   for (std::size_t i = 0; i < count; ++i) {
     std::filesystem::path name = whole;
     if (count > 1) name.replace_filename(fmt::format("{}_{}{}", whole.stem().string(), i, whole.extension().string()));
-    TOSAIC_TRY(const Bytes file, artifact.piece(count > 1 ? fmt::format("{}/{}", kind, i) : kind));
+    TOSAIC_TRY(const Rope file, file_of(artifact.impl(), count > 1 ? fmt::format("{}/{}", kind, i) : kind));
     TOSAIC_CHECK(outputs.write(name.string(), file));
     written += (i ? ", " : "") + name.string();
   }
@@ -90,10 +91,16 @@ Status write_results(Outputs& outputs, const CompileRequest& request, const Arti
     const bool folder = target && target->emits->is_file_in_folder;  // filled while emitting
     if (kind != "header" && !folder) TOSAIC_CHECK(write_per_delegate(outputs, kind, path, artifact, messages));
   }
-  for (const std::string& name : external_names(artifact.impl().compiled)) {
-    TOSAIC_TRY(const Bytes file, artifact.piece(external_piece + name));
+  const auto apart = external_names(artifact.impl().compiled);
+  for (const std::string& name : apart) {
+    TOSAIC_TRY(const Rope file, file_of(artifact.impl(), external_piece + name));
     TOSAIC_CHECK(outputs.write(name, file));
   }
+  for (const char* kind : {"weights", "commands"})
+    if (const std::string path = request.options.of_kind("external", kind);
+        !path.empty() && std::ranges::find(apart, path) == apart.end() && messages)
+      messages(warning("external.none", fmt::format("{} is not written: no delegate has {} to keep in it", path, kind))
+                   .hint("the .pte is whole without it; `tosaic explain` says what stays outside delegates and why"));
   if (!request.report.empty()) {
     TOSAIC_TRY(const std::string text, artifact.manifest());
     TOSAIC_CHECK(outputs.write(request.report, Bytes::copy(text.data(), text.size())));
@@ -101,16 +108,29 @@ Status write_results(Outputs& outputs, const CompileRequest& request, const Arti
   for (const auto& [kind, path] : {std::pair<std::string, std::string>{"pte", request.output},
                                    {"header", request.emit.contains("header") ? request.emit.at("header") : ""}}) {
     if (path.empty()) continue;
-    TOSAIC_TRY(const Bytes file, artifact.piece(kind));
+    TOSAIC_TRY(const Rope file, file_of(artifact.impl(), kind));
     TOSAIC_CHECK(outputs.write(path, file));
   }
   return outputs.commit();
 }
 
+Result<Program> read_model(const CompileRequest& request, const Messages& messages) {
+  std::vector<std::pair<std::string, Program>> parts;
+  for (const auto& [name, path] : request.methods) {
+    TOSAIC_TRY(Bytes file, map_file(path));
+    TOSAIC_TRY(Program part, read_program(std::move(file), path, messages));
+    parts.emplace_back(name, std::move(part));
+  }
+  if (!parts.empty()) return Program::together(parts, request.methods[0].second);
+  TOSAIC_TRY(Bytes model, map_file(request.model));
+  return read_program(std::move(model), request.model, messages);
+}
+
 }  // namespace
 
 Result<Artifact> compile(const CompileRequest& request, const Callbacks& callbacks) {
-  return guarded(request.model, [&]() -> Result<Artifact> {
+  const std::string& name = request.methods.empty() ? request.model : request.methods[0].second;
+  return guarded(name, [&]() -> Result<Artifact> {
     Outputs outputs;
     TOSAIC_CHECK(plan(outputs, request));
     Options options = request.options;
@@ -118,12 +138,15 @@ Result<Artifact> compile(const CompileRequest& request, const Callbacks& callbac
       if (const Target* target = target_that_emits(kind); target && !target->emits->option.empty())
         options.set(target->emits->option, path);
     if (const auto known = compile_options_for(request.target, options); !known.ok()) return known.error();
-    TOSAIC_TRY(Bytes model, map_file(request.model));
-    TOSAIC_TRY(const Program program, read_program(std::move(model), request.model, callbacks.message));
+    TOSAIC_TRY(const Program program, read_model(request, callbacks.message));
+    if (!request.calibrate.empty() && program.methods().size() > 1)
+      return error("calibrate.methods", "the samples of one file are not those of several methods")
+          .at({request.calibrate, 0, ""})
+          .hint("without --calibrate each method is calibrated with the sample inputs that are saved in its .pt2");
     SamplesFor samples;
     if (!request.calibrate.empty())
       samples = [&](const Graph& graph) -> Result<Samples> { return read_samples(request.calibrate, graph); };
-    TOSAIC_TRY(Artifact artifact, make_artifact(program, request.target, options, callbacks, samples, true));
+    TOSAIC_TRY(Artifact artifact, make_artifact(program, request.target, options, callbacks, samples, Purpose::files));
     TOSAIC_CHECK(write_results(outputs, request, artifact, callbacks.message));
     return artifact;
   });

@@ -22,11 +22,13 @@ std::vector<GeneralOption> options_of_integers() {
       {{.name = "quantize",
         .kind = Kind::text,
         .default_value = "auto",
-        .sentence = "auto: int8 when the target is integer only",
-        .allowed = {"auto", "int8", "int16x8"},
+        .sentence = "auto: int8 when the target is integer only; dynamic-int8: a program of floats whose linear layers "
+                    "have weights in int8 and quantise their inputs as they come, without samples",
+        .allowed = {"auto", "int8", "int16x8", "dynamic-int8"},
         .alias = "quantise"},
        [](CompileOptions& to, const Options& from, const std::string& name) {
-         to.quantise_always = from.text(name) != "auto";
+         to.coded.dynamic = from.text(name) == "dynamic-int8";
+         to.quantise_always = from.text(name) != "auto" && !to.coded.dynamic;
          to.quantise.scheme = from.text(name) == "int16x8" ? Scheme::int16x8 : Scheme::int8;
        }},
       {{.name = "io",
@@ -48,10 +50,23 @@ std::vector<GeneralOption> options_of_integers() {
       {{.name = "weights",
         .kind = Kind::text,
         .default_value = "per-channel",
-        .sentence = "scales of weights",
-        .allowed = {"per-channel", "per-tensor"}},
+        .sentence =
+            "scales of weights; int4: one per channel, and codes of 4 bits; in a program of floats int8 and int4 "
+            "make codes of the weights of linear layers",
+        .allowed = {"per-channel", "per-tensor", "int4", "int8"}},
        [](CompileOptions& to, const Options& from, const std::string& name) {
-         to.quantise.per_channel = from.text(name) == "per-channel";
+         to.quantise.per_channel = from.text(name) != "per-tensor";
+         to.quantise.four_bits = from.text(name) == "int4";
+         to.coded.bits = from.text(name) == "int4" ? 4 : from.text(name) == "int8" || to.coded.dynamic ? 8 : 0;
+       }},
+      {{.name = "group-size",
+        .kind = Kind::number,
+        .default_value = "32",
+        .sentence = "int4 in a program of floats: neighbours in a row that share a scale, 0: the row",
+        .lowest = 0,
+        .highest = 1 << 16},
+       [](CompileOptions& to, const Options& from, const std::string& name) {
+         to.coded.group = to.coded.bits == 4 ? from.number(name) : 0;
        }},
       {{.name = "plan",
         .kind = Kind::file,
@@ -76,8 +91,8 @@ std::vector<GeneralOption> options_of_all() {
        nullptr},  // read with the target, below
       {{.name = "sizes",
         .kind = Kind::list,
-        .sentence = "of a program with dynamic sizes: dimension DIM of INPUT is SIZE, or its upper bound, max; also "
-                    "by the name of the size's symbol",
+        .sentence = "of a program with dynamic sizes: dimension DIM of INPUT is SIZE, or its upper bound, max; several "
+                    "with commas make a method each; also by the name of the size's symbol",
         .placeholder = "INPUT.DIM=SIZE"},
        [](CompileOptions& to, const Options& from, const std::string& name) { to.sizes = from.list(name); }},
       {{.name = "require-full-delegation",
@@ -158,6 +173,23 @@ Status take_scheme(CompileOptions& to) {
   return {};
 }
 
+// Integer programs have weights of codes in their own way.
+Status settle_codes(CompileOptions& to) {
+  if (to.in_integers() && to.coded.dynamic)
+    return error("option.dynamic", fmt::format("the program becomes integers with fixed scales for {}: nothing is left "
+                                               "to be quantised as it comes",
+                                               to.target.name))
+        .hint("leave out --quantize dynamic-int8, or choose a target of floats, tosa-fp, say");
+  if (to.in_integers()) to.coded = {};
+  if (to.coded.bits != 0 && !to.target.keeps_codes) {
+    if (to.coded.dynamic || to.emit.text("weights") == "int8")
+      return error("option.codes", fmt::format("{} computes weights that are codes as floats", to.target.name))
+          .hint("tosa-fp keeps them as codes; or leave the option out");
+    to.coded = {};
+  }
+  return {};
+}
+
 }  // namespace
 
 const std::vector<OptionInfo>& compile_options() {
@@ -181,6 +213,7 @@ Result<CompileOptions> compile_options_for(const std::string& target, const Opti
   options.self_check = options.emit.flag("self-check");
   TOSAIC_CHECK(read_request(options.quantise.request, options.emit));
   TOSAIC_CHECK(take_scheme(options));
+  TOSAIC_CHECK(settle_codes(options));
   // Where a target takes floats and nobody asks for integers, these are what the overrides name.
   PlanRequest& request = options.quantise.request;
   if (!request.empty() && request.whole.empty() && !options.target.integer() && !options.quantise_always)

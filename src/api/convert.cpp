@@ -43,7 +43,7 @@ Result<Converted> try_convert(const ConvertRequest& request) {
     TOSAIC_TRY(const Graph graph, read_graph(input, request.input));
     outcome.operators = graph.nodes.size();
     if (to_vgf) {
-      TOSAIC_TRY(made, vgf.target.emit(graph, vgf.target, vgf.emit, ""));
+      TOSAIC_TRY(made, vgf.target.emit(graph, vgf.target, vgf.emit, {}));
     } else {
       TOSAIC_TRY(made.payload, tosa_file::write(graph));
     }

@@ -8,6 +8,7 @@
 
 #include "api/guard.h"
 #include "api/named_data.h"
+#include "api/tosa_payload.h"
 #include "base/output.h"
 #include "delegates/vulkan_backend/chain.h"
 #include "formats/bpte/bpte_file.h"
@@ -23,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Payload {
-  Bytes data;
+  Rope data;
   std::string format;  // also the file's ending
 };
 
@@ -42,13 +43,19 @@ Result<Payload> chain_of(const Bytes& payload, const std::map<std::string, Bytes
 // The bytes say what they are: other tools' delegates may carry the same formats under names of their own.
 Result<Payload> artifact_of(const pte::Delegate& delegate, const std::map<std::string, Bytes>& data,
                             const std::string& name) {
-  if (vgf::is_vgf(delegate.payload)) return Payload{delegate.payload, "vgf"};
-  if (tosa_file::is_tosa(delegate.payload)) return Payload{delegate.payload, "tosa"};
-  if (vulkan_backend::is_payload(delegate.payload)) return chain_of(delegate.payload, data, name);
-  if (!delegate.payload.text().starts_with("vela_bin_stream")) return Payload{delegate.payload, "bin"};
+  const Bytes payload = delegate.payload.joined();
+  if (vgf::is_vgf(payload)) return Payload{payload, "vgf"};
+  if (tosa_file::is_tosa(payload)) {
+    if (!has_constants_outside(delegate)) return Payload{payload, "tosa"};
+    TOSAIC_TRY(const Graph graph, tosa_graph(delegate, data, name));
+    TOSAIC_TRY(Rope whole, tosa_file::write(graph));
+    return Payload{std::move(whole), "tosa"};
+  }
+  if (vulkan_backend::is_payload(payload)) return chain_of(payload, data, name);
+  if (!payload.text().starts_with("vela_bin_stream")) return Payload{payload, "bin"};
   // A stream alone is worth nothing without what the program keeps elsewhere: the file holds all of it.
-  TOSAIC_TRY(vela::Payload stream, vela::read(delegate.payload));
-  if (!stream.commands.external() && !stream.weights.external()) return Payload{delegate.payload, "vela"};
+  TOSAIC_TRY(vela::Payload stream, vela::read(payload));
+  if (!stream.commands.external() && !stream.weights.external()) return Payload{payload, "vela"};
   TOSAIC_TRY(stream.commands.data, vela::resolve(stream.commands, "commands", &data));
   TOSAIC_TRY(stream.weights.data, vela::resolve(stream.weights, "weights", &data));
   stream.commands.external_key.clear();
@@ -65,11 +72,11 @@ std::string as_file_name(std::string text) {
 }
 
 // What stands there already stays, unless it is the same or `replace` says otherwise.
-Status may_write(const std::string& path, const Bytes& data, bool replace) {
+Status may_write(const std::string& path, const Rope& data, bool replace) {
   std::error_code failure;
   if (!fs::exists(path, failure)) return {};
   const auto old = map_file(path);
-  if (replace || (old.ok() && *old == data)) return {};
+  if (replace || (old.ok() && Rope(*old) == data)) return {};
   return error("extract.exists", fmt::format("{} exists and holds something else", path))
       .at({path, 0, ""})
       .hint("name another folder, or replace the files with --force");
@@ -83,9 +90,9 @@ Result<std::vector<Extracted>> try_extract(const ExtractRequest& request) {
   }
   TOSAIC_TRY(const pte::Program program, pte::read(file, request.program));
   TOSAIC_TRY(auto data, read_named_data(request.data));
-  for (const pte::NamedData& named : program.named_data) data.insert_or_assign(named.key, named.data);
+  for (const pte::NamedData& named : program.named_data) data.insert_or_assign(named.key, named.data.joined());
   std::vector<Extracted> list;
-  std::vector<Bytes> contents;
+  std::vector<Rope> contents;
   std::set<std::string> taken;
   for (const pte::Plan& plan : program.plans)
     for (std::size_t i = 0; i < plan.delegates.size(); ++i) {

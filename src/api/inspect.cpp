@@ -10,11 +10,13 @@
 #include "api/inspect_vulkan.h"
 #include "api/inspect_vulkan_backend.h"
 #include "api/named_data.h"
+#include "api/tosa_payload.h"
 #include "formats/bpte/bpte_file.h"
 #include "formats/npy/npy.h"
 #include "formats/ptd/ptd_file.h"
 #include "formats/pte/pte_file.h"
 #include "formats/tosa/tosa_file.h"
+#include "formats/tosa_080/tosa_080.h"
 #include "formats/vela/raw_output.h"
 #include "formats/vgf/vgf.h"
 #include "formats/vulkan_backend/vulkan_backend.h"
@@ -50,12 +52,13 @@ std::string graph_json(const Graph& graph) {
                      graph.nodes.size(), ops);
 }
 
-Result<Inspection> inspect_tosa(const Bytes& file, const std::string& name) {
-  TOSAIC_TRY(Graph graph, tosa_file::read(file, name));
+Inspection inspect_tosa(const Graph& graph, const Bytes& file, const std::string& name) {
+  const std::string_view version = tosa_080::is_080(file) ? "0.80" : "1.0";
+  const std::size_t bytes = file.size();
   Inspection out;
-  out.text = fmt::format("{}: TOSA 1.0 graph, {} operators, {} bytes\n{}\n{}", name, graph.nodes.size(), file.size(),
+  out.text = fmt::format("{}: TOSA {} graph, {} operators, {} bytes\n{}\n{}", name, version, graph.nodes.size(), bytes,
                          counted(graph), print(graph));
-  out.json = fmt::format("{{\"format\": \"tosa\", \"bytes\": {}, \"graph\": {}}}", file.size(), graph_json(graph));
+  out.json = fmt::format("{{\"format\": \"tosa\", \"bytes\": {}, \"graph\": {}}}", bytes, graph_json(graph));
   return out;
 }
 
@@ -186,7 +189,7 @@ Result<Inspection> inspect_payload(const Bytes& bytes, const std::vector<Program
 Result<Inspection> inspect_pte(const Bytes& file, const std::string& name, const InspectOptions& options) {
   TOSAIC_TRY(pte::Program program, pte::read(file, name));
   TOSAIC_TRY(auto data, read_named_data(options.data));
-  for (const pte::NamedData& named : program.named_data) data.insert_or_assign(named.key, named.data);
+  for (const pte::NamedData& named : program.named_data) data.insert_or_assign(named.key, named.data.joined());
   Inspection out;
   out.text = fmt::format("{}: ExecuTorch program, {} bytes\n", name, file.size());
   std::string plans;
@@ -209,30 +212,31 @@ Result<Inspection> inspect_pte(const Bytes& file, const std::string& name, const
       out.text += fmt::format("  {:>4} {}\n", i, instruction_text(plan, plan.instructions[i]));
     for (std::size_t i = 0; i < plan.delegates.size(); ++i) {
       const pte::Delegate& d = plan.delegates[i];
-      out.text += fmt::format("  delegate {}: {} bytes\n", d.id, d.payload.size());
+      const Bytes payload = d.payload.joined();
+      out.text += fmt::format("  delegate {}: {} bytes\n", d.id, payload.size());
       for (const auto& spec : d.specs) out.text += fmt::format("    spec {} ({} bytes)\n", spec.key, spec.value.size());
-      delegates += fmt::format("{}{{\"id\": {}, \"bytes\": {}", delegates.empty() ? "" : ", ", json_quote(d.id),
-                               d.payload.size());
-      if (tosa_file::is_tosa(d.payload)) {
-        auto inner = inspect_tosa(d.payload, d.id + " payload");
-        if (inner.ok()) out.text += inner->text;
+      delegates +=
+          fmt::format("{}{{\"id\": {}, \"bytes\": {}", delegates.empty() ? "" : ", ", json_quote(d.id), payload.size());
+      if (tosa_file::is_tosa(payload)) {
+        const auto graph = tosa_graph(d, data, d.id + " payload");
+        if (graph.ok()) out.text += inspect_tosa(*graph, payload, d.id + " payload").text;
       } else if (d.id == "VgfBackend") {
-        auto inner = inspect_vgf(d.payload, d.id + " payload");
+        auto inner = inspect_vgf(payload, d.id + " payload");
         if (!inner.ok()) return std::move(inner.error()).at({fmt::format("{} (delegate {})", name, i), 0, ""});
         out.text += inner->text;
         delegates += ", \"vgf\": " + inner->json;
       } else if (d.id == "VulkanBackend") {
-        auto inner = inspect_vulkan_backend(d.payload, fmt::format("{} (delegate {})", name, i), "    ");
+        auto inner = inspect_vulkan_backend(payload, fmt::format("{} (delegate {})", name, i), "    ");
         if (!inner.ok()) return std::move(inner.error());
         out.text += inner->text;
         delegates += ", \"vulkan_backend\": " + inner->json;
       } else if (d.id == "EthosUBackend") {
-        auto inner = inspect_payload(d.payload, delegate_tensors(plan, i), data, options, "    ");
+        auto inner = inspect_payload(payload, delegate_tensors(plan, i), data, options, "    ");
         if (!inner.ok()) return std::move(inner.error()).at({fmt::format("{} (delegate {})", name, i), 0, ""});
         out.text += inner->text;
         delegates += ", \"ethos_u\": " + inner->json;
       } else if (d.id == "TosaicVulkan") {
-        auto inner = inspect_vulkan(d.payload, "    ");
+        auto inner = inspect_vulkan(payload, "    ");
         if (!inner.ok()) return std::move(inner.error()).at({fmt::format("{} (delegate {})", name, i), 0, ""});
         out.text += inner->text;
         delegates += ", \"vulkan\": " + inner->json;
@@ -340,7 +344,10 @@ Result<Inspection> inspect_graph_text(const Bytes& file, const std::string& name
 Result<Inspection> try_inspect(const std::string& path, const InspectOptions& options) {
   TOSAIC_TRY(Bytes file, map_file(path));
   std::string_view head = file.text().substr(0, 16);
-  if (tosa_file::is_tosa(file)) return inspect_tosa(file, path);
+  if (tosa_file::is_tosa(file)) {
+    TOSAIC_TRY(const Graph graph, tosa_file::read(file, path));
+    return inspect_tosa(graph, file, path);
+  }
   if (head.size() >= 8 && head.substr(4, 2) == "ET") return inspect_pte(file, path, options);
   if (bpte::is_bpte(file)) return inspect_bpte(file, path, options);
   if (head.size() >= 8 && head.substr(4, 2) == "FT") return inspect_ptd(file, path);

@@ -16,15 +16,17 @@ Result<Inspection> inspect_vulkan(const Bytes& payload, const std::string& inden
     std::size_t words = 0;
     for (const Bytes& module : tier.modules) words += module.size();
     const vulkan_program::TierRow* row = vulkan_program::find_tier(tier.name);
-    out.text += row ? fmt::format("{}tier {} ({}): {} dispatches, {} modules of {} bytes, activations {} bytes\n",
-                                  indent, tier.name, row->sentence, tier.dispatches.size(), tier.modules.size(), words,
-                                  tier.activation_bytes)
-                    : fmt::format("{}tier {}: of a newer version\n", indent, json_quote(tier.name));
+    out.text +=
+        row ? fmt::format("{}tier {} ({}): {} dispatches, {} modules of {} bytes ({} unpacked), activations {} bytes\n",
+                          indent, tier.name, row->sentence, tier.dispatches.size(), tier.modules.size(),
+                          tier.stored_bytes, words, tier.activation_bytes)
+            : fmt::format("{}tier {}: of a newer version\n", indent, json_quote(tier.name));
     tiers += fmt::format(
         "{}{{\"name\": {}, \"known\": {}, \"dispatches\": {}, \"modules\": {}, \"spirv_bytes\": {}, "
+        "\"stored_spirv_bytes\": {}, "
         "\"activation_bytes\": {}}}",
         tiers.empty() ? "" : ", ", json_quote(tier.name), row != nullptr, tier.dispatches.size(), tier.modules.size(),
-        words, tier.activation_bytes);
+        words, tier.stored_bytes, tier.activation_bytes);
   }
   out.text += fmt::format("{}constants {} bytes, inputs and outputs {} bytes\n", indent, program.constants.size(),
                           program.io_bytes);

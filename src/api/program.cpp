@@ -46,6 +46,7 @@ void name_nodes(Graph& graph) {
 }
 
 Program described(std::shared_ptr<Program::Impl> impl, std::chrono::steady_clock::time_point begin) {
+  if (impl->exported.methods.size() > 1) keep_together(impl->exported);
   for (const Method& method : impl->exported.methods) impl->methods.push_back(describe(method));
   impl->read_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return Program(std::move(impl));
@@ -174,11 +175,44 @@ Result<Program> Program::read(HeldProgram held, const std::string& name, const M
   });
 }
 
+namespace {
+
+bool is_identifier(std::string_view name) {
+  const auto letter = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  return !name.empty() && letter(name[0]) &&
+         std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+}  // namespace
+
+Result<Program> Program::together(const std::vector<std::pair<std::string, Program>>& methods,
+                                  const std::string& name) {
+  return guarded(name, [&]() -> Result<Program> {
+    const auto begin = std::chrono::steady_clock::now();
+    if (methods.empty()) return error("model.methods", "no programs are given");
+    auto impl = std::make_shared<Program::Impl>();
+    impl->name = name;
+    impl->exported.torch_version = methods[0].second.torch_version();
+    for (const auto& [method, program] : methods) {
+      if (!is_identifier(method))
+        return error("model.methods", fmt::format("'{}' is no name of a method", method))
+            .hint("letters, digits and _: prefill=prefill.pt2");
+      if (std::ranges::find(impl->exported.methods, method, &Method::name) != impl->exported.methods.end())
+        return error("model.methods", fmt::format("two methods are called '{}'", method));
+      TOSAIC_TRY(const Method* only, only_method(program.impl().exported));
+      Method& made = impl->exported.methods.emplace_back(*only);
+      made.name = method;
+      impl->parts.push_back(program);
+    }
+    return described(std::move(impl), begin);
+  });
+}
+
 const std::string& Program::name() const { return impl_->name; }
 const std::string& Program::torch_version() const { return impl_->exported.torch_version; }
 const std::vector<MethodInfo>& Program::methods() const { return impl_->methods; }
-const std::string& Program::input_tree() const { return impl_->exported.input_spec; }
-const std::string& Program::output_tree() const { return impl_->exported.output_spec; }
+const std::string& Program::input_tree() const { return impl_->exported.methods[0].input_spec; }
+const std::string& Program::output_tree() const { return impl_->exported.methods[0].output_spec; }
 
 Result<std::vector<OwnedTensor>> Program::sample_inputs(std::size_t set, const std::string& method) const {
   return guarded(name(), [&]() -> Result<std::vector<OwnedTensor>> {

@@ -20,6 +20,7 @@ struct Program::Impl {
   ExportedProgram exported;
   std::vector<MethodInfo> methods;
   double read_seconds = 0;
+  std::vector<Program> parts;  // that this one is made of
   // What the answers for several targets have in common; made when first asked.
   mutable std::mutex asking;
   mutable std::unique_ptr<Supports> supports;

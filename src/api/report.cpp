@@ -11,7 +11,7 @@
 namespace tosaic {
 namespace {
 
-std::string hash_text(const Bytes& bytes) { return fmt::format("{:016x}", hash_of(bytes)); }
+std::string hash_text(const Rope& file) { return fmt::format("{:016x}", hash_of(file)); }
 
 // What Vela says of each operator, tied to TOSA, PyTorch and the user's module.
 std::string estimates_json(const std::vector<NpuEstimate>& estimates) {
@@ -83,10 +83,17 @@ std::string manifest(const Artifact::Impl& artifact) {
       : options.quantise.scheme == Scheme::int16x8 ? "int16x8"
                                                    : "int8",
       options.quantise.observer == Observer::minmax ? "minmax" : "histogram",
-      options.quantise.per_channel ? "per-channel" : "per-tensor", options.quantised_io ? "quantised" : "as-written",
-      summary.samples);
+      options.quantise.four_bits     ? "int4"
+      : options.quantise.per_channel ? "per-channel"
+                                     : "per-tensor",
+      options.quantised_io ? "quantised" : "as-written", summary.samples);
   out += fmt::format("  \"program\": {{\"bytes\": {}, \"xxh3\": \"{}\"}},\n", compiled.program.size(),
                      hash_text(compiled.program));
+  if (!summary.methods.empty()) {
+    std::vector<std::string> names;
+    for (const std::string& m : summary.methods) names.push_back(json_quote(m));
+    out += fmt::format("  \"methods\": [{}],\n", fmt::join(names, ", "));
+  }
   out += fmt::format("  \"delegated\": {},\n  \"delegates\": [", summary.delegated);
   for (std::size_t i = 0; i < compiled.lowered.size(); ++i) {
     out += fmt::format("{}{{\"id\": {}, \"operators\": {}", i ? ", " : "", json_quote(compiled.target.delegate_id),

@@ -34,10 +34,15 @@ Result<OwnedTensor> read_input(const std::string& path, const TensorInfo& wanted
                     (storage_size(given) == storage_size(wanted.dtype) && is_integer(given) &&
                      is_integer(wanted.dtype) && (wanted.dtype == DType::i4 || wanted.dtype == DType::i48)) ||
                     (given == DType::f8e4m3 && wanted.dtype == DType::f8e5m2);  // both are raw bytes
-  if (!same || !fits(tensor.type.shape, wanted))
-    return error("run.input-type",
-                 fmt::format("input {} is {}, the program takes {}", i, to_string(tensor.type), to_string(wanted)))
-        .at({path, 0, ""});
+  if (!same || !fits(tensor.type.shape, wanted)) {
+    Diagnostic why = error("run.input-type", fmt::format("input {} is {}, the program takes {}", i,
+                                                         to_string(tensor.type), to_string(wanted)));
+    for (const Dimension& d : wanted.dims)
+      if (d.dynamic())
+        why.notes.push_back(
+            fmt::format("{} is {}..{}", d.expression, d.lowest, d.size < 0 ? "" : std::to_string(d.size)));
+    return std::move(why).at({path, 0, ""});
+  }
   return OwnedTensor{wanted.dtype, tensor.type.shape.sizes(), tensor.data};
 }
 

@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "api/by_method.h"
 #include "api/by_sizes.h"
 #include "api/program.h"
 #include "api/stateful.h"
 #include "delegates/delegates.h"
+#include "delegates/vulkan_graph/hosted_graph.h"
 #include "execute/executable.h"
 #include "formats/bpte/bpte_file.h"
 #include "formats/pte/pte_file.h"
@@ -112,6 +114,24 @@ Runnable runnable_model(Runnable about, vulkan::ComputeModel model) {
   return r;
 }
 
+// The host between its pieces.
+Runnable runnable_hosted(Runnable about, delegates::HostedGraph graph) {
+  auto shared = std::make_shared<delegates::HostedGraph>(std::move(graph));
+  Runnable r = about;
+  r.device = "vulkan: " + shared->device();
+  r.device_seconds = [shared] { return shared->device_seconds(); };
+  r.run = [shared](const std::vector<Tensor>& inputs) { return shared->run(inputs); };
+  r.reset = [shared]() -> Status {
+    shared->reset();
+    return {};
+  };
+  r.clone = [shared, about = std::move(about)]() -> Result<Runnable> {
+    TOSAIC_TRY(delegates::HostedGraph made, shared->clone());
+    return runnable_hosted(about, std::move(made));
+  };
+  return r;
+}
+
 Runnable runnable_executable(Runnable about, execute::Executable executable) {
   auto shared = std::make_shared<execute::Executable>(std::move(executable));
   Runnable r = about;
@@ -153,10 +173,15 @@ Result<Runnable> runnable_graph(Graph graph, const Source& source, const Session
     r.outputs.push_back(graph[v].type);
     r.output_names.push_back(graph[v].name);
   }
+  if (options.device == "vulkan" && delegates::needs_host(graph)) {
+    TOSAIC_TRY(auto hosted, delegates::HostedGraph::load(std::move(graph), options.vulkan_device));
+    return runnable_hosted(std::move(r), std::move(hosted));
+  }
   if (options.device == "vulkan") {
     TOSAIC_TRY(const vulkan_program::TierId tier, vulkan::tier_of_device(options.vulkan_device));
     TOSAIC_TRY(vulkan_program::Program program, shaders::compile(graph, {&tier, 1}));
-    TOSAIC_TRY(vulkan::ComputeModel model, vulkan::ComputeModel::load(std::move(program), options.vulkan_device));
+    TOSAIC_TRY(vulkan::ComputeModel model,
+               vulkan::ComputeModel::load(std::move(program), options.vulkan_device, options.told));
     return runnable_model(std::move(r), std::move(model));
   }
   TOSAIC_TRY(auto executable,
@@ -201,10 +226,29 @@ Result<Runnable> lowered_to_run(Graph graph, const Source& source, const Session
   return runnable_graph(std::move(lowered.graph), source, options);
 }
 
+// Of one of several methods the buffers would be its own alone.
+Result<const Method*> method_of(const ExportedProgram& program, const std::string& name) {
+  if (program.methods.size() == 1) return &program.methods[0];
+  std::vector<std::string> names;
+  for (const Method& method : program.methods) {
+    names.push_back(method.name);
+    if (method.name != name) continue;
+    if (method.graph.states.empty()) return &method;
+    return error("model.state",
+                 fmt::format("method '{}' keeps '{}' together with other methods, which an exported program does not",
+                             name, method.graph.states[0].name))
+        .hint("compile the methods and run the .pte");
+  }
+  return error("method.missing", fmt::format("the program has no method '{}'", name))
+      .hint(fmt::format("its methods are {}", fmt::join(names, ", ")));
+}
+
 Result<Runnable> load_program(const Program& program, const Source& source, const SessionOptions& options,
                               const Sink& sink) {
-  TOSAIC_TRY(const Method* only, only_method(program.impl().exported));
-  const Method& method = *only;
+  TOSAIC_TRY(const Method* found, method_of(program.impl().exported, options.method));
+  const Method& method = *found;
+  if (source.together->methods.empty())
+    for (const Method& m : program.impl().exported.methods) source.together->methods.push_back(m.name);
   const bool tosa = !method.graph.nodes.empty() && method.graph.nodes[0].op.starts_with("tosa.");  // graph text
   if (tosa) return load_tosa(method.graph, source, options);
   auto graph = std::make_shared<Graph>(method.graph);
@@ -309,6 +353,7 @@ Result<Runnable> load_pte(const Source& source, const SessionOptions& options, c
   how.interpret = options.executor == "interp";
   how.file = source.name;
   how.trace = options.trace;
+  how.told = options.told;
   TOSAIC_TRY(const Target* wanted, target_of_device(options.device));
   const std::string product = wanted && wanted->name == options.device ? wanted->name : "";
   how.kernels = kernels::lowered_kernel;
@@ -319,8 +364,20 @@ Result<Runnable> load_pte(const Source& source, const SessionOptions& options, c
   how.delegates = all_delegates({graphs, options.vulkan_device, product});
   TOSAIC_CHECK(check_device(program, source, options.device, wanted, sink));
   TOSAIC_TRY(how.data, named_data(source.data));
-  TOSAIC_TRY(runtime::Method method, runtime::Method::load(program, options.method, how));
-  return runnable_method(std::move(method), options.executor);
+  Together& together = *source.together;
+  if (together.methods.empty()) {
+    TOSAIC_TRY(together.memory, runtime::SharedMemory::of(program));
+    for (const pte::Plan& plan : program.plans) together.methods.push_back(plan.name);
+  }
+  how.shared = together.memory;
+  std::vector<std::string> names = sizes_of_one_method(program, options.method, together.memory != nullptr);
+  if (names.empty()) names = {options.method};
+  std::vector<Runnable> methods;
+  for (const std::string& name : names) {
+    TOSAIC_TRY(runtime::Method method, runtime::Method::load(program, name, how));
+    methods.push_back(runnable_method(std::move(method), options.executor));
+  }
+  return methods.size() == 1 ? std::move(methods[0]) : by_method(std::move(names), std::move(methods));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Something loaded that turns inputs into outputs, again and again: what a Session is inside.
 #pragma once
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "ir/fixed_value.h"
 #include "ir/tensor.h"
 #include "read/pt2.h"
+#include "runtime/shared_memory.h"
 #include "tosaic/session.hpp"
 
 namespace tosaic {
@@ -27,7 +29,7 @@ struct Runnable {
   // What is kept from run to run, by name.
   std::vector<std::pair<std::string, TensorType>> states;
   std::function<Tensor(std::size_t i)> state;
-  std::function<Status(std::size_t i, const Tensor& content)> set_state;
+  std::function<Status(std::size_t i, const Tensor& content)> set_state;  // of that type
   // Empty: loading anew does the same.
   std::function<Status()> reset;
   std::function<Result<Runnable>()> clone;  // may be called while `run` is at work
@@ -36,12 +38,20 @@ struct Runnable {
   std::function<std::vector<OperationTime>()> profile;
 };
 
+// What sessions of the methods of one program have in common.
+struct Together {
+  std::atomic<bool> busy{false};  // one of them runs
+  std::vector<std::string> methods;
+  std::shared_ptr<runtime::SharedMemory> memory;  // null: they keep nothing together
+};
+
 // What to load: the file by any of its forms.
 struct Source {
   std::string name;                // of the file in messages
   Bytes file;                      // .pte, .tosa, .vgf, .pt2 or graph text; or
   std::optional<Program> program;  // one that was read already
   std::vector<NamedFile> data;
+  std::shared_ptr<Together> together = std::make_shared<Together>();  // filled by the first of them that is loaded
 };
 
 // Errors: run.unknown-format, run.device, those of the formats, delegates and kernels.

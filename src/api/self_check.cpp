@@ -312,7 +312,7 @@ runtime::NamedData external_data(const Compiled& compiled) {
 
 // The whole program on the sample: every delegate sees what the others and the kernels between them give.
 Status check_program(const Compiled& compiled, const std::vector<Tensor>& sample, const runtime::Options& options) {
-  TOSAIC_TRY(const pte::Program program, pte::read(compiled.program, ""));
+  TOSAIC_TRY(const pte::Program program, pte::read(compiled.program.joined(), ""));
   TOSAIC_TRY(runtime::Method method, runtime::Method::load(program, "forward", options));
   TOSAIC_TRY(const auto results, method.run(arguments_for(compiled, method.input_types(), sample)));
   (void)results;
@@ -336,7 +336,7 @@ Status check_alone(const Compiled& compiled, std::size_t region, const runtime::
   runtime::DelegateOptions how;
   how.threads = options.threads;
   TOSAIC_TRY(auto delegate, runtime::OpenDelegate::open(options.delegates.at(compiled.target.delegate_id),
-                                                        compiled.emitted[region].payload, {}, how));
+                                                        compiled.emitted[region].payload.joined(), {}, how));
   return delegate.execute(arguments);
 }
 
@@ -349,6 +349,7 @@ Result<SelfChecked> self_check(const Compiled& compiled, const std::vector<Tenso
   options.data = external_data(compiled);
   options.delegates = all_delegates();
   options.kernels = kernels::lowered_kernel;
+  options.most_turns = 16;  // of a loop, each of which is simulated
   runtime::DelegateChoice& choice = options.delegates.at(compiled.target.delegate_id);
   const Check check{compiled, choice, options.data, findings};
   const contract::Server server{open_checked, &check};

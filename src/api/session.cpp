@@ -22,7 +22,6 @@ struct Session::Impl {
   std::vector<TensorInfo> inputs, states;
   std::vector<Argument> arguments, outputs;
   std::vector<OwnedTensor> examples;
-  std::atomic<bool> busy{false};
   bool measured = false;
   double seconds = 0;  // of the last run, when measured
 
@@ -229,7 +228,7 @@ double Session::device_seconds() const { return impl_->loaded.device_seconds ? i
 
 Result<std::vector<Output>> Session::run(std::span<const InputTensor> inputs) {
   return guarded(impl_->source.name, [&]() -> Result<std::vector<Output>> {
-    const Turn turn(impl_->busy);
+    const Turn turn(impl_->source.together->busy);
     TOSAIC_CHECK(turn.taken());
     TOSAIC_TRY(const std::vector<Tensor> lent, impl_->borrow(inputs));
     TOSAIC_TRY(const std::vector<Tensor> tensors, impl_->run(lent));
@@ -246,7 +245,7 @@ Result<std::vector<Output>> Session::run(std::span<const InputTensor> inputs) {
 
 Status Session::run(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs) {
   return guarded(impl_->source.name, [&]() -> Status {
-    const Turn turn(impl_->busy);
+    const Turn turn(impl_->source.together->busy);
     TOSAIC_CHECK(turn.taken());
     TOSAIC_TRY(const std::vector<Tensor> lent, impl_->borrow(inputs));
     const std::vector<TensorType>& types = impl_->loaded.outputs;
@@ -263,7 +262,7 @@ const std::vector<TensorInfo>& Session::states() const { return impl_->states; }
 
 Result<OwnedTensor> Session::state(const std::string& name) const {
   return guarded(impl_->source.name, [&]() -> Result<OwnedTensor> {
-    const Turn turn(impl_->busy);
+    const Turn turn(impl_->source.together->busy);
     TOSAIC_CHECK(turn.taken());
     TOSAIC_TRY(const std::size_t i, impl_->state(name));
     return owned(impl_->loaded.state(i));
@@ -272,7 +271,7 @@ Result<OwnedTensor> Session::state(const std::string& name) const {
 
 Status Session::set_state(const std::string& name, const InputTensor& content) {
   return guarded(impl_->source.name, [&]() -> Status {
-    const Turn turn(impl_->busy);
+    const Turn turn(impl_->source.together->busy);
     TOSAIC_CHECK(turn.taken());
     TOSAIC_TRY(const std::size_t i, impl_->state(name));
     TOSAIC_TRY(const Tensor lent, borrowed(content, impl_->loaded.states[i].second, fmt::format("state '{}'", name)));
@@ -282,7 +281,7 @@ Status Session::set_state(const std::string& name, const InputTensor& content) {
 
 Status Session::reset() {
   return guarded(impl_->source.name, [&]() -> Status {
-    const Turn turn(impl_->busy);
+    const Turn turn(impl_->source.together->busy);
     TOSAIC_CHECK(turn.taken());
     if (impl_->loaded.reset) return impl_->loaded.reset();
     TOSAIC_TRY(impl_->loaded, load_runnable(impl_->source, impl_->options, {}));
@@ -292,18 +291,34 @@ Status Session::reset() {
 
 Result<Session> Session::clone() const {
   return guarded(impl_->source.name, [&]() -> Result<Session> {
-    if (!impl_->loaded.clone) {
-      TOSAIC_TRY(auto impl, Impl::load(impl_->source, impl_->options, {}));
+    Source source = impl_->source;
+    source.together = std::make_shared<Together>();
+    source.together->methods = impl_->source.together->methods;
+    const auto& memory = impl_->source.together->memory;
+    if (memory) { TOSAIC_TRY(source.together->memory, memory->fresh()); }
+    if (memory || !impl_->loaded.clone) {
+      TOSAIC_TRY(auto impl, Impl::load(std::move(source), impl_->options, {}));
       return Session(std::move(impl));
     }
     TOSAIC_TRY(Runnable loaded, impl_->loaded.clone());
-    return Session(std::make_unique<Impl>(impl_->source, impl_->options, std::move(loaded)));
+    return Session(std::make_unique<Impl>(std::move(source), impl_->options, std::move(loaded)));
+  });
+}
+
+const std::vector<std::string>& Session::methods() const { return impl_->source.together->methods; }
+
+Result<Session> Session::method(const std::string& name) const {
+  return guarded(impl_->source.name, [&]() -> Result<Session> {
+    SessionOptions options = impl_->options;
+    options.method = name;
+    TOSAIC_TRY(auto impl, Impl::load(impl_->source, options, {}));
+    return Session(std::move(impl));
   });
 }
 
 Status Session::measure(bool on) {
   return guarded(impl_->source.name, [&]() -> Status {
-    const Turn turn(impl_->busy);
+    const Turn turn(impl_->source.together->busy);
     TOSAIC_CHECK(turn.taken());
     impl_->measured = on;
     impl_->seconds = 0;
@@ -313,7 +328,7 @@ Status Session::measure(bool on) {
 
 Result<std::vector<OperationTime>> Session::profile() const {
   return guarded(impl_->source.name, [&]() -> Result<std::vector<OperationTime>> {
-    const Turn turn(impl_->busy);
+    const Turn turn(impl_->source.together->busy);
     TOSAIC_CHECK(turn.taken());
     std::vector<OperationTime> times;
     if (!impl_->measured || impl_->seconds <= 0) return times;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/stateful.h"
 
-#include <fmt/format.h>
-
 namespace tosaic {
 namespace {
 
@@ -27,11 +25,7 @@ Runnable around(std::shared_ptr<Kept> kept) {
   };
   r.state = [kept](std::size_t i) { return kept->now[i]; };
   r.set_state = [kept](std::size_t i, const Tensor& content) -> Status {
-    const auto& [name, type] = kept->states[i];
-    if (content.type != type)
-      return error("run.state-type",
-                   fmt::format("state '{}' is {}, its new content {}", name, to_string(type), to_string(content.type)));
-    kept->now[i] = {type, Bytes::copy(content.data.data(), type.storage_bytes())};
+    kept->now[i] = {content.type, Bytes::copy(content.data.data(), content.data.size())};
     return {};
   };
   r.reset = [kept]() -> Status {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Vulkan devices of this machine, as the public API tells of them.
+#include <algorithm>
+
 #include "api/guard.h"
 #include "tosaic/session.hpp"
 #include "vulkan/device.h"
@@ -30,6 +32,13 @@ Result<std::vector<VulkanDevice>> vulkan_devices() {
           d.index, d.name, kind_of(d.type), vulkan::version_text(d.version), computes, d.runs_data_graphs, {}};
       if (computes)
         for (std::size_t i : vulkan_program::tiers_for(d.traits, names)) device.tiers.emplace_back(names[i]);
+      device.memory_bytes = d.memory_bytes;
+      device.range_bytes = d.limits.maxStorageBufferRange;
+      device.texels = d.limits.maxTexelBufferElements;
+      device.shared_bytes = d.limits.maxComputeSharedMemorySize;
+      device.push_constant_bytes = d.limits.maxPushConstantsSize;
+      device.group_invocations = d.limits.maxComputeWorkGroupInvocations;
+      std::ranges::copy(d.limits.maxComputeWorkGroupSize, device.group_size);
       devices.push_back(std::move(device));
     }
     return devices;

@@ -22,6 +22,10 @@ constexpr std::string_view vgf_again =
     "make it again: `tosaic compile --target vgf`, or `tosaic convert` from the .tosa";
 constexpr std::string_view tosa_again = "make it again for TOSA 1.0, e.g. with `tosaic compile --emit tosa=FILE`";
 
+constexpr std::string_view another_device =
+    "choose another device (`tosaic run --list-devices`) or the CPU: --device cpu, or --target tosa-fp where the "
+    "program has a Vulkan delegate";
+
 constexpr std::array families{
     Family{"pt2.", "", pt2_again},
     Family{"pickle.", "", pt2_again},
@@ -75,7 +79,7 @@ constexpr std::array families{
            "write the program again with ExecuTorch 1.5"},
     Family{"vulkan-backend.", "", "write the program again with ExecuTorch 1.5, without what is refused here"},
     Family{"vulkan-program.", "", "compile the model again: `tosaic compile --target vulkan`"},
-    Family{"vulkan.", "", "run it on the CPU: --device cpu"},
+    Family{"vulkan.", "", another_device},
     Family{"call.", "", "`tosaic::tosa_operators()` gives the schema of each call"},
     Family{"data.", "", "give each .ptd file once, and those of one program only"},
     Family{"inspect.", "", "if the ending is right, the file is damaged: make or copy it again"},

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/uio.h>
 #include <unistd.h>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
@@ -23,6 +25,12 @@ Diagnostic unwritable(const std::string& path, const std::string& why) {
 
 // What the system said when it would not take `bytes` at `path`.
 Diagnostic refused(const std::string& path, std::size_t bytes, int why) {
+  if (why == EFAULT)  // the system finds no bytes behind a view of a mapped file
+    return error("file.changed", fmt::format("cannot write {}: a file that it is made of became shorter while it was "
+                                             "read, or its disk fails",
+                                             path))
+        .at({path, 0, ""})
+        .hint("do it again when the model's file is complete and nobody writes to it");
   if (why == EDQUOT || why == EFBIG)
     return error("file.disk-full",
                  fmt::format("cannot write {}: its {} bytes are more than you may write there", path, bytes))
@@ -64,12 +72,20 @@ const char* kind_of(mode_t mode) {
 }
 
 // All of it, or the reason.
-int write_all(int file, const Bytes& data) {
-  for (std::size_t at = 0; at < data.size();) {
-    const ssize_t done = ::pwrite(file, data.data() + at, data.size() - at, static_cast<off_t>(at));
+int write_all(int file, const Rope& data) {
+  const std::span<const Bytes> pieces = data.pieces();
+  std::size_t piece = 0, within = 0;  // what is next
+  for (std::uint64_t at = 0; at < data.size();) {
+    std::array<iovec, 256> next;
+    std::size_t count = 0;
+    for (std::size_t i = piece, from = within; i < pieces.size() && count < next.size(); ++i, from = 0)
+      next[count++] = {const_cast<std::byte*>(pieces[i].data()) + from, pieces[i].size() - from};
+    const ssize_t done = ::pwritev(file, next.data(), static_cast<int>(count), static_cast<off_t>(at));
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) return done < 0 ? errno : ENOSPC;
-    at += static_cast<std::size_t>(done);
+    at += static_cast<std::uint64_t>(done);
+    for (within += static_cast<std::size_t>(done); piece < pieces.size() && within >= pieces[piece].size(); ++piece)
+      within -= pieces[piece].size();
   }
   return 0;
 }
@@ -81,7 +97,7 @@ int reserve(int file, std::size_t bytes) {
 }
 
 // Over what stands there. Room is made sure of first, and taken back if there is none.
-int overwrite(const std::string& path, const Bytes& data) {
+int overwrite(const std::string& path, const Rope& data) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return errno;
   struct stat before {};
@@ -192,7 +208,7 @@ Status Outputs::plan_folder(const std::string& path, bool (*filled_with)(std::st
   return {};
 }
 
-Status Outputs::stage(Place& place, const Bytes& data) {
+Status Outputs::stage(Place& place, const Rope& data) {
   static std::atomic<int> number{0};
   place.data = data;
   if (place.in_place) return {};
@@ -218,7 +234,7 @@ Status Outputs::stage(Place& place, const Bytes& data) {
   return {};
 }
 
-Status Outputs::write(const std::string& path, const Bytes& data) {
+Status Outputs::write(const std::string& path, const Rope& data) {
   const auto behind = behind_links(path);
   auto found = behind ? places_.find(identity(*behind)) : places_.end();
   if (found == places_.end() || found->second.asked != path || found->second.written) {
@@ -263,10 +279,14 @@ Status make_folder(const std::string& path) {
       .hint("name a folder that you may write to");
 }
 
-Status write_file(const std::string& path, const void* data, std::size_t size) {
+Status write_file(const std::string& path, const Rope& data) {
   Outputs outputs;
-  TOSAIC_CHECK(outputs.write(path, Bytes(nullptr, data, size)));
+  TOSAIC_CHECK(outputs.write(path, data));
   return outputs.commit();
+}
+
+Status write_file(const std::string& path, const void* data, std::size_t size) {
+  return write_file(path, Bytes(nullptr, data, size));
 }
 
 }  // namespace tosaic

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/bytes.h"
+#include "base/rope.h"
 #include "base/temporaries.h"
 
 namespace tosaic {
@@ -23,7 +23,7 @@ class Outputs {
   // A folder that another program fills with files of such names: none of them may be read or planned.
   Status plan_folder(const std::string& path, bool (*filled_with)(std::string_view name));
   // Plans it if need be, and puts the data beside its place. Errors: those, file.disk-full.
-  Status write(const std::string& path, const Bytes& data);
+  Status write(const std::string& path, const Rope& data);
   // Everything takes its place. Errors: those of write, and file.changed when an input shrank meanwhile.
   Status commit();
 
@@ -43,17 +43,19 @@ class Outputs {
     gid_t group = 0;
     bool in_place = false;  // its other names would be left behind, or its folder takes no new file
     std::optional<Temporary> waiting;
-    Bytes data;  // when in_place
+    Rope data;  // when in_place
     bool written = false;
   };
   static Identity identity(const std::string& path);
   Result<Place> look(const std::string& path) const;
-  Status stage(Place& place, const Bytes& data);
+  Status stage(Place& place, const Rope& data);
 
   std::map<Identity, std::string> inputs_;
   std::map<Identity, Place> places_;
 };
 
+// As the other of that name (bytes.h).
+Status write_file(const std::string& path, const Rope& data);
 // With the folders above it, unless it is there. Error: file.unwritable.
 Status make_folder(const std::string& path);
 

@@ -90,6 +90,10 @@ Lent lent_by(const tosaic_delegate_host* host, std::uint64_t& taken) {
   Lent lent;
   if (!host) return lent;
   lent.memory = memory_of(*host, taken);
+  if (host->log && host->log_level >= TOSAIC_DELEGATE_LOG_NOTE)
+    lent.told = [log = host->log, user = host->log_user](const std::string& line) {
+      log(user, TOSAIC_DELEGATE_LOG_NOTE, line.c_str());
+    };
   if (host->log && host->log_level >= TOSAIC_DELEGATE_LOG_TRACE)
     lent.trace = [log = host->log, user = host->log_user](const std::string& line) {
       log(user, TOSAIC_DELEGATE_LOG_TRACE, line.c_str());
@@ -137,7 +141,8 @@ Result<Opening> opening_of(const tosaic_delegate_program* program, const tosaic_
 }
 
 // Around a payload that has just been made.
-int hand_over(std::unique_ptr<tosaic_delegate> made, const tosaic_delegate_host* host, tosaic_delegate** delegate) {
+int hand_over(std::unique_ptr<tosaic_delegate> made, const tosaic_delegate_host* host, bool told,
+              tosaic_delegate** delegate) {
   made->description = made->payload->describe();
   for (const auto* tensors : {&made->description.inputs, &made->description.outputs})
     for (const TensorInfo& info : *tensors) made->infos.push_back(info.view());
@@ -145,7 +150,7 @@ int hand_over(std::unique_ptr<tosaic_delegate> made, const tosaic_delegate_host*
   made->outputs.resize(made->description.outputs.size());
   made->narrow.resize(made->infos.size());
   for (const TensorInfo& info : made->description.inputs) made->varies |= info.least != info.most;
-  if (host && host->log && host->log_level >= TOSAIC_DELEGATE_LOG_NOTE) {
+  if (!told && host && host->log && host->log_level >= TOSAIC_DELEGATE_LOG_NOTE) {
     const std::string line = fmt::format("{}{}runs on {}, {} bytes for tensors", made->name,
                                          made->name.empty() ? "" : " ", made->description.device, made->memory_bytes);
     host->log(host->log_user, TOSAIC_DELEGATE_LOG_NOTE, line.c_str());
@@ -162,6 +167,12 @@ int open_payload(void* user, const tosaic_delegate_program* program, const tosai
     auto made = std::make_unique<tosaic_delegate>();
     auto opening = opening_of(program, host, options, made->memory_bytes);
     if (!opening.ok()) return report(TOSAIC_DELEGATE_ARGUMENT, opening.error(), error);
+    const auto told = std::make_shared<bool>(false);
+    if (opening->told)
+      opening->told = [say = std::move(opening->told), told](const std::string& line) {
+        *told = true;
+        say(line);
+      };
     const auto& server = *static_cast<const Server*>(user);
     int status = TOSAIC_DELEGATE_INVALID;
     auto payload = server.open(*opening, server.user, status);
@@ -169,7 +180,7 @@ int open_payload(void* user, const tosaic_delegate_program* program, const tosai
     made->payload = *std::move(payload);
     made->name = opening->name;
     made->keep_times = opening->profile;
-    return hand_over(std::move(made), host, delegate);
+    return hand_over(std::move(made), host, *told, delegate);
   });
 }
 
@@ -190,7 +201,7 @@ int clone_payload(const tosaic_delegate* from, const tosaic_delegate_host* host,
     made->payload = *std::move(payload);
     made->name = from->name;
     made->keep_times = from->keep_times;
-    return hand_over(std::move(made), host, delegate);
+    return hand_over(std::move(made), host, false, delegate);
   });
 }
 

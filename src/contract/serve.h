@@ -24,6 +24,8 @@ struct Spec {
 struct Lent {
   MemorySource memory;                            // empty: the heap
   std::function<void(const std::string&)> trace;  // a line per operation; empty: nobody asks
+  // The line about what is opened, by a payload that knows more than its device; likewise.
+  std::function<void(const std::string&)> told;
 };
 
 // What the caller gave, checked. The views are valid while the payload opens, the payload's bytes until it is closed.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "cpu/matrix/coded_weight.h"
 #include "cpu/widen.h"
 
 namespace tosaic::cpu {
@@ -15,6 +16,8 @@ bool aligned_for(const TensorType& type, const void* p) {
 Status Compiled::plan_steps(const Options& options) {
   pool = &ThreadPool::shared(options.threads);
   Planning planning(graph, options.observed, pool->threads());
+  planning.lasting_weights = options.lasting_weights;
+  planning.coded = &coded;
   const auto count = static_cast<std::uint32_t>(graph.nodes.size());
   for (const KernelRow& row : kernel_rows())
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -24,6 +27,8 @@ Status Compiled::plan_steps(const Options& options) {
   for (std::uint32_t n = 0; n < count; ++n)
     if (!planning.taken[n])
       return located(error("cpu.unsupported", fmt::format("no kernel runs {}", graph.nodes[n].op)), graph.nodes[n].loc);
+
+  coded.clear();  // their products have them
 
   // A step stands where its last node stood: everything it reads was then computed, and only its last value is
   // read by others.
@@ -46,7 +51,32 @@ Status Compiled::plan_steps(const Options& options) {
     needs.push_back({step.reads, step.writes, threads_scratch + step.shared_scratch});
   }
   memory = plan::place_values(graph, planning.aliases, needs, 64);
+  find_in_place();
   return {};
+}
+
+void Compiled::find_in_place() {
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    const Step& step = steps[s];
+    if (step.written_over == no_value) continue;
+    const plan::Location &before = memory.location[step.written_over], &after = memory.location[step.writes[0]];
+    const auto within = [&](const plan::Location& of) {
+      return [&, root = of.root](ValueId v) { return v != no_value && memory.location[v].root == root; };
+    };
+    const std::size_t bytes = graph[step.writes[0]].type.storage_bytes();
+    if (before.home != plan::Home::input || after.home != plan::Home::output || before.offset != 0 ||
+        after.offset != 0 || graph[before.root].type.storage_bytes() != bytes ||
+        graph[after.root].type.storage_bytes() != bytes)
+      continue;
+    bool free = std::ranges::count_if(step.reads, within(before)) == 1;  // not the rows that it writes, too
+    for (std::size_t t = 0; t < steps.size(); ++t) {
+      if (t > s) free &= std::ranges::none_of(steps[t].reads, within(before));
+      if (t != s && steps[t].run) free &= std::ranges::none_of(steps[t].writes, within(after));
+    }
+    for (const plan::Memory::Copy& copy : memory.copies) free &= !within(before)(copy.from);
+    for (const auto& list : observed_after) free &= std::ranges::none_of(list, within(before));
+    if (free) in_place.push_back({before.slot, after.slot});
+  }
 }
 
 Result<std::shared_ptr<const Compiled>> Compiled::of(const Graph& graph, const Options& options) {
@@ -59,6 +89,7 @@ Result<std::shared_ptr<const Compiled>> Compiled::of(const Graph& graph, const O
     if (value.is_constant() && !aligned_for(value.type, value.constant.data()))
       value.constant = Bytes::copy(value.constant.data(), value.constant.size());
   widen_narrow_floats(made->graph);
+  if (options.computes_weights) { TOSAIC_TRY(made->coded, compute_weights(made->graph, options.observed)); }
   TOSAIC_CHECK(made->plan_steps(options));
   return std::shared_ptr<const Compiled>(std::move(made));
 }

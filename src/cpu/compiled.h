@@ -16,6 +16,12 @@ struct Compiled {
   std::vector<std::vector<ValueId>> observed_after;  // by step
   std::vector<ValueId> observed_at_start;            // graph inputs and constants
   plan::Memory memory;
+  CodedWeights coded;
+  // An input and an output that may be one memory: nothing reads the input when the output is written.
+  struct InPlace {
+    std::uint32_t input, output;
+  };
+  std::vector<InPlace> in_place;
   ThreadPool* pool = nullptr;  // the process's
 
   // Kernels refer to the graph in it: it stays where it is.
@@ -23,6 +29,7 @@ struct Compiled {
 
  private:
   Status plan_steps(const Options& options);
+  void find_in_place();
 };
 
 bool aligned_for(const TensorType& type, const void* p);

@@ -26,7 +26,11 @@ struct Options {
   std::vector<ValueId> observed;         // values that must exist as such (not fused away), reported to the observer
   tosa::Variables* variables = nullptr;  // the VARIABLEs of the program that this is a region of; outlives this one
   MemorySource memory = {};              // the arena's; empty: the heap
-  bool timed = false;                    // begin with measure(true)
+  // Constants of the graph stay where they are, and what they are, as long as any program reads them: programs of other
+  // graphs with the same memory as constants share what is made of it.
+  bool lasting_weights = false;
+  bool timed = false;            // begin with measure(true)
+  bool computes_weights = true;  // false: what only constants decide is left to each run
 };
 
 struct StepTime {

@@ -82,7 +82,7 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::make(std::shared_ptr<const
 }
 
 // Odd pointers get memory of our own: unaligned ones, and an output that overlaps an input or another output
-// (it would be overwritten while still needed).
+// (it would be overwritten while still needed; where it would not, it may be an input's memory).
 void Program::Impl::bounce(std::span<const void* const> inputs, std::span<void* const> outputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     input_pointers[i] = inputs[i];
@@ -95,8 +95,13 @@ void Program::Impl::bounce(std::span<const void* const> inputs, std::span<void* 
     output_pointers[j] = outputs[j];
     const std::size_t bytes = plan->output_types[j].storage_bytes();
     bool odd = !aligned_for(plan->output_types[j], outputs[j]);
+    const auto one_memory = [&](const Compiled::InPlace& pair) {
+      return pair.output == j && outputs[j] == inputs[pair.input] && input_pointers[pair.input] == inputs[pair.input];
+    };
+    const auto shared = std::ranges::find_if(plan->in_place, one_memory);
     for (std::size_t i = 0; i < inputs.size(); ++i)
-      odd |= overlap(outputs[j], bytes, inputs[i], plan->input_types[i].storage_bytes());
+      odd |= (shared == plan->in_place.end() || i != shared->input) &&
+             overlap(outputs[j], bytes, inputs[i], plan->input_types[i].storage_bytes());
     for (std::size_t k = 0; k < j; ++k)
       odd |= overlap(outputs[j], bytes, outputs[k], plan->output_types[k].storage_bytes());
     if (!odd) continue;

@@ -3,6 +3,8 @@
 // computes together, and leaves a step that does them. Private to src/cpu.
 #pragma once
 #include <functional>
+#include <map>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -14,6 +16,9 @@
 #include "plan/uses.h"
 
 namespace tosaic::cpu {
+
+struct CodedPanels;
+using CodedWeights = std::map<ValueId, std::shared_ptr<const CodedPanels>>;
 
 // What a step sees at run time.
 struct Frame {
@@ -38,6 +43,8 @@ struct Step {
   std::function<Status(const Frame&)> run;
   // What the step keeps from run to run, one for each program; empty: nothing.
   std::function<std::shared_ptr<void>()> make_state = {};
+  // What may lie where the step's only result lies, as the step writes no element of it before it has read that one.
+  ValueId written_over = no_value;
 };
 
 // The number in a constant of one element (a zero point, a shift).
@@ -48,9 +55,11 @@ inline std::int32_t only_number(const Graph& graph, ValueId value) {
 // The graph being compiled, and what is already decided.
 struct Planning : plan::Uses {
   int threads;
-  std::vector<bool> taken;  // nodes that belong to a step
+  bool lasting_weights = false;  // see Options
+  std::vector<bool> taken;       // nodes that belong to a step
   std::vector<Step> steps;
   std::vector<plan::Alias> aliases;
+  const CodedWeights* coded = nullptr;  // by the value that a product reads
 
   Planning(const Graph& g, std::span<const ValueId> observed, int thread_count)
       : Uses(g, observed), threads(thread_count), taken(g.nodes.size(), false) {}

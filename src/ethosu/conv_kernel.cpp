@@ -9,6 +9,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "simd/pair_products-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tosaic::ethosu {
 namespace HWY_NAMESPACE {
@@ -23,7 +25,6 @@ using IntVector = hn::Vec<Ints>;
 template <int rows>
 HWY_NOINLINE void dense_rows(const DenseCall& call) {
   const Ints d;
-  const hn::Repartition<std::int16_t, Ints> d16;
   constexpr int vectors = 16 / static_cast<int>(hn::MaxLanes(Ints()));
   constexpr int lanes = 16 / vectors;
   IntVector sums[rows][vectors];
@@ -33,18 +34,18 @@ HWY_NOINLINE void dense_rows(const DenseCall& call) {
   for (std::int64_t s = 0; s < call.stretch_count; ++s) {
     const std::int64_t offset = call.stretches[s].offset;
     for (std::int64_t g = 0; g < call.stretches[s].pairs; ++g, b += 32) {
-      hn::Vec<decltype(d16)> weights[vectors];
+      IntVector weights[vectors];
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v) weights[v] = hn::LoadU(d16, b + 2 * lanes * v);
+      for (int v = 0; v < vectors; ++v)
+        weights[v] = hn::BitCast(d, hn::LoadU(hn::Repartition<std::int16_t, Ints>(), b + 2 * lanes * v));
 #pragma GCC unroll 8
       for (int r = 0; r < rows; ++r) {
         std::int32_t pair;
         std::memcpy(&pair, call.pixels[r] + offset + 2 * g, 4);
-        const auto input = hn::BitCast(d16, hn::Set(d, pair));
-        IntVector unused = hn::Zero(d);
+        const IntVector input = hn::Set(d, pair);
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; ++v)
-          sums[r][v] = hn::ReorderWidenMulAccumulate(d, input, weights[v], sums[r][v], unused);
+          sums[r][v] = simd::HWY_NAMESPACE::add_pair_products(d, sums[r][v], input, weights[v]);
       }
     }
   }

@@ -79,7 +79,12 @@ Status verify_foreign(const Graph& graph, const Node& node) {
 Status Executable::check_lowering(const Graph& graph) {
   TOSAIC_CHECK(verify(graph));
   for (const Node& node : graph.nodes) {
-    if (foreign(graph, node)) {
+    if (!node.regions.empty()) {
+      const tosa::Op* op = tosa::find(node.op);
+      if (!op || !op->check) return error("kernel.types", node.op + " has bodies");
+      if (auto broken = op->check(tosa::View(graph, node))) return error("tosa." + broken->label, broken->message);
+      for (const Graph& body : node.regions) TOSAIC_CHECK(check_lowering(body));
+    } else if (foreign(graph, node)) {
       TOSAIC_CHECK(verify_foreign(graph, node));
     } else if (auto broken = tosa::verify_node(tosa::View(graph, node), tosa::Spec::everything())) {
       return error("tosa." + broken->label, broken->message);
@@ -105,10 +110,11 @@ Result<Executable> Executable::prepared(Graph graph, const Options& options) {
   if (options.interpret) {
     made.graph_ = std::make_shared<const Graph>(std::move(graph));
   } else {
-    TOSAIC_TRY(
-        made.program_,
-        cpu::Program::compile(
-            graph, {.threads = options.threads, .observed = {}, .memory = options.memory, .timed = options.timed}));
+    TOSAIC_TRY(made.program_, cpu::Program::compile(graph, {.threads = options.threads,
+                                                            .observed = {},
+                                                            .memory = options.memory,
+                                                            .lasting_weights = options.lasting_weights,
+                                                            .timed = options.timed}));
   }
   return made;
 }

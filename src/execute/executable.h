@@ -12,10 +12,11 @@
 namespace tosaic::execute {
 
 struct Options {
-  int threads = 0;           // 0: all cores
-  bool interpret = false;    // the reference interpreter instead of the fast executor
-  MemorySource memory = {};  // of the arena; empty: the heap. The interpreter knows no arena.
-  bool timed = false;        // begin with measure(true)
+  int threads = 0;               // 0: all cores
+  bool interpret = false;        // the reference interpreter instead of the fast executor
+  MemorySource memory = {};      // of the arena; empty: the heap. The interpreter knows no arena.
+  bool timed = false;            // begin with measure(true)
+  bool lasting_weights = false;  // as of cpu::Options
 };
 
 class Executable {
@@ -30,7 +31,7 @@ class Executable {
   static Status check_lowering(const Graph& graph);
   const std::vector<TensorType>& input_types() const { return inputs_; }
   const std::vector<TensorType>& output_types() const { return outputs_; }
-  // Dense tensors of those types; inputs and outputs do not overlap.
+  // Dense tensors of those types; an output may lie where an input lies.
   Status run(std::span<const void* const> inputs, std::span<void* const> outputs);
   // The same with owned tensors, checked: run.input-count, run.input-type.
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);

@@ -2,6 +2,7 @@
 #include "ir/graph.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace tosaic {
@@ -97,13 +98,17 @@ void drop_dead(Graph& graph) {
 
 void make_names_unique(Graph& graph) {
   std::unordered_set<std::string> taken;
+  std::unordered_map<std::string, int> next;  // the first number of a name that may be free: thousands have the same
   std::vector<char> done(graph.values.size(), 0);
   auto settle = [&](ValueId v) {
     if (v == no_value || done[v]) return;
     done[v] = 1;
-    std::string name = graph[v].name;
-    for (int n = 1; !taken.insert(name).second; ++n) name = graph[v].name + "_" + std::to_string(n);
-    graph[v].name = name;
+    if (taken.insert(graph[v].name).second) return;
+    int& n = next.try_emplace(graph[v].name, 1).first->second;
+    std::string name;
+    do name = graph[v].name + "_" + std::to_string(n++);
+    while (!taken.insert(name).second);
+    graph[v].name = std::move(name);
   };
   for (ValueId v : graph.inputs) settle(v);
   for (ValueId v : graph.outputs) settle(v);

@@ -66,9 +66,9 @@ void Shape::unknown() const {
 }
 
 std::int64_t Shape::elements() const {
-  std::int64_t n = 1;
-  for (auto d : sizes()) n *= d;
-  return n;
+  std::uint64_t n = 1;  // what is empty may have dims whose product is beyond 64 bits
+  for (auto d : sizes()) n *= static_cast<std::uint64_t>(d);
+  return static_cast<std::int64_t>(n);
 }
 
 bool Shape::is_empty() const {

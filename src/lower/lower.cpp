@@ -35,7 +35,8 @@ Diagnostic inconsistent(const Node& node, const TensorType& made, const TensorTy
 std::string target_text(const tosa::Spec& spec) { return spec.product ? std::string(spec.product->name) : spec.text(); }
 
 // What the caller of a delegate converts, because the delegate's types are others than the program's.
-std::optional<Diagnostic> beyond_types(const Graph& aten, const Node& node, const tosa::Spec& spec) {
+std::optional<Diagnostic> beyond_types(const Graph& aten, const Node& node, const std::vector<char>& used,
+                                       const tosa::Spec& spec) {
   if (node.op.starts_with("quantized_decomposed.") && !spec.has(tosa::Feature::pro_fp))
     return error("target.conversion", fmt::format("{} is the border between float and integer tensors", node.op))
         .note("conversion between float and integers, outside an integer delegate");
@@ -51,7 +52,9 @@ std::optional<Diagnostic> beyond_types(const Graph& aten, const Node& node, cons
         .note("conversion between floats of 16 and 32 bits, outside the delegate");
   for (const auto* ids : {&node.inputs, &node.outputs})
     for (ValueId v : *ids) {
-      if (v != no_value && aten[v].type.shape.is_empty())
+      const bool unread = ids == &node.outputs && v != no_value && !used[v];  // an inference's saved statistics
+      if (v == no_value || unread) continue;
+      if (aten[v].type.shape.is_empty())
         return error("target.empty-tensor",
                      fmt::format("{} has '{}' without elements, which TOSA lacks", node.op, aten[v].name));
       if (wide(v))
@@ -118,8 +121,8 @@ std::string admitting_option(const tosa::View& view, const tosa::Spec& spec) {
 
 }  // namespace
 
-Status within_types(const Graph& aten, const Node& node, const tosa::Spec& spec) {
-  auto beyond = beyond_types(aten, node, spec);
+Status within_types(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec& spec) {
+  auto beyond = beyond_types(aten, node, used, spec);
   return beyond ? Status(located(*std::move(beyond), node.loc)) : Status();
 }
 
@@ -227,12 +230,17 @@ Status holds_to(const Node& node, const std::vector<char>& used, const Trial& tr
           error("target.unsupported", fmt::format("{} cannot run on {}", node.op, target_text(spec)))
               .note(fmt::format("it lowers to {}: {}{}", made.op, broken->message, admitting_option(view, spec))),
           node.loc);
+    if (made.regions.empty()) continue;
+    if (const Status bodies = tosa::verify_graph(trial.graph, spec); !bodies.ok())
+      return located(error("target.unsupported", fmt::format("{} cannot run on {}", node.op, target_text(spec)))
+                         .note(fmt::format("of its bodies: {}", bodies.error().message)),
+                     node.loc);
   }
   return {};
 }
 
 Status can_lower(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec& spec) {
-  TOSAIC_CHECK(within_types(aten, node, spec));
+  TOSAIC_CHECK(within_types(aten, node, used, spec));
   TOSAIC_TRY(const Trial trial, try_lowering(aten, node, used, &spec));
   return holds_to(node, used, trial, spec);
 }

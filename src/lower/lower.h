@@ -28,7 +28,7 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options = {});
 // v; results that nobody reads need no lowering (max_pool2d_with_indices for its maxima alone).
 Status can_lower(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec& spec);
 // Does a delegate of the target hold such tensors, or does its caller convert them (int64, floats around integers)?
-Status within_types(const Graph& aten, const Node& node, const tosa::Spec& spec);
+Status within_types(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec& spec);
 // One node lowered by itself, memory-free; its results are what the program declares. `spec` (nullptr: anything)
 // chooses among an operator's lowerings. Depends on nothing but the call, its types, the constants among its operands
 // and which results are read.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "lower/computed.h"
+#include "lower/control_flow.h"
 #include "ops/builder_bounds.h"
 
 namespace tosaic {
@@ -319,6 +320,7 @@ struct IntegerForm {
 
 Vals lower_node(Builder& b, const Node& node, std::vector<std::optional<Val>> operands,
                 const std::vector<TensorType>& declared) {
+  if (!node.regions.empty()) return lower_control_flow(b, node, operands, declared);
   FoundOp found = find_aten(node.op);
   if (!found.op) return lower_call(b, node.op, std::move(operands), node.attrs, declared);  // which refuses it
   IntegerForm form{b, node, found, declared};

@@ -8,17 +8,54 @@
 
 namespace tosaic {
 
-void fold_constants(Graph& graph) {
+namespace {
+
+// Codes that a call makes the weights of products: smaller than these, and products can take them as they are.
+class Codes {
+ public:
+  Codes(const Graph& graph, bool keep) : graph_(graph) {
+    if (keep) users_ = consumers(graph);
+  }
+  bool kept(const Node& node) const {
+    if (users_.empty() || node.inputs.empty() || node.inputs[0] == no_value || node.outputs.size() != 1) return false;
+    const TensorType &codes = graph_[node.inputs[0]].type, &reals = graph_[node.outputs[0]].type;
+    return codes.dtype == DType::i8 && is_float(reals.dtype) && codes.shape == reals.shape && reals.rank() == 2 &&
+           !users_[node.outputs[0]].empty() && std::ranges::all_of(users_[node.outputs[0]], [&](std::uint32_t n) {
+             return multiplies(n, node.outputs[0]);
+           });
+  }
+
+ private:
+  const Graph& graph_;
+  std::vector<std::vector<std::uint32_t>> users_;  // empty: nothing is kept
+
+  bool multiplies(std::uint32_t n, ValueId weight) const {
+    const Node& node = graph_.nodes[n];
+    const FoundOp found = find_aten(node.op);
+    return found.op && found.rule == Rule::accumulate && node.inputs.size() > 1 && node.inputs[1] == weight &&
+           !graph_[node.inputs[0]].is_constant();
+  }
+};
+
+}  // namespace
+
+void fold_constants(Graph& graph, bool keep_codes) {
   KnownNumbers numbers;
+  const Codes codes(graph, keep_codes);
   for (Node& node : graph.nodes) {
     numbers.fill_in(graph, node);
     numbers.learn(graph, node);
     numbers.learn_sizes(graph, node);
+    if (node.outputs.size() == 1 && node.outputs[0] != no_value) {  // sizes decide: cond(x.shape[0] > 2, ...)
+      Value& value = graph[node.outputs[0]];
+      if (const auto truth = value.type.shape.rank() == 0 ? numbers.truth(value.name) : std::nullopt)
+        value.constant = constant_bytes(DType::boolean, std::vector<std::int64_t>{*truth});
+    }
     bool constant = !node.outputs.empty() && find_aten(node.op).op &&
                     std::all_of(node.inputs.begin(), node.inputs.end(),
                                 [&](ValueId v) { return v == no_value || graph[v].is_constant(); });
     // Dequantised weights stay as they are: fold_quantisation turns them into scales.
-    if (!constant || node.op.starts_with("quantized_decomposed.")) continue;
+    if (!constant || node.op.starts_with("quantized_decomposed.") || codes.kept(node)) continue;
     auto trial = try_node(graph, node, {.fold = true});
     if (!trial.ok()) continue;
     bool all = std::all_of(trial->results.begin(), trial->results.end(),
@@ -40,7 +77,7 @@ void fold_constants(Graph& graph) {
   Graph sized = graph;
   if (!replace_symbols(sized, numbers.sizes()).ok()) return;
   graph = std::move(sized);
-  fold_constants(graph);  // with the sizes that follow from these; each round leaves fewer symbols
+  fold_constants(graph, keep_codes);  // with the sizes that follow from these; each round leaves fewer symbols
 }
 
 }  // namespace tosaic

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control flow as calls of its bodies, which any target takes: of a branch both sides, of which one result is chosen;
-// of a loop each turn, where their number is known. Bodies are pure: torch.export takes no others.
+// of a loop each turn, where their number is known. Bodies are pure: torch.export takes no others. What is not worth
+// that, or cannot be, stays a branch or a loop.
 #include <fmt/format.h>
 #include <algorithm>
 #include <map>
 
 #include "ir/tensor.h"
+#include "normalise/body_work.h"
 #include "normalise/normalise.h"
 
 namespace tosaic {
@@ -19,6 +21,19 @@ Diagnostic too_long(const Node& node, std::size_t turns) {
   return located(error("model.control-flow", fmt::format("{} takes {} turns, too many to write out", node.op, turns))
                      .hint("export the model for fewer, or keep the loop outside of the model"),
                  node.loc);
+}
+
+using Names = std::map<std::string, std::string>;
+
+// Arguments that name a value of the body.
+Attr renamed(Attr attr, const Names& names) {
+  const auto rename = [&](SymbolicArgument& a) {
+    if (const auto found = names.find(a.name); found != names.end()) a.name = found->second;
+  };
+  if (auto* one = std::get_if<SymbolicArgument>(&attr)) rename(*one);
+  if (auto* list = std::get_if<std::vector<SymbolicArgument>>(&attr))
+    for (SymbolicArgument& a : *list) rename(a);
+  return attr;
 }
 
 class Inliner {
@@ -43,23 +58,37 @@ class Inliner {
   Status add(Node node) {
     for (ValueId& v : node.inputs)
       if (v != no_value) v = now(v);
+    if (node.attrs.find("kept")) node.attrs = said_by_others(node.attrs);
     if (node.regions.empty() || !bodies_fit(node)) {
       graph_.nodes.push_back(std::move(node));
       return {};
     }
     for (Graph& body : node.regions) TOSAIC_CHECK(functionalise(body));
-    if (node.op == "higher_order.cond") return branch(node);
+    if (node.op == "higher_order.cond") return branch(std::move(node));
     if (node.op == "higher_order.map_impl") return loop_over_rows(node, 0);
     if (node.op == "higher_order.scan") return loop_over_rows(node, operands(node, 0).size());
-    if (node.op == "higher_order.while_loop") return counted_loop(node);
+    if (node.op == "higher_order.while_loop") return counted_loop(std::move(node));
     graph_.nodes.push_back(std::move(node));
     return {};
   }
 
-  // The tensors of one argument, in order; see the reader's "operands".
+  // That a node may stay is for this stage to say.
+  static Attrs said_by_others(const Attrs& attrs) {
+    Attrs others;
+    for (const auto& [name, attr] : attrs)
+      if (name != "kept") others.set(name, attr);
+    return others;
+  }
+
+  // How many tensors each argument has, see the reader's "operands"; null: not known.
+  static const std::vector<std::int64_t>* operand_counts(const Node& node) {
+    const Attr* counts = node.attrs.find("operands");
+    return counts ? std::get_if<std::vector<std::int64_t>>(counts) : nullptr;
+  }
+
+  // The tensors of one argument, in order.
   static Operands operands(const Node& node, std::size_t argument) {
-    const auto* counts = node.attrs.find("operands");
-    const auto* list = counts ? std::get_if<std::vector<std::int64_t>>(counts) : nullptr;
+    const auto* list = operand_counts(node);
     if (!list || argument >= list->size()) return {};
     std::size_t begin = 0;
     for (std::size_t i = 0; i < argument; ++i) begin += static_cast<std::size_t>((*list)[i]);
@@ -68,8 +97,7 @@ class Inliner {
   }
 
   bool bodies_fit(const Node& node) const {
-    const auto* counts = node.attrs.find("operands");
-    const auto* list = counts ? std::get_if<std::vector<std::int64_t>>(counts) : nullptr;
+    const auto* list = operand_counts(node);
     if (!list || std::ranges::count(node.inputs, no_value) > 0 || std::ranges::count(node.outputs, no_value) > 0)
       return false;
     std::size_t all = 0;
@@ -104,21 +132,10 @@ class Inliner {
     return loc;
   }
 
-  // Arguments that name a value of the body.
-  static Attr renamed(Attr attr, const std::map<std::string, std::string>& names) {
-    const auto rename = [&](SymbolicArgument& a) {
-      if (const auto found = names.find(a.name); found != names.end()) a.name = found->second;
-    };
-    if (auto* one = std::get_if<SymbolicArgument>(&attr)) rename(*one);
-    if (auto* list = std::get_if<std::vector<SymbolicArgument>>(&attr))
-      for (SymbolicArgument& a : *list) rename(a);
-    return attr;
-  }
-
   // The body's nodes with these operands; its results.
   Result<Operands> inlined(const Graph& body, const Operands& given, const Node& holder) {
     std::vector<ValueId> of(body.values.size(), no_value);
-    std::map<std::string, std::string> names;
+    Names names;
     for (std::size_t i = 0; i < given.size(); ++i) of[body.inputs[i]] = given[i];
     for (ValueId v = 0; v < body.values.size(); ++v) {
       if (of[v] == no_value) {
@@ -133,8 +150,7 @@ class Inliner {
       for (auto* list : {&node.inputs, &node.outputs})
         for (ValueId& v : *list)
           if (v != no_value) v = of[v];
-      for (const auto& [name, attr] : std::vector(from.attrs.begin(), from.attrs.end()))
-        node.attrs.set(name, renamed(attr, names));
+      for (const auto& [name, attr] : from.attrs) node.attrs.set(name, renamed(attr, names));
       node.loc = inside(from.loc, holder.loc);
       TOSAIC_CHECK(add(std::move(node)));
     }
@@ -146,13 +162,15 @@ class Inliner {
   Status same_types(const Operands& a, const Operands& b, const Node& node, std::string_view of_what) const {
     bool same = a.size() == b.size();
     for (std::size_t i = 0; same && i < a.size(); ++i) same = graph_[a[i]].type == graph_[b[i]].type;
-    if (same) return {};
+    return same ? Status() : differ(node, of_what);
+  }
+  static Status differ(const Node& node, std::string_view of_what) {
     return located(error("model.control-flow", fmt::format("{} differ in their types in {}", of_what, node.op))
                        .hint("let both give tensors of one shape and dtype"),
                    node.loc);
   }
 
-  Status branch(const Node& node) {
+  Status branch(Node node) {
     const ValueId condition = node.inputs[0];
     const Operands given(node.inputs.begin() + 1, node.inputs.end());
     if (graph_[condition].is_constant()) {
@@ -160,6 +178,8 @@ class Inliner {
       TOSAIC_TRY(const Operands results, inlined(node.regions[yes ? 0 : 1], given, node));
       return give(node, results);
     }
+    for (const Graph& body : node.regions)
+      if (auto why = not_worth_computing_both(body)) return keep(std::move(node), *why);
     TOSAIC_TRY(const Operands yes, inlined(node.regions[0], given, node));
     TOSAIC_TRY(const Operands no, inlined(node.regions[1], given, node));
     TOSAIC_CHECK(same_types(yes, no, node, "the branches' results"));
@@ -223,20 +243,22 @@ class Inliner {
     return known;
   }
 
-  // A loop whose condition needs nothing but constants: regions {condition, turn}, operands (carried, others).
-  Status counted_loop(const Node& node) {
+  // A loop whose condition needs nothing but constants: regions {condition, turn}, operands (carried, others). Where
+  // that ends, or where the turns are too many, the loop stays one.
+  Status counted_loop(Node node) {
+    const std::size_t nodes_before = graph_.nodes.size();
     Operands state = operands(node, 0);
     const Operands others = operands(node, 1);
     const Graph &condition = node.regions[0], &turn = node.regions[1];
+    const auto stays = [&](std::string why) {
+      graph_.nodes.resize(nodes_before);
+      return keep(std::move(node), std::move(why));
+    };
     for (std::size_t turns = 0;; ++turns) {
       Operands given = state;
       given.insert(given.end(), others.begin(), others.end());
       const std::vector<Bytes> goes_on = known_results(condition, given);
-      if (goes_on.size() != 1 || goes_on[0].size() != 1) {
-        if (turns == 0) return keep(node);
-        return located(error("model.control-flow", fmt::format("{} ends for reasons that are data", node.op)),
-                       node.loc);
-      }
+      if (goes_on.size() != 1 || goes_on[0].size() != 1) return stays("how often it turns depends on data");
       if (goes_on[0].as<std::uint8_t>()[0] == 0) return give(node, state);
       const std::vector<Bytes> known = known_results(turn, given);
       TOSAIC_TRY(Operands next, inlined(turn, given, node));
@@ -248,13 +270,62 @@ class Inliner {
           next[i] = number;
         }
       state = next;
-      if (graph_.nodes.size() > most_nodes || turns >= most_nodes) return too_long(node, turns + 1);
+      if (graph_.nodes.size() > most_nodes || turns >= most_nodes)
+        return stays(fmt::format("it takes more than {} turns, or nodes, to write out", most_nodes));
     }
   }
 
   Status keep(Node node) {
     graph_.nodes.push_back(std::move(node));
     return {};
+  }
+
+  // A branch or a loop that stays one. Constants (weights, mostly) belong to the bodies that read them; what is
+  // carried from turn to turn changes.
+  Status keep(Node node, std::string why) {
+    const bool loop = node.op == "higher_order.while_loop";
+    for (std::size_t b = loop ? 1 : 0; b < node.regions.size(); ++b)
+      TOSAIC_CHECK(gives_declared(node, node.regions[b]));
+    for (const Graph& body : node.regions) TOSAIC_CHECK(takes_given(node, body));
+    const std::size_t before = loop ? 0 : 1, fixed = loop ? operands(node, 0).size() : 1;
+    if ((loop && fixed != node.outputs.size()) || !decides(node)) return keep(std::move(node));
+    for (std::size_t i = node.inputs.size(); i-- > fixed;) {
+      const Value& operand = graph_[node.inputs[i]];
+      if (!operand.is_constant()) continue;
+      for (Graph& body : node.regions) {
+        body[body.inputs[i - before]].constant = operand.constant;
+        body.inputs.erase(body.inputs.begin() + static_cast<std::ptrdiff_t>(i - before));
+      }
+      node.inputs.erase(node.inputs.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    const auto count = [](std::size_t n) { return static_cast<std::int64_t>(n); };
+    node.attrs.set("operands", std::vector<std::int64_t>{count(fixed), count(node.inputs.size() - fixed)});
+    node.attrs.set("kept", std::move(why));
+    return keep(std::move(node));
+  }
+
+  // By one truth.
+  bool decides(const Node& node) const {
+    if (node.op == "higher_order.cond") return graph_[node.inputs[0]].type.dtype == DType::boolean;
+    const Graph& condition = node.regions[0];
+    if (condition.outputs.size() != 1) return false;
+    const TensorType& type = condition[condition.outputs[0]].type;
+    return type.dtype == DType::boolean && type.shape.is_static() && type.shape.elements() == 1;
+  }
+
+  Status takes_given(const Node& node, const Graph& body) const {
+    const std::size_t before = node.inputs.size() - body.inputs.size();
+    for (std::size_t i = 0; i < body.inputs.size(); ++i)
+      if (body[body.inputs[i]].type != graph_[node.inputs[before + i]].type)
+        return differ(node, fmt::format("what '{}' takes and what it is given", body.name));
+    return {};
+  }
+
+  Status gives_declared(const Node& node, const Graph& body) const {
+    bool same = body.outputs.size() == node.outputs.size();
+    for (std::size_t i = 0; same && i < body.outputs.size(); ++i)
+      same = body[body.outputs[i]].type == graph_[node.outputs[i]].type;
+    return same ? Status() : differ(node, fmt::format("what '{}' gives and what the program says", body.name));
   }
 
   Status give(const Node& node, const Operands& results) {
@@ -270,13 +341,30 @@ class Inliner {
 
 }  // namespace
 
-Status inline_bodies(Graph& graph) {
+void name_bodies_apart(Graph& graph, bool is_body) {
+  std::map<std::string, int> taken;
+  for (Node& node : graph.nodes)
+    for (Graph& body : node.regions) {
+      const int times = taken[body.name]++;
+      if (times > 0) body.name += fmt::format("_{}", times);
+      if (is_body) body.name = graph.name + "." + body.name;
+      Names names;
+      for (Value& value : body.values) {
+        std::string apart = body.name + "." + value.name;
+        names.emplace(std::exchange(value.name, apart), apart);
+      }
+      for (Node& inner : body.nodes)
+        for (const auto& [name, attr] : Attrs(inner.attrs)) inner.attrs.set(name, renamed(attr, names));
+    }
+}
+
+Result<bool> inline_bodies(Graph& graph) {
   const bool any = std::ranges::any_of(graph.nodes, [](const Node& n) { return !n.regions.empty(); });
-  if (!any) return {};
+  if (!any) return false;
   TOSAIC_CHECK(Inliner(graph).run());
   make_names_unique(graph);
   drop_dead(graph);
-  return {};
+  return true;
 }
 
 }  // namespace tosaic

@@ -19,6 +19,7 @@ std::optional<double> number_in(const Node& node, std::string_view argument) {
   if (!attr) return std::nullopt;
   if (const auto* i = std::get_if<std::int64_t>(attr)) return static_cast<double>(*i);
   if (const auto* d = std::get_if<double>(attr)) return *d;
+  if (const auto* b = std::get_if<bool>(attr)) return *b;
   return std::nullopt;
 }
 
@@ -29,6 +30,12 @@ std::optional<double> arithmetic(std::string_view op, double a, std::optional<do
   if (op == "_operator.add") return a + *b;
   if (op == "_operator.sub") return a - *b;
   if (op == "_operator.mul") return a * *b;
+  if (op == "_operator.lt") return a < *b;
+  if (op == "_operator.le") return a <= *b;
+  if (op == "_operator.gt") return a > *b;
+  if (op == "_operator.ge") return a >= *b;
+  if (op == "_operator.eq") return a == *b;
+  if (op == "_operator.ne") return a != *b;
   if (op == "_operator.truediv" && *b != 0) return a / *b;
   if (op == "_operator.floordiv" && *b != 0) return std::floor(a / *b);
   return std::nullopt;
@@ -97,6 +104,7 @@ void KnownNumbers::learn(const Graph& graph, const Node& node) {
       if (symbol) sizes_[symbol->name] = static_cast<std::int64_t>(number);
     }
     if (is_float(result.type.dtype)) known_[result.name] = number;
+    if (result.type.dtype == DType::boolean) known_[result.name] = number != 0;
   };
   if (gives_number(node)) {
     const Value& x = graph[node.inputs[0]];
@@ -107,6 +115,12 @@ void KnownNumbers::learn(const Graph& graph, const Node& node) {
     const auto number = a ? arithmetic(node.op, *a, b) : std::nullopt;
     if (number) keep(*number);
   }
+}
+
+std::optional<bool> KnownNumbers::truth(const std::string& name) const {
+  const auto known = known_.find(name);
+  const auto* truth = known == known_.end() ? nullptr : std::get_if<bool>(&known->second);
+  return truth ? std::optional(*truth) : std::nullopt;
 }
 
 void KnownNumbers::learn_sizes(const Graph& graph, const Node& node) {

@@ -3,6 +3,7 @@
 // constant, the number is known; where a call would take a tensor as well, it is the tensor.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 
 #include "ir/graph.h"
@@ -19,6 +20,9 @@ class KnownNumbers {
   void fill_in(const Graph& graph, Node& node) const;
   // Learns what the node, whose arguments are filled in, gives: item() of a constant, Python's arithmetic.
   void learn(const Graph& graph, const Node& node);
+
+  // What a comparison of numbers is known to be.
+  std::optional<bool> truth(const std::string& name) const;
 
   // Learns the sizes of what it gives, where all that they depend on is known (x[:, :n] has a size of its own).
   void learn_sizes(const Graph& graph, const Node& node);

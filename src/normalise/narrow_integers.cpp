@@ -22,10 +22,11 @@ bool fits_i32(std::int64_t v) { return v >= INT32_MIN && v <= INT32_MAX; }
 
 class Narrowing {
  public:
-  Narrowing(Graph& graph, const Sink& sink, std::vector<std::string>* names)
+  Narrowing(Graph& graph, const Sink& sink, std::vector<std::string>* names, const NarrowOptions& options)
       : g_(graph),
         sink_(sink),
         names_(names),
+        options_(options),
         count_(static_cast<ValueId>(graph.values.size())),
         used_(used_values(graph)),
         out_(graph) {
@@ -36,7 +37,7 @@ class Narrowing {
   void run() {
     for (ValueId v = 0; v < count_; ++v) start(v);
     for (ValueId v : g_.inputs)
-      if (is_wide(g_, v)) narrow_input(v);
+      if (is_wide(g_, v) && !stays(v)) narrow_input(v);
     out_.each([&](Node& node) { take(std::move(node)); });
     for (ValueId& v : g_.outputs)
       if (v < count_ && original_.contains(v)) {
@@ -84,9 +85,57 @@ class Narrowing {
     const bool counts =
         std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return is_count(v); }) ||
         std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return is_wide(g_, v); });
-    if (counts) narrows(node) ? narrow(node) : keep(node);
+    if (counts && options_.bodies && bodies_may_narrow(node))
+      narrow_bodies(node);
+    else if (counts)
+      !all_stay(node) && narrows(node) ? narrow(node) : keep(node);
     out_.keep(std::move(node));
   }
+  bool stays(ValueId v) const { return options_.single_stay && g_[v].type.shape.elements() == 1; }
+  bool all_stay(const Node& node) const {
+    const auto stay = [&](ValueId v) { return v == no_value || stays(v); };
+    return std::all_of(node.inputs.begin(), node.inputs.end(), stay) &&
+           std::all_of(node.outputs.begin(), node.outputs.end(), stay);
+  }
+
+  // ---- loops and branches as a target takes them: what they are given and give is int32, inside as well
+  bool bodies_may_narrow(const Node& node) const {
+    return node.op.starts_with("higher_order.") && node.attrs.find("kept") &&
+           std::all_of(node.inputs.begin(), node.inputs.end(),
+                       [&](ValueId v) { return !is_wide(g_, v) || narrow_[v] != no_value || ranges_[v].fits_i32(); });
+  }
+  void narrow_bodies(Node& node) {
+    const bool loop = node.op == "higher_order.while_loop";
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!is_count(node.inputs[i])) continue;
+      if (is_wide(g_, node.inputs[i])) node.inputs[i] = narrowed_operand(node.inputs[i], node.loc);
+      for (Graph& body : node.regions) takes_i32(body, i - (loop ? 0 : 1));
+    }
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      const ValueId v = node.outputs[i];
+      if (!is_wide(g_, v)) continue;
+      g_[v].type.dtype = DType::i32;
+      remember(v);
+      ranges_[v] = {INT32_MIN, INT32_MAX, true};
+      doubtful_.emplace_back(g_[v].name, node.loc);
+      for (std::size_t b = loop ? 1 : 0; b < node.regions.size(); ++b) gives_i32(node.regions[b], i);
+    }
+  }
+  static void takes_i32(Graph& body, std::size_t input) {
+    const ValueId wide = body.inputs[input];
+    if (body[wide].type.dtype != DType::i64) return;
+    body.inputs[input] = body.add_value(body[wide].name + ".i32", body[wide].type.with(DType::i32));
+    body.nodes.insert(body.nodes.begin(),
+                      {"aten._to_copy.default", {body.inputs[input]}, {{"dtype", DType::i64}}, {wide}, nullptr, {}});
+  }
+  static void gives_i32(Graph& body, std::size_t output) {
+    const ValueId wide = body.outputs[output];
+    body.outputs[output] =
+        body.add_value(fmt::format("{}.out{}", body[wide].name, output), body[wide].type.with(DType::i32));
+    body.nodes.push_back(
+        {"aten._to_copy.default", {wide}, {{"dtype", DType::i32}}, {body.outputs[output]}, nullptr, {}});
+  }
+
   // int64 in the program, whatever it is by now.
   bool is_count(ValueId v) const { return v != no_value && (is_wide(g_, v) || original_.contains(v)); }
 
@@ -231,6 +280,7 @@ class Narrowing {
   Graph& g_;
   const Sink& sink_;
   std::vector<std::string>* names_;
+  const NarrowOptions options_;
   const ValueId count_;  // values before narrowing
   const std::vector<char> used_;
   Rewriter out_;
@@ -243,8 +293,8 @@ class Narrowing {
 
 }  // namespace
 
-Status narrow_integers(Graph& graph, const Sink& sink, std::vector<std::string>* names) {
-  Narrowing(graph, sink, names).run();
+Status narrow_integers(Graph& graph, const Sink& sink, std::vector<std::string>* names, const NarrowOptions& options) {
+  Narrowing(graph, sink, names, options).run();
   drop_dead(graph);
   return {};
 }

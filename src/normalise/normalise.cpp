@@ -12,11 +12,13 @@
 namespace tosaic {
 
 Status runs_as_it_stands(const Graph& graph) {
-  for (const Node& node : graph.nodes)
-    if (!node.regions.empty())
+  for (const Node& node : graph.nodes) {
+    if (!node.regions.empty() && !node.attrs.find("kept"))
       return located(error("model.control-flow", fmt::format("{} cannot be compiled yet", node.op))
                          .hint("export the model with the branch or the loop resolved"),
                      node.loc);
+    for (const Graph& body : node.regions) TOSAIC_CHECK(runs_as_it_stands(body));
+  }
   return {};
 }
 
@@ -67,23 +69,43 @@ static Status fits_schema(const Node& node, const Schema& schema) {
   return {};
 }
 
+// Their inputs are nothing that the user knows.
+static Status normalise_bodies(Graph& graph, const NormaliseOptions& options, const Sink& sink) {
+  name_bodies_apart(graph, options.is_body);
+  NormaliseOptions inside = options;
+  inside.is_body = true;
+  const Sink heard = [&](Diagnostic d) {
+    if (sink && d.code != "model.int64-input") sink(std::move(d));
+  };
+  for (Node& node : graph.nodes)
+    for (Graph& body : node.regions) { TOSAIC_TRY(body, normalise(std::move(body), inside, heard)); }
+  return {};
+}
+
 Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink& sink) {
   TOSAIC_CHECK(specialised(graph));
   for (const Node& node : graph.nodes)
     if (const FoundOp found = find_aten(node.op); found.op) TOSAIC_CHECK(fits_schema(node, *found.schema));
   const StatesAsTensors states(graph);
   TOSAIC_CHECK(functionalise(graph));
-  if (take_numbers_as_tensors(graph)) fold_constants(graph);  // before what only an argument names is dropped as unread
+  if (take_numbers_as_tensors(graph))
+    fold_constants(graph, options.keep_codes);  // before what only an argument names is dropped as unread
   drop_identities(graph);
-  fold_constants(graph);
+  fold_constants(graph, options.keep_codes);
   if (options.inline_bodies) {
-    TOSAIC_CHECK(inline_bodies(graph));
-    drop_identities(graph);
-    fold_constants(graph);
+    TOSAIC_TRY(const bool inlined, inline_bodies(graph));
+    if (inlined) {  // the bodies have been through neither
+      drop_identities(graph);
+      fold_constants(graph, options.keep_codes);
+    }
   }
-  TOSAIC_CHECK(narrow_integers(graph, sink, options.narrowed));
+  TOSAIC_CHECK(
+      narrow_integers(graph, sink, options.narrowed,
+                      {.single_stay = options.is_body && !options.narrow_loops, .bodies = options.narrow_loops}));
   drop_identities(graph);  // a conversion to 32 bits of what has 32 bits now
-  drop_dynamic_scales(graph, sink);
+  if (options.inline_bodies) TOSAIC_CHECK(normalise_bodies(graph, options, sink));
+  signed_products(graph);
+  drop_dynamic_scales(graph, sink, options.keep_codes);
   recognise_linear(graph);
   fold_batch_norm(graph);
   if (options.fold_quantisation) TOSAIC_CHECK(fold_quantisation(graph));

@@ -2,8 +2,8 @@
 // Stage 2, normalise: ATen -> ATen. Afterwards the graph is pure (no in-place calls, no assertions, no identities),
 // what is constant is a constant, int64 is narrowed to int32 where that is safe, PT2E's quantise/dequantise
 // nodes have become scales on types, and batch norms are folded into the convolutions before them. Control flow is
-// written out where that can be; other bodies and the states of a graph pass untouched. Error model.dynamic-shape: the
-// sizes of the inputs are no numbers; specialise the graph first (ir/specialise.h).
+// written out where that is as well; bodies that stay are normalised by themselves, and say why (attr "kept"). Error
+// model.dynamic-shape: the sizes of the inputs are no numbers; specialise the graph first (ir/specialise.h).
 #pragma once
 #include <functional>
 #include <string>
@@ -19,24 +19,37 @@ using Sink = std::function<void(Diagnostic)>;
 // inline_bodies, narrow_integers, drop_dynamic_scales, recognise_linear, fold_batch_norm, fold_quantisation.
 struct NormaliseOptions {
   bool inline_bodies = true;      // false: control flow passes untouched
+  bool narrow_loops = false;      // a target takes loops and branches as they are, in 32 bits
+  bool is_body = false;           // of a branch or a loop
   bool fold_quantisation = true;  // false: PT2E's conversions stay as nodes (targets without integer profile)
+  bool keep_codes = false;        // weights that are codes with scales stay so, and scales that are chosen at run time
   std::vector<std::string>* narrowed = nullptr;  // receives the names of int32 values that were int64
 };
 Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink& sink);
 
-// Control flow and states pass through all stages up to tidy, but nobody emits, packs or runs them yet: said by name,
-// at the user's line. Errors: model.control-flow.
+// Control flow that is neither written out nor a branch or loop that stays one: said by name, at the user's line.
+// Errors: model.control-flow.
 Status runs_as_it_stands(const Graph& graph);
 
 // Its steps, each small and by itself:
 Status functionalise(Graph& graph);
-// cond, map, scan, and while loops that count, as calls of their bodies; loops that data end stay. Error
-// model.control-flow: too many turns, or results of unlike types.
-Status inline_bodies(Graph& graph);
-void drop_dynamic_scales(Graph& graph, const Sink& sink);
+// cond, map, scan, and while loops that count, as calls of their bodies; loops that data end, and branches that are
+// better not taken in vain, stay. False: there is no control flow. Error model.control-flow: too many turns, or results
+// of unlike types.
+Result<bool> inline_bodies(Graph& graph);
+// What bodies compute has names that nothing else in the program has.
+void name_bodies_apart(Graph& graph, bool is_body);
+void signed_products(Graph& graph);
+// `keep_codes`: scales that are chosen at run time stay, where zero points have no 64 bits.
+void drop_dynamic_scales(Graph& graph, const Sink& sink, bool keep_codes = false);
 void drop_identities(Graph& graph);
-Status narrow_integers(Graph& graph, const Sink& sink, std::vector<std::string>* names = nullptr);
-void fold_constants(Graph& graph);
+struct NarrowOptions {
+  bool single_stay = false;  // numbers by themselves, which count a loop's turns: exact, and no work for a delegate
+  bool bodies = false;       // what loops carry and branches give, too
+};
+Status narrow_integers(Graph& graph, const Sink& sink, std::vector<std::string>* names = nullptr,
+                       const NarrowOptions& options = {});
+void fold_constants(Graph& graph, bool keep_codes = false);
 void recognise_linear(Graph& graph);
 void fold_batch_norm(Graph& graph);
 Status fold_quantisation(Graph& graph);

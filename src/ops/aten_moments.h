@@ -28,12 +28,12 @@ inline Moments moments(Val x, const std::vector<int>& axes, double correction) {
 }
 
 struct Normalised {
-  Val y, mean, rstd;
+  Val y, mean, rstd, variance;
 };
 inline Normalised normalised(Val x, const std::vector<int>& axes, double eps) {
   Moments m = moments(x, axes, 0.0);
   Val rstd = calls::rsqrt(calls::add(m.variance, eps));
-  return {calls::mul(m.centred, rstd), m.mean, rstd};
+  return {calls::mul(m.centred, rstd), m.mean, rstd, m.variance};
 }
 
 // y * weight + bias, both seen as `shape`.

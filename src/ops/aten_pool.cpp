@@ -70,9 +70,12 @@ Pooling pooling_of(Builder& b, const Call& call, int spatial) {
                                                   : Ints(static_cast<std::size_t>(spatial), 1);
   p.ceil_mode = call.flag("ceil_mode");
   const std::string& op = call.schema().name;
-  for (const auto* list : {&p.kernel, &p.stride, &p.padding, &p.dilation})
+  for (const auto* list : {&p.kernel, &p.stride, &p.padding, &p.dilation}) {
     if (static_cast<int>(list->size()) != spatial)
       b.refuse("aten." + op + ".arguments", fmt::format("{} numbers for {} spatial dims", list->size(), spatial));
+    for (std::int64_t n : *list)
+      if (n > INT32_MAX) b.refuse("aten." + op + ".arguments", fmt::format("{} has more than 32 bits", n));
+  }
   for (std::size_t i = 0; i < p.kernel.size(); ++i)
     if (p.kernel[i] < 1 || p.stride[i] < 1 || p.dilation[i] < 1 || p.padding[i] < 0 || 2 * p.padding[i] > p.kernel[i])
       b.refuse("aten." + op + ".arguments",
@@ -106,6 +109,71 @@ Val max_pooled(Builder& b, const std::string& op, Val x, const Pooling& p) {
   Fitted f = fit(b, op, x, p);
   if (p.dilation[0] != 1 || p.dilation[1] != 1) return dilated_max(b, f.x, f.pads, p);
   return b.max_pool2d(f.x, p.kernel, p.stride, f.pads);
+}
+
+Val max_places(Builder& b, const std::string& op, Val x, const Pooling& p) {
+  constexpr std::int64_t most_taps = 128;  // each is a step of the program
+  const std::size_t n = p.kernel.size();
+  const bool integer = !is_float(x.dtype());
+  if (integer) x = b.as_i32(x);
+  Ints outputs, before(n + 2, 0), after(n + 2, 0), distance(n, 1);
+  std::int64_t taps = 1;
+  for (std::size_t k = 0; k < n; ++k) {
+    const Coverage c = coverage(b, op, x.dim(static_cast<int>(k) + 1), p.kernel[k], p.stride[k], p.padding[k],
+                                p.dilation[k], p.ceil_mode);
+    outputs.push_back(c.outputs);
+    before[k + 1] = p.padding[k];
+    after[k + 1] = std::max<std::int64_t>(p.padding[k] + c.overhang, 0);
+    if (p.kernel[k] > most_taps || (taps *= p.kernel[k]) > most_taps)
+      b.refuse("aten." + op + ".window", fmt::format("the places of maxima in windows of over {} elements", most_taps));
+  }
+  for (std::size_t k = n - 1; k-- > 0;) distance[k] = distance[k + 1] * x.dim(static_cast<int>(k) + 2);
+
+  // Of each output: where its window begins, and how far from there its first element inside the input is.
+  Ints begin, first, at(n, 0);
+  for (bool more = true; more;) {
+    std::int64_t start = 0, skipped = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+      const std::int64_t place = at[k] * p.stride[k] - p.padding[k];
+      start += place * distance[k];
+      if (place < 0) skipped += (-place + p.dilation[k] - 1) / p.dilation[k] * p.dilation[k] * distance[k];
+    }
+    begin.push_back(start);
+    first.push_back(skipped);
+    more = false;
+    for (std::size_t k = n; k-- > 0 && !more;) {
+      more = ++at[k] < outputs[k];
+      if (!more) at[k] = 0;
+    }
+  }
+  Ints dims = outputs;
+  dims.insert(dims.begin(), 1);
+  dims.push_back(1);
+
+  Val padded = b.pad(x, before, after,
+                     integer ? std::numeric_limits<std::int32_t>::lowest() : -std::numeric_limits<double>::infinity());
+  std::optional<Val> best;
+  const bool exact = distance[0] * x.dim(1) <= 1 << 24;
+  const DType counted = !integer && exact ? DType::f32 : DType::i32;
+  Val place = b.cast(b.integers(first, DType::i32, Shape(dims)), counted);
+  for (std::int64_t tap = 0; tap < taps; ++tap) {
+    Val y = padded;
+    std::int64_t rest = tap, offset = 0;
+    for (std::size_t k = n; k-- > 0; rest /= p.kernel[k]) {
+      const std::int64_t step = rest % p.kernel[k] * p.dilation[k];
+      y = strided_slice(y, static_cast<int>(k) + 1, step, outputs[k], p.stride[k]);
+      offset += step * distance[k];
+    }
+    if (best) {
+      Val better = b.binary("greater", y, *best);
+      if (!integer) better = b.binary("logical_or", better, b.unary("logical_not", b.binary("equal", y, y)));  // NaN
+      place = b.select(better, b.scalar(static_cast<double>(offset), counted), place);
+      y = b.select(better, y, *best);
+    }
+    best = y;
+  }
+  place = b.add(place, b.cast(b.integers(begin, DType::i32, Shape(dims)), counted));
+  return b.broadcast_to(place, best->shape());
 }
 
 // AVG_POOL2D divides by the number of elements inside the input. PyTorch also counts the padding when

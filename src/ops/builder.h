@@ -83,6 +83,13 @@ class Builder {
   // Whether operators on constants are evaluated at once (the default) or left as nodes (trial lowering).
   void fold(bool on) { fold_ = on; }
   const tosa::Spec* spec() const { return spec_; }
+  // The call being lowered, whose parts other calls are. wide_from: its half floats are f32 in the nodes from there on
+  // (ops/halves.h).
+  struct CallState {
+    std::optional<std::size_t> wide_from = std::nullopt;
+  };
+  const std::optional<CallState>& call() const { return call_; }
+  void set_call(std::optional<CallState> call) { call_ = call; }
   // Do the nodes appended since index `first_node` hold to the spec? And if not, why.
   bool accepts_from(std::size_t first_node) const;
   Diagnostic why_not_from(std::size_t first_node) const;
@@ -180,6 +187,7 @@ class Builder {
   std::optional<TensorType> wanted_;
   bool keep_aten_ = false;
   bool fold_ = true;
+  std::optional<CallState> call_;
   std::uint64_t counter_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/builder.h"
+#include "ops/halves.h"
 
 namespace tosaic {
 namespace {
@@ -22,6 +23,26 @@ DType accumulator_of(DType x) {
   }
 }
 DType conv_result_of(DType x) { return is_float(x) ? (storage_size(x) == 1 ? DType::f16 : x) : accumulator_of(x); }
+
+// A quantised bias counts the accumulator's steps. One that counts others (PT2E gives a bias that a loop's body takes a
+// scale and a zero point of its own) is the reals that it stands for.
+std::optional<Val> bias_in_steps(Builder& b, std::optional<Val> bias, const TensorType& x, const TensorType& weight) {
+  if (!bias || !bias->type().quantised() || !x.quantised() || !weight.quantised()) return bias;
+  const Scales &own = *bias->type().scales, &factors = *weight.scales;
+  const auto at = [](const std::vector<double>& list, std::size_t c) { return list[list.size() == 1 ? 0 : c]; };
+  bool same = std::ranges::all_of(own.zero_point, [](std::int64_t z) { return z == 0; });
+  for (std::size_t c = 0; c < std::max(own.scale.size(), factors.scale.size()); ++c)
+    same &= std::fabs(at(own.scale, c) / (x.scales->scale[0] * at(factors.scale, c)) - 1) < 1e-4;
+  if (same) return bias;
+  if (!bias->is_constant())
+    b.refuse("quantise.bias-type",
+             fmt::format("bias {} must be constant, or count the steps of the products", to_string(bias->type())));
+  std::vector<double> reals(static_cast<std::size_t>(bias->shape().elements()));
+  for (std::size_t c = 0; c < reals.size(); ++c)
+    reals[c] = at(own.scale, c) * (element_as_double(bias->dtype(), b.graph()[bias->id()].constant.data(), c) -
+                                   static_cast<double>(own.zero_point[own.zero_point.size() == 1 ? 0 : c]));
+  return b.constant({DType::f32, bias->shape(), {}}, constant_bytes(DType::f32, reals));
+}
 
 // A bias beyond what the accumulator holds beside the products: the scales of such channels grow, and their weights'
 // codes shrink. What that costs them lies below the steps of a result that holds the bias.
@@ -108,6 +129,10 @@ Val Builder::convolution(std::string_view op, Val x, Val weight, std::optional<V
                          std::vector<std::int64_t> stride, std::vector<std::int64_t> dilation,
                          const std::vector<std::int64_t>& kernel, std::int64_t channels) {
   const int spatial = static_cast<int>(kernel.size());
+  for (const auto* list : {&pad, &stride, &dilation})  // damaged programs have any
+    for (std::int64_t n : *list)
+      if (n > INT32_MAX || n < INT32_MIN)
+        refuse("aten.convolution.arguments", fmt::format("a convolution with {}, which has more than 32 bits", n));
   for (int i = 0; i < spatial; ++i) {
     auto k = static_cast<std::size_t>(i);
     std::int64_t span = (kernel[k] - 1) * dilation[k] + 1;
@@ -119,6 +144,7 @@ Val Builder::convolution(std::string_view op, Val x, Val weight, std::optional<V
     pad[2 * k + 1] -= from_pad;
     if (excess > from_pad) x = slice_axis(x, 1 + i, 0, x.dim(1 + i) - (excess - from_pad));
   }
+  bias = bias_in_steps(*this, bias, x.type(), weight.type());
   if (bias) weight = with_room_for(*this, *bias, weight, x.type(), channels);
   TensorType x_type = x.type(), w_type = weight.type();
   Attrs attrs{{"pad", std::move(pad)},
@@ -152,6 +178,7 @@ Val Builder::conv3d(Val x, Val weight, std::optional<Val> bias, std::vector<std:
 
 Val Builder::transpose_conv2d(Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> out_pad,
                               std::vector<std::int64_t> stride) {
+  bias = bias_in_steps(*this, bias, x.type(), weight.type());
   if (bias) weight = with_room_for(*this, *bias, weight, x.type(), weight.dim(0));
   TensorType x_type = x.type(), w_type = weight.type();
   Val b = bias_for(bias, x_type, w_type, weight.dim(0));
@@ -181,6 +208,8 @@ Val integer_product(Val a, Val b) {
 
 Val Builder::matmul(Val a, Val b) {
   if (is_integer(a.dtype()) && !a.type().quantised()) return integer_product(a, b);
+  if (const auto x = halves::halves_of(a), y = halves::halves_of(b); x && y && x->dtype() == y->dtype())
+    return typed("matmul", {*x, *y, zero_point(*x), zero_point(*y)}, {}, DType::f32);
   TensorType a_type = a.type(), b_type = b.type();
   DType result = is_integer(a.dtype()) ? accumulator_of(a.dtype()) : a.dtype();
   const bool fp8 = storage_size(a.dtype()) == 1 && is_float(a.dtype());
@@ -231,6 +260,7 @@ Val Builder::resize(Val x, std::vector<std::int64_t> scale, std::vector<std::int
 }
 
 Val Builder::gather(Val values, Val indices) {
+  if (const auto half = halves::halves_of(values)) return cast(gather(*half, indices), values.dtype());
   Val result = tosa("gather", {values, indices});
   return retyped(result, result.type().with(values.type().scales));
 }

@@ -7,6 +7,7 @@
 #include <deque>
 #include <unordered_map>
 
+#include "ops/halves.h"
 #include "ops/operator_list.h"
 #include "ops/row_calls.h"
 
@@ -261,10 +262,9 @@ Vals widened_counts(Builder& builder, Vals results, const std::vector<TensorType
 }
 }  // namespace
 
-Vals lower_call(Builder& builder, const std::string& op, std::vector<std::optional<Val>> operands, const Attrs& attrs,
-                const std::vector<TensorType>& declared) {
-  FoundOp found = find_aten(op);
-  if (!found.op) builder.refuse("aten.unknown-operator", fmt::format("operator {} is not known to tosaic", op));
+namespace {
+Vals lowered_as_it_stands(Builder& builder, const FoundOp& found, std::vector<std::optional<Val>> operands,
+                          const Attrs& attrs, const std::vector<TensorType>& declared) {
   Call call(builder, *found.schema, std::move(operands), attrs, declared);
   std::optional<Refusal> first;
   for (Lowering lowering : found.op->lower) {
@@ -280,7 +280,17 @@ Vals lower_call(Builder& builder, const std::string& op, std::vector<std::option
     builder.graph().values.resize(values);
   }
   if (first) throw *first;
-  builder.refuse("aten.no-lowering", fmt::format("operator {} has no lowering", op));
+  builder.refuse("aten.no-lowering", fmt::format("operator {} has no lowering", found.schema->full_name()));
+}
+}  // namespace
+
+Vals lower_call(Builder& builder, const std::string& op, std::vector<std::optional<Val>> operands, const Attrs& attrs,
+                const std::vector<TensorType>& declared) {
+  FoundOp found = find_aten(op);
+  if (!found.op) builder.refuse("aten.unknown-operator", fmt::format("operator {} is not known to tosaic", op));
+  return halves::lowered(builder, operands, attrs, [&](std::vector<std::optional<Val>> given, const Attrs& named) {
+    return lowered_as_it_stands(builder, found, std::move(given), named, declared);
+  });
 }
 
 }  // namespace tosaic

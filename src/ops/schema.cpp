@@ -70,6 +70,14 @@ Attr parse_default(std::string_view s) {
   return std::string(s);  // an enumerator: Mean, contiguous_format
 }
 
+// Where a schema is printed, dtypes are numbers of c10::ScalarType.
+Attr dtype_of(std::int64_t number) {
+  constexpr DType in_order[] = {DType::u8,  DType::i8,  DType::i16, DType::i32,
+                                DType::i64, DType::f16, DType::f32, DType::f64};
+  if (number >= 0 && number < std::ssize(in_order)) return in_order[number];
+  return number == 11 ? Attr(DType::boolean) : number == 15 ? Attr(DType::bf16) : Attr(number);
+}
+
 // "Tensor(a!)?" -> "Tensor?", noting the write mark.
 std::string plain_type(std::string_view s, bool& written) {
   std::string out;
@@ -139,6 +147,8 @@ Result<Schema> parse_schema(std::string_view text) {
     if (space == std::string_view::npos) return bad("an argument without name");
     a.name = part.substr(space + 1);
     a.type = plain_type(trimmed(part.substr(0, space)), a.written);
+    if (a.type == "ScalarType")
+      if (const auto* number = std::get_if<std::int64_t>(&a.default_value)) a.default_value = dtype_of(*number);
     schema.arguments.push_back(std::move(a));
   }
   std::string_view returns = trimmed(text.substr(arrow + 2));

@@ -8,10 +8,10 @@ namespace tosaic::tosa {
 Walk row_major(const Shape& shape) {
   Walk walk;
   walk.strides.resize(static_cast<std::size_t>(shape.rank()));
-  std::int64_t stride = 1;
+  std::uint64_t stride = 1;  // beyond 64 bits in what is empty only, where nobody walks
   for (int i = shape.rank() - 1; i >= 0; --i) {
-    walk.strides[static_cast<std::size_t>(i)] = stride;
-    stride *= shape.size(i);
+    walk.strides[static_cast<std::size_t>(i)] = static_cast<std::int64_t>(stride);
+    stride *= static_cast<std::uint64_t>(shape.size(i));
   }
   return walk;
 }

@@ -108,7 +108,8 @@ Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)
                  node.loc));
   };
   for (Node& node : out.nodes()) {
-    if (node.op == "delegate") {
+    for (Graph& body : node.regions) TOSAIC_CHECK(use_executorch_kernels(body, sink));
+    if (node.op == "delegate" || !node.regions.empty()) {
       out.keep(std::move(node));
       continue;
     }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "formats/pte/layout.h"
 #include "ir/tensor.h"
@@ -12,6 +13,8 @@
 #include "ops/operator_name.h"
 #include "pack/core_form.h"
 #include "pack/executorch_kernels.h"
+#include "pack/in_place.h"
+#include "pack/straight_line.h"
 #include "plan/arena.h"
 
 namespace tosaic {
@@ -25,6 +28,7 @@ Status compute_on_reals(Graph& graph) {
   Rewriter out(graph);
   FloatCalls floats(graph, out);
   for (Node& node : out.nodes()) {
+    for (Graph& body : node.regions) TOSAIC_CHECK(compute_on_reals(body));
     if (node.op == "delegate" || node.op.starts_with("quantized_decomposed.")) {
       out.keep(std::move(node));
       continue;
@@ -42,13 +46,15 @@ Status compute_on_reals(Graph& graph) {
 
 class Packer {
  public:
-  Packer(Graph graph, const std::vector<Bytes>& payloads, const std::string& delegate_id)
-      : g_(std::move(graph)), payloads_(payloads), delegate_id_(delegate_id) {}
+  Packer(Graph graph, const std::vector<DelegatePayload>& payloads, const std::string& delegate_id,
+         const PackOptions& options)
+      : g_(std::move(graph)), payloads_(payloads), delegate_id_(delegate_id), options_(options) {}
 
   Result<pte::Plan> run(const Signature& signature, const std::function<void(Diagnostic)>& sink) {
     keep_old_contents();
     TOSAIC_CHECK(compute_on_reals(g_));
     TOSAIC_CHECK(packing::use_executorch_kernels(g_, sink));
+    packing::put_in_line(g_);
     tensors_.assign(g_.values.size(), -1);
     lifetimes_.resize(g_.values.size());
     for (ValueId v : g_.inputs) {
@@ -56,17 +62,27 @@ class Packer {
       plan_.inputs.push_back(i);
     }
     for (const State& state : g_.states) TOSAIC_CHECK(buffer(state));
+    if (options_.in_place)
+      for (const State& state : g_.states)
+        if (packing::may_write_in_place(g_, state)) {
+          tensors_[state.output] = tensors_[state.input];
+          in_place_.insert(state.output);
+        }
     for (const Node& node : g_.nodes) {
-      Status status = node.op == "delegate" ? delegate_call(node) : kernel_call(node);
+      Status status = node.op == "delegate"             ? delegate_call(node)
+                      : node.op.starts_with("program.") ? step(node)
+                                                        : kernel_call(node);
       if (!status.ok()) return located(std::move(status.error()), node.loc);
     }
     // Buffers take their new content when everything has read the old one.
     for (const State& state : g_.states) {
-      if (state.input == state.output) continue;
+      if (state.input == state.output || in_place_.contains(state.output)) continue;
       TOSAIC_TRY(Index old_content, use(state.input));
       TOSAIC_TRY(Index new_content, use(state.output));
       call({"aten::copy_", ""}, {old_content, new_content, constant(false), old_content});
     }
+    for (const auto& [instruction, to] : jumps_)
+      std::get<pte::JumpFalseCall>(plan_.instructions[instruction]).destination = labels_.at(to);
     const auto end = static_cast<std::uint32_t>(plan_.instructions.size());
     for (ValueId v : g_.outputs) {
       TOSAIC_TRY(Index i, use(v));
@@ -167,8 +183,9 @@ class Packer {
     std::vector<plan::Buffer> planned;
     std::vector<Index> which;
     for (ValueId v = 0; v < tensors_.size(); ++v) {
+      if (in_place_.contains(v)) continue;
       const auto* tensor = tensors_[v] < 0 ? nullptr : std::get_if<pte::TensorValue>(&plan_.values[at(tensors_[v])]);
-      if (!tensor || !tensor->is_planned) continue;
+      if (!tensor || !tensor->is_planned || (options_.states_apart && !tensor->state_name.empty())) continue;
       planned.push_back(lifetimes_[v]);
       which.push_back(tensors_[v]);
     }
@@ -181,7 +198,8 @@ class Packer {
     const auto region = node.attrs.get_or<std::int64_t>("region", -1);
     if (region < 0 || static_cast<std::size_t>(region) >= payloads_.size())
       return internal_error(fmt::format("a delegate call names region {} of {}", region, payloads_.size()));
-    plan_.delegates.push_back({delegate_id_, payloads_[static_cast<std::size_t>(region)], {}});
+    const DelegatePayload& payload = payloads_[static_cast<std::size_t>(region)];
+    plan_.delegates.push_back({delegate_id_, payload.data, payload.specs});
     pte::DelegateCall c;
     c.delegate = static_cast<Index>(plan_.delegates.size() - 1);
     for (const auto* ids : {&node.inputs, &node.outputs})
@@ -190,6 +208,23 @@ class Packer {
         c.args.push_back(i);
       }
     plan_.instructions.push_back(std::move(c));
+    return {};
+  }
+
+  // See packing::put_in_line.
+  Status step(const Node& node) {
+    std::vector<Index> values;
+    for (const auto* ids : {&node.inputs, &node.outputs})
+      for (ValueId v : *ids) {
+        TOSAIC_TRY(Index i, use(v));
+        values.push_back(i);
+      }
+    if (node.op == packing::label) labels_[node.attrs.get<std::int64_t>("at")] = static_cast<Index>(now());
+    if (node.op == packing::copy) call({"aten::copy_", ""}, {values[1], values[0], constant(false), values[1]});
+    if (node.op == packing::jump_false) {
+      jumps_.emplace_back(now(), node.attrs.get<std::int64_t>("to"));
+      plan_.instructions.push_back(pte::JumpFalseCall{values.empty() ? constant(false) : values[0], 0});
+    }
     return {};
   }
 
@@ -451,22 +486,26 @@ class Packer {
   }
 
   Graph g_;
-  const std::vector<Bytes>& payloads_;
+  const std::vector<DelegatePayload>& payloads_;
   const std::string& delegate_id_;
+  PackOptions options_;
   pte::Plan plan_;
   std::vector<Index> tensors_;           // by graph value: its index in the plan, -1 before it is met
   std::vector<plan::Buffer> lifetimes_;  // by graph value
+  std::set<ValueId> in_place_;           // new contents that are written where the old ones lie
   std::map<std::string, Index> constants_;
+  std::map<std::int64_t, Index> labels_;                     // the instruction that each stands before
+  std::vector<std::pair<std::size_t, std::int64_t>> jumps_;  // instructions, and the labels that they jump to
   std::map<std::pair<std::string, std::string>, Index> operators_;
 };
 
 }  // namespace
 
-Result<pte::Program> pack_program(const Graph& outer, const std::vector<Bytes>& payloads,
+Result<pte::Program> pack_program(const Graph& outer, const std::vector<DelegatePayload>& payloads,
                                   const std::string& delegate_id, const Signature& signature,
-                                  const std::function<void(Diagnostic)>& sink) {
+                                  const std::function<void(Diagnostic)>& sink, const PackOptions& options) {
   TOSAIC_CHECK(verify(outer));
-  TOSAIC_TRY(pte::Plan plan, Packer(outer, payloads, delegate_id).run(signature, sink));
+  TOSAIC_TRY(pte::Plan plan, Packer(outer, payloads, delegate_id, options).run(signature, sink));
   plan.input_spec = signature.input_spec;
   plan.output_spec = signature.output_spec;
   pte::Program program;
@@ -474,8 +513,8 @@ Result<pte::Program> pack_program(const Graph& outer, const std::vector<Bytes>& 
   return program;
 }
 
-Result<Bytes> pack(const Graph& outer, const std::vector<Bytes>& payloads, const std::string& delegate_id,
-                   const Signature& signature, const std::function<void(Diagnostic)>& sink) {
+Result<Rope> pack(const Graph& outer, const std::vector<DelegatePayload>& payloads, const std::string& delegate_id,
+                  const Signature& signature, const std::function<void(Diagnostic)>& sink) {
   TOSAIC_TRY(pte::Program program, pack_program(outer, payloads, delegate_id, signature, sink));
   return pte::write(program);
 }

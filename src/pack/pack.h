@@ -18,15 +18,28 @@ struct Signature {
   FixedValues inputs, outputs;          // those that are no tensors; ExecuTorch has no text inputs: they become None
 };
 
+// What a delegate is opened with.
+struct DelegatePayload {
+  Rope data;
+  std::vector<pte::CompileSpec> specs = {};
+};
+
+struct PackOptions {
+  bool states_apart = false;  // buffers that outlive a run have a memory of their own, the second (shared_states.h)
+  // The delegates may be given one memory for an input and an output of its type: what they make of a buffer, and
+  // nobody else reads, is written where the buffer lies.
+  bool in_place = false;
+};
+
 // `outer` holds "delegate" nodes (attr region=k runs payloads[k]) and ATen or quantized_decomposed nodes, which become
 // calls of out-variant kernels. Memory is planned here: inputs, outputs and everything between share one arena.
 // `sink` receives pack.tosaic-only: a kernel that ExecuTorch does not have. Errors: pack.unknown-operator,
 // pack.no-kernel, pack.argument, each at the user's line.
-Result<pte::Program> pack_program(const Graph& outer, const std::vector<Bytes>& payloads,
+Result<pte::Program> pack_program(const Graph& outer, const std::vector<DelegatePayload>& payloads,
                                   const std::string& delegate_id, const Signature& signature,
-                                  const std::function<void(Diagnostic)>& sink = {});
+                                  const std::function<void(Diagnostic)>& sink = {}, const PackOptions& options = {});
 // The same as a .pte file.
-Result<Bytes> pack(const Graph& outer, const std::vector<Bytes>& payloads, const std::string& delegate_id,
-                   const Signature& signature, const std::function<void(Diagnostic)>& sink = {});
+Result<Rope> pack(const Graph& outer, const std::vector<DelegatePayload>& payloads, const std::string& delegate_id,
+                  const Signature& signature, const std::function<void(Diagnostic)>& sink = {});
 
 }  // namespace tosaic

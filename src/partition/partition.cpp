@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -60,6 +61,13 @@ std::string question(const Graph& graph, const Node& node, const std::vector<cha
   return print(one) + types;
 }
 
+Diagnostic stays_in_program(const Node& node) {
+  Diagnostic why = error("target.control-flow",
+                         fmt::format("{} is the program's own: delegates run what its bodies compute", node.op));
+  if (const std::string kept = node.attrs.get_or<std::string>("kept", ""); !kept.empty()) why.notes.push_back(kept);
+  return why;
+}
+
 // A delegate computes tensors of one size, so it would take what lies behind the values for values. The sizes that
 // follow from the inputs' are numbers here.
 Status sizes_known(const Graph& graph, const Node& node) {
@@ -72,6 +80,29 @@ Status sizes_known(const Graph& graph, const Node& node) {
   for (ValueId v : node.inputs) TOSAIC_CHECK(check(v));
   for (ValueId v : node.outputs) TOSAIC_CHECK(check(v));
   return {};
+}
+
+// What follows from constants alone could be computed anywhere: where it is first read, it crosses no border.
+void with_first_reader(const Graph& graph, const std::vector<Placement>& placements, std::vector<int>& level) {
+  std::vector<char> fixed(graph.values.size(), 0);
+  for (ValueId v = 0; v < graph.values.size(); ++v) fixed[v] = graph[v].is_constant();
+  std::vector<char> moves(graph.nodes.size(), 0);
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    moves[n] = placements[n].region >= 0 && !node.inputs.empty() &&
+               std::ranges::all_of(node.inputs, [&](ValueId v) { return v == no_value || fixed[v]; });
+    for (ValueId v : node.outputs)
+      if (v != no_value) fixed[v] = moves[n];
+  }
+  const auto users = consumers(graph);
+  for (std::size_t n = graph.nodes.size(); n-- > 0;) {
+    if (!moves[n]) continue;
+    int first = std::numeric_limits<int>::max();
+    for (ValueId v : graph.nodes[n].outputs)
+      if (v != no_value)
+        for (std::uint32_t user : users[v]) first = std::min(first, level[user] - (level[user] % 2 == 0 ? 1 : 0));
+    if (first != std::numeric_limits<int>::max()) level[n] = std::max(level[n], first);
+  }
 }
 
 // Even levels hold nodes that stay, odd ones delegated nodes; along any path levels never fall. So all
@@ -89,6 +120,7 @@ std::vector<int> levels(const Graph& graph, const std::vector<Placement>& placem
       }
     level[n] = needed;
   }
+  with_first_reader(graph, placements, level);
   return level;
 }
 
@@ -126,6 +158,23 @@ Graph region_graph(const Graph& graph, const std::vector<std::size_t>& members, 
   return region;
 }
 
+void count_regions_from(Graph& outer, std::int64_t first) {
+  for (Node& node : outer.nodes) {
+    if (node.op == "delegate") node.attrs.set("region", node.attrs.get<std::int64_t>("region") + first);
+    for (Graph& body : node.regions) count_regions_from(body, first);
+  }
+}
+
+void partition_bodies(Partition& whole, const tosa::Spec& spec) {
+  for (Node& node : whole.outer.nodes)
+    for (Graph& body : node.regions) {
+      Partition inside = partition(body, spec);
+      count_regions_from(inside.outer, static_cast<std::int64_t>(whole.regions.size()));
+      for (Graph& region : inside.regions) whole.regions.push_back(std::move(region));
+      body = std::move(inside.outer);
+    }
+}
+
 }  // namespace
 
 // Of calls that are alike. An answer names no tensor and no place of the first call that asked.
@@ -160,10 +209,8 @@ Status Placer::about(std::size_t n, const tosa::Spec& spec) {
   Answer& answer = *answers_[n];
   Node call = node;
   call.loc = nullptr;
-  if (!node.regions.empty())
-    return located(error("target.control-flow", fmt::format("{} stays outside of delegates, its bodies too", node.op)),
-                   node.loc);
-  Status taken = within_types(graph_, node, spec);
+  if (!node.regions.empty() && !spec.has(tosa::Feature::controlflow)) return located(stays_in_program(node), node.loc);
+  Status taken = within_types(graph_, node, used_, spec);
   if (taken.ok()) taken = sizes_known(graph_, node);
   if (taken.ok()) {
     if (!answer.now) answer.now = lowers(call, answer, spec);
@@ -225,6 +272,7 @@ Partition partition(const Graph& graph, const tosa::Spec& spec) {
     result.outer.nodes.push_back(std::move(call));
   }
   drop_dead(result.outer);
+  partition_bodies(result, spec);
   return result;
 }
 

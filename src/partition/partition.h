@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stage 4, partition: which nodes the target takes (proved by lowering each by itself), grouped into convex
-// regions. Whatever stays behind keeps the reason.
+// regions. Whatever stays behind keeps the reason; bodies of what stays behind are partitioned by themselves.
 #pragma once
 #include <memory>
 #include <string>
@@ -18,8 +18,8 @@ struct Placement {
 };
 
 struct Partition {
-  Graph outer;                        // the nodes that stay, and one "delegate" node per region, attr region=k
-  std::vector<Graph> regions;         // ATen graphs; inputs and outputs as their delegate node's
+  Graph outer;                 // the nodes that stay, and one "delegate" node per region, attr region=k; in bodies, too
+  std::vector<Graph> regions;  // ATen graphs; inputs and outputs as their delegate node's
   std::vector<Placement> placements;  // one per node of the graph that was partitioned
 };
 

@@ -20,7 +20,7 @@ class Widening {
 
   void run() {
     for (Node& node : out_.nodes()) {
-      if (node.op == "delegate") {
+      if (node.op == "delegate" || !node.regions.empty()) {
         read_as_.operands(node);
         out_.keep(std::move(node));
       } else if (!conversion(node)) {
@@ -148,6 +148,8 @@ class Widening {
 
 void widen_outside(Graph& outer, const std::vector<std::string>& narrowed) {
   if (narrowed.empty()) return;
+  for (Node& node : outer.nodes)
+    for (Graph& body : node.regions) widen_outside(body, narrowed);
   const StatesAsTensors states(outer);
   Widening(outer, narrowed).run();
   states.restore(outer);

@@ -23,7 +23,12 @@ Expression expression_of(const Graph& graph, const std::vector<std::uint32_t>& n
     for (std::size_t i = 0; i < walked_operands(*tosa::find(node.op)); ++i) {
       const ValueId v = node.inputs[i];
       const auto [known, added] = at.try_emplace(v, static_cast<int>(e.inputs.size()));
-      if (added) e.inputs.push_back({v, tosa::broadcasting(graph[v].type.shape, e.shape).strides});
+      if (added) {
+        e.inputs.push_back({v, {}});
+        const Shape& shape = graph[v].type.shape;
+        if (shape.is_static() && e.shape.is_static())
+          e.inputs.back().strides = tosa::broadcasting(shape, e.shape).strides;
+      }
       call.operands.push_back(known->second);
     }
     at[node.outputs[0]] = ~static_cast<int>(e.calls.size());

@@ -9,10 +9,12 @@
 namespace tosaic::plan {
 
 struct Expression {
-  // A tensor that is read. Element (i0, i1, ...) of the result needs its element sum i*strides.
+  // A tensor that is read. Element (i0, i1, ...) of the result needs its element offset + sum i*strides.
   struct Input {
     ValueId value = no_value;
-    std::vector<std::int64_t> strides;  // in elements, one per dim of `shape`; 0: repeated along it
+    std::vector<std::int64_t>
+        strides;  // in elements, one per dim of `shape`; 0: repeated along it; none where a size is symbolic
+    std::int64_t offset = 0;  // not 0 only where an executor has put it in
   };
   // A node. Each operand is input i (i >= 0) or the result of an earlier call c (~c). The node's further operands are
   // constants of the operator, which it reads itself.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/extent.h"
 #include "plan/expression.h"
 
 namespace tosaic::plan {
@@ -12,10 +13,35 @@ bool holds(const std::vector<std::uint32_t>& nodes, std::uint32_t n) {
   return std::find(nodes.begin(), nodes.end(), n) != nodes.end();
 }
 
+// The first node behind `value` through which alone others see what is made of it.
+std::optional<std::uint32_t> joint(const Uses& uses, const Fusing& fusing, ValueId value) {
+  const Dim elements = elements_of(uses.type(value).shape);
+  std::vector<ValueId> values{value};
+  std::vector<std::uint32_t> nodes;
+  while (nodes.size() < fusing.max_nodes) {
+    std::optional<std::uint32_t> next;
+    bool closed = true;  // but for the last one's result
+    for (ValueId v : values) {
+      closed = closed && !(v != values.back() && uses.visible[v]);
+      for (std::uint32_t u : uses.users[v]) {
+        if (holds(nodes, u)) continue;
+        closed = closed && v == values.back();
+        if (!next || u < *next) next = u;
+      }
+    }
+    if (closed && !nodes.empty()) return nodes.back();
+    if (!next || uses.visible[value] || !fusing.can(*next) || uses.node(*next).outputs.size() != 1) return std::nullopt;
+    values.push_back(uses.node(*next).outputs[0]);
+    if (elements_of(uses.type(values.back()).shape) != elements) return std::nullopt;
+    nodes.push_back(*next);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> elementwise_group(const Uses& uses, const Fusing& fusing, std::uint32_t last, ValueId stop) {
-  const std::int64_t elements = uses.type(uses.node(last).outputs[0]).shape.elements();
+  const Dim elements = elements_of(uses.type(uses.node(last).outputs[0]).shape);
   std::vector<std::uint32_t> members{last};
   std::vector<std::uint32_t> candidates;
   auto look_at = [&](std::uint32_t n) {
@@ -32,7 +58,7 @@ std::vector<std::uint32_t> elementwise_group(const Uses& uses, const Fusing& fus
     std::erase(candidates, n);
     if (uses.node(n).outputs.size() != 1) continue;
     const ValueId value = uses.node(n).outputs[0];
-    if (uses.visible[value] || uses.type(value).shape.elements() != elements) continue;
+    if (uses.visible[value] || elements_of(uses.type(value).shape) != elements) continue;
     const auto& users = uses.users[value];
     if (!std::all_of(users.begin(), users.end(), [&](std::uint32_t u) { return holds(members, u); })) continue;
     if (!fusing.can(n)) continue;
@@ -45,13 +71,13 @@ std::vector<std::uint32_t> elementwise_group(const Uses& uses, const Fusing& fus
 
 bool longest_tail(const Uses& uses, const Fusing& fusing, ValueId value,
                   const std::function<bool(const std::vector<std::uint32_t>& nodes)>& take) {
-  const std::int64_t elements = uses.type(value).shape.elements();
+  const Dim elements = elements_of(uses.type(value).shape);
   std::vector<std::uint32_t> path;
   for (ValueId at = value;;) {
-    const auto user = uses.only_user(at);
+    const auto user = fusing.joins ? joint(uses, fusing, at) : uses.only_user(at);
     if (!user || !fusing.can(*user)) break;
     at = uses.node(*user).outputs[0];
-    if (uses.type(at).shape.elements() != elements) break;
+    if (elements_of(uses.type(at).shape) != elements) break;
     path.push_back(*user);
   }
   for (; !path.empty(); path.pop_back()) {

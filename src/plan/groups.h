@@ -13,14 +13,16 @@ namespace tosaic::plan {
 struct Fusing {
   std::function<bool(std::uint32_t node)> can;  // is it free, and has the executor arithmetic for it?
   std::size_t max_nodes;                        // in one group
+  bool joins = false;                           // may a tail be read more than once on its way, if it comes together?
 };
 
 // Node `last` and all elementwise nodes that serve only it, ascending. `stop` is not looked through.
 std::vector<std::uint32_t> elementwise_group(const Uses& uses, const Fusing& fusing, std::uint32_t last,
                                              ValueId stop = no_value);
 
-// The longest run of elementwise nodes behind `value`, each the only reader of the one before, with what serves only
-// them: a group that `take` accepts. Shorter ones are offered until it does; false: none.
+// The longest run of elementwise nodes behind `value`, each the only reader of the one before (or where all that read
+// it have come together), with what serves only them: a group that `take` accepts. Shorter ones are offered until it
+// does; false: none.
 bool longest_tail(const Uses& uses, const Fusing& fusing, ValueId value,
                   const std::function<bool(const std::vector<std::uint32_t>& nodes)>& take);
 

@@ -68,7 +68,7 @@ Tensor nominal_codes(const Tensor& weight, int axis, DType dtype) {
   const auto largest = range_of(dtype).highest;
   Scales scales{std::vector<double>(channels, 1.0 / static_cast<double>(largest)),
                 std::vector<std::int64_t>(channels, 0), axis, -largest, largest};
-  const TensorType type{dtype, shape, std::move(scales)};
+  const TensorType type{dtype == DType::i4 ? DType::i8 : dtype, shape, std::move(scales)};
   return {type, Bytes::of(std::vector<std::byte>(type.storage_bytes()))};
 }
 

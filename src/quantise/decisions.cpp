@@ -89,7 +89,7 @@ Result<Decisions> by_whole_plan(const Expanded& program, const PlanRequest& requ
       decisions.of_value[v] = written.wide[v] ? Form::int16x8 : Form::int8;
   }
   for (const PlannedWeight& weight : written.weights)
-    decisions.axes[{program.graph.nodes[weight.node].outputs[0], weight.operand}] = weight.axis;
+    decisions.weights[{program.graph.nodes[weight.node].outputs[0], weight.operand}] = {weight.axis, weight.four_bits};
   const QuantisationPlan follows = plan_quantisation(program, options, {}, decisions);
   TOSAIC_CHECK(as_written(print(written, program.graph), print(follows, program.graph), request));
   return decisions;
@@ -237,8 +237,8 @@ CarriedOver carried_over(const Decisions& decisions, const PlanRequest& request,
     const Node& node = now.nodes[n];
     std::optional<std::size_t> same = found.node(n);
     for (std::size_t operand = 0; same && operand < node.inputs.size(); ++operand)
-      if (auto it = decisions.axes.find({before.nodes[*same].outputs[0], operand}); it != decisions.axes.end())
-        out.decisions.axes[{node.outputs[0], operand}] = it->second;
+      if (auto it = decisions.weights.find({before.nodes[*same].outputs[0], operand}); it != decisions.weights.end())
+        out.decisions.weights[{node.outputs[0], operand}] = it->second;
     if (!same && node.loc)
       for (std::string_view name : exported_names(*node.loc))
         if (auto it = by_name.find(name); it != by_name.end()) same = it->second;

@@ -249,7 +249,8 @@ QuantisationPlan decided(const Expanded& program, const Pieces& pieces, const De
   return plan;
 }
 
-void plan_weights(const Graph& graph, bool per_channel, QuantisationPlan& plan) {
+void plan_weights(const Expanded& program, const QuantiseOptions& options, QuantisationPlan& plan) {
+  const Graph& graph = program.graph;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
     FoundOp found = find_aten(node.op);
@@ -258,8 +259,9 @@ void plan_weights(const Graph& graph, bool per_channel, QuantisationPlan& plan) 
       const ValueId w = node.inputs[operand];
       if (w == no_value || !graph[w].is_constant() || !real(graph[w])) continue;
       const bool weight = operand == 1 && found.schema->argument("weight");
-      const int axis = per_channel && weight ? weight_axis(*found.schema, node.attrs) : -1;
-      plan.weights.push_back({n, operand, axis, !weight});
+      const int axis = options.per_channel && weight ? weight_axis(*found.schema, node.attrs) : -1;
+      const bool made = w < program.inner.size() && program.inner[w];  // a centring, say, needs all its bits
+      plan.weights.push_back({n, operand, axis, !weight, weight && options.four_bits && !made});
     }
   }
 }
@@ -287,12 +289,12 @@ QuantisationPlan plan_quantisation(const Expanded& program, const QuantiseOption
   plan_groups(program.graph, pieces, {}, plan);
   plan_widths(program, options, pieces, plan);
   if (decisions.any()) plan = decided(program, pieces, decisions, plan);
-  plan_weights(program.graph, options.per_channel, plan);
+  plan_weights(program, options, plan);
   plan.bounds = known_bounds(program);
   for (PlannedWeight& weight : plan.weights)
-    if (auto it = decisions.axes.find({program.graph.nodes[weight.node].outputs[0], weight.operand});
-        it != decisions.axes.end())
-      weight.axis = it->second;
+    if (auto it = decisions.weights.find({program.graph.nodes[weight.node].outputs[0], weight.operand});
+        it != decisions.weights.end())
+      std::tie(weight.axis, weight.four_bits) = std::tie(it->second.axis, it->second.four_bits);
   return plan;
 }
 
@@ -318,7 +320,7 @@ void give_weights(Graph& graph, const QuantisationPlan& plan, WeightCodes codes)
     if (node.outputs.empty() || node.outputs[0] == no_value || !plan.coded[node.outputs[0]]) continue;  // stays float
     if (x == no_value || !plan.coded[x]) continue;
     ValueId& w = node.inputs[weight.operand];
-    const DType dtype = weight.matrix ? graph[x].type.dtype : DType::i8;
+    const DType dtype = weight.matrix ? graph[x].type.dtype : weight.four_bits ? DType::i4 : DType::i8;
     auto [it, fresh] = made.try_emplace({w, weight.axis, dtype}, no_value);
     if (fresh) {
       const Tensor made_codes = codes({graph[w].type, graph[w].constant}, weight.axis, dtype);

@@ -26,11 +26,13 @@ Result<Expanded> expanded(Graph graph, const QuantiseOptions& options = {});
 Result<StaysWhole> stays_whole(const QuantiseOptions& options);
 
 // A constant of an accumulating call that becomes symmetric codes, whichever operand it is; a bias stays float, the
-// lowering knows its scale. Weights have 8 bits beside 8 and 16; the matrices of a product have as many as each other.
+// lowering knows its scale. Weights have 8 bits or 4 beside 8 and 16; the matrices of a product have as many as each
+// other.
 struct PlannedWeight {
   std::size_t node, operand;
-  int axis;     // one scale per index of this dim; -1: one for all
-  bool matrix;  // has the bits of what it is multiplied with
+  int axis;                // one scale per index of this dim; -1: one for all
+  bool matrix;             // has the bits of what it is multiplied with
+  bool four_bits = false;  // of a weight: codes from -7 to 7
   bool operator==(const PlannedWeight&) const = default;
 };
 
@@ -43,10 +45,14 @@ struct Border {
 
 // What is decided about an expanded program, whatever the options and the samples say. Empty: nothing.
 struct Decisions {
-  std::vector<Form> of_node;                            // per node
-  std::vector<Form> of_value;                           // per value: its width
-  std::vector<const Override*> by;                      // per node: who decided; null: a whole plan, or nobody
-  std::map<std::pair<ValueId, std::size_t>, int> axes;  // of weights: (the call's first result, operand)
+  std::vector<Form> of_node;        // per node
+  std::vector<Form> of_value;       // per value: its width
+  std::vector<const Override*> by;  // per node: who decided; null: a whole plan, or nobody
+  struct WeightForm {
+    int axis;
+    bool four_bits;
+  };
+  std::map<std::pair<ValueId, std::size_t>, WeightForm> weights;  // of (the call's first result, operand)
   bool any() const { return !of_node.empty(); }
 };
 
@@ -105,6 +111,7 @@ Status check_decisions(const Expanded& program, const Decisions& decisions, cons
 //   aten.linear.default %head accumulate int16x8
 //   aten.relu.default %relu transparent float
 //   %w i8 symmetric per dim 0 in aten.conv2d.default %conv
+//   %w i4 symmetric per dim 0 in aten.linear.default %head
 // `with_places`: behind two blanks and a #, each call's module and line.
 std::string print(const QuantisationPlan& plan, const Graph& graph, bool with_places = false);
 // What its lines call a tensor and a call: "%x", "aten.conv2d.default %conv".

@@ -114,7 +114,7 @@ class Annotation {
       list += fmt::format("{}\"{}\": {{\"axis\": {}, \"matrix\": {}", list.empty() ? "" : ", ", weight.operand,
                           weight.axis, weight.matrix);
       if (!weight.matrix && !exported_.contains(graph_[w].constant.data())) {
-        const Tensor codes = weight_codes({graph_[w].type, graph_[w].constant}, weight.axis);
+        const Tensor codes = weight_codes({graph_[w].type, graph_[w].constant}, weight.axis, weight.four_bits);
         const std::vector<double>& scales = codes.type.scales->scale;
         if (std::all_of(scales.begin(), scales.end(), [&](double s) { return s == scales[0]; }))
           list += fmt::format(", \"scale\": {}", number(scales[0]));

@@ -39,10 +39,14 @@ class Names {
   std::vector<std::string> names_;
 };
 
-// Of 16 bits, as what it is multiplied with.
+// Has it 16 bits, as what it is multiplied with?
 bool is_wide(const Graph& graph, const QuantisationPlan& plan, const PlannedWeight& weight) {
   const ValueId x = graph.nodes[weight.node].inputs[1 - weight.operand];
   return weight.matrix && x != no_value && plan.wide[x];
+}
+
+std::string_view type_text(const Graph& graph, const QuantisationPlan& plan, const PlannedWeight& weight) {
+  return is_wide(graph, plan, weight) ? "i16" : weight.four_bits ? "i4" : "i8";
 }
 
 bool is_float_tensor(const Value& v) { return v.type.dtype == DType::f32 && !v.type.quantised(); }
@@ -63,8 +67,8 @@ std::string weight_text(const Graph& graph, const Names& names, const Quantisati
                         const PlannedWeight& weight) {
   const Node& node = graph.nodes[weight.node];
   const std::string scales = weight.axis < 0 ? "" : fmt::format(" per dim {}", weight.axis);
-  return fmt::format("{} {} symmetric{} in {}\n", names.of(node.inputs[weight.operand]),
-                     is_wide(graph, plan, weight) ? "i16" : "i8", scales, names.call(node));
+  return fmt::format("{} {} symmetric{} in {}\n", names.of(node.inputs[weight.operand]), type_text(graph, plan, weight),
+                     scales, names.call(node));
 }
 
 // For people: where a call stands, and which operands it reads as rescaled copies.
@@ -218,12 +222,12 @@ class Reader {
     const std::string type = word(line), kind = type == "float" ? "" : word(line);
     const bool constant = program_.graph[v].is_constant();
     const bool known = type == "i8" || type == "i16";
-    if (known && kind == "symmetric" && constant && line.find(" in ") != line.npos)
-      return weight(v, type == "i16", line);
+    if ((known || type == "i4") && kind == "symmetric" && constant && line.find(" in ") != line.npos)
+      return weight(v, type, line);
     const bool codes = known && kind == (type == "i8" ? "affine" : "symmetric");
     if (!codes && type != "float")
       return unknown_word(line, kind.empty() ? type : type + " " + kind,
-                          "float, i8 affine, i16 symmetric, i8 symmetric (of a weight)");
+                          "float, i8 affine, i16 symmetric, i8 symmetric and i4 symmetric (of a weight)");
     if (!is_float_tensor(program_.graph[v]) || (constant && (!codes || line.find(" as ") == line.npos)))
       return wrong(
           "plan.not-this-program",
@@ -279,8 +283,8 @@ class Reader {
   }
 
   // "per dim 0 in aten.conv2d.default %conv", behind the weight's name and type.
-  Status weight(ValueId w, bool wide, std::string_view line) {
-    PlannedWeight planned{0, 0, -1, false};
+  Status weight(ValueId w, std::string_view type, std::string_view line) {
+    PlannedWeight planned{0, 0, -1, false, type == "i4"};
     std::string next = word(line);
     if (next == "per") {
       const std::string dim = word(line), number = word(line);
@@ -306,9 +310,11 @@ class Reader {
         planned.axis >= program_.graph[w].type.rank())
       return wrong("plan.syntax", "a weight is one of the first two operands, and has the dim of its scales");
     planned.matrix = planned.operand != 1 || !find_aten(node.op).schema->argument("weight");
+    if (planned.matrix && planned.four_bits)
+      return wrong("plan.syntax", fmt::format("{} has the bits of what it is multiplied with, 8 or 16", names_.of(w)));
     Weight& said = weighed_[{planned.node, planned.operand}];
     TOSAIC_CHECK(once(said.line, names_.of(w)));
-    said.wide = wide;
+    said.wide = type == "i16";
     plan_.weights.push_back(planned);
     return {};
   }
@@ -413,10 +419,9 @@ std::string print_json(const QuantisationPlan& plan, const Graph& graph) {
   for (const PlannedWeight& weight : plan.weights) {
     const Node& node = graph.nodes[weight.node];
     next(weights);
-    weights +=
-        fmt::format("{{\"name\": {}, \"type\": \"{}\", \"axis\": {}, \"of\": {}}}",
-                    json_quote(graph[node.inputs[weight.operand]].name), is_wide(graph, plan, weight) ? "i16" : "i8",
-                    weight.axis, json_quote(graph[node.outputs[0]].name));
+    weights += fmt::format("{{\"name\": {}, \"type\": \"{}\", \"axis\": {}, \"of\": {}}}",
+                           json_quote(graph[node.inputs[weight.operand]].name), type_text(graph, plan, weight),
+                           weight.axis, json_quote(graph[node.outputs[0]].name));
   }
   return fmt::format("\"calls\": [{}],\n  \"tensors\": [{}],\n  \"weights\": [{}]", calls, tensors, weights);
 }

@@ -11,6 +11,8 @@
 #include "cpu/cpu.h"
 #include "ir/states.h"
 #include "lower/lower.h"
+#include "quantise/bodies.h"
+#include "quantise/compared_numbers.h"
 #include "quantise/observable.h"
 #include "quantise/observe.h"
 #include "quantise/pieces.h"
@@ -163,7 +165,7 @@ void say_not_finite(const Graph& graph, const QuantisationPlan& plan, const Satu
 // is masked may take 16 bits: the plan says so then.
 Result<std::vector<Range>> observe(const Graph& graph, QuantisationPlan& plan,
                                    const std::vector<std::vector<Tensor>>& samples, RowSizes& rows,
-                                   Saturation& saturation, std::map<ValueId, Range>& narrow,
+                                   Saturation& saturation, ComparedNumbers& compared, std::map<ValueId, Range>& narrow,
                                    const QuantiseOptions& options, const Sink& sink) {
   std::vector<char> unseen;
   TOSAIC_TRY(Lowered lowered, lower_observable(graph, unseen, sink));
@@ -183,6 +185,7 @@ Result<std::vector<Range>> observe(const Graph& graph, QuantisationPlan& plan,
     for (ValueId v : values) {
       saturation.see(v, x, range);
       rows.see(v, x);
+      compared.see(v, x);
       const ValueId g = plan.group[v];
       if (plan.hidden[v] || std::count(fed.begin(), fed.end(), g)) continue;
       fed.push_back(g);
@@ -233,25 +236,48 @@ struct Calibrated {
   QuantisationPlan plan;
   std::vector<Range> ranges;
   std::map<ValueId, Range> narrow;  // of 8-bit copies of wider tensors
-  ValueId first_scaled;             // from here on, values belong to norms of scaled rows
+  ComparedNumbers compared;
+  ValueId first_scaled;  // from here on, values belong to norms of scaled rows
 };
+
+// Nodes that compute numbers from the program's single numbers.
+void keep_numbers(const Graph& graph, std::vector<char>& floats) {
+  std::vector<char> number(graph.values.size(), 0);
+  for (ValueId v : graph.inputs) number[v] = graph[v].type.shape.elements() == 1;
+  floats.resize(graph.nodes.size(), 0);
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    bool any = false, all = true;
+    for (ValueId v : node.inputs) {
+      if (v == no_value || graph[v].is_constant()) continue;
+      any |= number[v] != 0;
+      all &= number[v] != 0;
+    }
+    floats[n] |= any && all;
+    for (ValueId v : node.outputs)
+      if (v != no_value) number[v] = any && all && graph[v].type.shape.elements() == 1;
+  }
+}
 
 Result<Calibrated> calibrated(Expanded program, const Decisions& decisions,
                               const std::vector<std::vector<Tensor>>& samples, const std::set<ValueId>& widened,
                               RowSizes& rows, const QuantiseOptions& options, const Sink& sink) {
   TOSAIC_TRY(Pieces pieces, unlike_pieces(program.graph, samples, options, sink));
   for (ValueId v : widened) pieces.wide[v] = 1;
+  if (options.numbers_stay) keep_numbers(program.graph, pieces.floats);
   for (bool again = false;; again = true) {
     std::vector<Diagnostic> said;
     const Sink hold = [&](Diagnostic d) { said.push_back(std::move(d)); };
     QuantisationPlan plan = plan_quantisation(program, options, pieces, decisions);
     Saturation saturation(program.graph);
+    ComparedNumbers compared(program.graph);
     std::map<ValueId, Range> narrow;
-    TOSAIC_TRY(std::vector<Range> ranges,
-               observe(program.graph, plan, samples, rows, saturation, narrow, options, sink ? hold : Sink()));
+    TOSAIC_TRY(std::vector<Range> ranges, observe(program.graph, plan, samples, rows, saturation, compared, narrow,
+                                                  options, sink ? hold : Sink()));
     if (!again && unlike_numbers(program.graph, saturation, options, pieces, sink)) continue;
     for (Diagnostic& d : said) sink(std::move(d));
-    return Calibrated{std::move(program.graph), std::move(plan), std::move(ranges), std::move(narrow), no_value};
+    return Calibrated{std::move(program.graph), std::move(plan),     std::move(ranges),
+                      std::move(narrow),        std::move(compared), no_value};
   }
 }
 
@@ -390,7 +416,7 @@ std::vector<char> exact_groups(const Calibrated& c, const QuantiseOptions& optio
 }
 
 Tensor codes_of_constant(const Tensor& content, int axis, DType dtype) {
-  return dtype == DType::i16 ? wide_codes(content) : weight_codes(content, axis);
+  return dtype == DType::i16 ? wide_codes(content) : weight_codes(content, axis, dtype == DType::i4);
 }
 
 }  // namespace
@@ -400,6 +426,7 @@ Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& inpu
   TOSAIC_CHECK(check_samples(graph, inputs));
   const StatesAsTensors states(graph);
   TOSAIC_TRY(const auto samples, with_states(graph, inputs, states, options.threads, sink));
+  TOSAIC_TRY(QuantisedBodies bodies, quantised_bodies(graph, samples, options, sink));
   std::vector<char> inner;
   TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
   KnownBounds bounds;
@@ -412,7 +439,9 @@ Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& inpu
   leave_unresolved_float(body, floating, sink);
   give_weights(body, found.plan, codes_of_constant);
   insert_borders(body, found.plan, found.narrow);
+  found.compared.round(body);
   drop_dead(body);
+  put_bodies(body, std::move(bodies));
   make_names_unique(body);
   states.restore(body);
   return std::move(body);

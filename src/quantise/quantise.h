@@ -19,15 +19,17 @@ namespace tosaic {
 
 using Sink = std::function<void(Diagnostic)>;
 
-enum class Scheme : std::uint8_t { int8, int16x8 };        // dtype of activations; weights are int8 in both
+enum class Scheme : std::uint8_t { int8, int16x8 };        // dtype of activations
 enum class Observer : std::uint8_t { histogram, minmax };  // histogram: the range with the least squared error
 
 struct QuantiseOptions {
   Scheme scheme = Scheme::int8;
   Observer observer = Observer::histogram;
   bool per_channel = true;    // weights: one scale per output channel
+  bool four_bits = false;     // the model's own weights in codes from -7 to 7; else, and what composites bring, in 8
   bool wide_inside = true;    // inner tensors of composites (softmax, layer norm) in int16
   bool float_outputs = true;  // what only leaves the program may leave it as floats, computed outside the delegate
+  bool numbers_stay = false;  // what is computed from single numbers alone (a loop's counters, tolerances) stays float
   PlanRequest request;        // what the user decides
   std::vector<ExportedNode> exported;  // the nodes that its overrides name
   std::optional<tosa::Spec> spec;      // each decision is tried on it; none: they are not tried

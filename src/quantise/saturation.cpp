@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "lower/computed.h"
+#include "quantise/compared_numbers.h"
 
 namespace tosaic {
 namespace {
@@ -37,6 +38,15 @@ bool takes_maximum(const Graph& graph, const Node& node) {
   return trial.ok() && selects(trial->graph) &&
          std::any_of(trial->graph.nodes.begin(), trial->graph.nodes.end(),
                      [](const Node& n) { return n.op == "tosa.reduce_max"; });
+}
+
+// A clamp that only infinities notice, as safe softmax has one around its rows' maxima.
+bool replaces_infinities(const Node& node) {
+  constexpr double lowest_half = -65504;
+  if (node.op != "aten.clamp.default" || node.attrs.find("max")) return false;
+  const Attr* min = node.attrs.find("min");
+  const auto* number = min ? std::get_if<double>(min) : nullptr;
+  return number && *number <= lowest_half;
 }
 
 bool real(const Value& v) { return v.type.dtype == DType::f32 && !v.type.quantised(); }
@@ -77,10 +87,7 @@ bool elementwise(const Graph& graph, const Node& node) {
 
 // x == -infinity, as decomposed attention asks of whole rows: the outermost code stands for it.
 bool compares_with_infinity(const Graph& graph, const Node& node) {
-  FoundOp found = find_aten(node.op);
-  if (!found.op || found.rule != Rule::sum || node.outputs.empty() || node.outputs[0] == no_value ||
-      graph[node.outputs[0]].type.dtype != DType::boolean)
-    return false;
+  if (!compares(graph, node)) return false;
   if (const Attr* other = node.attrs.find("other"))
     if (const auto* number = std::get_if<double>(other)) return std::isinf(*number);
   return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
@@ -124,7 +131,9 @@ Saturation::Saturation(const Graph& graph)
       function_(graph.values.size(), 0) {
   for (ValueId v : graph.outputs) is_output_[v] = 1;
   for (const Node& node : graph.nodes)
-    if (takes_maximum(graph, node) && real(graph[node.outputs[0]])) maxima_[node.outputs[0]];
+    if ((takes_maximum(graph, node) || (replaces_infinities(node) && maxima_.contains(node.inputs[0]))) &&
+        real(graph[node.outputs[0]]))
+      maxima_[node.outputs[0]];
   const auto made_by = producers(graph);
   for (const Node& node : graph.nodes)
     if (logarithm_of_shares(graph, node, made_by) || only_moves_logarithms(node))

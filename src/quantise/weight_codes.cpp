@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <tuple>
 #include <vector>
 
 #include "base/parallel.h"
@@ -60,22 +61,61 @@ double scale_of(const float* x, const Layout& layout, std::size_t channel) {
   return std::max(static_cast<double>(static_cast<float>(largest / 127.0)), 1e-12);
 }
 
+double squared_error(const float* x, const std::int8_t* codes, std::size_t n, float scale) {
+  float sum = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const float off = x[i] - static_cast<float>(codes[i]) * scale;
+    sum += off * off;
+  }
+  return static_cast<double>(sum);
+}
+
+void encode_four_bits(const float* x, std::size_t n, double scale, std::int8_t* codes) {
+  simd::bulk_loops().encode(x, n, scale, codes);
+  for (std::size_t i = 0; i < n; ++i) codes[i] = std::clamp<std::int8_t>(codes[i], -7, 7);
+}
+
+// Writes one channel's codes in [-7, 7]; returns their scale.
+double four_bits_of(const float* x, const Layout& layout, std::size_t channel, std::int8_t* codes) {
+  double largest = 0;
+  layout.each_run(channel, [&](std::size_t first) {
+    largest = std::max<double>(largest, simd::bulk_loops().magnitudes(x + first, layout.inner).largest);
+  });
+  const double whole = std::max(static_cast<double>(static_cast<float>(largest / 7.0)), 1e-12);
+  double best = whole, least = std::numeric_limits<double>::infinity();
+  for (int step = 0; step <= 12; ++step) {  // down to 0.4: what is cut off then is more than rounding gains
+    const double scale = whole * (1 - 0.05 * step);
+    double error = 0;
+    layout.each_run(channel, [&](std::size_t first) {
+      encode_four_bits(x + first, layout.inner, scale, codes + first);
+      error += squared_error(x + first, codes + first, layout.inner, static_cast<float>(scale));
+    });
+    if (error < least) std::tie(best, least) = std::tie(scale, error);
+  }
+  layout.each_run(channel, [&](std::size_t first) { encode_four_bits(x + first, layout.inner, best, codes + first); });
+  return best;
+}
+
 }  // namespace
 
-Tensor weight_codes(const Tensor& weight, int axis) {
+Tensor weight_codes(const Tensor& weight, int axis, bool four_bits) {
   const Bytes floats =
       weight.type.dtype == DType::f32 ? weight.data : converted({weight.type, weight.data.data()}, DType::f32);
   const float* x = floats.as<float>().data();
   const Layout layout = layout_of(weight.type.shape, axis);
   Scales scales{std::vector<double>(layout.channels), std::vector<std::int64_t>(layout.channels, 0)};
   scales.axis = axis;
-  scales.lowest = -127;
-  scales.highest = 127;
+  scales.highest = four_bits ? 7 : 127;
+  scales.lowest = -scales.highest;
   std::int8_t* codes = nullptr;
   const Bytes content = Bytes::fresh(static_cast<std::size_t>(weight.type.shape.elements()), codes);
   const std::size_t elements = std::max<std::size_t>(layout.outer * layout.inner, 1);
   in_parallel(layout.channels, (1 << 16) / elements + 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t c = begin; c < end; ++c) {
+      if (four_bits) {
+        scales.scale[c] = four_bits_of(x, layout, c, codes);
+        continue;
+      }
       scales.scale[c] = scale_of(x, layout, c);
       layout.each_run(c, [&](std::size_t first) {
         simd::bulk_loops().encode(x + first, layout.inner, scales.scale[c], codes + first);

@@ -55,7 +55,12 @@ class GraphReader {
     for (const Json& spec : output_specs) read_output_spec(spec);
     finish_states();
     say_decomposed();
-    return {std::move(graph_), std::move(fixed_inputs_), std::move(fixed_outputs_)};
+    std::vector<std::pair<std::string, ValueId>> read_buffers;
+    for (const auto& [buffer, placeholder] : buffers_)
+      if (const ValueId v = scope_.at(placeholder).id; v != no_value && graph_[v].is_constant())
+        read_buffers.emplace_back(buffer, v);
+    std::ranges::sort(read_buffers);
+    return {std::move(graph_), std::move(fixed_inputs_), std::move(fixed_outputs_), std::move(read_buffers)};
   }
 
   // The body of a control flow operator: all inputs and outputs are its operands and results.
@@ -450,6 +455,9 @@ class GraphReader {
         add_operands(*names, node);
         counts.push_back(static_cast<std::int64_t>(names->size()));
         order.push_back(a.tag.ends_with("s") ? fmt::format("Tensor?[] {} {}", names->size(), name) : "Tensor? " + name);
+      } else if (auto symbol = symbol_output(a.tag, a.value); symbol && node.op == "higher_order.cond") {
+        node.inputs.push_back(use(*symbol));  // a condition on sizes
+        counts.push_back(1);
       } else {
         order.push_back(name);
         node.attrs.set(name, attribute(a));

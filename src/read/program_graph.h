@@ -21,6 +21,7 @@ struct ProgramSource {
 struct ProgramGraph {
   Graph graph;
   FixedValues fixed_inputs, fixed_outputs;
+  std::vector<std::pair<std::string, ValueId>> read_buffers;  // as of Method
 };
 
 // `graph_module` is the program's: its graph and its signature, which says what each input and output is.

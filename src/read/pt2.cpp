@@ -6,6 +6,8 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 #include <cctype>
+#include <set>
+#include <utility>
 
 #include "formats/zip/zip.h"
 #include "read/json.h"
@@ -144,15 +146,14 @@ Method& read_method(const std::string& name, const Json& root, ProgramWeights& w
   ProgramGraph read = read_program_graph(graph_module, name, {types, weights, sink});
   tell_unchecked_assumptions(read.graph, sink);
   const auto [input_spec, output_spec] = tree_specs(graph_module);
-  if (program.methods.empty()) {
-    program.input_spec = input_spec;
-    program.output_spec = output_spec;
-  }
   Method method;
   method.name = name;
+  method.input_spec = input_spec;
+  method.output_spec = output_spec;
   method.graph = std::move(read.graph);
   method.fixed_inputs = std::move(read.fixed_inputs);
   method.fixed_outputs = std::move(read.fixed_outputs);
+  method.read_buffers = std::move(read.read_buffers);
   return program.methods.emplace_back(std::move(method));
 }
 
@@ -271,9 +272,25 @@ Result<ExportedProgram> read_pt2(const std::string& path, const Sink& sink) {
   return read_pt2(bytes, path, sink);
 }
 
+void keep_together(ExportedProgram& program) {
+  std::set<std::string> written;
+  for (const Method& method : program.methods)
+    for (const State& state : method.graph.states) written.insert(state.name);
+  for (Method& method : program.methods) {
+    std::erase_if(method.read_buffers, [&](const auto& buffer) {
+      const auto& [name, value] = buffer;
+      if (!written.contains(name)) return false;
+      const Bytes content = std::exchange(method.graph[value].constant, {});
+      method.graph.states.push_back({name, value, value, Bytes::copy(content.data(), content.size())});
+      return true;
+    });
+  }
+}
+
 Result<const Method*> only_method(const ExportedProgram& program) {
   if (program.methods.size() == 1) return &program.methods[0];
-  return error("model.methods", fmt::format("the archive holds {} models, one is expected", program.methods.size()));
+  return error("model.methods", fmt::format("the program has {} methods, one is expected", program.methods.size()))
+      .hint("compile them together, or ask about one of them: save it in a .pt2 of its own");
 }
 
 }  // namespace tosaic

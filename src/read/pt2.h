@@ -15,18 +15,23 @@ namespace tosaic {
 using Sink = std::function<void(Diagnostic)>;
 
 struct Method {
-  std::string name;                                // "forward" for the usual single model
-  Graph graph;                                     // aten.* nodes (and unknown ones, marked by their own names)
-  FixedValues fixed_inputs, fixed_outputs;         // of the program's user, beside graph.inputs and graph.outputs
+  std::string name;                         // "forward" for the usual single model
+  std::string input_spec, output_spec;      // tree specs, as PyTorch wrote them
+  Graph graph;                              // aten.* nodes (and unknown ones, marked by their own names)
+  FixedValues fixed_inputs, fixed_outputs;  // of the program's user, beside graph.inputs and graph.outputs
+  std::vector<std::pair<std::string, ValueId>>
+      read_buffers;                                // that it does not write: constants, by the module's names
   std::vector<std::vector<Tensor>> sample_inputs;  // zero or more complete sets, in graph.inputs' order
 };
 
 struct ExportedProgram {
   std::string torch_version;
   std::int64_t schema_major = 0, schema_minor = 0;
-  std::string input_spec, output_spec;  // tree specs, as PyTorch wrote them (for .pte container metadata)
   std::vector<Method> methods;
 };
+
+// A buffer that one of the methods writes is a state of all that read it.
+void keep_together(ExportedProgram& program);
 
 // Of an archive that should hold one model. Error: model.methods.
 Result<const Method*> only_method(const ExportedProgram& program);

@@ -15,6 +15,7 @@ struct TensorCell {
   std::vector<std::uint8_t> dim_order;  // empty: row-major
   void* data = nullptr;                 // elements in the order of dim_order; constants are never written
   bool constant = false;
+  bool varies = false;  // of sizes up to those that the program says
 };
 
 struct Cell {

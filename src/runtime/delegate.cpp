@@ -19,7 +19,9 @@ int look_up(void* user, const char* key, const void** data, std::size_t* bytes) 
 }
 
 void log_line(void* user, int level, const char* line) {
-  if (level == TOSAIC_DELEGATE_LOG_TRACE) (*static_cast<const std::function<void(const std::string&)>*>(user))(line);
+  const auto& listeners = *static_cast<const Listeners*>(user);
+  const auto& listener = level == TOSAIC_DELEGATE_LOG_TRACE ? listeners.trace : listeners.told;
+  if (listener) listener(line);
 }
 
 tosaic_delegate_error empty_error() {
@@ -31,8 +33,8 @@ tosaic_delegate_error empty_error() {
 tosaic_delegate_host host_with(const Trace& trace) {
   tosaic_delegate_host host{};
   host.struct_bytes = sizeof host;
-  if (*trace) {
-    host.log_level = TOSAIC_DELEGATE_LOG_TRACE;
+  if (trace->trace || trace->told) {
+    host.log_level = trace->trace ? TOSAIC_DELEGATE_LOG_TRACE : TOSAIC_DELEGATE_LOG_NOTE;
     host.log = log_line;
     host.log_user = const_cast<void*>(static_cast<const void*>(trace.get()));
   }
@@ -60,7 +62,7 @@ Result<OpenDelegate> OpenDelegate::open(const DelegateChoice& choice, const Byte
                                         keys.size(),
                                         options.data ? look_up : nullptr,
                                         const_cast<NamedData*>(options.data)};
-  Trace trace = std::make_shared<std::function<void(const std::string&)>>(options.trace);
+  Trace trace = std::make_shared<Listeners>(Listeners{options.trace, options.told});
   const tosaic_delegate_host host = host_with(trace);
   const tosaic_delegate_options how{sizeof how, static_cast<std::uint32_t>(options.threads), options.reference,
                                     options.profile, choice.device.c_str()};
@@ -110,16 +112,37 @@ Status OpenDelegate::measure(bool on) {
 }
 
 Status OpenDelegate::check(std::span<const TensorType> types) const {
-  if (types.size() != inputs().size() + outputs().size())
-    return error("delegate.arguments",
-                 fmt::format("the payload takes {} inputs and gives {} outputs, the program passes {} tensors",
-                             inputs().size(), outputs().size(), types.size()));
+  const std::size_t places = inputs().size() + outputs().size();
+  if (types.size() != places) {
+    Diagnostic why =
+        error("delegate.arguments",
+              fmt::format("the payload takes {} inputs and gives {} outputs, the program passes {} tensors",
+                          inputs().size(), outputs().size(), types.size()));
+    // What ExecuTorch leaves out of the call are buffers' new contents, which a delegate is to keep.
+    if (types.size() < places && delegate_.get_deleter().api->id == std::string_view("VulkanBackend"))
+      return std::move(why).hint(
+          "a program that changes its buffers needs VulkanPartitioner({\"alias_buffer_mutations\": True}): export it "
+          "again");
+    return why;
+  }
   for (std::size_t i = 0; i < types.size(); ++i) {
     const std::string why = contract::disagreement(info_.tensors[i], contract::tensor_of(types[i], nullptr));
     if (!why.empty())
       return error("delegate.arguments", fmt::format("{}: {}", contract::place_in_call(i, inputs().size()), why));
   }
   return {};
+}
+
+Result<std::vector<Shape>> OpenDelegate::sizes(std::span<const tosaic_delegate_tensor> given) {
+  std::vector<std::vector<std::int64_t>> dims;
+  std::vector<std::int64_t*> places;
+  for (const tosaic_delegate_tensor_info& info : outputs()) dims.emplace_back(info.rank);
+  for (auto& d : dims) places.push_back(d.data());
+  tosaic_delegate_error why = empty_error();
+  if (const int said =
+          delegate_.get_deleter().api->sizes(delegate_.get(), given.data(), given.size(), places.data(), &why))
+    return contract::diagnostic_of(said, why);
+  return std::vector<Shape>(dims.begin(), dims.end());
 }
 
 Status OpenDelegate::execute(std::span<const tosaic_delegate_tensor> tensors, int* status) {

@@ -32,10 +32,14 @@ struct DelegateOptions {
   std::string name;        // for messages
   const NamedData* data = nullptr;
   std::function<void(const std::string&)> trace;  // one line per operation, where the delegate has operations
+  std::function<void(const std::string&)> told;   // a line when it is opened
 };
 
 // Calls go through the table of a C interface: what they are given has an address of its own.
-using Trace = std::shared_ptr<const std::function<void(const std::string&)>>;
+struct Listeners {
+  std::function<void(const std::string&)> trace, told;
+};
+using Trace = std::shared_ptr<const Listeners>;
 
 // An open payload.
 class OpenDelegate {
@@ -56,6 +60,8 @@ class OpenDelegate {
   std::string device() const { return info_.device; }
   // Are tensors of these types, inputs and then outputs, what the payload takes? Error: delegate.arguments.
   Status check(std::span<const TensorType> types) const;
+  // Of the outputs, for these inputs.
+  Result<std::vector<Shape>> sizes(std::span<const tosaic_delegate_tensor> inputs);
   Status execute(std::span<const tosaic_delegate_tensor> tensors, int* status = nullptr);
   // What the payload keeps between executions is again what it was when opened.
   Status reset();

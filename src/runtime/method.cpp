@@ -6,6 +6,7 @@
 #include <chrono>
 #include <list>
 
+#include "base/loop_limit.h"
 #include "base/memory.h"
 #include "contract/tensors.h"
 #include "runtime/cells.h"
@@ -26,6 +27,7 @@ struct MoveStep {
 struct JumpStep {
   std::int32_t condition;
   std::size_t destination;
+  std::int64_t turns = 0;  // of the loop that it closes, since that was entered
 };
 struct NoStep {};
 using Step = std::variant<std::unique_ptr<Kernel>, DelegateStep, MoveStep, JumpStep, NoStep>;
@@ -83,6 +85,7 @@ Result<std::unique_ptr<Kernel>> make_kernel(const KernelFactory& factory, const 
 struct Method::Impl {
   std::shared_ptr<const Origin> origin;
   Cells cells, first_cells;                              // now, and when it was loaded
+  std::shared_ptr<SharedMemory> shared;                  // one of the arenas; null: none is
   std::vector<Memory> memory;                            // the arenas, then tensors that have no place there
   std::vector<std::pair<std::int32_t, Bytes>> contents;  // of tensors in memory, when it was loaded
   std::uint64_t wanted_bytes = 0;                        // of all of it
@@ -119,6 +122,11 @@ struct Method::Impl {
   Status open_delegate(std::size_t number);
   Status run_steps();
   Result<std::size_t> run_step(std::size_t pc);
+  bool sizes_may_vary() const;
+  void let_vary();
+  Status resize_outputs(const DelegateStep& step);
+  Status take(std::size_t i, const Tensor& given);
+  Status count_turn(std::size_t pc);
   Status execute(DelegateStep& step);
   void note_parts(std::size_t step, const OpenDelegate& delegate, const std::string& id);
   Result<bool> truth(std::int32_t condition) const;
@@ -191,8 +199,10 @@ Result<Method> Method::load(const pte::Program& program, const std::string& name
     names += (names.empty() ? "'" : ", '") + plan.name + "'";
     if (plan.name != name) continue;
     auto origin = std::make_shared<Origin>(Origin{plan, options, options.data});
-    for (const pte::NamedData& named : program.named_data) origin->data.insert_or_assign(named.key, named.data);
+    for (const pte::NamedData& named : program.named_data)
+      origin->data.insert_or_assign(named.key, named.data.joined());
     auto impl = std::make_unique<Impl>(std::move(origin));
+    impl->shared = options.shared;
     if (Status status = impl->load(); !status.ok()) return located(std::move(status.error()), options);
     return Method(std::move(impl));
   }
@@ -203,6 +213,7 @@ Result<Method> Method::load(const pte::Program& program, const std::string& name
 
 Result<Method> Method::clone() const {
   auto impl = std::make_unique<Impl>(impl_->origin);
+  if (impl_->shared) { TOSAIC_TRY(impl->shared, impl_->shared->fresh()); }
   if (Status status = impl->copy(*impl_); !status.ok())
     return located(std::move(status.error()), impl_->origin->options);
   return Method(std::move(impl));
@@ -212,7 +223,11 @@ Status Method::reset() { return impl_->reset(); }
 
 // Memory and cells as the program says.
 Status Method::Impl::place() {
-  for (std::int64_t size : plan().arena_sizes) TOSAIC_CHECK(reserve(static_cast<std::uint64_t>(size)));
+  for (std::size_t i = 0; i < plan().arena_sizes.size(); ++i)
+    if (shared && i == SharedMemory::arena)
+      memory.push_back({shared->start(), shared->bytes()});
+    else
+      TOSAIC_CHECK(reserve(static_cast<std::uint64_t>(plan().arena_sizes[i])));
   cells.resize(plan().values.size());
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (const auto* tensor = std::get_if<pte::TensorValue>(&plan().values[i])) {
@@ -228,6 +243,50 @@ Status Method::Impl::place() {
   return {};
 }
 
+// Kernels are made for the sizes at hand: none of them may see a tensor whose sizes vary.
+bool Method::Impl::sizes_may_vary() const {
+  const auto is_fixed = [&](std::int32_t i) {
+    const auto* tensor = i < 0 ? nullptr : std::get_if<pte::TensorValue>(&plan().values[at(i)]);
+    return !tensor || tensor->shape_dynamism == 0;
+  };
+  const auto are_fixed = [&](std::int32_t i) {
+    const auto* list = i < 0 ? nullptr : std::get_if<pte::TensorList>(&plan().values[at(i)]);
+    return is_fixed(i) && (!list || std::ranges::all_of(list->items, is_fixed));
+  };
+  return std::ranges::all_of(plan().instructions, [&](const pte::Instruction& instruction) {
+    if (const auto* call = std::get_if<pte::KernelCall>(&instruction))
+      return std::ranges::all_of(call->args, are_fixed);
+    if (const auto* move = std::get_if<pte::MoveCall>(&instruction)) return is_fixed(move->from) && is_fixed(move->to);
+    if (const auto* jump = std::get_if<pte::JumpFalseCall>(&instruction)) return is_fixed(jump->condition);
+    return true;
+  });
+}
+
+// Sizes that the delegates leave to the caller are the caller's here.
+void Method::Impl::let_vary() {
+  if (!sizes_may_vary()) return;
+  for (const Step& step : steps) {
+    const auto* call = std::get_if<DelegateStep>(&step);
+    if (!call) continue;
+    const OpenDelegate& delegate = *delegates[call->delegate];
+    for (std::size_t k = 0; k < call->args.size(); ++k) {
+      TensorCell& cell = cells[at(call->args[k])].tensor;
+      const tosaic_delegate_tensor_info& info = *delegate.tensor(k);
+      const auto& value = std::get<pte::TensorValue>(plan().values[at(call->args[k])]);
+      if (value.shape_dynamism == 0 || !cell.dim_order.empty() || info.rank != value.sizes.size()) continue;
+      cell.varies = true;
+      std::vector<Dim> dims = cell.type.shape.dims();
+      for (std::uint32_t d = 0; d < info.rank; ++d)
+        if (info.least[d] != info.most[d])
+          dims[d] = Symbol{fmt::format("{}_{}", info.name, d), {info.least[d], info.most[d]}};
+      for (auto [list, types] : {std::pair{&inputs, &input_types}, {&outputs, &output_types}})
+        for (std::size_t i = 0; i < list->size(); ++i)
+          if ((*list)[i] == call->args[k]) (*types)[i].shape = Shape(dims);
+    }
+  }
+  first_cells = cells;
+}
+
 Status Method::Impl::load() {
   TOSAIC_CHECK(place());
   for (std::int32_t i : plan().inputs)
@@ -237,7 +296,9 @@ Status Method::Impl::load() {
       input_types.push_back(cells[at(i)].tensor.type);
     }
   for (std::int32_t i : plan().outputs) TOSAIC_CHECK(add_output(i));
-  return prepare();
+  TOSAIC_CHECK(prepare());
+  let_vary();
+  return {};
 }
 
 // `from` may be running: of it only that is read which never changes.
@@ -275,7 +336,9 @@ Status Method::Impl::copy(const Impl& from) {
 }
 
 Status Method::Impl::reset() {
-  for (const Memory& part : memory) std::memset(part.start.get(), 0, part.bytes);
+  for (const Memory& part : memory)
+    if (!shared || part.start != shared->start()) std::memset(part.start.get(), 0, part.bytes);
+  if (shared) shared->reset();
   cells = first_cells;
   for (const auto& [cell, content] : contents) std::memcpy(cells[at(cell)].tensor.data, content.data(), content.size());
   for (const auto& delegate : delegates)
@@ -328,7 +391,8 @@ Status Method::Impl::place_tensor(const pte::TensorValue& tensor, Cell& cell) {
         tensor.planned.offset + bytes > static_cast<std::uint64_t>(plan().arena_sizes[tensor.planned.memory_id - 1]))
       return error("method.memory", "a tensor is planned outside its arena");
     cell.tensor.data = memory[tensor.planned.memory_id - 1].start.get() + tensor.planned.offset;
-    if (!constant.empty()) {
+    const bool kept_together = shared && tensor.planned.memory_id == SharedMemory::arena + 1;
+    if (!constant.empty() && !kept_together) {
       std::memcpy(cell.tensor.data, constant.data(), constant.size());
       contents.emplace_back(static_cast<std::int32_t>(&cell - cells.data()), constant);
     }
@@ -442,10 +506,10 @@ Status Method::Impl::open_delegate(std::size_t number) {
         .note("the delegates here are " + (known.empty() ? "none" : known))
         .hint("run the program where that delegate is linked in, or compile the model for another target");
   }
-  TOSAIC_TRY(OpenDelegate open,
-             OpenDelegate::open(choice->second, from.payload, from.specs,
-                                {options.threads, options.interpret, false,
-                                 fmt::format("{} (delegate {})", options.file, number), &origin->data, options.trace}));
+  TOSAIC_TRY(OpenDelegate open, OpenDelegate::open(choice->second, from.payload.joined(), from.specs,
+                                                   {options.threads, options.interpret, false,
+                                                    fmt::format("{} (delegate {})", options.file, number),
+                                                    &origin->data, options.trace, options.told}));
   delegates[number] = std::make_unique<OpenDelegate>(std::move(open));
   return {};
 }
@@ -465,8 +529,49 @@ Result<DelegateStep> Method::Impl::prepare_delegate(const pte::DelegateCall& cal
   return DelegateStep{at(call.delegate), call.args};
 }
 
+// For the inputs at hand; within the memory that the program has for them.
+Status Method::Impl::resize_outputs(const DelegateStep& step) {
+  OpenDelegate& delegate = *delegates[step.delegate];
+  const std::size_t count = delegate.inputs().size();
+  std::vector<tosaic_delegate_tensor> given;
+  for (std::size_t k = 0; k < count; ++k) {
+    const TensorCell& cell = cells[at(step.args[k])].tensor;
+    given.push_back(contract::tensor_of(cell.type, cell.data));
+  }
+  TOSAIC_TRY(const std::vector<Shape> sizes, delegate.sizes(given));
+  for (std::size_t k = count; k < step.args.size(); ++k) {
+    TensorCell& cell = cells[at(step.args[k])].tensor;
+    const Shape& most = first_cells[at(step.args[k])].tensor.type.shape;
+    const Shape& made = sizes[k - count];
+    if (!cell.varies && made == most) continue;
+    bool fits = cell.varies && made.rank() == most.rank();
+    for (int d = 0; fits && d < made.rank(); ++d) fits = made.size(d) <= most.size(d);
+    if (!fits)
+      return error("delegate.arguments", fmt::format("output {} is {} for these inputs, the program has {}", k - count,
+                                                     to_string(made), to_string(most)));
+    cell.type.shape = made;
+  }
+  return {};
+}
+
+// An input, of sizes that the program takes.
+Status Method::Impl::take(std::size_t i, const Tensor& given) {
+  TensorCell& cell = cells[at(inputs[i])].tensor;
+  const TensorType& wanted = input_types[i];
+  bool fits = given.type.dtype == wanted.dtype && given.type.rank() == wanted.rank();
+  for (int d = 0; fits && d < wanted.rank(); ++d) fits = wanted.shape[d].bounds().contain(given.type.shape.size(d));
+  if (!fits || given.data.size() != given.type.storage_bytes())
+    return error("run.input-type", fmt::format("input {} is {}, method '{}' takes {}", i, to_string(given.type),
+                                               plan().name, to_string(wanted)));
+  if (cell.varies) cell.type.shape = given.type.shape;
+  store_dense(cell, given.data.data());
+  return {};
+}
+
 Status Method::Impl::execute(DelegateStep& step) {
   OpenDelegate& delegate = *delegates[step.delegate];
+  if (std::ranges::any_of(step.args, [&](std::int32_t i) { return cells[at(i)].tensor.varies; }))
+    TOSAIC_CHECK(resize_outputs(step));
   const std::size_t read_only = delegate.inputs().size();
   std::vector<tosaic_delegate_tensor> arguments;
   std::list<TensorType> reordered;  // what arguments' dims point into
@@ -503,12 +608,26 @@ Result<std::size_t> Method::Impl::run_step(std::size_t pc) {
     cells[at(move->to)] = cells[at(move->from)];
   } else if (auto* jump = std::get_if<JumpStep>(&step)) {
     TOSAIC_TRY(bool holds, truth(jump->condition));
+    if (!holds && jump->destination <= pc) TOSAIC_CHECK(count_turn(pc));
     if (!holds) return jump->destination;
   }
   return pc + 1;
 }
 
+// The jump goes back. What it encloses is entered anew, loops as well.
+Status Method::Impl::count_turn(std::size_t pc) {
+  auto& back = std::get<JumpStep>(steps[pc]);
+  const std::int64_t most = origin->options.most_turns > 0 ? origin->options.most_turns : most_turns();
+  if (back.turns == most) return too_many_turns(most);
+  for (std::size_t s = back.destination; s < pc; ++s)
+    if (auto* inner = std::get_if<JumpStep>(&steps[s])) inner->turns = 0;
+  ++back.turns;
+  return {};
+}
+
 Status Method::Impl::run_steps() {
+  for (Step& step : steps)
+    if (auto* jump = std::get_if<JumpStep>(&step)) jump->turns = 0;
   for (std::size_t pc = 0; pc < steps.size();) {
     if (!timed) {
       TOSAIC_TRY(pc, run_step(pc));
@@ -585,14 +704,7 @@ Result<std::vector<Tensor>> Method::run(const std::vector<Tensor>& tensors) {
   if (tensors.size() != m.inputs.size())
     return error("run.input-count", fmt::format("method '{}' takes {} inputs, {} are given", m.plan().name,
                                                 m.inputs.size(), tensors.size()));
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const TensorType& wanted = m.input_types[i];
-    if (tensors[i].type.dtype != wanted.dtype || tensors[i].type.shape.sizes() != wanted.shape.sizes() ||
-        tensors[i].data.size() != wanted.storage_bytes())
-      return error("run.input-type", fmt::format("input {} is {}, method '{}' takes {}", i, to_string(tensors[i].type),
-                                                 m.plan().name, to_string(wanted)));
-    store_dense(m.cells[at(m.inputs[i])].tensor, tensors[i].data.data());
-  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) TOSAIC_CHECK(m.take(i, tensors[i]));
   TOSAIC_CHECK(m.run_steps());
   std::vector<Tensor> outputs;
   for (std::int32_t i : m.outputs) {

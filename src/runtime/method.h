@@ -11,6 +11,7 @@
 #include "ir/tensor.h"
 #include "runtime/delegate.h"
 #include "runtime/kernel.h"
+#include "runtime/shared_memory.h"
 
 namespace tosaic::runtime {
 
@@ -19,8 +20,11 @@ struct Options {
   bool interpret = false;                         // the reference interpreter instead of the fast executor
   std::string file;                               // for messages
   std::function<void(const std::string&)> trace;  // given to the delegates
+  std::function<void(const std::string&)> told;   // likewise: what they say when they are opened
   NamedData data;                                 // of .ptd files, beside the program's own
   Delegates delegates;                            // those that the program may use
+  std::int64_t most_turns = 0;                    // of a loop; 0: as base/loop_limit.h says
+  std::shared_ptr<SharedMemory> shared;           // with other methods of the program; null: it has all memory alone
   KernelFactory kernels;                          // what the program calls beside them; empty: it may only copy
 };
 
@@ -39,7 +43,8 @@ class Method {
   Method& operator=(Method&&) noexcept;
   ~Method();
 
-  // The tensor inputs and outputs, row-major. Scalars that the model was traced with are not inputs.
+  // The tensor inputs and outputs, row-major. Sizes that vary are symbols: "x_0" in the bounds that the delegate says.
+  // Scalars that the model was traced with are not inputs.
   const std::vector<TensorType>& input_types() const;
   const std::vector<TensorType>& output_types() const;
   // The outputs that are no tensors, as the last run left them; positions count the tensors, too.
@@ -65,7 +70,8 @@ class Method {
   Status set_state(std::size_t i, const Tensor& content);
   // Buffers, and what the delegates keep, are again what they were when the method was loaded.
   Status reset();
-  // Another one of the same program, for another thread, in that state; weights are shared. This one may run meanwhile.
+  // Another one of the same program, for another thread, in that state; weights are shared, memory is not. This one may
+  // run meanwhile.
   Result<Method> clone() const;
   // Keep how long each instruction takes, from the next run on.
   Status measure(bool on);

@@ -6,9 +6,9 @@ namespace tosaic::shaders {
 Axis axis_of(Kernel& s, const tosa::View& view, std::size_t i, std::int64_t kernel) {
   const int dim = static_cast<int>(i) + 1;
   const auto at = [&](std::string_view list, std::size_t n) { return s.param(view.ints(list)[n]); };
-  const Value size = s.param(view.in(0).shape.size(dim)), taps = s.param(kernel), before = at("pad", 2 * i),
+  const Value size = s.param(view.in(0).shape[dim]), taps = s.param(kernel), before = at("pad", 2 * i),
               stride = at("stride", i), dilation = at("dilation", i);
-  return {size, taps, before, stride, dilation, s.param(view.out().shape.size(dim))};
+  return {size, taps, before, stride, dilation, s.param(view.out().shape[dim])};
 }
 
 Pixel pixel_at(Value number, const std::vector<Axis>& axes) {
@@ -27,6 +27,15 @@ std::optional<Value> zero_point(Kernel& s, const tosa::View& view, std::size_t t
 Value bias_at(Kernel& s, const tosa::View& view, Value channel) {
   const ValueId bias = view.node().inputs[2];
   return s.load(s.input(bias), view.in(2).shape.elements() == 1 ? s.integer(0) : channel);
+}
+
+Quad bias_quad_at(Kernel& s, const tosa::View& view, Value quad) {
+  const ValueId bias = view.node().inputs[2];
+  if (view.in(2).shape.elements() != 1 && storage_size(view.in(2).dtype) <= 4)
+    return s.load_quad(s.input(bias, true), quad);
+  Quad all;
+  s.repeat(4, [&](int q) { all[static_cast<std::size_t>(q)] = bias_at(s, view, (quad << s.integer(2)) + q); });
+  return all;
 }
 
 }  // namespace tosaic::shaders

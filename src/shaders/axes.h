@@ -27,5 +27,7 @@ inline Value centred(Value element, const std::optional<Value>& zero_point) {
 std::optional<Value> zero_point(Kernel& s, const tosa::View& view, std::size_t tensor, std::size_t operand);
 
 Value bias_at(Kernel& s, const tosa::View& view, Value channel);
+// The same of four channels.
+Quad bias_quad_at(Kernel& s, const tosa::View& view, Value quad);
 
 }  // namespace tosaic::shaders

@@ -19,9 +19,9 @@ struct Axis {
 };
 Axis axis_of(Kernel& s, const tosa::View& view, std::size_t i) {
   const int dim = static_cast<int>(i) + 1;
-  return {s.param(view.in(0).shape.size(dim)), s.param(view.in(1).shape.size(static_cast<int>(i))),
-          s.param(view.ints("pad")[2 * i]),    s.param(view.ints("stride")[i]),
-          s.param(view.ints("dilation")[i]),   s.param(view.out().shape.size(dim))};
+  return {s.param(view.in(0).shape[dim]),    s.param(view.in(1).shape.size(static_cast<int>(i))),
+          s.param(view.ints("pad")[2 * i]),  s.param(view.ints("stride")[i]),
+          s.param(view.ints("dilation")[i]), s.param(view.out().shape[dim])};
 }
 
 }  // namespace
@@ -39,8 +39,9 @@ MadeList make_block_depthwise(const Work& work, const Node& node, const Finish& 
   if (!end.has_quads(work.graph)) return std::nullopt;
   const tosa::View view(work.graph, node);
   const Shape& out = view.out().shape;
-  const std::int64_t blocks = (out.size(2) + pixels - 1) / pixels, channel_quads = out.size(3) / 4;
-  Kernel s(work, "depthwise_conv2d", static_cast<std::uint64_t>(out.size(0) * out.size(1) * blocks * channel_quads));
+  const Dim blocks = ceil_div(out[2], pixels);
+  const std::int64_t channel_quads = out.size(3) / 4;
+  Kernel s(work, "depthwise_conv2d", out[0] * out[1] * blocks * channel_quads);
   const Value quads = s.param(channel_quads), across = s.param(blocks);
   const Axis y = axis_of(s, view, 0), x = axis_of(s, view, 1);
   const bool integers = view.in(0).dtype != DType::f32;

@@ -16,26 +16,27 @@ using vulkan_program::Arena;
 using vulkan_program::Range;
 using vulkan_program::View;
 
+// What it is where all symbols are at their bounds.
+std::int64_t at_bounds(const Dim& dim) {
+  return dim.with([](const Symbol& s) { return Dim(most(Dim(s))); }).value();
+}
+
 std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
 
 // Constants one behind the other, equal ones once.
 class Constants {
  public:
   Range place(const Bytes& bytes) {
-    const std::uint64_t hash = hash_of(bytes);
-    for (auto [at, end] = known_.equal_range(hash); at != end; ++at)
+    const std::uint64_t glance = glance_at(bytes);
+    for (auto [at, end] = known_.equal_range(glance); at != end; ++at)
       if (at->second.bytes == bytes) return range(at->second.offset, bytes.size());
-    const std::uint64_t offset = size_;
-    known_.emplace(hash, Placed{bytes, offset});
-    size_ = rounded_up(size_ + std::max<std::size_t>(bytes.size(), 1), vulkan_program::alignment);
+    const std::uint64_t offset = all_.size();
+    known_.emplace(glance, Placed{bytes, offset});
+    all_.append(bytes);
+    all_.zeros(rounded_up(offset + std::max<std::size_t>(bytes.size(), 1), vulkan_program::alignment) - all_.size());
     return range(offset, bytes.size());
   }
-  Bytes all() const {
-    std::vector<std::byte> memory(size_, std::byte{0});
-    for (const auto& [hash, placed] : known_)
-      std::memcpy(memory.data() + placed.offset, placed.bytes.data(), placed.bytes.size());
-    return Bytes::of(std::move(memory));
-  }
+  const Rope& all() const { return all_; }
 
  private:
   struct Placed {
@@ -46,18 +47,22 @@ class Constants {
     return {Arena::constants, false, View::buffer, offset, rounded_up(std::max<std::size_t>(bytes, 1), 4)};
   }
   std::unordered_multimap<std::uint64_t, Placed> known_;
-  std::uint64_t size_ = 0;
+  Rope all_;
 };
 
 class Assembly {
  public:
   Assembly(const Graph& graph, Precision precision)
       : halves_(precision == Precision::fp16 ? std::optional(in_halves(graph)) : std::nullopt),
-        graph_(halves_ ? *halves_ : graph) {}
+        graph_(halves_ ? *halves_ : graph),
+        largest_(graph_) {
+    for (tosaic::Value& value : largest_.values) value.type = largest(value.type);
+  }
 
   Result<vulkan_program::Program> make(std::span<const vulkan_program::TierId> tiers) {
     place_interface();
     for (const vulkan_program::TierId tier : tiers) TOSAIC_CHECK(add_tier({graph_, tier, halves_.has_value()}));
+    leave_out_twins();
     program_.constants = constants_.all();
     return std::move(program_);
   }
@@ -68,18 +73,28 @@ class Assembly {
     modules_.clear();
     std::vector<plan::StepMemory> needs;
     for (const Step& step : steps.list) needs.push_back({step.reads, step.writes, step.scratch_bytes});
-    memory_ = plan::place_values(graph_, steps.aliases, needs, vulkan_program::alignment);
+    memory_ = plan::place_values(largest_, steps.aliases, needs, vulkan_program::alignment);
     vulkan_program::Tier tier;
     tier.name = row_of(work.tier).name;
     tier.activation_bytes = rounded_up(memory_.arena_bytes, vulkan_program::alignment);
     for (Step& step : steps.list) {
       scratch_ = memory_.scratch_offset[static_cast<std::size_t>(&step - steps.list.data())];
       for (Made& made : step.dispatches)
-        if (made.invocations > 0) add(tier, made, graph_[step.writes.front()].name);
+        if (made.invocations != Dim(0)) add(tier, made, graph_[step.writes.front()].name);
     }
     for (const plan::Memory::Copy& copy : memory_.copies) add_copy(work, tier, copy);
     program_.tiers.push_back(std::move(tier));
     return {};
+  }
+
+  // Devices of one that another one is equal to run that.
+  void leave_out_twins() {
+    auto& all = program_.tiers;
+    for (std::size_t i = all.size(); i-- > 1;) {
+      const vulkan_program::Tier &a = all[i - 1], &b = all[i];
+      if (a.modules == b.modules && a.dispatches == b.dispatches && a.activation_bytes == b.activation_bytes)
+        all.erase(all.begin() + static_cast<std::ptrdiff_t>(i) - 1);
+    }
   }
 
   void place_interface() {
@@ -87,7 +102,7 @@ class Assembly {
     const auto place = [&](const std::vector<ValueId>& values, std::vector<vulkan_program::Tensor>& tensors) {
       for (ValueId v : values) {
         tensors.push_back({graph_[v].name, graph_[v].type.with(std::nullopt), end});
-        end = rounded_up(end + std::max<std::size_t>(graph_[v].type.storage_bytes(), 1), vulkan_program::alignment);
+        end = rounded_up(end + std::max<std::size_t>(largest_[v].type.storage_bytes(), 1), vulkan_program::alignment);
       }
     };
     place(graph_.inputs, program_.inputs);
@@ -104,7 +119,7 @@ class Assembly {
 
   Range range_of(ValueId v) {
     const plan::Location& at = memory_.location[v];
-    const std::uint64_t bytes = rounded_up(std::max<std::size_t>(graph_[v].type.storage_bytes(), 1), 4);
+    const std::uint64_t bytes = rounded_up(std::max<std::size_t>(largest_[v].type.storage_bytes(), 1), 4);
     switch (at.home) {
       case plan::Home::constant: return constants_.place(graph_[at.root].constant);
       case plan::Home::input: return {Arena::io, false, View::buffer, program_.inputs[at.slot].offset, bytes};
@@ -116,7 +131,12 @@ class Assembly {
   vulkan_program::Dispatch& add(vulkan_program::Tier& tier, Made& made, const std::string& value) {
     vulkan_program::Dispatch& d = tier.dispatches.emplace_back();
     d.module = module(tier, std::move(made.module));
-    d.pushes = std::move(made.pushes);
+    for (const Push& push : made.pushes) {
+      const auto place = static_cast<std::uint32_t>(d.pushes.size());
+      if (!push.number.is_number())
+        d.sizes.push_back({place, vulkan_program::expression(program_, push.number), push.reciprocal});
+      d.pushes.push_back(vulkan_program::word_of(at_bounds(push.number), push.reciprocal));
+    }
     for (const Bound& b : made.bound) {
       Range range = range_of(b.what);
       range.written = b.written;
@@ -125,9 +145,9 @@ class Assembly {
       range.bytes = rounded_up(range.bytes, b.quads ? 16 : 4);
       d.ranges.push_back(range);
     }
-    const std::uint64_t groups = (made.invocations + made.group_size - 1) / made.group_size;
-    d.groups = {static_cast<std::uint32_t>(std::min<std::uint64_t>(groups, Shader::row_groups)),
-                static_cast<std::uint32_t>((groups + Shader::row_groups - 1) / Shader::row_groups), 1};
+    const Dim groups = ceil_div(made.invocations, std::int64_t{made.group_size});
+    if (!groups.is_number()) d.group_count = vulkan_program::expression(program_, groups);
+    d.groups = vulkan_program::groups_of(static_cast<std::uint64_t>(at_bounds(groups)));
     d.kernel = std::move(made.name);
     d.value = value;
     return d;
@@ -136,7 +156,7 @@ class Assembly {
   // An output that shares its memory with something else.
   void add_copy(const Work& work, vulkan_program::Tier& tier, const plan::Memory::Copy& copy) {
     MadeList made = make_copy(work, copy.from, copy.from);
-    if (made->front().invocations == 0) return;
+    if (made->front().invocations == Dim(0)) return;
     Range& written = add(tier, made->front(), graph_[copy.from].name).ranges.back();
     written.arena = Arena::io;
     written.offset = program_.outputs[copy.output].offset;
@@ -151,6 +171,7 @@ class Assembly {
 
   const std::optional<Graph> halves_;
   const Graph& graph_;
+  Graph largest_;  // with each size at its bound: what memory is planned for
   plan::Memory memory_;
   vulkan_program::Program program_;
   Constants constants_;

@@ -71,14 +71,15 @@ constexpr std::int64_t enough_blocks = 4096;
 // A group makes a tile of neighbouring channels and pixels, so that what one of its invocations reads serves others.
 struct Tile {
   std::int64_t channels, pixels;  // blocks of them in a tile
-  std::int64_t across, down;      // tiles along the channels, and along the pixels
-  Tile(std::int64_t channel_blocks, std::int64_t pixel_blocks)
+  std::int64_t across;            // tiles along the channels
+  Dim down;                       // along the pixels
+  Tile(std::int64_t channel_blocks, const Dim& pixel_blocks)
       : channels(static_cast<std::int64_t>(
             std::bit_floor(static_cast<std::uint64_t>(std::min<std::int64_t>(channel_blocks, 8))))),
         pixels(Shader::usual_group_size / channels),
         across((channel_blocks + channels - 1) / channels),
-        down((pixel_blocks + pixels - 1) / pixels) {}
-  std::uint64_t invocations() const { return static_cast<std::uint64_t>(across * down) * Shader::usual_group_size; }
+        down(ceil_div(pixel_blocks, pixels)) {}
+  Dim invocations() const { return across * down * std::int64_t{Shader::usual_group_size}; }
 };
 
 // What a tap reads of the input for one pixel: the first channel's element, where it lies inside.
@@ -115,10 +116,13 @@ MadeList make_convolution(const Work& work, const Node& node, const Finish& end)
   const tosa::View view(work.graph, node);
   const Shape &in = view.in(0).shape, &weight = view.in(1).shape, &out = view.out().shape;
   const auto spatial = static_cast<std::size_t>(in.rank() - 2);
-  const std::int64_t channels = weight.size(0), pixel_count = out.elements() / channels;
+  const std::int64_t channels = weight.size(0);
+  std::vector<Dim> pixel_dims = out.dims();
+  pixel_dims.pop_back();
+  const Dim pixel_count = product_of(pixel_dims);
   const int block = channels % 4 == 0 ? 4 : 1;
-  const std::int64_t pixel_blocks = (pixel_count + most_pixels - 1) / most_pixels;
-  const bool many = block == 4 && pixel_blocks * (channels / block) >= enough_blocks;
+  const Dim pixel_blocks = ceil_div(pixel_count, most_pixels);
+  const bool many = block == 4 && most(pixel_blocks) * (channels / block) >= enough_blocks;
   const int at_once = many ? most_pixels : 1;
   const Tile tile(channels / block, many ? pixel_blocks : pixel_count);
   Kernel s(work, std::string(tosa::find(node.op)->name), tile.invocations());
@@ -174,7 +178,7 @@ MadeList make_convolution(const Work& work, const Node& node, const Finish& end)
 MadeList make_depthwise(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
   const Shape &in = view.in(0).shape, &weight = view.in(1).shape, &out = view.out().shape;
-  Kernel s(work, "depthwise_conv2d", static_cast<std::uint64_t>(out.elements()));
+  Kernel s(work, "depthwise_conv2d", elements_of(out));
   const Value channels = s.param(out.size(3)), in_channels = s.param(in.size(3));
   const Axis y = axis_of(s, view, 0, weight.size(0)), x = axis_of(s, view, 1, weight.size(1));
   const auto in_zp = zero_point(s, view, 0, 3), weight_zp = zero_point(s, view, 1, 4);
@@ -198,15 +202,15 @@ MadeList make_depthwise(const Work& work, const Node& node, const Finish& end) {
 MadeList make_transpose_convolution(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
   const Shape &in = view.in(0).shape, &weight = view.in(1).shape, &out = view.out().shape;
-  Kernel s(work, "transpose_conv2d", static_cast<std::uint64_t>(out.elements()));
+  Kernel s(work, "transpose_conv2d", elements_of(out));
   const Value channels = s.param(out.size(3)), in_channels = s.param(in.size(3));
   struct Reach {
     Value size, kernel, before, stride, out;
   };
   const auto reach = [&](std::size_t i) {
     const int dim = static_cast<int>(i) + 1;
-    return Reach{s.param(in.size(dim)), s.param(weight.size(dim)), s.param(at(view, "out_pad", 2 * i)),
-                 s.param(at(view, "stride", i)), s.param(out.size(dim))};
+    return Reach{s.param(in[dim]), s.param(weight.size(dim)), s.param(at(view, "out_pad", 2 * i)),
+                 s.param(at(view, "stride", i)), s.param(out[dim])};
   };
   const Reach y = reach(0), x = reach(1);
   const auto in_zp = zero_point(s, view, 0, 3), weight_zp = zero_point(s, view, 1, 4);
@@ -239,10 +243,10 @@ MadeList make_transpose_convolution(const Work& work, const Node& node, const Fi
 MadeList make_matmul(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
   const Shape& out = view.out().shape;
-  const int block = out.size(2) % 4 == 0 ? 4 : 1;
-  Kernel s(work, "matmul", static_cast<std::uint64_t>(out.elements() / block));
-  const Value blocks = s.param(out.size(2) / block), rows = s.param(out.size(1));
-  const Value inner = s.param(view.in(0).shape.size(2));
+  const int block = is_multiple(out[2], 4) ? 4 : 1;
+  Kernel s(work, "matmul", floor_div(elements_of(out), block));
+  const Value blocks = s.param(floor_div(out[2], block)), rows = s.param(out[1]);
+  const Value inner = s.param(view.in(0).shape[2]);
   const auto a_zp = zero_point(s, view, 0, 2), b_zp = zero_point(s, view, 1, 3);
   const Buffer a = s.input(node.inputs[0]), b = s.input(node.inputs[1]);
   const Value row = s.index() / blocks, column = s.index() % blocks * block, width = blocks * block;

@@ -19,7 +19,7 @@ bool has_quad_taps(const tosa::View& view) {
 MadeList make_quad_depthwise(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
   const Shape &weight = view.in(1).shape, &out = view.out().shape;
-  Kernel s(work, "depthwise_conv2d", static_cast<std::uint64_t>(out.elements() / 4));
+  Kernel s(work, "depthwise_conv2d", floor_div(elements_of(out), 4));
   const std::vector<Axis> axes{axis_of(s, view, 0, weight.size(0)), axis_of(s, view, 1, weight.size(1))};
   const auto in_zp = zero_point(s, view, 0, 3), weight_zp = zero_point(s, view, 1, 4);
   const Buffer input = s.input(node.inputs[0], true), weights = s.input(node.inputs[1], true);
@@ -51,8 +51,10 @@ MadeList make_quad_depthwise(const Work& work, const Node& node, const Finish& e
       sums[q] = sums[q] ? *sums[q] + product : product;
     }
   }
-  end.store_quad(s, s.index(),
-                 [&](int q) { return *sums[static_cast<std::size_t>(q)] + bias_at(s, view, quad * 4 + q); });
+  const Quad bias = bias_quad_at(s, view, quad);
+  Quad all;
+  for (std::size_t q = 0; q < 4; ++q) all[q] = *sums[q] + bias[q];
+  end.store_finished(s, s.index(), end.finished_quad(s, s.index(), all));
   return one(s);
 }
 

@@ -244,7 +244,7 @@ Value element(Kernel& kernel, const tosa::View& view, const std::vector<Value>& 
 }
 
 Value Place::of_channel(Kernel& kernel, const std::vector<std::int32_t>& list) const {
-  const bool whole = quads_ && last_ % 4 == 0;
+  const bool whole = quads_ && is_multiple(last_, 4);
   const Buffer numbers = kernel.constant(DType::i32, Bytes::of(list), whole);
   const Value last = kernel.param(last_);
   if (!whole) return kernel.load(numbers, (lane ? index_ + lane : index_) % last);
@@ -255,9 +255,19 @@ Value Place::of_channel(Kernel& kernel, const std::vector<std::int32_t>& list) c
 
 namespace {
 
-std::vector<std::vector<std::int64_t>> strides_of(const plan::Expression& e) {
-  std::vector<std::vector<std::int64_t>> strides;
-  for (const auto& input : e.inputs) strides.push_back(input.strides);
+// Of each input along the result's dims; 0 where it is repeated.
+std::vector<std::vector<Dim>> strides_of(const Graph& graph, const plan::Expression& e) {
+  std::vector<std::vector<Dim>> strides;
+  for (const auto& input : e.inputs) {
+    if (!input.strides.empty()) {
+      strides.emplace_back(input.strides.begin(), input.strides.end());
+      continue;
+    }
+    const Shape& shape = graph[input.value].type.shape;
+    auto& of_input = strides.emplace_back(row_major_strides(shape));
+    for (int d = 0; d < shape.rank(); ++d)
+      if (shape[d] == Dim(1) && e.shape[d] != Dim(1)) of_input[static_cast<std::size_t>(d)] = 0;
+  }
   return strides;
 }
 
@@ -265,39 +275,49 @@ std::vector<std::vector<std::int64_t>> strides_of(const plan::Expression& e) {
 class Inputs {
  public:
   Inputs(Kernel& kernel, const plan::Expression& e, Value index, std::size_t lanes)
-      : kernel_(kernel), e_(e), positions_(kernel, Walk(e.shape.sizes(), strides_of(e)), index), lanes_(lanes) {}
+      : kernel_(kernel),
+        e_(e),
+        positions_(kernel, Walk(e.shape.dims(), strides_of(kernel.graph(), e)), index),
+        lanes_(lanes) {}
 
   Quad load(std::size_t i) {
     const ValueId v = e_.inputs[i].value;
-    const Value at = positions_.of(i);
+    Value at = positions_.of(i);
+    if (const std::int64_t offset = e_.inputs[i].offset; offset != 0) at = at + kernel_.param(offset);
     if (lanes_ == 1) return {kernel_.load(kernel_.input(v), at)};
-    if (shaders::has_quads(kernel_.type(v).dtype) && positions_.walk().is_quad(i))
+    if (is_read_by_quads(i))
       return kernel_.load_quad(kernel_.input(v, true), shift_right_unsigned(at, kernel_.integer(2)));
     const Buffer buffer = kernel_.input(v);
-    const std::int64_t step = positions_.walk().step(i);
+    const Dim step = positions_.walk().step(i);
     Quad quad{kernel_.load(buffer, at)};
-    if (step == 0) return {quad[0], quad[0], quad[0], quad[0]};
+    if (step == Dim(0)) return {quad[0], quad[0], quad[0], quad[0]};
     const Value apart = kernel_.param(step);
     for (int lane = 1; lane < 4; ++lane) quad[static_cast<std::size_t>(lane)] = kernel_.load(buffer, at + apart * lane);
     return quad;
   }
 
  private:
+  bool is_read_by_quads(std::size_t i) const {
+    const DType type = kernel_.type(e_.inputs[i].value).dtype;
+    const bool has = shaders::has_quads(type) || (shares_memory(kernel_.work().tier) && storage_size(type) == 2);
+    return has && e_.inputs[i].offset % 4 == 0 && positions_.walk().is_quad(i);
+  }
+
   Kernel& kernel_;
   const plan::Expression& e_;
   Positions positions_;
   const std::size_t lanes_;
 };
 
-Quad evaluate_lanes(Kernel& kernel, const plan::Expression& e, Value index, std::size_t lanes, ValueId known,
-                    const Quad& known_elements) {
+Quad evaluate_lanes(Kernel& kernel, const plan::Expression& e, Value index, std::size_t lanes,
+                    const std::map<ValueId, Quad>& known) {
   const Graph& graph = kernel.graph();
   std::vector<Quad> inputs, results;
   Inputs loads(kernel, e, index, lanes);
   for (std::size_t i = 0; i < e.inputs.size(); ++i) {
     const ValueId v = e.inputs[i].value;
-    if (v == known) {
-      inputs.push_back(known_elements);
+    if (const auto found = known.find(v); found != known.end()) {
+      inputs.push_back(found->second);
     } else if (graph[v].is_constant() && graph[v].type.shape.elements() == 1) {
       const Value one = kernel.scalar(v);
       inputs.push_back({one, one, one, one});
@@ -305,7 +325,7 @@ Quad evaluate_lanes(Kernel& kernel, const plan::Expression& e, Value index, std:
       inputs.push_back(loads.load(i));
     }
   }
-  const std::int64_t last = e.shape.rank() == 0 ? 1 : e.shape.size(e.shape.rank() - 1);
+  const Dim last = e.shape.rank() == 0 ? Dim(1) : e.shape[e.shape.rank() - 1];
   for (const auto& call : e.calls) {
     const Place place(index, last, lanes > 1);
     Quad& made = results.emplace_back();
@@ -324,16 +344,21 @@ Quad evaluate_lanes(Kernel& kernel, const plan::Expression& e, Value index, std:
 
 }  // namespace
 
-Value evaluate(Kernel& kernel, const plan::Expression& e, Value index, ValueId known, Value known_element) {
-  return evaluate_lanes(kernel, e, index, 1, known, {known_element})[0];
+Value evaluate(Kernel& kernel, const plan::Expression& e, Value index, const Known& known) {
+  std::map<ValueId, Quad> quads;
+  for (const auto& [v, element] : known) quads[v] = {element};
+  return evaluate_lanes(kernel, e, index, 1, quads)[0];
 }
 
-Quad evaluate_quad(Kernel& kernel, const plan::Expression& e, Value index, ValueId known, const Quad& known_elements) {
-  return evaluate_lanes(kernel, e, index, 4, known, known_elements);
+Quad evaluate_quad(Kernel& kernel, const plan::Expression& e, Value index, const std::map<ValueId, Quad>& known) {
+  return evaluate_lanes(kernel, e, index, 4, known);
 }
 
+bool walks_by_quads(const Graph& graph, const plan::Expression& e) {
+  return Walk(e.shape.dims(), strides_of(graph, e)).has_quads();
+}
 bool has_quads(const Graph& graph, const plan::Expression& e) {
-  return has_quads(graph[e.output].type.dtype) && Walk(e.shape.sizes(), strides_of(e)).has_quads();
+  return has_quads(graph[e.output].type.dtype) && walks_by_quads(graph, e);
 }
 
 }  // namespace tosaic::shaders

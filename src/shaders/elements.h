@@ -13,14 +13,14 @@ namespace tosaic::shaders {
 class Place {
  public:
   // `index` in row-major order; `last`: size of the last dim, that of channels.
-  Place(Value index, std::int64_t last, bool quads = false) : index_(index), last_(last), quads_(quads) {}
+  Place(Value index, Dim last, bool quads = false) : index_(index), last_(last), quads_(quads) {}
   // The channel's number of a list, for element `lane` of four.
   Value of_channel(Kernel& kernel, const std::vector<std::int32_t>& list) const;
   mutable int lane = 0;
 
  private:
   Value index_;
-  std::int64_t last_;
+  Dim last_;
   bool quads_;
   mutable std::map<Id, Quad> loaded_;  // of lists, by their buffers
 };
@@ -30,13 +30,14 @@ bool has_element_shader(const tosa::View& view);
 // What the node makes of the elements of its walked operands.
 Value element(Kernel& kernel, const tosa::View& view, const std::vector<Value>& operands, const Place& place);
 
-// The element at `index` of the expression's result. `known`: an operand that was computed already, and its element.
-Value evaluate(Kernel& kernel, const plan::Expression& expression, Value index, ValueId known = no_value,
-               Value known_element = {});
+// The element at `index` of the expression's result. `known`: operands that were computed already, and their elements.
+using Known = std::map<ValueId, Value>;
+Value evaluate(Kernel& kernel, const plan::Expression& expression, Value index, const Known& known = {});
 
 // Four elements at once, of which `index`, a multiple of four, is the first.
 bool has_quads(const Graph& graph, const plan::Expression& expression);
-Quad evaluate_quad(Kernel& kernel, const plan::Expression& expression, Value index, ValueId known = no_value,
-                   const Quad& known_elements = {});
+bool walks_by_quads(const Graph& graph, const plan::Expression& expression);
+Quad evaluate_quad(Kernel& kernel, const plan::Expression& expression, Value index,
+                   const std::map<ValueId, Quad>& known = {});
 
 }  // namespace tosaic::shaders

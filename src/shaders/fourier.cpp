@@ -30,7 +30,7 @@ MadeList make_fourier(const Work& work, const Node& node, const Finish& end) {
   const bool has_imaginary = node.inputs.size() > 1;
   const Shape &in = view.in(0).shape, &out = view.out().shape;
   const std::int64_t most = std::max(in.size(1), in.size(2));
-  Kernel s(work, std::string(tosa::find(node.op)->name), static_cast<std::uint64_t>(out.elements()));
+  Kernel s(work, std::string(tosa::find(node.op)->name), elements_of(out));
   const Value height = s.param(in.size(1)), width = s.param(in.size(2)), out_width = s.param(out.size(2)),
               all = s.param(most - 1);
   const Buffer real = s.input(node.inputs[0]), imaginary = has_imaginary ? s.input(node.inputs[1]) : real;

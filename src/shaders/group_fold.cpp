@@ -15,8 +15,8 @@ constexpr std::uint32_t group_size = 128;
 struct Division {
   bool dense;
   std::uint32_t parts, lines;
-  explicit Division(const Lines& l) : dense(l.inner == 1) {
-    const auto most = static_cast<std::uint64_t>(std::min(l.size, most_parts));
+  explicit Division(const Lines& l) : dense(l.inner == Dim(1)) {
+    const auto most = static_cast<std::uint64_t>(std::min(least(l.size), most_parts));
     parts = std::bit_floor(
         static_cast<std::uint32_t>(dense ? most : std::min<std::uint64_t>(most, group_size / neighbours)));
     lines = group_size / parts;
@@ -26,12 +26,12 @@ struct Division {
 }  // namespace
 
 bool GroupFold::takes(const Lines& lines, DType type) {
-  return lines.size >= shortest && type != DType::boolean && storage_size(type) <= 4;
+  return least(lines.size) >= shortest && type != DType::boolean && storage_size(type) <= 4;
 }
 
 Groups GroupFold::groups_of(const Lines& lines) {
   const Division by(lines);
-  return {(static_cast<std::uint64_t>(lines.count()) + by.lines - 1) / by.lines, group_size};
+  return {ceil_div(lines.count(), std::int64_t{by.lines}), group_size};
 }
 
 GroupFold::GroupFold(Kernel& s, const Lines& lines, const Load& load, const Fold& fold) : s_(s) {

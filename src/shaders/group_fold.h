@@ -9,8 +9,8 @@ namespace tosaic::shaders {
 
 // Element (outer, i, inner) of a tensor lies at (outer * size + i) * inner + its own place among the inner ones.
 struct Lines {
-  std::int64_t outer, size, inner;
-  std::int64_t count() const { return outer * inner; }
+  Dim outer, size, inner;
+  Dim count() const { return outer * inner; }
 };
 
 class GroupFold {

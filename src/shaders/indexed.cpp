@@ -8,9 +8,8 @@ namespace tosaic::shaders {
 MadeList make_gather(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
   const Shape& values = view.in(0).shape;
-  Kernel s(work, "gather", static_cast<std::uint64_t>(view.out().shape.elements()));
-  const Value channels = s.param(values.size(2)), rows = s.param(values.size(1)),
-              width = s.param(view.in(1).shape.size(1));
+  Kernel s(work, "gather", elements_of(view.out().shape));
+  const Value channels = s.param(values[2]), rows = s.param(values[1]), width = s.param(view.in(1).shape[1]);
   const Value at = s.index() / channels;  // in the indices
   const Value asked = s.load(s.input(node.inputs[1]), at);
   const Value row = smallest(largest(asked, s.integer(0)), rows - 1);
@@ -25,8 +24,8 @@ MadeList make_scatter(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
   const Shape &values = view.in(0).shape, &input = view.in(2).shape;
   MadeList all = make_copy(work, node.inputs[0], node.outputs[0]);
-  Kernel s(work, "scatter", static_cast<std::uint64_t>(input.elements()));
-  const Value channels = s.param(values.size(2)), rows = s.param(values.size(1)), width = s.param(input.size(1));
+  Kernel s(work, "scatter", elements_of(input));
+  const Value channels = s.param(values[2]), rows = s.param(values[1]), width = s.param(input[1]);
   const Value at = s.index() / channels;
   const Value row = s.load(s.input(node.inputs[1]), at);
   s.when(below_unsigned(row, rows), [&] {

@@ -6,27 +6,37 @@
 namespace tosaic::shaders {
 
 bool reads_texels(TierId tier) { return tier == TierId::cpu; }
+bool shares_memory(TierId tier) { return tier != TierId::cpu; }
 
-Kernel::Kernel(const Work& work, std::string name, std::uint64_t invocations, std::uint32_t group_size)
+namespace {
+
+// Where f16 is no operator's result but how values are kept, which way the last bit goes may be the device's.
+bool packs_halves(const Work& work) { return work.in_halves && work.tier == TierId::coopmat; }
+
+}  // namespace
+
+Kernel::Kernel(const Work& work, std::string name, const Dim& invocations, std::uint32_t group_size)
     : Shader(group_size), work_(work) {
   made_.name = std::move(name);
+  if (packs_halves(work)) pack_halves_by_device();
   made_.group_size = group_size;
   made_.invocations = invocations;
   index_ = invocation();
-  when(!below_unsigned(index_, param(static_cast<std::int64_t>(invocations))), [&] { leave(); });
+  when(!below_unsigned(index_, param(invocations)), [&] { leave(); });
 }
 
 Kernel::Kernel(const Work& work, std::string name, const Groups& groups) : Shader(groups.size), work_(work) {
   made_.name = std::move(name);
+  if (packs_halves(work)) pack_halves_by_device();
   made_.group_size = groups.size;
-  made_.invocations = groups.count * groups.size;
+  made_.invocations = groups.count * std::int64_t{groups.size};
 }
 
 // Equal numbers are not shared: that they are equal here would make another shader of it.
-Value Kernel::param(std::int64_t number) {
+Value Kernel::told(const Push& given) {
   if (next_param_ == params_.size()) {
     overflowed_ |= params_.size() >= most_pushes;
-    if (!overflowed_) made_.pushes.push_back(static_cast<Word>(number));
+    if (!overflowed_) made_.pushes.push_back(given);
     params_.push_back(push(overflowed_ ? 0 : static_cast<std::uint32_t>(params_.size())));
   }
   return params_[next_param_++];
@@ -41,20 +51,19 @@ void Kernel::repeat(int times, const std::function<void(int i)>& body) {
   }
 }
 
-Elements::Elements(const Work& work, std::uint64_t elements) : count(elements) {
-  constexpr std::uint64_t many = 1 << 16;
-  if (work.tier != TierId::cpu && elements >= many) at_once = 4;
+Elements::Elements(const Work& work, const Dim& elements) : count(elements) {
+  constexpr std::int64_t many = 1 << 16;
+  if (work.tier != TierId::cpu && most(elements) >= many) at_once = 4;
 }
 
 void Kernel::for_each(const Elements& all, const std::function<void(Value index)>& body) {
   if (all.at_once == 1) return body(index());
-  const Value apart = param(static_cast<std::int64_t>(all.invocations())),
-              count = param(static_cast<std::int64_t>(all.count));
+  const Value apart = param(all.invocations()), count = param(all.count);
   const auto one = [&](Value number) {
     const Value element = index() + number * apart;
     when(below_unsigned(element, count), [&] { body(element); });
   };
-  loop(integer(0), integer(static_cast<std::int64_t>(all.at_once)), integer(1), one, true);
+  loop(integer(0), integer(all.at_once), integer(1), one, true);
 }
 
 Value Kernel::real_param(double number) {
@@ -88,6 +97,12 @@ Buffer Kernel::input(ValueId v, bool quads) {
   return found->second;
 }
 
+Buffer Kernel::input_words(ValueId v) {
+  const auto [found, added] = words_.try_emplace(v);
+  if (added) found->second = read(DType::i32, true, v);
+  return found->second;
+}
+
 Buffer Kernel::output(ValueId v, bool quads) {
   const auto [found, added] = outputs_.try_emplace({v, quads});
   if (added) {
@@ -112,6 +127,7 @@ Buffer Kernel::integers(const std::vector<std::int32_t>& numbers) { return const
 Value Kernel::scalar(ValueId v) {
   const Bytes& data = graph()[v].constant;
   const DType dtype = type(v).dtype;
+  if (graph()[v].size) return real_of(told({*graph()[v].size, true}));
   if (is_float(dtype)) return real_param(element_as_double(dtype, data.data(), 0));
   const std::int64_t number = element_as_integer(dtype, data.data(), 0);
   if (dtype == DType::boolean) return param(number) != integer(0);

@@ -7,6 +7,7 @@
 
 #include "formats/vulkan_program/tiers.h"
 #include "formats/vulkan_program/vulkan_program.h"
+#include "ir/extent.h"
 #include "ops/tosa_op.h"
 #include "shaders/shader.h"
 
@@ -27,6 +28,8 @@ inline constexpr std::size_t most_buffers = 12;
 
 // Does this tier read by texel views?
 bool reads_texels(TierId tier);
+// Do invocations of a group share memory in it?
+bool shares_memory(TierId tier);
 
 // Memory that a node's dispatches pass among themselves, at an offset from its beginning.
 struct Scratch {
@@ -43,31 +46,38 @@ struct Bound {
   bool quads = false;  // a whole number of them
 };
 
+// What a shader is told: an integer, or 1 / it as a float.
+struct Push {
+  Dim number;
+  bool reciprocal = false;
+};
+
 struct Made {
   std::string name;  // "conv2d"
   std::vector<Word> module;
   std::vector<Bound> bound;  // by binding
-  std::vector<Word> pushes;  // at most most_pushes
+  std::vector<Push> pushes;  // at most most_pushes; of those that are no numbers the inputs' sizes make some
   std::uint32_t group_size = Shader::usual_group_size;
-  std::uint64_t invocations = 0;
+  Dim invocations;
 };
 
 // Work groups that share what they compute.
 struct Groups {
-  std::uint64_t count = 0;
+  Dim count;
   std::uint32_t size = Shader::usual_group_size;
 };
 
 // Elements that are computed each by itself: of many, an invocation computes several, far apart.
 struct Elements {
-  std::uint64_t count = 0, at_once = 1;
-  Elements(const Work& work, std::uint64_t elements);
-  std::uint64_t invocations() const { return (count + at_once - 1) / at_once; }
+  Dim count;
+  std::int64_t at_once = 1;
+  Elements(const Work& work, const Dim& elements);
+  Dim invocations() const { return ceil_div(count, at_once); }
 };
 
 class Kernel : public Shader {
  public:
-  Kernel(const Work& work, std::string name, std::uint64_t invocations,
+  Kernel(const Work& work, std::string name, const Dim& invocations,
          std::uint32_t group_size = Shader::usual_group_size);
   // By groups: there is no index(), and there may be more of them than asked for.
   Kernel(const Work& work, std::string name, const Groups& groups);
@@ -78,12 +88,13 @@ class Kernel : public Shader {
 
   // The number of this invocation.
   Value index() const { return index_; }
-  // A number that the shader is told when it runs.
-  Value param(std::int64_t number);
+  // A number that the shader is told when it runs: sizes that the inputs choose are such.
+  Value param(const Dim& number) { return told({number}); }
   Value real_param(double number);
 
   // One binding for a value, however often it is asked for; as a texel view where the tier reads faster so.
   Buffer input(ValueId v, bool quads = false);
+  Buffer input_words(ValueId v);  // of elements of 16 bits, eight in four words
   Buffer output(ValueId v, bool quads = false);
   Buffer constant(DType type, Bytes elements, bool quads = false);
   // Of quads.
@@ -107,8 +118,10 @@ class Kernel : public Shader {
   const Work work_;
   Made made_;
   Buffer read(DType type, bool quads, What what);
+  Value told(const Push& push);
 
   std::map<std::pair<ValueId, bool>, Buffer> inputs_, outputs_;
+  std::map<ValueId, Buffer> words_;
   std::vector<Value> params_;
   std::vector<Buffer> constants_;
   std::size_t next_param_ = 0, next_constant_ = 0;  // smaller than their counts: the body is repeated

@@ -4,14 +4,15 @@
 #include <algorithm>
 
 #include "shaders/elements.h"
+#include "shaders/placed.h"
 #include "shaders/product.h"
 
 namespace tosaic::shaders {
 namespace {
 
 // Tiers of devices with memory for work groups.
-constexpr TierSet sharing = vulkan_program::tiers_of(TierId::base);
 using vulkan_program::tiers_of;
+constexpr TierSet sharing = tiers_of(TierId::coopmat, TierId::base), matrices = tiers_of(TierId::coopmat);
 
 // By name; of one operator the best first.
 constexpr KernelRow rows[] = {
@@ -20,8 +21,10 @@ constexpr KernelRow rows[] = {
     {"avg_pool2d", make_pool},
     {"conv2d", make_subgroup_convolution, tiers_of(TierId::cpu), takes_subgroup_convolution},
     {"conv2d", make_row_product, sharing, has_few_rows},
+    {"conv2d", make_matrix_convolution, matrices, takes_matrix_convolution},
     {"conv2d", make_tiled_convolution, sharing, has_tiles},
     {"conv2d", make_convolution},
+    {"conv3d", make_matrix_convolution, matrices, takes_matrix_convolution},
     {"conv3d", make_tiled_convolution, sharing, has_tiles},
     {"conv3d", make_convolution},
     {"depthwise_conv2d", make_quad_depthwise, sharing, has_quad_taps},
@@ -29,7 +32,8 @@ constexpr KernelRow rows[] = {
     {"depthwise_conv2d", make_depthwise},
     {"fft2d", make_fourier},
     {"gather", make_gather},
-    {"matmul", make_tiled_matmul, sharing, has_narrow_sums},
+    {"matmul", make_matrix_matmul, matrices, takes_matrix_matmul, true},
+    {"matmul", make_tiled_matmul, sharing, has_narrow_sums, true},
     {"matmul", make_subgroup_matmul, tiers_of(TierId::cpu), takes_subgroup_matmul},
     {"matmul", make_matmul},
     {"max_pool2d", make_pool},
@@ -53,23 +57,39 @@ constexpr KernelRow rows[] = {
 
 std::span<const KernelRow> kernel_rows(const Node& node) {
   const tosa::Op* op = tosa::find(node.op);
-  const auto found = std::ranges::equal_range(rows, op ? op->name : "", {}, &KernelRow::op);
-  return {found.begin(), found.end()};
+  const std::string_view name = op ? op->name : "";  // its rows; equal_range's subrange is beyond clang 14
+  return {std::ranges::lower_bound(rows, name, {}, &KernelRow::op),
+          std::ranges::upper_bound(rows, name, {}, &KernelRow::op)};
 }
 
 Value Finish::finished(Kernel& kernel, Value index, Value element) const {
   if (element.kind == Kind::real && !kernel.work().in_halves) element = rounded(element, kernel.type(root_).dtype);
-  return tail_ ? evaluate(kernel, *tail_, index, root_, element) : element;
+  return tail_ ? evaluate(kernel, *tail_, index, {{root_, element}}) : element;
 }
 
 void Finish::store(Kernel& kernel, Value index, Value element) const {
-  element = finished(kernel, index, element);
-  kernel.store(kernel.output(output()), index, element);
+  store_finished(kernel, index, finished(kernel, index, element));
+}
+void Finish::store_finished(Kernel& kernel, Value index, Value finished) const {
+  kernel.store(kernel.output(output()), index, finished);
 }
 
-void Finish::store_quad(Kernel& kernel, Value quad, const std::function<Value(int q)>& element) const {
-  Quad all;
-  kernel.repeat(4, [&](int q) { all[static_cast<std::size_t>(q)] = finished(kernel, quad * 4 + q, element(q)); });
+Quad Finish::finished_quad(Kernel& kernel, Value quad, const Quad& elements) const {
+  Quad all = elements;
+  if (tail_ && walks_by_quads(kernel.graph(), *tail_)) {
+    if (!kernel.work().in_halves)
+      for (Value& e : all)
+        if (e.kind == Kind::real) e = rounded(e, kernel.type(root_).dtype);
+    return evaluate_quad(kernel, *tail_, quad * 4, {{root_, all}});
+  }
+  kernel.repeat(4, [&](int q) {
+    Value& e = all[static_cast<std::size_t>(q)];
+    e = finished(kernel, quad * 4 + q, e);
+  });
+  return all;
+}
+
+void Finish::store_finished(Kernel& kernel, Value quad, const Quad& all) const {
   if (storage_size(kernel.type(output()).dtype) <= 4)
     kernel.store_quad(kernel.output(output(), true), quad, all);
   else
@@ -78,7 +98,7 @@ void Finish::store_quad(Kernel& kernel, Value quad, const std::function<Value(in
 
 bool Finish::has_quads(const Graph& graph) const {
   const Shape& shape = graph[root_].type.shape;
-  if (shape.rank() == 0 || shape.size(shape.rank() - 1) % 4 != 0) return false;
+  if (shape.rank() == 0 || !is_multiple(shape[shape.rank() - 1], 4)) return false;
   return tail_ ? shaders::has_quads(graph, *tail_) : shaders::has_quads(graph[root_].type.dtype);
 }
 
@@ -86,7 +106,7 @@ void Finish::store_from(Kernel& kernel, Value index, const Quad& elements) const
   Quad four = elements;
   for (Value& e : four)
     if (e.kind == Kind::real) e = rounded(e, kernel.type(root_).dtype);
-  if (tail_) four = evaluate_quad(kernel, *tail_, index, root_, four);
+  if (tail_) four = evaluate_quad(kernel, *tail_, index, {{root_, four}});
   kernel.store_quad(kernel.output(output(), true), shift_right_unsigned(index, kernel.integer(2)), four);
 }
 
@@ -108,10 +128,11 @@ MadeList one(Kernel& kernel) {
   return list;
 }
 
-MadeList make_elementwise(const Work& work, const plan::Expression& expression) {
-  const auto elements = static_cast<std::uint64_t>(expression.shape.elements());
+MadeList make_elementwise(const Work& work, const plan::Expression& planned) {
+  const plan::Expression expression = shares_memory(work.tier) ? before_movements(work.graph, planned) : planned;
+  const Dim elements = elements_of(expression.shape);
   if (reads_texels(work.tier) && has_quads(work.graph, expression)) {
-    Kernel kernel(work, "elementwise", (elements + 3) / 4);
+    Kernel kernel(work, "elementwise", ceil_div(elements, 4));
     const Value first = kernel.index() << kernel.integer(2);
     const Quad result = evaluate_quad(kernel, expression, first);
     kernel.store_quad(kernel.output(expression.output, true), kernel.index(), result);

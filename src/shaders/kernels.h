@@ -18,10 +18,20 @@ class Finish {
   Finish(ValueId root, const plan::Expression* tail) : root_(root), tail_(tail) {}
   ValueId root() const { return root_; }
   ValueId output() const { return tail_ ? tail_->output : root_; }
+  // Of matrices whose elements are not stored in their order: how far apart batches and rows lie.
+  struct Strides {
+    Dim batches, rows;
+  };
+  Finish(ValueId root, const Strides& strides) : root_(root), tail_(nullptr), strides_(strides) {}
+  const std::optional<Strides>& strides() const { return strides_; }
   // Element `index` of the result, in row-major order.
   void store(Kernel& kernel, Value index, Value element) const;
-  // Four neighbours, whose number is a multiple of four.
-  void store_quad(Kernel& kernel, Value quad, const std::function<Value(int q)>& element) const;
+  // The same in two steps: what is stored of it, and storing it.
+  Value finished(Kernel& kernel, Value index, Value element) const;
+  void store_finished(Kernel& kernel, Value index, Value finished) const;
+  // Of four neighbours, whose number is a multiple of four: `quad` is a fourth of it.
+  Quad finished_quad(Kernel& kernel, Value quad, const Quad& elements) const;
+  void store_finished(Kernel& kernel, Value quad, const Quad& finished) const;
   // Four of them, where rows of the result are whole quads: `index` is a multiple of four.
   bool has_quads(const Graph& graph) const;
   void store_from(Kernel& kernel, Value index, const Quad& elements) const;
@@ -29,10 +39,9 @@ class Finish {
   void store_lanes(Kernel& kernel, Value index, const std::vector<Value>& elements) const;
 
  private:
-  Value finished(Kernel& kernel, Value index, Value element) const;
-
   ValueId root_;
   const plan::Expression* tail_;
+  std::optional<Strides> strides_;
 };
 
 // Dispatches in order. nullopt: this kernel does not fit, with its tail.
@@ -44,6 +53,7 @@ struct KernelRow {
   TierSet tiers = vulkan_program::all_tiers;
   // Does the kernel take this node? nullptr: any that holds to the standard.
   bool (*takes)(const tosa::View& view) = nullptr;
+  bool by_strides = false;  // does it store so? (Finish::strides)
 };
 // Rows of the operator, best first. The last one is for every tier and every node of the operator.
 std::span<const KernelRow> kernel_rows(const Node& node);
@@ -54,6 +64,11 @@ MadeList make_convolution(const Work&, const Node&, const Finish&);  // conv2d, 
 MadeList make_tiled_convolution(const Work&, const Node&, const Finish&);
 MadeList make_row_product(const Work&, const Node&, const Finish&);
 MadeList make_tiled_matmul(const Work&, const Node&, const Finish&);
+// By matrices of subgroups.
+bool takes_matrix_convolution(const tosa::View& view);
+MadeList make_matrix_convolution(const Work&, const Node&, const Finish&);
+bool takes_matrix_matmul(const tosa::View& view);
+MadeList make_matrix_matmul(const Work&, const Node&, const Finish&);
 MadeList make_depthwise(const Work&, const Node&, const Finish&);
 MadeList make_quad_depthwise(const Work&, const Node&, const Finish&);
 // For CPU devices.

@@ -2,19 +2,11 @@
 // Elements moved by strides, as they are.
 #include "plan/movement.h"
 
-#include <numeric>
-
 #include "shaders/kernels.h"
 #include "shaders/strides.h"
 
 namespace tosaic::shaders {
 namespace {
-
-std::uint64_t count(const std::vector<std::int64_t>& dims) {
-  std::uint64_t all = 1;
-  for (std::int64_t d : dims) all *= static_cast<std::uint64_t>(d);
-  return all;
-}
 
 // As it is, or as what another memory keeps.
 void move_element(Kernel& kernel, const Buffer& from, Value read, const Buffer& to, Value write) {
@@ -28,18 +20,18 @@ void move_element(Kernel& kernel, const Buffer& from, Value read, const Buffer& 
 bool by_quads(const Work& work, ValueId v) { return reads_texels(work.tier) && has_quads(work.graph[v].type.dtype); }
 
 // Four neighbours of what is written; nullopt: there are none. What is read may lie apart.
-MadeList quads_moved(const Work& work, const plan::Move& move, ValueId to) {
+MadeList quads_moved(const Work& work, const plan::SymbolicMove& move, ValueId to) {
   const Walk walk(move.dims, {move.read.strides, move.write.strides});
-  if (!by_quads(work, to) || walk.dims().empty() || walk.dims().back() % 4 != 0 || !walk.is_quad(1) ||
-      move.write.offset % 4 != 0)
+  if (!by_quads(work, to) || walk.dims().empty() || !is_multiple(walk.dims().back(), 4) || !walk.is_quad(1) ||
+      !is_multiple(move.write.offset, 4))
     return std::nullopt;
-  Kernel kernel(work, "move", count(move.dims) / 4);
+  Kernel kernel(work, "move", floor_div(product_of(move.dims), 4));
   const Value two = kernel.integer(2);
   Positions positions(kernel, walk, kernel.index() << two);
   const Value read = positions.of(0) + kernel.param(move.read.offset);
   const Value write = positions.of(1) + kernel.param(move.write.offset);
   Quad quad;
-  if (by_quads(work, move.from) && walk.is_quad(0) && move.read.offset % 4 == 0) {
+  if (by_quads(work, move.from) && walk.is_quad(0) && is_multiple(move.read.offset, 4)) {
     quad = kernel.load_quad(kernel.input(move.from, true), shift_right_unsigned(read, two));
   } else {
     const Buffer input = kernel.input(move.from);
@@ -51,9 +43,9 @@ MadeList quads_moved(const Work& work, const plan::Move& move, ValueId to) {
   return one(kernel);
 }
 
-MadeList moved(const Work& work, const plan::Move& move, ValueId to) {
+MadeList moved(const Work& work, const plan::SymbolicMove& move, ValueId to) {
   if (MadeList made = quads_moved(work, move, to)) return made;
-  const Elements all(work, count(move.dims));
+  const Elements all(work, product_of(move.dims));
   Kernel kernel(work, "move", all.invocations());
   const Buffer input = kernel.input(move.from), output = kernel.output(to);
   kernel.for_each(all, [&](Value index) {
@@ -67,9 +59,9 @@ MadeList moved(const Work& work, const plan::Move& move, ValueId to) {
 
 // From one element, everywhere.
 MadeList filled(const Work& work, ValueId with, ValueId to) {
-  const auto elements = static_cast<std::uint64_t>(work.graph[to].type.shape.elements());
+  const Dim elements = elements_of(work.graph[to].type.shape);
   const bool quads = by_quads(work, to);
-  Kernel kernel(work, "fill", quads ? (elements + 3) / 4 : elements);
+  Kernel kernel(work, "fill", quads ? ceil_div(elements, 4) : elements);
   const Buffer input = kernel.input(with);
   if (quads) {
     const Value fill = kernel.load(input, kernel.integer(0));
@@ -89,19 +81,19 @@ bool append(std::vector<Made>& all, MadeList more) {
 }  // namespace
 
 MadeList make_movement(const Work& work, const Node& node) {
-  const auto movement = plan::movement_of(work.graph, node);
+  const auto movement = plan::symbolic_movement_of(work.graph, node);
   if (!movement) return std::nullopt;
   std::vector<Made> all;
   if (movement->fill != no_value && !append(all, filled(work, movement->fill, node.outputs[0]))) return std::nullopt;
-  for (const plan::Move& move : movement->moves)
-    if (count(move.dims) > 0 && !append(all, moved(work, move, node.outputs[0]))) return std::nullopt;
+  for (const plan::SymbolicMove& move : movement->moves)
+    if (product_of(move.dims) != Dim(0) && !append(all, moved(work, move, node.outputs[0]))) return std::nullopt;
   return all;
 }
 
 MadeList make_copy(const Work& work, ValueId from, ValueId to) {
-  const auto elements = static_cast<std::uint64_t>(work.graph[to].type.shape.elements());
+  const Dim elements = elements_of(work.graph[to].type.shape);
   const bool quads = by_quads(work, from) && by_quads(work, to);
-  Kernel kernel(work, "copy", quads ? (elements + 3) / 4 : elements);
+  Kernel kernel(work, "copy", quads ? ceil_div(elements, 4) : elements);
   const Buffer input = kernel.input(from, quads), output = kernel.output(to, quads);  // in this order
   if (quads)
     kernel.store_quad(output, kernel.index(), kernel.load_quad(input, kernel.index()));

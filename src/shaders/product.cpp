@@ -1,143 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shaders/product.h"
 
-#include <cstring>
-
+#include "shaders/factors.h"
+#include "shaders/placed.h"
 #include "shaders/product_tile.h"
+#include "shaders/split_depth.h"
+#include "shaders/tile_sums.h"
 
 namespace tosaic::shaders {
 namespace {
 
 std::int64_t fours_in(std::int64_t n) { return (n + 3) / 4; }
-
-// Four neighbours of a factor for each place of an invocation: fetched, and later made numbers. Where the neighbours
-// need not lie at a multiple of four they are loaded one by one.
-class Fetched {
- public:
-  Fetched(Kernel& s, DType type, std::optional<Value> zero_point, bool by_fours)
-      : s_(s), type_(type), zero_point_(zero_point), by_fours_(by_fours) {}
-  void bind(ValueId v) { buffer_ = s_.input(v, by_fours_); }
-  void bind(Bytes constant) { buffer_ = s_.constant(type_, std::move(constant), true); }
-  bool by_fours() const { return by_fours_; }
-  // What a multiple of four counts in the buffer.
-  Value scaled(Value fours) const { return by_fours_ ? fours : fours * 4; }
-
-  // The four at `at` (counted in fours or in elements) for place i, or zeros; `left` of them are there, if not by
-  // fours.
-  void fetch(std::size_t i, Value at, Value inside, Value left) {
-    if (i == places_.size()) places_.emplace_back();
-    Place& place = places_[i];
-    if (by_fours_) {
-      const RawQuad raw = s_.load_raw(buffer_, s_.select(inside, at, s_.integer(0)));
-      keep(place.raw, raw);
-      keep(place.inside, inside);
-      return;
-    }
-    Quad four;
-    for (std::uint32_t q = 0; q < 4; ++q) {
-      const Value there = inside & (left > q);
-      four[q] = held(s_.load(buffer_, s_.select(there, at + q, s_.integer(0))), there);
-    }
-    keep(place.numbers, s_.vector(four));
-  }
-
-  Vector numbers(std::size_t i) {
-    const Place& place = places_[i];
-    if (!by_fours_) return place.numbers->get();
-    Quad four = s_.numbers(place.raw->get(), type_);
-    const Value inside = place.inside->get();
-    for (Value& number : four) number = held(number, inside);
-    return s_.vector(four);
-  }
-
- private:
-  struct Place {
-    std::optional<RawVariable> raw;
-    std::optional<Variable> inside;
-    std::optional<VectorVariable> numbers;
-  };
-  template <class V, class X>
-  void keep(std::optional<V>& variable, const X& value) {
-    if (variable)
-      variable->set(value);
-    else
-      variable = s_.variable(value);
-  }
-  Value held(Value number, Value inside) {
-    const Value zero = number.kind == Kind::real ? s_.real(0) : s_.integer(0);
-    return s_.select(inside, centred(number, zero_point_), zero);
-  }
-
-  Kernel& s_;
-  DType type_;
-  std::optional<Value> zero_point_;
-  bool by_fours_;
-  Buffer buffer_;
-  std::vector<Place> places_;
-};
-
-// The left factor: windows of pixels, or plain rows where there are no axes.
-class Windows {
- public:
-  Windows(Kernel& s, std::vector<Axis> axes, Value channels, Value rows, Fetched& fetched)
-      : s_(s), axes_(std::move(axes)), channels_(channels), all_rows_(rows), fetched_(fetched) {}
-
-  // Its row for the next place; `before`: rows of the batches before.
-  void add_row(Value number, std::optional<Value> before) {
-    Row row{number < all_rows_, {}, {}};
-    const Pixel pixel = pixel_at(before ? *before + number : number, axes_);
-    Value at = pixel.image;
-    for (std::size_t i = 0; i < axes_.size(); ++i) {
-      row.begin.push_back(pixel.position[i] * axes_[i].stride - axes_[i].before);
-      at = at * axes_[i].size + row.begin[i];
-    }
-    row.at = at * unit();
-    rows_.push_back(std::move(row));
-  }
-
-  // Vector `depth` of each row, of as many as channels in all taps.
-  void fetch(Value depth, Value all) {
-    const Value fours = fours_of_channels();
-    std::vector<Value> tap(axes_.size());
-    Value channel = depth;
-    if (!axes_.empty()) {
-      channel = depth % fours;
-      Value rest = depth / fours;
-      for (std::size_t i = axes_.size(); i-- > 0; rest = i > 0 ? rest / axes_[i].kernel : rest)
-        tap[i] = (i > 0 ? rest % axes_[i].kernel : rest) * axes_[i].dilation;
-    }
-    Value offset = s_.integer(0);
-    for (std::size_t i = 0; i < axes_.size(); ++i) offset = i ? offset * axes_[i].size + tap[i] : tap[i];
-    const Value in_row = fetched_.scaled(channel), left = channels_ - channel * 4;
-    const Value at = axes_.empty() ? in_row : offset * unit() + in_row, exists = depth < all;
-    for (std::size_t r = 0; r < rows_.size(); ++r) {
-      Value inside = rows_[r].exists & exists;
-      for (std::size_t i = 0; i < axes_.size(); ++i)
-        inside = inside & below_unsigned(rows_[r].begin[i] + tap[i], axes_[i].size);
-      fetched_.fetch(r, rows_[r].at + at, inside, left);
-    }
-  }
-
-  Value fours_of_channels() {
-    if (!fours_) fours_ = shift_right_unsigned(channels_ + 3, s_.integer(2));
-    return *fours_;
-  }
-
- private:
-  struct Row {
-    Value exists;
-    std::vector<Value> begin;
-    Value at;
-  };
-  Value unit() { return fetched_.by_fours() ? fours_of_channels() : channels_; }
-
-  Kernel& s_;
-  std::vector<Axis> axes_;
-  Value channels_, all_rows_;
-  Fetched& fetched_;
-  std::optional<Value> fours_;
-  std::vector<Row> rows_;
-};
 
 // What is given to the kernel; numbers as its parameters.
 struct Sides {
@@ -145,8 +18,12 @@ struct Sides {
   Fetched &left, &right;
   Value depth;  // vectors of four that there are along the depth
   Value rows, columns;
-  Value deep;                        // rows of the right factor
-  std::optional<Value> right_begin;  // of this batch
+  Value deep;  // rows of the right factor
+  // Where the right factor begins, and how far apart its rows lie; or its columns, of which vectors are read.
+  Value right_begin, right_pitch;
+  bool by_columns = false;
+  // Do tiles divide the depth of plain rows, and the columns as well? Then nothing that is read is beyond.
+  bool even_rows = false, even_columns = false;
 };
 
 class TiledProduct {
@@ -165,40 +42,30 @@ class TiledProduct {
     return own_ / s_.integer(across) + static_cast<std::int64_t>(i * (tile_.team() / across));
   }
 
-  void sum(Sides& sides, Value steps, Value first_column) {
+  // Of `steps` steps from `begin` on.
+  void sum(Sides& sides, Value begin, Value steps, Value first_column) {
     for (std::uint32_t i = 0; i < tile_.own_rows * tile_.own_columns / 4; ++i)
       sums_.push_back(s_.variable(s_.splat(zero())));
-    fetch(sides, s_.integer(0), first_column);
+    fetch(sides, begin, first_column);
     s_.loop(s_.integer(0), steps, s_.integer(1), [&](Value step) {
       share(sides);
       s_.barrier();
-      fetch(sides, step + 1, first_column);
+      const Value next = step + 1;
+      s_.when(next < steps, [&] { fetch(sides, begin + next, first_column); });
       s_.loop(
           s_.integer(0), s_.integer(tile_.depth / 4), s_.integer(1), [&](Value k) { multiply(k); }, true);
       s_.barrier();
     });
-    share_sums();
   }
 
-  // Calls body(row, column, sum) for each element of the tile: its team shares come together here.
-  void for_sums(const std::function<void(Value row, Value column, Value sum)>& body) {
-    const std::uint32_t size = tile_.rows * tile_.columns, at_once = tile_.invocations();
-    s_.loop(s_.integer(0), s_.integer(size), s_.integer(at_once), [&](Value begin) {
-      const Value e = (begin + s_.local()) % s_.integer(size), four = e / s_.integer(4), part = e % s_.integer(4);
-      Value sum = s_.load(memory_, four, part);
-      for (std::uint32_t t = 1; t < tile_.split; ++t) sum = sum + s_.load(memory_, four + t * size / 4, part);
-      body(e / s_.integer(tile_.columns), e % s_.integer(tile_.columns), sum);
-    });
-  }
-  // The same of four neighbours, of which `column` is the first. Rows beyond the tile's are none.
-  void for_quads(const std::function<void(Value row, Value column, const Quad& sums)>& body) {
-    const std::uint32_t size = tile_.rows * tile_.columns / 4, wide = tile_.columns / 4;
-    s_.loop(s_.integer(0), s_.integer(size), s_.integer(tile_.invocations()), [&](Value begin) {
-      const Value e = begin + s_.local(), four = e % s_.integer(size);
-      Vector sum = s_.load(memory_, four);
-      for (std::uint32_t t = 1; t < tile_.split; ++t) sum = sum + s_.load(memory_, four + t * size);
-      body(e / s_.integer(wide), e % s_.integer(wide) * 4, {lane(sum, 0), lane(sum, 1), lane(sum, 2), lane(sum, 3)});
-    });
+  void give(const Sink& sink, Value first_row) {
+    const std::uint32_t rows = tile_.rows / tile_.passes;
+    for (std::uint32_t pass = 0; pass < tile_.passes; ++pass) {
+      if (pass > 0) s_.barrier();
+      share_sums(pass);
+      sink.take({memory_, kind_, rows, tile_.columns, tile_.split, tile_.columns / 4, tile_.invocations()},
+                first_row + pass * rows);
+    }
   }
 
  private:
@@ -207,29 +74,62 @@ class TiledProduct {
   Value begin_of_right() { return team_ * tile_.right() + tile_.split * tile_.left(); }
 
   void fetch(Sides& sides, Value step, Value first_column) {
-    const std::uint32_t across = tile_.depth / 4, wide = tile_.columns / 4;
+    const std::uint32_t across = tile_.depth / 4;
     const Value part = step * tile_.split + team_;
-    sides.windows.fetch(part * across + own_ % s_.integer(across), sides.depth);
+    const Value vector = part * across + own_ % s_.integer(across);
+    if (sides.even_rows)
+      sides.windows.fetch(vector);
+    else
+      sides.windows.fetch(vector, sides.depth);
+    for (std::uint32_t i = 0; i < tile_.right_reads(); ++i)
+      if (sides.by_columns)
+        fetch_of_column(sides, i, part, first_column);
+      else
+        fetch_of_row(sides, i, part, first_column);
+  }
+
+  void fetch_of_row(Sides& sides, std::uint32_t i, Value part, Value first_column) {
+    const std::uint32_t wide = tile_.columns / 4;
     const Value column = shift_right_unsigned(first_column, s_.integer(2)) + own_ % s_.integer(wide);
     const Value left = sides.columns - column * 4;
-    for (std::uint32_t i = 0; i < tile_.right_reads(); ++i) {
-      const Value k =
-          part * tile_.depth + own_ / s_.integer(wide) + static_cast<std::int64_t>(i * (tile_.team() / wide));
-      Value row = k;
-      if (sides.right_begin) row = row + *sides.right_begin;
-      const Value unit =
-          sides.right.by_fours() ? shift_right_unsigned(sides.columns + 3, s_.integer(2)) : sides.columns;
-      sides.right.fetch(i, row * unit + sides.right.scaled(column), (k < sides.deep) & (left > 0), left);
-    }
+    const Value k = part * tile_.depth + own_ / s_.integer(wide) + static_cast<std::int64_t>(i * (tile_.team() / wide));
+    fetch_right(sides, i, sides.right_begin + k * sides.right_pitch + sides.right.scaled(column),
+                (k < sides.deep) & (left > 0), left);
+  }
+  // Of column `own / across` of those that are read at once, the vector along the depth.
+  void fetch_of_column(Sides& sides, std::uint32_t i, Value part, Value first_column) {
+    const std::uint32_t across = tile_.depth / 4;
+    const Value k = part * across + own_ % s_.integer(across), column = first_column + right_column(i);
+    const Value left = sides.deep - k * 4;
+    fetch_right(sides, i, sides.right_begin + column * sides.right_pitch + sides.right.scaled(k),
+                (column < sides.columns) & (left > 0), left);
+  }
+  static void fetch_right(Sides& sides, std::uint32_t i, Value at, Value inside, Value left) {
+    if (sides.even_columns)
+      sides.right.fetch(i, at);
+    else
+      sides.right.fetch(i, at, inside, left);
+  }
+  Value right_column(std::uint32_t i) {
+    const std::uint32_t across = tile_.depth / 4;
+    return own_ / s_.integer(across) + static_cast<std::int64_t>(i * (tile_.team() / across));
   }
 
   void share(Sides& sides) {
     const std::uint32_t across = tile_.depth / 4;
     for (std::uint32_t i = 0; i < tile_.left_reads(); ++i)
-      s_.store(memory_, begin_of_left() + left_row(i) * (across + 1) + own_ % s_.integer(across),
-               sides.left.numbers(i));
-    for (std::uint32_t i = 0; i < tile_.right_reads(); ++i)
-      s_.store(memory_, begin_of_right() + own_ + i * tile_.team(), sides.right.numbers(i));
+      s_.store(memory_, begin_of_left() + left_row(i) * (across + 1) + own_ % s_.integer(across), sides.left.vector(i));
+    for (std::uint32_t i = 0; i < tile_.right_reads(); ++i) {
+      const Vector v = sides.right.vector(i);
+      if (!sides.by_columns) {
+        s_.store(memory_, begin_of_right() + own_ + i * tile_.team(), v);
+        continue;
+      }
+      const Value column = right_column(i), four = s_.integer(4);
+      const Value first = begin_of_right() + own_ % s_.integer(across) * tile_.columns + column / four;
+      for (std::uint32_t q = 0; q < 4; ++q)
+        s_.store(memory_, first + q * (tile_.columns / 4), column % four, lane(v, q));
+    }
   }
 
   // Rows and vectors of columns of an invocation lie as far apart as there are invocations along them.
@@ -257,12 +157,13 @@ class TiledProduct {
     for (std::size_t i = 0; i < sums.size(); ++i) sums_[i].set(sums[i]);
   }
 
-  void share_sums() {
-    const std::uint32_t wide = tile_.columns / 4;
-    const Value begin = team_ * (tile_.rows * wide) + own_row() * wide + own_column();
-    for (std::uint32_t r = 0; r < tile_.own_rows; ++r)
+  void share_sums(std::uint32_t pass) {
+    const std::uint32_t wide = tile_.columns / 4, own = tile_.own_rows / tile_.passes;
+    const Value begin = team_ * (tile_.rows / tile_.passes * wide) + own_row() * wide + own_column();
+    for (std::uint32_t r = 0; r < own; ++r)
       for (std::uint32_t c = 0; c < tile_.own_columns / 4; ++c)
-        s_.store(memory_, begin + (r * down() * wide + c * across()), sums_[r * (tile_.own_columns / 4) + c].get());
+        s_.store(memory_, begin + (r * down() * wide + c * across()),
+                 sums_[(pass * own + r) * (tile_.own_columns / 4) + c].get());
     s_.barrier();
   }
 
@@ -274,54 +175,12 @@ class TiledProduct {
   std::vector<VectorVariable> sums_;
 };
 
-// Where a tile's sums go: into rows and columns that there are.
-struct Sink {
-  Kernel& s;
-  const Finish& end;
-  Value first_row, first_column, all_rows, all_columns;
+Dim tiles_along(const Dim& n, std::uint32_t by) { return ceil_div(n, std::int64_t{by}); }
 
-  // `before`: rows of the batches before.
-  void take(TiledProduct& product, const ProductTile& tile, bool by_quads, Value before,
-            const std::function<Value(Value column, Value sum)>& finished) const {
-    const auto there = [&](Value row, Value column, const std::function<void(Value at)>& store) {
-      const Value number = first_row + row;
-      s.when((row < tile.rows) & (number < all_rows) & (column < all_columns),
-             [&] { store((before + number) * all_columns + column); });
-    };
-    if (!by_quads)
-      return product.for_sums([&](Value row, Value column, Value sum) {
-        column = first_column + column;
-        there(row, column, [&](Value at) { end.store(s, at, finished(column, sum)); });
-      });
-    product.for_quads([&](Value row, Value column, const Quad& sums) {
-      column = first_column + column;
-      there(row, column, [&](Value at) {
-        end.store_quad(s, shift_right_unsigned(at, s.integer(2)),
-                       [&](int q) { return finished(column + q, sums[static_cast<std::size_t>(q)]); });
-      });
-    });
-  }
-};
-
-std::int64_t tiles_along(std::int64_t n, std::uint32_t by) { return (n + by - 1) / by; }
+// Reads that need not ask what is there are another shader: for products that are large.
+bool is_worth_more_modules(const ProductTile& tile) { return tile.rows * tile.columns >= 2048; }
 
 }  // namespace
-
-Bytes packed_weights(const Bytes& weights, DType type, std::int64_t columns, std::int64_t taps, std::int64_t channels) {
-  const std::size_t size = storage_size(type);
-  const auto wide = static_cast<std::size_t>(4 * fours_in(columns)),
-             deep = static_cast<std::size_t>(4 * fours_in(channels));
-  const auto tap_count = static_cast<std::size_t>(taps), channel_count = static_cast<std::size_t>(channels);
-  std::byte* to = nullptr;
-  Bytes packed = Bytes::fresh(tap_count * deep * wide * size, to);
-  std::memset(to, 0, packed.size());
-  const std::byte* from = weights.data();
-  for (std::size_t column = 0; column < static_cast<std::size_t>(columns); ++column)
-    for (std::size_t tap = 0; tap < tap_count; ++tap)
-      for (std::size_t c = 0; c < channel_count; ++c, from += size)
-        std::memcpy(to + ((tap * deep + c) * wide + column) * size, from, size);
-  return packed;
-}
 
 bool has_narrow_sums(const tosa::View& view) {
   return storage_size(view.out().dtype) <= 4 && storage_size(view.in(0).dtype) <= 4;
@@ -340,60 +199,103 @@ bool is_plain(const tosa::View& view) {
 MadeList make_tiled_convolution(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
   const Shape &in = view.in(0).shape, &weight = view.in(1).shape, &out = view.out().shape;
-  const std::int64_t columns = weight.size(0), channels = in.size(in.rank() - 1), rows = out.elements() / columns;
+  const std::int64_t columns = weight.size(0), channels = in.size(in.rank() - 1);
+  std::vector<Dim> pixels = out.dims();
+  pixels.pop_back();
+  const Dim rows = product_of(pixels);
   const auto spatial = static_cast<std::size_t>(in.rank() - 2);
   const std::int64_t taps = weight.elements() / std::max<std::int64_t>(columns * channels, 1);
-  const ProductTile& tile = tile_for({1, rows, columns, taps * channels});
-  const std::int64_t across = tiles_along(columns, tile.columns), depth = taps * fours_in(channels);
-  Kernel s(work, std::string(tosa::find(node.op)->name),
-           Groups{static_cast<std::uint64_t>(across * tiles_along(rows, tile.rows)), tile.invocations()});
+  const auto [tile, parts] = divided({1, most(rows), columns, taps * channels}, can_split_depth(view));
+  const Dim across = tiles_along(columns, tile.columns), tiles = across * tiles_along(rows, tile.rows);
+  const std::int64_t depth = taps * fours_in(channels);
+  const std::int64_t steps = tiles_along(depth, tile.depth / 4 * tile.split).value();
+  const SplitDepth split{parts, most(rows), columns, is_float(view.out().dtype) ? DType::f32 : DType::i32};
+  const std::int64_t own_steps = (steps + split.parts - 1) / split.parts;
+  Kernel s(work, std::string(tosa::find(node.op)->name), Groups{tiles * split.parts, tile.invocations()});
   TiledProduct product(s, tile, view.out().dtype);
-  const Value group = s.group();
+  // There may be more groups than tiles and parts: those have no rows.
+  const bool splits = split.parts > 1;
+  Value part = s.integer(0), group = s.group(), all_rows = s.param(rows);
+  if (splits) {
+    const Value all_tiles = s.param(tiles), number = group / all_tiles, exists = number < split.parts;
+    part = s.select(exists, number, part);
+    group = group % all_tiles;
+    all_rows = s.select(exists, all_rows, s.integer(0));
+  }
   std::vector<Axis> axes;
   if (!is_plain(view))
     for (std::size_t i = 0; i < spatial; ++i) axes.push_back(axis_of(s, view, i, weight.size(1 + static_cast<int>(i))));
-  Fetched left(s, view.in(0).dtype, zero_point(s, view, 0, 3), channels % 4 == 0);
-  Fetched right(s, view.in(1).dtype, zero_point(s, view, 1, 4), true);
+  Fetched left(s, view.in(0).dtype, zero_point(s, view, 0, 3), channels);
+  Fetched right(s, view.in(1).dtype, zero_point(s, view, 1, 4), 4);
   left.bind(node.inputs[0]);
   right.bind(packed_weights(view.constant(1), view.in(1).dtype, columns, taps, channels));
-  const Value all_rows = s.param(rows), all_columns = s.param(columns), all_depth = s.param(depth);
+  const Value all_columns = s.param(columns), all_depth = s.param(depth);
   Windows windows(s, std::move(axes), s.param(channels), all_rows, left);
   const Value tiles_across = s.param(across);
   const Value first_row = group / tiles_across * tile.rows, first_column = group % tiles_across * tile.columns;
   for (std::uint32_t i = 0; i < tile.left_reads(); ++i) windows.add_row(first_row + product.left_row(i), std::nullopt);
-  Sides sides{windows, left, right, all_depth, all_rows, all_columns, all_depth * 4, std::nullopt};
-  product.sum(sides, s.param(tiles_along(depth, tile.depth / 4 * tile.split)), first_column);
-  const Sink sink{s, end, first_row, first_column, all_rows, all_columns};
-  sink.take(product, tile, columns % 4 == 0, s.integer(0),
-            [&](Value column, Value sum) { return sum + bias_at(s, view, column); });
-  return one(s);
+  Sides sides{
+      windows, left, right, all_depth, all_rows, all_columns, all_depth * 4, s.integer(0), right.pitch(all_columns)};
+  const bool even =
+      is_worth_more_modules(tile) && depth * 4 % (tile.depth * tile.split) == 0 && steps % split.parts == 0;
+  sides.even_rows = even && is_plain(view) && left.is_whole();
+  sides.even_columns = even && columns % tile.columns == 0;
+  Sink sink(s, end, splits ? nullptr : &view, columns % 4 == 0, first_column, all_rows, all_columns,
+            part * s.param(split.rows * split.columns), all_columns);
+  if (splits)
+    sink.store_into(s.write_scratch(split.type, split.scratch()));
+  else
+    sink.prepare(tile.columns, tile.invocations());
+  const Value own = s.param(own_steps);
+  product.sum(sides, splits ? part * own : s.integer(0), own, first_column);
+  product.give(sink, first_row);
+  if (!splits) return one(s);
+  if (!s.fits()) return std::nullopt;
+  MadeList made = made_of_parts(work, node, end, split);
+  if (made) made->insert(made->begin(), s.made());
+  return made;
 }
 
 MadeList make_tiled_matmul(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
   const Shape& out = view.out().shape;
-  const std::int64_t batches = out.size(0), rows = out.size(1), columns = out.size(2), depth = view.in(0).shape.size(2);
-  const ProductTile& tile = tile_for({batches, rows, columns, depth});
-  const std::int64_t across = tiles_along(columns, tile.columns), down = tiles_along(rows, tile.rows);
-  Kernel s(work, "matmul", Groups{static_cast<std::uint64_t>(batches * across * down), tile.invocations()});
+  const Dim batches = out[0], rows = out[1], columns = out[2], depth = view.in(0).shape[2];
+  const ProductTile& tile = tile_for({most(batches), most(rows), most(columns), most(depth)});
+  const Dim across = tiles_along(columns, tile.columns), down = tiles_along(rows, tile.rows);
+  Kernel s(work, "matmul", Groups{batches * across * down, tile.invocations()});
   TiledProduct product(s, tile, view.out().dtype);
-  Fetched left(s, view.in(0).dtype, zero_point(s, view, 0, 2), depth % 4 == 0);
-  Fetched right(s, view.in(1).dtype, zero_point(s, view, 1, 3), columns % 4 == 0);
-  left.bind(node.inputs[0]);
-  right.bind(node.inputs[1]);
+  const Placed a = placed_operand(work.graph, node.inputs[0], 4, false),
+               b = placed_operand(work.graph, node.inputs[1], 4, true);
+  const bool by_columns = b.is_by_columns();
+  Fetched left(s, view.in(0).dtype, zero_point(s, view, 0, 2), depth);
+  Fetched right(s, view.in(1).dtype, zero_point(s, view, 1, 3), by_columns ? depth : columns);
+  left.bind(a.value);
+  right.bind(b.value);
   const Value all_rows = s.param(rows), all_columns = s.param(columns), all_depth = s.param(depth);
   const Value tiles_across = s.param(across), tiles_down = s.param(down), rest = s.group() / tiles_across;
-  const Value batch = rest / tiles_down;
+  const Value number = rest / tiles_down, batch_exists = number < s.param(batches);
   const Value first_row = rest % tiles_down * tile.rows, first_column = s.group() % tiles_across * tile.columns;
   // There may be more groups than tiles: those have no rows.
-  const Value own_rows = s.select(batch < s.param(batches), all_rows, s.integer(0));
+  const Value batch = s.select(batch_exists, number, s.integer(0));
+  const Value own_rows = s.select(batch_exists, all_rows, s.integer(0));
+  const Value left_begin = s.param(left.units(a.offset)) + batch * s.param(left.units(a.batches)),
+              left_rows = s.param(left.units(a.rows));
+  const Value right_begin = s.param(right.units(b.offset)) + batch * s.param(right.units(b.batches)),
+              right_pitch = s.param(right.units(by_columns ? b.columns : b.rows));
   Windows windows(s, {}, all_depth, own_rows, left);
   for (std::uint32_t i = 0; i < tile.left_reads(); ++i)
-    windows.add_row(first_row + product.left_row(i), batch * all_rows);
-  Sides sides{windows, left, right, windows.fours_of_channels(), all_rows, all_columns, all_depth, batch * all_depth};
-  product.sum(sides, s.param(tiles_along(fours_in(depth), tile.depth / 4 * tile.split)), first_column);
-  const Sink sink{s, end, first_row, first_column, own_rows, all_columns};
-  sink.take(product, tile, columns % 4 == 0, batch * all_rows, [](Value, Value sum) { return sum; });
+    windows.add_plain_row(first_row + product.left_row(i), left_begin + (first_row + product.left_row(i)) * left_rows);
+  Sides sides{windows,     left,        right,     windows.vectors_of_channels(), all_rows, all_columns, all_depth,
+              right_begin, right_pitch, by_columns};
+  const bool even = is_worth_more_modules(tile) && is_multiple(depth, tile.depth * tile.split);
+  sides.even_rows = even && left.is_whole();
+  sides.even_columns = even && right.is_whole() && is_multiple(columns, tile.columns);
+  product.sum(sides, s.integer(0), s.param(tiles_along(ceil_div(depth, 4), tile.depth / 4 * tile.split)), first_column);
+  const Finish::Strides apart = end.strides().value_or(Finish::Strides{rows * columns, columns});
+  const bool by_quads = is_multiple(columns, 4) && is_multiple(apart.rows, 4) && is_multiple(apart.batches, 4);
+  const Sink sink(s, end, nullptr, by_quads, first_column, own_rows, all_columns, batch * s.param(apart.batches),
+                  s.param(apart.rows));
+  product.give(sink, first_row);
   return one(s);
 }
 

@@ -6,10 +6,6 @@
 
 namespace tosaic::shaders {
 
-// Constant weights [columns, taps, channels] as the right factor: a row for each channel of each tap. Channels and
-// columns are filled up with zeros to a multiple of four.
-Bytes packed_weights(const Bytes& weights, DType type, std::int64_t columns, std::int64_t taps, std::int64_t channels);
-
 // Sums of no more than 32 bits.
 bool has_narrow_sums(const tosa::View& view);
 // A convolution with them, and with constant weights.

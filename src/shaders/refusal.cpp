@@ -27,7 +27,8 @@ bool has_numbers(DType type) {
   }
 }
 
-std::optional<tosa::Violation> check_tensor(const TensorType& type) {
+std::optional<tosa::Violation> check_tensor(const TensorType& given) {
+  const TensorType type = largest(given);
   if (type.dtype == DType::shape) return std::nullopt;
   if (!has_numbers(type.dtype))
     return tosa::Violation{"vulkan.dtype", fmt::format("there are no shaders for {}", name_of(type.dtype))};
@@ -44,7 +45,7 @@ constexpr std::int64_t most_pool_window = 1 << 16;
 
 std::optional<tosa::Violation> refusal(const tosa::View& view) {
   const Node& node = view.node();
-  const bool known = is_view(node) || !kernel_rows(node).empty() || plan::movement_of(view.graph(), node) ||
+  const bool known = is_view(node) || !kernel_rows(node).empty() || plan::symbolic_movement_of(view.graph(), node) ||
                      (tosa::find(node.op)->elementwise && has_element_shader(view));
   if (!known)
     return tosa::Violation{"vulkan.no-kernel", fmt::format("there is no shader for {}", tosa::find(node.op)->name)};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of few rows, a vector and a matrix above all: what takes time is reading the weights. A work group makes a
 // few columns of one row; its invocations divide the depth.
+#include "shaders/factors.h"
 #include "shaders/product.h"
 
 namespace tosaic::shaders {
@@ -11,20 +12,24 @@ constexpr std::uint32_t wide = 2, deep = 64;  // vectors of columns, and invocat
 constexpr std::uint32_t at_once = 4;          // reads that wait together
 
 std::int64_t channels_of(const tosa::View& view) { return view.in(0).shape.size(view.in(0).shape.rank() - 1); }
+Dim rows_of(const tosa::View& view) {
+  std::vector<Dim> pixels = view.out().shape.dims();
+  pixels.pop_back();
+  return product_of(pixels);
+}
 
 }  // namespace
 
 bool has_few_rows(const tosa::View& view) {
-  const std::int64_t rows = view.out().shape.elements() / std::max<std::int64_t>(view.in(1).shape.size(0), 1);
-  return has_tiles(view) && is_plain(view) && rows <= most_rows && channels_of(view) >= shortest;
+  return has_tiles(view) && is_plain(view) && most(rows_of(view)) <= most_rows && channels_of(view) >= shortest;
 }
 
 MadeList make_row_product(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
   const std::int64_t columns = view.in(1).shape.size(0), depth = channels_of(view);
-  const std::int64_t rows = view.out().shape.elements() / columns, across = (columns + 4 * wide - 1) / (4 * wide);
-  Kernel s(work, std::string(tosa::find(node.op)->name),
-           Groups{static_cast<std::uint64_t>(rows * across), wide * deep});
+  const Dim rows = rows_of(view);
+  const std::int64_t across = (columns + 4 * wide - 1) / (4 * wide);
+  Kernel s(work, std::string(tosa::find(node.op)->name), Groups{rows * across, wide * deep});
   const Value local = s.local(), group = s.group(), tiles = s.param(across), all = s.param(depth);
   const Value all_columns = s.param(columns), row = group / tiles, first = group % tiles * wide;
   const Value column = first + local % s.integer(wide), part = local / s.integer(wide);

@@ -94,6 +94,25 @@ struct Shared {
   Kind kind = Kind::real;
 };
 
+// 16 x 16 numbers that the invocations of a subgroup have together (matrices.cpp): halves as factors, reals as sums.
+inline constexpr std::uint32_t matrix_side = 16, matrix_subgroup = 32;
+struct Matrix {
+  Shader* shader = nullptr;
+  Id id = 0;
+  spirv::MatrixUse use = spirv::MatrixUse::sum;
+};
+class MatrixVariable {
+ public:
+  Matrix get() const;
+  void set(Matrix value) const;
+
+ private:
+  friend class Shader;
+  Shader* shader_ = nullptr;
+  Id pointer_ = 0;
+  spirv::MatrixUse use_ = spirv::MatrixUse::sum;
+};
+
 // Functions of GLSL.std.450 that are exact, or whose rounding does no harm.
 enum class Function : Word {
   round_even = 2,
@@ -107,6 +126,7 @@ enum class Function : Word {
   umin = 38,
   smax = 42,
   fma = 50,
+  pack_half_2x16 = 58,
   unpack_half_2x16 = 62,
   highest_bit = 75,
 };
@@ -137,6 +157,9 @@ class Shader : protected spirv::Module {
   void store_quad(const Buffer& buffer, Value index, const Quad& quad);
   // Elements moved as they are, without becoming numbers: of words (32), halves (16) or bytes (8).
   void copy(const Buffer& from, Value read, const Buffer& to, Value write);
+
+  // Store floats as f16 by the device's own rounding from now on.
+  void pack_halves_by_device() { packs_ = true; }
 
   // ---- arithmetic; what is written with operators stands below
   Value binary(Opcode opcode, Value a, Value b, Kind result);
@@ -169,7 +192,8 @@ class Shader : protected spirv::Module {
   Vector vector(const Quad& parts);
   Vector splat(Value part) { return vector({part, part, part, part}); }
   VectorVariable variable(Vector initial);
-  RawQuad load_raw(const Buffer& buffer, Value which);  // of quads, no texels
+  RawQuad load_raw(const Buffer& buffer, Value which);                                        // of quads, no texels
+  Value load_bits(const Buffer& buffer, Value index) { return load_word(buffer, index, 0); }  // of up to 16
   RawVariable variable(const RawQuad& initial);
   Quad numbers(const RawQuad& raw, DType type);
   Shared shared(Kind kind, std::uint32_t vectors);
@@ -182,8 +206,18 @@ class Shader : protected spirv::Module {
   // Not where only some of them come, nor in a shader that some leave().
   void barrier();
 
+  // ---- matrices of subgroups, of which a group has group size / 32. Not where only some invocations come.
+  Value subgroup();  // the subgroup's number in its group
+  // Rows of a matrix begin `stride` vectors apart, the first one at vector `first`; or columns do.
+  Matrix load_matrix(const Shared& memory, Value first, std::uint32_t stride, spirv::MatrixUse use,
+                     bool by_columns = false);
+  void store_matrix(const Shared& memory, Value first, std::uint32_t stride, Matrix sum);
+  Matrix multiply_add(Matrix left, Matrix right, Matrix sum);
+  MatrixVariable zero_matrix();
+
  private:
   friend class Variable;
+  friend class MatrixVariable;
   friend class VectorVariable;
   friend Vector operator+(Vector a, Vector b);
   friend Vector operator*(Vector a, Value b);
@@ -198,6 +232,7 @@ class Shader : protected spirv::Module {
   Value load_word(const Buffer& buffer, Value index, Word word);
   Value number_of(Value word, DType type);
   Value word_of(Value value, DType type);
+  Value packed_halves(Value low, Value high);
   Id emit(Opcode opcode, Id type, Words operands);
   void emit_bare(Opcode opcode, const Words& operands) { put(body_, opcode, operands); }
   void begin_block(Id label);
@@ -205,6 +240,8 @@ class Shader : protected spirv::Module {
   Id glsl();
   Id index_pointer(const Buffer& buffer, Value index, Word member);
   Id built_in(Word which);
+  Id matrix_type(spirv::MatrixUse use);
+  Id vector_pointer(const Shared& memory, Value which);
   Id vector4(Kind kind) { return global(Opcode::type_vector, {type_of(kind), 4}, false); }
 
   const std::uint32_t group_size_;
@@ -212,9 +249,10 @@ class Shader : protected spirv::Module {
   std::set<Id> decorated_;
   std::vector<Id> interface_;
   Id function_ = 0, glsl_ = 0, push_variable_ = 0;
-  Id invocation_value_ = 0, local_value_ = 0, group_value_ = 0;
+  Id invocation_value_ = 0, local_value_ = 0, group_value_ = 0, subgroup_value_ = 0;
   std::uint32_t bindings_ = 0;
   bool left_ = false;  // the block has ended with a return
+  bool packs_ = false;
 };
 
 // How many words of push constants every Vulkan device takes.

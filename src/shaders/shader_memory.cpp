@@ -125,11 +125,20 @@ Value Shader::word_of(Value value, DType type) {
   switch (type) {
     case DType::boolean: return select(value, integer(1), integer(0));
     case DType::f16:
+      if (packs_) return packed_halves(value, real(0));
+      [[fallthrough]];
     case DType::bf16:
     case DType::f8e4m3:
     case DType::f8e5m2: return narrow_bits(value, type);
     default: return value;
   }
+}
+
+Value Shader::packed_halves(Value low, Value high) {
+  const Id pair = emit(Opcode::composite_construct, global(Opcode::type_vector, {type_of(Kind::real), 2}, false),
+                       {low.id, high.id});
+  const Words operands{glsl(), static_cast<Word>(Function::pack_half_2x16), pair};
+  return {this, emit(Opcode::ext_inst, type_of(Kind::integer), operands)};
 }
 
 void Shader::store(const Buffer& buffer, Value index, Value value) {
@@ -162,6 +171,10 @@ void Shader::store_quad(const Buffer& buffer, Value index, const Quad& quad) {
   Words parts;
   if (storage_size(buffer.type) == 2) {
     for (std::size_t i = 0; i < 4; i += 2) {
+      if (packs_ && buffer.type == DType::f16) {
+        parts.push_back(packed_halves(quad[i], quad[i + 1]).id);
+        continue;
+      }
       const Value low = word_of(quad[i], buffer.type) & 0xffff, high = word_of(quad[i + 1], buffer.type);
       parts.push_back((low | (high << integer(16))).id);
     }

@@ -6,9 +6,12 @@
 #include <algorithm>
 
 #include "plan/groups.h"
+#include "plan/movement.h"
 #include "shaders/compile.h"
 #include "shaders/elements.h"
 #include "shaders/kernels.h"
+#include "shaders/placed.h"
+#include "shaders/rows.h"
 
 namespace tosaic::shaders {
 namespace {
@@ -29,20 +32,29 @@ class Planning {
     for (std::uint32_t n = 0; n < count; ++n)
       if (is_view(graph_.nodes[n])) take_view(n);
     for (std::uint32_t n = 0; n < count; ++n)
+      if (!taken_[n] && shares_memory(work_.tier)) take_rows(n);
+    for (std::uint32_t n = 0; n < count; ++n)
       if (!taken_[n]) take_kernel(n);
     for (std::uint32_t n = count; n-- > 0;)
       if (!taken_[n] && tosa::find(graph_.nodes[n].op)->elementwise) take_elementwise(n);
+    take_movements();
     for (std::uint32_t n = 0; n < count; ++n)
-      if (!taken_[n])
-        return located(error("vulkan.no-kernel", fmt::format("{} needs more parameters than every Vulkan device takes",
-                                                             graph_.nodes[n].op)),
-                       graph_.nodes[n].loc);
+      if (!taken_[n]) return located(no_kernel(graph_.nodes[n]), graph_.nodes[n].loc);
     std::sort(steps_.list.begin(), steps_.list.end(),
               [](const Step& a, const Step& b) { return a.nodes.back() < b.nodes.back(); });
     return std::move(steps_);
   }
 
  private:
+  Diagnostic no_kernel(const Node& node) const {
+    if (unknown_.empty())
+      return error("vulkan.no-kernel", fmt::format("{} needs more parameters than every Vulkan device takes", node.op));
+    return error("vulkan.symbolic-size", fmt::format("there is no shader for {} of sizes that change from run to run: "
+                                                     "{}",
+                                                     node.op, unknown_))
+        .hint("choose the sizes: --sizes NAME=SIZE");
+  }
+
   void take_view(std::uint32_t n) {
     taken_[n] = true;
     steps_.aliases.push_back({graph_.nodes[n].outputs[0], graph_.nodes[n].inputs[0], 0});
@@ -69,23 +81,71 @@ class Planning {
               const tosa::View view(graph_, graph_.nodes[n]);
               return !taken_[n] && tosa::find(graph_.nodes[n].op)->elementwise && has_element_shader(view);
             },
-            most_nodes};
+            most_nodes, true};
+  }
+
+  // Those whose results somebody reads: others were looked through.
+  void take_movements() {
+    std::vector<bool> read = uses_.visible;
+    const auto note = [&](const Step& step) {
+      for (ValueId v : step.reads) read[v] = true;
+    };
+    for (const Step& step : steps_.list) note(step);
+    for (std::uint32_t n = static_cast<std::uint32_t>(graph_.nodes.size()); n-- > 0;) {
+      const Node& node = graph_.nodes[n];
+      if (is_view(node) && read[node.outputs[0]]) read[node.inputs[0]] = true;
+      if (taken_[n] || !kernel_rows(node).empty()) continue;
+      if (!read[node.outputs[0]])
+        taken_[n] = plan::symbolic_movement_of(graph_, node).has_value();
+      else if (MadeList made = make_movement(work_, node)) {
+        add({n}, std::move(made));
+        note(steps_.list.back());
+      }
+    }
+  }
+
+  void take_rows(std::uint32_t n) {
+    for (std::vector<std::uint32_t>& chain : row_chains(uses_, fusing().can, n))
+      if (MadeList made = make_rows(work_, chain)) return add(std::move(chain), std::move(made));
   }
 
   void take_kernel(std::uint32_t n) {
     const Node& node = graph_.nodes[n];
-    const std::span<const KernelRow> rows = kernel_rows(node);
-    if (rows.empty())
-      if (MadeList made = make_movement(work_, node)) add({n}, std::move(made));
-    for (const KernelRow& row : rows)
-      if (row.tiers.has(work_.tier) && (!row.takes || row.takes(tosa::View(graph_, node))) && take_by(row, n)) return;
+    for (const KernelRow& row : kernel_rows(node))
+      if (row.tiers.has(work_.tier) && takes(row, node) && take_by(row, n)) return;
   }
 
+  // The same elements in the same order, seen otherwise.
+  ValueId behind_views(ValueId v) const {
+    for (auto user = uses_.only_user(v); user && is_view(graph_.nodes[*user]); user = uses_.only_user(v))
+      v = graph_.nodes[*user].outputs[0];
+    return v;
+  }
+
+  // A kernel that asks for a number where the size is none takes the node at numbers alone.
+  bool takes(const KernelRow& row, const Node& node) {
+    try {
+      return !row.takes || row.takes(tosa::View(graph_, node));
+    } catch (const UnknownSize& unknown) {
+      unknown_ = unknown.what();
+      return false;
+    }
+  }
   bool take_by(const KernelRow& row, std::uint32_t n) {
+    try {
+      return made_by(row, n);
+    } catch (const UnknownSize& unknown) {
+      unknown_ = unknown.what();
+      return false;
+    }
+  }
+
+  bool made_by(const KernelRow& row, std::uint32_t n) {
     const Node& node = graph_.nodes[n];
-    const bool fused = plan::longest_tail(uses_, fusing(), node.outputs[0], [&](const auto& tail) {
+    const ValueId root = behind_views(node.outputs[0]);
+    const bool fused = plan::longest_tail(uses_, fusing(), root, [&](const auto& tail) {
       const plan::Expression expression = plan::expression_of(graph_, tail);
-      MadeList made = row.make(work_, node, Finish(node.outputs[0], &expression));
+      MadeList made = row.make(work_, node, Finish(root, &expression));
       if (!made) return false;
       std::vector<std::uint32_t> nodes{n};
       nodes.insert(nodes.end(), tail.begin(), tail.end());
@@ -93,10 +153,22 @@ class Planning {
       add(std::move(nodes), std::move(made));
       return true;
     });
-    if (fused) return true;
+    if (fused || (row.by_strides && take_with_movement(row, n, root))) return true;
     MadeList made = row.make(work_, node, Finish(node.outputs[0], nullptr));
     if (made) add({n}, std::move(made));
     return taken_[n];
+  }
+
+  // With a movement of all that it makes, which is the only one that reads it.
+  bool take_with_movement(const KernelRow& row, std::uint32_t n, ValueId root) {
+    const Node& node = graph_.nodes[n];
+    const auto user = uses_.only_user(root);
+    if (!user) return false;
+    const auto placed = placed_result(graph_, root, graph_[node.outputs[0]].type.shape, graph_.nodes[*user]);
+    if (!placed) return false;
+    MadeList made = row.make(work_, node, Finish(placed->value, Finish::Strides{placed->batches, placed->rows}));
+    if (made) add({n, *user}, std::move(made));
+    return made.has_value();
   }
 
   // As many as fit into one dispatch.
@@ -114,6 +186,7 @@ class Planning {
   const Graph& graph_;
   const plan::Uses uses_;
   std::vector<bool> taken_;
+  std::string unknown_;  // what the last kernel asked for that is no number
   Steps steps_;
 };
 

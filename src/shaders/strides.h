@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the number of an element to where it lies in tensors that are walked by strides. Dims that all of them walk as
-// one are one; sizes and strides are parameters.
+// one are one; sizes and strides are parameters, and may be symbolic.
 #pragma once
 #include <optional>
 
@@ -11,20 +11,20 @@ namespace tosaic::shaders {
 class Walk {
  public:
   // strides[t] has one for each dim of `dims`.
-  Walk(const std::vector<std::int64_t>& dims, const std::vector<std::vector<std::int64_t>>& strides);
-  const std::vector<std::int64_t>& dims() const { return dims_; }
-  const std::vector<std::int64_t>& strides(std::size_t t) const { return strides_[t]; }
+  Walk(const std::vector<Dim>& dims, const std::vector<std::vector<Dim>>& strides);
+  const std::vector<Dim>& dims() const { return dims_; }
+  const std::vector<Dim>& strides(std::size_t t) const { return strides_[t]; }
 
   // Do four neighbours, the first one's number a multiple of four, always lie in one row?
-  bool has_quads() const { return dims_.size() < 2 || dims_.back() % 4 == 0; }
+  bool has_quads() const { return dims_.size() < 2 || is_multiple(dims_.back(), 4); }
   // How far apart such neighbours lie in tensor t.
-  std::int64_t step(std::size_t t) const { return dims_.empty() ? 0 : strides_[t].back(); }
+  Dim step(std::size_t t) const { return dims_.empty() ? Dim(0) : strides_[t].back(); }
   // Are they a quad of tensor t?
   bool is_quad(std::size_t t) const;
 
  private:
-  std::vector<std::int64_t> dims_;
-  std::vector<std::vector<std::int64_t>> strides_;
+  std::vector<Dim> dims_;
+  std::vector<std::vector<Dim>> strides_;
 };
 
 class Positions {

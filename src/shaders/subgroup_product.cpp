@@ -19,13 +19,17 @@ constexpr int rows_of_fetch = 4 * lanes / columns_of_tile;  // of the weights
 constexpr int fetches = depth / rows_of_fetch;
 
 std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
+Dim rounded_up(const Dim& n, std::int64_t to) {
+  return n.is_number() ? Dim(rounded_up(n.value(), to)) : ceil_div(n, to) * to;
+}
 
 // What is multiplied: [batches, rows, depth] by [batches or 1, depth, columns]. Of a convolution a row is an output
 // pixel, whose depth is walked tap by tap.
 struct Sizes {
-  std::int64_t batches = 1, rows = 0, columns = 0;
-  std::int64_t channels = 0;  // of the input, of one tap
-  std::int64_t height = 1, width = 1, out_height = 1, out_width = 1, kernel_height = 1, kernel_width = 1;
+  Dim batches = 1, rows = 0, columns = 0;
+  Dim channels = 0;  // of the input, of one tap
+  Dim height = 1, width = 1, out_height = 1, out_width = 1;
+  std::int64_t kernel_height = 1, kernel_width = 1;
   std::int64_t stride_y = 1, stride_x = 1, before_y = 0, before_x = 0, dilation_y = 1, dilation_x = 1;
 };
 
@@ -88,8 +92,7 @@ class Product {
 
   void place(const Operand& left, const Operand& right) {
     Kernel& s = s_;
-    const std::int64_t across = (sizes_.columns + columns_of_tile - 1) / columns_of_tile,
-                       down = (sizes_.rows + lanes * rows_of_lane - 1) / (lanes * rows_of_lane);
+    const Dim across = ceil_div(sizes_.columns, columns_of_tile), down = ceil_div(sizes_.rows, lanes * rows_of_lane);
     const Value number = s.invocation(), lane = number & (lanes - 1),
                 group = shift_right_unsigned(number, s.integer(3));
     const Value column_tiles = s.param(across), row_tiles = s.param(down), rows = s.param(sizes_.rows);
@@ -97,8 +100,8 @@ class Product {
     const Value batch = rest / row_tiles, first_row = rest % row_tiles * (lanes * rows_of_lane) + lane;
     columns_ = s.param(sizes_.columns);
     first_column_ = tile * columns_of_tile;
-    channel_quads_ = s.param(rounded_up(sizes_.channels, 4) / 4);
-    column_quads_ = s.param(rounded_up(sizes_.columns, 4) / 4);
+    channel_quads_ = s.param(ceil_div(sizes_.channels, 4));
+    column_quads_ = s.param(ceil_div(sizes_.columns, 4));
     height_ = s.param(sizes_.height), width_ = s.param(sizes_.width);
     kernel_height_ = s.param(sizes_.kernel_height), kernel_width_ = s.param(sizes_.kernel_width);
     dilation_y_ = s.param(sizes_.dilation_y), dilation_x_ = s.param(sizes_.dilation_x);
@@ -117,7 +120,7 @@ class Product {
       made.y = line % out_height * stride_y - before_y;
       made.x = held % out_width * stride_x - before_x;
     }
-    const Value weight_batch = s.param(sizes_.batches > 1 ? rounded_up(sizes_.channels, 4) : 0);
+    const Value weight_batch = s.param(sizes_.batches == Dim(1) ? Dim(0) : rounded_up(sizes_.channels, 4));
     // Columns beyond the last quad are those of the last one; nobody stores them.
     const Value column_quad = smallest(tile * quads_of_tile + (lane & 3), column_quads_ - 1);
     weight_lane_ = (batch * weight_batch + shift_right_unsigned(lane, s.integer(2))) * column_quads_ + column_quad;
@@ -227,9 +230,9 @@ void finish(Kernel& s, Product& product, const Finish& end, ValueId bias, bool q
 
 MadeList product_of(const Work& work, std::string name, const Sizes& sizes, const Operand& left, const Operand& right,
                     ValueId bias, const Finish& end, std::vector<Made> before) {
-  const std::int64_t tiles = (sizes.columns + columns_of_tile - 1) / columns_of_tile *
-                             ((sizes.rows + lanes * rows_of_lane - 1) / (lanes * rows_of_lane)) * sizes.batches;
-  Kernel s(work, std::move(name), Groups{static_cast<std::uint64_t>(tiles), lanes});
+  const Dim tiles =
+      ceil_div(sizes.columns, columns_of_tile) * ceil_div(sizes.rows, lanes * rows_of_lane) * sizes.batches;
+  Kernel s(work, std::move(name), Groups{tiles, lanes});
   Product product(s, sizes, left, right);
   product.sum();
   finish(s, product, end, bias, end.has_quads(work.graph));
@@ -242,12 +245,12 @@ MadeList product_of(const Work& work, std::string name, const Sizes& sizes, cons
 
 // [outer, rows, columns] with rows and columns filled up to multiples of four.
 struct Padded {
-  std::int64_t outer = 1, rows = 1, columns = 1;
+  Dim outer = 1, rows = 1, columns = 1;
   bool fills_rows = false;
-  std::int64_t new_rows() const { return fills_rows ? rounded_up(rows, 4) : rows; }
-  std::int64_t new_columns() const { return rounded_up(columns, 4); }
+  Dim new_rows() const { return fills_rows ? rounded_up(rows, 4) : rows; }
+  Dim new_columns() const { return rounded_up(columns, 4); }
   bool changes() const { return new_rows() != rows || new_columns() != columns; }
-  std::int64_t elements() const { return outer * new_rows() * new_columns(); }
+  Dim elements() const { return outer * new_rows() * new_columns(); }
 };
 
 // The value itself, or a copy that a dispatch before makes at the end of the scratch memory.
@@ -256,11 +259,11 @@ Operand filled_up(const Work& work, ValueId v, const Padded& p, std::int64_t zer
   Operand operand{v, work.graph[v].type.dtype, zero_point};
   if (!p.changes()) return operand;
   constexpr std::uint64_t alignment = vulkan_program::alignment;
-  const std::uint64_t bytes = static_cast<std::uint64_t>(p.elements()) * storage_size(operand.type);
+  const std::uint64_t bytes = static_cast<std::uint64_t>(most(p.elements())) * storage_size(operand.type);
   const Scratch to{scratch_bytes, (bytes + 15) / 16 * 16};
   scratch_bytes = (to.offset + to.bytes + alignment - 1) / alignment * alignment;
-  Kernel s(work, "pad", static_cast<std::uint64_t>(p.elements() / 4));
-  const Value row_quads = s.param(p.new_columns() / 4), columns = s.param(p.columns);
+  Kernel s(work, "pad", floor_div(p.elements(), 4));
+  const Value row_quads = s.param(floor_div(p.new_columns(), 4)), columns = s.param(p.columns);
   const Value new_rows = s.param(p.new_rows()), rows = s.param(p.rows), fill = s.param(zero_point);
   const Value line = s.index() / row_quads, column = s.index() % row_quads * 4;
   const Value row = line % new_rows, from = (line / new_rows * rows + row) * columns + column;
@@ -324,10 +327,11 @@ MadeList make_subgroup_convolution(const Work& work, const Node& node, const Fin
   const Shape &in = view.in(0).shape, &weight = view.in(1).shape, &out = view.out().shape;
   const auto &pad = view.ints("pad"), &stride = view.ints("stride"), &dilation = view.ints("dilation");
   Sizes sizes;
-  sizes.rows = out.size(0) * out.size(1) * out.size(2);
-  sizes.columns = out.size(3), sizes.channels = in.size(3);
-  sizes.height = in.size(1), sizes.width = in.size(2);
-  sizes.out_height = out.size(1), sizes.out_width = out.size(2);
+  const std::int64_t columns = out.size(3), channels = in.size(3);
+  sizes.rows = out[0] * out[1] * out[2];
+  sizes.columns = columns, sizes.channels = channels;
+  sizes.height = in[1], sizes.width = in[2];
+  sizes.out_height = out[1], sizes.out_width = out[2];
   sizes.kernel_height = weight.size(1), sizes.kernel_width = weight.size(2);
   sizes.stride_y = stride[0], sizes.stride_x = stride[1];
   sizes.before_y = pad[0], sizes.before_x = pad[2];
@@ -337,12 +341,12 @@ MadeList make_subgroup_convolution(const Work& work, const Node& node, const Fin
   const Bytes& numbers = view.constant(1);
   std::vector<Made> before;
   std::uint64_t scratch = 0;
-  const Padded pixels{1, in.elements() / sizes.channels, sizes.channels};
+  const Padded pixels{1, in[0] * in[1] * in[2], channels};
   Operand left = filled_up(work, node.inputs[0], pixels, zero_point(view, 3, view.in(0).dtype), before, scratch);
   left.largest = farthest(left.zero_point);
-  const Operand right{laid(numbers, sizes.columns, sizes.kernel_height * sizes.kernel_width, sizes.channels,
-                           storage_size(type), weight_zp),
-                      type, weight_zp, farthest(numbers, type, weight_zp)};
+  const Operand right{
+      laid(numbers, columns, sizes.kernel_height * sizes.kernel_width, channels, storage_size(type), weight_zp), type,
+      weight_zp, farthest(numbers, type, weight_zp)};
   return product_of(work, "conv2d", sizes, left, right, node.inputs[2], end, std::move(before));
 }
 
@@ -354,8 +358,8 @@ MadeList make_subgroup_matmul(const Work& work, const Node& node, const Finish& 
   const tosa::View view(work.graph, node);
   const Shape &a = view.in(0).shape, &out = view.out().shape;
   Sizes sizes;
-  sizes.batches = out.size(0), sizes.rows = sizes.width = sizes.out_width = out.size(1), sizes.columns = out.size(2);
-  sizes.channels = a.size(2);
+  sizes.batches = out[0], sizes.rows = sizes.width = sizes.out_width = out[1], sizes.columns = out[2];
+  sizes.channels = a[2];
   std::vector<Made> before;
   std::uint64_t scratch = 0;
   Operand left = filled_up(work, node.inputs[0], {1, sizes.batches * sizes.rows, sizes.channels},

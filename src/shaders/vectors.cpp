@@ -109,10 +109,12 @@ Shared Shader::shared(Kind kind, std::uint32_t vectors) {
   return {id, kind};
 }
 
+Id Shader::vector_pointer(const Shared& memory, Value which) {
+  return emit(Opcode::access_chain, pointer(storage_shared, vector4(memory.kind)), {memory.variable, which.id});
+}
+
 Vector Shader::load(const Shared& memory, Value which) {
-  const Id type = vector4(memory.kind);
-  const Id at = emit(Opcode::access_chain, pointer(storage_shared, type), {memory.variable, which.id});
-  return {this, emit(Opcode::load, type, {at}), memory.kind};
+  return {this, emit(Opcode::load, vector4(memory.kind), {vector_pointer(memory, which)}), memory.kind};
 }
 
 Value Shader::load(const Shared& memory, Value which, Value part) {
@@ -122,9 +124,7 @@ Value Shader::load(const Shared& memory, Value which, Value part) {
 }
 
 void Shader::store(const Shared& memory, Value which, Vector value) {
-  const Id type = vector4(memory.kind);
-  const Id at = emit(Opcode::access_chain, pointer(storage_shared, type), {memory.variable, which.id});
-  emit_bare(Opcode::store, {at, value.id});
+  emit_bare(Opcode::store, {vector_pointer(memory, which), value.id});
 }
 
 void Shader::store(const Shared& memory, Value which, Value part, Value value) {

@@ -47,14 +47,13 @@ MadeList make_pool(const Work& work, const Node& node, const Finish& end) {
   const bool is_mean = node.op == "tosa.avg_pool2d", floating = is_float(view.in(0).dtype);
   const auto &kernel = view.ints("kernel"), &stride = view.ints("stride"), &pad = view.ints("pad");
   const bool quads =
-      reads_texels(work.tier) && out.size(3) % 4 == 0 && has_quads(view.in(0).dtype) && end.has_quads(work.graph);
+      reads_texels(work.tier) && is_multiple(out[3], 4) && has_quads(view.in(0).dtype) && end.has_quads(work.graph);
   const int lanes = quads ? 4 : 1;
-  Kernel s(work, is_mean ? "avg_pool2d" : "max_pool2d", static_cast<std::uint64_t>(out.elements() / lanes));
-  const Value channels = s.param(out.size(3));
+  Kernel s(work, is_mean ? "avg_pool2d" : "max_pool2d", floor_div(elements_of(out), lanes));
+  const Value channels = s.param(out[3]);
   const auto axis = [&](std::size_t i) {
     const int dim = static_cast<int>(i) + 1;
-    return Axis{s.param(in.size(dim)), s.param(kernel[i]), s.param(pad[2 * i]), s.param(stride[i]),
-                s.param(out.size(dim))};
+    return Axis{s.param(in[dim]), s.param(kernel[i]), s.param(pad[2 * i]), s.param(stride[i]), s.param(out[dim])};
   };
   const Axis y = axis(0), x = axis(1);
   const Value first = quads ? s.index() * 4 : s.index();
@@ -87,10 +86,11 @@ MadeList make_pool(const Work& work, const Node& node, const Finish& end) {
   std::vector<Value> values;
   s.repeat(lanes, [&](int i) {
     const Value value = results[static_cast<std::size_t>(i)].get();
-    values.push_back(!is_mean   ? value
-                     : floating ? value / s.signed_to_real(count)
-                                : mean_of_integers(s, view, value, count,
-                                                   std::min(kernel[0], in.size(1)) * std::min(kernel[1], in.size(2))));
+    values.push_back(!is_mean ? value
+                     : floating
+                         ? value / s.signed_to_real(count)
+                         : mean_of_integers(s, view, value, count,
+                                            std::min(kernel[0], most(in[1])) * std::min(kernel[1], most(in[2]))));
   });
   end.store_lanes(s, first, values);
   return one(s);
@@ -99,15 +99,15 @@ MadeList make_pool(const Work& work, const Node& node, const Finish& end) {
 bool has_one_window(const tosa::View& view) {
   const Shape& in = view.in(0).shape;
   const auto &kernel = view.ints("kernel"), &pad = view.ints("pad");
-  return kernel[0] == in.size(1) && kernel[1] == in.size(2) &&
+  return in[1] == Dim(kernel[0]) && in[2] == Dim(kernel[1]) &&
          std::ranges::all_of(pad, [](std::int64_t n) { return n == 0; }) &&
-         GroupFold::takes({in.size(0), kernel[0] * kernel[1], in.size(3)}, view.in(0).dtype);
+         GroupFold::takes({in[0], kernel[0] * kernel[1], in[3]}, view.in(0).dtype);
 }
 
 MadeList make_shared_pool(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
   const Shape& in = view.in(0).shape;
-  const Lines lines{in.size(0), in.size(1) * in.size(2), in.size(3)};
+  const Lines lines{in[0], in[1] * in[2], in[3]};
   Kernel s(work, "avg_pool2d", GroupFold::groups_of(lines));
   const bool floating = is_float(view.in(0).dtype);
   std::optional<Value> zero_point;
@@ -122,7 +122,8 @@ MadeList make_shared_pool(const Work& work, const Node& node, const Finish& end)
       [&](Value a, Value b) { return a + b; });
   const Value count = s.param(lines.size);
   fold.for_lines([&](Value line, Value sum) {
-    end.store(s, line, floating ? sum / s.signed_to_real(count) : mean_of_integers(s, view, sum, count, lines.size));
+    end.store(s, line,
+              floating ? sum / s.signed_to_real(count) : mean_of_integers(s, view, sum, count, most(lines.size)));
   });
   return one(s);
 }
@@ -133,7 +134,7 @@ namespace {
 struct Sample {
   Value first, second, distance, n;
 };
-Sample sample(Kernel& s, std::int64_t size, std::int64_t n, std::int64_t d, std::int64_t offset, Value o) {
+Sample sample(Kernel& s, const Dim& size, std::int64_t n, std::int64_t d, std::int64_t offset, Value o) {
   const Value scale = s.param(n), last = s.param(size - 1), zero = s.integer(0);
   // Offsets reach down to -n: one more n makes everything positive, for an unsigned quotient.
   const Value at = o * s.param(d) + s.param(offset + n);
@@ -157,14 +158,14 @@ MadeList make_resize(const Work& work, const Node& node, const Finish& end) {
   const Shape &in = view.in(0).shape, &out = view.out().shape;
   const auto scale = *view.constant_integers(1), offset = *view.constant_integers(2);
   const bool bilinear = view.text("mode") == "bilinear";
-  Kernel s(work, "resize", static_cast<std::uint64_t>(out.elements()));
-  const Value channels = s.param(out.size(3)), width = s.param(out.size(2)), height = s.param(out.size(1)),
-              in_width = s.param(in.size(2)), in_height = s.param(in.size(1));
+  Kernel s(work, "resize", elements_of(out));
+  const Value channels = s.param(out[3]), width = s.param(out[2]), height = s.param(out[1]), in_width = s.param(in[2]),
+              in_height = s.param(in[1]);
   const Buffer input = s.input(node.inputs[0]);
   const Value pixel = s.index() / channels, channel = s.index() % channels;
   const Value row = pixel / width, image = row / height;
-  const Sample y = sample(s, in.size(1), scale[0], scale[1], offset[0], row % height);
-  const Sample x = sample(s, in.size(2), scale[2], scale[3], offset[1], pixel % width);
+  const Sample y = sample(s, in[1], scale[0], scale[1], offset[0], row % height);
+  const Sample x = sample(s, in[2], scale[2], scale[3], offset[1], pixel % width);
   const auto load = [&](Value iy, Value ix) {
     return s.load(input, ((image * in_height + iy) * in_width + ix) * channels + channel);
   };

@@ -23,6 +23,7 @@ std::string common_words(const std::string& a, const std::string& b) {
 std::vector<Kind> kinds() {
   std::vector<Kind> list;
   for (const Target& target : all_targets()) {
+    if (!target.tabled) continue;
     const auto same = std::find_if(list.begin(), list.end(), [&](const Kind& kind) {
       return kind.spec.product == target.spec.product && kind.spec.text() == target.spec.text();
     });

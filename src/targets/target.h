@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/bytes.h"
+#include "base/rope.h"
 #include "ir/graph.h"
 #include "ops/tosa_op.h"
 #include "tosaic/estimate.hpp"
@@ -17,19 +17,26 @@
 
 namespace tosaic {
 
-// A piece of a payload that lies in a .ptd file under a key.
+// A piece of a payload that lies outside it under a key: in that .ptd file, or in the .pte where `file` is empty.
 struct ExternalData {
   std::string file, key;
   Bytes data;
 };
 
 struct Emitted {
-  Bytes payload;
+  Rope payload;
   std::optional<NpuEstimate> estimate;
   double peer_seconds = 0;  // spent in a compiler that is not ours
   std::vector<ExternalData> external = {};
-  std::vector<std::pair<std::string, Bytes>> files = {};  // what that compiler was given and wrote
-  std::vector<Diagnostic> notes = {};                     // what was chosen, for the user
+  std::vector<std::pair<std::string, std::string>> specs = {};  // what the delegate is told, by key
+  std::vector<std::pair<std::string, Bytes>> files = {};        // what that compiler was given and wrote
+  std::vector<Diagnostic> notes = {};                           // what was chosen, for the user
+};
+
+// Where a payload is going.
+struct Destination {
+  std::string number;            // "_1" of one region of several, for the names of files that stay
+  bool several_methods = false;  // of one program: weights that lie outside payloads are stored once for all
 };
 
 // What can be written of a delegate beside its TOSA graph.
@@ -50,14 +57,19 @@ struct Target {
   std::string delegate_id;  // who runs the payload: "TOSABackend"
   // Last rewrites, for what the device does cheaply; the same results bit for bit. nullptr: none.
   void (*shape)(Graph& tosa) = nullptr;
-  // The payload of one lowered and tidied region. `options` have passed those below, their defaults filled in; `number`
-  // is "_1" of one region of several, for the names of files that stay.
+  // The payload of one lowered and tidied region. `options` have passed those below, their defaults filled in.
   Result<Emitted> (*emit)(const Graph& tosa, const Target& target, const Options& options,
-                          const std::string& number) = nullptr;
+                          const Destination& to) = nullptr;
   std::vector<OptionInfo> options = {};  // that this target alone, or its family, understands
   std::optional<EmitKind> emits = {};
-  std::string device;      // what runs the payload beside the CPU: "vulkan", "ethos-u"; empty: nothing
-  bool simulated = false;  // that device is simulated here, and the target's name says which one it is
+  std::string device;        // what runs the payload beside the CPU: "vulkan", "ethos-u"; empty: nothing
+  bool simulated = false;    // that device is simulated here, and the target's name says which one it is
+  bool keeps_codes = false;  // what runs the payload computes with weights that are codes of 4 or 8 bits times scales
+  bool spec_given = false;   // `spec`, by the user: nothing is added to it then
+  bool payload_is_tosa = false;  // of another version than 1.0: what `--emit tosa=` gives, too
+  bool tabled = true;            // has columns in docs/operators.md; older forms of a target that has them have none
+  bool varies = false;           // its payloads run at any sizes within bounds
+  bool in_place = false;         // who runs its payloads takes one memory for an input and an output
   // The payload is another compiler's work, and our runtime says what it computes: the finished program is tried.
   bool self_check = false;
   bool integer() const { return spec.has(tosa::Feature::pro_int) && !spec.has(tosa::Feature::pro_fp); }

@@ -6,7 +6,18 @@
 
 namespace tosaic {
 
-bool fold_constant_nodes(Graph& graph) {
+namespace {
+
+// Codes of weights that become floats: what is computed of them is computed when the program runs, or begins to.
+bool is_of_codes(const Graph& graph, const Node& node) {
+  constexpr std::size_t least = 1 << 14;
+  return node.op == "tosa.cast" && graph[node.inputs[0]].type.dtype == DType::i8 &&
+         is_float(graph[node.outputs[0]].type.dtype) && graph[node.inputs[0]].constant.size() >= least;
+}
+
+}  // namespace
+
+bool fold_constant_nodes(Graph& graph, bool keep_codes) {
   bool changed = false;
   std::vector<char> is_output(graph.values.size(), 0);
   for (ValueId v : graph.outputs) is_output[v] = 1;
@@ -17,6 +28,7 @@ bool fold_constant_nodes(Graph& graph) {
       continue;
     if (!std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return graph[v].is_constant(); }))
       continue;
+    if (keep_codes && is_of_codes(graph, node)) continue;
     Value& result = graph[node.outputs[0]];
     std::optional<Bytes> content = tosa::constant_result(graph, node, *op, result.type);
     if (!content) continue;

@@ -173,6 +173,9 @@ class Sinker {
   }
 
   bool elementwise(Node& node, const tosa::Op& op) {
+    // The floating-point profile converts to integers, and moves none.
+    if (node.op == "tosa.cast" && is_float(g_[node.inputs[0]].type.dtype) && !is_float(g_[node.outputs[0]].type.dtype))
+      return false;
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < op.inputs.size() && i < node.inputs.size(); ++i)
       if (!op.inputs[i].constant) places.push_back(i);

@@ -7,6 +7,8 @@ namespace tosaic {
 
 void tidy(Graph& graph, const TidyOptions& options) {
   const StatesAsTensors states(graph);
+  for (Node& node : graph.nodes)
+    for (Graph& body : node.regions) tidy(body, options);
   drop_dead(graph);
   bool changed = true;
   for (int round = 0; changed && round < 8; ++round) {
@@ -16,7 +18,7 @@ void tidy(Graph& graph, const TidyOptions& options) {
     changed |= merge_slices(graph);
     changed |= merge_rescales(graph);
     changed |= merge_clamps(graph, options.keep_activations);
-    changed |= fold_constant_nodes(graph);
+    changed |= fold_constant_nodes(graph, options.keep_codes);
     changed |= share_equal(graph);
     drop_dead(graph);
   }

@@ -3,10 +3,12 @@
 // file and one walk; they repeat until none changes anything, and none may make the graph larger.
 #pragma once
 #include "ir/graph.h"
+#include "ops/tosa_op.h"
 
 namespace tosaic {
 
 struct TidyOptions {
+  bool keep_codes = false;        // weights that are computed of codes are left to the run
   bool keep_activations = false;  // a CLAMP right behind a RESCALE stays, though the saturation did its work already
 };
 void tidy(Graph& graph, const TidyOptions& options = {});
@@ -19,7 +21,13 @@ bool merge_rescales(Graph& graph);   // an exact widening before a rescale
 bool merge_slices(Graph& graph);     // slice of slice
 // clamp of clamp; a clamp that saturation already did
 bool merge_clamps(Graph& graph, bool keep_activations = false);
-bool share_equal(Graph& graph);          // equal constants, then equal nodes on equal operands
-bool fold_constant_nodes(Graph& graph);  // nodes whose operands are all constants
+bool share_equal(Graph& graph);  // equal constants, then equal nodes on equal operands
+// Nodes whose operands are all constants.
+bool fold_constant_nodes(Graph& graph, bool keep_codes = false);
+
+// Not one of the rounds, for it asks what the target takes: weights whose codes fit 4 bits have 4 where it can.
+void narrow_weights(Graph& graph, const tosa::Spec& spec);
+// Codes that become floats and fit 4 bits are kept two to a byte, and taken apart in floats.
+void pack_codes(Graph& graph);
 
 }  // namespace tosaic

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // tosaic compile: a .pt2 in, a .pte out, a short summary.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -51,12 +53,16 @@ void summary(Tool& tool, const CompileRequest& request, const Summary& outcome) 
     total += seconds;
     stages += fmt::format("{}{} {:.1f}", stages.empty() ? "" : ", ", name, seconds * 1e3);
   }
-  tool.print("{} -> {} ({})\n", request.model,
+  std::string models = request.model;
+  for (const auto& [name, path] : request.methods)
+    models += fmt::format("{}{}={}", models.empty() ? "" : " ", name, path);
+  tool.print("{} -> {} ({})\n", models,
              !request.output.empty() || request.emit.empty() ? request.output : request.emit.begin()->second,
              request.target);
   tool.print("  delegated  {} of {} nodes in {} delegate{}, {} TOSA operators\n", outcome.delegated,
              outcome.nodes.size() - outcome.conversions, outcome.delegates, outcome.delegates == 1 ? "" : "s",
              outcome.tosa_operators);
+  if (!outcome.methods.empty()) tool.print("  methods    {}\n", fmt::join(outcome.methods, ", "));
   tool.print("{}{}", fallbacks(outcome, tool.verbose), conversions_text(outcome, "  outside    "));
   if (outcome.samples) tool.print("  calibrated on {} sample{}\n", outcome.samples, outcome.samples == 1 ? "" : "s");
   tool.print("  size       {} -> {}\n", human_bytes(outcome.model_bytes),
@@ -112,13 +118,35 @@ void act(Tool& tool, const CompileRequest& request) {
   if (!tool.quiet && (!prints || !request.output.empty())) summary(tool, request, artifact->summary());
 }
 
+// "prefill=prefill.pt2 decode=decode.pt2"; one file alone may have any name.
+Status name_models(const std::vector<std::string>& models, CompileRequest& request) {
+  std::error_code none;
+  if (models.size() == 1 && (models[0].find('=') == std::string::npos || std::filesystem::exists(models[0], none))) {
+    request.model = models[0];
+    return {};
+  }
+  for (const std::string& model : models) {
+    const std::size_t equals = model.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == model.size())
+      return error("usage.models", fmt::format("'{}' stands among several programs without a method's name", model))
+          .hint("tosaic compile prefill=prefill.pt2 decode=decode.pt2");
+    request.methods.emplace_back(model.substr(0, equals), model.substr(equals + 1));
+  }
+  return {};
+}
+
 }  // namespace
 
 void add_compile(CLI::App& app, Tool& tool) {
   auto* command = add_command(app, tool, "compile", "compile an exported PyTorch program (.pt2) to a .pte");
   auto request = std::make_shared<CompileRequest>();
   auto emit = std::make_shared<std::vector<std::string>>();
-  command->add_option("model", request->model, "program that torch.export.save wrote")->type_name("FILE")->required();
+  auto models = std::make_shared<std::vector<std::string>>();
+  command
+      ->add_option("model", *models,
+                   "program that torch.export.save wrote; several as NAME=FILE become methods of one program")
+      ->type_name("FILE")
+      ->required();
   command
       ->add_option("--target,-t", request->target,
                    "what to compile for, e.g. tosa-int or ethos-u55-128; a wrong name lists them all")
@@ -148,6 +176,7 @@ void add_compile(CLI::App& app, Tool& tool) {
       "examples:\n"
       "  tosaic compile digits.pt2 --target tosa-int --calibrate digits_samples.npz -o digits.pte\n"
       "  tosaic compile net.pt2 --target tosa-fp -o net.pte --emit tosa=net.tosa\n"
+      "  tosaic compile prefill=prefill.pt2 decode=decode.pt2 --target tosa-fp -o net.pte\n"
       "  tosaic compile net.pt2 --target vgf -o net.pte --emit vgf=net.vgf\n"
       "  tosaic compile net.pt2 --target ethos-u55-128 --calibrate samples.npz -o net.pte\n"
       "  tosaic compile net.pt2 --target ethos-u55-128 -o net.pte --external weights=net_weights.ptd");
@@ -155,6 +184,7 @@ void add_compile(CLI::App& app, Tool& tool) {
     tool.action = [=, &tool] {
       request->emit = pairs(*emit);
       request->options = *options;
+      if (const Status known = name_models(*models, *request); !known.ok()) return tool.fail(known.error());
       act(tool, *request);
     };
   });

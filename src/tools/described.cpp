@@ -64,11 +64,15 @@ std::shared_ptr<Options> add_described(CLI::App& command, std::span<const Option
 }
 
 void add_described_targets(CLI::App& command, const std::shared_ptr<Options>& to) {
-  std::set<std::string> families;
+  std::set<std::string> families, names;
   for (const TargetInfo& target : targets()) {
     if (target.options.empty() || !families.insert(target.family).second) continue;
-    CLI::App* group = command.add_option_group(target.family);
-    for (const OptionInfo& option : target.options) add_one(*group, to, option);
+    CLI::App* group = nullptr;
+    for (const OptionInfo& option : target.options) {
+      if (!names.insert(option.name).second) continue;  // one that two families have stands once
+      if (!group) group = command.add_option_group(target.family);
+      add_one(*group, to, option);
+    }
   }
 }
 

@@ -92,10 +92,17 @@ void list_devices(Tool& tool) {
   const auto devices = vulkan_devices();
   if (!devices.ok()) return tool.fail(devices.error());
   if (!tool.json) {
-    for (const VulkanDevice& d : *devices)
+    for (const VulkanDevice& d : *devices) {
       tool.print("{}: {}, {}, Vulkan {}: {}{}\n", d.index, printable(d.name), d.kind, d.version,
                  d.runs_shaders ? fmt::format("--device vulkan (tiers {})", fmt::join(d.tiers, ", ")) : "too old",
                  d.has_ml_extensions ? ", --device vulkan-ml" : "");
+      tool.print(
+          "   at most {} MB of memory, {} MB in a buffer, {} million texels; groups of {} ({} x {} x {}), {} bytes "
+          "that "
+          "they share, {} of push constants\n",
+          d.memory_bytes >> 20, d.range_bytes >> 20, d.texels / 1000000, d.group_invocations, d.group_size[0],
+          d.group_size[1], d.group_size[2], d.shared_bytes, d.push_constant_bytes);
+    }
     return;
   }
   std::string list;
@@ -104,9 +111,11 @@ void list_devices(Tool& tool) {
     for (const std::string& tier : d.tiers) tiers.push_back(json_text(tier));
     list += fmt::format(
         "{}{{\"index\": {}, \"name\": {}, \"kind\": \"{}\", \"vulkan\": \"{}\", \"shaders\": {}, \"tiers\": [{}], "
-        "\"ml_extensions\": {}}}",
+        "\"ml_extensions\": {}, \"limits\": {{\"memory_bytes\": {}, \"range_bytes\": {}, \"texels\": {}, "
+        "\"group_invocations\": {}, \"group_size\": [{}], \"shared_bytes\": {}, \"push_constant_bytes\": {}}}}}",
         list.empty() ? "" : ", ", d.index, json_text(d.name), d.kind, d.version, d.runs_shaders, fmt::join(tiers, ", "),
-        d.has_ml_extensions);
+        d.has_ml_extensions, d.memory_bytes, d.range_bytes, d.texels, d.group_invocations,
+        fmt::join(d.group_size, ", "), d.shared_bytes, d.push_constant_bytes);
   }
   tool.print_json("run", "\"devices\": [" + list + "]");
 }
@@ -119,6 +128,7 @@ void act(Tool& tool, RunRequest& request, bool trace) {
       note.severity = Severity::note;
       say(tool.json ? render_json(note) + "\n" : printable(line) + "\n");
     };
+  if (tool.verbose && !tool.json) request.session.told = [](const std::string& line) { say(printable(line) + "\n"); };
   const auto outcome = run(request, tool.sink());
   if (!outcome.ok()) return tool.fail(outcome.error());
   if (tool.json)

@@ -37,7 +37,10 @@ Diagnostic failed(VkResult result, const char* function) {
     case VK_ERROR_TOO_MANY_OBJECTS:
     case VK_ERROR_MEMORY_MAP_FAILED:
       return error("vulkan.memory", fmt::format("the Vulkan device has no memory left: {} answers {}", function, said))
-          .hint("run fewer or smaller models at a time, or --device cpu");
+          .hint(
+              "run fewer or smaller models at a time, or on the CPU: --device cpu, or --target tosa-fp where the "
+              "program "
+              "has a Vulkan delegate");
     case VK_ERROR_DEVICE_LOST:
       return error("vulkan.lost", fmt::format("the Vulkan device was lost: {} answers {}", function, said))
           .hint("load the model again: that opens the device anew");

@@ -6,17 +6,31 @@
 
 namespace tosaic::vulkan {
 
+namespace {
+
+constexpr const char* matrix_extension = "VK_KHR_cooperative_matrix";
+constexpr std::uint32_t side = 16, subgroup_size = 32, of_f16 = 0, of_f32 = 1, scope_subgroup = 3;
+
+}  // namespace
+
 ComputeFeatureChain::ComputeFeatureChain(VkPhysicalDevice device) {
   std::uint32_t count = 0;
   vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
   std::vector<VkExtensionProperties> present(count);
   vkEnumerateDeviceExtensionProperties(device, nullptr, &count, present.data());
-  const bool has_8 = std::ranges::any_of(
-      present, [](const auto& e) { return std::strcmp(e.extensionName, VK_KHR_8BIT_STORAGE_EXTENSION_NAME) == 0; });
+  const auto has = [&](const char* name) {
+    return std::ranges::any_of(present, [&](const auto& e) { return std::strcmp(e.extensionName, name) == 0; });
+  };
   core_.pNext = &storage_16_;
-  if (has_8) {
+  if (has(VK_KHR_8BIT_STORAGE_EXTENSION_NAME)) {
     storage_16_.pNext = &storage_8_;
     extensions_.push_back(VK_KHR_8BIT_STORAGE_EXTENSION_NAME);
+  }
+  const bool knows_matrices = has(matrix_extension) && has(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
+  if (knows_matrices) {
+    numbers_.pNext = storage_16_.pNext;
+    matrices_.next = &numbers_;
+    storage_16_.pNext = &matrices_;
   }
   vkGetPhysicalDeviceFeatures2(device, &core_);
   // Of all that the device has, only this. Accesses beyond a range do no harm with robustBufferAccess, which every
@@ -25,7 +39,15 @@ ComputeFeatureChain::ComputeFeatureChain(VkPhysicalDevice device) {
   core_.features.robustBufferAccess = VK_TRUE;
   found_.storage_8 = storage_8_.storageBuffer8BitAccess == VK_TRUE;
   found_.storage_16 = storage_16_.storageBuffer16BitAccess == VK_TRUE;
-  find_properties(device);
+  find_properties(device, has(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME));
+  found_.matrices = knows_matrices && numbers_.shaderFloat16 && matrices_.matrices && has_matrices(device);
+  if (found_.matrices) {
+    extensions_.push_back(matrix_extension);
+    extensions_.push_back(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
+  } else if (knows_matrices) {
+    storage_16_.pNext = numbers_.pNext;
+  }
+  numbers_.shaderInt8 = matrices_.robust = VK_FALSE;
 
   storage_8_.uniformAndStorageBuffer8BitAccess = storage_8_.storagePushConstant8 = VK_FALSE;
 
@@ -33,15 +55,38 @@ ComputeFeatureChain::ComputeFeatureChain(VkPhysicalDevice device) {
       storage_16_.storageInputOutput16 = VK_FALSE;
 }
 
-void ComputeFeatureChain::find_properties(VkPhysicalDevice device) {
+void ComputeFeatureChain::find_properties(VkPhysicalDevice device, bool knows_sizes) {
   VkPhysicalDeviceSubgroupProperties subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
   VkPhysicalDeviceProperties2 all{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
   all.pNext = &subgroup;
+  VkPhysicalDeviceSubgroupSizeControlProperties sizes{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
+  if (knows_sizes) subgroup.pNext = &sizes;
   vkGetPhysicalDeviceProperties2(device, &all);
   found_.is_cpu = all.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  // Where a pipeline may have others, nobody can tell.
+  const bool fixed = !knows_sizes || sizes.minSubgroupSize == sizes.maxSubgroupSize;
   found_.subgroup_size = subgroup.subgroupSize;
+  subgroups_are_fixed_ = fixed;
   found_.shuffles = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
                     (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT);
+}
+
+// Those of 16 x 16 halves, summed in 32 bits, in subgroups that always have 32 invocations.
+bool ComputeFeatureChain::has_matrices(VkPhysicalDevice device) const {
+  using List = VkResult(VKAPI_PTR*)(VkPhysicalDevice, std::uint32_t*, MatrixProperties*);
+  const auto list = reinterpret_cast<List>(
+      vkGetInstanceProcAddr(volkGetLoadedInstance(), "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"));
+  std::uint32_t count = 0;
+  if (!list || !subgroups_are_fixed_ || found_.subgroup_size != subgroup_size ||
+      list(device, &count, nullptr) != VK_SUCCESS)
+    return false;
+  std::vector<MatrixProperties> all(count);
+  if (list(device, &count, all.data()) != VK_SUCCESS) return false;
+  return std::ranges::any_of(all, [](const MatrixProperties& m) {
+    return m.rows == side && m.columns == side && m.depth == side && m.left == of_f16 && m.right == of_f16 &&
+           m.sum == of_f32 && m.result == of_f32 && m.scope == scope_subgroup;
+  });
 }
 
 }  // namespace tosaic::vulkan

@@ -9,6 +9,21 @@
 
 namespace tosaic::vulkan {
 
+// VK_KHR_cooperative_matrix, which headers of 2022 do not have yet.
+struct MatrixFeatures {
+  std::uint32_t type = 1000506000;
+  void* next = nullptr;
+  VkBool32 matrices = VK_FALSE, robust = VK_FALSE;
+};
+struct MatrixProperties {
+  std::uint32_t type = 1000506001;
+  void* next = nullptr;
+  std::uint32_t rows = 0, columns = 0, depth = 0;
+  std::uint32_t left = 0, right = 0, sum = 0, result = 0;  // numbers: 0: f16, 1: f32
+  VkBool32 saturates = VK_FALSE;
+  std::uint32_t scope = 0;
+};
+
 class ComputeFeatureChain {
  public:
   explicit ComputeFeatureChain(VkPhysicalDevice device);
@@ -19,12 +34,16 @@ class ComputeFeatureChain {
   const std::vector<const char*>& extensions() const { return extensions_; }
 
  private:
-  void find_properties(VkPhysicalDevice device);
+  void find_properties(VkPhysicalDevice device, bool knows_sizes);
+  bool has_matrices(VkPhysicalDevice device) const;
 
   VkPhysicalDeviceFeatures2 core_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   VkPhysicalDevice16BitStorageFeatures storage_16_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
   VkPhysicalDevice8BitStorageFeatures storage_8_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES};
+  VkPhysicalDeviceShaderFloat16Int8Features numbers_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
+  MatrixFeatures matrices_;
   vulkan_program::DeviceTraits found_;
+  bool subgroups_are_fixed_ = false;
   std::vector<const char*> extensions_;
 };
 

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
+#include "ir/extent.h"
 #include "vulkan/call.h"
 #include "vulkan/compute_commands.h"
 #include "vulkan/compute_memory.h"
@@ -22,7 +24,7 @@ using vulkan_program::Range;
 // Of memory that brings constants to the device.
 constexpr std::size_t most_staging_bytes = std::size_t{16} << 20;
 // Blocking at once costs about 20 us more than looking at the fence, which on a CPU device takes time from the work.
-constexpr double spin_seconds = 200e-6;
+constexpr double spin_seconds = 5e-3;
 
 bool overlap(const Range& a, const Range& b) {
   return a.arena == b.arena && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
@@ -58,11 +60,16 @@ struct ComputeModel::Shared {
 
   const vulkan_program::Tier& tier() const { return program.tiers.front(); }
 
-  Status make(const std::string& wanted) {
+  Status make(const std::string& wanted, const std::function<void(const std::string&)>& told) {
+    program.constants = program.constants.joined();
     TOSAIC_TRY(device, Device::open(wanted, Use::compute));
     const std::lock_guard lock(device->building);
     pipelines = std::make_unique<Pipelines>(device);
     TOSAIC_CHECK(choose_tier());
+    if (told)
+      told(fmt::format("{}, tier {}: {} bytes for constants, {} for activations, {} for inputs and outputs",
+                       device->description(), tier().name, program.constants.size(), tier().activation_bytes,
+                       program.io_bytes));
     TOSAIC_CHECK(pipelines->make(tier()));
     device->save_pipeline_cache();
     TOSAIC_CHECK(upload());
@@ -88,10 +95,11 @@ struct ComputeModel::Shared {
   Status upload() {
     const bool unified = device->info().type == VK_PHYSICAL_DEVICE_TYPE_CPU ||
                          device->info().type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
-    const std::size_t bytes = program.constants.size();
+    const Bytes content = program.constants.joined();
+    const std::size_t bytes = content.size();
     TOSAIC_TRY(constants, DeviceBuffer::make(device, bytes, unified ? Placement::shared : Placement::device));
     if (constants->mapped()) {
-      if (bytes) std::memcpy(constants->mapped(), program.constants.data(), bytes);
+      if (bytes) std::memcpy(constants->mapped(), content.data(), bytes);
     } else if (bytes) {
       TOSAIC_TRY(const auto staging,
                  DeviceBuffer::make(device, std::min(bytes, most_staging_bytes), Placement::upload));
@@ -99,7 +107,7 @@ struct ComputeModel::Shared {
       TOSAIC_CHECK(commands.make());
       for (std::size_t at = 0; at < bytes; at += most_staging_bytes) {
         const std::size_t part = std::min(bytes - at, most_staging_bytes);
-        std::memcpy(staging->mapped(), program.constants.data() + at, part);
+        std::memcpy(staging->mapped(), content.data() + at, part);
         TOSAIC_CHECK(commands.begin());
         commands.copy(staging->handle(), constants->handle(), {0, at, part});
         commands.barrier(copy_writes, shader_reads);
@@ -124,10 +132,15 @@ struct ComputeModel::Session {
   double seconds = 0;
   bool clock_is_read = true;
   std::vector<double> dispatch_seconds;
+  std::vector<Dispatch> dispatches;  // of the sizes at hand
+  std::vector<Shape> shapes;         // of inputs, then of outputs
+  std::vector<std::size_t> input_bytes, output_bytes;
   Undo undo;
 
   Status make() {
     const auto& tier = shared.tier();
+    dispatches = tier.dispatches;
+    keep_shapes([](const Shape& shape) { return largest({DType::i8, shape, {}}).shape; });
     TOSAIC_TRY(activations, DeviceBuffer::make(device, tier.activation_bytes, Placement::device));
     TOSAIC_TRY(io, DeviceBuffer::make(device, shared.program.io_bytes, Placement::shared));
     if (!io->mapped()) { TOSAIC_TRY(upload, DeviceBuffer::make(device, io->bytes(), Placement::upload)); }
@@ -135,6 +148,29 @@ struct ComputeModel::Session {
     TOSAIC_CHECK(commands.make());
     TOSAIC_CHECK(make_descriptors());
     TOSAIC_CHECK(make_timestamps());
+    return record();
+  }
+
+  void keep_shapes(const std::function<Shape(const Shape&)>& at) {
+    shapes.clear();
+    for (auto [tensors, bytes] :
+         {std::pair{&shared.program.inputs, &input_bytes}, {&shared.program.outputs, &output_bytes}}) {
+      bytes->clear();
+      for (const vulkan_program::Tensor& t : *tensors) {
+        shapes.push_back(at(t.type.shape));
+        bytes->push_back(t.type.with(shapes.back()).storage_bytes());
+      }
+    }
+  }
+
+  // Commands of other sizes; on an error those of before stay.
+  Status resize(std::span<const Shape> inputs) {
+    if (std::ranges::equal(inputs, std::span(shapes).first(shared.program.inputs.size()))) return {};
+    TOSAIC_TRY(const Sizes sizes, vulkan_program::sizes_of(shared.program, inputs));
+    std::vector<Dispatch> made = shared.tier().dispatches;
+    TOSAIC_CHECK(vulkan_program::resize(shared.program, sizes, made));
+    dispatches = std::move(made);
+    keep_shapes([&](const Shape& shape) { return vulkan_program::at(shape, sizes); });
     return record();
   }
 
@@ -184,11 +220,15 @@ struct ComputeModel::Session {
       device->vk.vkCmdWriteTimestamp(commands.handle, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, timestamps, number);
   }
 
+  void copy_tensors(const DeviceBuffer& from, const DeviceBuffer& to,
+                    const std::vector<vulkan_program::Tensor>& tensors, const std::vector<std::size_t>& bytes) const {
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      if (bytes[i]) commands.copy(from.handle(), to.handle(), {tensors[i].offset, tensors[i].offset, bytes[i]});
+  }
+
   void record_inputs() const {
     if (upload) {
-      for (const auto& t : shared.program.inputs)
-        if (const VkDeviceSize bytes = t.type.storage_bytes())
-          commands.copy(upload->handle(), io->handle(), {t.offset, t.offset, bytes});
+      copy_tensors(*upload, *io, shared.program.inputs, input_bytes);
       commands.barrier(copy_writes, shader_reads);
     }
   }
@@ -196,13 +236,13 @@ struct ComputeModel::Session {
   void record_dispatches() {
     Hazards hazards;
     std::uint32_t number = 0;
-    for (const Dispatch& d : shared.tier().dispatches) {
+    for (const Dispatch& d : dispatches) {
       if (hazards.conflicts(d) || timed) {
         commands.barrier(shader_writes, shader_uses);
         hazards.clear();
       }
       hazards.add(d);
-      commands.dispatch((*shared.pipelines)[d.module], sets[number], d);
+      if (d.groups[0]) commands.dispatch((*shared.pipelines)[d.module], sets[number], d);
       ++number;
       if (timed) stamp(number);
     }
@@ -211,9 +251,7 @@ struct ComputeModel::Session {
   void record_outputs() const {
     if (readback) {
       commands.barrier(shader_writes, copy_reads);
-      for (const auto& t : shared.program.outputs)
-        if (const VkDeviceSize bytes = t.type.storage_bytes())
-          commands.copy(io->handle(), readback->handle(), {t.offset, t.offset, bytes});
+      copy_tensors(*io, *readback, shared.program.outputs, output_bytes);
       commands.barrier(copy_writes, host_reads);
     } else {
       commands.barrier(shader_writes, host_reads);
@@ -223,7 +261,6 @@ struct ComputeModel::Session {
   // Where a lost device was: with a time stamp behind each dispatch, that of the first one that did not come to its
   // end.
   Diagnostic where(Diagnostic lost) const {
-    const auto& dispatches = shared.tier().dispatches;
     const auto named = [&](std::size_t i) {
       return fmt::format("dispatch {}, {} for '{}'", i, dispatches[i].kernel, dispatches[i].value);
     };
@@ -259,15 +296,15 @@ struct ComputeModel::Session {
   Status read_clock() {
     clock_is_read = true;
     if (!timestamps) return {};
-    const auto dispatches = static_cast<std::uint32_t>(shared.tier().dispatches.size());
+    const auto count = static_cast<std::uint32_t>(dispatches.size());
     const double tick = device->nanoseconds_per_tick() * 1e-9;
     TOSAIC_TRY(const std::uint64_t begin, ticks(0));
-    TOSAIC_TRY(const std::uint64_t end, ticks(dispatches + 1));
+    TOSAIC_TRY(const std::uint64_t end, ticks(count + 1));
     seconds = static_cast<double>(end - begin) * tick;
     if (!timed) return {};
     dispatch_seconds.clear();
     std::uint64_t before = begin;
-    for (std::uint32_t i = 1; i <= dispatches; ++i) {
+    for (std::uint32_t i = 1; i <= count; ++i) {
       TOSAIC_TRY(const std::uint64_t now, ticks(i));
       dispatch_seconds.push_back(static_cast<double>(now - before) * tick);
       before = now;
@@ -299,11 +336,12 @@ Diagnostic with_sizes(Diagnostic why, std::uint64_t constants, std::uint64_t act
 
 }  // namespace
 
-Result<ComputeModel> ComputeModel::load(vulkan_program::Program program, const std::string& device) {
+Result<ComputeModel> ComputeModel::load(vulkan_program::Program program, const std::string& device,
+                                        const std::function<void(const std::string&)>& told) {
   auto shared = std::make_shared<Shared>();
   const std::uint64_t constants = program.constants.size();
   shared->program = std::move(program);
-  Status made = shared->make(device);
+  Status made = shared->make(device, told);
   std::unique_ptr<Session> session;
   if (made.ok()) {
     session = std::make_unique<Session>(*shared);
@@ -334,6 +372,12 @@ double ComputeModel::device_seconds() const {
   return session_->seconds;
 }
 
+Result<std::vector<Shape>> ComputeModel::resize(std::span<const Shape> shapes) {
+  TOSAIC_CHECK(session_->resize(shapes));
+  const auto& all = session_->shapes;
+  return std::vector<Shape>(all.begin() + static_cast<std::ptrdiff_t>(inputs().size()), all.end());
+}
+
 Status ComputeModel::run(std::span<const void* const> in, std::span<void* const> out) {
   Session& s = *session_;
   const auto &to = inputs(), &from = outputs();
@@ -342,13 +386,13 @@ Status ComputeModel::run(std::span<const void* const> in, std::span<void* const>
                                                 in.size(), out.size(), to.size(), from.size()));
   std::byte* const write = (s.upload ? *s.upload : *s.io).mapped();
   for (std::size_t i = 0; i < in.size(); ++i)
-    if (const std::size_t bytes = to[i].type.storage_bytes()) std::memcpy(write + to[i].offset, in[i], bytes);
+    if (s.input_bytes[i]) std::memcpy(write + to[i].offset, in[i], s.input_bytes[i]);
   const bool is_cpu = s.device->info().type == VK_PHYSICAL_DEVICE_TYPE_CPU;
   if (Status ran = s.device->run(s.commands.handle, s.commands.fence, is_cpu ? 0 : spin_seconds); !ran.ok())
     return ran.error().code == "vulkan.lost" ? s.where(std::move(ran).error()) : std::move(ran).error();
   const std::byte* const read = (s.readback ? *s.readback : *s.io).mapped();
   for (std::size_t i = 0; i < out.size(); ++i)
-    if (const std::size_t bytes = from[i].type.storage_bytes()) std::memcpy(out[i], read + from[i].offset, bytes);
+    if (s.output_bytes[i]) std::memcpy(out[i], read + from[i].offset, s.output_bytes[i]);
   s.clock_is_read = false;
   return s.timed ? s.read_clock() : Status();
 }

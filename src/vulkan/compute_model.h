@@ -2,6 +2,7 @@
 // A program of compute shaders on a Vulkan device, ready to run again and again: pipelines made, weights uploaded,
 // commands recorded. Works on every device with Vulkan 1.1.
 #pragma once
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,7 +22,9 @@ class ComputeModel {
   // `program` came from vulkan_program::read, or from our own compiler: what is checked there is not checked again.
   // `device`: an index, a part of a name, or empty: the best one. Errors: vulkan.no-loader, vulkan.no-driver,
   // vulkan.version, vulkan.tier, vulkan.feature, vulkan.limit, vulkan.device, vulkan.memory, vulkan.failed.
-  static Result<ComputeModel> load(vulkan_program::Program program, const std::string& device = "");
+  // `told`: is given a line with the sizes of the three memories before any of them is taken.
+  static Result<ComputeModel> load(vulkan_program::Program program, const std::string& device = "",
+                                   const std::function<void(const std::string&)>& told = {});
   ComputeModel(ComputeModel&&) noexcept;
   ComputeModel& operator=(ComputeModel&&) noexcept;
   ~ComputeModel();
@@ -33,6 +36,9 @@ class ComputeModel {
   // Of activations, inputs and outputs; weights are shared by all clones.
   std::uint64_t memory_bytes() const;
 
+  // Inputs of these shapes from now on, until then those at the bounds: commands are recorded anew, pipelines and
+  // memory stay. Gives the outputs' shapes. Errors: model.size, vulkan.failed.
+  Result<std::vector<Shape>> resize(std::span<const Shape> inputs);
   // Dense row-major tensors. One call at a time for each model. Errors: vulkan.lost, vulkan.memory, vulkan.failed.
   Status run(std::span<const void* const> inputs, std::span<void* const> outputs);
   // Of the last run, by the device's clock; 0: it has none.

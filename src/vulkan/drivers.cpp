@@ -61,7 +61,7 @@ Diagnostic no_driver(const std::string& detail) {
   return error("vulkan.no-driver", "there is no Vulkan driver" + detail)
       .hint(
           "install the GPU's driver, or Debian's mesa-vulkan-drivers, which has one for CPUs (lavapipe); "
-          "VK_ICD_FILENAMES, where it is set, must name existing files");
+          "VK_DRIVER_FILES and VK_ICD_FILENAMES, where they are set, must name existing files");
 }
 
 bool layers_listed() {
@@ -204,6 +204,11 @@ Result<Driver> open_driver(bool emulation) {
     const bool computes = compute_family(driver.handles[i]) != UINT32_MAX;
     DeviceInfo info{i, p.deviceName, p.deviceType, p.apiVersion, able, emulation, computes};
     if (p.apiVersion >= least_compute_version) info.traits = ComputeFeatureChain(driver.handles[i]).found();
+    info.limits = p.limits;
+    VkPhysicalDeviceMemoryProperties memory;
+    vkGetPhysicalDeviceMemoryProperties(driver.handles[i], &memory);
+    for (std::uint32_t h = 0; h < memory.memoryHeapCount; ++h)
+      info.memory_bytes = std::max(info.memory_bytes, memory.memoryHeaps[h].size);
     driver.devices.push_back(std::move(info));
   }
   return driver;

@@ -26,6 +26,8 @@ struct DeviceInfo {
   bool emulated = false;          // through the emulation layer
   bool computes = false;          // has a queue for compute shaders
   vulkan_program::DeviceTraits traits = {};
+  VkPhysicalDeviceLimits limits = {};
+  VkDeviceSize memory_bytes = 0;  // of the largest heap
 };
 
 // `wanted`: an index, a part of a name (any case), or empty: the best one. The result is a place in the list.

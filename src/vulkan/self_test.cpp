@@ -327,7 +327,7 @@ class Test {
     std::atomic<std::size_t> next = 0;
     const auto work = [&] {
       for (std::size_t i; (i = next++) < cases.size();) {
-        Comparison comparison(cases[i], program_.constants);
+        Comparison comparison(cases[i], program_.constants.joined());
         comparison.compute();
         wrong[i] = comparison.judge({host_->mapped() + cases[i].scratch, cases[i].memory.size()});
       }
@@ -343,8 +343,11 @@ class Test {
                      fmt::format("{} ({}) computes the shader of '{}' ({}) wrongly: {}", device_->description(),
                                  device_->driver(), cases[i].dispatch->value, cases[i].dispatch->kernel, wrong[i]))
             .hint(
-                "install another version of the driver, choose another device (--vulkan-device), or run on the CPU "
-                "(--device cpu); TOSAIC_VULKAN_SELF_TEST=never runs it all the same");
+                "install another version of the driver, choose another device (--vulkan-device) or the CPU (--device "
+                "cpu, "
+                "or --target tosa-fp where the program has a Vulkan delegate); TOSAIC_VULKAN_SELF_TEST=never runs it "
+                "all "
+                "the same");
     return {};
   }
 

@@ -74,7 +74,7 @@ TEST(Compile, OptionsAreChecked) {
   };
   EXPECT_EQ(code("tosa-int", Options().set("quantise", "int16x8")), "taken");
   EXPECT_EQ(code("tosa-int", Options().set("quantize", "int9")),
-            "option.value: option 'quantize' takes auto, int8 or int16x8, not 'int9' / `tosaic help compile` lists the "
+            "option.value: option 'quantize' takes auto, int8, int16x8 or dynamic-int8, not 'int9' / `tosaic help compile` lists the "
             "options and what they take");
   EXPECT_EQ(code("tosa-int", Options().set("qantize", "int8")),
             "option.unknown: there is no option 'qantize' / did you mean quantize?");

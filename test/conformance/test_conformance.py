@@ -19,18 +19,13 @@ def tests():
     return run_sample.prepare("slice", ROOT)
 
 
-# What there are no compute shaders for is refused by name.
-NO_SHADERS = ("cond_if", "while_loop")
-
-
 @pytest.mark.parametrize("executor", ["interp", "cpu", "shaders"])
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_operator(tosaic, tests, operator, executor):
     own = [t["folder"] for t in tests if t["operator"] == operator]
     assert own, "the generator gave no test of this operator"
     results = {folder: run_sample.run(tosaic, executor, ROOT / "slice" / folder) for folder in own}
-    assert {folder: why for folder, why in results.items()
-            if why and not (why == run_sample.WITHOUT_SHADER and any(name in folder for name in NO_SHADERS))} == {}
+    assert {folder: why for folder, why in results.items() if why} == {}
 
 
 def test_all_operators_of_the_standard_have_tests():
@@ -49,7 +44,7 @@ VARIABLES = """graph @main(%x: 3x{0}) -> (%before, %after, %both) {{
 """
 
 
-@pytest.mark.parametrize("executor", ["interp", "cpu"])
+@pytest.mark.parametrize("executor", ["interp", "cpu", "shaders"])
 @pytest.mark.parametrize("dtype", ["i8", "f16", "f32"])
 def test_variable(tosaic, dtype, executor, tmp_path):
     """A read gives what the last write before it left, through a .tosa file."""

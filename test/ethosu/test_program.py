@@ -156,11 +156,28 @@ def test_external_blocks(call, compiled, digit, tmp_path):
     assert [e["name"] for e in shown(call, pte.parent / "w.ptd")["data"]] == [npu["weight_data"]["external"]]
 
 
-def test_external_blocks_are_for_ethos_u(call, tmp_path):
-    call("compile", ROOT / "examples/digits/digits.pt2", "--target", "tosa-int", "--calibrate",
-         ROOT / "examples/digits/digits_samples.npz", "-o", tmp_path / "a.pte", "--emit", f"tosa={tmp_path / 'a.tosa'}",
-         "--external", f"weights={tmp_path / 'w.ptd'}", fails="option.target", code=2)
+def test_external_blocks_are_for_some_targets(call, tmp_path):
+    def compiled(target, kind, **fails):
+        return call("compile", ROOT / "examples/digits/digits.pt2", "--target", target, "-o", tmp_path / "a.pte",
+                    "--external", f"{kind}={tmp_path / 'w.ptd'}", **fails)
+
+    compiled("vgf", "weights", fails="option.target", code=2)
+    compiled("tosa-fp", "commands", fails="option.value", code=2)
     assert not list(tmp_path.iterdir())
+    compiled("tosa-fp", "weights")
+    assert (tmp_path / "w.ptd").stat().st_size > 20_000 > (tmp_path / "a.pte").stat().st_size
+
+
+def test_no_external_blocks_are_warned_of(tosaic, tmp_path):
+    class Add(torch.nn.Module):
+        def forward(self, x):
+            return x + 1
+
+    torch.export.save(torch.export.export(Add(), (torch.ones(2),)), tmp_path / "add.pt2")
+    done = subprocess.run([tosaic, "compile", "add.pt2", "--target", "tosa-fp", "-o", "a.pte", "--external", "weights=w.ptd"],
+                          cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and "warning[external.none]: w.ptd is not written" in done.stderr, done.stderr
+    assert (tmp_path / "a.pte").exists() and not (tmp_path / "w.ptd").exists()
 
 
 def test_another_product_is_refused(call, compiled, digit):

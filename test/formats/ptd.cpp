@@ -14,7 +14,8 @@ const TensorType matrix{DType::f32, Shape{2, 3}, {}};
 Bytes sample() {
   return ptd::write({{"weights", Bytes::copy("0123456789abcdef01234567", 24), matrix},
                      {"empty", Bytes::copy("", 0)},
-                     {"key", Bytes::copy("some bytes", 10)}});
+                     {"key", Bytes::copy("some bytes", 10)}})
+      .joined();
 }
 
 TEST(Ptd, there_and_back) {
@@ -28,7 +29,7 @@ TEST(Ptd, there_and_back) {
   EXPECT_EQ((*entries)[2].data.text(), "some bytes");
   EXPECT_FALSE((*entries)[2].tensor.has_value());
   EXPECT_TRUE(ptd::write(*entries) == sample());
-  const auto none = ptd::read(ptd::write({}), "x.ptd");
+  const auto none = ptd::read(ptd::write({}).joined(), "x.ptd");
   ASSERT_TRUE(none.ok()) << none.error().message;
   EXPECT_TRUE(none->empty());
 }

@@ -75,12 +75,12 @@ std::string text(const Program& p) {
     for (const auto& v : plan.values) out += "\n  " + std::visit(ValueText(), v);
     for (const auto& i : plan.instructions) out += "\n  " + std::visit(InstructionText(), i);
     for (const auto& d : plan.delegates) {
-      out += "\n delegate " + d.id + " " + text(d.payload);
+      out += "\n delegate " + d.id + " " + text(d.payload.joined());
       for (const auto& spec : d.specs) out += " " + spec.key + "=" + text(spec.value);
     }
   }
   for (const auto& d : p.named_data)
-    out += "\nnamed " + d.key + " " + text(d.data) + " align " + std::to_string(d.alignment);
+    out += "\nnamed " + d.key + " " + text(d.data.joined()) + " align " + std::to_string(d.alignment);
   return out;
 }
 
@@ -139,7 +139,7 @@ Program full_program() {
 Bytes written(const Program& program, const pte::WriteOptions& options = {}) {
   auto file = pte::write(program, options);
   EXPECT_TRUE(file.ok()) << (file.ok() ? "" : render(file.error(), false));
-  return file.ok() ? *file : Bytes();
+  return file.ok() ? file->joined() : Bytes();
 }
 std::string code(const Bytes& file) {
   auto program = pte::read(file, "test.pte");
@@ -190,7 +190,7 @@ TEST(PteFile, InlineDelegatesNeedNoSegments) {
   const Bytes file = written(program, {128, false});
   auto again = pte::read(file, "test.pte");
   ASSERT_TRUE(again.ok()) << render(again.error(), false);
-  EXPECT_EQ(again->plans[0].delegates[0].payload.text(), "abc");
+  EXPECT_EQ(again->plans[0].delegates[0].payload.joined().text(), "abc");
 }
 
 TEST(PteFile, DtypesThatExecutorchLacks) {

@@ -21,6 +21,8 @@ struct Sample {
   std::vector<std::int32_t> args{0, 1, 3, 2};
   std::uint64_t offset = 16, length = 24;
   std::string op = "aten.add.Tensor";
+  std::vector<std::int64_t> longs{1, 78};
+  bool list = false;
 
   flatbuffers::Offset<s::Value> tensor(std::int32_t constant) {
     return s::CreateValue(b, s::Any::Tensor,
@@ -31,6 +33,7 @@ struct Sample {
     b.Clear();
     std::vector<flatbuffers::Offset<s::Value>> values{tensor(-1), tensor(0), tensor(-1),
                                                       s::CreateValue(b, s::Any::Int, s::CreateInt(b, 1).Union())};
+    if (list) values.push_back(s::CreateValue(b, s::Any::IntList, s::CreateIntListDirect(b, &longs).Union()));
     std::vector<flatbuffers::Offset<s::Call>> chain{s::CreateCallDirect(b, 7, op.c_str(), &args)};
     std::vector<flatbuffers::Offset<s::Data>> constants{s::CreateDataDirect(b, offset, length)};
     b.Finish(s::CreateGraphDirect(b, "0", &chain, &values, &inputs, &outputs, &constants), s::GraphIdentifier());
@@ -86,6 +89,7 @@ TEST(VulkanBackend, lies_are_refused) {
   EXPECT_EQ(changed([](Sample& x) { x.dtype = 9; }), "value 0 has a dtype numbered 9");
   EXPECT_EQ(changed([](Sample& x) { x.staging = -3; }), "value 0 has a dtype numbered -3");
   EXPECT_EQ(changed([](Sample& x) { x.dims = {1u << 20, 1u << 20, 1u << 20}; }), "value 0 fits no memory");
+  EXPECT_EQ(changed([](Sample& x) { x.dims = {0, 1u << 20, 1u << 20, 1u << 20}; }), "value 0 fits no memory");
   EXPECT_EQ(changed([](Sample& x) { x.dims = {UINT32_MAX}; }), "value 0 has a dim of 4294967295");
   EXPECT_EQ(changed([](Sample& x) { x.dims.assign(17, 1); }), "value 0 has 17 dims");
   EXPECT_EQ(changed([](Sample& x) { x.inputs = {4}; }), "the list of inputs names value 4 of 4");
@@ -96,6 +100,27 @@ TEST(VulkanBackend, lies_are_refused) {
             "constant 0 (49 bytes at 16) lies outside the constants' 64 bytes");
   EXPECT_EQ(changed([](Sample& x) { x.offset = UINT64_MAX - 8; }),
             "constant 0 (24 bytes at 18446744073709551607) lies outside the constants' 64 bytes");
+}
+
+// The verifier of flatbuffers lets vectors of eight-byte elements begin anywhere; UBSan sees who reads them in place.
+TEST(VulkanBackend, lists_begin_anywhere) {
+  Sample sample;
+  sample.list = true;
+  const Bytes good = sample.made();
+  ASSERT_EQ(std::get<std::vector<std::int64_t>>(vb::read(good, "x")->values[4]), sample.longs);
+  bool moved = false;
+  for (std::size_t i = 32; i + 4 <= good.size(); i += 4) {
+    std::vector<std::byte> bytes(good.data(), good.data() + good.size());
+    std::uint32_t offset = 0;
+    std::memcpy(&offset, &bytes[i], 4);
+    offset += 4;
+    std::memcpy(&bytes[i], &offset, 4);
+    const auto read = vb::read(Bytes::of(bytes), "x");
+    const auto* list =
+        read.ok() && read->values.size() == 5 ? std::get_if<std::vector<std::int64_t>>(&read->values[4]) : nullptr;
+    moved |= list && *list == std::vector<std::int64_t>{std::int64_t{78} << 32};  // the 1 is its length
+  }
+  EXPECT_TRUE(moved);
 }
 
 TEST(VulkanBackend, garbage_is_refused) {

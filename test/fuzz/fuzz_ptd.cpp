@@ -4,7 +4,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, unsigned long size) {
   auto entries = tosaic::ptd::read(tosaic::Bytes::copy(data, size), "fuzz.ptd");
-  if (entries.ok() && !tosaic::ptd::read(tosaic::ptd::write(*entries), "again.ptd").ok()) __builtin_trap();
+  if (entries.ok() && !tosaic::ptd::read(tosaic::ptd::write(*entries).joined(), "again.ptd").ok()) __builtin_trap();
   if (!entries.ok() && entries.error().internal) __builtin_trap();
   return 0;
 }

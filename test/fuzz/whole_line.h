@@ -87,10 +87,11 @@ inline Defect run_region(const Graph& tosa) {
   return std::nullopt;
 }
 
-inline Defect run_packed(const Graph& outer, const std::vector<Bytes>& payloads, const std::string& delegate) {
+inline Defect run_packed(const Graph& outer, const std::vector<DelegatePayload>& payloads,
+                         const std::string& delegate) {
   auto file = pack(outer, payloads, delegate, {});
   if (!file.ok()) return defect_in("pack", file.error());
-  auto program = pte::read(*file, "packed.pte");
+  auto program = pte::read(file->joined(), "packed.pte");
   if (!program.ok()) return "pack: what was written is not read: " + program.error().message;
   auto method = runtime::Method::load(*program, "forward",
                                       {.threads = 1, .delegates = all_delegates(), .kernels = kernels::lowered_kernel});
@@ -122,7 +123,7 @@ inline Defect through_all_stages(Graph graph, const Target& target) {
     if (p.reason.code == inconsistent_model) return std::nullopt;  // compile stops here
     if (auto d = defect_in("partition", p.reason)) return d;
   }
-  std::vector<Bytes> payloads;
+  std::vector<DelegatePayload> payloads;
   for (const Graph& region : parts.regions) {
     auto lowered = lower(region, {.spec = &target.spec});
     if (!lowered.ok()) return defect_in("lower", lowered.error());
@@ -133,7 +134,7 @@ inline Defect through_all_stages(Graph graph, const Target& target) {
     if (auto d = run_region(lowered->graph)) return d;
     auto file = tosa_file::write(lowered->graph);
     if (!file.ok()) return defect_in("emit", file.error());
-    payloads.push_back(*file);
+    payloads.push_back({*file});
   }
   return run_packed(parts.outer, payloads, target.delegate_id);
 }

@@ -128,5 +128,25 @@ TEST(Verify, States) {
   EXPECT_EQ(code_of(g), "ir.constant-size");
 }
 
+TEST(Shape, elements_of_what_is_empty) {
+  constexpr std::int64_t large = std::int64_t{1} << 40;
+  EXPECT_EQ((Shape{large, large, 0}).elements(), 0);
+  EXPECT_EQ((Shape{0, large, large}).elements(), 0);
+  EXPECT_EQ((Shape{large, 3}).elements(), 3 * large);
+}
+
+// Numbers are given in order, also where thousands of values have one name: tried from 1 each time, these would take a
+// minute.
+TEST(Names, Unique) {
+  Graph g;
+  constexpr int count = 40000;
+  for (int i = 0; i < count; ++i) g.add_value(i == 5 ? "x_3" : "x", TensorType{DType::f32, {}, {}});
+  make_names_unique(g);
+  EXPECT_EQ(g[0].name, "x");
+  EXPECT_EQ(g[4].name, "x_4");
+  EXPECT_EQ(g[5].name, "x_3_1");
+  EXPECT_EQ(g[count - 1].name, "x_" + std::to_string(count - 2));
+}
+
 }  // namespace
 }  // namespace tosaic

@@ -158,16 +158,13 @@ std::string of_dtype(std::string text, const std::string& dtype) {
   return text;
 }
 
-void expect_branches(const Graph& g, const std::string& type) {
+void expect_branches(const Graph& g, const std::string& type, const std::string& body = "aten.mul.Tensor(%u, %u)") {
   const auto cond =
       std::find_if(g.nodes.begin(), g.nodes.end(), [](const Node& n) { return n.op == "higher_order.cond"; });
   ASSERT_NE(cond, g.nodes.end());
   ASSERT_EQ(cond->regions.size(), 2u);
-  EXPECT_EQ(print(cond->regions[0]), of_dtype(R"(graph @then(%u: 1x4xDTYPE) -> (%v) {
-  %v: 1x4xDTYPE = aten.mul.Tensor(%u, %u)
-}
-)",
-                                              type));
+  EXPECT_EQ(print(cond->regions[0]),
+            of_dtype("graph @then(%u: 1x4xDTYPE) -> (%v) {\n  %v: 1x4xDTYPE = " + body + "\n}\n", type));
   EXPECT_EQ(to_string(g[cond->inputs[1]].type), "1x4x" + type) << "what a body takes is what it is given";
   EXPECT_EQ(to_string(g[cond->outputs[0]].type), "1x4x" + type);
 }
@@ -178,9 +175,11 @@ TEST(ControlFlow, passes_between_delegates) {
       if (!integer && type == "f16") continue;  // halves are widened for integers only
       SCOPED_TRACE(type);
       const Passed p = passed(graph_of(of_dtype(std::string(branches), type)), integer);
-      expect_branches(p.partition.outer, type);
-      EXPECT_EQ(p.tidied.size(), integer ? 1u : 2u) << "what a branch gives is not observed, and stays float\n"
-                                                    << print(p.partition.outer);
+      if (integer)
+        expect_branches(p.partition.outer, type);
+      else
+        expect_branches(p.partition.outer, type, "\"delegate\"(%u) {region=2}");
+      EXPECT_EQ(p.tidied.size(), integer ? 2u : 3u) << print(p.partition.outer);
     }
 }
 
@@ -196,6 +195,63 @@ TEST(ControlFlow, and_states_have_a_verdict_per_node) {
   ASSERT_TRUE(verdicts.ok()) << render(verdicts.error(), false);
   Supports branching(graph_of(of_dtype(std::string(branches), "f32")));
   EXPECT_TRUE(branching.about({.spec = *tosa::Spec::parse("TOSA-1.0+FP")}).ok());
+}
+
+constexpr std::string_view loop = R"(graph @main(%x: 1x4xf32) -> (%z, %n) {
+  %zero: i64 = constant [0]
+  %w: 1x4xf32 = constant [1.0, 2.0, 3.0, 4.0]
+  %n: i64, %y: 1x4xf32 = higher_order.while_loop(%zero, %x, %w) {operands=[2, 1]} (
+    graph @goes_on(%i: i64, %u: 1x4xf32, %w: 1x4xf32) -> (%more) {
+      %sum: f32 = aten.sum.default(%u)
+      %more: bool = aten.lt.Scalar(%sum) {other=9.0}
+    }
+    graph @turn(%i: i64, %u: 1x4xf32, %w: 1x4xf32) -> (%next, %v) {
+      %next: i64 = aten.add.Tensor(%i, none) {other=1}
+      %v: 1x4xf32 = aten.add.Tensor(%u, %w)
+    }
+  )
+  %z: 1x4xf32 = aten.relu.default(%y)
+})";
+
+// Weights belong to the bodies; counters are exact, and no work for a delegate.
+TEST(ControlFlow, that_data_end_stays) {
+  auto normal = normalise(graph_of(loop), {}, {});
+  ASSERT_TRUE(normal.ok()) << render(normal.error(), false);
+  EXPECT_TRUE(runs_as_it_stands(*normal).ok());
+  const auto node = std::ranges::find(normal->nodes, "higher_order.while_loop", &Node::op);
+  ASSERT_NE(node, normal->nodes.end());
+  EXPECT_EQ(node->inputs.size(), 2u);
+  EXPECT_EQ(node->regions[1].inputs.size(), 2u);
+  const Partition p = partition(*normal, *tosa::Spec::parse("TOSA-1.0+FP"));
+  EXPECT_EQ(p.regions.size(), 3u) << print(p.outer);
+  EXPECT_TRUE(std::ranges::none_of(p.regions, [](const Graph& g) {
+    return std::ranges::any_of(g.values, [](const Value& v) { return is_integer(v.type.dtype); });
+  })) << print(p.outer);
+}
+
+// Where a target takes loops, they count in 32 bits.
+TEST(ControlFlow, lies_inside_a_delegate_that_takes_it) {
+  auto normal = normalise(graph_of(loop), {.narrow_loops = true}, {});
+  ASSERT_TRUE(normal.ok()) << render(normal.error(), false);
+  const tosa::Spec spec = *tosa::Spec::parse("TOSA-1.0+FP+INT+controlflow");
+  const Partition p = partition(*normal, spec);
+  ASSERT_EQ(p.regions.size(), 1u) << print(p.outer);
+  auto lowered = lower(p.regions[0], {.spec = &spec});
+  ASSERT_TRUE(lowered.ok()) << render(lowered.error(), false);
+  tidy(lowered->graph);
+  EXPECT_TRUE(tosa::verify_graph(lowered->graph, spec).ok());
+  const auto made = std::ranges::find(lowered->graph.nodes, "tosa.while_loop", &Node::op);
+  ASSERT_NE(made, lowered->graph.nodes.end());
+  EXPECT_EQ(to_string(lowered->graph[made->inputs[0]].type), "i32");
+}
+
+// That a node may stay is said by the stage that looked at it, and by no file.
+TEST(ControlFlow, is_not_believed) {
+  std::string text(loop);
+  text.replace(text.find("[2, 1]"), 6, "[7, 1], kept=\"so\"");
+  const auto made = normalise(graph_of(text), {}, {});
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(runs_as_it_stands(*made).error().code, "model.control-flow");
 }
 
 TEST(ControlFlow, what_cannot_run_yet_is_refused_by_name) {

@@ -7,6 +7,7 @@
 
 #include "delegates/vulkan_backend/chain.h"
 #include "formats/pte/pte_file.h"
+#include "tosaic/session.hpp"
 
 namespace tosaic {
 namespace {
@@ -24,10 +25,11 @@ std::vector<Payload> payloads() {
     const auto file = map_file(entry.path().string());
     const auto program = pte::read(*file, entry.path().string());
     Payload payload;
-    for (const auto& named : program->named_data) payload.data.emplace(named.key, named.data);
+    for (const auto& named : program->named_data) payload.data.emplace(named.key, named.data.joined());
     for (const auto& delegate : program->plans[0].delegates) {
       payload.name = entry.path().stem().string();
-      payload.bytes = Bytes::copy(delegate.payload.data(), delegate.payload.size());
+      const Bytes read = delegate.payload.joined();
+      payload.bytes = Bytes::copy(read.data(), read.size());
       list.push_back(payload);
     }
   }
@@ -74,6 +76,56 @@ TEST(VulkanBackendLine, data_that_are_not_here) {
     EXPECT_EQ(graph.error().code, "vulkan-backend.data");
     EXPECT_EQ(graph.error().place.file, "x.pte");
   }
+}
+
+// The first outputs of `count` runs.
+std::vector<std::vector<std::byte>> runs_of(Session& session, int count) {
+  const std::vector<float> x(20, 0.5F);
+  std::vector<std::vector<std::byte>> found;
+  for (int i = 0; i < count; ++i) {
+    const auto outputs = session.run({{x.data(), DType::f32, {1, 4, 5}}});
+    EXPECT_TRUE(outputs.ok()) << outputs.error().message;
+    const Bytes& y = outputs->at(0).tensor->data;
+    found.emplace_back(y.data(), y.data() + y.size());
+  }
+  return found;
+}
+
+TEST(VulkanBackendLine, buffers_are_kept_set_back_and_not_shared) {
+  for (const char* device : {"cpu", "vulkan"}) {
+    auto session = Session::open(TOSAIC_TEST_DATA "/plugin/vulkan/runs.pte", {.device = device});
+    ASSERT_TRUE(session.ok()) << session.error().message;
+    const auto first = runs_of(*session, 2);
+    EXPECT_NE(first[0], first[1]);
+    auto clone = session->clone();
+    ASSERT_TRUE(clone.ok()) << clone.error().message;
+    EXPECT_EQ(runs_of(*clone, 2), first);
+    ASSERT_TRUE(session->reset().ok());
+    EXPECT_EQ(runs_of(*session, 2), first);
+  }
+}
+
+// A value is computed once, unless it is a constant's place.
+TEST(VulkanBackendLine, what_is_written_twice) {
+  using namespace vulkan_backend;
+  const vulkan_backend::Tensor tensor{DType::f32, DType::f32, Shape({2}), {}};
+  File file;
+  file.values = {tensor, tensor, std::int64_t{1}};
+  file.inputs = {0};
+  file.outputs = {1};
+  file.calls = {{0, "aten.relu.default", {0, 1}}, {1, "aten.tanh.default", {0, 1}}};
+  const auto graph = [&] {
+    return aten_graph(
+        file, [](const std::string&) { return Bytes(); }, "x");
+  };
+  ASSERT_FALSE(graph().ok());
+  EXPECT_EQ(graph().error().code, "vulkan-backend.arguments");
+  file.calls = {{0, "aten.relu.default", {0, 0}}};  // over an input
+  ASSERT_FALSE(graph().ok());
+  EXPECT_EQ(graph().error().code, "vulkan-backend.arguments");
+  file.calls = {{0, "et_vk.prepack.default", {0, 1}}, {1, "aten.relu.default", {0, 1}}};  // begins as an input
+  ASSERT_FALSE(graph().ok());
+  EXPECT_EQ(graph().error().code, "vulkan-backend.arguments");
 }
 
 }  // namespace

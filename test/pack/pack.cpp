@@ -25,10 +25,10 @@ Graph graph_of(std::string_view text) {
   return graph.ok() ? *graph : Graph();
 }
 
-pte::Program packed(const Graph& graph, const std::vector<Bytes>& payloads = {}) {
+pte::Program packed(const Graph& graph, const std::vector<DelegatePayload>& payloads = {}) {
   auto file = pack(graph, payloads, "TOSABackend", {"in spec", "out spec", {}, {}});
   EXPECT_TRUE(file.ok()) << (file.ok() ? "" : render(file.error(), false));
-  auto program = file.ok() ? pte::read(*file, "packed.pte") : Result<pte::Program>(file.error());
+  auto program = file.ok() ? pte::read(file->joined(), "packed.pte") : Result<pte::Program>(file.error());
   EXPECT_TRUE(program.ok()) << (program.ok() ? "" : render(program.error(), false));
   return program.ok() ? *program : pte::Program();
 }
@@ -159,7 +159,7 @@ TEST(Pack, DelegatesRunBetweenKernels) {
     %b: 2x3xf32 = "delegate"(%a) {region=0}
     %z: 2x3xf32 = aten.add.Tensor(%b, %x)
   })");
-  const pte::Program program = packed(graph, {*payload});
+  const pte::Program program = packed(graph, {{*payload}});
   EXPECT_EQ(calls_of(program), (Names{"aten::neg.out/3", "delegate", "aten::add.out/5"}));
   EXPECT_EQ(program.plans[0].input_spec, "in spec");
   auto method =
@@ -212,7 +212,7 @@ TEST(Pack, SizesThatDependOnValues) {
   };
   const auto bounded = found("0..4");
   ASSERT_TRUE(bounded.ok()) << render(bounded.error(), false);
-  const auto program = pte::read(*bounded, "bounded.pte");
+  const auto program = pte::read(bounded->joined(), "bounded.pte");
   ASSERT_TRUE(program.ok());
   const pte::Plan& plan = program->plans.at(0);
   const auto& k = std::get<pte::TensorValue>(plan.values.at(static_cast<std::size_t>(plan.outputs.at(0))));
@@ -237,7 +237,7 @@ TEST(Pack, DelegatesKeepTheirVariables) {
     %b: 2xf32 = "delegate"(%x) {region=0}
     %z: 2xf32 = aten.neg.default(%b)
   })"),
-                                      {*payload});
+                                      {{*payload}});
   const Tensor one{{DType::f32, {2}, {}}, constant_bytes(DType::f32, std::vector<double>{1, 1})};
   for (const bool interpret : {false, true}) {
     auto method = runtime::Method::load(
@@ -262,7 +262,7 @@ TEST(Pack, MethodsTellWhereTheirTimeGoes) {
     %a: 2x3xf32 = aten.neg.default(%x)
     %z: 2x3xf32 = "delegate"(%a) {region=0}
   })"),
-                                      {*payload});
+                                      {{*payload}});
   auto method =
       runtime::Method::load(program, "forward", {.delegates = all_delegates(), .kernels = kernels::lowered_kernel});
   ASSERT_TRUE(method.ok()) << render(method.error(), false);

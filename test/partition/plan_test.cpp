@@ -170,9 +170,10 @@ TEST(QuantisationPlan, refuses_lines_that_say_too_much_or_too_little) {
             "plan.not-this-program: %w is a constant: it has codes 'as' a tensor or 'in' a call");
   EXPECT_EQ(said(weight, ""), "plan.impossible: a line is missing");
   EXPECT_EQ(said(weight, weight + weight), "plan.syntax: line 4 has spoken of %w already");
-  EXPECT_EQ(said("%w i8", "%w i4"),
-            "plan.syntax: column 4: 'i4 symmetric' is none of: float, i8 affine, i16 symmetric, "
-            "i8 symmetric (of a weight)");
+  EXPECT_EQ(said("%w i8", "%w i4"), "");  // 4 bits for one weight
+  EXPECT_EQ(said("%w i8", "%w i5"),
+            "plan.syntax: column 4: 'i5 symmetric' is none of: float, i8 affine, i16 symmetric, "
+            "i8 symmetric and i4 symmetric (of a weight)");
   EXPECT_EQ(said("%w i8", "%w i16"), "plan.impossible: line 4: %w has 8 bits, as what it is multiplied with");
   EXPECT_EQ(said("per dim 1", "per dim one"),
             "plan.syntax: column 21: 'dim one' is no dim: 'per dim 0' has a scale per index of dim 0");

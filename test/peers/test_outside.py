@@ -231,6 +231,8 @@ def test_what_runs_nowhere_else_is_said(tosaic, tmp_path):
         return subprocess.run([tosaic, "compile", tmp_path / "m.pt2", "--target", "tosa-fp", "-o", tmp_path / "m.pte"],
                               capture_output=True, text=True)
     done = compiled(lambda x: F.max_pool2d(x, 2, return_indices=True), torch.zeros(1, 1, 4, 4))
+    assert done.returncode == 0 and "pack.executorch-only" not in done.stderr, done.stderr
+    done = compiled(lambda x: F.max_pool2d(x, 12, return_indices=True), torch.zeros(1, 1, 24, 24))  # large windows
     assert done.returncode == 0 and "pack.executorch-only" in done.stderr
     done = compiled(lambda x, m: x[m].sum(), torch.zeros(3), torch.tensor([True, False, True]))
     assert done.returncode == 1 and "would run nowhere" in done.stderr

@@ -104,6 +104,34 @@ def test_every_mask_is_as_good_as_sdpas(tool, tmp_path, scheme, decomposed):
         assert not weights[0][~net.past.numpy()].any()
 
 
+class WithHiddenRows(nn.Module):
+    """Attention in which one query sees nothing, as in padded batches: it must not cost the others their codes."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(12)
+        self.project = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x, shown, additive):
+        q = self.project(x)[:, None]
+        mine = torch.ops.aten._safe_softmax(additive + q @ q.transpose(2, 3) / 4, -1) @ q
+        return (*(nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=m) for m in (shown, additive)), mine)
+
+
+@pytest.mark.parametrize("scheme, floor", [("int8", 30), ("int16x8", 40)])
+@pytest.mark.parametrize("number", [LEAST, -1e9, -1e4, -math.inf])
+def test_rows_that_are_hidden_whole_leave_the_others_theirs(tool, tmp_path, scheme, floor, number):
+    net, random = WithHiddenRows(), torch.Generator().manual_seed(13)
+    shown = torch.ones(ROWS, ROWS, dtype=torch.bool).tril()
+    shown[3] = False
+    additive = torch.zeros(ROWS, ROWS).masked_fill(~shown, number)
+    samples = [(torch.randn(1, ROWS, WIDTH, generator=random), shown, additive) for _ in range(3)]
+    wanted, found, _ = compiled_and_run(tool, tmp_path, net, samples, samples[1], "--quantize", scheme)
+    seen = shown.any(-1).numpy()
+    for w, f in zip(wanted, found, strict=True):
+        assert decibels(w[:, :, seen], f[:, :, seen]) > floor
+
+
 class LogProbabilities(nn.Module):
     """Masked logits under log_softmax and logsumexp, themselves the outputs; the last output stands for the unmasked."""
     KEPT, ALL = 17, 24

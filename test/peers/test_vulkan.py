@@ -29,6 +29,18 @@ def test_model(model, kind, tool, tmp_path):
             assert decibels(expected, ours - expected) > 90
 
 
+def test_model_in_halves(model, tool, tmp_path):
+    """Weights and activations in 16 bits: as near to PyTorch's results as PyTorch's own half of the model, within a bit."""
+    tool("compile", model.program("raw"), "--target", "vulkan", "-o", tmp_path / "m.pte", "--require-full-delegation",
+         "--vulkan-precision", "fp16")
+    inputs, expected = model.arrays("input")[0], model.arrays("float")[0]
+    halves = torch.export.load(model.program("raw")).module(check_guards=False).half()
+    with torch.no_grad():
+        eager = halves(*(torch.from_numpy(x).half() for x in inputs))
+    for ours, theirs, right in zip(tool.run(tmp_path / "m.pte", inputs, tmp_path), [eager], expected, strict=True):
+        assert decibels(right, ours - right) > decibels(right, theirs.float().numpy() - right) - 6
+
+
 class PartlyOutside(torch.nn.Module):
     def forward(self, x, y):
         whole = ((x + y) * 10).to(torch.int32)
@@ -70,11 +82,38 @@ def test_tiers(tosaic, tool, tmp_path, monkeypatch):
         assert done.returncode == 1 and "error[vulkan.tier]" in done.stderr, done.stderr
 
 
+class LargeInBetween(torch.nn.Module):
+    def forward(self, x):
+        large = [torch.sin((x * (i + 1)).expand(128, 25, 4096) + x) for i in range(45)]
+        least = torch.stack([y.amax((0, 1, 2)) for y in large]).amin()
+        return torch.stack([torch.cos(y * least).mean() for y in large]).sum()
+
+
+def test_more_than_the_devices_memory(tosaic, tool, tmp_path):
+    """2 GiB is what lavapipe lends in one piece."""
+    torch.export.save(torch.export.export(LargeInBetween(), (torch.randn(1, 25, 4096),)), tmp_path / "m.pt2")
+    tool("compile", tmp_path / "m.pt2", "--target", "vulkan", "-o", tmp_path / "m.pte", "--require-full-delegation")
+    needs = json.loads(tool("inspect", tmp_path / "m.pte", "--json"))["methods"][0]["delegates"][0]["vulkan"]["tiers"]
+    assert min(t["activation_bytes"] for t in needs) > 2**31
+    np.save(tmp_path / "x.npy", np.zeros((1, 25, 4096), np.float32))
+    for program in ("m.pte", "m.pt2"):
+        done = subprocess.run([tosaic, "run", tmp_path / program, "--device", "vulkan", "--input", tmp_path / "x.npy",
+                               "--output-dir", tmp_path / "out"], capture_output=True, text=True)
+        assert done.returncode == 1 and "error[vulkan.memory]" in done.stderr, done.stderr
+        assert "bytes for constants," in done.stderr and "--target tosa-fp" in done.stderr, done.stderr
+        assert not list(tmp_path.glob("out/*.npy"))
+
+
 def test_devices(tosaic, tool, tmp_path):
     devices = json.loads(tool("run", "--list-devices", "--json"))["devices"]
     assert devices and any(d["shaders"] for d in devices)
+    limits = devices[0]["limits"]  # of these every device has some
+    assert limits["range_bytes"] >= 1 << 27 and limits["shared_bytes"] >= 16384 and limits["push_constant_bytes"] >= 128
+    assert limits["memory_bytes"] > 0 and limits["group_invocations"] >= 128 and len(limits["group_size"]) == 3
     torch.export.save(torch.export.export(torch.nn.ReLU(), (torch.randn(3),)), tmp_path / "m.pt2")
     tool("compile", tmp_path / "m.pt2", "--target", "vulkan", "-o", tmp_path / "m.pte")
+    said = subprocess.run([tosaic, "run", tmp_path / "m.pte", "-v"], capture_output=True, text=True, check=True).stderr
+    assert " bytes for constants, 0 for activations, 512 for inputs and outputs" in said, said
     for arguments, code in ((["--vulkan-device", "no such"], "vulkan.device"), (["--device", "cpu"], "run.device"),
                             (["--device", "vulkan-ml"], "run.device")):
         done = subprocess.run([tosaic, "run", tmp_path / "m.pte", *arguments], capture_output=True, text=True)

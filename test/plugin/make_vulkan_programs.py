@@ -3,6 +3,7 @@
 
     .venv/bin/python test/plugin/make_vulkan_programs.py [NAME...]          # test/plugin/vulkan/NAME.pte and .npz
 """
+import copy
 import logging
 import pathlib
 import sys
@@ -31,7 +32,7 @@ def lowered(model, inputs, options=None, quantizer=None, **export):
         prepared = prepare_pt2e(exported.module(), quantizer)
         prepared(*inputs)
         exported = torch.export.export(convert_pt2e(prepared), inputs)
-    outputs = exported.module()(*inputs)
+    outputs = copy.deepcopy(exported.module())(*inputs)  # a run changes the buffers
     logging.getLogger().setLevel(logging.ERROR)
     edge = to_edge_transform_and_lower(exported, partitioner=[VulkanPartitioner(options or {})])
     return edge.to_executorch().buffer, inputs, outputs if isinstance(outputs, tuple) else (outputs,)
@@ -189,6 +190,76 @@ def most_sizes():
     dims = {2: torch.export.Dim("h", min=4, max=20), 3: torch.export.Dim("w", min=4, max=24)}
     return lowered(torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv2d(8, 4, 1)), image(),
                    {"require_dynamic_shapes": True}, dynamic_shapes=({k: v for k, v in dims.items()},))
+
+
+class Kept(torch.nn.Module):
+    """The last of a signal, and a mean that moves."""
+
+    def __init__(self):
+        super().__init__()
+        self.filter = torch.nn.Conv1d(4, 6, 3)
+        self.register_buffer("last", torch.linspace(-1, 1, 8).view(1, 4, 2))
+        self.register_buffer("level", torch.full((6,), 0.5))
+
+    def forward(self, x):
+        x = torch.cat([self.last, x], -1)
+        self.last.copy_(x[:, :, -2:])
+        y = self.filter(x)
+        self.level.mul_(0.75).add_(y[0, :, 0])
+        return torch.relu(y), self.level * 2
+
+
+def kept(options, sizes=(5, 5, 5), **export):
+    """The inputs and results of three runs, one after the other."""
+    inputs, model = [torch.randn(1, 4, n) for n in sizes], Kept().requires_grad_(False)
+    buffer, _, _ = lowered(copy.deepcopy(model), (inputs[0],), {"alias_buffer_mutations": True, **options}, **export)
+    return buffer, inputs, [t for x in inputs for t in model(x)]
+
+
+@program
+def runs():
+    return kept({})
+
+
+@program
+def runs_of_sizes():
+    """With inputs of any size up to nine: the last run's are shorter than the others."""
+    export = {"dynamic_shapes": ({2: torch.export.Dim("n", min=3, max=9)},)}
+    return kept({"require_dynamic_shapes": True}, (5, 5, 3), **export)
+
+
+@program
+def runs_of_tokens():
+    """Attention with ExecuTorch's caches, three tokens at a time, two queries to a key."""
+    import executorch.extension.llm.custom_ops.custom_ops  # noqa: F401
+
+    class Attention(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mix, self.out = torch.nn.Linear(16, 64), torch.nn.Linear(32, 16)
+            self.register_buffer("keys", torch.zeros(1, 12, 2, 8))
+            self.register_buffer("values", torch.zeros(1, 12, 2, 8))
+
+        def forward(self, x, places):
+            q, k, v = self.mix(x).view(1, 3, 8, 8).split([4, 2, 2], 2)
+            place = places[0].item()
+            torch._check(place >= 0)
+            torch._check(place <= 9)
+            torch.ops.llama.update_cache(k, self.keys, place)
+            torch.ops.llama.update_cache(v, self.values, place)
+            seen = torch.ops.llama.custom_sdpa(q, self.keys, self.values, place, None, 0.0, True)
+            return self.out(seen.reshape(1, 3, 32))
+
+    model = Attention().requires_grad_(False)
+    runs = [(torch.randn(1, 3, 16), torch.arange(place, place + 3)) for place in (0, 3, 6)]
+    buffer, _, _ = lowered(copy.deepcopy(model), runs[0])
+    return buffer, [t for run in runs for t in run], [model(*run) for run in runs]
+
+
+@program
+def runs_forgotten():
+    """Without the flow's option the new contents are results of the payload for which the program has no place."""
+    return lowered(Kept().requires_grad_(False), (torch.randn(1, 4, 5),))
 
 
 def main():

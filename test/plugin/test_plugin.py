@@ -104,6 +104,22 @@ def test_data_outside_the_program(tool, digits, theirs, tmp_path):
         theirs(tmp_path / "m.pte", inputs)
 
 
+def test_constants_outside_the_payload(tool, theirs, ours, tmp_path):
+    """TOSA's large constants, which the flatbuffer names and a .ptd file holds."""
+    import base64
+    weights = (np.arange(256 * 256) % 97 / 97 - 0.5).astype(np.float32).tobytes()
+    (tmp_path / "m.txt").write_text("graph @forward(%x: 1x256xf32) -> (%y) {\n  %w: 256x256xf32 = constant \""
+                                    + base64.b64encode(weights).decode()
+                                    + "\"\n  %y: 1x256xf32 = aten.linear.default(%x, %w, none)\n}\n")
+    inputs = [np.linspace(-1, 1, 256, dtype=np.float32)[None]]
+    for name, options in (("whole", []), ("apart", ["--external", f"weights={tmp_path / 'w.ptd'}"])):
+        tool("compile", tmp_path / "m.txt", "--target", "tosa-fp", "-o", tmp_path / f"{name}.pte", *options)
+    assert (tmp_path / "apart.pte").stat().st_size < 1 << 14
+    expected = theirs(tmp_path / "whole.pte", inputs)
+    same(theirs(tmp_path / "apart.pte", inputs, data_path=tmp_path / "w.ptd"), expected)
+    same(ours(tmp_path / "apart.pte", inputs, "--data", tmp_path / "w.ptd"), expected)
+
+
 # ---- of ExecuTorch's own Arm flow (make_programs.py)
 
 PROGRAMS = ROOT / "test/plugin/programs"

@@ -13,6 +13,7 @@ STORED = ROOT / "test/plugin/vulkan"
 # Half floats are computed with where the program says so; codes are those of a float convolution here.
 TOLERANCE = {"half": 1e-3}
 SMALLER = "most_sizes"  # exported for sizes up to a bound
+RUNS = ["runs", "runs_of_sizes", "runs_of_tokens"]  # buffers are kept: inputs and results of three runs, one after another
 
 
 def stored(name, what):
@@ -26,7 +27,7 @@ def compare(name, found):
         np.testing.assert_allclose(f, e, rtol=1e-5, atol=TOLERANCE.get(name, 2e-6))
 
 
-NAMES = sorted(p.stem for p in STORED.glob("*.pte") if p.stem != SMALLER)
+NAMES = sorted(p.stem for p in STORED.glob("*.pte") if p.stem != SMALLER and not p.stem.startswith("runs"))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -96,6 +97,49 @@ def test_sizes_up_to_a_bound(ours, theirs, plugin):
         np.testing.assert_allclose(found[:, :, :height - 1, :width - 1], whole[:, :, :height - 1, :width - 1], atol=2e-6)
     with pytest.raises(RuntimeError):
         theirs(program, [np.zeros((1, 3, 21, 24), np.float32)])
+
+
+@pytest.fixture(params=["cpu", "vulkan"])
+def device(request, plugin):
+    plugin.set_option("device", request.param, backend="VulkanBackend")
+    yield request.param
+    plugin.set_option("device", "", backend="VulkanBackend")
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_buffers_that_are_kept(name, device, plugin):
+    """What a payload writes to its buffers, its next run finds; the program loaded again begins with what the file has."""
+    import torch
+    from executorch.runtime import Runtime
+    inputs, wanted = ([torch.from_numpy(x) for x in stored(name, what)] for what in ("in", "out"))
+    calls = [inputs[i:i + len(inputs) // 3] for i in range(0, len(inputs), len(inputs) // 3)]
+    for _ in range(2):
+        method = Runtime.get().load_program(STORED / f"{name}.pte").load_method("forward")
+        found = [torch.clone(t) for call in calls for t in method.execute(call)]
+        torch.testing.assert_close(found, wanted, rtol=1e-5, atol=2e-6)
+
+
+def test_buffers_of_an_extracted_chain_are_states(tool, tmp_path):
+    """Which every target takes, and the tool keeps from one run to the next."""
+    tool("extract", STORED / "runs.pte", "-o", tmp_path)
+    tool("compile", tmp_path / "forward_delegate0.txt", "--target", "tosa-fp", "-o", tmp_path / "m.pte")
+    wanted = stored("runs", "out")
+    for i, array in enumerate(stored("runs", "in")):
+        np.save(tmp_path / "x.npy", array)
+        tool("run", tmp_path / "m.pte", "--input", tmp_path / "x.npy", "--output-dir", tmp_path, "--states", tmp_path / "states")
+        for k in range(2):
+            np.testing.assert_allclose(np.load(tmp_path / f"output_{k}.npy"), wanted[2 * i + k], rtol=1e-5, atol=2e-6)
+
+
+def test_contents_without_a_place(tosaic, plugin, tmp_path, capfd):
+    """ExecuTorch's flow without `alias_buffer_mutations` asks a delegate to keep what the payload does not say."""
+    from executorch.runtime import Runtime
+    said = refused(tosaic, "run", STORED / "runs_forgotten.pte")
+    assert "the payload takes 1 inputs and gives 4 outputs, the program passes 3" in said and "alias_buffer_mutations" in said
+    import torch
+    with pytest.raises(RuntimeError):
+        Runtime.get().load_program(STORED / "runs_forgotten.pte").load_method("forward").execute([torch.zeros(1, 4, 5)])
+    assert "alias_buffer_mutations" in capfd.readouterr().err
 
 
 def refused(tosaic, *arguments):

@@ -12,6 +12,7 @@ from torch.utils import _pytree
 import tosaic
 from tosaic import _core, _lowering
 
+pytestmark = pytest.mark.usefixtures("lowerings")
 HERE = pathlib.Path(__file__)
 
 
@@ -161,15 +162,6 @@ def _(x):
 
 torch.library.define("tosaic_test::two.a", "(Tensor x) -> Tensor")
 torch.library.define("tosaic_test::two.b", "(Tensor x, int y) -> Tensor")
-
-
-@pytest.fixture(autouse=True)
-def lowerings():
-    """Those of one test."""
-    before = dict(_lowering.lowerings())
-    yield
-    _lowering.lowerings().clear()
-    _lowering.lowerings().update(before)
 
 
 def lower_gate():

@@ -2,14 +2,13 @@
 """Bundled programs (.bpte): ours in ExecuTorch's runtime, ExecuTorch's in ours, and files that are not what they seem."""
 import pathlib
 import subprocess
-import sys
 
 import pytest
 import torch
 
 import tosaic
 
-TOOL = pathlib.Path(sys.executable).parent / "tosaic"
+TOOL = pathlib.Path(tosaic.__file__).parent / "bin" / "tosaic"  # the package's own
 
 
 class Net(torch.nn.Module):

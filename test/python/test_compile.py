@@ -79,13 +79,12 @@ def test_calibration_takes_what_the_module_takes(image):
 
 
 def test_calibration_from_npz_equals_the_command_lines(tmp_path):
-    import subprocess, sys
-
     samples = MODELS / "keyword_spotting_samples.npz"
     artifact = tosaic.compile(MODELS / "keyword_spotting.pt2", target="tosa-int", calibration=samples)
     out = tmp_path / "cli.pte"
-    subprocess.run([pathlib.Path(sys.executable).parent / "tosaic", "compile", MODELS / "keyword_spotting.pt2", "--target",
-                    "tosa-int", "--calibrate", samples, "-o", out], check=True, capture_output=True)
+    tool = pathlib.Path(tosaic.__file__).parent / "bin" / "tosaic"
+    subprocess.run([tool, "compile", MODELS / "keyword_spotting.pt2", "--target", "tosa-int", "--calibrate", samples, "-o", out],
+                   check=True, capture_output=True)
     assert out.read_bytes() == artifact.pte
 
 

@@ -17,7 +17,6 @@ WITHOUT = {
     "convolution_backward.default": TRAINING,
     "embedding_dense_backward.default": TRAINING,
     "max_pool2d_with_indices_backward.default": TRAINING,
-    "max_pool3d_with_indices.default": "of the indices of three-dimensional pools nobody has had need",
     "native_dropout.default": "random numbers",
     "native_group_norm_backward.default": TRAINING,
     "native_layer_norm_backward.default": TRAINING,

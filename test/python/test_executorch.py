@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile specs, partitioners and backends in ExecuTorch's own flow; what it writes is run and compared."""
 import pathlib
+import re
 import runpy
 
 import pytest
@@ -106,6 +107,47 @@ def test_edge_operators_that_are_refused_when_tried():
     assert any("select" in why for why in partitioner.refused.values())
 
 
+class WithPositionBias(torch.nn.Module):
+    """What keeps floats beside codes in T5: an embedding of int64 positions as a bias, a dropout, a residual of floats."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.bias = torch.nn.Embedding(32, 16), torch.nn.Embedding(8, 2)
+        self.query, self.out = torch.nn.Linear(16, 16, bias=False), torch.nn.Linear(16, 16, bias=False)
+        self.dropout = torch.nn.Dropout()
+
+    def forward(self, ids, shown):
+        x = self.dropout(self.words(ids))
+        heads = self.query(x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6)).view(1, -1, 2, 8).transpose(1, 2)
+        near = (torch.arange(5) - torch.arange(5)[:, None]).abs()
+        positions = torch.where(near < 2, near, 2 + torch.log(near.float() / 2 + 1).to(torch.long))
+        bias = torch.where(shown, self.bias(positions).permute(2, 0, 1)[None], -100.0)
+        shares = torch.softmax(heads @ heads.transpose(2, 3) + bias, -1)
+        return self.dropout(x + self.out((shares @ heads).transpose(1, 2).reshape(1, -1, 16)))
+
+
+def test_floats_beside_codes_cost_only_what_computes_with_them():
+    torch.manual_seed(0)
+    example = (torch.randint(0, 32, (1, 5)), torch.ones(5, 5, dtype=torch.bool).tril())
+    quantizer = TOSAQuantizer("TOSA-1.0+INT").set_global(get_symmetric_quantization_config())
+    prepared = prepare_pt2e(torch.export.export(WithPositionBias().eval(), example).module(), quantizer)
+    prepared(*example)
+    program = torch.export.export(convert_pt2e(prepared), example)
+    partitioner = TOSAPartitioner(TosaCompileSpec("TOSA-1.0+INT"))
+    edge = lowered(program, partitioner)
+    assert not [o for o in operators(edge) if re.search("mm|softmax|exp|rsqrt", o)], operators(edge)
+    got = tosaic.load(bytes(edge.to_executorch().buffer)).run(*example)
+    assert (got - program.module()(*example)).abs().max() < 0.05
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_statistics_that_nobody_reads_keep_no_batch_norm_outside(dtype):
+    """In the edge dialect it gives three results, two of them without elements."""
+    model = torch.nn.Sequential(torch.nn.Hardtanh(), torch.nn.BatchNorm2d(3)).eval().to(dtype)
+    program = torch.export.export(model, (torch.randn(1, 3, 4, 4, dtype=dtype),))
+    assert operators(lowered(program, TOSAPartitioner(FP))) == ["executorch_call_delegate"]
+
+
 def test_vulkans_example_of_executorch(tmp_path, monkeypatch, capsys):
     """examples/vulkan_add, by the calls of its page; what it writes is run by both runtimes."""
     from executorch.runtime import Runtime, Verification
@@ -162,7 +204,7 @@ def test_checks_of_the_user():
         partitioner = TOSAPartitioner(FP, additional_checks=[check])
         outside = [o for o in operators(lowered(program, partitioner)) if "delegate" not in o]
         assert any(left in o for o in outside), (check, outside)
-        assert any("does not want it" in why for why in partitioner.refused.values())
+        assert any(f"Rejected by {type(check).__name__}" == why for why in partitioner.refused.values())
 
 
 def test_to_edge_and_to_backend_work_too():
@@ -349,3 +391,28 @@ def test_what_cannot_be_delegated_takes_nothing_else_along():
     assert "aten_linear_default" not in partitioner.refused and "aten_embedding_default" in partitioner.refused
     got = tosaic.load(bytes(edge.to_executorch().buffer)).run(x)
     torch.testing.assert_close(got, program.module()(x), rtol=0.05, atol=0.02)
+
+
+def test_what_stands_behind_an_operator_that_stays_is_quantised():
+    """Its weights' conversions, and those of what passes it by, are of the group that reads them; assertions hold nothing."""
+    class Around(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.first, self.last = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
+
+        def forward(self, x):
+            y = self.first(x).relu().to(x.dtype)
+            return self.last(torch.cumprod(y, 1)) + y
+
+    x = torch.rand(2, 8)
+    module = torch.export.export(Around().eval(), (x,), strict=True).module(check_guards=False)
+    prepared = prepare_pt2e(module, TOSAQuantizer(INT).set_global(get_symmetric_quantization_config()))
+    prepared(x)
+    converted = convert_pt2e(prepared)
+    partitioner = TOSAPartitioner(INT)
+    edge = lowered(torch.export.export(converted, (x,), strict=True), partitioner)
+    left = [o for o in operators(edge) if "executorch_call_delegate" not in o and "quantize" not in o]
+    assert len(left) == 1 and "cumprod" in left[0], partitioner.refused
+    got = tosaic.load(bytes(edge.to_executorch().buffer)).run(x)
+    torch.testing.assert_close(got, converted(x), atol=0.02, rtol=0)

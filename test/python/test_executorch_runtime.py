@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a module to ExecuTorch's runtime and Inspector and back, by what one wheel has: partitioner, backend, plug-in."""
+import gc
+import weakref
 
 import pytest
 import torch
+
+import tosaic
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -45,3 +49,17 @@ def test_times_of_the_models_nodes(target, tmp_path):
     operators = {op for e in events for op in e.op_types or []}
     assert {"aten.relu.default", "aten.sigmoid.default", "aten.mean.dim"} <= operators
     assert all(e.perf_data.raw[0] >= 0 for e in events)
+
+
+def test_a_method_holds_the_program_whose_bytes_it_reads():
+    import tosaic.executorch.runtime
+
+    x = torch.randn(1, 3, 16, 16)
+    program = tosaic.executorch.runtime.load_program(tosaic.compile(Small().eval(), (x,), "tosa-fp").pte)
+    held, method = weakref.ref(program), program.load_method("forward")
+    del program
+    gc.collect()
+    assert held() is not None and method.metadata.num_inputs() == 1
+    del method
+    gc.collect()
+    assert held() is None

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs with dynamic sizes: run at any of them, compiled at chosen ones, compared with eager PyTorch."""
 
+import itertools
+
 import pytest
 import torch
 import tosaic
@@ -122,17 +124,90 @@ def test_integers_are_those_of_a_program_exported_at_that_size(target):
         assert torch.equal(a.run(*sample), b.run(*sample))
 
 
-def test_states_outlive_a_change_of_size():
-    class Mean(nn.Module):
+# Name -> choices, calls of which each has a method, in the methods' order.
+SEVERAL = {
+    "convolutions": (["x.0=1,4", "x.2=16", "x.3=16,9"], [(1, 16, 16), (1, 16, 9), (4, 16, 16), (4, 16, 9)]),
+    "positions": (["words.0=1,2", "words.1=7,max"], [(1, 7), (1, 64), (2, 7), (2, 64)]),
+    "pairs": (["y.0=3,7,19"], [(1,), (3,), (9,)]),
+    "repeated": (["x.0=17,2"], [(17,), (2,)]),
+}
+
+
+@pytest.mark.parametrize("target", ["tosa-fp", "vgf", "vulkan"])
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_sizes_in_one_file(name, target, tmp_path):
+    """A method for each; tosaic's runtime chooses, ExecuTorch's user does."""
+    import tosaic.executorch.runtime as plugin
+
+    module, program, call, _, _ = program_of(name)
+    choices, sizes = SEVERAL[name]
+    artifact = tosaic.compile(program, target=target, sizes=choices)
+    artifact.save(tmp_path / "m.pte")
+    session = tosaic.load(tmp_path / "m.pte")
+    for size in [*reversed(sizes), sizes[-1]]:
+        check(module, session, call(*size))
+        check(module, artifact, call(*size))
+    check(module, session.clone(), call(*sizes[1]))
+    values = ["x".join(v) for v in itertools.product(*(c.split("=")[1].split(",") for c in choices))]
+    loaded = plugin.load_program(tmp_path / "m.pte")
+    for method, size in zip(["forward", *(f"forward_{v}" for v in values[1:])], sizes, strict=True):
+        args = call(*size)
+        got = loaded.load_method(method).execute(list(args))
+        torch.testing.assert_close(got[0], module(*args)[0] if isinstance(module(*args), tuple) else module(*args),
+                                   rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("target", ["tosa-int", "ethos-u55-128"])
+def test_several_sizes_in_integers(target, tmp_path):
+    """Each is calibrated with the samples of its size, and gives what its own program gives."""
+    module, program, call, _, choice = program_of("convolutions")
+    sizes = [(1, 20, 12), (1, 8, 12)]
+    samples = [call(*size) for size in sizes * 3]
+    both = tosaic.compile(program, target=target, sizes=["x.0=1", "x.2=20,8", "x.3=12"], calibration=samples)
+    both.save(tmp_path / "m.pte")
+    session = tosaic.load(tmp_path / "m.pte")
+    for k, size in enumerate(sizes):
+        alone = tosaic.compile(program, target=target, sizes=choice(*size), calibration=samples[k::2])
+        for sample in samples[k::2]:
+            assert torch.equal(session.run(*sample), alone.run(*sample))
+    with refused("no sample has the sizes x 4x3x20x12"):
+        tosaic.compile(program, target=target, sizes=["x.0=1,4", "x.2=20", "x.3=12"], calibration=samples)
+
+
+def test_calls_that_no_method_takes(tmp_path):
+    _, program, call, _, _ = program_of("pairs")
+    session = tosaic.compile(program, target="tosa-fp", sizes=["x.0=1,3"]).session()
+    with refused(r"run.sizes(.|\n)*the sizes 2x3, 5x3; there are forward \(1x3, 3x3\); forward_3 \(3x3, 7x3\)"):
+        session.run(*call(2))
+    with refused("input 0 is 9x3xf32"):
+        session.run(*call(9))
+    for sizes, why in ((["x.0=1,1"], "names x.0=1 twice"), (["x.0=1,"], "neither a number nor max"),
+                       (["x.0=" + ",".join(map(str, range(65)))], "65 methods, 64 are the most")):
+        with refused(why):
+            tosaic.compile(program, target="tosa-fp", sizes=sizes)
+
+
+def test_several_sizes_keep_one_state():
+    class Counter(nn.Module):
         def __init__(self):
             super().__init__()
-            self.register_buffer("mean", torch.zeros(3))
+            self.register_buffer("runs", torch.zeros(3))
 
         def forward(self, x):
-            self.mean.mul_(0.5).add_(x.mean(0), alpha=0.5)
-            return x - self.mean
+            self.runs += x.sum(0)
+            return x + self.runs
 
-    module = Mean()
+    program = torch.export.export(Counter(), (rows(4),), dynamic_shapes={"x": {0: n}})
+    artifact = tosaic.compile(program, target="tosa-fp", sizes=["x.0=2,4"])
+    session, eager = artifact.session(), Counter()
+    for size in (2, 4, 2):
+        x = rows(size)
+        torch.testing.assert_close(session(x), eager(x))
+    torch.testing.assert_close(session.state_dict()["runs"], eager.runs)
+
+
+def test_states_outlive_a_change_of_size():
+    module = Running()
     session = tosaic.Program.of(torch.export.export(module, (rows(4),), dynamic_shapes={"x": {0: n}})).session()
     for i in (4, 2, 9, 4):
         check(module, session, (rows(i),))
@@ -171,3 +246,35 @@ def test_calls_of_other_sizes():
         with refused(why):
             session.run(*args)
     check(Pairs(), session, call(2))
+
+
+class Running(nn.Module):
+    """A state of one size, rows of any."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(3))
+
+    def forward(self, x):
+        self.mean.mul_(0.5).add_(x.mean(0), alpha=0.5)
+        return x - self.mean
+
+
+class Lengths(Positions):
+    """Positions without the size that it returns: a compiled program gives tensors."""
+
+    def forward(self, words):
+        return super().forward(words)[0]
+
+
+@pytest.mark.parametrize("make, example, shapes, sizes", [
+    (Lengths, lambda b, s: torch.randint(0, 32, (b, s)), {0: batch, 1: length}, [(2, 7), (1, 64), (4, 2), (2, 7)]),
+    (Running, lambda i: rows(i), {0: n}, [(4,), (9,), (1,), (6,)])])
+def test_one_program_for_vulkan_at_every_size(make, example, shapes, sizes, tmp_path):
+    torch.manual_seed(3)
+    module = make().eval()
+    program = torch.export.export(module, (example(*sizes[0]),), dynamic_shapes=(shapes,))
+    tosaic.compile(program, target="vulkan").save(tmp_path / "m.pte")
+    loaded = tosaic.load(tmp_path / "m.pte")
+    for size in sizes:
+        check(module, loaded, (example(*size),))

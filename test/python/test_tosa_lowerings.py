@@ -9,21 +9,13 @@ import torch
 import torch.nn.functional as F
 
 import tosaic
-from tosaic import _core, _lowering, tosa
+from tosaic import _core, tosa
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "peers"))
 import reference_model  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("lowerings")
 ROWS = {row.name: row for row in _core.tosa_operators()}
-
-
-@pytest.fixture(autouse=True)
-def lowerings():
-    """Those of one test."""
-    before = dict(_lowering.lowerings())
-    yield
-    _lowering.lowerings().clear()
-    _lowering.lowerings().update(before)
 
 
 def drawn(*shape, seed=0):

@@ -22,8 +22,8 @@ TEST(ReadPt2, raw_program_keeps_composites_and_in_place_calls) {
   EXPECT_EQ(r.program->torch_version.substr(0, 4), "2.13");
   EXPECT_EQ(r.program->schema_major, 8);
   EXPECT_EQ(r.program->methods[0].name, "forward");
-  EXPECT_NE(r.program->input_spec.find("builtins.tuple"), std::string::npos);
-  EXPECT_FALSE(r.program->output_spec.empty());
+  EXPECT_NE(r.program->methods[0].input_spec.find("builtins.tuple"), std::string::npos);
+  EXPECT_FALSE(r.program->methods[0].output_spec.empty());
   EXPECT_EQ(r.told_codes(), "");
   EXPECT_EQ(ops(r.graph()),
             (std::vector<std::string>{"aten.conv2d.default", "aten.batch_norm.default", "aten.relu_.default",

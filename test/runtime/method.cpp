@@ -143,7 +143,7 @@ TEST(Method, PayloadsOfNewerVersions) {
     EXPECT_EQ(loaded.error().place.file, "new.pte (delegate 0)");
     return loaded.error().code + ": " + loaded.error().message;
   };
-  const Bytes tosa = program_of("tosa_delegate.pte").plans[0].delegates[0].payload;
+  const Bytes tosa = program_of("tosa_delegate.pte").plans[0].delegates[0].payload.joined();
   std::vector<std::byte> newer(tosa.data(), tosa.data() + tosa.size());
   auto* version = const_cast<tosa_schema::Version*>(tosa_schema::GetTosaGraph(newer.data())->version());
   auto* fields = reinterpret_cast<flatbuffers::Table*>(version);
@@ -156,9 +156,9 @@ TEST(Method, PayloadsOfNewerVersions) {
 
   vgf::File file;
   file.version = {0, 6, 0};
-  EXPECT_EQ(refused("VgfBackend", *vgf::write(file)), "vgf.version: the file has format 0.6.0");
+  EXPECT_EQ(refused("VgfBackend", vgf::write(file)->joined()), "vgf.version: the file has format 0.6.0");
   file.version = {1, 0, 0};
-  EXPECT_EQ(refused("VgfBackend", *vgf::write(file)), "vgf.version: the file has format 1.0.0");
+  EXPECT_EQ(refused("VgfBackend", vgf::write(file)->joined()), "vgf.version: the file has format 1.0.0");
 
   // COP2 holds its commands behind "COP2", a version, lengths and "VEUM" with a version of its own.
   const auto stream = [](std::uint32_t cop, std::uint32_t veum) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is said when a device fails, and what is left of a model that is gone.
 #include <fstream>
+#include <mutex>
 #include <set>
 
 #include "shaders/faulty_device.h"
@@ -164,14 +165,17 @@ TEST_F(Faults, TooLargeForTheDevicesMemory) {
 // ---- nothing is left
 
 VolkDeviceTable real;
+std::mutex counting;  // pipelines and their modules are made by several threads
 std::set<std::uint64_t> alive;
 std::uint64_t usual_count;
 template <class Handle>
 void made(VkResult result, Handle* handle) {
+  const std::lock_guard lock(counting);
   if (result == VK_SUCCESS) alive.insert(reinterpret_cast<std::uint64_t>(*handle));
 }
 template <class Handle>
 void gone(Handle handle) {
+  const std::lock_guard lock(counting);
   if (handle != VK_NULL_HANDLE) { EXPECT_EQ(alive.erase(reinterpret_cast<std::uint64_t>(handle)), 1u); }
 }
 #define COUNTED(Create, Destroy, Info, Handle)                                                       \

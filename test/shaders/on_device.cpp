@@ -16,7 +16,7 @@ vulkan_program::Program compiled(const Graph& graph, std::span<const vulkan_prog
     ADD_FAILURE() << render(made.error(), false);
     return {};
   }
-  auto read = vulkan_program::read(vulkan_program::write(*made));
+  auto read = vulkan_program::read(vulkan_program::write(*made).joined());
   if (!read.ok()) {
     ADD_FAILURE() << render(read.error(), false);
     return {};

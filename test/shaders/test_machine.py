@@ -32,11 +32,19 @@ def run(*arguments, **environment):
 
 @pytest.mark.parametrize("options, environment, code, hint", [
     ([], {"VK_ICD_FILENAMES": "/nonexistent"}, "vulkan.no-driver", "mesa-vulkan-drivers"),
+    ([], {"VK_DRIVER_FILES": "/nonexistent"}, "vulkan.no-driver", "VK_DRIVER_FILES"),
     (["--vulkan-device", "no such"], {}, "vulkan.device", "an index or a part of a name"),
     (["--vulkan-device", "99"], {}, "vulkan.device", "an index or a part of a name")])
 def test_no_device(tosaic, program, tmp_path, options, environment, code, hint):
     status, _, said = run(tosaic, program, tmp_path, *options, **environment)
     assert status == 1 and f"error[{code}]" in said and hint in said, said
+
+
+def test_no_loader(tosaic, program, tmp_path):
+    for name in ("libvulkan.so.1", "libvulkan.so"):
+        (tmp_path / name).touch()  # found first, and no library
+    status, _, said = run(tosaic, program, tmp_path, LD_LIBRARY_PATH=str(tmp_path))
+    assert status == 1 and "error[vulkan.no-loader]" in said and "libvulkan1" in said, said
 
 
 def test_a_newer_version(tosaic, program, tmp_path):
@@ -45,12 +53,14 @@ def test_a_newer_version(tosaic, program, tmp_path):
     table = root + struct.unpack_from("<I", data, root)[0]
     vtable = table - struct.unpack_from("<i", data, table)[0]
     at = table + struct.unpack_from("<H", data, vtable + 4)[0]  # its first field
-    assert struct.unpack_from("<I", data, at)[0] == 1
-    struct.pack_into("<I", data, at, 2)
+    version = struct.unpack_from("<I", data, at)[0]
+    assert version < 20
+    struct.pack_into("<I", data, at, version + 1)
     newer = tmp_path / "newer.pte"
     newer.write_bytes(data)
     status, _, said = run(tosaic, newer, tmp_path)
-    assert status == 1 and "error[vulkan-program.version]" in said and "has version 2, this runtime knows 1" in said, said
+    assert status == 1 and "error[vulkan-program.version]" in said and f"has version {version + 1}, this runtime knows" in said, said
+    assert "compile the model with this version of tosaic" in said, said
 
 
 def checked(cache):

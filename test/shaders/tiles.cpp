@@ -83,6 +83,8 @@ TEST_F(Tiles, Convolutions) {
       {1, 17, 24, 4, 1, {3, 1}, {2, 2, 0, 0}, one, {2, 1}},
       {2, 9, 9, 49, 5, {2, 5}, {0, 1, 3, 5}, {1, 4}, {3, 2}},
       {1, 3, 3, 8, 16, {3, 3}, none, one, one},
+      {1, 7, 7, 128, 20, {3, 3}, {1, 1, 1, 1}, one, one},  // its depth is divided among groups
+      {1, 3, 5, 1100, 12, one, none, one, one},
   };
   Net net(2);
   int n = 0;

@@ -52,8 +52,8 @@ class Annotator:
     def run(self) -> None:
         # PT2E makes observers in this order: what a call reads, then what it gives.
         for node in self.gm.graph.nodes:
-            if node in self.theirs:
-                continue
+            if node in self.theirs or isinstance(node.target, torch._ops.HigherOrderOperator):
+                continue  # what calls bodies; PT2E asks for these by themselves
             place: Place | None = node.meta.get(self.key)
             if node.op in ("placeholder", "output"):
                 self._boundary(node, place)

@@ -69,6 +69,16 @@ def is_operator(node: torch.fx.Node) -> bool:
     return node.target is not operator.getitem or is_operator(node.args[0])
 
 
+def only_asserts(node: torch.fx.Node) -> bool:
+    """It gives nothing: an assertion about a tensor's type, which the edge dialect has no more."""
+    return node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload) and not node.target._schema.returns
+
+
+def is_dequantize(node: torch.fx.Node) -> bool:
+    """PT2E's conversion of codes to floats."""
+    return "quantized_decomposed.dequantize" in str(node.target)
+
+
 def order_in_memory(value: Any) -> list[int] | None:
     """The dims of a dense tensor as they lie, outermost first, where that is not their own order."""
     if not isinstance(value, torch.Tensor) or value.is_contiguous():
@@ -89,6 +99,7 @@ class _Part:
         self.graph, self.meta = torch.fx.Graph(), _META if places else ("val",)
         self.copies: dict[torch.fx.Node, torch.fx.Node] = {}
         self.extra: list[str] = []  # inputs that are none of the program's
+        self.in_edge = is_edge(program)
         nodes = program.graph_module.graph.nodes
         inside = {n for n in nodes if is_operator(n) and (members is None or n in members) and not foreign_dtype(n)}
         read = {i for n in inside for i in n.all_input_nodes}
@@ -109,7 +120,8 @@ class _Part:
         if members is None:
             given = [n for n in module_outputs(program) if n in self.copies]
         else:
-            given = [n for n in nodes if n in inside and _is_tensor(n) and any(user not in inside for user in n.users)]
+            given = [n for n in nodes if n in inside and _is_tensor(n)
+                     and any(user not in inside and not (is_dequantize(n) and only_asserts(user)) for user in n.users)]
         self.results = {n.name: self._leave(n) for n in given}  # by the name of what is given
         self.graph.output(tuple(self.results[n.name] for n in given))
 
@@ -123,15 +135,19 @@ class _Part:
         copy.meta = {**node.meta, "val": value}
         return copy
 
+    def _order(self, node: torch.fx.Node) -> list[int] | None:
+        """Of what ATen's views give nothing is known: the edge dialect makes copies of them."""
+        return order_in_memory(node.meta.get("val")) if self.in_edge or node.op == "placeholder" else None
+
     def _enter(self, node: torch.fx.Node) -> None:
-        value, order = node.meta.get("val"), order_in_memory(node.meta.get("val"))
+        value, order = node.meta.get("val"), self._order(node)
         if order:
             lying = self.copies[node]
             lying.meta["val"] = value.permute(order)
             self.copies[node] = self._permuted(lying, value, [order.index(d) for d in range(len(order))])
 
     def _leave(self, node: torch.fx.Node) -> torch.fx.Node:
-        value, order = node.meta.get("val"), order_in_memory(node.meta.get("val"))
+        value, order = node.meta.get("val"), self._order(node)
         return self._permuted(self.copies[node], value.permute(order), order) if order else self.copies[node]
 
 

@@ -92,7 +92,22 @@ class _Grouping:
             parity = 1 if self._taken(node) else 0
             before = [level[i] if level[i] % 2 == parity else level[i] + 1 for i in node.all_input_nodes if i in level]
             level[node] = max([parity, *before])
+        self._sink(level)
         self.groups = {n: l for n, l in level.items() if l % 2}
+
+    def _sink(self, level: dict[torch.fx.Node, int]) -> None:
+        """What converts codes to floats, and what becomes of a weight's, belongs to the group of its first reader: between
+        groups there would be floats that an integer delegate cannot give."""
+        from_weights: set[torch.fx.Node] = set()
+        for node in self.calls:
+            if (all(i.name in self.constants or i in from_weights for i in node.all_input_nodes)
+                    and (_edge.is_dequantize(node) or any(i in from_weights for i in node.all_input_nodes))):
+                from_weights.add(node)
+        for node in reversed(self.calls):
+            readers = [level[u] for u in node.users if u in level and not _edge.only_asserts(u)]
+            if (level[node] % 2 and readers and min(readers) % 2 and isinstance(node.meta.get("val"), torch.Tensor)
+                    and _source(node) is node and (node in from_weights or _edge.is_dequantize(node))):
+                level[node] = min(readers)
 
     def _idle(self) -> Reasons:
         """Members of groups that read nothing but weights, where those may not be."""
@@ -202,7 +217,7 @@ class _Partitioner(Partitioner):
             asked = _like(node, _edge_operator(node.target)) if aten else node
             for check in self.additional_checks:
                 if not check.is_node_supported(modules, asked):
-                    reasons[node.name] = f"{type(check).__name__} does not want it"
+                    reasons[node.name] = f"Rejected by {type(check).__name__}"
                     if aten:
                         self._unwanted[node.name] = reasons[node.name]
                     break
@@ -263,20 +278,30 @@ class _Partitioner(Partitioner):
                 return reasons, groups
 
     def _refused(self, program: ExportedProgram, members: frozenset, core: _core.Program | None) -> Reasons:
-        """Of members that cannot be one delegate: the node that the error names, or all. `core`: they alone, if there is
-        such a program already."""
+        """Of members that cannot be one delegate: the node that the error names, those that only pass on what they are
+        given, or all. `core`: they alone, if there is such a program already."""
+        error = self._error(program, members, core)
+        if not error:
+            return {}
+        text = _reason(error)
+        named = {n.name for n in members if error.diagnostic and error.diagnostic.context == f"node {n.name}"}
+        if not named and len(parts := _components(members)) > 1:  # they only happen to be one group
+            each = [self._refused(program, part, None) for part in parts]
+            if any(each):
+                return {name: why for refused in each for name, why in refused.items()}
+        if not named:  # nothing is left of a dropout that could be named
+            named = {n.name for n in members if _may_pass_on(n, members)
+                     and (alone := self._error(program, frozenset({n}), None)) and _reason(alone) == text}
+        return dict.fromkeys(named or {n.name for n in members}, text)
+
+    def _error(self, program: ExportedProgram, members: frozenset, core: _core.Program | None) -> Error | None:
+        """Why members cannot be one delegate."""
         try:
             core = core or _edge.held(program, "partition", self._weights, set(members), places=False)
             _core.explain(core, self.compile_spec.target, {**self.compile_spec.options(), "single-delegate": ["true"]})
         except Error as error:
-            named = {n.name for n in members if error.diagnostic and error.diagnostic.context == f"node {n.name}"}
-            if not named and len(parts := _components(members)) > 1:  # they only happen to be one group
-                each = [self._refused(program, part, None) for part in parts]
-                if any(each):
-                    return {name: why for refused in each for name, why in refused.items()}
-            text = error.diagnostic.reason if error.diagnostic else str(error)
-            return dict.fromkeys(named or {n.name for n in members}, text)
-        return {}
+            return error
+        return None
 
     def _report(self, program: ExportedProgram) -> None:
         path = self.compile_spec.path_for_intermediates
@@ -297,6 +322,19 @@ def _gives_tensors(node: torch.fx.Node) -> bool:
     value = node.meta.get("val")
     values = value if isinstance(value, (tuple, list)) else [value]
     return bool(values) and all(isinstance(v, torch.Tensor) for v in values)
+
+
+def _reason(error: Error) -> str:
+    return error.diagnostic.reason if error.diagnostic else str(error)
+
+
+def _may_pass_on(node: torch.fx.Node, members: frozenset) -> bool:
+    """It gives a tensor like one that it reads from outside."""
+    def type_of(n):
+        value = n.meta.get("val")
+        return (value.shape, value.dtype) if isinstance(value, torch.Tensor) else None
+
+    return any(i not in members and type_of(i) == type_of(node) for i in node.all_input_nodes)
 
 
 def _is_whole(program: ExportedProgram, members: frozenset) -> bool:

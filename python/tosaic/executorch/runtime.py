@@ -111,7 +111,11 @@ def _words() -> Iterator[None]:
 
 
 class Method(_runtime.Method):
-    """ExecuTorch's, with the words of tosaic's backends in its errors."""
+    """ExecuTorch's, with the words of tosaic's backends in its errors. It holds the program, whose bytes it goes on reading."""
+
+    def __init__(self, method: Any, program: Program) -> None:
+        super().__init__(method)
+        self._program = program
 
     def execute(self, inputs: Sequence[Any]) -> Sequence[Any]:
         """Runs the method.
@@ -135,7 +139,7 @@ class Program(_runtime.Program):
     def load_method(self, name: str) -> Method:
         """Makes a method ready to run. Raises RuntimeError, with the reason in words, where a payload is refused."""
         with _words():
-            return Method(super().load_method(name)._method)
+            return Method(super().load_method(name)._method, self)
 
 
 def backends() -> list[str]:

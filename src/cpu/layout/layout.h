@@ -6,4 +6,5 @@
 namespace tosaic::cpu {
 bool take_layout(Planning& planning, std::uint32_t node);  // transpose, slice, reverse, tile, concat, pad
 bool take_gather(Planning& planning, std::uint32_t node);
+bool take_scatter(Planning& planning, std::uint32_t node);
 }  // namespace tosaic::cpu

@@ -70,7 +70,7 @@ void absorb_tail(const Planning& planning, Epilogue& e) {
 
 }  // namespace
 
-Epilogue find_epilogue(const Planning& planning, std::uint32_t n, bool fuse_i8) {
+Epilogue find_epilogue(const Planning& planning, std::uint32_t n, bool fuse_i8, bool tail) {
   Epilogue e;
   e.direct = e.output = planning.node(n).outputs[0];
   e.lowest = -std::numeric_limits<float>::infinity();
@@ -78,8 +78,12 @@ Epilogue find_epilogue(const Planning& planning, std::uint32_t n, bool fuse_i8) 
   if (planning.type(e.direct).dtype == DType::f32 || (fuse_i8 && absorb_rescale(planning, e)))
     absorb_clamp(planning, e);
   e.output = e.direct;
-  absorb_tail(planning, e);
+  if (tail) absorb_tail(planning, e);
   return e;
+}
+
+bool shares_columns(const Planning& planning, std::int64_t rows, int max_rows, std::int64_t weights) {
+  return planning.threads > 1 && rows <= max_rows && weights >= 1 << 18;
 }
 
 std::size_t Epilogue::tile_bytes(const Planning& planning, std::int64_t elements) const {

@@ -27,13 +27,15 @@ struct Epilogue {
 };
 
 // What can follow node `n`, whose output is f32 or i32 (fuse_i8: the kernel can RESCALE to i8).
-Epilogue find_epilogue(const Planning& planning, std::uint32_t n, bool fuse_i8);
+// Without `tail` no chain.
+Epilogue find_epilogue(const Planning& planning, std::uint32_t n, bool fuse_i8, bool tail = true);
+// A chain wants whole rows: few rows of large weights are better computed by all threads, and the chain behind them.
+bool shares_columns(const Planning& planning, std::int64_t rows, int max_rows, std::int64_t weights);
 
 // The step of a kernel whose tasks run in scratch of their own: with `input`, `epilogue`, `sharing`, `scratch` and
 // run_task(frame, task, memory).
 template <class Kernel>
-void add_shared_step(Planning& planning, std::string_view name, std::uint32_t n, std::shared_ptr<const Kernel> kernel) {
-  Step step{.kernel = name, .nodes = {n}, .reads = {kernel->input}};
+void add_shared_step(Planning& planning, Step step, std::shared_ptr<const Kernel> kernel) {
   kernel->epilogue.describe(step);
   step.scratch_per_thread = kernel->scratch;
   step.run = [kernel](const Frame& frame) -> Status {
@@ -43,6 +45,11 @@ void add_shared_step(Planning& planning, std::string_view name, std::uint32_t n,
     return {};
   };
   planning.add(std::move(step));
+}
+template <class Kernel>
+void add_shared_step(Planning& planning, std::string_view name, std::uint32_t n, std::shared_ptr<const Kernel> kernel) {
+  Step step{.kernel = name, .nodes = {n}, .reads = {kernel->input}};
+  add_shared_step(planning, std::move(step), std::move(kernel));
 }
 
 }  // namespace tosaic::cpu

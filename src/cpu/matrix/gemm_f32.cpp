@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <mutex>
+#include <tuple>
 
 #include "base/parallel.h"
 #include "simd/dispatch.h"
@@ -55,7 +58,7 @@ HWY_NOINLINE void tile(const GemmF32Call& call) {
 #pragma GCC unroll 2
       for (int v = 0; v < vectors; ++v) acc[r][v] = hn::MulAdd(a, bv[v], acc[r][v]);
     }
-    b += static_cast<std::size_t>(vectors) * lanes;
+    b += call.b_stride;
     ++a0;
     ++a4;
     ++a8;
@@ -140,22 +143,51 @@ void pack_panel(const float* weight, std::int64_t p, PackedF32& packed) {
 
 }  // namespace
 
+namespace {
+
+// Weights that were packed and are in use, by where they came from.
+class PackedOnce {
+ public:
+  // Made by `pack` where nobody has it yet.
+  template <class Pack>
+  std::shared_ptr<float[]> at(const float* weight, std::int64_t n, std::int64_t k, Pack&& pack) {
+    const std::lock_guard lock(mutex_);
+    const std::tuple key{weight, n, k};
+    if (auto known = packed_[key].lock()) return known;
+    std::erase_if(packed_, [](const auto& entry) { return entry.second.expired(); });
+    std::shared_ptr<float[]> made = pack();
+    packed_[key] = made;
+    return made;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::tuple<const float*, std::int64_t, std::int64_t>, std::weak_ptr<float[]>> packed_;
+};
+
+}  // namespace
+
 void pack_rows(const float* weight, std::int64_t n, std::int64_t k, const float* bias, std::int64_t bias_count,
-               PackedF32& packed) {
+               PackedF32& packed, bool lasting) {
   packed.k = k;
   packed.n = n;
   packed.lanes = gemm_f32().lanes;
-  packed.storage.reset(new float[static_cast<std::size_t>(packed.padded() * k)]);  // written by pack_panel
   packed.bias_storage.resize(static_cast<std::size_t>(packed.padded()));
   for (std::int64_t j = 0; j < n; ++j) packed.bias_storage[static_cast<std::size_t>(j)] = bias[bias_count == 1 ? 0 : j];
-  packed.data = packed.storage.get();
   packed.bias = packed.bias_storage.data();
-  in_parallel(static_cast<std::size_t>(packed.count()),
-              static_cast<std::size_t>((1 << 17) / (packed.panel_width() * k) + 1),
-              [&](std::size_t first_panel, std::size_t last_panel) {
-                for (std::size_t p = first_panel; p < last_panel; ++p)
-                  pack_panel(weight, static_cast<std::int64_t>(p), packed);
-              });
+  const auto pack = [&] {
+    packed.storage.reset(new float[static_cast<std::size_t>(packed.padded() * k)]);  // written by pack_panel
+    in_parallel(static_cast<std::size_t>(packed.count()),
+                static_cast<std::size_t>((1 << 17) / (packed.panel_width() * k) + 1),
+                [&](std::size_t first_panel, std::size_t last_panel) {
+                  for (std::size_t p = first_panel; p < last_panel; ++p)
+                    pack_panel(weight, static_cast<std::int64_t>(p), packed);
+                });
+    return packed.storage;
+  };
+  static PackedOnce once;
+  packed.storage = lasting ? once.at(weight, n, k, pack) : pack();
+  packed.data = packed.storage.get();
 }
 
 void pack_columns(const PanelsF32& panels, std::int64_t p, const float* b, float* into) {
@@ -177,6 +209,7 @@ void multiply(const GemmF32& kernel, const Sharing& sharing, const Sharing::Part
     call.k = b.k;
     call.b = b.panel(p);
     call.vectors = b.vectors(p);
+    call.b_stride = b.packed ? std::int64_t{call.vectors} * b.lanes : b.n;
     call.bias = b.bias + first_column;
     call.lowest = lowest;
     call.highest = highest;

@@ -17,6 +17,7 @@ struct GemmF32Call {
   int rows;               // 1..max_rows
   std::int64_t k;
   const float* b;         // one panel: [k][vectors * lanes]
+  std::int64_t b_stride;  // elements between its rows
   int vectors;            // 1 or 2
   const float* bias;      // [vectors * lanes]
   float lowest, highest;  // NaN passes through
@@ -38,23 +39,25 @@ struct PanelsF32 {
   int lanes = 0;
   const float* data = nullptr;  // padded columns are 0
   const float* bias = nullptr;  // padded to whole vectors
+  bool packed = true;           // false: `data` is B itself, [k][n], of whole vectors
   std::int64_t padded() const { return (n + lanes - 1) / lanes * lanes; }
   std::int64_t panel_width() const { return 2 * lanes; }
   std::int64_t count() const { return (n + panel_width() - 1) / panel_width(); }
   int vectors(std::int64_t panel) const { return (panel + 1) * panel_width() <= padded() ? 2 : 1; }
-  const float* panel(std::int64_t p) const { return data + p * panel_width() * k; }
+  const float* panel(std::int64_t p) const { return data + p * panel_width() * (packed ? k : 1); }
 };
 struct PackedF32 : PanelsF32 {
-  std::unique_ptr<float[]> storage;
+  std::shared_ptr<float[]> storage;
   std::vector<float> bias_storage;
 };
 // Rows and panels of `part` of C = clamp(A x B + bias). a and c point at the part's first row.
 void multiply(const GemmF32& kernel, const Sharing& sharing, const Sharing::Part& part, const float* a,
               std::int64_t a_stride, const PanelsF32& b, float lowest, float highest, float* c);
 
-// weight is [n][k] row-major, as conv weights are; one bias serves all columns when bias_count is 1.
+// weight is [n][k] row-major, as conv weights are; one bias serves all columns when bias_count is 1. `lasting`: see
+// cpu::Options; what the same memory is packed to then exists once.
 void pack_rows(const float* weight, std::int64_t n, std::int64_t k, const float* bias, std::int64_t bias_count,
-               PackedF32& packed);
+               PackedF32& packed, bool lasting = false);
 // Panel p of b, [k][n] row-major as in MATMUL, into `into` (where panels.panel(p) shall be).
 void pack_columns(const PanelsF32& panels, std::int64_t p, const float* b, float* into);
 

@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include "cpu/matrix/rescale-inl.h"
+#include "simd/pair_products-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tosaic::cpu {
@@ -28,15 +29,7 @@ constexpr int max_rows = 6;
 struct Pairs {
   static constexpr int group = 2, element_bytes = 2, offset = 0;
   static HWY_INLINE IntVector dot(IntVector acc, IntVector a, IntVector b) {
-#if HWY_TARGET == HWY_SCALAR
-    const std::int32_t x = hn::GetLane(a), y = hn::GetLane(b);
-    const std::int32_t sum = static_cast<std::int16_t>(x) * static_cast<std::int16_t>(y) + (x >> 16) * (y >> 16);
-    return hn::Add(acc, hn::Set(Ints(), sum));
-#else
-    const hn::ScalableTag<std::int16_t> d16;
-    IntVector unused = hn::Zero(Ints());
-    return hn::ReorderWidenMulAccumulate(Ints(), hn::BitCast(d16, a), hn::BitCast(d16, b), acc, unused);
-#endif
+    return simd::HWY_NAMESPACE::add_pair_products(Ints(), acc, a, b);
   }
   static void convert(const std::int8_t* from, std::int64_t count, void* to) {
     auto* out = static_cast<std::int16_t*>(to);

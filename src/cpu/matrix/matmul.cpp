@@ -22,7 +22,9 @@ struct MatmulF32 {
   std::vector<float> zero_bias;
   Epilogue epilogue;
 
-  bool prepare(const Planning&, const Node&, const Shape3& s) {
+  bool prepare(const Planning& planning, const Node& node, const Shape3& s) {
+    // Few rows meet a panel once: packing it would be most of the work.
+    panels.packed = s.h > kernel->max_rows || s.w % kernel->lanes != 0 || planning.constant(node.inputs[1]);
     panels.k = s.c;
     panels.n = s.w;
     panels.lanes = kernel->lanes;
@@ -31,7 +33,10 @@ struct MatmulF32 {
     return true;
   }
   std::int64_t panel_count() const { return panels.count(); }
-  std::size_t packed_bytes() const { return align_up(static_cast<std::size_t>(panels.padded() * panels.k) * 4); }
+  bool packs() const { return panels.packed; }
+  std::size_t packed_bytes() const {
+    return packs() ? align_up(static_cast<std::size_t>(panels.padded() * panels.k) * 4) : 0;
+  }
   std::int64_t packing_tasks() const { return panels.count(); }
   void pack(const void* b, std::int64_t p, std::byte* into) const {
     PanelsF32 at = panels;
@@ -58,6 +63,7 @@ struct MatmulI8 {
   RescaleColumns scales;
   std::int32_t a_zp = 0, b_zp = 0;
 
+  bool packs() const { return true; }
   bool prepare(const Planning& planning, const Node& node, const Shape3& s) {
     if (!planning.constant(node.inputs[2]) || !planning.constant(node.inputs[3])) return false;
     a_zp = only_number(planning.graph, node.inputs[2]);
@@ -109,6 +115,7 @@ struct Matmul : Kind {
   std::size_t rows_bytes = 0, tile_bytes = 0, scratch = 0;
 
   const std::byte* packed(const Frame& frame, std::int64_t n) const {
+    if (!this->packs()) return static_cast<const std::byte*>(frame.read(b)) + n * shape.c * shape.w * 4;
     return (constant_b.empty() ? frame.shared : constant_b.data()) + static_cast<std::size_t>(n) * this->packed_bytes();
   }
   void pack_all(const void* from, std::byte* to, ThreadPool* pool) const {
@@ -166,7 +173,7 @@ bool take(Planning& planning, std::uint32_t n, const Shape3& shape) {
     step.shared_scratch = all;
   }
   step.run = [m](const Frame& frame) -> Status {
-    if (m->constant_b.empty()) m->pack_all(frame.read(m->b), frame.shared, &frame.pool);
+    if (m->constant_b.empty() && m->packs()) m->pack_all(frame.read(m->b), frame.shared, &frame.pool);
     frame.pool.run(m->shape.batch * m->sharing.tasks(), [&](std::int64_t task, int thread) {
       m->run_task(frame, task, frame.scratch + static_cast<std::size_t>(thread) * m->scratch);
     });

@@ -67,8 +67,11 @@ bool take_conv_f32(Planning& planning, std::uint32_t n) {
   const Value &weight = planning.graph[node.inputs[1]], &bias = planning.graph[node.inputs[2]];
   const Bytes weights = patch_weights(planning.graph, node);
   pack_rows(reinterpret_cast<const float*>(weights.data()), weight.type.shape.size(0), conv->window.k(),
-            reinterpret_cast<const float*>(bias.constant.data()), bias.type.shape.elements(), conv->weight);
-  conv->epilogue = find_epilogue(planning, n, false);
+            reinterpret_cast<const float*>(bias.constant.data()), bias.type.shape.elements(), conv->weight,
+            planning.lasting_weights && weights.data() == weight.constant.data());
+  conv->epilogue = find_epilogue(
+      planning, n, false,
+      !shares_columns(planning, conv->window.rows(), conv->kernel->max_rows, weight.type.shape.elements()));
   const std::int64_t row_bytes = conv->window.k() * 4 + (conv->epilogue.chain ? conv->weight.n * 4 : 0);
   conv->sharing = Sharing::plan(conv->window.rows(), conv->kernel->max_rows, conv->weight.count(), row_bytes,
                                 planning.threads, conv->epilogue.chain != nullptr);

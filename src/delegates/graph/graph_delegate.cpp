@@ -45,13 +45,16 @@ class GraphPayload : public contract::Payload {
 
 using Make = Result<execute::Executable> (*)(Graph graph, const execute::Options& options);
 
+// A payload and its data stay until it is closed, and nobody writes to them.
 Result<std::unique_ptr<contract::Payload>> open(const contract::Opening& opening, Graph graph, std::uint32_t flags,
                                                 Make make, int& status) {
   contract::Description description{infos_of(graph, graph.inputs, flags), infos_of(graph, graph.outputs, flags),
                                     opening.reference ? "interp" : "cpu"};
-  auto executable = make(
-      std::move(graph),
-      {.threads = opening.threads, .interpret = opening.reference, .memory = opening.memory, .timed = opening.profile});
+  auto executable = make(std::move(graph), {.threads = opening.threads,
+                                            .interpret = opening.reference,
+                                            .memory = opening.memory,
+                                            .timed = opening.profile,
+                                            .lasting_weights = true});
   if (!executable.ok()) {
     if (executable.error().code == "cpu.unsupported") status = TOSAIC_DELEGATE_UNSUPPORTED;
     return std::move(executable.error());
@@ -63,7 +66,7 @@ Result<std::unique_ptr<contract::Payload>> open(const contract::Opening& opening
 }  // namespace
 
 Result<std::unique_ptr<contract::Payload>> open_graph(const contract::Opening& opening, ReadGraph read, int& status) {
-  TOSAIC_TRY(Graph graph, read(opening.payload, opening.name));
+  TOSAIC_TRY(Graph graph, read(opening));
   return open(opening, std::move(graph), 0, execute::Executable::make, status);
 }
 

@@ -7,7 +7,7 @@
 
 namespace tosaic::delegates {
 
-using ReadGraph = Result<Graph> (*)(const Bytes& payload, const std::string& name);
+using ReadGraph = Result<Graph> (*)(const contract::Opening& opening);
 
 // The server's `open`, for a format's reader.
 Result<std::unique_ptr<contract::Payload>> open_graph(const contract::Opening& opening, ReadGraph read, int& status);

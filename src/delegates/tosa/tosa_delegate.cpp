@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // "TOSABackend": the payload is a TOSA flatbuffer.
 #include "delegates/graph/graph_delegate.h"
-#include "formats/tosa/tosa_file.h"
+#include "delegates/tosa/read_tosa.h"
 
 using namespace tosaic;
 
 namespace {
 
 constexpr contract::Server server{[](const contract::Opening& opening, const void*, int& status) {
-  return delegates::open_graph(opening, tosa_file::read, status);
+  return delegates::open_graph(opening, delegates::read_tosa, status);
 }};
 
 }  // namespace

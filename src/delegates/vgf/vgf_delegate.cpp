@@ -8,7 +8,8 @@ using namespace tosaic;
 namespace {
 
 constexpr contract::Server server{[](const contract::Opening& opening, const void*, int& status) {
-  return delegates::open_graph(opening, vgf::read_graph, status);
+  return delegates::open_graph(
+      opening, [](const contract::Opening& o) { return vgf::read_graph(o.payload, o.name); }, status);
 }};
 
 }  // namespace

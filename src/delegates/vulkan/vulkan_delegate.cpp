@@ -2,6 +2,10 @@
 // "TosaicVulkan": the payload is a program of compute shaders.
 #include "delegates/vulkan/vulkan_delegate.h"
 
+#include <algorithm>
+
+#include "ir/extent.h"
+
 namespace tosaic::delegates {
 namespace {
 
@@ -12,10 +16,18 @@ class ComputePayload : public contract::Payload {
   contract::Description describe() const override {
     const auto infos = [&](const std::vector<vulkan_program::Tensor>& tensors) {
       std::vector<contract::TensorInfo> list;
-      for (const auto& t : tensors) list.push_back(contract::TensorInfo::of(t.type, t.name, flags_));
+      for (const auto& t : tensors) {
+        list.push_back(contract::TensorInfo::of(largest(t.type), t.name, flags_));
+        std::ranges::transform(t.type.shape.dims(), list.back().least.begin(), least);
+      }
       return list;
     };
     return {infos(model_.inputs()), infos(model_.outputs()), "vulkan: " + model_.device()};
+  }
+
+  Result<std::vector<Shape>> resize(const std::vector<Shape>& inputs, int& status) override {
+    status = TOSAIC_DELEGATE_ARGUMENT;
+    return model_.resize(inputs);
   }
 
   Status execute(std::span<const void* const> inputs, std::span<void* const> outputs, int&) override {
@@ -44,7 +56,10 @@ class ComputePayload : public contract::Payload {
 };
 
 Result<std::unique_ptr<contract::Payload>> open(const contract::Opening& opening, const void*, int& status) {
-  return open_on_vulkan(opening, vulkan_program::read(opening.payload), status);
+  auto program = vulkan_program::read(opening.payload);
+  // Where sizes vary nothing stands before the delegate that could make 32 bits of 64.
+  const bool varies = program.ok() && !program->expressions.empty();
+  return open_on_vulkan(opening, std::move(program), status, varies ? TOSAIC_TENSOR_WIDER : 0);
 }
 
 constexpr contract::Server server{open};
@@ -56,7 +71,10 @@ Result<std::unique_ptr<contract::Payload>> open_on_vulkan(const contract::Openin
                                                           std::uint32_t flags) {
   auto made = [&]() -> Result<std::unique_ptr<contract::Payload>> {
     TOSAIC_TRY(vulkan_program::Program read, std::move(program));
-    TOSAIC_TRY(vulkan::ComputeModel model, vulkan::ComputeModel::load(std::move(read), opening.device));
+    std::function<void(const std::string&)> told;
+    if (opening.told)
+      told = [&](const std::string& line) { opening.told((opening.name.empty() ? "" : opening.name + ": ") + line); };
+    TOSAIC_TRY(vulkan::ComputeModel model, vulkan::ComputeModel::load(std::move(read), opening.device, told));
     auto payload = std::make_unique<ComputePayload>(std::move(model), flags);
     if (opening.profile) payload->measure(true);
     return std::unique_ptr<contract::Payload>(std::move(payload));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "delegates/vulkan_backend/caches.h"
 #include "lower/lower.h"
 #include "normalise/normalise.h"
 #include "ops/op.h"
@@ -17,8 +18,9 @@ namespace {
 Diagnostic wrong(std::string message) { return error("vulkan-backend.arguments", std::move(message)); }
 
 // What only says where a tensor lies.
+const char* const prepack = "et_vk.prepack.default";
 bool only_moves_memory(const std::string& op) {
-  return op == "et_vk.prepack.default" || op == "aten.clone.default" || op == "dim_order_ops._clone_dim_order.default";
+  return op == prepack || op == "aten.clone.default" || op == "dim_order_ops._clone_dim_order.default";
 }
 
 // PyTorch's operator behind the name in a payload: copies of views are the views, since nothing here writes to them.
@@ -39,10 +41,60 @@ bool gives_size(const std::string& op) {
 
 TensorType type_of(const Tensor& tensor) { return {tensor.dtype, tensor.shape, {}}; }
 
+// ExecuTorch's operators of caches, which write to some of their arguments.
+struct CacheOperator {
+  std::string_view name;
+  std::size_t arguments;
+  std::vector<std::size_t> written;
+};
+const CacheOperator* cache_operator(const std::string& op) {
+  static const CacheOperator list[] = {
+      {"sdpa_with_kv_cache.default", 11, {3, 4}}, {"update_cache.default", 3, {1}}, {"custom_sdpa.default", 8, {}}};
+  const std::string_view name = op.starts_with("llama.") ? std::string_view(op).substr(6) : std::string_view(op);
+  for (const CacheOperator& known : list)
+    if (known.name == name) return &known;
+  return nullptr;
+}
+const char* const number_of_tensor = "et_vk.select_as_symint.default";
+
+std::vector<std::uint32_t> results_of(const Call& call, const File& file) {
+  if (call.args.empty()) return {};
+  const std::uint32_t result = call.args.back();
+  const auto* list = std::get_if<ValueList>(&file.values[result]);
+  return list ? list->items : std::vector<std::uint32_t>{result};
+}
+
+// The flow's `alias_buffer_mutations`: a buffer's new content has the buffer's own value, a constant or what one is
+// brought to the device as. It is computed into that, where the next run finds it.
+std::vector<char> buffers_of(const File& file) {
+  std::vector<char> kept(file.values.size()), holds(file.values.size());
+  for (std::size_t id = 0; id < file.values.size(); ++id) {
+    const auto* tensor = std::get_if<Tensor>(&file.values[id]);
+    holds[id] = tensor && tensor->constant;
+  }
+  for (const Call& call : file.calls) {
+    for (std::uint32_t id : results_of(call, file)) {
+      if (holds[id])
+        kept[id] = 1;
+      else if (call.op == prepack)
+        holds[id] = 1;
+    }
+    if (const CacheOperator* caches = cache_operator(call.op))
+      for (std::size_t i : caches->written)
+        if (i < call.args.size() && holds[call.args[i]]) kept[call.args[i]] = 1;
+  }
+  return kept;
+}
+
 class Chain {
  public:
   Chain(const File& file, const Lookup& data, const std::string& name, const std::vector<Shape>* inputs)
-      : file_(file), data_(data), name_(name), sizes_given_(inputs), of_(file.values.size(), no_value) {}
+      : file_(file),
+        data_(data),
+        name_(name),
+        sizes_given_(inputs),
+        is_buffer_(buffers_of(file)),
+        of_(file.values.size(), no_value) {}
 
   Result<Graph> graph() {
     for (std::uint32_t id : file_.inputs) TOSAIC_CHECK(input(id));
@@ -52,6 +104,7 @@ class Chain {
     }
     loc_ = nullptr;
     for (std::uint32_t id : file_.outputs) TOSAIC_CHECK(output(id));
+    TOSAIC_CHECK(buffers());
     make_names_unique(graph_);
     return std::move(graph_);
   }
@@ -82,6 +135,18 @@ class Chain {
       return wrong(fmt::format("value {} is {} for these inputs, which the payload has no room for", id,
                                to_string(graph_[v].type)));
     graph_.outputs.push_back(converted(v, tensor(id)->staging));
+    return {};
+  }
+
+  // What they hold after a run.
+  Status buffers() {
+    for (std::size_t i = 0; i < buffers_.size(); ++i) {
+      State& state = graph_.states[i];
+      state.output = of_[buffers_[i]];
+      if (graph_[state.output].type != graph_[state.input].type)
+        return wrong(fmt::format("buffer {} is {}, and what is written to it {}", buffers_[i],
+                                 to_string(graph_[state.input].type), to_string(graph_[state.output].type)));
+    }
     return {};
   }
 
@@ -121,13 +186,27 @@ class Chain {
                             aligned && !data.null() ? data : Bytes::copy(data.data(), data.size()));
   }
 
+  // From here on what an earlier run has left there; `from` is what the first one finds.
+  ValueId buffer(std::uint32_t id, ValueId from) {
+    State state;
+    state.name = fmt::format("buffer_{}", buffers_.size());
+    state.input = graph_.add_value(state.name, graph_[from].type);
+    state.initial = graph_[from].constant;
+    graph_.states.push_back(state);
+    buffers_.push_back(id);
+    return state.input;
+  }
+
   // no_value: None.
   Result<ValueId> operand(std::uint32_t id) {
     if (std::holds_alternative<std::monostate>(file_.values[id])) return no_value;
     if (std::holds_alternative<SymbolicInt>(file_.values[id])) return symbolic(id);
     const Tensor* t = tensor(id);
     if (!t) return wrong(fmt::format("value {} is no tensor", id));
-    if (of_[id] == no_value && t->constant) { TOSAIC_TRY(of_[id], constant(*t, id)); }
+    if (of_[id] == no_value && t->constant) {
+      TOSAIC_TRY(of_[id], constant(*t, id));
+      if (is_buffer_[id]) of_[id] = buffer(id, of_[id]);
+    }
     if (of_[id] == no_value) return wrong(fmt::format("value {} is read before it is computed", id));
     return of_[id];
   }
@@ -217,6 +296,7 @@ class Chain {
     if (call.args.empty()) return wrong(fmt::format("{} has no result", call.op));
     if (std::holds_alternative<SymbolicInt>(file_.values[call.args.back()])) return take_size(call);
     if (only_moves_memory(call.op)) return take_identity(call);
+    if (const CacheOperator* caches = cache_operator(call.op)) return take_caches(call, *caches);
     const FoundOp found = operator_of(call.op);
     if (!found.op)
       return error("vulkan-backend.operator", fmt::format("'{}' is an operator that tosaic does not know", call.op))
@@ -234,10 +314,69 @@ class Chain {
     TOSAIC_TRY(const ValueId v, operand(call.args[0]));
     const std::uint32_t id = call.args.back();
     const Tensor* t = tensor(id);
-    if (v == no_value || !t || of_[id] != no_value || t->constant || graph_[v].type.dtype != t->dtype ||
-        (!sizes_given_ && graph_[v].type.shape != t->shape))
+    if (v == no_value || !t || graph_[v].type.dtype != t->dtype || (!sizes_given_ && graph_[v].type.shape != t->shape))
       return wrong(fmt::format("{} gives something else than it is given", call.op));
+    if (is_buffer_[id] && call.op == prepack && of_[id] == no_value && !t->constant) {
+      if (!graph_[v].is_constant()) return wrong(fmt::format("buffer {} begins as no constant", id));
+      of_[id] = buffer(id, v);
+      return {};
+    }
+    TOSAIC_CHECK(may_be_result(call, id));
     of_[id] = v;
+    return {};
+  }
+
+  // Numbers that a program computes stay tensors; only places in caches may be such.
+  Result<ValueId> number(std::uint32_t id) {
+    if (const auto made = numbers_.find(id); made != numbers_.end()) return made->second;
+    TOSAIC_TRY(const std::int64_t known, integer(id));
+    return graph_.add_value(fmt::format("number_{}", id), {DType::i32, Shape(), {}},
+                            constant_bytes(DType::i32, std::vector<std::int64_t>{known}));
+  }
+
+  // A tensor (batch, places, heads, size).
+  Result<ValueId> heads(std::uint32_t id) {
+    TOSAIC_TRY(const ValueId v, operand(id));
+    if (v == no_value || graph_[v].type.rank() != 4) return wrong(fmt::format("value {} has no heads", id));
+    return v;
+  }
+
+  Status take_caches(const Call& call, const CacheOperator& known) {
+    if (call.args.size() != known.arguments + 1)
+      return wrong(
+          fmt::format("{} is given {} arguments, and takes {}", call.op, call.args.size() - 1, known.arguments));
+    for (std::size_t i : known.written)
+      if (!is_buffer_[call.args[i]]) return writes_argument(call);
+    Caches caches(graph_, loc_);
+    const bool whole = known.written.size() == 2, attends = known.written.size() != 1;
+    // In the order of the schemas: what is new, then caches, then the place.
+    const std::size_t first = whole ? 3 : 1, start = whole ? 5 : attends ? 3 : 2, mask = start + (whole ? 2 : 1);
+    TOSAIC_TRY(const ValueId place, number(call.args[start]));
+    for (std::size_t i = 0; i < known.written.size(); ++i) {
+      const std::uint32_t cache = call.args[known.written[i]];
+      TOSAIC_TRY(const ValueId before, heads(cache));
+      TOSAIC_TRY(const ValueId value, heads(call.args[whole ? i + 1 : 0]));
+      TOSAIC_TRY(of_[cache], caches.updated(before, value, place));
+    }
+    if (!attends) return {};
+    TOSAIC_TRY(const std::int64_t causal, integer(call.args[mask + 2]));
+    TOSAIC_TRY(const std::int64_t dropout, integer(call.args[mask + 1]));
+    if (!std::holds_alternative<std::monostate>(file_.values[call.args[mask]]) || !causal || dropout != 0)
+      return error("vulkan-backend.operator",
+                   fmt::format("{} with a mask, without is_causal, or with dropout", call.op))
+          .hint("export the model with is_causal=True and no mask");
+    std::optional<double> scale;
+    if (const auto* given = std::get_if<double>(&file_.values[call.args[mask + 3]])) scale = *given;
+    TOSAIC_TRY(const ValueId query, heads(call.args[0]));
+    TOSAIC_TRY(const ValueId keys, heads(call.args[first]));
+    TOSAIC_TRY(const ValueId values, heads(call.args[first + 1]));
+    TOSAIC_TRY(const ValueId seen, caches.attention(query, keys, values, place, scale));
+    const std::uint32_t result = call.args.back();
+    const Tensor* t = tensor(result);
+    if (!t || (!sizes_given_ && graph_[seen].type != type_of(*t)))
+      return wrong(fmt::format("{} gives {}", call.op, to_string(graph_[seen].type)));
+    TOSAIC_CHECK(may_be_result(call, result));
+    of_[result] = seen;
     return {};
   }
 
@@ -245,6 +384,14 @@ class Chain {
   Status take_size(const Call& call) {
     const std::uint32_t result = call.args.back();
     const auto at = [&](std::size_t i) { return integer(call.args[i]); };
+    if (call.op == number_of_tensor && call.args.size() == 4) {
+      TOSAIC_TRY(const ValueId v, operand(call.args[0]));
+      TOSAIC_TRY(const std::int64_t dim, at(1));
+      TOSAIC_TRY(const std::int64_t index, at(2));
+      if (v == no_value) return wrong(fmt::format("{} is given no tensor", call.op));
+      TOSAIC_TRY(numbers_[result], Caches(graph_, loc_).number(v, dim, index));
+      return {};
+    }
     std::int64_t size = 0;
     if ((call.op == "sym_size.int" || call.op == "aten.sym_size.int") && call.args.size() == 3) {
       TOSAIC_TRY(const ValueId v, operand(call.args[0]));
@@ -281,17 +428,16 @@ class Chain {
     node.loc = loc_;
     for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
       const SchemaArgument& argument = schema.arguments[i];
-      if (argument.written) return keeps_state(call);
+      if (argument.written) return writes_argument(call);
       Status taken =
           argument.is_tensor() ? operands(node, argument, call.args[i]) : attribute(node, argument, call.args[i]);
       if (!taken.ok()) return std::move(taken.error()).note(fmt::format("argument '{}' of {}", argument.name, call.op));
     }
-    std::vector<std::uint32_t> results{call.args.back()};
-    if (const auto* list = std::get_if<ValueList>(&file_.values[results[0]])) results = list->items;
+    const std::vector<std::uint32_t> results = results_of(call, file_);
     for (std::uint32_t id : results) {
       const Tensor* t = tensor(id);
       if (!t) return wrong(fmt::format("a result of {} is no tensor", call.op));
-      if (of_[id] != no_value || t->constant) return keeps_state(call);
+      TOSAIC_CHECK(may_be_result(call, id));
       // A dtype is no value of a payload: it is the result's.
       const SchemaArgument* dtype = schema.argument("dtype");
       if (dtype && dtype->type.starts_with("ScalarType") && !node.attrs.find("dtype"))
@@ -300,10 +446,19 @@ class Chain {
     return append(std::move(node), results);
   }
 
-  static Diagnostic keeps_state(const Call& call) {
-    return error("vulkan-backend.state",
-                 fmt::format("{} writes to a buffer that the payload keeps from run to run", call.op))
+  static Diagnostic writes_argument(const Call& call) {
+    return error("vulkan-backend.state", fmt::format("{} writes to one of its arguments", call.op))
         .hint("pass the buffer as an input and return its new content as an output");
+  }
+
+  // A value is computed once, unless it is a buffer: then it is one before anything is written to it.
+  Status may_be_result(const Call& call, std::uint32_t id) {
+    if (is_buffer_[id]) {
+      TOSAIC_TRY(const ValueId before, operand(id));
+      if (before != no_value && call.op != prepack) return {};
+    }
+    if (of_[id] == no_value && !tensor(id)->constant) return {};
+    return wrong(fmt::format("{} writes to value {}, which is computed already", call.op, id));
   }
 
   // Payloads have 32 bits where PyTorch gives 64 (positions of maxima), and one number for 1 and 1.0.
@@ -332,14 +487,20 @@ class Chain {
   const std::string& name_;
   const std::vector<Shape>* sizes_given_;  // the inputs'; null: the payload's
   Graph graph_;
-  std::vector<ValueId> of_;                      // by value of the payload
+  std::vector<char> is_buffer_;                  // by value of the payload
+  std::vector<ValueId> of_;                      // likewise, what it is now
+  std::vector<std::uint32_t> buffers_;           // values, in the order of graph_.states
   std::map<std::uint32_t, std::int64_t> sizes_;  // numbers that follow from sizes
+  std::map<std::uint32_t, ValueId> numbers_;     // numbers that follow from what tensors hold
   LocRef loc_;                                   // of the call that is being taken
 };
 
 }  // namespace
 
-bool knows(const std::string& op) { return only_moves_memory(op) || gives_size(op) || operator_of(op).op != nullptr; }
+bool knows(const std::string& op) {
+  return only_moves_memory(op) || gives_size(op) || op == number_of_tensor || cache_operator(op) ||
+         operator_of(op).op != nullptr;
+}
 
 Result<Graph> aten_graph(const File& file, const Lookup& data, const std::string& name,
                          const std::vector<Shape>* inputs) {

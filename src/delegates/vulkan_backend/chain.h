@@ -14,8 +14,10 @@ using Lookup = std::function<Bytes(const std::string& key)>;  // null Bytes: no 
 // Is the operator of a call one that becomes ATen here?
 bool knows(const std::string& op);
 
-// As ATen: inputs and outputs are what the caller passes, sizes that it chooses are the most. Errors:
-// vulkan-backend.operator (unknown to tosaic), .arguments, .data (a constant is not here), .state, .symbolic.
+// As ATen: inputs and outputs are what the caller passes, sizes that it chooses are the most, buffers that the payload
+// keeps from run to run are states. Errors:
+// vulkan-backend.operator (unknown to tosaic), .arguments, .data (a constant is not here), .state (an operator
+// that writes to an argument), .symbolic.
 // With `inputs`, for inputs of these sizes, from which all others follow.
 Result<Graph> aten_graph(const File& file, const Lookup& data, const std::string& name,
                          const std::vector<Shape>* inputs = nullptr);

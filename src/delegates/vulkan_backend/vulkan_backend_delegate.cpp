@@ -8,6 +8,7 @@
 
 #include "delegates/graph/graph_delegate.h"
 #include "delegates/vulkan/vulkan_delegate.h"
+#include "delegates/vulkan_backend/buffers.h"
 #include "delegates/vulkan_backend/chain.h"
 #include "ops/tosa_op.h"
 #include "shaders/compile.h"
@@ -36,6 +37,16 @@ Made on_device(const contract::Opening& opening, Graph graph, int& status) {
 }
 
 using Run = Made (*)(const contract::Opening& opening, Graph graph, int& status);
+
+// Empty `contents` become the graph's; others are those of a graph with the same buffers.
+Made with_buffers(Run run, const contract::Opening& opening, Graph graph, std::shared_ptr<Buffers>& contents,
+                  int& status) {
+  if (graph.states.empty()) return run(opening, std::move(graph), status);
+  const StatesAsTensors states(graph);
+  if (!contents) contents = std::make_shared<Buffers>(states, graph);
+  TOSAIC_TRY(auto inner, run(opening, std::move(graph), status));
+  return keeping(std::move(inner), contents);
+}
 
 // A chain whose inputs may have smaller sizes than the payload states. It does not state which, nor by how much.
 class Sizes : public contract::Payload {
@@ -75,7 +86,7 @@ class Sizes : public contract::Payload {
       TOSAIC_TRY(Graph graph, vulkan_backend::tosa_graph(file_, lookup, opening_.name, &inputs));
       One one{inputs, {}, {}};
       for (ValueId v : graph.outputs) one.outputs.push_back(graph[v].type.shape);
-      TOSAIC_TRY(one.payload, run_(opening_, std::move(graph), status));
+      TOSAIC_TRY(one.payload, with_buffers(run_, opening_, std::move(graph), buffers_, status));
       if (made_.size() == most_kept) made_.pop_back();
       made_.push_front(std::move(one));
     } else {
@@ -92,6 +103,9 @@ class Sizes : public contract::Payload {
   double device_seconds() const override { return now_->device_seconds(); }
   std::vector<contract::OperationTime> times() const override { return now_->times(); }
   void measure(bool on) override { wants_times_ = on; }
+  void reset() override {
+    if (buffers_) buffers_->reset();
+  }
 
  private:
   static constexpr std::size_t most_kept = 4;  // what was made for other sizes goes, the oldest first
@@ -104,7 +118,8 @@ class Sizes : public contract::Payload {
   Run run_;
   std::map<std::string, Bytes> data_;
   contract::Description description_;
-  std::deque<One> made_;  // the one in use in front
+  std::shared_ptr<Buffers> buffers_;  // the same at all sizes
+  std::deque<One> made_;              // the one in use in front
   contract::Payload* now_ = nullptr;
   std::optional<bool> wants_times_;
 };
@@ -135,7 +150,8 @@ Made open(const contract::Opening& opening, const void*, int& status) {
     reason(graph.error());
     return std::move(graph.error());
   }
-  return run(opening, *std::move(graph), status);
+  std::shared_ptr<Buffers> buffers;
+  return with_buffers(run, opening, *std::move(graph), buffers, status);
 }
 
 // On the CPU, unless the caller asks for a device.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // "TOSABackend" and "VgfBackend" on a Vulkan device by compute shaders, which are made when the payload is opened.
+#include <cstring>
+
+#include "delegates/tosa/read_tosa.h"
 #include "delegates/vulkan/vulkan_delegate.h"
-#include "formats/tosa/tosa_file.h"
+#include "delegates/vulkan_graph/hosted_graph.h"
 #include "formats/vgf/vgf_graph.h"
 #include "shaders/compile.h"
 #include "vulkan/compute_tiers.h"
@@ -9,11 +12,57 @@
 namespace tosaic::delegates {
 namespace {
 
-using ReadGraph = Result<Graph> (*)(const Bytes& payload, const std::string& name);
+// With the host between its pieces.
+class HostedPayload : public contract::Payload {
+ public:
+  explicit HostedPayload(HostedGraph graph) : graph_(std::move(graph)) {}
+
+  contract::Description describe() const override {
+    const Graph& g = graph_.graph();
+    const auto infos = [&](const std::vector<ValueId>& values) {
+      std::vector<contract::TensorInfo> list;
+      for (ValueId v : values) list.push_back(contract::TensorInfo::of(g[v].type, g[v].name, 0));
+      return list;
+    };
+    return {infos(g.inputs), infos(g.outputs), "vulkan: " + graph_.device()};
+  }
+  Status execute(std::span<const void* const> inputs, std::span<void* const> outputs, int&) override {
+    const Graph& g = graph_.graph();
+    std::vector<Tensor> given;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const TensorType& type = g[g.inputs[i]].type;
+      given.push_back({type, Bytes::copy(inputs[i], type.storage_bytes())});
+    }
+    TOSAIC_TRY(const std::vector<Tensor> results, graph_.run(std::move(given)));
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      if (!results[i].data.empty()) std::memcpy(outputs[i], results[i].data.data(), results[i].data.size());
+    return {};
+  }
+  double device_seconds() const override { return graph_.device_seconds(); }
+  void reset() override { graph_.reset(); }
+  Result<std::unique_ptr<contract::Payload>> clone(const contract::Lent&) const override {
+    TOSAIC_TRY(HostedGraph made, graph_.clone());
+    return std::unique_ptr<contract::Payload>(std::make_unique<HostedPayload>(std::move(made)));
+  }
+
+ private:
+  HostedGraph graph_;
+};
+
+Result<std::unique_ptr<contract::Payload>> open_hosted(const contract::Opening& opening, const Graph& graph,
+                                                       int& status) {
+  auto loaded = HostedGraph::load(graph, opening.device);
+  if (loaded.ok()) return std::unique_ptr<contract::Payload>(std::make_unique<HostedPayload>(*std::move(loaded)));
+  if (loaded.error().code.starts_with("vulkan.")) status = TOSAIC_DELEGATE_INCOMPATIBLE;
+  return std::move(loaded.error()).at({opening.name, 0, ""});
+}
+
+using ReadGraph = Result<Graph> (*)(const contract::Opening& opening);
 
 Result<std::unique_ptr<contract::Payload>> open(const contract::Opening& opening, ReadGraph read, int& status) {
-  TOSAIC_TRY(const Graph graph, read(opening.payload, opening.name));
+  TOSAIC_TRY(const Graph graph, read(opening));
   TOSAIC_CHECK(tosa::verify_graph(graph, tosa::Spec::everything()));
+  if (needs_host(graph)) return open_hosted(opening, graph, status);
   const auto compiled = [&]() -> Result<vulkan_program::Program> {
     TOSAIC_TRY(const vulkan_program::TierId tier, vulkan::tier_of_device(opening.device));
     return shaders::compile(graph, {&tier, 1});
@@ -22,10 +71,11 @@ Result<std::unique_ptr<contract::Payload>> open(const contract::Opening& opening
 }
 
 Result<std::unique_ptr<contract::Payload>> open_tosa(const contract::Opening& opening, const void*, int& status) {
-  return open(opening, tosa_file::read, status);
+  return open(opening, read_tosa, status);
 }
 Result<std::unique_ptr<contract::Payload>> open_vgf(const contract::Opening& opening, const void*, int& status) {
-  return open(opening, vgf::read_graph, status);
+  return open(
+      opening, [](const contract::Opening& o) { return vgf::read_graph(o.payload, o.name); }, status);
 }
 
 constexpr contract::Server tosa_server{open_tosa}, vgf_server{open_vgf};

@@ -10,7 +10,9 @@
 #include "formats/ptd/ptd_file.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "flat_tensor_generated.h"
 #include "formats/pte/layout.h"
@@ -101,11 +103,13 @@ Result<std::vector<Entry>> read(const Bytes& file, const std::string& name) {
   return entries;
 }
 
-Bytes write(const std::vector<Entry>& entries) {
+Rope write(const std::vector<Entry>& entries) {
   flatbuffers::FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<s::DataSegment>> segments;
   std::vector<flatbuffers::Offset<s::NamedData>> named;
   std::size_t end = 0;
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> by_glance;
+  std::vector<Bytes> contents;  // of the segments: equal data are one
   for (const Entry& entry : entries) {
     flatbuffers::Offset<s::TensorLayout> layout;
     if (const auto type = entry.tensor ? pte::scalar_type(entry.tensor->dtype) : std::nullopt) {
@@ -115,32 +119,36 @@ Bytes write(const std::vector<Entry>& entries) {
       for (std::size_t d = 0; d < sizes.size(); ++d) order.push_back(static_cast<std::uint8_t>(d));
       layout = s::CreateTensorLayoutDirect(builder, static_cast<std::int8_t>(*type), &sizes, &order);
     }
-    named.push_back(
-        s::CreateNamedDataDirect(builder, entry.key.c_str(), static_cast<std::uint32_t>(segments.size()), layout));
-    segments.push_back(s::CreateDataSegment(builder, aligned(end), entry.data.size()));
-    end = aligned(end) + entry.data.size();
+    std::vector<std::uint32_t>& alike = by_glance[glance_at(entry.data)];
+    auto same = std::ranges::find_if(alike, [&](std::uint32_t i) { return contents[i] == entry.data; });
+    if (same == alike.end()) {
+      same = alike.insert(alike.end(), static_cast<std::uint32_t>(contents.size()));
+      contents.push_back(entry.data);
+      segments.push_back(s::CreateDataSegment(builder, aligned(end), entry.data.size()));
+      end = aligned(end) + entry.data.size();
+    }
+    named.push_back(s::CreateNamedDataDirect(builder, entry.key.c_str(), *same, layout));
   }
   builder.Finish(s::CreateFlatTensorDirect(builder, 0, &segments, &named), s::FlatTensorIdentifier());
   const std::size_t base = aligned(header_bytes + builder.GetSize());
-  std::vector<std::byte> file(base + end);
-  const auto put = [&](std::size_t at, auto value) { std::memcpy(file.data() + at, &value, sizeof value); };
-  std::memcpy(file.data(), builder.GetBufferPointer(), header_at);
-  std::memcpy(file.data() + header_at + header_bytes, builder.GetBufferPointer() + header_at,
+  std::vector<std::byte> head(base);
+  const auto put = [&](std::size_t at, auto value) { std::memcpy(head.data() + at, &value, sizeof value); };
+  std::memcpy(head.data(), builder.GetBufferPointer(), header_at);
+  std::memcpy(head.data() + header_at + header_bytes, builder.GetBufferPointer() + header_at,
               builder.GetSize() - header_at);
   put(0, flatbuffers::ReadScalar<std::uint32_t>(builder.GetBufferPointer()) + static_cast<std::uint32_t>(header_bytes));
-  std::memcpy(file.data() + header_at, header_magic.data(), header_magic.size());
+  std::memcpy(head.data() + header_at, header_magic.data(), header_magic.size());
   put(12, static_cast<std::uint32_t>(header_length));
   put(16, std::uint64_t{header_bytes});
   put(24, std::uint64_t{builder.GetSize()});
   put(32, std::uint64_t{base});
   put(40, std::uint64_t{end});
-  std::size_t at = 0;
-  for (const Entry& entry : entries) {
-    at = aligned(at);
-    if (!entry.data.empty()) std::memcpy(file.data() + base + at, entry.data.data(), entry.data.size());
-    at += entry.data.size();
+  Rope file(Bytes::of(std::move(head)));
+  for (const Bytes& content : contents) {
+    file.zeros(base + aligned(file.size() - base) - file.size());
+    file.append(content);
   }
-  return Bytes::of(std::move(file));
+  return file;
 }
 
 }  // namespace tosaic::ptd

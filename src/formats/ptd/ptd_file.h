@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/bytes.h"
+#include "base/rope.h"
 #include "ir/type.h"
 
 namespace tosaic::ptd {
@@ -16,7 +16,8 @@ struct Entry {
   std::optional<TensorType> tensor = std::nullopt;  // what the data are, where the file says so
 };
 
-Bytes write(const std::vector<Entry>& entries);
+// The data are not copied: the result's pieces are these.
+Rope write(const std::vector<Entry>& entries);
 // Every index, offset and size is checked; the data are views into `file`. `name` is for messages.
 // Errors: ptd.not-ptd, ptd.version, ptd.corrupt.
 Result<std::vector<Entry>> read(const Bytes& file, const std::string& name);

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/bytes.h"
+#include "base/rope.h"
 #include "ir/dtype.h"
 
 namespace tosaic::pte {
@@ -68,7 +68,7 @@ struct CompileSpec {
 };
 struct Delegate {
   std::string id;
-  Bytes payload;
+  Rope payload;  // of a file that was read: one piece
   std::vector<CompileSpec> specs;
 };
 
@@ -86,7 +86,7 @@ struct Plan {
 
 struct NamedData {
   std::string key;
-  Bytes data;
+  Rope data;  // of a file that was read: one piece
   std::uint32_t alignment = 16;
 };
 
@@ -101,7 +101,8 @@ struct WriteOptions {
   bool delegates_in_segments = true;  // else inline in the flatbuffer
 };
 
-Result<Bytes> write(const Program& program, const WriteOptions& options = {});
+// Constants and payloads are not copied: the result's pieces are what the program holds.
+Result<Rope> write(const Program& program, const WriteOptions& options = {});
 // Every index, offset, size, enum and union is checked; the payloads are views into `file`. `name` is for messages.
 Result<Program> read(const Bytes& file, const std::string& name);
 

@@ -20,35 +20,35 @@ std::uint64_t aligned(std::uint64_t offset, std::uint64_t alignment) {
 // FlatBuffers' offsets have 31 usable bits.
 constexpr std::uint64_t largest_flatbuffer = 0x7fff0000;
 
-// Pieces of data that are told apart by content: equal pieces are stored once.
+// Data that are told apart by content: equal ones are stored once.
 class Pool {
  public:
-  std::uint32_t add(const Bytes& bytes) {
-    auto& same = by_hash_[hash_of(bytes)];
+  std::uint32_t add(const Rope& data) {
+    auto& same = by_glance_[glance_at(data)];
     for (std::uint32_t i : same)
-      if (pieces_[i] == bytes) return i;
-    same.push_back(static_cast<std::uint32_t>(pieces_.size()));
-    pieces_.push_back(bytes);
+      if (list_[i] == data) return i;
+    same.push_back(static_cast<std::uint32_t>(list_.size()));
+    list_.push_back(data);
     return same.back();
   }
-  const std::vector<Bytes>& pieces() const { return pieces_; }
+  const std::vector<Rope>& list() const { return list_; }
 
  private:
-  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> by_hash_;
-  std::vector<Bytes> pieces_;
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> by_glance_;
+  std::vector<Rope> list_;
 };
 
-// A segment: pieces at offsets within it.
+// A segment: data at offsets within it.
 struct Segment {
-  std::vector<std::pair<std::uint64_t, Bytes>> pieces;
+  std::vector<std::pair<std::uint64_t, Rope>> parts;
   std::uint64_t size = 0;
   std::uint64_t alignment = 1;
   std::uint64_t offset = 0;  // from the segment base
 
-  std::uint64_t append(const Bytes& bytes, std::uint64_t align) {
+  std::uint64_t append(const Rope& data, std::uint64_t align) {
     const std::uint64_t at = aligned(size, align);
-    pieces.emplace_back(at, bytes);
-    size = at + bytes.size();
+    parts.emplace_back(at, data);
+    size = at + data.size();
     return at;
   }
 };
@@ -57,7 +57,7 @@ class Writer {
  public:
   Writer(const Program& program, const WriteOptions& options) : program_(program), options_(options) {}
 
-  Result<Bytes> write() {
+  Result<Rope> write() {
     if (options_.segment_alignment == 0 || options_.segment_alignment % constant_alignment != 0)
       return error("pte.options", fmt::format("a segment alignment of {} is not a multiple of {}",
                                               options_.segment_alignment, constant_alignment));
@@ -68,11 +68,11 @@ class Writer {
     }
     Offset<s::SubsegmentOffsets> constant_segment = tensor_segment(constants_);
     std::vector<Offset<s::SubsegmentOffsets>> mutable_segments;
-    if (!initials_.pieces().empty()) mutable_segments.push_back(tensor_segment(initials_));
+    if (!initials_.list().empty()) mutable_segments.push_back(tensor_segment(initials_));
     std::vector<Offset<s::BackendDelegateInlineData>> inline_data;
     std::uint64_t inline_bytes = 0;
-    for (std::size_t i = 0; i < payloads_.pieces().size(); ++i) {
-      const Bytes& payload = payloads_.pieces()[i];
+    for (std::size_t i = 0; i < payloads_.list().size(); ++i) {
+      const Rope& payload = payloads_.list()[i];
       if (options_.delegates_in_segments) {
         segments_[payload_segments_[i]].append(payload, 1);
       } else {
@@ -81,15 +81,23 @@ class Writer {
           return error("pte.too-large", "the delegates' data does not fit the flatbuffer, which holds 2 GB")
               .hint("store delegates in segments");
         builder_.ForceVectorAlignment(payload.size(), 1, constant_alignment);
-        auto bytes = builder_.CreateVector(reinterpret_cast<const std::uint8_t*>(payload.data()), payload.size());
+        const Bytes joined = payload.joined();
+        auto bytes = builder_.CreateVector(reinterpret_cast<const std::uint8_t*>(joined.data()), joined.size());
         inline_data.push_back(s::CreateBackendDelegateInlineData(builder_, bytes));
       }
     }
     std::vector<Offset<s::NamedData>> named;
+    Pool pool;
+    std::vector<std::uint32_t> named_segments;  // by content
     for (const NamedData& data : program_.named_data) {
-      const std::uint32_t index = new_segment(std::max<std::uint32_t>(1, data.alignment));
-      segments_[index].append(data.data, 1);
-      named.push_back(s::CreateNamedDataDirect(builder_, data.key.c_str(), index));
+      const std::uint32_t content = pool.add(data.data), alignment = std::max<std::uint32_t>(1, data.alignment);
+      if (content == named_segments.size()) {
+        named_segments.push_back(new_segment(alignment));
+        segments_[named_segments.back()].append(data.data, 1);
+      }
+      Segment& segment = segments_[named_segments[content]];
+      segment.alignment = std::lcm<std::uint64_t>(segment.alignment, alignment);
+      named.push_back(s::CreateNamedDataDirect(builder_, data.key.c_str(), named_segments[content]));
     }
     std::uint64_t segment_bytes = 0;
     std::vector<Offset<s::DataSegment>> segments;
@@ -108,33 +116,31 @@ class Writer {
 
  private:
   // The flatbuffer with the extended header spliced in behind its identifier, then the segments.
-  Result<Bytes> assemble(std::uint64_t segment_bytes) {
+  Result<Rope> assemble(std::uint64_t segment_bytes) {
     const std::uint64_t program_bytes = builder_.GetSize() + header_bytes;
     std::uint64_t alignment = options_.segment_alignment;
     for (const Segment& segment : segments_) alignment = std::lcm(alignment, segment.alignment);
     const std::uint64_t base = segments_.empty() ? 0 : aligned(program_bytes, alignment);
     const std::uint64_t size = segments_.empty() ? program_bytes : base + segment_bytes;
-    std::vector<std::byte> file;
-    file.reserve(size);
-    auto append_at = [&](std::uint64_t at, const void* data, std::size_t count) {  // in order; zeros in between
-      file.resize(at);
-      const auto* bytes = static_cast<const std::byte*>(data);
-      file.insert(file.end(), bytes, bytes + count);
-    };
     const std::uint8_t* flat = builder_.GetBufferPointer();
-    append_at(0, flat, header_offset);
-    append_at(header_offset + header_bytes, flat + header_offset, builder_.GetSize() - header_offset);
-    auto put = [&](std::size_t at, auto value) { std::memcpy(file.data() + at, &value, sizeof value); };
+    std::vector<std::byte> head(program_bytes);
+    std::memcpy(head.data(), flat, header_offset);
+    std::memcpy(head.data() + header_offset + header_bytes, flat + header_offset, builder_.GetSize() - header_offset);
+    auto put = [&](std::size_t at, auto value) { std::memcpy(head.data() + at, &value, sizeof value); };
     put(0, flatbuffers::ReadScalar<std::uint32_t>(flat) + static_cast<std::uint32_t>(header_bytes));
-    std::memcpy(file.data() + header_offset, header_magic.data(), header_magic.size());
+    std::memcpy(head.data() + header_offset, header_magic.data(), header_magic.size());
     put(12, static_cast<std::uint32_t>(header_bytes));
     put(16, program_bytes);
     put(24, base);
     put(32, segment_bytes);
+    Rope file(Bytes::of(std::move(head)));
     for (const Segment& segment : segments_)
-      for (const auto& [at, bytes] : segment.pieces) append_at(base + segment.offset + at, bytes.data(), bytes.size());
-    file.resize(size);
-    return Bytes::of(std::move(file));
+      for (const auto& [at, data] : segment.parts) {
+        file.zeros(base + segment.offset + at - file.size());
+        file.append(data);
+      }
+    file.zeros(size - file.size());
+    return file;
   }
 
   std::uint32_t new_segment(std::uint64_t alignment) {
@@ -144,11 +150,11 @@ class Writer {
 
   // offsets[0] belongs to nobody: a tensor's index 0 means that it has no data.
   Offset<s::SubsegmentOffsets> tensor_segment(const Pool& data) {
-    if (data.pieces().empty())
+    if (data.list().empty())
       return s::CreateSubsegmentOffsets(builder_, 0, builder_.CreateVector(std::vector<std::uint64_t>{0}));
     const std::uint32_t index = new_segment(constant_alignment);
     std::vector<std::uint64_t> offsets{0};
-    for (const Bytes& piece : data.pieces()) offsets.push_back(segments_[index].append(piece, constant_alignment));
+    for (const Rope& one : data.list()) offsets.push_back(segments_[index].append(one, constant_alignment));
     return s::CreateSubsegmentOffsets(builder_, index, builder_.CreateVector(offsets));
   }
 
@@ -290,6 +296,6 @@ class Writer {
 
 }  // namespace
 
-Result<Bytes> write(const Program& program, const WriteOptions& options) { return Writer(program, options).write(); }
+Result<Rope> write(const Program& program, const WriteOptions& options) { return Writer(program, options).write(); }
 
 }  // namespace tosaic::pte

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "formats/spirv/check_matrices.h"
 #include "formats/spirv/uniform_flow.h"
 #include "formats/spirv/word_bounds.h"
 
@@ -17,48 +18,15 @@ namespace {
 
 constexpr Word constant_storage = 0, input_storage = 1, shared_storage = 4, function_storage = 7, push_storage = 9,
                buffer_storage = 12;
-constexpr Word group_number = 26, local_invocation = 27, global_invocation = 28;  // what an input is
+constexpr Word group_number = 26, local_invocation = 27, global_invocation = 28,
+               subgroup_number = 40;  // what an input is
 constexpr Word most_ids = 1 << 20, most_depth = 64, most_group_size = 1024, push_words = 32;
 constexpr Word most_shared_bytes = 1 << 16;  // what a device has is asked when it is known
 constexpr Word unroll = 1, scope_group = 2, acquire_release_shared = 0x108;
 
-// Thrown inside this file only.
-struct Wrong {
-  std::string what;
-};
-[[noreturn]] void wrong(std::string what) { throw Wrong{std::move(what)}; }
-void need(bool condition, const char* what) {
-  if (!condition) wrong(what);
-}
-
-struct Instruction {
-  Opcode opcode;
-  std::span<const Word> operands;
-};
-
-// What a type is; `of` is the id of the element's, `size` bits, elements or a storage class.
-struct Type {
-  enum Kind : std::uint8_t {
-    nothing,
-    truth,
-    integer,
-    real,
-    vector,
-    image,
-    array,
-    runtime_array,
-    structure,
-    pointer,
-    function
-  };
-  Kind kind = nothing;
-  Word size = 0;
-  std::vector<Id> of = {};
-};
-
-class Checker {
+class Checker : CheckedMatrices {
  public:
-  explicit Checker(std::span<const Word> words) : words_(words) {}
+  explicit Checker(std::span<const Word> words) : CheckedMatrices(words) {}
 
   Result<ShaderInterface> check() {
     try {
@@ -72,53 +40,6 @@ class Checker {
   }
 
  private:
-  // ---- reading
-  Instruction peek() const {
-    need(at_ < words_.size(), "the module ends too early");
-    const std::size_t length = words_[at_] >> 16;
-    need(length > 0 && length <= words_.size() - at_, "an instruction reaches beyond the module");
-    return {static_cast<Opcode>(words_[at_] & 0xffff), words_.subspan(at_ + 1, length - 1)};
-  }
-  Instruction next() {
-    const Instruction i = peek();
-    before_ = at_;
-    at_ += i.operands.size() + 1;
-    return i;
-  }
-  bool comes(Opcode opcode) const { return at_ < words_.size() && peek().opcode == opcode; }
-  Instruction take(Opcode opcode, std::size_t operands) {
-    const Instruction i = next();
-    if (i.opcode != opcode)
-      wrong(fmt::format("instruction {} where {} must stand", static_cast<int>(i.opcode), static_cast<int>(opcode)));
-    need(i.operands.size() == operands, "an instruction of another length");
-    return i;
-  }
-
-  // ---- ids
-  void define(Id id, Id type) {
-    need(id > 0 && id < bound_, "an id beyond the bound");
-    need(used_.insert(id).second, "an id is defined twice");
-    types_of_[id] = type;
-    visible_.push_back(id);
-  }
-  Id type_of(Id id) const {
-    const auto found = types_of_.find(id);
-    need(found != types_of_.end() && found->second != 0, "an id is used that is no value here");
-    return found->second;
-  }
-  const Type& type(Id id) const {
-    const auto found = types_.find(id);
-    need(found != types_.end(), "an id is no type");
-    return found->second;
-  }
-  bool is(Id id, Type::Kind kind, Word size = 0) const {
-    const auto found = types_.find(id);
-    return found != types_.end() && found->second.kind == kind && (size == 0 || found->second.size == size);
-  }
-  bool is_word(Id t) const { return is(t, Type::integer, 32); }
-  bool is_real(Id t) const { return is(t, Type::real, 32); }
-  bool is_truth(Id t) const { return is(t, Type::truth); }
-
   void header() {
     need(words_.size() > 5 && words_[0] == magic, "this is no SPIR-V");
     need(words_[1] == version_1_3 && words_[4] == 0, "the module is not of version 1.3");
@@ -142,19 +63,24 @@ class Checker {
       may_store_16_ |= c == static_cast<Word>(Capability::storage_buffer_16);
       may_view_ |= c == static_cast<Word>(Capability::sampled_buffer);
       result_.shuffles |= c == static_cast<Word>(Capability::group_non_uniform_shuffle);
+      result_.matrices |= c == static_cast<Word>(Capability::cooperative_matrix);
       constexpr Capability known[] = {
           Capability::shader,         Capability::storage_buffer_8,  Capability::storage_buffer_16,
-          Capability::sampled_buffer, Capability::group_non_uniform, Capability::group_non_uniform_shuffle};
+          Capability::sampled_buffer, Capability::group_non_uniform, Capability::group_non_uniform_shuffle,
+          Capability::float16,        Capability::cooperative_matrix};
       need(std::ranges::find(known, static_cast<Capability>(c)) != std::end(known),
            "a capability that our shaders do not need");
     }
     need(shader, "the module is no shader");
-    bool extension = false;
+    bool stores_8 = false, has_matrices = false;
     while (comes(Opcode::extension)) {
-      need(says(next().operands, "SPV_KHR_8bit_storage"), "an extension that our shaders do not need");
-      extension = true;
+      const auto name = next().operands;
+      const bool of_matrices = says(name, "SPV_KHR_cooperative_matrix");
+      need(of_matrices || says(name, "SPV_KHR_8bit_storage"), "an extension that our shaders do not need");
+      (of_matrices ? has_matrices : stores_8) = true;
     }
-    need(extension || !may_store_8_, "8-bit storage without its extension");
+    need(stores_8 || !may_store_8_, "8-bit storage without its extension");
+    need(has_matrices || !result_.matrices, "matrices without their extension");
     if (comes(Opcode::ext_inst_import)) {
       const Instruction i = next();
       need(!i.operands.empty() && says(i.operands.subspan(1), "GLSL.std.450"), "another set of instructions");
@@ -237,26 +163,30 @@ class Checker {
           break;
         case Opcode::type_float:
           length(2);
-          need(o[1] == 32, "a float that has not 32 bits");
-          add_type(o[0], {Type::real, 32});
+          need(o[1] == 32 || (o[1] == 16 && result_.matrices), "a float that our shaders do not have");
+          add_type(o[0], {Type::real, o[1]});
           break;
         case Opcode::type_vector:
           length(3);
           need((is_word(o[1]) || is_real(o[1])) && o[2] >= 2 && o[2] <= 4, "a vector that our shaders do not have");
           add_type(o[0], {Type::vector, o[2], {o[1]}});
           break;
+        case Opcode::type_cooperative_matrix:
+          need(result_.matrices, "a matrix in a module that has none");
+          add_type(o[0], matrix_type(o));
+          break;
         case Opcode::type_image: image(o); break;
         case Opcode::type_array:
           length(3);
           need(constants_.contains(o[2]) && bytes_of(o[1]) > 0 && constants_[o[2]] > 0 &&
                    constants_[o[2]] <= most_shared_bytes / bytes_of(o[1]) && !is(o[1], Type::integer, 8) &&
-                   !is(o[1], Type::integer, 16),
+                   !is(o[1], Type::integer, 16) && !is(o[1], Type::real, 16),
                "an array that our shaders do not have");
           add_type(o[0], {Type::array, constants_[o[2]], {o[1]}});
           break;
         case Opcode::type_runtime_array:
           length(2);
-          need(bytes_of(o[1]) > 0, "an array of something else than numbers");
+          need(bytes_of(o[1]) > 0 && !is(o[1], Type::real, 16), "an array of something else than numbers");
           add_type(o[0], {Type::runtime_array, 0, {o[1]}});
           break;
         case Opcode::type_struct: structure(o); break;
@@ -316,13 +246,17 @@ class Checker {
     need(o.size() == 3, "an instruction of another length");
     const Type& target = type(o[2]);
     const bool block = target.kind == Type::structure && target.of.size() == 1;
-    const bool number = bytes_of(o[2]) > 0;
+    const bool number = bytes_of(o[2]) > 0 && !is(o[2], Type::real, 16);
     const bool word = is_word(o[2]);
     bool fits = false;
     switch (o[1]) {
       case constant_storage: fits = target.kind == Type::image; break;
-      case input_storage: fits = target.kind == Type::vector && target.size == 3 && is_word(target.of[0]); break;
-      case function_storage: fits = word || is_real(o[2]) || is_truth(o[2]) || target.kind == Type::vector; break;
+      case input_storage:
+        fits = word || (target.kind == Type::vector && target.size == 3 && is_word(target.of[0]));
+        break;
+      case function_storage:
+        fits = word || is_real(o[2]) || is_truth(o[2]) || target.kind == Type::vector || target.kind == Type::matrix;
+        break;
       case shared_storage:
         fits = word || is_real(o[2]) || target.kind == Type::vector ||
                (target.kind == Type::array && !decoration(o[2], 6));
@@ -370,19 +304,12 @@ class Checker {
 
   void input(Id id) {
     const auto which = decoration(id, 11);
-    need(which && *which >= group_number && *which <= global_invocation && !inputs_.contains(*which) &&
+    const bool number = which == subgroup_number;
+    need(which && (number || (*which >= group_number && *which <= global_invocation)) && !inputs_.contains(*which) &&
+             is_word(type(type_of(id)).of[0]) == number && (!number || result_.matrices) &&
              std::ranges::find(interface_ids_, id) != interface_ids_.end(),
          "an input that our shaders do not have");
     inputs_[*which] = id;
-  }
-
-  // Of a number, or a vector of them; 0: it is something else.
-  Word bytes_of(Id id) const {
-    const auto found = types_.find(id);
-    if (found == types_.end()) return 0;
-    const Type& t = found->second;
-    if (t.kind == Type::vector) return t.size == 3 ? 0 : t.size * bytes_of(t.of[0]);
-    return t.kind == Type::integer || t.kind == Type::real ? t.size / 8 : 0;
   }
 
   // ---- the function
@@ -530,6 +457,8 @@ class Checker {
 
   void plain(const Instruction& i) {
     typed(i);
+    if (is_of_matrices(i.opcode)) all_come();
+    if (i.opcode == Opcode::cooperative_matrix_store) return;
     if (i.opcode == Opcode::store) {
       if (type(type_of(i.operands[0])).size == function_storage) flow_.store(i.operands[0], i.operands[1]);
       return;
@@ -560,11 +489,13 @@ class Checker {
 
   void barrier(const Instruction& i) {
     need(i.operands.size() == 3, "an instruction of another length");
-    const auto says = [&](std::size_t n, Word wanted) {
-      const auto found = constants_.find(i.operands[n]);
-      return found != constants_.end() && found->second == wanted;
-    };
-    need(says(0, scope_group) && says(1, scope_group) && says(2, acquire_release_shared), "a barrier of another kind");
+    need(is_constant(i.operands[0], scope_group) && is_constant(i.operands[1], scope_group) &&
+             is_constant(i.operands[2], acquire_release_shared),
+         "a barrier of another kind");
+    all_come();
+  }
+  // Here every invocation of the group must be.
+  void all_come() {
     has_barrier_ = true;
     flow_.barrier();
   }
@@ -581,6 +512,9 @@ class Checker {
       case Opcode::composite_extract: return extract(i);
       case Opcode::image_fetch: return fetch(i);
       case Opcode::group_non_uniform_shuffle: return shuffle(i);
+      case Opcode::cooperative_matrix_load: return load_matrix(i);
+      case Opcode::cooperative_matrix_store: return store_matrix(i);
+      case Opcode::cooperative_matrix_mul_add: return multiply_add(i);
       case Opcode::ext_inst: return glsl(i);
       case Opcode::u_convert:
       case Opcode::s_convert: return convert(i);
@@ -653,6 +587,7 @@ class Checker {
     }
     need(result.of[0] == element, "a place of another type");
     define(i.operands[1], i.operands[0]);
+    if (i.operands.size() == 4) known_place(i.operands[1], array.size - 1 - bounds_.highest(i.operands[3]));
   }
   void access(const Instruction& i) {
     need(i.operands.size() == 4 || i.operands.size() == 5, "an instruction of another length");
@@ -692,6 +627,7 @@ class Checker {
     define(i.operands[1], i.operands[0]);
   }
   void construct(const Instruction& i) {
+    if (i.operands.size() >= 2 && is(i.operands[0], Type::matrix)) return filled_matrix(i);
     need(i.operands.size() >= 2 && is(i.operands[0], Type::vector), "a composite that is no vector");
     const Type& whole = type(i.operands[0]);
     need(i.operands.size() == 2 + whole.size, "an instruction of another length");
@@ -709,8 +645,7 @@ class Checker {
   void shuffle(const Instruction& i) {
     constexpr Word subgroup = 3;
     need(i.operands.size() == 5 && result_.shuffles, "a shuffle of another kind");
-    const auto scope = constants_.find(i.operands[2]);
-    need(scope != constants_.end() && scope->second == subgroup, "a shuffle beyond the subgroup");
+    need(is_constant(i.operands[2], subgroup), "a shuffle beyond the subgroup");
     const Id t = i.operands[0];
     need((is_word(t) || is_real(t)) && type_of(i.operands[3]) == t && is_word(type_of(i.operands[4])),
          "a shuffle of another type");
@@ -758,6 +693,11 @@ class Checker {
       case 39:
       case 42: all(2, false); break;
       case 50: all(3, true); break;
+      case 58:
+        need(arguments.size() == 1 && is(type_of(arguments[0]), Type::vector, 2) &&
+                 is_real(type(type_of(arguments[0])).of[0]) && is_word(i.operands[0]),
+             "halves of another type");
+        break;
       case 75: all(1, false); break;
       case 62:
         need(arguments.size() == 1 && is_word(type_of(arguments[0])) && is(i.operands[0], Type::vector, 2) &&
@@ -771,18 +711,11 @@ class Checker {
 
   ShaderInterface interface() const { return result_; }
 
-  std::span<const Word> words_;
-  std::size_t at_ = 0, before_ = 0;
-  Word bound_ = 0;
   Id glsl_ = 0, function_ = 0;
   bool may_store_8_ = false, may_store_16_ = false, may_view_ = false;
   std::vector<Id> interface_ids_;
-  std::set<Id> used_, laid_, read_only_;
-  std::map<Id, Id> types_of_;  // of what is visible now; 0: no value
-  std::vector<Id> visible_;    // in the order of their definitions
-  std::map<Id, Type> types_;
-  std::map<Id, Word> constants_;  // integers
-  std::map<Word, Id> inputs_;     // by what they are
+  std::set<Id> laid_, read_only_;
+  std::map<Word, Id> inputs_;  // by what they are
   WordBounds bounds_;
   UniformFlow flow_;
   bool has_barrier_ = false, leaves_early_ = false;

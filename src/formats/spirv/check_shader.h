@@ -25,6 +25,7 @@ struct ShaderInterface {
   bool has_pushes = false;              // 128 bytes of them
   Word group_size = 1;
   bool shuffles = false;  // among the invocations of a subgroup
+  bool matrices = false;  // of 16 x 16, that subgroups of 32 have
   Word shared_bytes = 0;  // of a work group
 };
 

@@ -15,7 +15,10 @@ namespace {
 
 constexpr Word constant_storage = 0, input_storage = 1, shared_storage = 4, function_storage = 7, push_storage = 9,
                buffer_storage = 12;
-constexpr Word group_number = 26, local_invocation = 27, global_invocation = 28;  // what an input is
+constexpr Word group_number = 26, local_invocation = 27, global_invocation = 28,
+               subgroup_number = 40;  // what an input is
+// A matrix of 16 x 16: each invocation of a subgroup has eight elements of half a row.
+constexpr Word side = 16, sharers = 32, shares = side * side / sharers;
 constexpr Word push_words = 32, subgroup_size = 8, decoration_built_in = 11;
 // Of shared memory before anything is written there: no number that a device would have by accident.
 constexpr Word unwritten = 0x5ca1ab1e;
@@ -31,6 +34,7 @@ class ShaderDecoder {
     program_.invocation_at_ = take(3);
     program_.local_at_ = take(3);
     program_.group_at_ = take(3);
+    program_.subgroup_at_ = take(1);
   }
 
   std::optional<ShaderProgram> decode() {
@@ -94,6 +98,7 @@ class ShaderDecoder {
       case Opcode::type_bool: types_[o[0]] = {op, 32}; return true;
       case Opcode::type_int:
       case Opcode::type_float: types_[o[0]] = {op, o[1]}; return o[1] <= 32;
+      case Opcode::type_cooperative_matrix: types_[o[0]] = {op, types_[o[1]].bits, shares, o[1]}; return true;
       case Opcode::type_image: types_[o[0]] = {op, 32, 1, o[1]}; return true;
       case Opcode::type_vector: types_[o[0]] = {op, 32, o[2], o[1]}; return true;
       case Opcode::type_array: types_[o[0]] = {op, program_.first_[at(o[2])], 1, o[1]}; return true;
@@ -112,6 +117,12 @@ class ShaderDecoder {
       case Opcode::load: return load(o);
       case Opcode::store: return store(o);
       case Opcode::image_fetch: return fetch(o);
+      case Opcode::cooperative_matrix_load: return matrix(op, o[2], result(o[1], o[0]), o[0], o[3], o[4]);
+      case Opcode::cooperative_matrix_store: return matrix(op, o[0], at(o[1]), typed_[o[1]], o[2], o[3]);
+      case Opcode::cooperative_matrix_mul_add:
+        program_.multiplies_ = program_.rounds_ = true;
+        add(op, 0, result(o[1], o[0]), at(o[2]), at(o[3]), at(o[4]));
+        return true;
       case Opcode::composite_construct: return construct(o);
       case Opcode::control_barrier:
         program_.waits_ = true;
@@ -142,6 +153,7 @@ class ShaderDecoder {
       case global_invocation: pointers_[id] = {input_storage, program_.invocation_at_, 0}; return true;
       case local_invocation: pointers_[id] = {input_storage, program_.local_at_, 0}; return true;
       case group_number: pointers_[id] = {input_storage, program_.group_at_, 0}; return true;
+      case subgroup_number: pointers_[id] = {input_storage, program_.subgroup_at_, 0}; return true;
       default: return false;
     }
   }
@@ -212,8 +224,20 @@ class ShaderDecoder {
     add(Opcode::image_fetch, 0, result(o[1], o[0]), image->second, at(o[3]));
     return true;
   }
+  // What is read or written, and where: of an element of shared memory, whose stride is that of rows, too.
+  bool matrix(Opcode op, Id pointer, Word elements, Id type, Id layout, Id stride) {
+    const auto found = pointers_.find(pointer);
+    if (found == pointers_.end() || found->second.storage != shared_storage) return false;
+    add(op, program_.first_[at(layout)], elements, found->second.index, program_.first_[at(stride)] * 4,
+        types_[type].bits);
+    return true;
+  }
   bool construct(Operands o) {
     const Word to = result(o[1], o[0]);
+    if (types_[o[0]].kind == Opcode::type_cooperative_matrix) {
+      for (Word i = 0; i < shares; ++i) add(Opcode::load, 0, to + i, at(o[2]), 1);
+      return true;
+    }
     for (Word i = 2; i < o.size(); ++i) add(Opcode::load, 0, to + i - 2, at(o[i]), 1);
     return true;
   }
@@ -231,7 +255,7 @@ class ShaderDecoder {
     switch (op) {
       case Opcode::ext_inst:
         if (!is_known_function(o[3])) return false;
-        program_.rounds_ |= o[3] == 31 || o[3] == 32 || o[3] == 50 || o[3] == 62;
+        program_.rounds_ |= o[3] == 31 || o[3] == 32 || o[3] == 50 || o[3] == 58 || o[3] == 62;
         add(op, o[3], to, operand(4), operand(5), operand(6));
         return true;
       case Opcode::composite_extract: add(Opcode::load, 0, to, at(o[2]) + o[3], 1); return o.size() == 4;
@@ -265,7 +289,7 @@ class ShaderDecoder {
   }
 
   static bool is_known_function(Word f) {
-    for (const Word known : {2, 3, 4, 8, 9, 31, 32, 38, 39, 42, 50, 62, 75})
+    for (const Word known : {2, 3, 4, 8, 9, 31, 32, 38, 39, 42, 50, 58, 62, 75})
       if (f == known) return true;
     return false;
   }
@@ -344,9 +368,10 @@ class ShaderRunner {
     r_[program.invocation_at_ + 2] = run.group[2];
     r_[program.local_at_] = run.local;
     for (Word i = 0; i < 3; ++i) r_[program.group_at_ + i] = run.group[i];
+    r_[program.subgroup_at_] = run.local / sharers;
   }
 
-  enum class State : std::uint8_t { returned, shuffles, waits, undefined };
+  enum class State : std::uint8_t { returned, shuffles, multiplies, waits, undefined };
 
   // Up to its end, to a shuffle or to a barrier.
   State advance() {
@@ -362,6 +387,8 @@ class ShaderRunner {
         return State::returned;
       else if (s.op == Opcode::group_non_uniform_shuffle)
         return State::shuffles;
+      else if (s.op == Opcode::cooperative_matrix_mul_add)
+        return State::multiplies;
       else if (s.op == Opcode::control_barrier)
         return State::waits;
       else
@@ -374,6 +401,17 @@ class ShaderRunner {
   Word given() const { return r_[program_.steps_[next_ - 1].a]; }
   Word wanted() const { return r_[program_.steps_[next_ - 1].b]; }
   void take(Word value) { r_[program_.steps_[next_ - 1].to] = value; }
+
+  // At a product of matrices: its elements of the factors and of the sum.
+  float left(Word i) const { return real(program_.steps_[next_ - 1].a + i); }
+  float right(Word i) const { return real(program_.steps_[next_ - 1].b + i); }
+  float sum(Word i) const { return real(program_.steps_[next_ - 1].c + i); }
+  // What the sum becomes: devices add in an order and a precision of their own; `size`: of the terms together.
+  void take_sum(Word i, double value, double size) {
+    if (run_.noise) value += (static_cast<double>((*run_.noise)() % 2001) / 1000 - 1) * size * 0x1p-22;
+    set(program_.steps_[next_ - 1].to + i, static_cast<float>(value));
+    done_ += i == 0 ? side : 0;
+  }
 
   std::vector<ShaderWrite>& writes() { return writes_; }
   std::uint64_t done() const { return done_; }
@@ -449,6 +487,23 @@ class ShaderRunner {
     }
   }
 
+  // This invocation's part of a matrix in shared memory.
+  void share_matrix(const Step& s, bool stores) {
+    const Word halves = s.c == 16 ? 2 : 1, first = run_.local % sharers * shares;
+    for (Word i = 0; i < shares; ++i) {
+      Word row = (first + i) / side, column = (first + i) % side;
+      if (s.function == matrix_by_columns) std::swap(row, column);
+      const Word place = shared_place(r_[s.a] + row * s.b + column / halves, 1);
+      if (undefined_) return;
+      if (stores)
+        shared_[place] = r_[s.to + i];
+      else if (halves == 1)
+        r_[s.to + i] = shared_[place];
+      else
+        set(s.to + i, half(shared_[place] >> 16 * (column % 2)));
+    }
+  }
+
   void convert(const Step& s) {
     const Word unused = 32 - s.function;
     const Word high = r_[s.a] << unused;
@@ -504,6 +559,13 @@ class ShaderRunner {
     return static_cast<float>(Half::from_bits(code));
   }
 
+  // To either side: which one is the device's.
+  Word packed_half(Word at) {
+    const Word bits = Half(real(at)).bits, size = bits & 0x7fff;
+    const bool moves = run_.noise && size > 0x400 && size < 0x7bff;
+    return moves ? bits + (*run_.noise)() % 3 - 1 : bits;
+  }
+
   void call(const Step& s) {
     const float x = real(s.a);
     switch (s.function) {
@@ -518,6 +580,7 @@ class ShaderRunner {
       case 39: r_[s.to] = static_cast<Word>(std::min(whole(s.a), whole(s.b))); return;
       case 42: r_[s.to] = static_cast<Word>(std::max(whole(s.a), whole(s.b))); return;
       case 50: return set_rounded(s.to, std::fmaf(x, real(s.b), real(s.c)), by_an_ulp);
+      case 58: r_[s.to] = packed_half(s.a) | packed_half(s.a + 1) << 16; return;
       case 62: set(s.to, half(r_[s.a] & 0xffff)); return set(s.to + 1, half(r_[s.a] >> 16));
       case 75: r_[s.to] = r_[s.a] ? static_cast<Word>(31 - std::countl_zero(r_[s.a])) : ~0u; return;
       default: undefined_ = true;
@@ -543,6 +606,8 @@ class ShaderRunner {
         return;
       case Opcode::access_chain: r_[s.to] = s.function + a * s.c + b; return;
       case Opcode::image_fetch: return fetch(s);
+      case Opcode::cooperative_matrix_load: return share_matrix(s, false);
+      case Opcode::cooperative_matrix_store: return share_matrix(s, true);
       case Opcode::ext_inst: return call(s);
       case Opcode::u_convert:
       case Opcode::s_convert: return convert(s);
@@ -630,6 +695,35 @@ bool shuffled(std::vector<ShaderRunner>& lanes, const std::vector<State>& states
   return true;
 }
 
+// All of a subgroup come to the same product.
+bool multiplied(std::vector<ShaderRunner>& lanes, const std::vector<State>& states) {
+  for (std::size_t begin = 0; begin < lanes.size(); begin += sharers) {
+    const auto here = [&](std::size_t i) {
+      return states[i] == State::multiplies && lanes[i].place() == lanes[begin].place();
+    };
+    if (states[begin] != State::multiplies) continue;
+    float left[side * side], right[side * side];
+    for (std::size_t i = 0; i < sharers; ++i) {
+      if (!here(begin + i)) return false;
+      for (Word n = 0; n < shares; ++n) {
+        left[i * shares + n] = lanes[begin + i].left(n);
+        right[i * shares + n] = lanes[begin + i].right(n);
+      }
+    }
+    for (std::size_t e = 0; e < side * side; ++e) {
+      ShaderRunner& lane = lanes[begin + e / shares];
+      const auto n = static_cast<Word>(e % shares);
+      double sum = lane.sum(n), size = std::fabs(sum);
+      for (std::size_t k = 0; k < side; ++k) {
+        const double product = static_cast<double>(left[e / side * side + k]) * right[k * side + e % side];
+        sum += product, size += std::fabs(product);
+      }
+      lane.take_sum(n, sum, size);
+    }
+  }
+  return true;
+}
+
 // From barrier to barrier: all come to the same one.
 bool run_together(std::vector<ShaderRunner>& lanes) {
   std::vector<State> states(lanes.size(), State::waits);
@@ -640,6 +734,11 @@ bool run_together(std::vector<ShaderRunner>& lanes) {
     if (std::ranges::count(states, State::shuffles)) {
       if (!shuffled(lanes, states)) return false;
       next = State::shuffles;
+      continue;
+    }
+    if (std::ranges::count(states, State::multiplies)) {
+      if (!multiplied(lanes, states)) return false;
+      next = State::multiplies;
       continue;
     }
     if (!std::ranges::count(states, State::waits)) return true;
@@ -655,7 +754,7 @@ std::optional<std::vector<ShaderWrite>> ShaderProgram::run(const ShaderCall& cal
                                                            std::uint64_t* steps) const {
   std::vector<ShaderRunner> lanes;
   const Word count = waits_ ? group_size_ : shuffles_ ? subgroup_size : 1;
-  if (group_size_ % count != 0) return std::nullopt;
+  if (group_size_ % count != 0 || (multiplies_ && count % sharers != 0)) return std::nullopt;
   std::vector<Run> runs(count, run);
   std::vector<Word> shared(shared_words_, unwritten);
   lanes.reserve(count);

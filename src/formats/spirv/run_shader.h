@@ -51,9 +51,9 @@ class ShaderProgram {
     std::minstd_rand* noise = nullptr;
   };
   // The stores of one invocation, in their order; where invocations of a subgroup shuffle, of all of its subgroup,
-  // which has 8 of them; where those of a group wait for each other, of the whole group. nullopt: it did something
-  // whose result SPIR-V does not define, or there are too many steps; stores are then undone. `steps`: the instructions
-  // that it took are added.
+  // which has 8 of them (32 where they have matrices together); where those of a group wait for each other, of the
+  // whole group. nullopt: it did something whose result SPIR-V does not define, or there are too many steps; stores are
+  // then undone. `steps`: the instructions that it took are added.
   std::optional<std::vector<ShaderWrite>> run(const ShaderCall& call, const Run& run,
                                               std::uint64_t* steps = nullptr) const;
 
@@ -68,9 +68,9 @@ class ShaderProgram {
 
   std::vector<Step> steps_;
   std::vector<Word> first_;  // registers at first: constants have their values
-  bool shuffles_ = false, waits_ = false;
+  bool shuffles_ = false, waits_ = false, multiplies_ = false;
   Word group_size_ = 1, shared_words_ = 0;
-  Word pushes_at_ = 0, invocation_at_ = 0, local_at_ = 0, group_at_ = 0;
+  Word pushes_at_ = 0, invocation_at_ = 0, local_at_ = 0, group_at_ = 0, subgroup_at_ = 0;
   std::vector<Binding> bindings_;
   bool rounds_ = false;
 };

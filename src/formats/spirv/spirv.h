@@ -117,6 +117,10 @@ enum class Opcode : std::uint16_t {
   graph_set_output = 4185,
   graph_end = 4186,
   type_graph = 4190,
+  type_cooperative_matrix = 4456,
+  cooperative_matrix_load = 4457,
+  cooperative_matrix_store = 4458,
+  cooperative_matrix_mul_add = 4459,
   constant_composite_replicate = 4461,
 };
 
@@ -137,11 +141,16 @@ enum class Capability : Word {
   float8 = 4212,
   bfloat16 = 5116,
   vulkan_memory_model = 5345,
+  cooperative_matrix = 6022,
   replicated_composites = 6024,
 };
 
 // The optional operand of OpTypeFloat; none: IEEE 754.
 enum class FloatEncoding : Word { bfloat16 = 0, float8_e4m3 = 4214, float8_e5m2 = 4215 };
+
+// What a cooperative matrix is for, and how it lies in memory.
+enum class MatrixUse : Word { left = 0, right = 1, sum = 2 };
+inline constexpr Word matrix_by_rows = 0, matrix_by_columns = 1;
 
 inline constexpr Word decoration_binding = 33, decoration_descriptor_set = 34, storage_uniform_constant = 0;
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/tosa/elements.h"
 
+#include <fmt/format.h>
 #include <array>
+#include <limits>
 #include <utility>
 
 namespace tosaic::tosa_file {
@@ -37,6 +39,17 @@ std::optional<DType> dtype_of(Stored type) {
   for (auto [ours, stored] : dtypes)
     if (stored == type) return ours;
   return std::nullopt;
+}
+
+Result<std::vector<std::int32_t>> dims_of(const Value& value) {
+  std::vector<std::int32_t> dims;
+  for (std::int64_t d : value.type.shape.sizes()) {
+    if (d < 1 || d > std::numeric_limits<std::int32_t>::max())
+      return error("tosa-file.size", fmt::format("'{}' is {}, but a TOSA dimension is between 1 and 2147483647",
+                                                 value.name, to_string(value.type)));
+    dims.push_back(static_cast<std::int32_t>(d));
+  }
+  return dims;
 }
 
 std::uint64_t packed_size(DType type, std::int64_t elements) {

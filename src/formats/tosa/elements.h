@@ -4,15 +4,20 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
-#include "ir/dtype.h"
+#include "base/result.h"
+#include "ir/graph.h"
 #include "tosa_generated.h"
 
 namespace tosaic::tosa_file {
 
 std::optional<tosa_schema::DType> schema_dtype(DType type);  // nullopt: TOSA has no such type
 std::optional<DType> dtype_of(tosa_schema::DType type);      // nullopt: UNKNOWN or newer than 1.0
+
+// A tensor's sizes as the file has them. Error tosa-file.size: beyond 32 bits, or 0.
+Result<std::vector<std::int32_t>> dims_of(const Value& value);
 
 // Bytes of `elements` elements in the file.
 std::uint64_t packed_size(DType type, std::int64_t elements);

@@ -11,6 +11,7 @@
 #include "formats/tosa/elements.h"
 #include "formats/tosa/location.h"
 #include "formats/tosa/tosa_file.h"
+#include "formats/tosa_080/tosa_080.h"
 #include "ops/tosa_op.h"
 
 namespace tosaic::tosa_file {
@@ -43,7 +44,8 @@ std::string text_of(const flatbuffers::String* text) { return text ? text->str()
 
 class Reader {
  public:
-  Reader(const Bytes& file, const std::string& name) : file_(file), name_(name), budget_(file.size() / 4 + 64) {}
+  Reader(const Bytes& file, const std::string& name, const FindOutside& outside)
+      : file_(file), name_(name), outside_(outside), budget_(file.size() / 4 + 64) {}
 
   Result<Graph> read() {
     auto graph = checked();
@@ -338,6 +340,8 @@ class Reader {
     if (size_of(data) > 0) {
       const auto* first = reinterpret_cast<const std::byte*>(data->data());
       packed = file_.slice(static_cast<std::size_t>(first - file_.data()), data->size());
+    } else if (size > 0 && offset == 0) {
+      TOSAIC_TRY(packed, lying_outside(name, size));
     } else if (size > 0) {  // behind the flatbuffer, in files above 2 GB
       if (offset > file_.size() || size > file_.size() - offset)
         return error("tosa-file.corrupt", fmt::format("the data of constant '{}' lies outside the file", name));
@@ -362,18 +366,38 @@ class Reader {
     return unpack(type.dtype, elements, packed);
   }
 
+  Result<Bytes> lying_outside(const std::string& name, std::uint64_t size) const {
+    Bytes found = outside_ ? outside_(name) : Bytes();
+    if (found.null())
+      return error("tosa-file.constant-outside",
+                   fmt::format("the {} bytes of constant '{}' lie outside the file, and nobody gives them", size, name))
+          .hint(
+              "use the .pte that the graph belongs to, and give the data file that was written beside it: --data "
+              "FILE.ptd");
+    if (found.size() != size)
+      return error("tosa-file.constant-size",
+                   fmt::format("constant '{}' has {} bytes outside the file, which says {}", name, found.size(), size))
+          .hint("use the data files that were written together with the program");
+    return found;
+  }
+
   static Diagnostic twice(const std::string& name) {
     return error("tosa-file.name", fmt::format("'{}' is defined twice", name));
   }
 
   Bytes file_;
   std::string name_;
+  const FindOutside& outside_;
   std::uint64_t budget_;  // operators left to read: an honest file has fewer than one per four bytes
   const tosa_schema::TosaGraph* root_ = nullptr;
 };
 
 }  // namespace
 
-Result<Graph> read(const Bytes& file, const std::string& name) { return Reader(file, name).read(); }
+Result<Graph> read(const Bytes& file, const std::string& name) { return read(file, name, {}); }
+Result<Graph> read(const Bytes& file, const std::string& name, const FindOutside& outside) {
+  if (tosa_080::is_080(file)) return tosa_080::read(file, name);
+  return Reader(file, name, outside).read();
+}
 
 }  // namespace tosaic::tosa_file

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <set>
 
+#include "formats/flat_rope.h"
 #include "formats/tosa/attributes.h"
 #include "formats/tosa/elements.h"
 #include "formats/tosa/location.h"
@@ -19,13 +21,34 @@ using List = std::vector<Offset<T>>;
 using Strings = Offset<flatbuffers::Vector<Offset<String>>>;
 
 // FlatBuffers' offsets have 31 usable bits.
-constexpr std::uint64_t largest_file = 0x7fff0000;
+constexpr std::uint64_t largest_file = 0x7fff0000, all_inside = std::numeric_limits<std::uint64_t>::max();
+constexpr int deepest = 64;  // control flow within control flow
+
+// What the constants and the rest of it need; names and table entries are counted generously.
+std::uint64_t room_for(const Graph& graph, std::uint64_t least_outside, int depth = 0) {
+  std::uint64_t room = 0;
+  for (const Value& value : graph.values) {
+    const bool outside = depth == 0 && value.constant.size() >= least_outside;
+    room += (outside ? 0 : value.constant.size()) + 8 * value.name.size() +
+            8 * static_cast<std::size_t>(value.type.shape.rank()) + 128;
+  }
+  for (const Node& node : graph.nodes) {
+    room += 256 + 8 * (node.inputs.size() + node.outputs.size());
+    if (node.loc) room += location_text(*node.loc).size();
+    for (const Graph& body : node.regions)
+      if (depth < deepest) room += room_for(body, least_outside, depth + 1);
+  }
+  return room;
+}
 
 class Writer {
  public:
-  Result<Bytes> write(const Graph& graph) {
-    TOSAIC_CHECK(claim(graph, 0));
-    builder_ = flatbuffers::FlatBufferBuilder(claimed_);  // grown step by step, it would copy the weights each time
+  explicit Writer(std::uint64_t least_outside = all_inside) : least_outside_(least_outside) {}
+
+  Result<Rope> write(const Graph& graph) {
+    TOSAIC_CHECK(claim(graph));
+    builder_ = flatbuffers::FlatBufferBuilder(claimed_);
+    main_ = &graph;
     names_[&graph] = "main";  // Arm's reference model finds the entry by this name, as region and as block
     taken_.insert("main");
     name_bodies(graph);
@@ -33,29 +56,28 @@ class Writer {
     auto version = tosa_schema::CreateVersion(builder_, 1, 0, 0, false);
     auto root = tosa_schema::CreateTosaGraph(builder_, version, builder_.CreateVector(regions_));
     builder_.Finish(root, tosa_schema::TosaGraphIdentifier());
-    auto owner = std::make_shared<flatbuffers::DetachedBuffer>(builder_.Release());
-    const void* data = owner->data();
-    const std::size_t size = owner->size();
-    return Bytes(std::move(owner), data, size);
+    return file_.finished();
   }
+  std::vector<std::pair<std::string, Bytes>> take_outside() { return std::move(outside_); }
 
  private:
-  // FlatBufferBuilder aborts beyond its largest size, so the bytes are counted before anything is built. Names and
-  // table entries are counted generously.
-  Status claim(const Graph& graph, int depth) {
-    if (depth > 64) return error("tosa-file.nesting", "control flow is nested more than 64 deep");
-    for (const Value& value : graph.values)
-      claimed_ += value.constant.size() + 8 * value.name.size() + 8 * value.type.shape.sizes().size() + 128;
-    for (const Node& node : graph.nodes) {
-      claimed_ += 256 + 8 * (node.inputs.size() + node.outputs.size());
-      if (node.loc) claimed_ += location_text(*node.loc).size();
-      for (const Graph& body : node.regions) TOSAIC_CHECK(claim(body, depth + 1));
-    }
+  // FlatBufferBuilder aborts beyond its largest size, so the bytes are counted before anything is built.
+  Status claim(const Graph& graph) {
+    if (nested(graph, 0))
+      return error("tosa-file.nesting", fmt::format("control flow is nested more than {} deep", deepest));
+    claimed_ = room_for(graph, least_outside_);
     if (claimed_ > largest_file)
       return error("tosa-file.too-large",
                    fmt::format("the graph needs about {} MB, but a TOSA flatbuffer holds 2 GB", claimed_ >> 20))
-          .hint("split the model, or quantise its weights to 8 bits");
+          .hint("take the .pte, which keeps large constants beside the flatbuffer, or quantise the weights to 8 bits");
     return {};
+  }
+  static bool nested(const Graph& graph, int depth) {
+    if (depth > deepest) return true;
+    for (const Node& node : graph.nodes)
+      for (const Graph& body : node.regions)
+        if (nested(body, depth + 1)) return true;
+    return false;
   }
 
   // Regions are found by name in the file, so each body gets one of its own; its graph's name where that is free.
@@ -89,7 +111,7 @@ class Writer {
     }
     for (ValueId v = 0; v < graph.values.size(); ++v) {
       if (!used[v]) continue;
-      TOSAIC_CHECK(value(graph[v], tensors, shapes));
+      TOSAIC_CHECK(value(graph[v], &graph == main_, tensors, shapes));
       if (graph[v].is_constant()) operators.push_back(constant(graph[v]));
     }
     TOSAIC_CHECK(variables(graph, tensors));
@@ -168,22 +190,27 @@ class Writer {
     return declared;
   }
 
-  Offset<flatbuffers::Vector<std::uint8_t>> bytes(const Bytes& packed) {
-    builder_.ForceVectorAlignment(packed.size(), 1, 8);
-    return builder_.CreateVector(reinterpret_cast<const std::uint8_t*>(packed.data()), packed.size());
-  }
+  Offset<flatbuffers::Vector<std::uint8_t>> bytes(const Bytes& packed) { return file_.bytes(packed, 8); }
 
-  Status value(const Value& value, List<tosa_schema::TosaTensor>& tensors, List<tosa_schema::TosaShape>& shapes) {
+  Status value(const Value& value, bool of_main, List<tosa_schema::TosaTensor>& tensors,
+               List<tosa_schema::TosaShape>& shapes) {
     const auto dtype = schema_dtype(value.type.dtype);
     if (!dtype)
       return error("tosa-file.dtype",
                    fmt::format("'{}' has type {}, which TOSA 1.0 does not have", value.name, to_string(value.type)));
     Offset<flatbuffers::Vector<std::uint8_t>> data;
+    std::uint64_t size_outside = 0;
     if (value.is_constant()) {
       if (value.constant.size() != value.type.storage_bytes())
         return internal_error(fmt::format("constant '{}' of type {} has {} bytes", value.name, to_string(value.type),
                                           value.constant.size()));
-      data = bytes(pack(value.type.dtype, value.constant));
+      const Bytes packed = pack(value.type.dtype, value.constant);
+      if (of_main && value.type.dtype != DType::shape && value.constant.size() >= least_outside_) {
+        outside_.emplace_back(value.name, packed);
+        size_outside = packed.size();
+      } else {
+        data = bytes(packed);
+      }
     }
     auto name = builder_.CreateString(value.name);
     if (value.type.dtype == DType::shape) {
@@ -192,14 +219,9 @@ class Writer {
           tosa_schema::CreateTosaShape(builder_, name, static_cast<std::uint32_t>(value.type.shape.size(0)), data));
       return {};
     }
-    std::vector<std::int32_t> dims;
-    for (std::int64_t d : value.type.shape.sizes()) {
-      if (d < 1 || d > std::numeric_limits<std::int32_t>::max())
-        return error("tosa-file.size", fmt::format("'{}' is {}, but a TOSA dimension is between 1 and 2147483647",
-                                                   value.name, to_string(value.type)));
-      dims.push_back(static_cast<std::int32_t>(d));
-    }
-    tensors.push_back(tosa_schema::CreateTosaTensor(builder_, name, builder_.CreateVector(dims), *dtype, data));
+    TOSAIC_TRY(const std::vector<std::int32_t> dims, dims_of(value));
+    tensors.push_back(tosa_schema::CreateTosaTensor(builder_, name, builder_.CreateVector(dims), *dtype, data, false,
+                                                    false, 0, 0, size_outside));
     return {};
   }
 
@@ -248,7 +270,10 @@ class Writer {
   }
 
   flatbuffers::FlatBufferBuilder builder_;
-  std::uint64_t claimed_ = 0;
+  formats::FlatRope file_{builder_};
+  std::uint64_t least_outside_, claimed_ = 0;
+  std::vector<std::pair<std::string, Bytes>> outside_;
+  const Graph* main_ = nullptr;
   std::map<const Graph*, std::string> names_;
   std::set<std::string> taken_;
   List<tosa_schema::TosaRegion> regions_;
@@ -258,9 +283,18 @@ class Writer {
 
 }  // namespace
 
-Result<Bytes> write(const Graph& graph) {
+Result<Rope> write(const Graph& graph) {
   TOSAIC_CHECK(verify(graph));
   return Writer().write(graph);
 }
+
+Result<Parts> write_parts(const Graph& graph, std::uint64_t least_bytes) {
+  TOSAIC_CHECK(verify(graph));
+  Writer writer(std::max<std::uint64_t>(least_bytes, 1));
+  TOSAIC_TRY(Rope file, writer.write(graph));
+  return Parts{std::move(file), writer.take_outside()};
+}
+
+bool fits(const Graph& graph) { return room_for(graph, all_inside) <= largest_file; }
 
 }  // namespace tosaic::tosa_file

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/bytes.h"
+#include "base/rope.h"
 
 namespace tosaic::vgf {
 
@@ -81,7 +81,8 @@ struct File {
   std::vector<Constant> constants;
 };
 
-Result<Bytes> write(const File& file);
+// Constants are not copied: the result's pieces are what the file holds.
+Result<Rope> write(const File& file);
 // Checks what the container's own decoder does not: every index between the tables, every size. Data and code look
 // into `bytes`. Errors: vgf.not-a-vgf, vgf.version, vgf.truncated, vgf.corrupt, vgf.index.
 Result<File> read(const Bytes& bytes);

@@ -35,13 +35,20 @@ constexpr Format formats[] = {{13, DType::i8, true},
                               {1000460002, DType::f8e4m3, false},
                               {1000460003, DType::f8e5m2, false}};
 
-// Is the value read or written as unsigned by a RESCALE?
-bool is_unsigned(const Graph& graph, ValueId v) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& n) {
-    return n.op == "tosa.rescale" && ((n.inputs[0] == v && n.attrs.get_or<bool>("input_unsigned", false)) ||
-                                      (n.outputs[0] == v && n.attrs.get_or<bool>("output_unsigned", false)));
-  });
-}
+// What nodes make of values: read or written as unsigned by a RESCALE; weights of a convolution.
+struct Uses {
+  explicit Uses(const Graph& graph) : is_unsigned(graph.values.size()), convolved(graph.values.size()) {
+    constexpr int weight = 1;
+    for (const Node& n : graph.nodes)
+      if (n.op == "tosa.rescale") {
+        if (n.attrs.get_or<bool>("input_unsigned", false)) is_unsigned[n.inputs[0]] = true;
+        if (n.attrs.get_or<bool>("output_unsigned", false)) is_unsigned[n.outputs[0]] = true;
+      } else if (n.op == "tosa.conv2d" || n.op == "tosa.transpose_conv2d") {
+        convolved[n.inputs[weight]] = true;
+      }
+  }
+  std::vector<bool> is_unsigned, convolved;
+};
 
 // 2:4 sparsity along the input channels: of each four neighbours two are zero.
 bool is_sparse(const TensorType& type, const Bytes& data) {
@@ -58,15 +65,12 @@ bool is_sparse(const TensorType& type, const Bytes& data) {
   return true;
 }
 
-std::int32_t sparsity_of(const Graph& graph, ValueId v) {
-  constexpr int weight = 1, channels = 3;
+std::int32_t sparsity_of(const Graph& graph, const Uses& uses, ValueId v) {
+  constexpr int channels = 3;
   const TensorType& type = graph[v].type;
   const DType known[] = {DType::i4, DType::i8, DType::f16, DType::f32};
   if (std::find(std::begin(known), std::end(known), type.dtype) == std::end(known)) return -1;
-  const bool convolves = std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& n) {
-    return (n.op == "tosa.conv2d" || n.op == "tosa.transpose_conv2d") && n.inputs[weight] == v;
-  });
-  return convolves && is_sparse(type, graph[v].constant) ? channels : -1;
+  return uses.convolved[v] && is_sparse(type, graph[v].constant) ? channels : -1;
 }
 
 }  // namespace
@@ -93,7 +97,7 @@ namespace {
 class Maker {
  public:
   Maker(const Graph& graph, const spirv::WriteOptions& options)
-      : parts_(split(graph)), whole_(parts_.whole), options_(options) {}
+      : parts_(split(graph)), whole_(parts_.whole), uses_(whole_), options_(options) {}
 
   Result<File> make() {
     number_bindings();
@@ -167,7 +171,7 @@ class Maker {
 
   Result<std::uint32_t> add_resource(ValueId v, Category category) {
     const TensorType& type = whole_[v].type;
-    const auto format = format_of(type.dtype, is_unsigned(whole_, v));
+    const auto format = format_of(type.dtype, uses_.is_unsigned[v]);
     if (!format)
       return error("vgf.format", fmt::format("tensor '{}' is {}, for which Vulkan has no format", whole_[v].name,
                                              name_of(type.dtype)));
@@ -187,7 +191,7 @@ class Maker {
     if (constants_.contains(v)) return {};
     TOSAIC_TRY(const std::uint32_t resource, add_resource(v, Category::constant));
     constants_[v] = static_cast<std::uint32_t>(file_.constants.size());
-    file_.constants.push_back({resource, sparsity_of(whole_, v), whole_[v].constant});
+    file_.constants.push_back({resource, sparsity_of(whole_, uses_, v), whole_[v].constant});
     return {};
   }
 
@@ -255,6 +259,7 @@ class Maker {
 
   const Parts parts_;
   const Graph& whole_;
+  const Uses uses_;
   const spirv::WriteOptions& options_;
   File file_;
   std::vector<std::pair<Place, ValueId>> places_;

@@ -155,7 +155,6 @@ std::string resources_section(const File& file) {
 
 class Output {
  public:
-  explicit Output(std::size_t reserved) { bytes_.reserve(reserved); }
   void append(const void* data, std::size_t size) {
     const auto* p = static_cast<const std::byte*>(data);
     bytes_.insert(bytes_.end(), p, p + size);
@@ -177,21 +176,21 @@ class Output {
   std::vector<std::byte> bytes_;
 };
 
-// Constants of equal bytes, whatever their shapes and types, are one stretch of the payload.
-void constants_section(const File& file, Output& out) {
+// Constants of equal bytes, whatever their shapes and types, are one stretch of the payload, which is given: it ends
+// the file.
+Rope constants_section(const File& file, Output& out) {
   out.append(constants_magic, sizeof(constants_magic));
   out.number<std::uint64_t>(file.constants.size());
-  std::multimap<std::uint64_t, std::pair<const Bytes*, std::uint64_t>> placed;  // by hash: the bytes, their offset
-  std::vector<const Bytes*> payload;
-  std::uint64_t end = 0;
+  std::multimap<std::uint64_t, std::pair<const Bytes*, std::uint64_t>> placed;  // by glance: the bytes, their offset
+  Rope payload;
   auto offset_of = [&](const Bytes& data) {
-    const std::uint64_t hash = hash_of(data);
-    for (auto [it, last] = placed.equal_range(hash); it != last; ++it)
+    const std::uint64_t glance = glance_at(data);
+    for (auto [it, last] = placed.equal_range(glance); it != last; ++it)
       if (*it->second.first == data) return it->second.second;
-    const std::uint64_t offset = end;
-    placed.emplace(hash, std::pair(&data, offset));
-    payload.push_back(&data);
-    end += aligned(data.size());
+    const std::uint64_t offset = payload.size();
+    placed.emplace(glance, std::pair(&data, offset));
+    payload.append(data);
+    payload.zeros(aligned(data.size()) - data.size());
     return offset;
   };
   for (const Constant& c : file.constants) {
@@ -200,19 +199,14 @@ void constants_section(const File& file, Output& out) {
     out.number<std::uint64_t>(c.data.size());
     out.number<std::uint64_t>(offset_of(c.data));
   }
-  for (const Bytes* data : payload) {
-    out.append(data->data(), data->size());
-    out.pad();
-  }
+  return payload;
 }
 
 }  // namespace
 
-Result<Bytes> write(const File& file) {
-  std::size_t payload = 0;
-  for (const Constant& c : file.constants) payload += aligned(c.data.size()) + constant_record_bytes;
+Result<Rope> write(const File& file) {
   const std::string sections[] = {modules_section(file), sequence_section(file), resources_section(file)};
-  Output out(payload + sections[0].size() + sections[1].size() + sections[2].size() + 4 * header_bytes);
+  Output out;
   out.append(file_magic, sizeof(file_magic));
   out.zeros(4);  // encoder's version of the Vulkan headers, reserved
   out.append(file.version.data(), file.version.size());
@@ -227,8 +221,14 @@ Result<Bytes> write(const File& file) {
     out.pad();
   };
   for (const std::string& s : sections) section([&] { out.append(s.data(), s.size()); });
-  section([&] { constants_section(file, out); });
-  return out.take();
+  const std::uint64_t at = out.size();
+  const Rope payload = constants_section(file, out);
+  out.patch<std::uint64_t>(entry, at);
+  out.patch<std::uint64_t>(entry + 8, out.size() - at + payload.size());
+  out.pad();
+  Rope whole(out.take());
+  whole.append(payload);
+  return whole;
 }
 
 }  // namespace tosaic::vgf

@@ -33,9 +33,16 @@ template <class T>
 std::uint32_t count(const T* list) {
   return list ? list->size() : 0;
 }
-template <class T, class List>
-std::vector<T> items(const List* list) {
-  return list ? std::vector<T>(list->begin(), list->end()) : std::vector<T>();
+// The flatbuffers verifier leaves the alignment of eight-byte elements unchecked.
+template <class T, class Element>
+std::vector<T> items(const flatbuffers::Vector<Element>* list) {
+  std::vector<T> made;
+  for (std::uint32_t i = 0; i < count(list); ++i) {
+    Element value;
+    std::memcpy(&value, list->Data() + i * sizeof value, sizeof value);
+    made.push_back(static_cast<T>(flatbuffers::EndianScalar(value)));
+  }
+  return made;
 }
 template <class T>
 T number_at(const Bytes& bytes, std::size_t at) {
@@ -69,7 +76,8 @@ struct Reader {
     std::uint64_t bytes = 8;
     for (std::int64_t d : dims) {
       if (d > INT32_MAX) return bad("value {} has a dim of {}", id, d);
-      bytes *= static_cast<std::uint64_t>(d);
+      bytes *=
+          static_cast<std::uint64_t>(std::max<std::int64_t>(d, 1));  // strides of what is empty do not overflow either
       if (bytes > most_bytes) return bad("value {} fits no memory", id);
     }
     made.shape = Shape(std::move(dims));

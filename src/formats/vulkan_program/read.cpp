@@ -5,10 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 
 #include "formats/spirv/check_shader.h"
+#include "formats/spirv/packed_module.h"
 #include "formats/vulkan_program/tiers.h"
 #include "formats/vulkan_program/vulkan_program.h"
+#include "ir/extent.h"
 #include "vulkan_program_generated.h"
 
 namespace tosaic::vulkan_program {
@@ -28,6 +32,14 @@ template <class T>
 std::uint32_t count(const T* list) {
   return list ? list->size() : 0;
 }
+// Of numbers and structs of eight bytes, whose alignment the flatbuffers verifier leaves unchecked.
+template <class Element, class List>
+Element element(const List* list, std::uint32_t i) {
+  static_assert(std::is_trivially_copyable_v<Element>);
+  Element value;
+  std::memcpy(&value, list->Data() + i * sizeof value, sizeof value);
+  return value;
+}
 
 Status check_inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t arena, const std::string& what) {
   if (offset % alignment != 0) return bad("{} begins at {}, which is no multiple of {}", what, offset, alignment);
@@ -36,28 +48,65 @@ Status check_inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t are
   return {};
 }
 
-Result<Tensor> tensor_of(const fbs::Tensor& t, std::uint64_t io_bytes) {
+// Symbols with bounds, as many numbers as there can be.
+Result<std::vector<Dim>> expressions_of(const fbs::Program& p) {
+  std::vector<Dim> expressions;
+  for (std::uint32_t i = 0; i < count(p.expressions()); ++i) {
+    const std::string what = text(p.expressions()->Get(i));
+    std::string why;
+    const auto dim = parse_ranged(what, why);
+    if (!dim) return bad("the size '{}' cannot be read: {}", what, why);
+    for (const Symbol& s : dim->symbols())
+      if (s.range.lowest.value_or(0) < 1 || s.range.highest.value_or(most_arena_bytes) > INT32_MAX)
+        return bad("the size '{}' has no bounds that a tensor could have", s.name);
+    expressions.push_back(*dim);
+  }
+  return expressions;
+}
+
+// Dims that vary: within what is stored as their bounds.
+Result<Shape> symbolic(const fbs::Tensor& t, const Tensor& tensor, const std::vector<Dim>& expressions) {
+  std::vector<Dim> dims = tensor.type.shape.dims();
+  if (count(t.dims()) != dims.size()) return bad("tensor '{}' has other sizes than dims", tensor.name);
+  for (std::uint32_t i = 0; i < dims.size(); ++i) {
+    const std::uint32_t place = t.dims()->Get(i);
+    if (place == no_expression) continue;
+    if (place >= expressions.size())
+      return bad("tensor '{}' has size {} of {}", tensor.name, place, expressions.size());
+    const Bounds bounds = expressions[place].bounds();
+    if (bounds.lowest.value_or(-1) < 0 || !bounds.highest || *bounds.highest > dims[i].value())
+      return bad("a dim of tensor '{}' is {}, with memory for {}", tensor.name, ranged_text(expressions[place]),
+                 dims[i].value());
+    dims[i] = expressions[place];
+  }
+  return Shape(std::move(dims));
+}
+
+Result<Tensor> tensor_of(const fbs::Tensor& t, std::uint64_t io_bytes, const std::vector<Dim>& expressions) {
   Tensor tensor;
   tensor.name = text(t.name());
   const auto dtype = dtype_named(text(t.dtype()));
   if (!dtype || *dtype == DType::shape) return bad("tensor '{}' has no dtype", tensor.name);
   std::vector<std::int64_t> dims;
-  std::uint64_t elements = 1;
+  std::uint64_t elements = 1, strides = 1;  // of what is empty they do not overflow either
   for (std::uint32_t i = 0; i < count(t.shape()); ++i) {
-    dims.push_back(t.shape()->Get(i));
+    dims.push_back(flatbuffers::EndianScalar(element<std::int64_t>(t.shape(), i)));
     if (dims.back() < 0 || dims.back() > INT32_MAX) return bad("tensor '{}' has a dim of {}", tensor.name, dims.back());
     elements *= static_cast<std::uint64_t>(dims.back());
-    if (elements > most_arena_bytes) return bad("tensor '{}' fits no memory", tensor.name);
+    strides *= static_cast<std::uint64_t>(std::max<std::int64_t>(dims.back(), 1));
+    if (strides > most_arena_bytes) return bad("tensor '{}' fits no memory", tensor.name);
   }
   if (dims.size() > 32) return bad("tensor '{}' has {} dims", tensor.name, dims.size());
   tensor.type = {*dtype, Shape(std::move(dims)), std::nullopt};
   tensor.offset = t.offset();
   TOSAIC_CHECK(check_inside(tensor.offset, elements * storage_size(*dtype), io_bytes, "tensor '" + tensor.name + "'"));
+  if (t.dims()) { TOSAIC_TRY(tensor.type.shape, symbolic(t, tensor, expressions)); }
   return tensor;
 }
 
 struct Arenas {
   std::uint64_t bytes[3];
+  std::size_t expressions;  // of sizes
 };
 
 // As the module's binding sees it?
@@ -75,6 +124,16 @@ Result<Dispatch> dispatch_of(const fbs::Dispatch& d, const std::vector<spirv::Sh
   if (made.module >= modules.size()) return bad("{} has module {} of {}", what, made.module, modules.size());
   if (count(d.pushes()) > most_pushes) return bad("{} has {} push constants", what, count(d.pushes()));
   if (d.pushes()) made.pushes.assign(d.pushes()->begin(), d.pushes()->end());
+  for (std::uint32_t i = 0; i < count(d.sizes()); ++i) {
+    const fbs::SizedPush& p = *d.sizes()->Get(i);
+    if (p.push() >= made.pushes.size() || p.expression() >= arenas.expressions)
+      return bad("{} has a size {} of {} in push constant {} of {}", what, p.expression(), arenas.expressions, p.push(),
+                 made.pushes.size());
+    made.sizes.push_back({p.push(), p.expression(), p.reciprocal()});
+  }
+  made.group_count = d.group_count();
+  if (made.group_count != no_expression && made.group_count >= arenas.expressions)
+    return bad("{} has a group count {} of {}", what, made.group_count, arenas.expressions);
   if (!d.groups()) return bad("{} has no group counts", what);
   made.groups = {d.groups()->x(), d.groups()->y(), d.groups()->z()};
   for (std::uint32_t n : made.groups)
@@ -83,7 +142,7 @@ Result<Dispatch> dispatch_of(const fbs::Dispatch& d, const std::vector<spirv::Sh
   if (count(d.ranges()) != interface.bindings.size() || count(d.ranges()) > most_ranges)
     return bad("{} has {} ranges for a module of {} bindings", what, count(d.ranges()), interface.bindings.size());
   for (std::uint32_t i = 0; i < count(d.ranges()); ++i) {
-    const fbs::Range& r = *d.ranges()->Get(i);
+    const auto r = element<fbs::Range>(d.ranges(), i);
     const auto arena = static_cast<std::uint32_t>(r.arena());
     if (arena > 2) return bad("{} has an arena {}", what, arena);
     const bool written = interface.bindings[i].written;
@@ -104,6 +163,17 @@ Result<Dispatch> dispatch_of(const fbs::Dispatch& d, const std::vector<spirv::Sh
   return made;
 }
 
+Result<Bytes> words_of(const fbs::Module& module, std::uint32_t number) {
+  // Copies: the file's words may lie at any byte.
+  if (count(module.packed()) == 0) {
+    if (count(module.words()) == 0) return bad("module {} is empty", number);
+    return Bytes::copy(module.words()->data(), std::size_t{module.words()->size()} * 4);
+  }
+  auto words = spirv::unpack(std::as_bytes(std::span(module.packed()->data(), module.packed()->size())));
+  if (!words) return bad("module {} ends inside an instruction", number);
+  return Bytes::of(*std::move(words));
+}
+
 Result<Tier> tier_of(const fbs::Tier& t, Arenas arenas) {
   Tier tier;
   tier.name = text(t.name());
@@ -113,10 +183,10 @@ Result<Tier> tier_of(const fbs::Tier& t, Arenas arenas) {
   arenas.bytes[static_cast<std::size_t>(Arena::activations)] = tier.activation_bytes;
   std::vector<spirv::ShaderInterface> interfaces;
   for (std::uint32_t i = 0; i < count(t.modules()); ++i) {
-    const auto* words = t.modules()->Get(i)->words();
-    if (count(words) == 0) return bad("module {} is empty", i);
-    // A copy: the file's words may lie at any byte.
-    tier.modules.push_back(Bytes::copy(words->data(), std::size_t{words->size()} * 4));
+    const fbs::Module& module = *t.modules()->Get(i);
+    TOSAIC_TRY(Bytes words, words_of(module, i));
+    tier.modules.push_back(std::move(words));
+    tier.stored_bytes += count(module.packed()) + std::uint64_t{4} * count(module.words());
     auto interface = spirv::check_shader(tier.modules.back().as<spirv::Word>());
     if (!interface.ok()) return std::move(interface.error()).note(fmt::format("in module {}", i));
     interfaces.push_back(*std::move(interface));
@@ -126,6 +196,20 @@ Result<Tier> tier_of(const fbs::Tier& t, Arenas arenas) {
     tier.dispatches.push_back(std::move(dispatch));
   }
   return tier;
+}
+
+// Every symbol must be told by an input.
+Status check_symbols(const Program& program) {
+  Graph graph;
+  for (const Tensor& t : program.inputs) graph.inputs.push_back(graph.add_value(t.name, t.type));
+  const std::vector<Symbol> known = input_symbols(graph);
+  const auto told = [&](const Dim& dim) {
+    return std::ranges::all_of(dim.symbols(),
+                               [&](const Symbol& s) { return std::ranges::find(known, s) != known.end(); });
+  };
+  for (const Dim& dim : program.expressions)
+    if (!told(dim)) return bad("no input says what the size {} is", to_string(dim));
+  return {};
 }
 
 }  // namespace
@@ -154,10 +238,10 @@ Result<Program> read(const Bytes& given) {
   flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(file.data()), file.size(), 16, 10000000);
   if (!fbs::VerifyProgramBuffer(verifier)) return bad("the flatbuffer is damaged");
   const fbs::Program& p = *fbs::GetProgram(file.data());
-  if (p.version() != version)
-    return error("vulkan-program.version",
-                 fmt::format("the program has version {}, this runtime knows {}", p.version(), version))
-        .hint("compile the model with this version of tosaic");
+  if (p.version() < oldest_version || p.version() > version)
+    return error("vulkan-program.version", fmt::format("the program has version {}, this runtime knows {} to {}",
+                                                       p.version(), oldest_version, version))
+        .hint("compile the model with this version of tosaic, or run it with the one that made it");
   Program program;
   program.io_bytes = p.io_bytes();
   if (program.io_bytes > most_arena_bytes) return bad("inputs and outputs of {} bytes", program.io_bytes);
@@ -165,18 +249,23 @@ Result<Program> read(const Bytes& given) {
     program.constants =
         file.slice(static_cast<std::size_t>(reinterpret_cast<const std::byte*>(p.constants()->data()) - file.data()),
                    p.constants()->size());
+  try {
+    TOSAIC_TRY(program.expressions, expressions_of(p));
+  } catch (const std::exception& e) { return bad("a size cannot be computed: {}", e.what()); }
   for (auto [from, to] : {std::pair{p.inputs(), &program.inputs}, {p.outputs(), &program.outputs}})
     for (std::uint32_t i = 0; i < count(from); ++i) {
-      TOSAIC_TRY(Tensor tensor, tensor_of(*from->Get(i), program.io_bytes));
+      TOSAIC_TRY(Tensor tensor, tensor_of(*from->Get(i), program.io_bytes, program.expressions));
       to->push_back(std::move(tensor));
     }
   if (count(p.tiers()) == 0) return bad("there is no tier");
   for (std::uint32_t i = 0; i < count(p.tiers()); ++i) {
-    TOSAIC_TRY(Tier tier, tier_of(*p.tiers()->Get(i), {{program.constants.size(), 0, program.io_bytes}}));
+    TOSAIC_TRY(Tier tier, tier_of(*p.tiers()->Get(i),
+                                  {{program.constants.size(), 0, program.io_bytes}, program.expressions.size()}));
     for (const Tier& other : program.tiers)
       if (other.name == tier.name) return bad("tier '{}' is there twice", tier.name);
     program.tiers.push_back(std::move(tier));
   }
+  TOSAIC_CHECK(check_symbols(program));
   return program;
 }
 

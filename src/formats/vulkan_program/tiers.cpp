@@ -12,6 +12,10 @@ constexpr TierRow rows[] = {
      [](const DeviceTraits& d) -> std::string_view {
        return d.subgroup_size == 8 && d.shuffles ? "" : "subgroups of 8 invocations that shuffle";
      }},
+    {TierId::coopmat, "coopmat", "GPUs that multiply matrices of f16", [](const DeviceTraits& d) { return !d.is_cpu; },
+     [](const DeviceTraits& d) -> std::string_view {
+       return d.matrices && d.storage_16 ? "" : "VK_KHR_cooperative_matrix with 16x16x16 of f16, in subgroups of 32";
+     }},
     {TierId::base, "base", "any device with Vulkan 1.1", [](const DeviceTraits&) { return true; },
      [](const DeviceTraits&) -> std::string_view { return ""; }},
 };

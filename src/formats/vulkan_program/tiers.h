@@ -11,7 +11,7 @@
 namespace tosaic::vulkan_program {
 
 // Rows of the table, best first.
-enum class TierId : std::uint8_t { cpu, base };
+enum class TierId : std::uint8_t { cpu, coopmat, base };
 
 // What of a device decides about tiers.
 struct DeviceTraits {
@@ -19,6 +19,8 @@ struct DeviceTraits {
   bool storage_8 = false, storage_16 = false;  // buffers of 8-bit and of 16-bit elements
   std::uint32_t subgroup_size = 0;
   bool shuffles = false;  // among the invocations of a subgroup
+  // Matrices of 16 x 16 halves, summed in 32 bits, that subgroups of 32 invocations have together.
+  bool matrices = false;
 };
 
 struct TierRow {

@@ -3,19 +3,20 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "base/bytes.h"
 #include "base/result.h"
-#include "ir/type.h"
+#include "base/rope.h"
+#include "ir/specialise.h"
 
 namespace tosaic::vulkan_program {
 
-inline constexpr std::uint32_t version = 1;
-inline constexpr std::uint64_t alignment = 256;             // of ranges; Vulkan asks for no more
-inline constexpr std::uint64_t most_range_bytes = 1 << 27;  // of one binding: what every Vulkan device takes
-inline constexpr std::uint32_t most_groups = 65535;         // along each axis, likewise
+inline constexpr std::uint32_t version = 3, oldest_version = 1;  // 1: no sizes that vary; 1, 2: SPIR-V is not packed
+inline constexpr std::uint64_t alignment = 256;                  // of ranges; Vulkan asks for no more
+inline constexpr std::uint64_t most_range_bytes = 1 << 27;       // of one binding: what every Vulkan device takes
+inline constexpr std::uint32_t most_groups = 65535;              // along each axis, likewise
 inline constexpr std::size_t most_pushes = 32, most_ranges = 12;
 
 enum class Arena : std::uint8_t { constants, activations, io };
@@ -31,21 +32,36 @@ struct Range {
   bool written = false;
   View view = View::buffer;
   std::uint64_t offset = 0, bytes = 0;
+  bool operator==(const Range&) const = default;
 };
 
+// What an expression of the program gives: truncated to a word, or the bits of 1 / it.
+struct SizedPush {
+  std::uint32_t push = 0, expression = 0;
+  bool reciprocal = false;
+  bool operator==(const SizedPush&) const = default;
+};
+std::uint32_t word_of(std::int64_t number, bool reciprocal);
+inline constexpr std::uint32_t no_expression = 0xffffffffu;
+
+// Numbers that the inputs' sizes make are here those at the bounds.
 struct Dispatch {
   std::uint32_t module = 0;
   std::vector<std::uint32_t> pushes;
+  std::vector<SizedPush> sizes;               // pushes that the inputs' sizes make
+  std::uint32_t group_count = no_expression;  // likewise, all groups
   std::vector<Range> ranges;
   std::array<std::uint32_t, 3> groups{1, 1, 1};
   std::string kernel, value;
+  bool operator==(const Dispatch&) const = default;
 };
 
 // See tiers.h. Of one whose name this version does not know there is the name alone.
 struct Tier {
   std::string name;
   std::uint64_t activation_bytes = 0;
-  std::vector<Bytes> modules;  // SPIR-V words
+  std::vector<Bytes> modules;      // SPIR-V words
+  std::uint64_t stored_bytes = 0;  // of the modules in the file that was read
   std::vector<Dispatch> dispatches;
 };
 
@@ -56,13 +72,27 @@ struct Tensor {
 };
 
 struct Program {
-  std::vector<Tensor> inputs, outputs;
+  std::vector<Dim> expressions;         // of sizes, each of symbols that have bounds and that an input's dim tells
+  std::vector<Tensor> inputs, outputs;  // memory is for their sizes at the bounds
   std::uint64_t io_bytes = 0;
-  Bytes constants;
+  Rope constants;  // of a file that was read: one piece
   std::vector<Tier> tiers;
 };
 
-Bytes write(const Program& program);
+// Its place among the program's, where it is added if it is new.
+std::uint32_t expression(Program& program, const Dim& dim);
+// Groups in rows, as shaders count them (Shader::row_groups).
+inline constexpr std::uint32_t row_groups = 32768;
+std::array<std::uint32_t, 3> groups_of(std::uint64_t count);
+
+// The sizes at which inputs have these shapes. Errors: model.size, a shape that no sizes make, or one beyond a bound,
+// with the symbol's name.
+Result<Sizes> sizes_of(const Program& program, std::span<const Shape> inputs);
+// Writes into the tier's dispatches what these sizes make of them. Errors: model.size.
+Status resize(const Program& program, const Sizes& sizes, std::vector<Dispatch>& dispatches);
+Shape at(const Shape& shape, const Sizes& sizes);
+
+Rope write(const Program& program);
 bool is_program(const Bytes& file);
 // All that can be told without a device holds afterwards: every range lies in its arena, is viewed as its module says
 // and has whole texels, every module is there and is

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <flatbuffers/flatbuffers.h>
 
+#include <map>
+
+#include "formats/flat_rope.h"
+#include "formats/spirv/packed_module.h"
 #include "formats/vulkan_program/vulkan_program.h"
+#include "ir/extent.h"
 #include "vulkan_program_generated.h"
 
 namespace tosaic::vulkan_program {
@@ -19,15 +24,37 @@ Offset<fbs::Dispatch> put(FlatBufferBuilder& b, const Dispatch& d) {
   const auto list = b.CreateVectorOfStructs(ranges);
   const auto kernel = b.CreateSharedString(d.kernel), value = b.CreateSharedString(d.value);
   const fbs::Groups groups(d.groups[0], d.groups[1], d.groups[2]);
-  return fbs::CreateDispatch(b, d.module, pushes, list, &groups, kernel, value);
+  std::vector<fbs::SizedPush> sized;
+  for (const SizedPush& p : d.sizes) sized.emplace_back(p.push, p.expression, p.reciprocal);
+  const auto sizes = sized.empty() ? 0 : b.CreateVectorOfStructs(sized);
+  return fbs::CreateDispatch(b, d.module, pushes, list, &groups, kernel, value, sizes, d.group_count);
 }
 
-Offset<fbs::Tier> put(FlatBufferBuilder& b, const Tier& t) {
-  std::vector<Offset<fbs::Module>> modules;
-  for (const Bytes& m : t.modules) {
-    const auto words = m.as<std::uint32_t>();
-    modules.push_back(fbs::CreateModule(b, b.CreateVector(words.data(), words.size())));
+Offset<fbs::Module> put_module(FlatBufferBuilder& b, std::span<const spirv::Word> words) {
+  if (const auto packed = spirv::pack(words))
+    return fbs::CreateModule(b, 0,
+                             b.CreateVector(reinterpret_cast<const std::uint8_t*>(packed->data()), packed->size()));
+  return fbs::CreateModule(b, b.CreateVector(words.data(), words.size()));
+}
+
+// Modules of several tiers stand there once.
+class Modules {
+ public:
+  explicit Modules(FlatBufferBuilder& b) : b_(b) {}
+  Offset<fbs::Module> put(const Bytes& m) {
+    const auto [found, added] = made_.try_emplace(hash_of(m));
+    if (added) found->second = put_module(b_, m.as<std::uint32_t>());
+    return found->second;
   }
+
+ private:
+  FlatBufferBuilder& b_;
+  std::map<std::uint64_t, Offset<fbs::Module>> made_;
+};
+
+Offset<fbs::Tier> put(FlatBufferBuilder& b, Modules& all, const Tier& t) {
+  std::vector<Offset<fbs::Module>> modules;
+  for (const Bytes& m : t.modules) modules.push_back(all.put(m));
   std::vector<Offset<fbs::Dispatch>> dispatches;
   for (const Dispatch& d : t.dispatches) dispatches.push_back(put(b, d));
   const auto name = b.CreateString(t.name);
@@ -36,31 +63,60 @@ Offset<fbs::Tier> put(FlatBufferBuilder& b, const Tier& t) {
   return fbs::CreateTier(b, name, t.activation_bytes, module_list, dispatch_list);
 }
 
-Offset<flatbuffers::Vector<Offset<fbs::Tensor>>> put(FlatBufferBuilder& b, const std::vector<Tensor>& tensors) {
+Offset<flatbuffers::Vector<Offset<fbs::Tensor>>> put(FlatBufferBuilder& b, Program& program,
+                                                     const std::vector<Tensor>& tensors) {
   std::vector<Offset<fbs::Tensor>> list;
   for (const Tensor& t : tensors) {
     const auto name = b.CreateString(t.name);
     const auto dtype = b.CreateSharedString(std::string(name_of(t.type.dtype)));
-    const auto shape = b.CreateVector(t.type.shape.sizes());
-    list.push_back(fbs::CreateTensor(b, name, dtype, shape, t.offset));
+    const auto shape = b.CreateVector(largest(t.type).shape.sizes());
+    std::vector<std::uint32_t> places;
+    if (!t.type.shape.is_static())
+      for (const Dim& dim : t.type.shape.dims())
+        places.push_back(dim.is_number() ? no_expression : expression(program, dim));
+    const auto dims = places.empty() ? 0 : b.CreateVector(places);
+    list.push_back(fbs::CreateTensor(b, name, dtype, shape, t.offset, dims));
   }
   return b.CreateVector(list);
 }
 
+// Counted generously: what is not written costs nothing.
+std::size_t room_for(const Program& program) {
+  std::size_t room = 4096 + static_cast<std::size_t>(program.constants.size());
+  for (const std::vector<Tensor>* tensors : {&program.inputs, &program.outputs})
+    for (const Tensor& t : *tensors)
+      room += 256 + 2 * t.name.size() + 16 * static_cast<std::size_t>(t.type.shape.rank());
+  for (const Tier& t : program.tiers) {
+    for (const Bytes& m : t.modules) room += 64 + m.size();
+    for (const Dispatch& d : t.dispatches)
+      room += 256 + 4 * d.pushes.size() + sizeof(fbs::Range) * d.ranges.size() + d.kernel.size() + d.value.size() +
+              sizeof(fbs::SizedPush) * d.sizes.size();
+  }
+  for (const Dim& dim : program.expressions) room += 64 + ranged_text(dim).size();
+  return room;
+}
+
 }  // namespace
 
-Bytes write(const Program& program) {
-  FlatBufferBuilder b(1024 + program.constants.size());
-  const auto inputs = put(b, program.inputs), outputs = put(b, program.outputs);
-  b.ForceVectorAlignment(program.constants.size(), 1, 16);
-  const auto constants =
-      b.CreateVector(reinterpret_cast<const std::uint8_t*>(program.constants.data()), program.constants.size());
+Rope write(const Program& given) {
+  Program program = given;
+  FlatBufferBuilder b(room_for(program));
+  formats::FlatRope file(b);
+  const auto inputs = put(b, program, program.inputs), outputs = put(b, program, program.outputs);
+  const auto constants = file.bytes(program.constants, 16);
   std::vector<Offset<fbs::Tier>> tiers;
-  for (const Tier& t : program.tiers) tiers.push_back(put(b, t));
+  Modules modules(b);
+  for (const Tier& t : program.tiers) tiers.push_back(put(b, modules, t));
   const auto tier_list = b.CreateVector(tiers);
-  b.Finish(fbs::CreateProgram(b, version, inputs, outputs, program.io_bytes, constants, tier_list),
+  std::vector<Offset<flatbuffers::String>> texts;
+  for (const Dim& dim : program.expressions) {
+    const std::string text = ranged_text(dim);
+    texts.push_back(b.CreateString(text.substr(1, text.size() - 2)));  // without its parentheses
+  }
+  const auto expressions = texts.empty() ? 0 : b.CreateVector(texts);
+  b.Finish(fbs::CreateProgram(b, version, inputs, outputs, program.io_bytes, constants, tier_list, expressions),
            fbs::ProgramIdentifier());
-  return Bytes::copy(b.GetBufferPointer(), b.GetSize());
+  return file.finished();
 }
 
 }  // namespace tosaic::vulkan_program

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_functions.h"
 #include "ops/aten_packed_weight.h"
 #include "ops/op.h"
 
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  Val x = call.tensor("self");
+  Val given = call.tensor("self"), x = functions::widened(given);  // the weights have no place to round in
   Val weight = eight_bit_weight(call.tensor("mat2"), b.cast(call.tensor("scales"), x.dtype()));
-  return b.aten("aten.linear.default", {x, weight, std::nullopt});
+  return functions::narrowed_to(b.aten("aten.linear.default", {x, weight, std::nullopt}), given.dtype());
 }
 }  // namespace
 

@@ -8,6 +8,11 @@ namespace {
 bool flag_or(const Call& call, std::string_view name, bool otherwise) {
   return call.schema().argument(name) ? call.flag(name) : otherwise;
 }
+// A running statistic after one batch more.
+Val moved(Val running, Val seen, double momentum) {
+  return calls::add(calls::mul(running, 1.0 - momentum), calls::mul(calls::view(seen, running.shape()), momentum));
+}
+
 // The inference forms give only the first result: the saved statistics that follow it are empty tensors.
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("input");
@@ -20,16 +25,25 @@ Vals lower(Builder& b, const Call& call) {
     variance = call.optional_tensor("running_var");
   }
   if (!training && mean && variance) return batch_normalised(x, weight, bias, *mean, *variance, call.number("eps"));
-  if (mean || variance)
+  const bool functional = name == "_native_batch_norm_legit_functional";  // gives the new statistics, writes nothing
+  if ((mean || variance) && !functional)
     b.refuse("aten.batch_norm.training",
-             name + " in training mode updates its running statistics: export the model after eval()");
+             name +
+                 " in training mode updates its running statistics: export the model after eval(); where that is "
+                 "meant, save exported.run_decompositions({})");
   if (x.rank() < 2) b.refuse("aten.batch_norm.shape", "an input of shape " + to_string(x.shape()) + " has no channels");
   std::vector<int> axes{0};
   for (int i = 2; i < x.rank(); ++i) axes.push_back(i);
   Normalised n = normalised(x, axes, call.number("eps"));
   Val y = affine(n.y, weight, bias, channel_shape(x));
   if (call.schema().returns.size() == 1) return y;
-  return {y, calls::view(n.mean, {x.dim(1)}), calls::view(n.rstd, {x.dim(1)})};
+  Vals results{y, calls::view(n.mean, {x.dim(1)}), calls::view(n.rstd, {x.dim(1)})};
+  if (functional) {
+    const double count = static_cast<double>(elements_along(x, axes)), momentum = call.number("momentum");
+    results.push_back(moved(call.tensor("running_mean"), n.mean, momentum));
+    results.push_back(moved(call.tensor("running_var"), calls::mul(n.variance, count / (count - 1)), momentum));
+  }
+  return results;
 }
 
 std::optional<Node> core(const CoreCall& call) {
@@ -46,34 +60,39 @@ std::optional<Node> core(const CoreCall& call) {
 }  // namespace
 
 AtenOp aten_batch_norm() {
-  return {.schemas = {"batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
-                      "running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
-                      "_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor "
-                      "running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-                      "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, "
-                      "float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-                      "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
-                      "running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-                      "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, "
-                      "Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-                      "_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
-                      "running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)"},
-          .summary = "normalises each channel with given statistics, then a weight and a bias",
-          .rule = Rule::inside,
-          .lower = {lower},
-          .domain = {"x(2,3,4,4), x(3), x(3), x(3), u(0.5,2,3), False, 0.1, 1e-5, True",
-                     "x(2,3,4), None, None, x(3), u(0.5,2,3), False, 0.1, 1e-3, True",
-                     "x(4,3), x(3), None, x(3), u(0.5,2,3), False, 0.1, 1e-5, True",
-                     "x(2,3,4), x(3), x(3), None, None, True, 0.1, 1e-5, True",
-                     "_native_batch_norm_legit_no_training.default: x(2,3,4,4), const(x(3)), const(x(3)), const(x(3)), "
-                     "const(u(0.5,2,3)), 0.1, 1e-5 # results=1: the saved statistics are empty in inference",
-                     "_native_batch_norm_legit.no_stats: x(2,3,4), x(3), x(3), True, 0.1, 1e-5",
-                     "native_batch_norm.default: x(2,3,4), x(3), x(3), x(3), u(0.5,2,3), False, 0.1, 1e-5 # results=1: "
-                     "the saved statistics are empty in inference",
-                     "_native_batch_norm_legit.default: x(2,3,4), x(3), x(3), x(3), u(0.5,2,3), False, 0.1, 1e-5 # "
-                     "results=1: the saved statistics are empty in inference",
-                     "_batch_norm_no_update.default: x(2,3,4), x(3), x(3), x(3), u(0.5,2,3), 0.1, 1e-5 # results=1: "
-                     "the saved statistics are empty in inference"},
-          .core = core};
+  return {
+      .schemas = {"batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+                  "running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+                  "_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor "
+                  "running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+                  "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, "
+                  "float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+                  "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+                  "running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+                  "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, "
+                  "Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+                  "_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor "
+                  "running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, "
+                  "Tensor, Tensor running_mean_out, Tensor running_var_out)",
+                  "_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+                  "running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)"},
+      .summary = "normalises each channel with given statistics, then a weight and a bias",
+      .rule = Rule::inside,
+      .lower = {lower},
+      .domain = {"x(2,3,4,4), x(3), x(3), x(3), u(0.5,2,3), False, 0.1, 1e-5, True",
+                 "x(2,3,4), None, None, x(3), u(0.5,2,3), False, 0.1, 1e-3, True",
+                 "x(4,3), x(3), None, x(3), u(0.5,2,3), False, 0.1, 1e-5, True",
+                 "x(2,3,4), x(3), x(3), None, None, True, 0.1, 1e-5, True",
+                 "_native_batch_norm_legit_no_training.default: x(2,3,4,4), const(x(3)), const(x(3)), const(x(3)), "
+                 "const(u(0.5,2,3)), 0.1, 1e-5 # results=1: the saved statistics are empty in inference",
+                 "_native_batch_norm_legit.no_stats: x(2,3,4), x(3), x(3), True, 0.1, 1e-5",
+                 "native_batch_norm.default: x(2,3,4), x(3), x(3), x(3), u(0.5,2,3), False, 0.1, 1e-5 # results=1: "
+                 "the saved statistics are empty in inference",
+                 "_native_batch_norm_legit.default: x(2,3,4), x(3), x(3), x(3), u(0.5,2,3), False, 0.1, 1e-5 # "
+                 "results=1: the saved statistics are empty in inference",
+                 "_native_batch_norm_legit_functional.default: x(2,3,4), x(3), x(3), x(3), u(0.5,2,3), True, 0.1, 1e-5",
+                 "_batch_norm_no_update.default: x(2,3,4), x(3), x(3), x(3), u(0.5,2,3), 0.1, 1e-5 # results=1: "
+                 "the saved statistics are empty in inference"},
+      .core = core};
 }
 }  // namespace tosaic

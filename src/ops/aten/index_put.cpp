@@ -17,6 +17,20 @@ Val put_by_mask(Builder& b, Val x, Val mask, Val values) {
   if (values.rank() > x.rank() - mask.rank()) values = b.squeeze(values, {0});
   return b.select(b.reshape(mask, Shape(dims)), values, x);
 }
+// One dim is indexed, others stand before it: slices of x as it lies, no transposes. (A cache of heads: keys[:, :, i] =
+// k.) NPUs have rows of one batch only.
+bool goes_along_a_dim(const Builder& b, const IndexPlan& plan) {
+  return plan.indexed.size() == 1 && plan.indexed[0] > 0 && !(b.spec() && b.spec()->product);
+}
+Val put_at_dim(Builder& b, Val x, const IndexPlan& plan, Val values, bool add) {
+  const int axis = plan.indexed[0];
+  auto dims = x.shape().sizes();
+  dims.erase(dims.begin() + axis);
+  const auto common = plan.common.sizes();
+  dims.insert(dims.begin() + axis, common.begin(), common.end());
+  Val places = b.reshape(plan.position, {plan.common.elements()});
+  return put_along(b, x, axis, places, b.broadcast_to(values, Shape(dims)), add ? Put::add : Put::replace);
+}
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self"), values = call.tensor("values");
   const auto indices = call.tensors("indices");
@@ -26,6 +40,7 @@ Vals lower(Builder& b, const Call& call) {
     return put_by_mask(b, x, *indices[0], values);
   const IndexPlan plan = index_plan(b, x, indices);
   if (plan.nothing()) return add ? b.add(x, values) : b.broadcast_to(values, x.shape());
+  if (goes_along_a_dim(b, plan)) return put_at_dim(b, x, plan, values, add);
   // The values in the shape of x[indices], then as rows of the table that is scattered into.
   const Shape wide = plan.gathered_shape(x);
   std::vector<int> back(static_cast<std::size_t>(wide.rank()));

@@ -12,6 +12,7 @@ Vals lower(Builder& b, const Call& call) {
     dims[1] = weight.dim(0);
     weight = calls::view(weight, Shape(dims));
   }
+  if (x.rank() == 0) weight = calls::view(weight, {});
   Val above = b.aten("aten.relu.default", {x});
   Val below = b.aten("aten.clamp.default", {x}, {{"max", 0.0}});
   return b.aten("aten.add.Tensor", {above, b.aten("aten.mul.Tensor", {below, weight})});
@@ -23,6 +24,7 @@ AtenOp aten_prelu() {
           .summary = "x above 0, x * weight below, with one weight or one per channel",
           .rule = Rule::inside,
           .lower = {lower},
-          .domain = {"x(2,3,4), const(u(0,0.5,1))", "x(2,3,4,5), const(u(0,0.5,3))", "x(6), x(1)", "x(2,3), x(3)"}};
+          .domain = {"x(2,3,4), const(u(0,0.5,1))", "x(2,3,4,5), const(u(0,0.5,3))", "x(6), x(1)", "x(2,3), x(3)",
+                     "x(), x(1)"}};
 }
 }  // namespace tosaic

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/loop_limit.h"
 #include "ops/tosa_region.h"
 
 namespace tosaic::tosa {
@@ -35,11 +36,13 @@ Check check(const View& view) {
 Status eval(const Run& run) {
   const Graph &condition = run.view.node().regions[0], &body = run.view.node().regions[1];
   std::vector<Tensor> values = owned(run.in);
-  for (;;) {
+  const std::int64_t most = most_turns();
+  for (std::int64_t turns = 0;; ++turns) {
     TOSAIC_TRY(const std::vector<Tensor> verdict, (*run.region)(condition, values));
     if (verdict.size() != 1 || verdict[0].data.empty())
       return error("run.region", "while_loop: the condition gave no result");
     if (!holds(verdict[0].data.data())) return copy_results(run, values);
+    if (turns == most) return too_many_turns(most);
     TOSAIC_TRY(std::vector<Tensor> next, (*run.region)(body, std::move(values)));
     values = std::move(next);
   }

@@ -52,17 +52,18 @@ Status same_interface(const Graph& graph, const vela::Payload& made) {
   return check("output", graph.outputs, made.outputs);
 }
 
-Result<Emitted> emit(const Graph& graph, const Target& target, const Options& options, const std::string& number) {
+Result<Emitted> emit(const Graph& graph, const Target& target, const Options& options, const Destination& to) {
   VelaOptions how{options.text("vela"),
                   options.text("system-config"),
                   options.text("memory-mode"),
                   options.text("vela-config"),
                   options.list("vela-flags"),
                   options.text("vela-files"),
-                  number};
+                  to.number};
   if (how.system_config.empty()) how.system_config = defaults_of(target).system_config;
   if (how.memory_mode.empty()) how.memory_mode = defaults_of(target).memory_mode;
-  TOSAIC_TRY(const Bytes tosa, tosa_file::write(graph));
+  TOSAIC_TRY(const Rope file, tosa_file::write(graph));
+  const Bytes tosa = file.joined();
   TOSAIC_TRY(VelaResult made, run_vela(tosa, graph, target.name, how));
   TOSAIC_CHECK(same_interface(graph, made.program));
   Emitted emitted;
@@ -77,32 +78,33 @@ Result<Emitted> emit(const Graph& graph, const Target& target, const Options& op
 
 std::vector<OptionInfo> options() {
   using Kind = OptionInfo::Kind;
-  return {{.name = "vela", .kind = Kind::file, .sentence = "the vela executable, when it is not on PATH"},
-          {.name = "vela-config", .kind = Kind::file, .sentence = ".ini of your own, with the sections named below"},
-          {.name = "system-config",
-           .kind = Kind::text,
-           .sentence = "System_Config section; default: the product's",
-           .placeholder = "NAME"},
-          {.name = "memory-mode",
-           .kind = Kind::text,
-           .sentence = "Memory_Mode section; default: the product's",
-           .placeholder = "NAME"},
-          {.name = "vela-flags",
-           .kind = Kind::list,
-           .sentence = "further options for vela, e.g. --vela-flags=--optimise=Size",
-           .placeholder = "FLAG"},
-          {.name = "vela-files",
-           .kind = Kind::file,
-           .sentence = "folder that keeps what Vela was given and wrote, also when it fails: what --emit vela=DIR sets",
-           .placeholder = "DIR"},
-          {.name = "external",
-           .kind = Kind::pairs,
-           .sentence = "keep in a data file instead of the .pte: weights=FILE.ptd, commands=FILE.ptd",
-           .allowed = {"weights", "commands"}},
-          {.name = "self-check",
-           .kind = Kind::flag,
-           .default_value = "true",
-           .sentence = "write the program without trying it in the simulator on one sample first"}};
+  return {
+      {.name = "vela", .kind = Kind::file, .sentence = "the vela executable, when it is not on PATH"},
+      {.name = "vela-config", .kind = Kind::file, .sentence = ".ini of your own, with the sections named below"},
+      {.name = "system-config",
+       .kind = Kind::text,
+       .sentence = "System_Config section; default: the product's",
+       .placeholder = "NAME"},
+      {.name = "memory-mode",
+       .kind = Kind::text,
+       .sentence = "Memory_Mode section; default: the product's",
+       .placeholder = "NAME"},
+      {.name = "vela-flags",
+       .kind = Kind::list,
+       .sentence = "further options for vela, e.g. --vela-flags=--optimise=Size",
+       .placeholder = "FLAG"},
+      {.name = "vela-files",
+       .kind = Kind::file,
+       .sentence = "folder that keeps what Vela was given and wrote, also when it fails: what --emit vela=DIR sets",
+       .placeholder = "DIR"},
+      {.name = "external",
+       .kind = Kind::pairs,
+       .sentence = "keep in a data file instead of the .pte: weights=FILE.ptd (TOSA targets, too), commands=FILE.ptd",
+       .allowed = {"weights", "commands"}},
+      {.name = "self-check",
+       .kind = Kind::flag,
+       .default_value = "true",
+       .sentence = "write the program without trying it in the simulator on one sample first"}};
 }
 
 }  // namespace

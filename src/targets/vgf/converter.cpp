@@ -7,6 +7,7 @@
 #include <charconv>
 #include <chrono>
 
+#include "base/output.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vgf/vgf_graph.h"
 #include "targets/peer_process.h"
@@ -61,11 +62,11 @@ Result<std::string> find_converter(const std::string& given) {
 
 Result<VgfResult> by_sdk(const Graph& graph, const VgfOptions& options) {
   TOSAIC_TRY(const std::string converter, find_converter(options.converter));
-  TOSAIC_TRY(const Bytes tosa, tosa_file::write(graph));
+  TOSAIC_TRY(const Rope tosa, tosa_file::write(graph));
   TOSAIC_TRY(const Temporary temporary, Temporary::folder());
   const std::filesystem::path folder(temporary.path());
   const auto from = folder / "graph.tosa", to = folder / "graph.vgf", log = folder / "converter.log";
-  TOSAIC_CHECK(write_file(from.string(), tosa.data(), tosa.size()));
+  TOSAIC_CHECK(write_file(from.string(), tosa));
   std::vector<std::string> command{converter, "--input", from.string(), "--output", to.string()};
   command.insert(command.end(), options.flags.begin(), options.flags.end());
   const auto begin = std::chrono::steady_clock::now();
@@ -84,7 +85,8 @@ Result<VgfResult> by_sdk(const Graph& graph, const VgfOptions& options) {
       why.notes.push_back("model-converter: " + lines[i]);
     return why;
   }
-  TOSAIC_TRY(result.file, map_file(to.string()));
+  TOSAIC_TRY(const Bytes file, map_file(to.string()));
+  result.file = file;
   return result;
 }
 
@@ -94,8 +96,8 @@ Result<VgfResult> make_vgf(const Graph& graph, const VgfOptions& options) {
   if (!options.converter.empty() && options.converter != "tosaic") return by_sdk(graph, options);
   TOSAIC_TRY(const spirv::WriteOptions how, own_options(options.flags));
   TOSAIC_TRY(const vgf::File file, vgf::from_graph(graph, how));
-  TOSAIC_TRY(Bytes bytes, vgf::write(file));
-  return VgfResult{std::move(bytes)};
+  TOSAIC_TRY(Rope written, vgf::write(file));
+  return VgfResult{std::move(written)};
 }
 
 }  // namespace tosaic

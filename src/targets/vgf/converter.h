@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/bytes.h"
+#include "base/rope.h"
 #include "ir/graph.h"
 
 namespace tosaic {
@@ -15,7 +15,7 @@ struct VgfOptions {
   std::vector<std::string> flags;  // of the model converter; ours knows those that change how a module is written
 };
 struct VgfResult {
-  Bytes file;
+  Rope file;
   double peer_seconds = 0;  // in the SDK's converter
 };
 // Errors: spirv.*, vgf.* (what the formats cannot say); vgf.converter-missing (says how to install it),

@@ -6,7 +6,7 @@
 namespace tosaic {
 namespace {
 
-Result<Emitted> emit(const Graph& graph, const Target&, const Options& options, const std::string&) {
+Result<Emitted> emit(const Graph& graph, const Target&, const Options& options, const Destination&) {
   TOSAIC_TRY(VgfResult made, make_vgf(graph, {options.text("vgf-converter"), options.list("vgf-flags")}));
   Emitted emitted{std::move(made.file)};
   emitted.peer_seconds = made.peer_seconds;

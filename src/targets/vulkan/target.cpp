@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vulkan's compute shaders: the payload holds them with the memory plan and the weights; any Vulkan device runs it.
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "shaders/compile.h"
@@ -9,9 +10,11 @@ namespace tosaic {
 namespace {
 
 constexpr const char* tiers_option = "vulkan-tiers";
+// A flatbuffer's offsets have 31 usable bits, and shaders and tables have to fit as well.
+constexpr std::uint64_t largest_constants = 0x7c000000;
 constexpr const char* precision_option = "vulkan-precision";
 
-Result<Emitted> emit(const Graph& graph, const Target&, const Options& options, const std::string&) {
+Result<Emitted> emit(const Graph& graph, const Target&, const Options& options, const Destination&) {
   const std::vector<std::string> wanted = options.list(tiers_option);
   std::vector<vulkan_program::TierId> tiers;
   for (const vulkan_program::TierRow& row : vulkan_program::tier_rows())
@@ -19,6 +22,12 @@ Result<Emitted> emit(const Graph& graph, const Target&, const Options& options, 
   const bool halves = options.text(precision_option) == "fp16";
   TOSAIC_TRY(const vulkan_program::Program program,
              shaders::compile(graph, tiers, halves ? shaders::Precision::fp16 : shaders::Precision::fp32));
+  if (program.constants.size() > largest_constants)
+    return error("vulkan-program.too-large",
+                 fmt::format("the weights of a delegate take {} MB, but a program for Vulkan "
+                             "holds 2 GB",
+                             program.constants.size() >> 20))
+        .hint("keep weights in 16 bits with --vulkan-precision fp16, or quantise them to 8 bits");
   Emitted made{vulkan_program::write(program)};
   if (halves) {
     Diagnostic note = warning("vulkan.precision",
@@ -41,6 +50,8 @@ std::vector<Target> target_vulkan() {
                 nullptr,
                 emit};
   target.device = "vulkan";
+  target.varies = true;
+  target.in_place = true;  // inputs are brought to the device before outputs come back
   std::string sentence = "for which devices there are shaders, in a comma-separated list; default: all (";
   OptionInfo option{.name = tiers_option, .kind = OptionInfo::Kind::list, .placeholder = "TIERS"};
   for (const vulkan_program::TierRow& row : vulkan_program::tier_rows()) {

@@ -8,7 +8,8 @@ its Arm backends. What needs Arm's closed simulator or a phone there runs here o
 """
 import pathlib
 
-from chosen import choose
+import pytest
+from chosen import choose, skip_if_incomplete
 
 LEFT = pathlib.Path(__file__).with_name("left.txt")
 
@@ -63,3 +64,9 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(config, items):
     choose(config, items, "arm/test/", LEFT)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report(collector):
+    report = (yield).get_result()
+    skip_if_incomplete(report, report.call)

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/loop_limit.h"
+
+#include <fmt/format.h>
+#include <charconv>
+
+#include "base/environment.h"
+
+namespace tosaic {
+
+std::int64_t most_turns() {
+  constexpr std::int64_t usual = 1000000;
+  const std::string text = environment_variable("TOSAIC_LOOP_LIMIT");
+  std::int64_t wanted = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), wanted);
+  return problem == std::errc() && end == text.data() + text.size() && wanted > 0 ? wanted : usual;
+}
+
+Diagnostic too_many_turns(std::int64_t most) {
+  return error("run.loop-limit", fmt::format("a loop of the program goes on after {} turns", most))
+      .hint("if it ends at all, allow it more: TOSAIC_LOOP_LIMIT=N in the environment");
+}
+
+}  // namespace tosaic

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop that data end may have no end: whoever runs one counts its turns.
+#pragma once
+#include <cstdint>
+
+#include "base/diagnostic.h"
+
+namespace tosaic {
+
+// A million, or what the environment variable TOSAIC_LOOP_LIMIT says.
+std::int64_t most_turns();
+// run.loop-limit: a loop would take one turn more than these.
+Diagnostic too_many_turns(std::int64_t most);
+
+}  // namespace tosaic

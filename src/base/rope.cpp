@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/rope.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace tosaic {
+
+Rope::Rope(Bytes whole) : size_(whole.size()) {
+  if (!whole.null()) pieces_.push_back(std::move(whole));
+}
+
+void Rope::append(const Bytes& piece) {
+  if (piece.empty()) return;
+  pieces_.push_back(piece);
+  size_ += piece.size();
+}
+
+void Rope::append(const Rope& rope) {
+  for (const Bytes& piece : rope.pieces_) append(piece);
+}
+
+void Rope::zeros(std::uint64_t count) {
+  static constexpr std::array<std::byte, 4096> nothing{};
+  while (count > 0) {
+    const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(count, nothing.size()));
+    append(Bytes(nullptr, nothing.data(), part));
+    count -= part;
+  }
+}
+
+Bytes Rope::joined() const {
+  if (pieces_.empty()) return {};
+  if (pieces_.size() == 1) return pieces_[0];
+  std::byte* memory = nullptr;
+  Bytes all = Bytes::fresh(static_cast<std::size_t>(size_), memory);
+  for (const Bytes& piece : pieces_) {
+    if (!piece.empty()) std::memcpy(memory, piece.data(), piece.size());
+    memory += piece.size();
+  }
+  return all;
+}
+
+bool Rope::operator==(const Rope& other) const {
+  if (size_ != other.size_) return false;
+  std::size_t i = 0, k = 0, in_i = 0, in_k = 0;
+  for (std::uint64_t left = size_; left > 0;) {
+    const Bytes &a = pieces_[i], &b = other.pieces_[k];
+    const std::size_t count = std::min(a.size() - in_i, b.size() - in_k);
+    if (a.slice(in_i, count) != b.slice(in_k, count)) return false;
+    left -= count;
+    if ((in_i += count) == a.size()) ++i, in_i = 0;
+    if ((in_k += count) == b.size()) ++k, in_k = 0;
+  }
+  return true;
+}
+
+std::uint64_t hash_of(const Rope& rope) {
+  if (rope.pieces().size() == 1) return hash_of(rope.pieces()[0]);
+  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(), XXH3_freeState);
+  if (!state) throw std::bad_alloc();
+  XXH3_64bits_reset_withSeed(state.get(), 0);
+  for (const Bytes& piece : rope.pieces()) XXH3_64bits_update(state.get(), piece.data(), piece.size());
+  return XXH3_64bits_digest(state.get());
+}
+
+std::uint64_t glance_at(const Rope& rope) {
+  const auto pieces = rope.pieces();
+  std::uint64_t hash = rope.size();
+  if (rope.empty()) return hash;
+  for (const Bytes& piece : pieces) {
+    const std::size_t end = std::min<std::size_t>(piece.size(), 64);
+    hash = hash_of(piece.data(), end, hash);
+    hash = hash_of(piece.data() + piece.size() - end, end, hash);
+  }
+  return hash;
+}
+
+}  // namespace tosaic

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file that is about to be written, as the pieces that follow one another in it. Weights among them stay views of the
+// model's mapped file, so that a program of gigabytes is never in memory as a whole.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace tosaic {
+
+class Rope {
+ public:
+  Rope() = default;
+  Rope(Bytes whole);  // NOLINT: one piece is a file, too
+
+  void append(const Bytes& piece);
+  void append(const Rope& rope);
+  void zeros(std::uint64_t count);
+
+  std::uint64_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  std::span<const Bytes> pieces() const { return pieces_; }
+  // All of it in one stretch: itself where it is one piece, else a copy.
+  Bytes joined() const;
+  bool operator==(const Rope& other) const;
+
+ private:
+  std::vector<Bytes> pieces_;
+  std::uint64_t size_ = 0;
+};
+
+std::uint64_t hash_of(const Rope& rope);  // of the joined bytes
+// Tells most data apart without reading it: sizes and ends of the pieces. Equal ropes that are cut alike have equal
+// ones.
+std::uint64_t glance_at(const Rope& rope);
+
+}  // namespace tosaic

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/matrix/coded_kernel.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/parallel.h"
+#include "simd/dispatch.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/matrix/coded_kernel.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "cpu/matrix/vnni-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tosaic::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+namespace {
+
+using Floats = hn::ScalableTag<float>;
+using Ints = hn::ScalableTag<std::int32_t>;
+using FloatVector = hn::Vec<Floats>;
+using IntVector = hn::Vec<Ints>;
+
+#if HWY_TARGET <= HWY_AVX3
+constexpr int max_rows = 8;
+#else
+constexpr int max_rows = 4;
+#endif
+
+// Four products per lane: bytes of `b`, unsigned, with the four codes of a row at `a`.
+#if HWY_TARGET == HWY_AVX3_DL
+constexpr int code_bytes = 1;
+HWY_INLINE IntVector dot(IntVector acc, IntVector b, const std::byte* a) {
+  std::int32_t word;
+  std::memcpy(&word, a, 4);
+  return IntVector{_mm512_dpbusd_epi32(acc.raw, b.raw, _mm512_set1_epi32(word))};
+}
+void convert(const std::int8_t* from, std::int64_t count, void* to) {
+  std::memcpy(to, from, static_cast<std::size_t>(count));
+}
+#else
+// As 16 bits: the even two, then the odd two of each four.
+constexpr int code_bytes = 2;
+HWY_INLINE IntVector dot(IntVector acc, IntVector b, const std::byte* a) {
+  std::int32_t even, odd;
+  std::memcpy(&even, a, 4);
+  std::memcpy(&odd, a + 4, 4);
+  const Ints d;
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<std::int16_t> d16;
+  const auto bytes = hn::Set(d, 0x00ff00ff);
+  IntVector none = hn::Zero(d);  // x86 adds neighbours: all goes into the first sum
+  acc = hn::ReorderWidenMulAccumulate(d, hn::BitCast(d16, hn::And(b, bytes)), hn::BitCast(d16, hn::Set(d, even)), acc,
+                                      none);
+  return hn::ReorderWidenMulAccumulate(d, hn::BitCast(d16, hn::And(hn::ShiftRight<8>(b), bytes)),
+                                       hn::BitCast(d16, hn::Set(d, odd)), acc, none);
+#else
+  const auto byte = hn::Set(d, 0xff);
+  const auto low = [](std::int32_t pair) { return std::int32_t{static_cast<std::int16_t>(pair)}; };
+  acc = hn::Add(acc, hn::Mul(hn::And(b, byte), hn::Set(d, low(even))));
+  acc = hn::Add(acc, hn::Mul(hn::And(hn::ShiftRight<8>(b), byte), hn::Set(d, low(odd))));
+  acc = hn::Add(acc, hn::Mul(hn::And(hn::ShiftRight<16>(b), byte), hn::Set(d, even >> 16)));
+  return hn::Add(acc, hn::Mul(hn::And(hn::ShiftRight<24>(b), byte), hn::Set(d, odd >> 16)));
+#endif
+}
+void convert(const std::int8_t* from, std::int64_t count, void* to) {
+  auto* out = static_cast<std::int16_t*>(to);
+  for (std::int64_t i = 0; i < count; i += 4) {
+    out[i] = from[i];
+    out[i + 1] = from[i + 2];
+    out[i + 2] = from[i + 1];
+    out[i + 3] = from[i + 3];
+  }
+}
+#endif
+
+// The codes of a word in the order of their bits: which of the word's products the i-th belongs to.
+template <int bits>
+constexpr int product_of(int i) {
+  return bits == 8 ? i : i / 2 + i % 2 * 4;
+}
+template <int bits>
+constexpr float offset = bits == 8 ? 128.0f : 8.0f;
+
+// Takes the lowest code out of each lane.
+template <int bits>
+HWY_INLINE FloatVector next_code(IntVector& word) {
+  const Ints d;
+  const Floats df;
+  const FloatVector code =
+      hn::Sub(hn::ConvertTo(df, hn::And(word, hn::Set(d, (1 << bits) - 1))), hn::Set(df, offset<bits>));
+  word = hn::ShiftRight<bits>(word);
+  return code;
+}
+
+template <int rows>
+HWY_INLINE void store(const CodedCall& call, const FloatVector (&sums)[rows]) {
+  const Floats d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t first = call.panel * lanes, columns = std::min(lanes, call.b->n - first);
+  const FloatVector lowest = hn::Set(d, call.lowest), highest = hn::Set(d, call.highest);
+  HWY_ALIGN float edge[HWY_MAX_BYTES / sizeof(float)];
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) {
+    // x86's max and min give the second operand when one is NaN: a NaN passes.
+    const FloatVector x = hn::Min(highest, hn::Max(lowest, sums[r]));
+    float* to = call.c + r * call.c_stride + first;
+    if (columns == lanes) {
+      hn::StoreU(x, d, to);
+    } else {
+      hn::Store(x, d, edge);
+      std::memcpy(to, edge, static_cast<std::size_t>(columns) * sizeof(float));
+    }
+  }
+}
+
+template <int bits, int rows>
+HWY_NOINLINE void floats_tile(const CodedCall& call) {
+  const Floats d;
+  const Ints di;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  constexpr int per_word = 32 / bits, chains = rows == 1 ? 4 : rows == 2 ? 2 : 1;
+  const CodedPanels& b = *call.b;
+  const auto* words = reinterpret_cast<const std::int32_t*>(b.words_of(call.panel));
+  const float* scales = b.scales_of(call.panel);
+  const float* a[rows];
+  FloatVector total[rows];
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) {
+    a[r] = reinterpret_cast<const float*>(static_cast<const std::byte*>(call.a) + r * call.a_stride);
+    total[r] = hn::LoadU(d, call.bias + call.panel * lanes);
+  }
+  for (std::int64_t g = b.groups(); g > 0; --g) {
+    FloatVector sum[rows][chains];
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+      for (int c = 0; c < chains; ++c) sum[r][c] = hn::Zero(d);
+    for (std::int64_t w = b.group / per_word; w > 0; --w) {
+      IntVector word = hn::LoadU(di, words);
+      words += lanes;
+#pragma GCC unroll 8
+      for (int i = 0; i < per_word; ++i) {
+        const FloatVector code = next_code<bits>(word);
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; ++r) {
+          FloatVector& into = sum[r][i % chains];
+          into = hn::MulAdd(hn::Set(d, a[r][product_of<bits>(i)]), code, into);
+        }
+      }
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r) a[r] += per_word;
+    }
+    const FloatVector scale = hn::LoadU(d, scales);
+    scales += lanes;
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 4
+      for (int c = 1; c < chains; ++c) sum[r][0] = hn::Add(sum[r][0], sum[r][c]);
+      total[r] = hn::MulAdd(sum[r][0], scale, total[r]);
+    }
+  }
+  store<rows>(call, total);
+}
+
+template <int bits, int rows>
+HWY_NOINLINE void codes_tile(const CodedCall& call) {
+  const Floats d;
+  const Ints di;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  constexpr int per_word = 32 / bits;
+  const CodedPanels& b = *call.b;
+  const auto* words = reinterpret_cast<const std::int32_t*>(b.words_of(call.panel));
+  const float* scales = b.scales_of(call.panel);
+  const auto* a = static_cast<const std::byte*>(call.a);
+  FloatVector total[rows];
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) total[r] = hn::Zero(d);
+  for (std::int64_t g = 0; g < b.groups(); ++g) {
+    IntVector low[rows], high[rows];
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) {
+      low[r] = hn::Set(di, call.sums[r * b.groups() + g]);
+      high[r] = hn::Zero(di);
+    }
+    for (std::int64_t w = b.group / per_word; w > 0; --w) {
+      const IntVector word = hn::LoadU(di, words);
+      words += lanes;
+      if constexpr (bits == 8) {
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; ++r) low[r] = dot(low[r], word, a + r * call.a_stride);
+      } else {
+        const IntVector half = hn::Set(di, 0x0f0f0f0f);
+        const IntVector first = hn::And(word, half), second = hn::And(hn::ShiftRight<4>(word), half);
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; ++r) {
+          low[r] = dot(low[r], first, a + r * call.a_stride);
+          high[r] = dot(high[r], second, a + r * call.a_stride + 4 * code_bytes);
+        }
+      }
+      a += per_word * code_bytes;
+    }
+    const FloatVector scale = hn::LoadU(d, scales);
+    scales += lanes;
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) total[r] = hn::MulAdd(hn::ConvertTo(d, hn::Add(low[r], high[r])), scale, total[r]);
+  }
+  const FloatVector bias = hn::LoadU(d, call.bias + call.panel * lanes);
+  const FloatVector of_zero = hn::LoadU(d, b.row_sums.data() + call.panel * lanes);
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) {
+    if (call.zero) total[r] = hn::Sub(total[r], hn::Mul(hn::Set(d, call.zero[r]), of_zero));
+    total[r] = call.scale ? hn::MulAdd(total[r], hn::Set(d, call.scale[r]), bias) : hn::Add(total[r], bias);
+  }
+  store<rows>(call, total);
+}
+
+template <int bits, int rows>
+void by_rows(const CodedCall& call, bool codes) {
+  if constexpr (rows > max_rows) {
+    return;
+  } else {
+    if (call.rows != rows) return by_rows<bits, rows + 1>(call, codes);
+    codes ? codes_tile<bits, rows>(call) : floats_tile<bits, rows>(call);
+  }
+}
+void floats(const CodedCall& call) { call.b->bits == 4 ? by_rows<4, 1>(call, false) : by_rows<8, 1>(call, false); }
+void codes(const CodedCall& call) { call.b->bits == 4 ? by_rows<4, 1>(call, true) : by_rows<8, 1>(call, true); }
+
+template <int bits>
+void widen_bits(const CodedPanels& b, std::int64_t panel, float* to, std::int64_t stride) {
+  const Floats d;
+  const Ints di;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  constexpr int per_word = 32 / bits;
+  const auto* words = reinterpret_cast<const std::int32_t*>(b.words_of(panel));
+  const float* scales = b.scales_of(panel);
+  for (std::int64_t g = 0; g < b.groups(); ++g) {
+    const FloatVector scale = hn::LoadU(d, scales + g * lanes);
+    for (std::int64_t w = 0; w < b.group / per_word; ++w) {
+      IntVector word = hn::LoadU(di, words);
+      words += lanes;
+#pragma GCC unroll 8
+      for (int i = 0; i < per_word; ++i)
+        hn::StoreU(hn::Mul(next_code<bits>(word), scale), d, to + product_of<bits>(i) * stride);
+      to += per_word * stride;
+    }
+  }
+}
+void widen(const CodedPanels& b, std::int64_t panel, float* to, std::int64_t stride) {
+  b.bits == 4 ? widen_bits<4>(b, panel, to, stride) : widen_bits<8>(b, panel, to, stride);
+}
+
+}  // namespace
+
+const CodedGemm& coded_gemm_here() {
+  static const CodedGemm here{
+      static_cast<int>(hn::Lanes(Floats())), max_rows, code_bytes, &floats, &codes, &convert, &widen};
+  return here;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tosaic::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tosaic::cpu {
+
+HWY_EXPORT(coded_gemm_here);
+const CodedGemm& coded_gemm() { return HWY_DYNAMIC_DISPATCH(coded_gemm_here)(); }
+
+namespace {
+
+std::uint32_t word_of(const float* codes, int bits) {
+  const auto unsigned_code = [&](int i) {
+    return static_cast<std::uint32_t>(static_cast<std::int32_t>(codes[i]) + (bits == 8 ? 128 : 8));
+  };
+  std::uint32_t word = 0;
+  for (int i = 0; i < 4; ++i) {
+    word |= unsigned_code(i) << 8 * i;
+    if (bits == 4) word |= unsigned_code(i + 4) << (8 * i + 4);
+  }
+  return word;
+}
+
+void pack_row(const float* from, const float* scales, std::int64_t row, CodedPanels& b) {
+  const std::int64_t panel = row / b.lanes, lane = row % b.lanes, steps = b.k / b.codes_per_word();
+  std::uint32_t* to = b.words.data() + panel * steps * b.lanes + lane;
+  for (std::int64_t s = 0; s < steps; ++s) to[s * b.lanes] = word_of(from + s * b.codes_per_word(), b.bits);
+  double all = 0;
+  for (std::int64_t g = 0; g < b.groups(); ++g) {
+    b.scales[static_cast<std::size_t>((panel * b.groups() + g) * b.lanes + lane)] = scales[g];
+    double sum = 0;
+    for (std::int64_t i = g * b.group; i < (g + 1) * b.group; ++i) sum += static_cast<double>(from[i]);
+    all += sum * static_cast<double>(scales[g]);
+  }
+  b.row_sums[static_cast<std::size_t>(row)] = static_cast<float>(all);
+}
+
+}  // namespace
+
+CodedPanels pack_codes(std::span<const float> codes, const std::vector<float>& scales, std::int64_t n, std::int64_t k,
+                       std::int64_t group, int bits) {
+  CodedPanels b{.n = n, .k = k, .group = group, .bits = bits, .lanes = coded_gemm().lanes};
+  const std::int64_t padded = b.count() * b.lanes;
+  b.words.resize(static_cast<std::size_t>(padded * (k / b.codes_per_word())));
+  b.scales.resize(static_cast<std::size_t>(padded * b.groups()));
+  b.row_sums.resize(static_cast<std::size_t>(padded));
+  in_parallel(static_cast<std::size_t>(n), static_cast<std::size_t>((1 << 16) / k + 1),
+              [&](std::size_t first, std::size_t last) {
+                for (auto row = static_cast<std::int64_t>(first); row < static_cast<std::int64_t>(last); ++row)
+                  pack_row(codes.data() + row * k, scales.data() + row * b.groups(), row, b);
+              });
+  return b;
+}
+
+void group_sums(const CodedPanels& b, const std::int8_t* row, std::int32_t* sums) {
+  const std::int32_t offset = b.bits == 8 ? 128 : 8;
+  for (std::int64_t g = 0; g < b.groups(); ++g) {
+    std::int32_t sum = 0;
+    for (std::int64_t i = g * b.group; i < (g + 1) * b.group; ++i) sum += row[i];
+    sums[g] = -offset * sum;
+  }
+}
+
+}  // namespace tosaic::cpu
+#endif

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// C = A x W^T + bias where W is codes of 4 or 8 bits, and groups of neighbouring codes of a row share a scale. A is
+// f32, or codes of 8 bits with a scale and a zero point for each row.
+//
+// W lies in panels of one vector's columns. A panel is a list of words, one 32-bit word per column and step; a word
+// holds codes k..k+3 in its bytes, or k..k+3 in the low and k+4..k+7 in the high halves of its bytes. Codes are stored
+// with an offset that makes them unsigned, as VNNI wants one factor: with o the offset,
+//   sum q c = sum q (c + o) - o sum q
+// where the second sum belongs to the row and the group.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace tosaic::cpu {
+
+struct CodedPanels {
+  std::int64_t n = 0, k = 0, group = 0;  // k is a multiple of group, group of codes_per_word()
+  int bits = 8, lanes = 0;
+  std::vector<std::uint32_t> words;  // [panel][k / codes_per_word()][lanes]
+  std::vector<float> scales;         // [panel][k / group][lanes]
+  std::vector<float> row_sums;       // of what the codes stand for, by column of C; padded to whole panels
+
+  int codes_per_word() const { return 32 / bits; }
+  std::int64_t groups() const { return k / group; }
+  std::int64_t count() const { return (n + lanes - 1) / lanes; }
+  const std::uint32_t* words_of(std::int64_t panel) const {
+    return words.data() + panel * k / codes_per_word() * lanes;
+  }
+  const float* scales_of(std::int64_t panel) const { return scales.data() + panel * groups() * lanes; }
+};
+
+// Rows of A that meet one panel.
+struct CodedCall {
+  const CodedPanels* b;
+  std::int64_t panel;
+  int rows;                  // 1..max_rows
+  const void* a;             // f32, or codes in the form that `convert` writes
+  std::int64_t a_stride;     // bytes between rows
+  const std::int32_t* sums;  // of codes: -offset times the sum of each group, [rows][groups]
+  const float* scale;        // of codes: one for each row, or null
+  const float* zero;         // likewise, or null
+  const float* bias;         // by column of C; padded to whole panels
+  float lowest, highest;     // NaN passes through
+  float* c;
+  std::int64_t c_stride;  // elements
+};
+
+struct CodedGemm {
+  int lanes;
+  int max_rows;
+  int code_bytes;  // of one element of A in the kernel's own form
+  void (*floats)(const CodedCall&);
+  void (*codes)(const CodedCall&);
+  void (*convert)(const std::int8_t* from, std::int64_t count, void* to);
+  // Columns of one panel as floats, row k at to[k * stride].
+  void (*widen)(const CodedPanels& b, std::int64_t panel, float* to, std::int64_t stride);
+};
+const CodedGemm& coded_gemm();  // for the instruction set in use
+
+// codes: [n][k], whole numbers in -8..7 or -128..127; scales: [n][k / group].
+CodedPanels pack_codes(std::span<const float> codes, const std::vector<float>& scales, std::int64_t n, std::int64_t k,
+                       std::int64_t group, int bits);
+// Fills `sums` ([groups]) for one row of codes.
+void group_sums(const CodedPanels& b, const std::int8_t* row, std::int32_t* sums);
+
+}  // namespace tosaic::cpu

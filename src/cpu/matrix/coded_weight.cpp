@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/matrix/coded_weight.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "cpu/window/window.h"
+
+namespace tosaic::cpu {
+namespace {
+
+bool is_view(const Node& node) { return node.op == "tosa.reshape" || node.op == "tosa.identity"; }
+
+class Weights {
+ public:
+  Weights(Graph& graph, std::span<const ValueId> observed)
+      : graph_(graph), producer_(producers(graph)), fixed_(graph.values.size(), 0), kept_(graph.values.size(), 0) {
+    for (ValueId v = 0; v < graph.values.size(); ++v) fixed_[v] = graph[v].is_constant();
+    for (const Node& node : graph.nodes) {
+      const bool all = !node.inputs.empty() && node.regions.empty() && node.outputs.size() == 1 &&
+                       !node.op.starts_with("tosa.variable") && node.op != "tosa.custom" &&
+                       std::ranges::all_of(node.inputs, [&](ValueId v) { return v == no_value || fixed_[v]; });
+      if (all) fixed_[node.outputs[0]] = 1;
+    }
+    for (ValueId v : observed)
+      if (v < kept_.size()) kept_[v] = 1;
+    for (ValueId v : graph.outputs) kept_[v] = 1;
+  }
+
+  Result<CodedWeights> run() {
+    for (Node& node : graph_.nodes) {
+      const tosa::Op* op = tosa::find(node.op);
+      if (!op || !op->accumulates || node.inputs.size() < 2 || kept_[node.inputs[1]]) continue;
+      const ValueId weight = node.inputs[1];
+      if (!fixed_[weight] || graph_[weight].is_constant() || (node.inputs[0] != no_value && fixed_[node.inputs[0]]))
+        continue;
+      TOSAIC_CHECK(take(node, weight));
+    }
+    if (changed_) drop_unread();
+    return std::move(found_);
+  }
+
+ private:
+  Graph& graph_;
+  std::vector<std::int32_t> producer_;
+  std::vector<char> fixed_;  // follows from constants
+  std::vector<char> kept_;   // somebody wants to see it
+  CodedWeights found_;
+  bool changed_ = false;
+
+  const Node* maker(ValueId v) const {
+    return producer_[v] < 0 ? nullptr : &graph_.nodes[static_cast<std::size_t>(producer_[v])];
+  }
+  ValueId behind_views(ValueId v) const {
+    for (const Node* node = maker(v); node && is_view(*node); node = maker(v)) v = node->inputs[0];
+    return v;
+  }
+
+  // What follows from constants, by this executor itself.
+  Result<Bytes> computed(ValueId value) const {
+    if (graph_[value].is_constant()) return graph_[value].constant;
+    std::vector<const Node*> needed;
+    std::set<ValueId> wanted{value};
+    for (std::size_t n = static_cast<std::size_t>(producer_[value]) + 1; n-- > 0;) {
+      const Node& node = graph_.nodes[n];
+      if (node.outputs.size() != 1 || !wanted.contains(node.outputs[0])) continue;
+      needed.push_back(&node);
+      for (ValueId v : node.inputs)
+        if (v != no_value) wanted.insert(v);
+    }
+    Graph alone;
+    alone.name = graph_.name;
+    std::map<ValueId, ValueId> here;
+    for (ValueId v : wanted) here[v] = alone.add_value(graph_[v].name, graph_[v].type, graph_[v].constant);
+    for (auto it = needed.rbegin(); it != needed.rend(); ++it) {
+      Node& node = alone.nodes.emplace_back(**it);
+      for (auto* values : {&node.inputs, &node.outputs})
+        for (ValueId& v : *values)
+          if (v != no_value) v = here.at(v);
+    }
+    alone.outputs = {here.at(value)};
+    TOSAIC_TRY(Program program, Program::compile(alone, {.computes_weights = false}));
+    TOSAIC_TRY(std::vector<Tensor> results, program.run(std::vector<Tensor>()));
+    return results.at(0).data;
+  }
+
+  Status take(Node& node, ValueId weight) {
+    changed_ = true;
+    if (!found_.contains(weight)) {
+      TOSAIC_TRY(auto coded, matrix_of(node, weight));
+      if (!coded) {
+        TOSAIC_TRY(graph_[weight].constant, computed(weight));
+        return {};
+      }
+      found_[weight] = std::move(coded);
+    } else if (!is_matrix_product(node)) {
+      found_.erase(weight);  // read as a matrix and otherwise: floats for all
+      TOSAIC_TRY(graph_[weight].constant, computed(weight));
+      return {};
+    }
+    take_activations(node, *found_[weight]);
+    return {};
+  }
+
+  bool is_matrix_product(const Node& node) const {
+    if (graph_[node.inputs[0]].type.dtype != DType::f32) return false;
+    if (node.op == "tosa.matmul") return graph_[node.inputs[1]].type.shape.size(0) == 1;
+    return node.op == "tosa.conv2d" && graph_[node.inputs[2]].is_constant() && window_of(graph_, node).is_matrix();
+  }
+
+  // Null: not the codes, or product of codes and scales, that a kernel takes.
+  Result<std::shared_ptr<const CodedPanels>> matrix_of(const Node& node, ValueId weight) const {
+    const std::shared_ptr<const CodedPanels> none;
+    if (!is_matrix_product(node)) return none;
+    CodedPanels coded;
+    const Shape& shape = graph_[weight].type.shape;
+    const bool by_columns = node.op == "tosa.matmul";
+    coded.n = shape.size(by_columns ? 2 : 0);
+    coded.k = shape.elements() / std::max<std::int64_t>(coded.n, 1);
+    const Node* product = maker(behind_views(weight));
+    if (by_columns || !product || product->op != "tosa.mul") return unscaled(coded.n, coded.k, weight, by_columns);
+    const Shape &all = graph_[product->outputs[0]].type.shape, &left = graph_[product->inputs[0]].type.shape;
+    const std::size_t scale_at = left == all ? 1 : 0;
+    const Shape& scales = graph_[product->inputs[scale_at]].type.shape;
+    if (graph_[product->inputs[1 - scale_at]].type.shape != all || scales.rank() != all.rank()) return none;
+    std::int64_t run = 1;  // neighbours that share a scale
+    int outer = all.rank();
+    while (outer > 0 && scales.size(outer - 1) == 1) run *= all.size(--outer);
+    coded.group = std::min(run, coded.k);
+    if (coded.group == 0 || coded.k % coded.group != 0 || run % coded.group != 0) return none;
+    TOSAIC_TRY(const Bytes codes, computed(product->inputs[1 - scale_at]));
+    TOSAIC_TRY(const Bytes scale, computed(product->inputs[scale_at]));
+    return packed(codes.as<float>(), spread(scale.as<float>(), scales, all, outer, run / coded.group), coded);
+  }
+
+  // Whole numbers; the scales stand behind the product. `by_columns`: as MATMUL has them, [k][n].
+  Result<std::shared_ptr<const CodedPanels>> unscaled(std::int64_t n, std::int64_t k, ValueId weight,
+                                                      bool by_columns) const {
+    const std::shared_ptr<const CodedPanels> none;
+    const ValueId whole = behind_views(weight);
+    const Node* cast = maker(whole);
+    if (!cast || cast->op != "tosa.cast" || !is_integer(graph_[cast->inputs[0]].type.dtype)) return none;
+    TOSAIC_TRY(const Bytes bytes, computed(whole));
+    const std::span<const float> floats = bytes.as<float>();
+    std::vector<float> turned(by_columns ? floats.size() : 0);
+    const auto columns = static_cast<std::size_t>(n), rows = static_cast<std::size_t>(k);
+    for (std::size_t i = 0; i < turned.size(); ++i) turned[i] = floats[i % rows * columns + i / rows];
+    return packed(by_columns ? std::span<const float>(turned) : floats, std::vector<float>(columns, 1.0f),
+                  {.n = n, .k = k, .group = k});
+  }
+
+  // The scale of each group: those of the first `outer` dims, each `times` times.
+  static std::vector<float> spread(std::span<const float> scale, const Shape& from, const Shape& to, int outer,
+                                   std::int64_t times) {
+    std::int64_t runs = 1;
+    for (int d = 0; d < outer; ++d) runs *= to.size(d);
+    std::vector<float> result;
+    result.reserve(static_cast<std::size_t>(runs * times));
+    for (std::int64_t i = 0; i < runs; ++i) {
+      std::int64_t rest = i, at = 0, stride = 1;
+      for (int d = outer - 1; d >= 0; --d) {
+        at += from.size(d) == 1 ? 0 : rest % to.size(d) * stride;
+        rest /= to.size(d);
+        stride *= from.size(d);
+      }
+      result.insert(result.end(), static_cast<std::size_t>(times), scale[static_cast<std::size_t>(at)]);
+    }
+    return result;
+  }
+
+  // Null: these are no codes, or groups that words do not divide.
+  static std::shared_ptr<const CodedPanels> packed(std::span<const float> codes, const std::vector<float>& scales,
+                                                   const CodedPanels& as) {
+    // Sums of 255 times 128 fit 32 bits.
+    if (codes.empty() || as.group % 4 != 0 || as.group > 1 << 16) return nullptr;
+    float least = 0, most = 0;
+    bool whole = true;
+    for (const float c : codes) {
+      least = std::min(least, c);
+      most = std::max(most, c);
+      whole &= c >= -128 && c <= 127;  // false of what is not a number
+    }
+    if (!whole) return nullptr;
+    for (const float c : codes) whole &= static_cast<float>(static_cast<std::int32_t>(c)) == c;
+    if (!whole) return nullptr;
+    const int bits = least >= -8 && most <= 7 && as.group % 8 == 0 ? 4 : 8;
+    return std::make_shared<const CodedPanels>(pack_codes(codes, scales, as.n, as.k, as.group, bits));
+  }
+
+  bool is_codes(const Node& node, std::int64_t elements) const {
+    return node.op == "tosa.cast" && graph_[node.inputs[0]].type.dtype == DType::i8 &&
+           graph_[node.inputs[0]].type.shape.elements() == elements;
+  }
+
+  // Codes, or (codes - zero) * scale, both by row: the product reads the three.
+  void take_activations(Node& node, const CodedPanels& weight) const {
+    const ValueId input = node.inputs[0];
+    const std::int64_t rows = graph_[input].type.shape.elements() / weight.k;
+    const auto by_row = [&](ValueId v, const Shape& all) {
+      const Shape& shape = graph_[v].type.shape;
+      return graph_[v].type.dtype == DType::f32 && shape.rank() == all.rank() && all.rank() > 0 &&
+             all.size(all.rank() - 1) == weight.k && shape.size(shape.rank() - 1) == 1 && shape.elements() == rows;
+    };
+    const Node* scaled = maker(behind_views(input));
+    if (!scaled) return;
+    if (is_codes(*scaled, rows * weight.k)) {
+      node.inputs[0] = scaled->inputs[0];
+      return;
+    }
+    if (scaled->op != "tosa.mul") return;
+    const Shape& all = graph_[scaled->outputs[0]].type.shape;
+    const std::size_t scale_at = by_row(scaled->inputs[1], all) ? 1 : 0;
+    if (!by_row(scaled->inputs[scale_at], all)) return;
+    const Node* cast = maker(behind_views(scaled->inputs[1 - scale_at]));
+    ValueId zero = no_value;
+    if (cast && cast->op == "tosa.sub" && by_row(cast->inputs[1], graph_[cast->outputs[0]].type.shape)) {
+      zero = cast->inputs[1];
+      cast = maker(behind_views(cast->inputs[0]));
+    }
+    if (!cast || !is_codes(*cast, rows * weight.k)) return;
+    node.inputs[0] = cast->inputs[0];
+    node.inputs.resize(coded_scale, no_value);
+    node.inputs.push_back(scaled->inputs[scale_at]);
+    node.inputs.push_back(zero);
+  }
+
+  // Nodes that nobody reads any more. Values keep their numbers.
+  void drop_unread() {
+    std::vector<char> read = kept_;
+    std::vector<Node> nodes;
+    for (std::size_t n = graph_.nodes.size(); n-- > 0;) {
+      Node& node = graph_.nodes[n];
+      const bool fixed = std::ranges::any_of(
+          node.outputs, [&](ValueId v) { return v != no_value && (found_.contains(v) || graph_[v].is_constant()); });
+      const bool wanted = node.outputs.empty() || !node.regions.empty() || node.op.starts_with("tosa.variable") ||
+                          node.op == "tosa.custom" ||
+                          std::ranges::any_of(node.outputs, [&](ValueId v) { return v != no_value && read[v]; });
+      if (fixed || !wanted) continue;
+      for (ValueId v : node.inputs)
+        if (v != no_value) read[v] = 1;
+      nodes.push_back(std::move(node));
+    }
+    std::ranges::reverse(nodes);
+    graph_.nodes = std::move(nodes);
+  }
+};
+
+}  // namespace
+
+Result<CodedWeights> compute_weights(Graph& graph, std::span<const ValueId> observed) {
+  return Weights(graph, observed).run();
+}
+
+}  // namespace tosaic::cpu

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights that a program computes of constants: packed codes, mostly times their scales. A run has no need to compute
+// them anew. Where a product can take them as codes they stay codes, else they become the floats that they are.
+#pragma once
+#include <cstddef>
+#include <span>
+
+#include "cpu/matrix/coded_kernel.h"
+#include "cpu/step.h"
+
+namespace tosaic::cpu {
+
+// The activations of a product that takes codes as well: its operands behind the convolution's own.
+constexpr std::size_t coded_scale = 5, coded_zero = 6;
+
+// Takes what computes such weights out of the graph. Products that can take them read a value that nothing computes,
+// and the codes of their activations, where these have one scale for each row.
+Result<CodedWeights> compute_weights(Graph& graph, std::span<const ValueId> observed);
+
+}  // namespace tosaic::cpu

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "delegates/vulkan_graph/hosted_graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "ops/tosa_op.h"
+#include "vulkan/compute_model.h"
+#include "vulkan/compute_tiers.h"
+
+namespace tosaic::delegates {
+namespace {
+
+bool is_hosts(const Node& node) {
+  return !node.regions.empty() || node.op == "tosa.variable" || node.op == "tosa.variable_read" ||
+         node.op == "tosa.variable_write";
+}
+
+// Nodes in a row, on the device.
+struct Piece {
+  std::vector<ValueId> inputs, outputs;  // of the graph
+  std::optional<vulkan::ComputeModel> model;
+};
+// One or the other.
+struct Stage {
+  std::shared_ptr<Piece> piece;
+  const Node* node = nullptr;
+};
+using Stages = std::vector<Stage>;
+
+class Cutting {
+ public:
+  Cutting(const Graph& graph, const std::function<Status(Piece& piece, const Graph& cut)>& make)
+      : graph_(graph), make_(make), last_read_(graph.values.size(), 0) {
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n)
+      for (ValueId v : graph.nodes[n].inputs)
+        if (v != no_value) last_read_[v] = n;
+    for (ValueId v : graph.outputs) last_read_[v] = graph.nodes.size();
+  }
+
+  Result<Stages> cut() {
+    for (std::size_t begin = 0, end; begin < graph_.nodes.size(); begin = end) {
+      end = begin + 1;
+      if (is_hosts(graph_.nodes[begin])) {
+        stages_.push_back({nullptr, &graph_.nodes[begin]});
+        continue;
+      }
+      while (end < graph_.nodes.size() && !is_hosts(graph_.nodes[end])) ++end;
+      TOSAIC_CHECK(add(begin, end));
+    }
+    return std::move(stages_);
+  }
+
+ private:
+  Status add(std::size_t begin, std::size_t end) {
+    auto piece = std::make_shared<Piece>();
+    Graph cut;
+    cut.name = graph_.name;
+    std::map<ValueId, ValueId> here;
+    const auto value = [&](ValueId v) {
+      const auto [known, added] = here.try_emplace(v, no_value);
+      if (added) known->second = cut.add_value(graph_[v].name, graph_[v].type, graph_[v].constant);
+      return known->second;
+    };
+    std::set<ValueId> made;
+    for (std::size_t n = begin; n < end; ++n) {
+      Node node = graph_.nodes[n];
+      for (ValueId& v : node.inputs) {
+        if (v == no_value) continue;
+        const ValueId from = v;
+        const bool known = here.contains(v);
+        v = value(v);
+        if (known || graph_[from].is_constant()) continue;
+        cut.inputs.push_back(v);
+        piece->inputs.push_back(from);
+      }
+      for (ValueId& v : node.outputs) {
+        made.insert(v);
+        v = value(v);
+      }
+      cut.nodes.push_back(std::move(node));
+    }
+    for (ValueId v : made)
+      if (last_read_[v] >= end) {
+        cut.outputs.push_back(here[v]);
+        piece->outputs.push_back(v);
+      }
+    if (piece->outputs.empty()) return {};
+    TOSAIC_CHECK(make_(*piece, cut));
+    stages_.push_back({std::move(piece), nullptr});
+    return {};
+  }
+
+  const Graph& graph_;
+  const std::function<Status(Piece& piece, const Graph& cut)>& make_;
+  std::vector<std::size_t> last_read_;  // by value: the node, or behind all of them
+  Stages stages_;
+};
+
+}  // namespace
+
+bool needs_host(const Graph& graph) { return std::ranges::any_of(graph.nodes, is_hosts); }
+
+struct HostedGraph::Impl {
+  std::shared_ptr<const Graph> graph;
+  std::string device;
+  std::map<const Graph*, Stages> stages;  // of the graph and of all bodies in it
+  tosa::Variables variables;
+  double seconds = 0;
+
+  using Make = std::function<Status(Piece& piece, const Graph& cut)>;
+  Status cut(const Graph& g, const Make& make) {
+    TOSAIC_TRY(stages[&g], Cutting(g, make).cut());
+    for (const Node& node : g.nodes)
+      for (const Graph& body : node.regions) TOSAIC_CHECK(cut(body, make));
+    return {};
+  }
+
+  Result<std::vector<Tensor>> run(const Graph& g, std::vector<Tensor> inputs) {
+    std::vector<Tensor> content(g.values.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) content[g.inputs[i]] = std::move(inputs[i]);
+    for (std::size_t v = 0; v < content.size(); ++v)
+      if (g.values[v].is_constant()) content[v] = {g.values[v].type, g.values[v].constant};
+    for (const Stage& stage : stages.at(&g)) {
+      Status ran = stage.piece ? run_piece(g, *stage.piece, content) : run_node(g, *stage.node, content);
+      if (!ran.ok()) return stage.node ? located(std::move(ran).error(), stage.node->loc) : std::move(ran).error();
+    }
+    std::vector<Tensor> outputs;
+    for (ValueId v : g.outputs) outputs.push_back(content[v]);
+    return outputs;
+  }
+
+  static void* space(const Graph& g, ValueId v, std::vector<Tensor>& content) {
+    std::byte* memory = nullptr;
+    Bytes data = Bytes::fresh(g[v].type.storage_bytes(), memory);
+    content[v] = {g[v].type, std::move(data)};
+    return memory;
+  }
+
+  Status run_piece(const Graph& g, Piece& piece, std::vector<Tensor>& content) {
+    std::vector<const void*> in;
+    std::vector<void*> out;
+    for (ValueId v : piece.inputs) in.push_back(content[v].data.data());
+    for (ValueId v : piece.outputs) out.push_back(space(g, v, content));
+    TOSAIC_CHECK(piece.model->run(in, out));
+    seconds += piece.model->device_seconds();
+    return {};
+  }
+
+  // By the operator's own rule, whose bodies run as the graph does.
+  Status run_node(const Graph& g, const Node& node, std::vector<Tensor>& content) {
+    std::vector<TensorView> in;
+    std::vector<MutableTensorView> out;
+    for (ValueId v : node.inputs) in.push_back({content[v].type, content[v].data.data()});
+    for (ValueId v : node.outputs) out.push_back({g[v].type, space(g, v, content)});
+    const tosa::RunRegion region = [this](const Graph& body, std::vector<Tensor> operands) {
+      return run(body, std::move(operands));
+    };
+    return tosa::find(node.op)->eval({tosa::View(g, node), in, out, &region, &variables});
+  }
+};
+
+HostedGraph::HostedGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HostedGraph::HostedGraph(HostedGraph&&) noexcept = default;
+HostedGraph& HostedGraph::operator=(HostedGraph&&) noexcept = default;
+HostedGraph::~HostedGraph() = default;
+
+Result<HostedGraph> HostedGraph::load(Graph graph, const std::string& device) {
+  auto impl = std::make_unique<Impl>();
+  impl->graph = std::make_shared<const Graph>(std::move(graph));
+  impl->device = device;
+  TOSAIC_TRY(const vulkan_program::TierId tier, vulkan::tier_of_device(device));
+  TOSAIC_CHECK(impl->cut(*impl->graph, [&](Piece& piece, const Graph& cut) -> Status {
+    TOSAIC_TRY(vulkan_program::Program program, shaders::compile(cut, {&tier, 1}));
+    TOSAIC_TRY(vulkan::ComputeModel model, vulkan::ComputeModel::load(std::move(program), device));
+    impl->device = model.device();
+    piece.model.emplace(std::move(model));
+    return {};
+  }));
+  return HostedGraph(std::move(impl));
+}
+
+Result<HostedGraph> HostedGraph::clone() const {
+  auto impl = std::make_unique<Impl>();
+  impl->graph = impl_->graph;
+  impl->device = impl_->device;
+  for (const auto& [graph, stages] : impl_->stages) {
+    Stages& made = impl->stages[graph];
+    for (const Stage& stage : stages) {
+      made.push_back({nullptr, stage.node});
+      if (!stage.piece) continue;
+      TOSAIC_TRY(vulkan::ComputeModel model, stage.piece->model->clone());
+      made.back().piece = std::make_shared<Piece>(Piece{stage.piece->inputs, stage.piece->outputs, std::nullopt});
+      made.back().piece->model.emplace(std::move(model));
+    }
+  }
+  return HostedGraph(std::move(impl));
+}
+
+const Graph& HostedGraph::graph() const { return *impl_->graph; }
+std::string HostedGraph::device() const { return impl_->device; }
+void HostedGraph::reset() { impl_->variables.clear(); }
+double HostedGraph::device_seconds() const { return impl_->seconds; }
+
+Result<std::vector<Tensor>> HostedGraph::run(std::vector<Tensor> inputs) {
+  impl_->seconds = 0;
+  return impl_->run(*impl_->graph, std::move(inputs));
+}
+
+}  // namespace tosaic::delegates

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A TOSA graph with control flow or VARIABLEs on a Vulkan device. What lies between such nodes runs there, each piece
+// as a program of shaders; the host reads conditions, says which piece is next, and keeps the variables.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/tensor.h"
+#include "shaders/compile.h"
+
+namespace tosaic::delegates {
+
+// Does the graph hold what the host has to decide?
+bool needs_host(const Graph& graph);
+
+class HostedGraph {
+ public:
+  // `graph` has been verified. Errors: those of shaders::compile and of vulkan::ComputeModel::load.
+  static Result<HostedGraph> load(Graph graph, const std::string& device);
+  HostedGraph(HostedGraph&&) noexcept;
+  HostedGraph& operator=(HostedGraph&&) noexcept;
+  ~HostedGraph();
+
+  const Graph& graph() const;
+  std::string device() const;  // as a ComputeModel's; where nothing runs on the device, what was asked for
+  // Errors: run.loop-limit, and those of ComputeModel::run. Variables keep their content from run to run.
+  Result<std::vector<Tensor>> run(std::vector<Tensor> inputs);
+  void reset();
+  double device_seconds() const;  // of the last run, all pieces together
+  Result<HostedGraph> clone() const;
+
+ private:
+  struct Impl;
+  explicit HostedGraph(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tosaic::delegates

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes that inputs choose: from their shapes to the numbers of each dispatch.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "formats/vulkan_program/vulkan_program.h"
+#include "ir/extent.h"
+
+namespace tosaic::vulkan_program {
+namespace {
+
+Dim at(const Dim& dim, const Sizes& sizes) {
+  return dim.with([&](const Symbol& s) {
+    const auto found = sizes.find(s.name);
+    return found == sizes.end() ? Dim(s) : Dim(found->second);
+  });
+}
+
+// `count` groups in rows that fill no more than a device takes?
+bool can_be_dispatched(std::int64_t count) {
+  return count >= 0 && count <= std::int64_t{row_groups} * std::int64_t{most_groups};
+}
+
+}  // namespace
+
+std::uint32_t expression(Program& program, const Dim& dim) {
+  const auto found = std::ranges::find(program.expressions, dim);
+  const auto place = static_cast<std::uint32_t>(found - program.expressions.begin());
+  if (found == program.expressions.end()) program.expressions.push_back(dim);
+  return place;
+}
+
+std::uint32_t word_of(std::int64_t number, bool reciprocal) {
+  return reciprocal ? std::bit_cast<std::uint32_t>(reciprocal_of(number)) : static_cast<std::uint32_t>(number);
+}
+
+std::array<std::uint32_t, 3> groups_of(std::uint64_t count) {
+  return {static_cast<std::uint32_t>(std::min<std::uint64_t>(count, row_groups)),
+          static_cast<std::uint32_t>((count + row_groups - 1) / row_groups), 1};
+}
+
+Shape at(const Shape& shape, const Sizes& sizes) {
+  if (shape.is_static()) return shape;
+  std::vector<Dim> dims;
+  for (const Dim& dim : shape.dims()) dims.push_back(at(dim, sizes));
+  return Shape(std::move(dims));
+}
+
+Result<Sizes> sizes_of(const Program& program, std::span<const Shape> inputs) {
+  Graph graph;  // of inputs alone
+  for (const Tensor& t : program.inputs) graph.inputs.push_back(graph.add_value(t.name, t.type));
+  Sizes sizes;
+  try {
+    TOSAIC_TRY(sizes, tosaic::sizes_of(graph, inputs));
+  } catch (const std::exception& e) {  // as in resize
+    return error("model.size", fmt::format("the program's sizes cannot be computed for these inputs: {}", e.what()));
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    for (const Dim& dim : program.inputs[i].type.shape.dims())
+      for (const Symbol& s : dim.symbols())
+        if (const auto value = sizes.find(s.name); value != sizes.end() && !s.range.contain(value->second))
+          return error("model.size",
+                       fmt::format("size '{}' is {}, outside of its range {}: input '{}' is {}", s.name, value->second,
+                                   to_string(s.range), program.inputs[i].name, to_string(inputs[i])))
+              .hint(
+                  "the range was given when the model was exported (torch.export.Dim(..., min=, max=)): export it "
+                  "with a wider one");
+  return sizes;
+}
+
+Status resize(const Program& program, const Sizes& sizes, std::vector<Dispatch>& dispatches) {
+  try {
+    std::vector<std::int64_t> numbers;
+    for (const Dim& dim : program.expressions) numbers.push_back(at(dim, sizes).value());
+    for (Dispatch& d : dispatches) {
+      for (const SizedPush& p : d.sizes) d.pushes[p.push] = word_of(numbers[p.expression], p.reciprocal);
+      if (d.group_count == no_expression) continue;
+      const std::int64_t count = numbers[d.group_count];
+      if (!can_be_dispatched(count))
+        return error("model.size",
+                     fmt::format("{} of '{}' would have {} groups at these sizes", d.kernel, d.value, count));
+      d.groups = groups_of(static_cast<std::uint64_t>(count));
+    }
+  } catch (const std::exception& e) {  // what the program says of sizes may be anything
+    return error("model.size", fmt::format("the program's numbers cannot be computed at these sizes: {}", e.what()));
+  }
+  return {};
+}
+
+}  // namespace tosaic::vulkan_program

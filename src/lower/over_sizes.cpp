@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/over_sizes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <random>
+#include <set>
+
+#include "ir/extent.h"
+#include "ops/tosa_op.h"
+#include "ops/tosa_walk.h"
+
+namespace tosaic {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;  // one for each of the sizes looked at
+
+constexpr std::size_t most_products = 3;  // symbols in a product that is tried
+
+Diagnostic depends(const Node& node, const std::string& what) {
+  return located(
+      error("lower.sizes", fmt::format("{}: {} depends on the sizes in a way that is not known", node.op, what))
+          .hint("choose the sizes: --sizes NAME=SIZE"),
+      node.loc);
+}
+
+// Finds the Dim that numbers are: a sum of a constant and of up to two products of symbols, with integer factors.
+class Fitting {
+ public:
+  Fitting(std::span<const Symbol> symbols, const std::vector<AtSizes>& given) {
+    std::vector<Term> last{{Dim(1), Numbers(given.size(), 1)}};
+    for (std::size_t n = 0; n < most_products; ++n) {
+      std::vector<Term> next;
+      for (const Term& t : last)
+        for (const Symbol& s : symbols) {
+          Term made{t.dim * Dim(s), t.numbers};
+          for (std::size_t i = 0; i < given.size(); ++i) made.numbers[i] *= given[i].sizes.at(s.name);
+          if (std::ranges::find(next, made.dim, &Term::dim) == next.end()) next.push_back(std::move(made));
+        }
+      terms_.insert(terms_.end(), next.begin(), next.end());
+      last = std::move(next);
+    }
+  }
+
+  std::optional<Dim> operator()(const Numbers& numbers) {
+    if (std::ranges::all_of(numbers, [&](std::int64_t n) { return n == numbers[0]; })) return Dim(numbers[0]);
+    const auto [known, added] = known_.try_emplace(numbers);
+    if (added) known->second = found(numbers);
+    return known->second;
+  }
+
+ private:
+  struct Term {
+    Dim dim;
+    Numbers numbers;
+  };
+
+  std::optional<Dim> found(const Numbers& numbers) const {
+    for (const Term& t : terms_)
+      if (const auto dim = line(numbers, t)) return dim;
+    for (std::size_t a = 0; a < terms_.size(); ++a)
+      for (std::size_t b = a + 1; b < terms_.size(); ++b)
+        if (const auto dim = plane(numbers, terms_[a], terms_[b])) return dim;
+    return std::nullopt;
+  }
+
+  // factor * t + constant
+  static std::optional<Dim> line(const Numbers& y, const Term& t) {
+    for (std::size_t i = 1; i < y.size(); ++i) {
+      const std::int64_t run = t.numbers[i] - t.numbers[0], rise = y[i] - y[0];
+      if (run == 0) continue;
+      if (rise % run != 0) return std::nullopt;
+      const std::int64_t factor = rise / run, constant = y[0] - factor * t.numbers[0];
+      for (std::size_t k = 0; k < y.size(); ++k)
+        if (factor * t.numbers[k] + constant != y[k]) return std::nullopt;
+      return t.dim * Dim(factor) + Dim(constant);
+    }
+    return std::nullopt;
+  }
+
+  // f * a + g * b + constant, from differences to the first.
+  static std::optional<Dim> plane(const Numbers& y, const Term& a, const Term& b) {
+    const auto da = [&](std::size_t i) { return a.numbers[i] - a.numbers[0]; };
+    const auto db = [&](std::size_t i) { return b.numbers[i] - b.numbers[0]; };
+    for (std::size_t i = 1; i < y.size(); ++i)
+      for (std::size_t j = i + 1; j < y.size(); ++j) {
+        const std::int64_t determinant = da(i) * db(j) - da(j) * db(i);
+        if (determinant == 0) continue;
+        const std::int64_t f = (y[i] - y[0]) * db(j) - (y[j] - y[0]) * db(i),
+                           g = da(i) * (y[j] - y[0]) - da(j) * (y[i] - y[0]);
+        if (f % determinant != 0 || g % determinant != 0) return std::nullopt;
+        const std::int64_t of_a = f / determinant, of_b = g / determinant,
+                           constant = y[0] - of_a * a.numbers[0] - of_b * b.numbers[0];
+        for (std::size_t k = 0; k < y.size(); ++k)
+          if (of_a * a.numbers[k] + of_b * b.numbers[k] + constant != y[k]) return std::nullopt;
+        return a.dim * Dim(of_a) + b.dim * Dim(of_b) + Dim(constant);
+      }
+    return std::nullopt;
+  }
+
+  std::vector<Term> terms_;
+  std::map<Numbers, std::optional<Dim>> known_;
+};
+
+// Is `part` what lies at the beginning of `all`, along every dim?
+bool begins_with(const Value& all, const Value& part) {
+  const Shape &shape = part.type.shape, &whole = all.type.shape;
+  if (shape.rank() != whole.rank() || part.type.dtype != all.type.dtype) return false;
+  for (int d = 0; d < shape.rank(); ++d)
+    if (shape.size(d) > whole.size(d)) return false;
+  const std::size_t bytes = storage_size(part.type.dtype);
+  std::vector<std::byte> cut(part.type.storage_bytes());
+  tosa::copy_elements(shape, bytes, all.constant.data(), tosa::row_major(whole), cut.data(), tosa::row_major(shape));
+  return cut.size() == part.constant.size() && std::memcmp(cut.data(), part.constant.data(), cut.size()) == 0;
+}
+
+// With a constant of its own for each operand, and values in the order of nodes: shapes that are equal at some sizes by
+// chance are one constant there.
+Graph separated(const Graph& graph) {
+  Graph made;
+  made.name = graph.name;
+  made.states = graph.states;
+  std::map<ValueId, ValueId> known;
+  std::set<std::string> names;
+  const auto copy = [&](ValueId v, bool shared) {
+    if (v == no_value) return v;
+    if (const auto found = known.find(v); shared && found != known.end()) return found->second;
+    const ValueId to = made.add_value(graph[v].name, graph[v].type, graph[v].constant);
+    made[to].size = graph[v].size;
+    if (!names.insert(made[to].name).second) names.insert(made[to].name = fmt::format("{}_{}", graph[v].name, to));
+    if (shared) known.emplace(v, to);
+    return to;
+  };
+  for (ValueId v : graph.inputs) made.inputs.push_back(copy(v, true));
+  for (const Node& node : graph.nodes) {
+    Node& to = made.nodes.emplace_back(node);
+    for (ValueId& v : to.inputs) v = copy(v, v == no_value || !graph[v].is_constant());
+    for (ValueId& v : to.outputs) v = copy(v, true);
+  }
+  for (ValueId v : graph.outputs) made.outputs.push_back(copy(v, true));
+  for (State& s : made.states) {
+    s.input = copy(s.input, true);
+    s.output = copy(s.output, true);
+  }
+  return made;
+}
+
+class Joining {
+ public:
+  Joining(std::vector<AtSizes> given, std::span<const Symbol> symbols)
+      : given_(std::move(given)), fit_(symbols, given_) {
+    for (AtSizes& at : given_) at.graph = separated(at.graph);
+    made_ = given_[0].graph;
+  }
+
+  Result<Graph> run() {
+    TOSAIC_CHECK(same_nodes());
+    for (ValueId v : made_.inputs) TOSAIC_CHECK(retype(v, Node{"input '" + made_[v].name + "'"}));
+    for (Node& node : made_.nodes) {
+      for (ValueId v : node.outputs)
+        if (v != no_value) TOSAIC_CHECK(retype(v, node));
+      for (std::size_t i = 0; i < node.inputs.size(); ++i)
+        if (node.inputs[i] != no_value && made_[node.inputs[i]].is_constant()) TOSAIC_CHECK(constant(node, i));
+    }
+    made_.nodes.insert(made_.nodes.begin(), slices_.begin(), slices_.end());
+    for (const Node& node : made_.nodes) TOSAIC_CHECK(agrees(node));
+    return std::move(made_);
+  }
+
+ private:
+  // Apart from shapes and constants, the graphs are one.
+  Status same_nodes() const {
+    for (const AtSizes& at : given_) {
+      const Graph& other = at.graph;
+      if (other.nodes.size() != made_.nodes.size() || other.values.size() != made_.values.size() ||
+          other.inputs != made_.inputs || other.outputs != made_.outputs)
+        return depends(made_.nodes.empty() ? Node{made_.name} : made_.nodes[first_unlike(other)],
+                       "which operators it becomes");
+      for (std::size_t n = 0; n < made_.nodes.size(); ++n) {
+        const Node &a = made_.nodes[n], &b = other.nodes[n];
+        if (a.op != b.op || a.inputs != b.inputs || a.outputs != b.outputs || !a.regions.empty())
+          return depends(a, "which operators it becomes");
+        if (a.attrs != b.attrs) return depends(a, "an attribute");
+      }
+      for (ValueId v = 0; v < made_.values.size(); ++v)
+        if (made_[v].type.dtype != other[v].type.dtype || made_[v].type.rank() != other[v].type.rank() ||
+            made_[v].is_constant() != other[v].is_constant() || made_[v].type.scales != other[v].type.scales)
+          return depends(Node{"'" + made_[v].name + "'"}, "its type");
+    }
+    return {};
+  }
+
+  std::size_t first_unlike(const Graph& other) const {
+    std::size_t n = 0;
+    while (n + 1 < made_.nodes.size() && n < other.nodes.size() && made_.nodes[n].op == other.nodes[n].op) ++n;
+    return n;
+  }
+
+  Status retype(ValueId v, const Node& node) {
+    std::vector<Dim> dims;
+    for (int d = 0; d < made_[v].type.rank(); ++d) {
+      Numbers sizes;
+      for (const AtSizes& at : given_) sizes.push_back(at.graph[v].type.shape.size(d));
+      const auto dim = fit_(sizes);
+      if (!dim) return depends(node, fmt::format("dimension {} of its result", d));
+      dims.push_back(*dim);
+    }
+    made_[v].type.shape = Shape(std::move(dims));
+    return {};
+  }
+
+  bool differs(ValueId v) const {
+    return std::ranges::any_of(given_, [&](const AtSizes& at) {
+      return at.graph[v].type != given_[0].graph[v].type || at.graph[v].constant != given_[0].graph[v].constant;
+    });
+  }
+
+  Status constant(Node& node, std::size_t operand) {
+    const ValueId v = node.inputs[operand];
+    if (!differs(v)) return {};
+    if (made_[v].type.dtype == DType::shape) return shape_operand(node, operand);
+    if (is_reciprocal(node, operand)) return {};
+    const Value& all = given_[0].graph[v];
+    for (const AtSizes& at : given_)
+      if (!begins_with(all, at.graph[v])) return depends(node, fmt::format("the constant '{}'", all.name));
+    const ValueId whole = made_.add_value(all.name + "_at_bounds", all.type, all.constant);
+    TOSAIC_CHECK(retype(v, node));
+    made_[v].constant = {};
+    Node slice{"tosa.slice",
+               {whole, shape_constant(Numbers(static_cast<std::size_t>(all.type.rank()), 0)),
+                shape_constant(all.type.shape.sizes())}};
+    slice.outputs = {v};
+    slice.loc = node.loc;
+    slices_.push_back(std::move(slice));
+    return {};
+  }
+
+  // A number by which an elementwise operator computes: 1 / size, as in a mean.
+  bool is_reciprocal(const Node& node, std::size_t operand) {
+    const ValueId v = node.inputs[operand];
+    const tosa::Op* op = tosa::find(node.op);
+    if (!op || !op->elementwise || op->inputs[operand].constant || made_[v].type.dtype != DType::f32) return false;
+    Numbers sizes;
+    for (const AtSizes& at : given_) {
+      const Value& value = at.graph[v];
+      if (value.constant.size() != sizeof(float)) return false;
+      const float number = value.constant.as<float>()[0];
+      const double size = std::round(1 / static_cast<double>(number));
+      if (!(size >= 1 && size < 1e9) || reciprocal_of(static_cast<std::int64_t>(size)) != number) return false;
+      sizes.push_back(static_cast<std::int64_t>(size));
+    }
+    made_[v].size = fit_(sizes);
+    return made_[v].size.has_value();
+  }
+
+  ValueId shape_constant(const Numbers& numbers) {
+    const TensorType type{DType::shape, Shape{static_cast<std::int64_t>(numbers.size())}, {}};
+    return made_.add_value(fmt::format("shape_over_sizes_{}", made_.values.size()), type, Bytes::of(numbers));
+  }
+
+  // The result's type says what is resized, a SLICE's beginning an attribute.
+  Status shape_operand(Node& node, std::size_t operand) {
+    if (node.op == "tosa.reshape" || node.op == "tosa.tile" || (node.op == "tosa.slice" && operand == 2)) return {};
+    if (node.op != "tosa.slice") return depends(node, "an amount");
+    std::vector<SymbolicArgument> start;
+    const std::size_t rank = given_[0].graph[node.inputs[1]].constant.size() / sizeof(std::int64_t);
+    for (std::size_t d = 0; d < rank; ++d) {
+      Numbers begins;
+      for (const AtSizes& at : given_) begins.push_back(at.graph[node.inputs[1]].constant.as<std::int64_t>()[d]);
+      const auto dim = fit_(begins);
+      if (!dim) return depends(node, "where it begins");
+      start.push_back({"", *dim});
+    }
+    node.attrs.set(symbolic_start, std::move(start));
+    return {};
+  }
+
+  // Does the operator's own rule, where it can compute with symbols, give these results?
+  Status agrees(const Node& node) const {
+    const tosa::Op* op = tosa::find(node.op);
+    if (!op || !op->infer) return {};
+    const bool resized = node.op == "tosa.reshape" || node.op == "tosa.tile" || node.op == "tosa.slice";
+    if (resized && node.op != "tosa.reshape") return {};
+    if (resized) {
+      if (elements_of(made_[node.inputs[0]].type.shape) == elements_of(made_[node.outputs[0]].type.shape)) return {};
+      return depends(node, "the new shape");
+    }
+    std::vector<TensorType> types;
+    try {
+      types = op->infer(tosa::View(made_, node));
+    } catch (const UnknownSize&) { return {}; }
+    for (std::size_t i = 0; i < types.size() && i < node.outputs.size(); ++i)
+      if (types[i].shape != made_[node.outputs[i]].type.shape)
+        return depends(node, fmt::format("its result, {} or {},", to_string(types[i].shape),
+                                         to_string(made_[node.outputs[i]].type.shape)));
+    return {};
+  }
+
+  std::vector<AtSizes> given_;
+  Fitting fit_;
+  Graph made_;
+  std::vector<Node> slices_;
+};
+
+}  // namespace
+
+Result<std::vector<Symbol>> bounded(std::vector<Symbol> symbols) {
+  for (Symbol& s : symbols) {
+    if (!s.range.highest)
+      return error("model.size", fmt::format("size '{}' ({}) has no upper bound", s.name, to_string(s.range)))
+          .hint("give one when exporting (torch.export.Dim(..., max=)), or choose it: --sizes NAME=SIZE");
+    s.range.lowest = std::max<std::int64_t>(s.range.lowest.value_or(1), 1);
+  }
+  return symbols;
+}
+
+std::vector<Sizes> looked_at(std::span<const Symbol> symbols) {
+  constexpr std::int64_t few = 3;  // sizes of a symbol: all of them are looked at
+  const std::size_t wanted = 4 + 4 * symbols.size();
+  Sizes bounds;
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+  std::uint64_t all = 1;
+  for (const Symbol& s : symbols) {
+    const std::int64_t highest = *s.range.highest;
+    // At 1 a dim may be left out where it would be kept.
+    const std::int64_t lowest =
+        highest - *s.range.lowest < few ? *s.range.lowest : std::max<std::int64_t>(*s.range.lowest, 2);
+    ranges.emplace_back(lowest, highest);
+    bounds.emplace(s.name, highest);
+    all = std::min<std::uint64_t>(all * static_cast<std::uint64_t>(highest - lowest + 1), 1 << 20);
+  }
+  std::vector<Sizes> chosen{bounds};
+  std::mt19937 random(1);
+  while (chosen.size() < std::min<std::uint64_t>(all, wanted)) {
+    Sizes next;
+    for (std::size_t i = 0; i < symbols.size(); ++i) {
+      const auto [lowest, highest] = ranges[i];
+      next.emplace(symbols[i].name,
+                   lowest + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(highest - lowest + 1)));
+    }
+    if (std::ranges::find(chosen, next) == chosen.end()) chosen.push_back(std::move(next));
+  }
+  return chosen;
+}
+
+Result<Graph> over_sizes(std::vector<AtSizes> given, std::span<const Symbol> symbols) {
+  return Joining(std::move(given), symbols).run();
+}
+
+}  // namespace tosaic

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantise/coded_weights.h"
+
+#include <fmt/format.h>
+#include <limits>
+#include <map>
+
+#include "ir/rewriter.h"
+#include "ops/op.h"
+#include "quantise/weight_codes.h"
+
+namespace tosaic {
+namespace {
+
+// What smaller matrices would save is not worth their steps.
+constexpr std::int64_t least_elements = 1 << 14;
+
+// The calls are those that torchao's quantize_ leaves in a program.
+class Coding {
+ public:
+  Coding(Graph& graph, const CodedWeights& how) : graph_(graph), how_(how), out_(graph) {}
+
+  Status run() {
+    Status status;
+    out_.each([&](Node& node) {
+      if (status.ok() && is_layer(node)) status = code(node);
+      out_.keep(std::move(node));
+    });
+    drop_dead(graph_);
+    make_names_unique(graph_);
+    return status;
+  }
+
+ private:
+  Graph& graph_;
+  const CodedWeights& how_;
+  Rewriter out_;
+  std::map<ValueId, ValueId> reals_;    // of codes of a weight
+  std::map<ValueId, ValueId> rounded_;  // activations as their codes
+
+  // A product with a constant matrix whose rows its operand's last dim meets.
+  bool is_layer(const Node& node) const {
+    const FoundOp found = find_aten(node.op);
+    if (!found.op || found.rule != Rule::accumulate || !found.schema || node.inputs.size() < 2) return false;
+    if (found.schema->arguments.size() < 2 || found.schema->arguments[1].name != "weight") return false;
+    const Value &x = graph_[node.inputs[0]], &weight = graph_[node.inputs[1]];
+    return weight.is_constant() && !x.is_constant() && weight.type.dtype == DType::f32 && x.type.dtype == DType::f32 &&
+           weight.type.rank() == 2 && weight.type.shape.elements() >= least_elements;
+  }
+
+  Status code(Node& node) {
+    const ValueId weight = node.inputs[1];
+    if (const auto found = reals_.find(weight); found != reals_.end()) {
+      node.inputs[1] = found->second;
+    } else {
+      TOSAIC_TRY(node.inputs[1], coded(weight, node.loc));
+      reals_[weight] = node.inputs[1];
+    }
+    if (how_.dynamic) node.inputs[0] = rounded(node.inputs[0], node.loc);
+    return {};
+  }
+
+  Result<ValueId> coded(ValueId weight, const LocRef& loc) {
+    const Value whole = graph_[weight];
+    const std::int64_t n = whole.type.shape.size(0), k = whole.type.shape.size(1), group = how_.group ? how_.group : k;
+    if (k % group != 0)
+      return located(error("quantise.group-size",
+                           fmt::format("rows of '{}' have {} weights, which are no groups of {}", whole.name, k, group))
+                         .hint("give --group-size a divisor"),
+                     loc);
+    const TensorType by_group{DType::f32, Shape{n * (k / group), group}, {}};
+    const Tensor codes = weight_codes({by_group, whole.constant}, 0, how_.bits == 4);
+    const std::vector<double>& scales = codes.type.scales->scale;
+    const ValueId content = graph_.add_value(whole.name + ".codes", {DType::i8, whole.type.shape, {}}, codes.data);
+    const ValueId scale = graph_.add_value(whole.name + ".scales", {DType::f32, Shape{n, k / group}, {}},
+                                           constant_bytes(DType::f32, std::span<const double>(scales)));
+    const ValueId real = graph_.add_value(whole.name + ".real", {DType::f32, whole.type.shape, {}});
+    return out_.add(
+        "torchao.dequantize_affine.default", {content, scale, no_value},
+        {{"block_size", std::vector<std::int64_t>{1, group}}, {"input_dtype", DType::i8}, {"output_dtype", DType::f32}},
+        real, loc);
+  }
+
+  ValueId rounded(ValueId x, const LocRef& loc) {
+    if (const auto found = rounded_.find(x); found != rounded_.end()) return found->second;
+    const TensorType type = graph_[x].type;
+    const std::string name = graph_[x].name;
+    std::vector<std::int64_t> row(static_cast<std::size_t>(type.rank()), 1), rows = type.shape.sizes();
+    row.back() = rows.back();
+    rows.back() = 1;
+    const ValueId scale = graph_.add_value(name + ".scale", {DType::f32, Shape(rows), {}});
+    const ValueId zero = graph_.add_value(name + ".zero", {DType::i8, Shape(rows), {}});
+    Node choose{.op = "torchao.choose_qparams_affine.default",
+                .inputs = {x},
+                .attrs = {{"mapping_type", std::string("ASYMMETRIC")},
+                          {"block_size", row},
+                          {"target_dtype", DType::i8},
+                          {"eps", static_cast<double>(std::numeric_limits<float>::epsilon())},
+                          {"scale_dtype", DType::f32},
+                          {"zero_point_dtype", DType::i8},
+                          {"keepdim", true}},
+                .outputs = {scale, zero},
+                .loc = loc,
+                .regions = {}};
+    out_.keep(std::move(choose));
+    const ValueId codes = out_.add("torchao.quantize_affine.default", {x, scale, zero},
+                                   {{"block_size", row}, {"output_dtype", DType::i8}},
+                                   graph_.add_value(name + ".codes", type.with(DType::i8)), loc);
+    return rounded_[x] = out_.add("torchao.dequantize_affine.default", {codes, scale, zero},
+                                  {{"block_size", row}, {"input_dtype", DType::i8}, {"output_dtype", DType::f32}},
+                                  graph_.add_value(name + ".real", type), loc);
+  }
+};
+
+}  // namespace
+
+Status code_weights(Graph& graph, const CodedWeights& how) {
+  if (how.bits == 0) return {};
+  for (Node& node : graph.nodes)
+    for (Graph& body : node.regions) TOSAIC_CHECK(code_weights(body, how));
+  return Coding(graph, how).run();
+}
+
+}  // namespace tosaic

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs of floats whose linear layers have weights of codes: smaller in the file and in memory, and so faster where
+// reading them is most of the work. No samples are needed: what is quantised of activations is so as it comes.
+#pragma once
+#include "ir/graph.h"
+
+namespace tosaic {
+
+struct CodedWeights {
+  int bits = 0;            // 4 or 8; 0: weights stay floats
+  std::int64_t group = 0;  // neighbours in a row that share a scale; 0: the whole row
+  bool dynamic = false;    // activations of these layers become codes of 8 bits, by row
+};
+
+// Of a normalised program. Error quantise.group-size: a row of a weight is no whole number of groups.
+Status code_weights(Graph& graph, const CodedWeights& how);
+
+}  // namespace tosaic

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantise/compared_numbers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "ops/op.h"
+
+namespace tosaic {
+namespace {
+
+constexpr std::int64_t most_numbers = 64;  // a constant of more is a tensor among tensors
+
+bool holds_numbers(const Value& value) {
+  return value.is_constant() && is_float(value.type.dtype) && !value.type.quantised() &&
+         value.type.shape.elements() <= most_numbers;
+}
+
+std::optional<double> scalar_of(const Node& node) {
+  const Attr* other = node.attrs.find("other");
+  if (!other) return std::nullopt;
+  if (const auto* number = std::get_if<double>(other)) return *number;
+  if (const auto* integer = std::get_if<std::int64_t>(other)) return static_cast<double>(*integer);
+  return std::nullopt;
+}
+
+// The only operand that is no number; no_value where there are several.
+ValueId tensor_of(const Graph& graph, const Node& node) {
+  ValueId found = no_value;
+  for (ValueId v : node.inputs) {
+    if (v == no_value || holds_numbers(graph[v])) continue;
+    if (found != no_value) return no_value;
+    found = v;
+  }
+  return found;
+}
+
+std::vector<double> numbers_of(const Value& constant) {
+  std::vector<double> numbers(static_cast<std::size_t>(constant.type.shape.elements()));
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = element_as_double(constant.type.dtype, constant.constant.data(), i);
+  return numbers;
+}
+
+// The code of a number; none if it is further than a step from all. Codes at the ends may stand for a step more, for
+// ranges are moved so that 0 is a code.
+std::optional<std::int64_t> code_of(double number, const TensorType& type) {
+  const double scale = type.scales->scale[0], zero = static_cast<double>(type.scales->zero_point[0]);
+  const IntegerRange codes = codes_of(type);
+  const double code = std::clamp(std::nearbyint(number / scale) + zero, static_cast<double>(codes.lowest),
+                                 static_cast<double>(codes.highest));
+  if (std::fabs((code - zero) * scale - number) > scale) return std::nullopt;
+  return static_cast<std::int64_t>(code);
+}
+
+}  // namespace
+
+bool compares(const Graph& graph, const Node& node) {
+  const FoundOp found = find_aten(node.op);
+  return found.op && found.rule == Rule::sum && !node.outputs.empty() && node.outputs[0] != no_value &&
+         graph[node.outputs[0]].type.dtype == DType::boolean;
+}
+
+ComparedNumbers::ComparedNumbers(const Graph& graph) {
+  for (const Node& node : graph.nodes) {
+    if (!compares(graph, node)) continue;
+    const ValueId x = tensor_of(graph, node);
+    if (x == no_value) continue;
+    Comparison made{node.outputs[0], {}};
+    const auto add = [&](double number) {
+      if (std::isfinite(number) && number != 0) made.met[static_cast<float>(number)] = false;
+    };
+    if (const auto number = scalar_of(node)) add(*number);
+    for (ValueId v : node.inputs)
+      if (v != no_value && v != x) std::ranges::for_each(numbers_of(graph[v]), add);
+    if (made.met.empty()) continue;
+    of_[x].push_back(comparisons_.size());
+    comparisons_.push_back(std::move(made));
+  }
+}
+
+void ComparedNumbers::see(ValueId v, std::span<const float> x) {
+  const auto found = of_.find(v);
+  if (found == of_.end()) return;
+  for (std::size_t i : found->second)
+    for (auto& [number, met] : comparisons_[i].met) met = met || std::ranges::find(x, number) != x.end();
+}
+
+void ComparedNumbers::round(Graph& graph) const {
+  std::map<ValueId, const Comparison*> by_result;
+  for (const Comparison& c : comparisons_) by_result[c.result] = &c;
+  for (Node& node : graph.nodes) {
+    const auto found = node.outputs.empty() ? by_result.end() : by_result.find(node.outputs[0]);
+    const ValueId x = found == by_result.end() ? no_value : tensor_of(graph, node);
+    if (x == no_value || !graph[x].type.quantised() || !graph[x].type.scales->per_tensor()) continue;
+    const TensorType codes = graph[x].type;
+    const auto code = [&](double number) {
+      const auto met = found->second->met.find(static_cast<float>(number));
+      return number == 0 || (met != found->second->met.end() && met->second) ? code_of(number, codes) : std::nullopt;
+    };
+    if (const auto number = scalar_of(node))
+      if (const auto c = code(*number))
+        node.attrs.set("other", static_cast<double>(*c - codes.scales->zero_point[0]) * codes.scales->scale[0]);
+    for (ValueId& v : node.inputs) {
+      if (v == no_value || v == x) continue;
+      std::vector<std::int64_t> all;
+      for (double number : numbers_of(graph[v]))
+        if (const auto c = code(number)) all.push_back(*c);
+      if (static_cast<std::int64_t>(all.size()) == graph[v].type.shape.elements())
+        v = graph.add_value(graph[v].name, codes.with(graph[v].type.shape), constant_bytes(codes.dtype, all));
+    }
+  }
+}
+
+}  // namespace tosaic

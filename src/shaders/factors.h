@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The factors of a product as the invocations of a work group read them.
+#pragma once
+#include "shaders/axes.h"
+
+namespace tosaic::shaders {
+
+// Neighbours of a factor for each place of an invocation: fetched, and later made what the product takes: four numbers,
+// or eight halves in four words. Where they need not lie at a multiple of as many they are loaded one by one.
+class Fetched {
+ public:
+  enum class As : std::uint8_t { numbers, halves };
+  // `row`: elements of a row, which is whole vectors or not.
+  Fetched(Kernel& s, DType type, std::optional<Value> zero_point, const Dim& row, As as = As::numbers);
+  void bind(ValueId v);
+  void bind(Bytes constant);
+  std::uint32_t width() const { return as_ == As::halves ? 8 : 4; }
+  // How many vectors a row of so many elements has, and how far apart rows lie in the buffer's units.
+  Value vectors_in(Value elements) const;
+  Value pitch(Value elements) const { return whole_ ? vectors_in(elements) : elements; }
+  // A number of elements, whole vectors where rows are, as the buffer counts.
+  Dim units(const Dim& elements) const { return whole_ ? floor_div(elements, std::int64_t{width()}) : elements; }
+  // What that many vectors count in the buffer.
+  Value scaled(Value vectors) const { return whole_ ? vectors : vectors * width(); }
+
+  // The vector at `at` for place i, or zeros; `left` of its elements are there, if rows are not whole vectors.
+  void fetch(std::size_t i, Value at, Value inside, Value left);
+  // The same where all of it is there; of whole rows.
+  void fetch(std::size_t i, Value at);
+  bool is_whole() const { return whole_; }
+  Vector vector(std::size_t i);
+
+ private:
+  struct Place {
+    std::optional<RawVariable> raw, next;  // next: what the vector's end is in
+    std::optional<Variable> begin, left;   // where in raw the vector begins, and how many of its elements are there
+    std::optional<Variable> inside;        // none: all of it is
+    std::optional<VectorVariable> made;
+  };
+  template <class V, class X>
+  void keep(std::optional<V>& variable, const X& value) {
+    if (variable)
+      variable->set(value);
+    else
+      variable = s_.variable(value);
+  }
+  Value held(Value number, Value inside);
+  void fetch_across(Place& place, Value at, Value inside, Value left);
+  Vector joined(const Place& place);
+  Vector one_by_one(Value at, Value inside, Value left);
+
+  Kernel& s_;
+  const DType type_;
+  std::optional<Value> zero_point_;
+  const As as_;
+  const bool whole_;
+  bool across_ = false;       // are vectors that begin anywhere read as the two that they lie in?
+  const std::uint32_t most_;  // elements of a vector that there can be
+  Buffer buffer_;
+  std::optional<Value> last_;  // the last whole vector's number
+  std::vector<Place> places_;
+};
+
+// The left factor: windows of pixels, or plain rows where there are no axes.
+class Windows {
+ public:
+  Windows(Kernel& s, std::vector<Axis> axes, Value channels, Value rows, Fetched& fetched)
+      : s_(s), axes_(std::move(axes)), channels_(channels), all_rows_(rows), fetched_(fetched) {}
+
+  // Its row for the next place; `before`: rows of the batches before.
+  void add_row(Value number, std::optional<Value> before);
+  // A plain one that begins at vector or element `begin`, as the factor counts.
+  void add_plain_row(Value number, Value begin) { rows_.push_back({number < all_rows_, {}, begin}); }
+  // Vector `depth` of each row, of as many as channels in all taps.
+  void fetch(Value depth, Value all);
+  // The same where there are so many; of plain rows, those that do not exist as something.
+  void fetch(Value depth);
+  Value vectors_of_channels();
+
+ private:
+  struct Row {
+    Value exists;
+    std::vector<Value> begin;
+    Value at;
+  };
+  Kernel& s_;
+  std::vector<Axis> axes_;
+  Value channels_, all_rows_;
+  Fetched& fetched_;
+  std::optional<Value> vectors_;
+  std::vector<Row> rows_;
+};
+
+// Constant weights [columns, taps, channels] as the right factor: a row for each channel of each tap. Channels and
+// columns are filled up with zeros to a multiple of `unit`.
+Bytes packed_weights(const Bytes& weights, DType type, std::int64_t columns, std::int64_t taps, std::int64_t channels,
+                     std::int64_t unit = 4);
+
+}  // namespace tosaic::shaders

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products and convolutions of halves, whose sums of 32 bits subgroups make by matrices of 16 x 16: the tiles of
+// both factors lie in memory that the group shares, as in product.cpp.
+#include "shaders/factors.h"
+#include "shaders/matrix_tile.h"
+#include "shaders/placed.h"
+#include "shaders/product.h"
+#include "shaders/split_depth.h"
+#include "shaders/tile_sums.h"
+
+namespace tosaic::shaders {
+namespace {
+
+using spirv::MatrixUse;
+
+constexpr std::int64_t unit = 8;  // halves in a vector
+std::int64_t vectors_in(std::int64_t n) { return (n + unit - 1) / unit; }
+Dim tiles_along(const Dim& n, std::uint32_t by) { return ceil_div(n, std::int64_t{by}); }
+
+// What is given to the kernel; numbers as its parameters.
+struct Sides {
+  Windows& windows;
+  Fetched &left, &right;
+  Value depth;  // vectors that there are along the depth
+  Value columns;
+  Value deep;  // rows of the right factor
+  // Where the right factor begins, and how far apart its rows lie; or its columns, of which vectors are read.
+  Value right_begin, right_pitch;
+  bool by_columns = false;
+  // Do tiles divide the depth of plain rows, and the columns as well? Then nothing that is read is beyond.
+  bool even_rows = false, even_columns = false;
+};
+
+class MatrixProduct {
+ public:
+  MatrixProduct(Kernel& s, const MatrixTile& tile) : s_(s), tile_(tile) {
+    memory_ = s.shared(Kind::integer, tile.shared());
+    team_ = s.local() / s.integer(tile.team());
+    own_ = s.local() % s.integer(tile.team());
+    const Value subgroup = s.subgroup(), in_team = subgroup % s.integer(tile.down * tile.across);
+    sum_team_ = subgroup / s.integer(tile.down * tile.across);
+    row_ = in_team / s.integer(tile.across);
+    column_ = in_team % s.integer(tile.across);
+  }
+
+  // The row of the left factor that place i of this invocation reads.
+  Value left_row(std::uint32_t i) {
+    return own_ / s_.integer(deep()) + static_cast<std::int64_t>(i * (tile_.team() / deep()));
+  }
+
+  // Of `steps` steps from `begin` on.
+  void sum(Sides& sides, Value begin, Value steps, Value first_column) {
+    for (std::uint32_t i = 0; i < tile_.own_down() * tile_.own_across(); ++i) sums_.push_back(s_.zero_matrix());
+    fetch(sides, begin, first_column);
+    s_.loop(s_.integer(0), steps, s_.integer(1), [&](Value step) {
+      const Value next = step + 1;
+      share(sides);
+      s_.barrier();
+      s_.when(next < steps, [&] { fetch(sides, begin + next, first_column); });
+      multiply(sides);
+      s_.barrier();
+    });
+  }
+
+  void give(const Sink& sink, Value first_row) {
+    const std::uint32_t rows = tile_.rows / tile_.passes;
+    for (std::uint32_t pass = 0; pass < tile_.passes; ++pass) {
+      if (pass > 0) s_.barrier();
+      share_sums(pass);
+      sink.take({memory_, Kind::real, rows, tile_.columns, tile_.split, tile_.sum_pitch(), tile_.invocations()},
+                first_row + pass * rows);
+    }
+  }
+
+ private:
+  std::uint32_t deep() const { return tile_.depth / unit; }  // vectors
+  std::uint32_t wide() const { return tile_.columns / unit; }
+  Value left_of(Value team) { return team * tile_.left(); }
+  Value right_of(Value team) { return team * tile_.right() + tile_.split * tile_.left(); }
+  std::uint32_t right_pitch(const Sides& sides) const {
+    return sides.by_columns ? tile_.left_pitch() : tile_.right_pitch();
+  }
+  Value right_place(std::uint32_t i) { return own_ + static_cast<std::int64_t>(i * tile_.team()); }
+
+  void fetch(Sides& sides, Value step, Value first_column) {
+    const Value part = step * tile_.split + team_;
+    const Value vector = part * deep() + own_ % s_.integer(deep());
+    if (sides.even_rows)
+      sides.windows.fetch(vector);
+    else
+      sides.windows.fetch(vector, sides.depth);
+    for (std::uint32_t i = 0; i < tile_.right_reads(); ++i)
+      if (sides.by_columns)
+        fetch_of_column(sides, i, part, first_column);
+      else
+        fetch_of_row(sides, i, part, first_column);
+  }
+
+  void fetch_of_row(Sides& sides, std::uint32_t i, Value part, Value first_column) {
+    const Value place = right_place(i), k = part * tile_.depth + place / s_.integer(wide());
+    const Value column = shift_right_unsigned(first_column, s_.integer(3)) + place % s_.integer(wide());
+    const Value left = sides.columns - column * unit;
+    fetch_right(sides, i, sides.right_begin + k * sides.right_pitch + sides.right.scaled(column),
+                (k < sides.deep) & (left > 0), left);
+  }
+  void fetch_of_column(Sides& sides, std::uint32_t i, Value part, Value first_column) {
+    const Value place = right_place(i), k = part * deep() + place % s_.integer(deep());
+    const Value column = first_column + place / s_.integer(deep()), left = sides.deep - k * unit;
+    fetch_right(sides, i, sides.right_begin + column * sides.right_pitch + sides.right.scaled(k),
+                (column < sides.columns) & (left > 0), left);
+  }
+  static void fetch_right(Sides& sides, std::uint32_t i, Value at, Value inside, Value left) {
+    if (sides.even_columns)
+      sides.right.fetch(i, at);
+    else
+      sides.right.fetch(i, at, inside, left);
+  }
+
+  void share(Sides& sides) {
+    for (std::uint32_t i = 0; i < tile_.left_reads(); ++i)
+      s_.store(memory_, left_of(team_) + left_row(i) * tile_.left_pitch() + own_ % s_.integer(deep()),
+               sides.left.vector(i));
+    for (std::uint32_t i = 0; i < tile_.right_reads(); ++i) {
+      const Value place = right_place(i), across = s_.integer(sides.by_columns ? deep() : wide());
+      s_.store(memory_, right_of(team_) + place / across * right_pitch(sides) + place % across, sides.right.vector(i));
+    }
+  }
+
+  void multiply(const Sides& sides) {
+    const std::uint32_t down = tile_.own_down(), across = tile_.own_across(), vectors = matrix_side / unit;
+    const Value left = left_of(sum_team_) + row_ * (matrix_side * tile_.left_pitch()),
+                right = right_of(sum_team_) +
+                        column_ * (across * (sides.by_columns ? matrix_side * right_pitch(sides) : vectors));
+    std::vector<Matrix> sums;
+    for (const MatrixVariable& sum : sums_) sums.push_back(sum.get());
+    for (std::uint32_t k = 0; k < tile_.depth / matrix_side; ++k) {
+      std::vector<Matrix> a;
+      for (std::uint32_t r = 0; r < down; ++r)
+        a.push_back(s_.load_matrix(memory_, left + (r * tile_.down * matrix_side * tile_.left_pitch() + k * vectors),
+                                   tile_.left_pitch(), MatrixUse::left));
+      for (std::uint32_t c = 0; c < across; ++c) {
+        const std::uint32_t pitch = right_pitch(sides), side = matrix_side * pitch;
+        const std::uint32_t at = sides.by_columns ? c * side + k * vectors : k * side + c * vectors;
+        const Matrix b = s_.load_matrix(memory_, right + at, pitch, MatrixUse::right, sides.by_columns);
+        for (std::uint32_t r = 0; r < down; ++r) sums[r * across + c] = s_.multiply_add(a[r], b, sums[r * across + c]);
+      }
+    }
+    for (std::size_t i = 0; i < sums.size(); ++i) sums_[i].set(sums[i]);
+  }
+
+  // A subgroup's matrices lie as far apart along the rows as there are subgroups: a pass has neighbouring rows.
+  void share_sums(std::uint32_t pass) {
+    const std::uint32_t own = tile_.own_down() / tile_.passes, across = tile_.own_across(), vectors = matrix_side / 4;
+    const Value begin = sum_team_ * (tile_.rows / tile_.passes * tile_.sum_pitch()) +
+                        row_ * (matrix_side * tile_.sum_pitch()) + column_ * (across * vectors);
+    for (std::uint32_t r = 0; r < own; ++r)
+      for (std::uint32_t c = 0; c < across; ++c)
+        s_.store_matrix(memory_, begin + (r * tile_.down * matrix_side * tile_.sum_pitch() + c * vectors),
+                        tile_.sum_pitch(), sums_[(pass * own + r) * across + c].get());
+    s_.barrier();
+  }
+
+  Kernel& s_;
+  const MatrixTile tile_;
+  Shared memory_;
+  Value team_, own_;               // as a reader of factors
+  Value sum_team_, row_, column_;  // as one of a subgroup
+  std::vector<MatrixVariable> sums_;
+};
+
+bool is_of_halves(const tosa::View& view) {
+  return view.in(0).dtype == DType::f16 && view.in(1).dtype == DType::f16 && is_float(view.out().dtype);
+}
+
+}  // namespace
+
+bool takes_matrix_convolution(const tosa::View& view) { return is_of_halves(view) && has_tiles(view); }
+bool takes_matrix_matmul(const tosa::View& view) { return is_of_halves(view); }
+
+MadeList make_matrix_convolution(const Work& work, const Node& node, const Finish& end) {
+  const tosa::View view(work.graph, node);
+  const Shape &in = view.in(0).shape, &weight = view.in(1).shape, &out = view.out().shape;
+  const std::int64_t columns = weight.size(0), channels = in.size(in.rank() - 1);
+  std::vector<Dim> pixels = out.dims();
+  pixels.pop_back();
+  const Dim rows = product_of(pixels);
+  const auto spatial = static_cast<std::size_t>(in.rank() - 2);
+  const std::int64_t taps = weight.elements() / std::max<std::int64_t>(columns * channels, 1);
+  const std::int64_t depth = taps * vectors_in(channels);
+  const auto [tile, parts] = divided_matrices({1, most(rows), columns, depth * unit}, can_split_depth(view));
+  const Dim across = tiles_along(columns, tile.columns), tiles = across * tiles_along(rows, tile.rows);
+  const std::int64_t steps = tiles_along(depth * unit, tile.depth * tile.split).value();
+  const SplitDepth split{parts, most(rows), columns, DType::f32};
+  const std::int64_t own_steps = (steps + split.parts - 1) / split.parts;
+  Kernel s(work, std::string(tosa::find(node.op)->name), Groups{tiles * split.parts, tile.invocations()});
+  MatrixProduct product(s, tile);
+  // There may be more groups than tiles and parts: those have no rows.
+  const bool splits = split.parts > 1;
+  Value part = s.integer(0), group = s.group(), all_rows = s.param(rows);
+  if (splits) {
+    const Value all_tiles = s.param(tiles), number = group / all_tiles, exists = number < split.parts;
+    part = s.select(exists, number, part);
+    group = group % all_tiles;
+    all_rows = s.select(exists, all_rows, s.integer(0));
+  }
+  std::vector<Axis> axes;
+  if (!is_plain(view))
+    for (std::size_t i = 0; i < spatial; ++i) axes.push_back(axis_of(s, view, i, weight.size(1 + static_cast<int>(i))));
+  Fetched left(s, DType::f16, std::nullopt, channels, Fetched::As::halves);
+  Fetched right(s, DType::f16, std::nullopt, unit, Fetched::As::halves);
+  left.bind(node.inputs[0]);
+  right.bind(packed_weights(view.constant(1), DType::f16, columns, taps, channels, unit));
+  const Value all_columns = s.param(columns), all_depth = s.param(depth);
+  Windows windows(s, std::move(axes), s.param(channels), all_rows, left);
+  const Value tiles_across = s.param(across);
+  const Value first_row = group / tiles_across * tile.rows, first_column = group % tiles_across * tile.columns;
+  for (std::uint32_t i = 0; i < tile.left_reads(); ++i) windows.add_row(first_row + product.left_row(i), std::nullopt);
+  Sides sides{windows, left, right, all_depth, all_columns, all_depth * unit, s.integer(0), right.pitch(all_columns)};
+  const bool even = depth * unit % (tile.depth * tile.split) == 0 && steps % split.parts == 0;
+  sides.even_rows = even && is_plain(view) && left.is_whole();
+  sides.even_columns = even && columns % tile.columns == 0;
+  Sink sink(s, end, splits ? nullptr : &view, columns % 4 == 0, first_column, all_rows, all_columns,
+            part * s.param(split.rows * split.columns), all_columns);
+  if (splits)
+    sink.store_into(s.write_scratch(split.type, split.scratch()));
+  else
+    sink.prepare(tile.columns, tile.invocations());
+  const Value own = s.param(own_steps);
+  product.sum(sides, splits ? part * own : s.integer(0), own, first_column);
+  product.give(sink, first_row);
+  if (!splits) return one(s);
+  if (!s.fits()) return std::nullopt;
+  MadeList made = made_of_parts(work, node, end, split);
+  if (made) made->insert(made->begin(), s.made());
+  return made;
+}
+
+MadeList make_matrix_matmul(const Work& work, const Node& node, const Finish& end) {
+  const tosa::View view(work.graph, node);
+  const Shape& out = view.out().shape;
+  const std::int64_t batches = out.size(0), rows = out.size(1), columns = out.size(2), depth = view.in(0).shape.size(2);
+  const MatrixTile& tile = matrix_tile_for({batches, rows, columns, depth});
+  const Dim across = tiles_along(columns, tile.columns), down = tiles_along(rows, tile.rows);
+  Kernel s(work, "matmul", Groups{batches * across * down, tile.invocations()});
+  MatrixProduct product(s, tile);
+  const Placed a = placed_operand(work.graph, node.inputs[0], unit, false),
+               b = placed_operand(work.graph, node.inputs[1], unit, true);
+  const bool by_columns = b.is_by_columns();
+  Fetched left(s, DType::f16, std::nullopt, depth, Fetched::As::halves);
+  Fetched right(s, DType::f16, std::nullopt, by_columns ? depth : columns, Fetched::As::halves);
+  left.bind(a.value);
+  right.bind(b.value);
+  const Value all_rows = s.param(rows), all_columns = s.param(columns), all_depth = s.param(depth);
+  const Value tiles_across = s.param(across), tiles_down = s.param(down), rest = s.group() / tiles_across;
+  const Value number = rest / tiles_down, batch_exists = number < s.param(batches);
+  const Value first_row = rest % tiles_down * tile.rows, first_column = s.group() % tiles_across * tile.columns;
+  // There may be more groups than tiles: those have no rows.
+  const Value batch = s.select(batch_exists, number, s.integer(0));
+  const Value own_rows = s.select(batch_exists, all_rows, s.integer(0));
+  const Value left_begin = s.param(left.units(a.offset)) + batch * s.param(left.units(a.batches)),
+              left_rows = s.param(left.units(a.rows));
+  const Value right_begin = s.param(right.units(b.offset)) + batch * s.param(right.units(b.batches)),
+              right_pitch = s.param(right.units(by_columns ? b.columns : b.rows));
+  Windows windows(s, {}, all_depth, own_rows, left);
+  for (std::uint32_t i = 0; i < tile.left_reads(); ++i)
+    windows.add_plain_row(first_row + product.left_row(i), left_begin + (first_row + product.left_row(i)) * left_rows);
+  Sides sides{windows,     left,        right,     windows.vectors_of_channels(), all_columns, all_depth,
+              right_begin, right_pitch, by_columns};
+  const bool even = is_multiple(depth, tile.depth * tile.split);
+  sides.even_rows = even && left.is_whole();
+  sides.even_columns = even && right.is_whole() && is_multiple(columns, tile.columns);
+  product.sum(sides, s.integer(0), s.param(tiles_along(depth, tile.depth * tile.split)), first_column);
+  const Finish::Strides apart = end.strides().value_or(Finish::Strides{rows * columns, columns});
+  const bool by_quads = is_multiple(columns, 4) && is_multiple(apart.rows, 4) && is_multiple(apart.batches, 4);
+  const Sink sink(s, end, nullptr, by_quads, first_column, own_rows, all_columns, batch * s.param(apart.batches),
+                  s.param(apart.rows));
+  product.give(sink, first_row);
+  return one(s);
+}
+
+}  // namespace tosaic::shaders

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shaders/matrix_tile.h"
+
+#include <algorithm>
+
+namespace tosaic::shaders {
+namespace {
+
+constexpr MatrixTile tiles[] = {
+    {16, 16, 64, 1, 1, 4}, {16, 32, 64, 1, 2, 4}, {32, 32, 64, 2, 2, 2}, {32, 64, 64, 2, 2, 2}, {64, 64, 64, 2, 4, 1},
+};
+
+// Of large products of one batch.
+constexpr MatrixTile large{64, 64, 32, 2, 2, 1, 2};
+
+// Every vector is read by exactly one invocation, and what devices with such matrices share is enough.
+constexpr bool fits(const MatrixTile& t) {
+  const std::uint32_t team = t.team();
+  return t.rows * t.depth / 8 % team == 0 && t.depth * t.columns / 8 % team == 0 && team % (t.depth / 8) == 0 &&
+         t.own_down() * t.down * matrix_side == t.rows && t.own_across() * t.across * matrix_side == t.columns &&
+         t.depth % matrix_side == 0 && t.own_down() % t.passes == 0 && t.shared() * 16 <= 32 * 1024 &&
+         t.invocations() <= 256;
+}
+static_assert(std::ranges::all_of(tiles, fits) && fits(large));
+
+// Processors of a large GPU, subgroups at once on one of them, clocks of a group and of its steps that nothing else
+// fills, products per clock, and clocks to store a sum. Fitted to what an H200 takes for the layers of some networks.
+constexpr double processors = 132, subgroups_at_once = 9.2, group_clocks = 3800, step_clocks = 570, clocks_of_sum = 1.6;
+constexpr double products_per_clock(const MatrixTile& t) { return t.rows >= 64 ? 550 : t.rows >= 32 ? 700 : 230; }
+
+double clocks(const MatrixTile& t, const ProductSize& size) {
+  const auto along = [](std::int64_t n, std::int64_t by) {
+    const std::int64_t count = (n + by - 1) / by;
+    return static_cast<double>(count);
+  };
+  const double groups = static_cast<double>(size.batches) * along(size.rows, t.rows) * along(size.columns, t.columns);
+  const double steps = along(size.depth, t.depth * t.split), of_each = groups / processors;
+  const double waves = std::max(1.0, of_each * t.invocations() / matrix_subgroup / subgroups_at_once);
+  const double waiting = (group_clocks + steps * step_clocks) * waves;
+  const double busy =
+      of_each * t.rows * t.columns * (steps * t.depth * t.split / products_per_clock(t) + clocks_of_sum);
+  return std::max(waiting, busy) + 0.4 * std::min(waiting, busy);
+}
+
+}  // namespace
+
+const MatrixTile& matrix_tile_for(const ProductSize& size) {
+  return *std::ranges::min_element(tiles, {}, [&](const MatrixTile& t) { return clocks(t, size); });
+}
+
+// As measured on an H200.
+DividedMatrixProduct divided_matrices(const ProductSize& size, bool may_divide) {
+  constexpr std::int64_t long_depth = 512, longest_depth = 2048;
+  const std::int64_t all = size.tiles(large.rows, large.columns);
+  if (size.depth >= long_depth && all >= 2 * many_processors) return {large};
+  if (may_divide && size.depth >= longest_depth && all > many_processors * 2 / 3 && all <= many_processors)
+    return {large, 4};
+  return {matrix_tile_for(size)};
+}
+
+}  // namespace tosaic::shaders

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products whose weights are codes times scales, by groups, with activations of floats and of codes, against the
+// interpreter, which computes the floats that the program says.
+#include <fmt/format.h>
+
+#include "cpu/net.h"
+
+namespace tosaic::test {
+namespace {
+
+struct Case {
+  std::int64_t rows, n, groups, group;
+  int bits;
+  bool codes, zero, weight_zero;  // of activations; with zero points
+  std::string text() const {
+    return fmt::format("{} rows, {} x {} groups of {}, {} bits, codes {}, zero points {} {}", rows, n, groups, group,
+                       bits, codes, zero, weight_zero);
+  }
+};
+
+Case random_case(Net& net) {
+  const std::int64_t rows[] = {1, 2, 3, 7, 9, 16, 20, 40}, groups[] = {1, 1, 2, 3, 5}, sizes[] = {4, 8, 12, 32, 64};
+  return {rows[net.integer(0, 7)],   net.integer(1, 70),     groups[net.integer(0, 4)], sizes[net.integer(0, 4)],
+          net.integer(0, 1) ? 4 : 8, net.integer(0, 1) == 1, net.integer(0, 1) == 1,    net.integer(0, 3) == 0};
+}
+
+ValueId weight(Net& net, const Case& c) {
+  const std::int64_t lowest = c.bits == 4 ? -8 : -128, highest = c.bits == 4 ? 7 : 127;
+  ValueId w = net.node("cast", {net.constant(DType::i8, {c.n, c.groups, c.group}, c.weight_zero ? 0 : lowest, highest)},
+                       {}, DType::f32);
+  if (c.weight_zero) w = net.node("sub", {w, net.constant(DType::f32, {1, 1, 1}, 3, 3)});
+  const ValueId scale = net.constant(DType::f32, {c.n, c.groups, 1}, 0.01, 0.02);
+  w = net.integer(0, 1) ? net.node("mul", {w, scale, net.zero(DType::i8)})
+                        : net.node("mul", {scale, w, net.zero(DType::i8)});
+  return net.node("reshape", {w, net.shape({c.n, 1, 1, c.groups * c.group})});
+}
+
+ValueId activations(Net& net, const Case& c) {
+  const std::int64_t k = c.groups * c.group;
+  if (!c.codes) return net.input(DType::f32, {1, 1, c.rows, k}, -1, 1);
+  ValueId x = net.node("cast", {net.input(DType::i8, {c.rows, k}, -128, 127)}, {}, DType::f32);
+  if (c.zero) x = net.node("sub", {x, net.input(DType::f32, {c.rows, 1}, -100, 100)});
+  x = net.node("mul", {x, net.input(DType::f32, {c.rows, 1}, 0.01, 0.02), net.zero(DType::i8)});
+  return net.node("reshape", {x, net.shape({1, 1, c.rows, k})});
+}
+
+TEST(Coded, Convolution) {
+  for (std::uint32_t seed = 0; seed < 120; ++seed) {
+    Net net(seed);
+    Case c = random_case(net);
+    if (c.rows == 1 && c.codes && seed % 2) c.rows = 2;
+    ValueId y = net.node("conv2d",
+                         {activations(net, c), weight(net, c), net.constant(DType::f32, {c.n}, -1, 1),
+                          net.zero(DType::f32), net.zero(DType::f32)},
+                         {{"pad", std::vector<std::int64_t>{0, 0, 0, 0}},
+                          {"stride", std::vector<std::int64_t>{1, 1}},
+                          {"dilation", std::vector<std::int64_t>{1, 1}},
+                          {"acc_type", DType::f32},
+                          {"local_bound", false}},
+                         DType::f32);
+    if (seed % 3 == 1)
+      y = net.node("clamp", {y}, {{"min_val", -0.5}, {"max_val", 1.5}, {"nan_mode", std::string("propagate")}});
+    if (seed % 3 == 2) y = net.node("mul", {y, net.constant(DType::f32, {1, 1, 1, c.n}, 0.5, 1), net.zero(DType::i8)});
+    net.output(y);
+    expect_as_interpreted(net, {1e-5, 2e-4}, c.text(), c.codes ? "coded_i8" : "coded_f32");
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+// Codes as a matrix product has them, whose scales stand behind it.
+TEST(Coded, Matmul) {
+  for (std::uint32_t seed = 0; seed < 40; ++seed) {
+    Net net(seed);
+    const std::int64_t k = 4 * net.integer(1, 20), n = net.integer(1, 40), rows = net.integer(1, 20);
+    const bool codes = seed % 2 == 1;
+    const ValueId b = net.node("cast", {net.constant(DType::i8, {1, k, n}, -128, 127)}, {}, DType::f32);
+    ValueId a = net.input(codes ? DType::i8 : DType::f32, {1, rows, k}, codes ? -128 : -1, codes ? 127 : 1);
+    if (codes) a = net.node("cast", {a}, {}, DType::f32);
+    net.output(net.node("matmul", {a, b, net.zero(DType::f32), net.zero(DType::f32)}, {}, DType::f32));
+    expect_as_interpreted(net, {1e-5, 2e-3}, fmt::format("{} x {} x {}", rows, k, n), codes ? "coded_i8" : "coded_f32");
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+// What no kernel takes as codes is computed once, as the floats that it is: no step of a run makes weights.
+TEST(Coded, OtherWeightsAreFloats) {
+  for (const double most : {1.0, 300.0}) {
+    Net net;
+    const ValueId x = net.input(DType::f32, {1, 1, 3, 8}, -1, 1);
+    const ValueId sum = net.node(
+        "add", {net.constant(DType::f32, {5, 1, 1, 8}, 0, most), net.constant(DType::f32, {5, 1, 1, 8}, 0, most)});
+    net.output(net.node("conv2d",
+                        {x, sum, net.constant(DType::f32, {5}, -1, 1), net.zero(DType::f32), net.zero(DType::f32)},
+                        {{"pad", std::vector<std::int64_t>{0, 0, 0, 0}},
+                         {"stride", std::vector<std::int64_t>{1, 1}},
+                         {"dilation", std::vector<std::int64_t>{1, 1}},
+                         {"acc_type", DType::f32},
+                         {"local_bound", false}},
+                        DType::f32));
+    expect_as_interpreted(net, {1e-5, 1e-3}, "a sum", "conv_f32");
+  }
+}
+
+}  // namespace
+}  // namespace tosaic::test

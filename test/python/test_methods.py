@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several programs as the methods of one file: weights stored once, buffers of equal names kept together, in our runtime and
+in ExecuTorch's; and several sizes of a program that keeps a cache."""
+import copy
+
+import pytest
+import tosaic
+import torch
+from torch import nn
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Decoder(nn.Module):
+    """Attention over a cache that both methods write."""
+
+    def __init__(self, width=64, slots=16):
+        super().__init__()
+        torch.manual_seed(0)
+        self.query, self.key, self.head = nn.Linear(width, width), nn.Linear(width, width), nn.Linear(width, 256)
+        self.requires_grad_(False)
+        self.register_buffer("cache", torch.zeros(1, slots, width))
+
+    def forward(self, x, positions):
+        self.cache[:, positions] = self.key(x)
+        return self.head(torch.softmax(self.query(x) @ self.cache.transpose(1, 2), -1) @ self.cache)
+
+
+PREFILL, STEP = (torch.randn(1, 8, 64), torch.arange(8)), (torch.randn(1, 1, 64), torch.tensor([8]))
+
+
+def exported(module):
+    return {"prefill": torch.export.export(module, PREFILL), "decode": torch.export.export(module, STEP)}
+
+
+def sequence(seed=3):
+    torch.manual_seed(seed)
+    yield "prefill", (torch.randn(1, 8, 64), torch.arange(8))
+    for position in range(8, 12):
+        yield "decode", (torch.randn(1, 1, 64), torch.tensor([position]))
+
+
+def follow(run, module, seed=3):
+    for method, inputs in sequence(seed):
+        torch.testing.assert_close(run(method, inputs), module(*inputs), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("target", ["tosa-fp", "vgf"])
+def test_one_cache_for_prefill_and_decode(target):
+    module = Decoder().eval()
+    artifact = tosaic.compile(exported(module), target=target)
+    session = artifact.session()
+    assert session.methods == ["prefill", "decode"]
+    both = {"prefill": session, "decode": session.method("decode")}
+    eager = copy.deepcopy(module)
+    follow(lambda name, inputs: both[name](*inputs), eager)
+    assert torch.allclose(both["decode"].state_dict()["cache"], eager.cache, atol=1e-5)
+    twin = session.clone()
+    assert twin.state_dict()["cache"].abs().max() == 0  # its own, as at first, and one for its methods
+    twin_both = {"prefill": twin, "decode": twin.method("decode")}
+    follow(lambda name, inputs: twin_both[name](*inputs), copy.deepcopy(module), seed=4)
+    assert torch.allclose(session.state_dict()["cache"], eager.cache, atol=1e-5)
+    both["decode"].reset()
+    assert session.state_dict()["cache"].abs().max() == 0
+    follow(lambda name, inputs: both[name](*inputs), copy.deepcopy(module), seed=5)
+
+
+def test_weights_are_stored_once():
+    together = tosaic.compile(exported(Decoder().eval()), target="tosa-fp").pte
+    alone = tosaic.compile(Decoder().eval(), PREFILL, "tosa-fp").pte
+    assert len(together) < 1.2 * len(alone)
+    linear = nn.Linear(256, 256).eval()
+    program = torch.export.export(linear, (torch.randn(2, 256),), dynamic_shapes=({0: torch.export.Dim("batch", max=4)},))
+    several = tosaic.compile(program, target="tosa-fp", sizes=["input.0=1,2,3,4"]).pte
+    assert len(several) < 1.1 * len(tosaic.compile(program, target="tosa-fp", sizes=["input.0=1"]).pte) + 12000
+
+
+def test_state_that_does_not_begin_with_zeros():
+    class Average(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mean", torch.arange(1, 5.0))
+            self.register_buffer("runs", torch.zeros(()))
+
+        def forward(self, x):
+            self.mean.mul_(0.5).add_(x, alpha=0.5)
+            return x - self.mean
+
+    class Seen(Average):
+        def forward(self, x):
+            self.runs.add_(1)
+            return self.mean * x
+
+    x = torch.randn(4)
+    artifact = tosaic.compile({"update": torch.export.export(Average(), (x,)), "apply": torch.export.export(Seen(), (x,))},
+                              target="tosa-fp")
+    update = artifact.session()
+    mean = torch.arange(1, 5.0)
+    for _ in range(2):
+        torch.testing.assert_close(update(x), x - (mean * 0.5 + x * 0.5))
+        update.reset()
+    update(x)
+    late = update.method("apply")  # which only reads the buffer, and is loaded when that has changed: it stays so
+    assert late.state_dict().keys() == {"mean", "runs"} and update.state_dict().keys() == {"mean"}
+    torch.testing.assert_close(late(x), (mean * 0.5 + x * 0.5) * x)
+    assert late.state_dict()["runs"] == 1
+
+
+def test_several_sizes_keep_one_cache():
+    module = Decoder().eval()
+    length = torch.export.Dim("length", min=1, max=8)
+    program = torch.export.export(module, PREFILL, dynamic_shapes=({1: length}, {0: length}))
+    artifact = tosaic.compile(program, target="tosa-fp", sizes=["x.1=8,1"])
+    session = artifact.session()
+    eager = copy.deepcopy(module)
+    follow(lambda _, inputs: session(*inputs), eager)
+    assert torch.allclose(session.state_dict()["cache"], eager.cache, atol=1e-5)
+    session.clone()
+    session.reset()
+    follow(lambda _, inputs: session(*inputs), copy.deepcopy(module), seed=6)
+
+
+@pytest.mark.parametrize("methods, code, says", [
+    (lambda d: {"a b": torch.export.export(d, STEP)}, "model.methods", "no name of a method"),
+    (lambda d: {"prefill": torch.export.export(d, PREFILL), "decode": torch.export.export(Decoder(slots=12), STEP)},
+     "model.state", "1x16x64xf32"),
+    (lambda d: {}, "model.methods", "no programs"),
+])
+def test_what_does_not_fit_is_refused(methods, code, says):
+    with pytest.raises(tosaic.Error, match=says) as refused:
+        tosaic.compile(methods(Decoder().eval()), target="tosa-fp")
+    assert refused.value.code == code
+
+
+def test_states_that_begin_with_other_content_are_refused():
+    first, second = Decoder().eval(), Decoder().eval()
+    second.cache[:] = 1
+    with pytest.raises(tosaic.Error, match="other content") as refused:
+        tosaic.compile({"prefill": torch.export.export(first, PREFILL), "decode": torch.export.export(second, STEP)},
+                       target="tosa-fp")
+    assert refused.value.code == "model.state"
+
+
+def test_a_method_that_is_not_there_is_told():
+    session = tosaic.compile(exported(Decoder().eval()), target="tosa-fp").session()
+    with pytest.raises(tosaic.Error, match="no method 'forward'") as refused:
+        session.method("forward")
+    assert "'prefill', 'decode'" in str(refused.value)
+
+
+def test_in_executorchs_runtime():
+    import tosaic.executorch.runtime
+
+    module = Decoder().eval()
+    pte = tosaic.compile(exported(module), target="tosa-fp").pte
+    program = tosaic.executorch.runtime.load_program(pte)
+    methods = {name: program.load_method(name) for name in ("prefill", "decode")}
+    follow(lambda name, inputs: methods[name].execute(list(inputs))[0], copy.deepcopy(module))
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_executorchs_programs_with_shared_buffers(named):
+    from executorch.exir import ExecutorchBackendConfig, to_edge
+    from executorch.exir.passes import MemoryPlanningPass
+
+    module = Decoder().eval()
+    theirs = to_edge(exported(module)).to_executorch(ExecutorchBackendConfig(
+        memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=True), emit_mutable_buffer_names=named))
+    first = tosaic.load(theirs.buffer, method="prefill")
+    both = {"prefill": first, "decode": first.method("decode")}
+    follow(lambda name, inputs: both[name](*inputs), copy.deepcopy(module))
+    both["decode"].reset()
+    follow(lambda name, inputs: both[name](*inputs), copy.deepcopy(module), seed=5)
+    # Without sharing every method has a cache of its own.
+    apart = to_edge(exported(module)).to_executorch(ExecutorchBackendConfig(emit_mutable_buffer_names=True))
+    alone = tosaic.load(apart.buffer, method="prefill")
+    other = alone.method("decode")
+    alone(*PREFILL)
+    assert other.state_dict()["cache"].abs().max() == 0
+
+
+def test_methods_share_what_weights_are_packed_to(tmp_path):
+    def anonymous():  # what is not mapped from files, in MB
+        with open("/proc/self/status") as status:
+            return next(int(line.split()[1]) / 1024 for line in status if line.startswith("RssAnon"))
+
+    module = nn.Sequential(*(nn.Linear(1024, 1024) for _ in range(8))).eval()
+    programs = {f"rows_{n}": torch.export.export(module, (torch.randn(n, 1024),)) for n in (8, 1)}
+    tosaic.compile(programs, target="tosa-fp").save(tmp_path / "m.pte")
+    before = anonymous()
+    first = tosaic.load(tmp_path / "m.pte", method="rows_8")
+    between = anonymous()
+    second = first.method("rows_1")
+    assert between - before > 30 and anonymous() - between < 8
+    x = torch.randn(8, 1024)
+    del first
+    torch.testing.assert_close(second(x[:1]), module(x[:1]), rtol=1e-4, atol=1e-5)

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tier coopmat, whose devices are not at hand where tests run: its programs computed instruction by instruction, and
+// lies about matrices told to the checker. On a device that has it the other tests run it, too.
+#include <cstring>
+
+#include "formats/spirv/check_shader.h"
+#include "formats/spirv/run_shader.h"
+#include "shaders/on_device.h"
+
+namespace tosaic::test {
+namespace {
+
+using spirv::Opcode;
+using spirv::Word;
+using vulkan_program::Arena;
+constexpr vulkan_program::TierId coopmat[] = {vulkan_program::TierId::coopmat};
+
+class Computed {
+ public:
+  explicit Computed(vulkan_program::Program program) : program_(std::move(program)) {
+    const Bytes constants = program_.constants.joined();
+    memories_[0].assign(constants.data(), constants.data() + constants.size());
+    memories_[1].resize(tier().activation_bytes);
+    memories_[2].resize(program_.io_bytes);
+  }
+  const vulkan_program::Tier& tier() const { return program_.tiers.at(0); }
+  bool has_matrices() const {
+    for (const Bytes& m : tier().modules)
+      if (spirv::check_shader(m.as<Word>())->matrices) return true;
+    return false;
+  }
+
+  void run(const std::vector<Tensor>& inputs) {
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      std::memcpy(memories_[2].data() + program_.inputs[i].offset, inputs[i].data.data(), inputs[i].data.size());
+    for (const auto& d : tier().dispatches) dispatch(d);
+  }
+  Tensor output(std::size_t i) const {
+    const auto& t = program_.outputs[i];
+    return {t.type, Bytes::copy(memories_[2].data() + t.offset, t.type.storage_bytes())};
+  }
+
+ private:
+  void dispatch(const vulkan_program::Dispatch& d) {
+    const auto shader = spirv::ShaderProgram::decode(tier().modules[d.module].as<Word>());
+    ASSERT_TRUE(shader) << d.kernel;
+    const bool together = spirv::check_shader(tier().modules[d.module].as<Word>())->shared_bytes > 0;
+    spirv::ShaderCall call;
+    for (const auto& r : d.ranges) {
+      std::vector<std::byte>& memory = memories_[static_cast<std::size_t>(r.arena)];
+      memory.resize(std::max<std::size_t>(memory.size(), r.offset + r.bytes));  // whole vectors
+      call.texel_bytes.push_back(1);
+    }
+    for (const auto& r : d.ranges)
+      call.bindings.emplace_back(memories_[static_cast<std::size_t>(r.arena)].data() + r.offset, r.bytes);
+    call.pushes = d.pushes;
+    call.groups = d.groups;
+    for (Word y = 0; y < d.groups[1]; ++y)
+      for (Word x = 0; x < d.groups[0]; ++x)
+        for (Word i = 0; i < (together ? 1 : shader->group_size()); ++i)
+          ASSERT_TRUE(shader->run(call, {{x, y, 0}, i, 1u << 30})) << d.kernel << " does what is not defined";
+  }
+
+  vulkan_program::Program program_;
+  std::vector<std::byte> memories_[3];
+};
+
+void expect_computed(const Net& net, const Tolerance& tolerance, bool matrices,
+                     shaders::Precision precision = shaders::Precision::fp32) {
+  const auto wanted = interp::run(net.graph, net.inputs);
+  ASSERT_TRUE(wanted.ok()) << wanted.error().message;
+  Computed computed(compiled(net.graph, coopmat, precision));
+  EXPECT_EQ(computed.has_matrices(), matrices);
+  ASSERT_NO_FATAL_FAILURE(computed.run(net.inputs));
+  for (std::size_t i = 0; i < wanted->size(); ++i)
+    expect_same(computed.output(i), (*wanted)[i], tolerance, "tier coopmat, output " + std::to_string(i));
+}
+
+TEST(Matrices, Products) {
+  const struct {
+    std::int64_t batches, rows, depth, columns;
+  } sizes[] = {{1, 1, 1, 1}, {2, 17, 33, 24}, {1, 40, 64, 16}, {3, 5, 100, 49}, {1, 100, 136, 72}};
+  for (const auto& s : sizes) {
+    Net net(1);
+    const ValueId a = net.input(DType::f16, {s.batches, s.rows, s.depth}, -1, 1),
+                  b = net.input(DType::f16, {s.batches, s.depth, s.columns}, -1, 1);
+    const ValueId v = net.node("matmul", {a, b, net.zero(DType::f16), net.zero(DType::f16)}, {}, DType::f32);
+    net.output(v);
+    net.output(net.node("tanh", {net.node("matmul", {a, b, net.zero(DType::f16), net.zero(DType::f16)})}));
+    expect_computed(net, {2e-3, 2e-3}, true);
+  }
+}
+
+Net layer(std::int64_t side, std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride, DType type) {
+  Net net(2);
+  const ValueId x = net.input(type, {2, side, side, in}, -1, 1), first = type == DType::f32 ? net.node("tanh", {x}) : x,
+                w = net.constant(type, {out, kernel, kernel, in}, -1, 1), b = net.constant(type, {out}, -1, 1);
+  const ValueId v = net.node("conv2d", {first, w, b, net.zero(type), net.zero(type)},
+                             {{"pad", std::vector<std::int64_t>{kernel / 2, kernel / 2, kernel / 2, kernel / 2}},
+                              {"stride", std::vector<std::int64_t>{stride, stride}},
+                              {"dilation", std::vector<std::int64_t>{1, 1}},
+                              {"acc_type", DType::f32},
+                              {"local_bound", false}});
+  net.output(net.node("sigmoid", {v}));
+  return net;
+}
+
+TEST(Matrices, Convolutions) {
+  expect_computed(layer(9, 8, 24, 3, 1, DType::f16), {2e-3, 2e-3}, true);
+  expect_computed(layer(8, 16, 17, 1, 1, DType::f16), {2e-3, 2e-3}, true);
+  expect_computed(layer(15, 3, 20, 7, 2, DType::f16), {4e-3, 2e-3}, true);
+}
+
+// Its depth is divided among groups, whose sums a second dispatch adds up.
+TEST(Matrices, SumsOfManyGroups) {
+  Net net(2);
+  const std::int64_t in = 2050, out = 64 * 90;
+  const ValueId x = net.input(DType::f16, {1, 1, 5, in}, -1, 1), w = net.constant(DType::f16, {out, 1, 1, in}, -1, 1),
+                b = net.constant(DType::f16, {out}, -1, 1);
+  net.output(net.node("conv2d", {x, w, b, net.zero(DType::f16), net.zero(DType::f16)},
+                      {{"pad", std::vector<std::int64_t>{0, 0, 0, 0}},
+                       {"stride", std::vector<std::int64_t>{1, 1}},
+                       {"dilation", std::vector<std::int64_t>{1, 1}},
+                       {"acc_type", DType::f32},
+                       {"local_bound", false}}));
+  EXPECT_EQ(compiled(net.graph, coopmat).tiers.at(0).dispatches.size(), 2u);
+  expect_computed(net, {4e-2, 2e-3}, true);
+}
+
+// Floats are multiplied so where they are kept in 16 bits, and only then.
+TEST(Matrices, OfFloatsOnlyWhereAskedFor) {
+  const Net net = layer(9, 8, 24, 3, 1, DType::f32);
+  expect_computed(net, {2e-5, 2e-5}, false);
+  expect_computed(net, {1e-2, 1e-2}, true, shaders::Precision::fp16);
+  // Where there are none, the tier is that of other devices.
+  EXPECT_EQ(compiled(net.graph, every_tier()).tiers.size(), every_tier().size() - 1);
+  EXPECT_EQ(compiled(net.graph, every_tier(), shaders::Precision::fp16).tiers.size(), every_tier().size());
+}
+
+// The module of a product, in which `change` has changed an instruction.
+std::string said_of(const std::function<bool(Opcode op, Word* operands)>& change) {
+  static const vulkan_program::Program program = compiled(layer(8, 16, 17, 1, 1, DType::f16).graph, coopmat);
+  std::string said = "nothing was changed";
+  for (const Bytes& m : program.tiers.at(0).modules) {
+    if (!spirv::check_shader(m.as<Word>())->matrices) continue;
+    std::vector<Word> words(m.as<Word>().begin(), m.as<Word>().end());
+    for (std::size_t at = 5; at < words.size(); at += words[at] >> 16)
+      if (change(static_cast<Opcode>(words[at] & 0xffff), &words[at] + 1)) {
+        const auto checked = spirv::check_shader(words);
+        said = checked.ok() ? "it passes" : checked.error().message;
+        break;
+      }
+  }
+  return said;
+}
+
+TEST(Matrices, LiesAreFound) {
+  const auto find = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  // Memory that is too small for the last row.
+  Word array_size = 0, other_index = 0;
+  std::string said = said_of([&](Opcode op, Word* o) {
+    if (op == Opcode::type_array && array_size == 0) array_size = o[2];  // then come the push constants
+    return false;
+  });
+  said = said_of([&](Opcode op, Word* o) {
+    if (op != Opcode::constant || o[1] != array_size) return false;
+    o[2] /= 2;
+    return true;
+  });
+  EXPECT_TRUE(find(said, "outside")) << said;
+  // A product of two left factors.
+  said = said_of([&](Opcode op, Word* o) {
+    if (op == Opcode::cooperative_matrix_mul_add) return o[3] = o[2], true;
+    return false;
+  });
+  EXPECT_TRUE(find(said, "a factor of another type")) << said;
+  // Matrices of another size.
+  said = said_of([&](Opcode op, Word* o) {
+    if (op == Opcode::type_cooperative_matrix) return o[3] = o[2], true;
+    return false;
+  });
+  EXPECT_TRUE(find(said, "a matrix of another size")) << said;
+  // A stride that is no constant.
+  said = said_of([&](Opcode op, Word* o) {
+    if (op == Opcode::access_chain) other_index = o[3];
+    if (op == Opcode::cooperative_matrix_load) return o[4] = other_index, true;
+    return false;
+  });
+  EXPECT_TRUE(find(said, "rows of a matrix")) << said;
+}
+
+}  // namespace
+}  // namespace tosaic::test

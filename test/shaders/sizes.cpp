@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs whose sizes change between runs: one payload gives at each size what the interpreter gives there, and a
+// change of size makes no pipeline. Payloads that lie about sizes.
+#include <atomic>
+#include <chrono>
+
+#include "ir/extent.h"
+#include "ir/specialise.h"
+#include "shaders/faulty_device.h"
+
+namespace tosaic::test {
+namespace {
+
+using vulkan_program::Program;
+
+Graph graph_of(std::string text) {
+  if (const auto at = text.find("WEIGHTS"); at != std::string::npos) {
+    std::string numbers = "1";
+    for (int i = 1; i < 8 * 3 * 3 * 4; ++i) numbers += ", " + std::to_string(i * 37 % 19 - 9);
+    text.replace(at, 7, numbers);
+  }
+  auto graph = parse(text);
+  EXPECT_TRUE(graph.ok()) << render(graph.error(), false);
+  return graph.ok() ? *std::move(graph) : Graph();
+}
+
+// Attention over b sequences of length s, without its reshapes: all of its products see a symbol.
+constexpr const char* attention = R"(graph @main(%q: (b in 1..4)x(s in 1..24)x8xf32, %k: (b in 1..4)x(s in 1..24)x8xf32)
+    -> (%y, %top) {
+  %zero: 1xf32 = constant [0]
+  %shift: 1xi8 = constant [0]
+  %t: (b in 1..4)x8x(s in 1..24)xf32 = tosa.transpose(%k) {perms=[0, 2, 1]}
+  %scores: (b in 1..4)x(s in 1..24)x(s in 1..24)xf32 = tosa.matmul(%q, %t, %zero, %zero)
+  %most: (b in 1..4)x(s in 1..24)x1xf32 = tosa.reduce_max(%scores) {axis=2, nan_mode="propagate"}
+  %below: (b in 1..4)x(s in 1..24)x(s in 1..24)xf32 = tosa.sub(%scores, %most)
+  %e: (b in 1..4)x(s in 1..24)x(s in 1..24)xf32 = tosa.exp(%below)
+  %sum: (b in 1..4)x(s in 1..24)x1xf32 = tosa.reduce_sum(%e) {axis=2}
+  %r: (b in 1..4)x(s in 1..24)x1xf32 = tosa.reciprocal(%sum)
+  %p: (b in 1..4)x(s in 1..24)x(s in 1..24)xf32 = tosa.mul(%e, %r, %shift)
+  %y: (b in 1..4)x(s in 1..24)x8xf32 = tosa.matmul(%p, %k, %zero, %zero)
+  %top: (b in 1..4)x(s in 1..24)xi32 = tosa.argmax(%scores) {axis=2, nan_mode="propagate"}
+})";
+
+// Codes: a batch of images of any height, then sums along it.
+constexpr const char* images = R"(graph @main(%x: (b in 1..5)x(h in 2..17)x6x4xi8) -> (%y, %z) {
+  %w: 8x3x3x4xi8 = constant [WEIGHTS]
+  %bias: 1xi32 = constant [5]
+  %zp: 1xi8 = constant [2]
+  %y: (b in 1..5)x(h in 2..17)x6x8xi32 = tosa.conv2d(%x, %w, %bias, %zp, %zp) {pad=[1, 1, 1, 1], stride=[1, 1], dilation=[1, 1], acc_type="i32", local_bound=false}
+  %c: (b in 1..5)x(2*h for h in 2..17)x6x8xi32 = tosa.concat(%y, %y) {axis=1}
+  %z: (b in 1..5)x1x6x8xi32 = tosa.reduce_sum(%c) {axis=1}
+})";
+
+// What the model gives for random inputs of these sizes is what the interpreter gives.
+void expect_at(const Graph& graph, vulkan::ComputeModel& model, const Sizes& sizes, double tolerance) {
+  auto at = specialise(graph, sizes);
+  ASSERT_TRUE(at.ok()) << render(at.error(), false);
+  Net net;
+  std::vector<Tensor> inputs;
+  std::vector<Shape> shapes;
+  std::vector<const void*> in;
+  for (ValueId v : at->inputs) {
+    const TensorType& type = (*at)[v].type;
+    inputs.push_back({type, net.elements(type, is_float(type.dtype) ? -1 : -9, is_float(type.dtype) ? 1 : 9)});
+    shapes.push_back(type.shape);
+  }
+  for (const Tensor& t : inputs) in.push_back(t.data.data());
+  const auto wanted = interp::run(*at, inputs);
+  ASSERT_TRUE(wanted.ok()) << render(wanted.error(), false);
+  const auto resized = model.resize(shapes);
+  ASSERT_TRUE(resized.ok()) << render(resized.error(), false);
+  std::vector<std::vector<std::byte>> data;
+  std::vector<void*> out;
+  for (std::size_t i = 0; i < wanted->size(); ++i) {
+    EXPECT_EQ((*resized)[i], (*wanted)[i].type.shape);
+    out.push_back(data.emplace_back((*wanted)[i].type.storage_bytes(), std::byte{0x5a}).data());
+  }
+  const Status ran = model.run(in, out);
+  ASSERT_TRUE(ran.ok()) << render(ran.error(), false);
+  for (std::size_t i = 0; i < wanted->size(); ++i)
+    expect_same({(*wanted)[i].type, Bytes::of(std::move(data[i]))}, (*wanted)[i], {tolerance, tolerance}, "sizes");
+}
+
+std::atomic<int> pipelines = 0;
+PFN_vkCreateComputePipelines real_create = nullptr;
+VkResult counted(VkDevice d, VkPipelineCache cache, std::uint32_t n, const VkComputePipelineCreateInfo* infos,
+                 const VkAllocationCallbacks* by, VkPipeline* made) {
+  pipelines += static_cast<int>(n);
+  return real_create(d, cache, n, infos, by, made);
+}
+
+class VulkanSizes : public OnFaultyDevice {
+ protected:
+  void expect_at_all(const char* text, const std::vector<Sizes>& all, double tolerance) {
+    const Graph graph = graph_of(text);
+    real_create = kept.vkCreateComputePipelines;
+    for (const auto tier : every_tier()) {
+      device->vk.vkCreateComputePipelines = counted;
+      auto model = vulkan::ComputeModel::load(compiled(graph, {&tier, 1}));
+      if (!model.ok() && model.error().code == "vulkan.tier") continue;
+      ASSERT_TRUE(model.ok()) << render(model.error(), false);
+      pipelines = 0;
+      for (const Sizes& sizes : all) expect_at(graph, *model, sizes, tolerance);
+      EXPECT_EQ(pipelines, 0);
+      auto clone = model->clone();
+      ASSERT_TRUE(clone.ok());
+      expect_at(graph, *clone, all.back(), tolerance);
+      expect_at(graph, *model, all.front(), tolerance);
+      EXPECT_EQ(pipelines, 0);
+    }
+  }
+};
+
+TEST_F(VulkanSizes, FloatsAtAnySize) {
+  expect_at_all(attention, {{{"b", 4}, {"s", 24}}, {{"b", 1}, {"s", 1}}, {{"b", 3}, {"s", 7}}, {{"b", 2}, {"s", 24}}},
+                1e-5);
+}
+
+TEST_F(VulkanSizes, CodesAtAnySize) {
+  expect_at_all(images, {{{"b", 5}, {"h", 17}}, {{"b", 1}, {"h", 2}}, {{"b", 4}, {"h", 9}}}, 0);
+}
+
+// Numbers of a payload that has not been resized are those at the bounds.
+TEST_F(VulkanSizes, ARecordingIsShort) {
+  auto model = vulkan::ComputeModel::load(compiled(graph_of(attention), every_tier()));
+  ASSERT_TRUE(model.ok()) << render(model.error(), false);
+  double least = 1;
+  for (std::int64_t s = 1; s <= 20; ++s) {
+    const std::vector<Shape> shapes(2, Shape{2, s, 8});
+    const auto begin = std::chrono::steady_clock::now();
+    ASSERT_TRUE(model->resize(shapes).ok());
+    least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  EXPECT_LT(least, 1e-3);
+}
+
+TEST_F(VulkanSizes, ShapesThatThereAreNot) {
+  auto model = vulkan::ComputeModel::load(compiled(graph_of(attention), every_tier()));
+  ASSERT_TRUE(model.ok()) << render(model.error(), false);
+  const auto said_of = [&](const std::vector<Shape>& shapes) {
+    const auto resized = model->resize(shapes);
+    return resized.ok() ? "taken" : resized.error().code + ": " + resized.error().message;
+  };
+  EXPECT_EQ(said_of({{5, 3, 8}, {5, 3, 8}}),
+            "model.size: size 'b' is 5, outside of its range 1..4: input 'q' is 5x3x8");
+  EXPECT_EQ(said_of({{2, 25, 8}, {2, 25, 8}}),
+            "model.size: size 's' is 25, outside of its range 1..24: input 'q' is 2x25x8");
+  EXPECT_EQ(said_of({{2, 3, 8}, {2, 4, 8}}),
+            "model.size: input 'k' is (b in 1..4)x(s in 1..24)x8, and cannot be 2x4x8");
+  EXPECT_EQ(said_of({{2, 3, 9}, {2, 3, 8}}),
+            "model.size: input 'q' is (b in 1..4)x(s in 1..24)x8, and cannot be 2x3x9");
+  EXPECT_EQ(said_of({{0, 3, 8}, {0, 3, 8}}),
+            "model.size: size 'b' is 0, outside of its range 1..4: input 'q' is 0x3x8");
+  EXPECT_EQ(said_of({{2, 3, 8}, {2, 3, 8}}), "taken");
+}
+
+TEST(VulkanSizedPayload, LiesAreRefused) {
+  constexpr vulkan_program::TierId base[] = {vulkan_program::TierId::base};
+  const auto sum = [&] {
+    return compiled(graph_of("graph @main(%a: (n in 1..100)xf32, %b: (n in 1..100)xf32) -> (%sum) "
+                             "{ %sum: (n in 1..100)xf32 = tosa.add(%a, %b) }"),
+                    base);
+  };
+  const auto said_of = [&](const std::function<void(Program&)>& change) {
+    Program p = sum();
+    change(p);
+    const auto read = vulkan_program::read(vulkan_program::write(p).joined());
+    return read.ok() ? "accepted" : read.error().code + ": " + read.error().message;
+  };
+  const std::string format = "vulkan-program.format: ";
+  EXPECT_EQ(said_of([](Program&) {}), "accepted");
+  EXPECT_EQ(said_of([](Program& p) { p.tiers[0].dispatches[0].sizes[0].expression = 9; }),
+            format + "dispatch 0 has a size 9 of 2 in push constant 0 of 1");
+  EXPECT_EQ(said_of([](Program& p) { p.tiers[0].dispatches[0].sizes[0].push = 1; }),
+            format + "dispatch 0 has a size 0 of 2 in push constant 1 of 1");
+  EXPECT_EQ(said_of([](Program& p) { p.tiers[0].dispatches[0].group_count = 2; }),
+            format + "dispatch 0 has a group count 2 of 2");
+  EXPECT_EQ(said_of([](Program& p) {
+              p.expressions[1] = Dim(Symbol{"m", {1, 9}});
+            }),
+            format + "no input says what the size m is");
+  EXPECT_EQ(said_of([](Program& p) {
+              p.expressions[1] = Dim(Symbol{"n", {0, 100}});
+            }),
+            format + "the size 'n' has no bounds that a tensor could have");
+  // What a dispatch would be at sizes that are in bounds, but not what is launched.
+  Program p = sum();
+  p.expressions[p.tiers[0].dispatches[0].group_count] = Dim(Symbol{"n", {1, 100}}) * Dim(std::int64_t{1} << 40);
+  const auto sizes = vulkan_program::sizes_of(p, std::vector<Shape>(2, Shape{50}));
+  ASSERT_TRUE(sizes.ok()) << render(sizes.error(), false);
+  const Status resized = vulkan_program::resize(p, *sizes, p.tiers[0].dispatches);
+  ASSERT_FALSE(resized.ok());
+  EXPECT_EQ(resized.error().message, "elementwise of 'sum' would have 54975581388800 groups at these sizes");
+}
+
+}  // namespace
+}  // namespace tosaic::test
