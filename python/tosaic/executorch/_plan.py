@@ -43,6 +43,7 @@ class Plan:
         said = json.loads(_core.annotation(program_of(gm), target, options, in_pieces))
         self.calls: list[dict] = said["calls"]
         self.values: dict[int, dict] = {v["id"]: v for v in said["values"]}
+        self.by_result = {c["results"][0]: c for c in self.calls if c["results"]}
         self.named = {v["name"]: v["id"] for v in said["values"] if not v.get("inner") and "shape" not in v}
 
     def codes(self, value: int | None) -> str | None:
@@ -201,8 +202,31 @@ class _Rebuilt:
         return node
 
 
-def take_to_pieces(gm: GraphModule, plan: Plan) -> None:
-    """Replaces composites by the calls that the plan has instead of them. Those that cannot be, stay whole and float."""
+def _written(plan: Plan, piece: dict) -> tuple:
+    """All of a piece that could depend on sizes."""
+    def operand(v):
+        value = plan.values.get(v, {})
+        return value.get("shape") if "like" in value or "content" in value else None, value.get("content")
+
+    return piece["op"], piece["rebuilt_with"], [operand(v) for v in piece["operands"]]
+
+
+def _at_all_sizes(plan: Plan, piece: dict, elsewhere: list[Plan]) -> dict | None:
+    """The piece in a form that is the same there: a view leaves out the one size that varies. None: there is none."""
+    written = _written(plan, piece)
+    others = [_written(p, p.by_result.get(piece["results"][0], piece)) for p in elsewhere]
+    with_view = piece["rebuilt_with"] or {}
+    if piece["op"] == "aten.view.default" and isinstance(with_view.get("size"), list):
+        lists = [with_view["size"], *(other[1]["size"] for other in others)]
+        sizes = [n[0] if len(set(n)) == 1 else -1 for n in zip(*lists, strict=True)]
+        if sizes.count(-1) < 2:
+            return {**piece, "rebuilt_with": {**with_view, "size": sizes}}
+    return piece if all(other == written for other in others) else None
+
+
+def take_to_pieces(gm: GraphModule, plan: Plan, elsewhere: list[Plan]) -> list[Node]:
+    """Replaces composites by the calls that the plan has instead of them. Those that cannot be, stay whole and float. The
+    result is those that stay because their pieces are others at other sizes: `elsewhere` has the program's plans there."""
     nodes = {n.name: n for n in gm.graph.nodes}
     composites: dict[tuple[str, ...], list[dict]] = defaultdict(list)
     owner: dict[str, tuple[str, ...]] = {}
@@ -213,13 +237,19 @@ def take_to_pieces(gm: GraphModule, plan: Plan) -> None:
         key = next((owner[n] for n in names if n in owner), names)
         owner.update((n, key) for n in names)
         composites[key].append(call)
-    before = list(gm.graph.nodes)
+    before, varying = list(gm.graph.nodes), []
     for pieces in composites.values():
         names = {n for p in pieces for n in p["exported"]}
         exported = [n for n in before if n.name in names]
         if not exported:
             continue
         rebuilt = _Rebuilt(gm, plan, pieces, exported)
-        if rebuilt.possible(nodes):
+        if not rebuilt.possible(nodes):
+            continue
+        rebuilt.pieces = [_at_all_sizes(plan, piece, elsewhere) for piece in pieces]
+        if None in rebuilt.pieces:
+            varying.append(rebuilt.last)
+        else:
             rebuilt.put(nodes)
     gm.recompile()
+    return varying

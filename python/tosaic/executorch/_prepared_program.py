@@ -42,15 +42,21 @@ def _argument(x):
     return SymIntArgument(name=x.name) if isinstance(value, torch.SymInt) else TensorArgument(name=x.name)
 
 
+def _varying(gm: GraphModule) -> list[torch.SymInt]:
+    """The sizes of the graph's tensors that are no numbers."""
+    values = [n.meta.get("val") for n in gm.graph.nodes]
+    return [s for v in values if isinstance(v, torch.Tensor) for s in v.shape if isinstance(s, torch.SymInt)]
+
+
 def _ranges(gm: GraphModule) -> dict:
-    found = {}
-    for node in gm.graph.nodes:
-        value = node.meta.get("val")
-        for size in value.shape if isinstance(value, torch.Tensor) else ():
-            if isinstance(size, torch.SymInt):
-                for symbol in size.node.expr.free_symbols:
-                    found[symbol] = size.node.shape_env.var_to_range[symbol]
-    return found
+    return {symbol: size.node.shape_env.var_to_range[symbol] for size in _varying(gm)
+            for symbol in size.node.expr.free_symbols}
+
+
+def example_sizes(gm: GraphModule) -> dict[str, int]:
+    """Of the sizes that vary, by their symbols' names: what they were when the program was exported."""
+    return {str(size.node.expr): size.node.hint for size in _varying(gm)
+            if size.node.expr.is_symbol and size.node.hint is not None}
 
 
 def _lifted(gm: GraphModule):

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +20,13 @@ from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.quantizer import QuantizationSpec, Quantizer
 
 from .. import _core
-from .._errors import Error
+from .._errors import CompileWarning, Error
 from ._annotation import Annotator, is_annotated
 from ._arm_passes import in_arm_pieces
 from ._node_finders import (GlobalNodeFinder, InputNodeFinder, ModuleNameNodeFinder, ModuleTypeNodeFinder, NodeFinder,
                             NodeNameNodeFinder, NodeTargetNodeFinder, OutputNodeFinder)
 from ._plan import Plan, give_places, take_to_pieces
-from ._prepared_program import check_exported
+from ._prepared_program import check_exported, example_sizes
 from ._quantization_config import (QuantizationConfig, form_of, get_symmetric_a8w4_quantization_config,
                                    get_symmetric_a16w8_quantization_config, get_symmetric_quantization_config,
                                    get_uint8_io_quantization_config, get_vgf_snorm_quantization_config)
@@ -266,10 +267,28 @@ class TOSAQuantizer(Quantizer):
                 lines.append(f"{node.name}: {form_of(config)}")
         if lines:
             options["override"] = lines
-        plan = Plan(model, self._target, options, in_pieces, self._key)
+        sizes = example_sizes(model)
+        plan = Plan(model, self._target, options | _at(sizes), in_pieces, self._key)
         give_places(model, plan, configs)
         if in_pieces:
-            take_to_pieces(model, plan)
+            varying = take_to_pieces(model, plan, self._plans_elsewhere(model, options, sizes))
+            if varying:
+                warnings.warn(CompileWarning(
+                    f"{', '.join(f'{n.name} ({n.target})' for n in varying)}: stays float, for the quantised form depends on "
+                    "sizes that vary; export with sizes that are numbers to quantise it"), stacklevel=4)
+
+    def _plans_elsewhere(self, model: GraphModule, options: dict[str, list[str]], sizes: dict[str, int]) -> list[Plan]:
+        """Of the program at twice and at half of its sizes, as far as it has those."""
+        plans = []
+        for there in ({s: 2 * n for s, n in sizes.items()}, {s: n // 2 for s, n in sizes.items()}) if sizes else ():
+            with contextlib.suppress(Error):
+                plans.append(Plan(model, self._target, options | _at(there), True, self._key))
+        return plans
+
+
+def _at(sizes: dict[str, int]) -> dict[str, list[str]]:
+    """The core's option."""
+    return {"sizes": [f"{symbol}={size}" for symbol, size in sizes.items()]} if sizes else {}
 
 
 def _tensors_by_position(model: GraphModule) -> None:
