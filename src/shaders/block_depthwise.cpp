@@ -71,7 +71,7 @@ MadeList make_block_depthwise(const Work& work, const Node& node, const Finish& 
         const Quad elements = s.load_quad(input, s.select(inside, (row + ix) * quads + quad, zero));
         for (std::size_t c = 0; c < 4; ++c) {
           const Variable& sum = sums[static_cast<std::size_t>(p)][c];
-          sum.set(sum.get() + s.select(inside, centred(elements[c], 0), s.real(0)) * weight[c]);
+          sum.set(add_product(sum.get(), s.select(inside, centred(elements[c], 0), s.real(0)), weight[c]));
         }
       }
     });

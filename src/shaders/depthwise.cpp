@@ -47,8 +47,8 @@ MadeList make_quad_depthwise(const Work& work, const Node& node, const Finish& e
   for (const Tap& tap : taps) {
     const Quad x = s.numbers(tap.x, view.in(0).dtype), w = s.numbers(tap.w, view.in(1).dtype);
     for (std::size_t q = 0; q < 4; ++q) {
-      const Value product = s.select(tap.inside, centred(x[q], in_zp), zero) * centred(w[q], weight_zp);
-      sums[q] = sums[q] ? *sums[q] + product : product;
+      const Value from = s.select(tap.inside, centred(x[q], in_zp), zero), by = centred(w[q], weight_zp);
+      sums[q] = sums[q] ? add_product(*sums[q], from, by) : from * by;
     }
   }
   const Quad bias = bias_quad_at(s, view, quad);

@@ -13,7 +13,7 @@ Value polynomial(Value x, std::initializer_list<double> coefficients) {
   Shader& s = *x.shader;
   auto c = std::rbegin(coefficients);
   Value sum = s.real(*c++);
-  for (; c != std::rend(coefficients); ++c) sum = sum * x + s.real(*c);
+  for (; c != std::rend(coefficients); ++c) sum = add_product(s.real(*c), sum, x);
   return sum;
 }
 
@@ -163,7 +163,7 @@ Value error_function(Value x) {
 Value reciprocal(Value x) {
   Shader& s = *x.shader;
   const Value first = s.real(1) / x;
-  const Value better = first + first * (s.real(1) - x * first);
+  const Value better = add_product(first, first, add_product(s.real(1), -x, first));
   const Value size = magnitude(x);
   return s.select((size > s.real(1e-37)) & (size < s.real(1e37)), better, first);
 }
@@ -171,7 +171,7 @@ Value reciprocal(Value x) {
 Value reciprocal_root(Value x) {
   Shader& s = *x.shader;
   const Value first = s.call(Function::inverse_sqrt, {x});
-  const Value better = first + first * (s.real(0.5) - s.real(0.5) * x * first * first);
+  const Value better = add_product(first, first, add_product(s.real(0.5), -(x * first), s.real(0.5) * first));
   const Value zero = s.real(0);
   const Value edge = s.select(x == zero, with_sign(infinite(s), x), s.select(x == infinite(s), zero, not_a_number(s)));
   return nan_kept(x, s.select((x > zero) & (x < infinite(s)), better, edge));

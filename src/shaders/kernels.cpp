@@ -158,6 +158,10 @@ void Sum::add(Value term) const {
   if (before.kind != Kind::wide) return sum.set(before + term);
   sum.set(add_wide(before, term.kind == Kind::wide ? term : widened(term)));
 }
-void Sum::add_product(Value a, Value b) const { add(a * b); }
+void Sum::add_product(Value a, Value b) const {
+  const Value before = sum.get();
+  if (before.kind != Kind::real) return add(a * b);
+  sum.set(shaders::add_product(before, a, b));
+}
 
 }  // namespace tosaic::shaders

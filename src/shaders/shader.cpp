@@ -152,6 +152,11 @@ Value Shader::unary(Opcode opcode, Value a, Kind result) {
   return {this, emit(opcode, type_of(result), {a.id}), result};
 }
 
+Value Shader::exactly(Value computed) {
+  put(decorations_, Opcode::decorate, {computed.id, spirv::decoration_no_contraction});
+  return computed;
+}
+
 Value Shader::call(Function function, std::initializer_list<Value> arguments) {
   const Kind kind = arguments.begin()->kind;
   Words operands{glsl(), static_cast<Word>(function)};
@@ -234,10 +239,12 @@ void Shader::leave() {
 
 namespace {
 Value arithmetic(Opcode integers, Opcode reals, Value a, Value b) {
-  return a.shader->binary(a.kind == Kind::real ? reals : integers, a, b, a.kind);
+  Shader& s = *a.shader;
+  return a.kind == Kind::real ? s.exactly(s.binary(reals, a, b, a.kind)) : s.binary(integers, a, b, a.kind);
 }
 Value compared(Opcode integers, Opcode reals, Value a, Value b) {
-  return a.shader->binary(a.kind == Kind::real ? reals : integers, a, b, Kind::truth);
+  Shader& s = *a.shader;
+  return a.kind == Kind::real ? s.exactly(s.binary(reals, a, b, Kind::truth)) : s.binary(integers, a, b, Kind::truth);
 }
 }  // namespace
 
@@ -272,7 +279,8 @@ Value operator^(Value a, Value b) {
 Value operator!(Value a) { return a.shader->unary(Opcode::logical_not, a, Kind::truth); }
 Value operator~(Value a) { return a.shader->unary(Opcode::bit_not, a, Kind::integer); }
 Value operator-(Value a) {
-  return a.shader->unary(a.kind == Kind::real ? Opcode::f_negate : Opcode::s_negate, a, a.kind);
+  Shader& s = *a.shader;
+  return a.kind == Kind::real ? s.exactly(s.unary(Opcode::f_negate, a, a.kind)) : s.unary(Opcode::s_negate, a, a.kind);
 }
 Value operator<<(Value a, Value b) { return a.shader->binary(Opcode::shift_left_logical, a, b, Kind::integer); }
 Value shift_right_signed(Value a, Value b) {
@@ -292,6 +300,11 @@ Value operator>(Value a, std::int64_t b) { return a > a.shader->integer(b); }
 Value operator>=(Value a, std::int64_t b) { return a >= a.shader->integer(b); }
 Value operator==(Value a, std::int64_t b) { return a == a.shader->integer(b); }
 
+Value add_product(Value sum, Value a, Value b) {
+  if (sum.kind != Kind::real) return sum + a * b;
+  Shader& s = *sum.shader;
+  return s.binary(Opcode::f_add, sum, s.binary(Opcode::f_mul, a, b, Kind::real), Kind::real);
+}
 Value smallest(Value a, Value b) { return a.shader->call(Function::smin, {a, b}); }
 Value largest(Value a, Value b) { return a.shader->call(Function::smax, {a, b}); }
 Value clamped(Value x, std::int64_t low, std::int64_t high) {

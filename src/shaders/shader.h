@@ -175,6 +175,9 @@ class Shader : protected spirv::Module {
   Value wide_product(Value a, Value b, bool is_signed);
   // The halves of a word as two reals.
   Value half_to_real(Value low_half);
+  // The same numbers, computed as they are said to be (SPIR-V's NoContraction, which drivers take for more than its
+  // name).
+  Value exactly(Value computed);
 
   // What the subgroup's invocation `lane` has.
   Value shuffle(Value value, Value lane);
@@ -259,6 +262,8 @@ class Shader : protected spirv::Module {
 inline constexpr std::uint32_t most_pushes = 32;
 
 // Integers wrap around; / and % take them as unsigned (indices), the comparisons as signed.
+// Reals are computed one by one, as written: a driver may neither fuse, reorder nor drop any of it, since x - x is NaN
+// of infinity, and !(a < b) holds for NaN. Products that are summed are the exception (add_product, and vectors).
 Value operator+(Value a, Value b);
 Value operator-(Value a, Value b);
 Value operator*(Value a, Value b);
@@ -290,7 +295,8 @@ Value operator>(Value a, std::int64_t b);
 Value operator>=(Value a, std::int64_t b);
 Value operator==(Value a, std::int64_t b);
 
-Value smallest(Value a, Value b);  // of integers, signed
+Value add_product(Value sum, Value a, Value b);  // sum + a * b, which of reals a driver may round once
+Value smallest(Value a, Value b);                // of integers, signed
 Value largest(Value a, Value b);
 Value clamped(Value x, std::int64_t low, std::int64_t high);
 Value is_nan(Value real);

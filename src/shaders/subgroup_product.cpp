@@ -179,7 +179,7 @@ class Product {
         const Value weight = s_.shuffle(held[static_cast<std::size_t>(column % 4)], s_.integer(lane));
         for (std::size_t i = 0; i < inputs.size(); ++i) {
           Value& sum = sums[i * columns_of_tile + static_cast<std::size_t>(column)];
-          sum = sum + inputs[i][static_cast<std::size_t>(d)] * weight;
+          sum = add_product(sum, inputs[i][static_cast<std::size_t>(d)], weight);
         }
       }
     for (std::size_t i = 0; i < sums.size(); ++i) sums_[i].set(sums[i]);

@@ -10,6 +10,7 @@ namespace tosaic::test {
 namespace {
 
 using shaders::Kind;
+using shaders::Opcode;
 using shaders::Shader;
 using shaders::Value;
 
@@ -62,6 +63,14 @@ TEST(GroupShaders, BarriersThatSomeDoNotReachAreRefused) {
               s.when(s.load(memory, s.integer(0), s.integer(0)) == 0, [&] { s.barrier(); });
             }),
             maybe);
+}
+
+TEST(GroupShaders, OnlyArithmeticOfRealsIsExact) {
+  EXPECT_EQ(checked([](Shader& s, auto&) { s.exactly(s.binary(Opcode::f_add, s.real(1), s.real(2), Kind::real)); }),
+            "accepted");
+  const std::string other = "something else than arithmetic of reals that must be exact";
+  EXPECT_EQ(checked([](Shader& s, auto&) { s.exactly(s.local() + 1); }), other);
+  EXPECT_EQ(checked([](Shader& s, auto&) { s.exactly(s.real(1)); }), other);
 }
 
 TEST(GroupShaders, IndicesOfSharedMemoryThatMayLieOutsideAreRefused) {

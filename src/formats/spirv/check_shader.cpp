@@ -118,6 +118,10 @@ class Checker : CheckedMatrices {
       switch (i.operands[1]) {
         case 2:
         case 24: need(!has_value, "a decoration with a value"); break;
+        case decoration_no_contraction:
+          need(!has_value, "a decoration with a value");
+          exact_.insert(i.operands[0]);
+          break;
         case 6:
         case 11:
         case decoration_binding:
@@ -329,6 +333,7 @@ class Checker : CheckedMatrices {
     need(!region(0, 0), "the function does not return");
     take(Opcode::function_end, 0);
     need(at_ == words_.size(), "something stands behind the function");
+    need(exact_.empty(), "something else than arithmetic of reals that must be exact");
     need(interface_ids_.size() == inputs_.size(), "an input that is not there");
     need(!has_barrier_ || !leaves_early_, "a barrier that some invocations do not reach");
     need(flow_.barriers_are_uniform(bound_), "a barrier that some invocations may not reach");
@@ -457,6 +462,7 @@ class Checker : CheckedMatrices {
 
   void plain(const Instruction& i) {
     typed(i);
+    if (is_of_reals(i.opcode)) exact_.erase(i.operands[1]);
     if (is_of_matrices(i.opcode)) all_come();
     if (i.opcode == Opcode::cooperative_matrix_store) return;
     if (i.opcode == Opcode::store) {
@@ -470,6 +476,22 @@ class Checker : CheckedMatrices {
       case Opcode::composite_extract: return flow_.value(i.operands[1], from.first(1));
       case Opcode::ext_inst: return flow_.value(i.operands[1], from.subspan(2));
       default: return flow_.value(i.operands[1], from);
+    }
+  }
+
+  static bool is_of_reals(Opcode opcode) {
+    switch (opcode) {
+      case Opcode::f_negate:
+      case Opcode::f_add:
+      case Opcode::f_sub:
+      case Opcode::f_mul:
+      case Opcode::f_div:
+      case Opcode::f_ord_equal:
+      case Opcode::f_ord_less_than:
+      case Opcode::f_ord_greater_than:
+      case Opcode::f_ord_less_than_equal:
+      case Opcode::f_ord_greater_than_equal: return true;
+      default: return false;
     }
   }
 
@@ -715,6 +737,7 @@ class Checker : CheckedMatrices {
   bool may_store_8_ = false, may_store_16_ = false, may_view_ = false;
   std::vector<Id> interface_ids_;
   std::set<Id> laid_, read_only_;
+  std::set<Id> exact_;         // what is decorated so, and has not come yet
   std::map<Word, Id> inputs_;  // by what they are
   WordBounds bounds_;
   UniformFlow flow_;

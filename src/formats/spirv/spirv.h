@@ -152,6 +152,7 @@ enum class FloatEncoding : Word { bfloat16 = 0, float8_e4m3 = 4214, float8_e5m2 
 enum class MatrixUse : Word { left = 0, right = 1, sum = 2 };
 inline constexpr Word matrix_by_rows = 0, matrix_by_columns = 1;
 
+inline constexpr Word decoration_no_contraction = 42;
 inline constexpr Word decoration_binding = 33, decoration_descriptor_set = 34, storage_uniform_constant = 0;
 
 }  // namespace tosaic::spirv
