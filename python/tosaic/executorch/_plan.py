@@ -211,22 +211,24 @@ def _written(plan: Plan, piece: dict) -> tuple:
     return piece["op"], piece["rebuilt_with"], [operand(v) for v in piece["operands"]]
 
 
-def _at_all_sizes(plan: Plan, piece: dict, elsewhere: list[Plan]) -> dict | None:
+def _at_all_sizes(plan: Plan, piece: dict, elsewhere: list[Plan] | None) -> dict | None:
     """The piece in a form that is the same there: a view leaves out the one size that varies. None: there is none."""
+    if elsewhere is None:
+        return None
     written = _written(plan, piece)
     others = [_written(p, p.by_result.get(piece["results"][0], piece)) for p in elsewhere]
-    with_view = piece["rebuilt_with"] or {}
-    if piece["op"] == "aten.view.default" and isinstance(with_view.get("size"), list):
-        lists = [with_view["size"], *(other[1]["size"] for other in others)]
-        sizes = [n[0] if len(set(n)) == 1 else -1 for n in zip(*lists, strict=True)]
-        if sizes.count(-1) < 2:
-            return {**piece, "rebuilt_with": {**with_view, "size": sizes}}
+    if piece["op"] == "aten.view.default" and all(other[0] == piece["op"] for other in others):
+        lists = [piece["rebuilt_with"]["size"], *(other[1]["size"] for other in others)]
+        sizes = [n[0] if len(set(n)) == 1 else -1 for n in zip(*lists, strict=False)]
+        if sizes.count(-1) < 2 and len({len(n) for n in lists}) == 1:
+            return {**piece, "rebuilt_with": {"size": sizes}}
     return piece if all(other == written for other in others) else None
 
 
-def take_to_pieces(gm: GraphModule, plan: Plan, elsewhere: list[Plan]) -> list[Node]:
+def take_to_pieces(gm: GraphModule, plan: Plan, elsewhere: list[Plan] | None) -> list[Node]:
     """Replaces composites by the calls that the plan has instead of them. Those that cannot be, stay whole and float. The
-    result is those that stay because their pieces are others at other sizes: `elsewhere` has the program's plans there."""
+    result is those that stay because their pieces are others at other sizes: `elsewhere` has the program's plans there,
+    as far as it has other sizes; None: it has, and no plan."""
     nodes = {n.name: n for n in gm.graph.nodes}
     composites: dict[tuple[str, ...], list[dict]] = defaultdict(list)
     owner: dict[str, tuple[str, ...]] = {}

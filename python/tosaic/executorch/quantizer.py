@@ -277,13 +277,14 @@ class TOSAQuantizer(Quantizer):
                     f"{', '.join(f'{n.name} ({n.target})' for n in varying)}: stays float, for the quantised form depends on "
                     "sizes that vary; export with sizes that are numbers to quantise it"), stacklevel=4)
 
-    def _plans_elsewhere(self, model: GraphModule, options: dict[str, list[str]], sizes: dict[str, int]) -> list[Plan]:
-        """Of the program at twice and at half of its sizes, as far as it has those."""
-        plans = []
-        for there in ({s: 2 * n for s, n in sizes.items()}, {s: n // 2 for s, n in sizes.items()}) if sizes else ():
-            with contextlib.suppress(Error):
-                plans.append(Plan(model, self._target, options | _at(there), True, self._key))
-        return plans
+    def _plans_elsewhere(self, model: GraphModule, options: dict[str, list[str]], sizes: dict[str, int]) -> list[Plan] | None:
+        """Of the program at two other sizes, as near to twice and half of the example's as its bounds and relations allow."""
+        plans: list[Plan] = []
+        for there in (lambda n: 2 * n, lambda n: n // 2, lambda n: n + 1, lambda n: n - 1):
+            if sizes and len(plans) < 2:
+                with contextlib.suppress(Error):
+                    plans.append(Plan(model, self._target, options | _at({s: there(n) for s, n in sizes.items()}), True, self._key))
+        return plans if plans or not sizes else None
 
 
 def _at(sizes: dict[str, int]) -> dict[str, list[str]]:
