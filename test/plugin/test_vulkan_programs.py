@@ -44,16 +44,18 @@ def test_by_compute_shaders(name, ours):
     compare(name, ours(STORED / f"{name}.pte", stored(name, "in"), "--device", "vulkan"))
 
 
-def test_by_compute_shaders_in_executorch(plugin, ours, theirs):
+# With a kernel of the host between delegates each runtime has its own last bits: ExecuTorch sums a mean in another order.
+@pytest.mark.parametrize("name", ["attention", "dynamic_8_bits", "net", SMALLER])
+def test_by_compute_shaders_in_executorch(name, plugin, ours, theirs):
     plugin.set_option("device", "vulkan", backend="VulkanBackend")
     try:
-        found = theirs(STORED / "net.pte", stored("net", "in"))
-        smaller = theirs(STORED / f"{SMALLER}.pte", stored(SMALLER, "in"))
+        found = theirs(STORED / f"{name}.pte", stored(name, "in"))
     finally:
         plugin.set_option("device", "", backend="VulkanBackend")
-    for f, e in zip(found, ours(STORED / "net.pte", stored("net", "in"), "--device", "vulkan"), strict=True):
-        np.testing.assert_array_equal(f, e)
-    compare(SMALLER, smaller)
+    compare(name, found)
+    if name != "net":
+        for f, e in zip(found, ours(STORED / f"{name}.pte", stored(name, "in"), "--device", "vulkan"), strict=True):
+            np.testing.assert_array_equal(f, e)
 
 
 def test_layouts_do_not_change_the_numbers(ours):

@@ -100,11 +100,6 @@ def through(model, samples, quantizer):
     return quantised(torch.export.export(model, samples[0]), samples, quantizer)
 
 
-def through_dynamic(model):
-    exported = torch.export.export(model, (torch.randn(2, *IMAGE[1:]),), dynamic_shapes=({0: torch.export.Dim("n")},))
-    prepare_pt2e(exported.module(), VgfQuantizer("vgf").set_global(INT8))
-
-
 def snr(wanted, got):
     return (10 * torch.log10((wanted**2).sum() / ((wanted - got) ** 2).sum())).item()
 
@@ -332,7 +327,6 @@ def test_executorchs_own_partitioner_delegates_what_is_annotated_for_it(kind, sh
     (lambda m, x: TOSAQuantizer("tosa-int").set_global(INT8).transform_for_annotation(m), "quantizer.program", "export"),
     (lambda m, x: TOSAQuantizer("tosa-int").set_global(INT8).annotate(torch.fx.symbolic_trace(m)), "quantizer.program",
      "no type"),
-    (lambda m, x: through_dynamic(m), "model.dynamic-shape", "without dynamic_shapes"),
     (lambda m, x: quantised(through(m, x, TOSAQuantizer("tosa-int").set_global(INT8)), x,
                             TOSAQuantizer("tosa-int").set_global(INT8)), "plan.already-quantised", "PT2E"),
 ])
