@@ -13,6 +13,7 @@
 #include "lower/lower.h"
 #include "quantise/bodies.h"
 #include "quantise/compared_numbers.h"
+#include "quantise/counted_factors.h"
 #include "quantise/observable.h"
 #include "quantise/observe.h"
 #include "quantise/pieces.h"
@@ -168,10 +169,15 @@ Result<std::vector<Range>> observe(const Graph& graph, QuantisationPlan& plan,
                                    Saturation& saturation, ComparedNumbers& compared, std::map<ValueId, Range>& narrow,
                                    const QuantiseOptions& options, const Sink& sink) {
   std::vector<char> unseen;
-  TOSAIC_TRY(Lowered lowered, lower_observable(graph, unseen, sink));
+  CountedFactors factors(graph, plan);
+  const Graph looked_at = factors.with_counted(graph, plan);
+  TOSAIC_TRY(Lowered lowered, lower_observable(looked_at, unseen, sink));
   for (ValueId v = 0; v < graph.values.size(); ++v)
     if (unseen[v]) plan.coded[v] = 0;
-  TOSAIC_TRY(Observed observed, compile_observed(graph, std::move(lowered), plan.coded, options.threads));
+  std::vector<char> wanted = plan.coded;
+  for (ValueId v = graph.values.size(); v < looked_at.values.size(); ++v)
+    wanted.push_back(factors.counted(v) && !unseen[v]);
+  TOSAIC_TRY(Observed observed, compile_observed(looked_at, std::move(lowered), wanted, options.threads));
   const bool histogram = options.observer == Observer::histogram;
   std::map<ValueId, Range> group_ranges;
   std::map<ValueId, Histogram> histograms;
@@ -183,6 +189,10 @@ Result<std::vector<Range>> observe(const Graph& graph, QuantisationPlan& plan,
     const Range range = range_of(x, pool);
     std::vector<ValueId> fed;  // a group sees each tensor once, however many of its members it stands for
     for (ValueId v : values) {
+      if (factors.counted(v)) {
+        factors.see(v, range);
+        continue;
+      }
       saturation.see(v, x, range);
       rows.see(v, x);
       compared.see(v, x);
@@ -206,7 +216,11 @@ Result<std::vector<Range>> observe(const Graph& graph, QuantisationPlan& plan,
   // The samples may choose few of a table's elements; its codes have to hold all of them.
   ThreadPool alone(1);
   for (auto [table, result] : plan.chosen_from) see({graph[table].type, graph[table].constant.data()}, {result}, alone);
-  const std::vector<char> masked = masked_groups(graph, plan, saturation, group_ranges);
+  std::vector<char> masked = masked_groups(graph, plan, saturation, group_ranges);
+  for (const auto& [g, range] : factors.ranges(group_ranges)) {
+    group_ranges[g] = range;
+    masked[g] = 1;
+  }
   say_saturated(graph, saturation, sink);
   if (sink) say_not_finite(graph, plan, saturation, sink);
   for (const Border& border : plan.borders) {

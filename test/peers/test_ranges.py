@@ -311,6 +311,37 @@ class Tokens(nn.Module):
         return (self.last(self.norm(x * size)),)
 
 
+class PaddedRows(nn.Module):
+    """Rows of zeros, as windows are padded with, beside others: divided by their size, in the ways that people write."""
+
+    def forward(self, x, mask):
+        forms = []
+        forms.append(functional.normalize(x, dim=-1))  # torchvision's swin_v2, CLIP's heads
+        forms.append(x / x.norm(dim=-1, keepdim=True).clamp_min(1e-12))
+        forms.append(x / (x.norm(dim=-1, keepdim=True) + 1e-10))
+        forms.append(x * torch.rsqrt(x.pow(2).sum(-1, keepdim=True) + 1e-12))
+        forms.append(x / x.abs().sum(-1, keepdim=True).clamp(min=1e-9))
+        forms.append((x * mask).sum(-2) / mask.sum(-2).clamp(min=1e-9))  # sentence-transformers' pooling
+        return tuple(forms)
+
+
+# A scale that held 1 / eps, as the rows of zeros have it, left nothing to the others.
+@pytest.mark.parametrize("scheme, floor", [("int8", 28), ("int16x8", 60)])
+def test_padded_rows_leave_the_others_their_factors(tool, tmp_path, scheme, floor):
+    torch.manual_seed(3)
+    samples = []
+    for _ in range(4):
+        x, mask = torch.rand(3, 8, 16) * 2 - 1, torch.ones(3, 8, 1)
+        x[:, 5:], mask[:, 5:], x[2], mask[2] = 0, 0, 0, 0
+        samples.append((x, mask))
+    wanted, found, _ = compiled_and_run(tool, tmp_path, PaddedRows(), samples, samples[0], "--target", "tosa-int",
+                                        "--quantize", scheme)
+    for i, (want, have) in enumerate(zip(wanted, found)):
+        real = (slice(0, 2), slice(0, 5)) if want.ndim == 3 else slice(0, 2)
+        assert decibels(want[real], have[real]) > floor, f"form {i}"
+        assert not have[2].any(), f"form {i}: zeros stay zeros"
+
+
 def test_a_stream_of_unlike_rows_takes_16_bits(tool, tmp_path):
     random = torch.Generator().manual_seed(14)
     size = torch.ones(1, ROWS, 1)
