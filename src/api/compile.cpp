@@ -365,8 +365,9 @@ class Line {
       callbacks_.sink(std::move(found.error()));
     }
     integer_ = options_.in_integers() || is_quantised(graph_);
-    if (!integer_) TOSAIC_CHECK(code_weights(graph_, options_.coded));
-    return {};
+    if (integer_ || options_.coded.bits == 0) return {};
+    if (!target_.keeps_codes) return no_codes(target_);
+    return code_weights(graph_, options_.coded);
   }
 
   bool keeps_codes() const { return target_.keeps_codes && !options_.in_integers(); }

@@ -42,6 +42,9 @@ struct CompileOptions {
 // A target with its specification and options, all checked. Errors: target.unknown, option.*.
 Result<CompileOptions> compile_options_for(const std::string& target, const Options& given);
 
+// Why a program of floats gets no weights of codes for this target.
+Diagnostic no_codes(const Target& target);
+
 struct Compiled {
   Target target;
   Graph quantised;  // the ATen graph that was partitioned

@@ -173,6 +173,15 @@ Status take_scheme(CompileOptions& to) {
   return {};
 }
 
+}  // namespace
+
+Diagnostic no_codes(const Target& target) {
+  return error("option.codes", fmt::format("{} computes weights that are codes as floats", target.name))
+      .hint("tosa-fp keeps them as codes; or leave the option out");
+}
+
+namespace {
+
 // Integer programs have weights of codes in their own way.
 Status settle_codes(CompileOptions& to) {
   if (to.in_integers() && to.coded.dynamic)
@@ -181,12 +190,9 @@ Status settle_codes(CompileOptions& to) {
                                                to.target.name))
         .hint("leave out --quantize dynamic-int8, or choose a target of floats, tosa-fp, say");
   if (to.in_integers()) to.coded = {};
-  if (to.coded.bits != 0 && !to.target.keeps_codes) {
-    if (to.coded.dynamic || to.emit.text("weights") == "int8")
-      return error("option.codes", fmt::format("{} computes weights that are codes as floats", to.target.name))
-          .hint("tosa-fp keeps them as codes; or leave the option out");
-    to.coded = {};
-  }
+  // 4 bits are also what a program may mean whose own conversions made integers: that is known when it is read.
+  const bool of_floats = to.coded.dynamic || to.emit.text("weights") == "int8";
+  if (of_floats && !to.target.keeps_codes) return no_codes(to.target);
   return {};
 }
 
