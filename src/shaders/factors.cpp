@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
 
 namespace tosaic::shaders {
 
@@ -19,7 +20,9 @@ void Fetched::bind(ValueId v) {
   across_ = !whole_ && most_ == width() && (as_ == As::halves || storage_size(type_) == 4);
   if (across_) last_ = s_.param(ceil_div(elements_of(s_.type(v).shape), std::int64_t{width()}) - 1);
   const bool vectors = whole_ || across_;
-  buffer_ = as_ == As::halves && vectors ? s_.input_words(v) : s_.input(v, vectors);
+  const bool words = as_ == As::codes || (as_ == As::halves && vectors);
+  buffer_ = words ? s_.input_words(v, vectors) : s_.input(v, vectors);
+  if (as_ == As::codes) zeros_ = zero_point_ ? (*zero_point_ & 0xff) * 0x01010101 : s_.integer(0);
 }
 void Fetched::bind(Bytes constant) {
   buffer_ = s_.constant(as_ == As::halves ? DType::i32 : type_, std::move(constant), true);
@@ -82,6 +85,13 @@ Vector Fetched::joined(const Place& place) {
 
 Vector Fetched::one_by_one(Value at, Value inside, Value left) {
   Quad four;
+  if (as_ == As::codes) {
+    for (std::uint32_t q = 0; q < 4; ++q) {
+      const Value there = inside & (left > 4 * q);
+      four[q] = s_.select(there, s_.load(buffer_, s_.select(there, at + q, s_.integer(0))), *zeros_);
+    }
+    return s_.vector(four);
+  }
   const auto element = [&](std::uint32_t q) {
     const Value there = inside & (left > q), from = s_.select(there, at + q, s_.integer(0));
     if (as_ == As::halves) return s_.select(there, s_.load_bits(buffer_, from), s_.integer(0));
@@ -105,14 +115,14 @@ Vector Fetched::vector(std::size_t i) {
   const RawQuad raw = place.raw->get();
   Quad four;
   if (!place.inside) {
-    if (as_ == As::halves) return raw.vector;
+    if (as_ != As::numbers) return raw.vector;
     four = s_.numbers(raw, type_);
     for (Value& number : four) number = centred(number, zero_point_);
     return s_.vector(four);
   }
   const Value inside = place.inside->get();
-  if (as_ == As::halves) {
-    for (Word q = 0; q < 4; ++q) four[q] = s_.select(inside, lane(raw.vector, q), s_.integer(0));
+  if (as_ != As::numbers) {
+    for (Word q = 0; q < 4; ++q) four[q] = s_.select(inside, lane(raw.vector, q), zeros_ ? *zeros_ : s_.integer(0));
   } else {
     four = s_.numbers(raw, type_);
     for (Value& number : four) number = held(number, inside);
@@ -184,6 +194,32 @@ Bytes packed_weights(const Bytes& weights, DType type, std::int64_t columns, std
       for (std::size_t c = 0; c < channel_count; ++c, from += size)
         std::memcpy(to + ((tap * deep + c) * wide + column) * size, from, size);
   return packed;
+}
+
+Bytes packed_codes(const Bytes& weights, std::int64_t columns, std::int64_t taps, std::int64_t channels) {
+  const auto filled = [](std::int64_t n, std::int64_t unit) {
+    return static_cast<std::size_t>((n + unit - 1) / unit * unit);
+  };
+  const std::size_t wide = filled(columns, 4), words = filled(channels, 16) / 4;
+  const auto tap_count = static_cast<std::size_t>(taps), own = static_cast<std::size_t>(channels / 4);
+  std::byte* to = nullptr;
+  Bytes packed = Bytes::fresh(tap_count * words * wide * 4, to);
+  std::memset(to, 0, packed.size());
+  const std::byte* from = weights.data();
+  for (std::size_t column = 0; column < static_cast<std::size_t>(columns); ++column)
+    for (std::size_t tap = 0; tap < tap_count; ++tap)
+      for (std::size_t word = 0; word < own; ++word, from += 4)
+        std::memcpy(to + ((tap * words + word) * wide + column) * 4, from, 4);
+  return packed;
+}
+
+Bytes sums_of_codes(const Bytes& weights, std::int64_t columns) {
+  std::vector<std::int32_t> sums;
+  const std::size_t of_column = weights.size() / static_cast<std::size_t>(std::max<std::int64_t>(columns, 1));
+  const auto codes = weights.as<std::int8_t>();
+  for (std::size_t begin = 0; begin < codes.size(); begin += of_column)
+    sums.push_back(std::accumulate(codes.data() + begin, codes.data() + begin + of_column, 0));
+  return Bytes::of(sums);
 }
 
 }  // namespace tosaic::shaders

@@ -6,24 +6,28 @@
 namespace tosaic::shaders {
 
 // Neighbours of a factor for each place of an invocation: fetched, and later made what the product takes: four numbers,
-// or eight halves in four words. Where they need not lie at a multiple of as many they are loaded one by one.
+// or in four words eight halves or sixteen codes of 8 bits, of which a row has a multiple of four. Where they need not
+// lie at a multiple of as many they are loaded one by one.
 class Fetched {
  public:
-  enum class As : std::uint8_t { numbers, halves };
+  enum class As : std::uint8_t { numbers, halves, codes };
   // `row`: elements of a row, which is whole vectors or not.
   Fetched(Kernel& s, DType type, std::optional<Value> zero_point, const Dim& row, As as = As::numbers);
   void bind(ValueId v);
   void bind(Bytes constant);
-  std::uint32_t width() const { return as_ == As::halves ? 8 : 4; }
+  std::uint32_t width() const { return as_ == As::halves ? 8 : as_ == As::codes ? 16 : 4; }
   // How many vectors a row of so many elements has, and how far apart rows lie in the buffer's units.
   Value vectors_in(Value elements) const;
-  Value pitch(Value elements) const { return whole_ ? vectors_in(elements) : elements; }
-  // A number of elements, whole vectors where rows are, as the buffer counts.
+  Value pitch(Value elements) const {
+    return whole_ ? vectors_in(elements) : as_ == As::codes ? shift_right_unsigned(elements, s_.integer(2)) : elements;
+  }
+  // A number of elements that are no codes, whole vectors where rows are, as the buffer counts.
   Dim units(const Dim& elements) const { return whole_ ? floor_div(elements, std::int64_t{width()}) : elements; }
   // What that many vectors count in the buffer.
-  Value scaled(Value vectors) const { return whole_ ? vectors : vectors * width(); }
+  Value scaled(Value vectors) const { return whole_ ? vectors : vectors * (as_ == As::codes ? 4 : width()); }
 
-  // The vector at `at` for place i, or zeros; `left` of its elements are there, if rows are not whole vectors.
+  // The vector at `at` for place i, or zeros (codes of them); `left` of its elements are there, if rows are not whole
+  // vectors.
   void fetch(std::size_t i, Value at, Value inside, Value left);
   // The same where all of it is there; of whole rows.
   void fetch(std::size_t i, Value at);
@@ -57,7 +61,8 @@ class Fetched {
   bool across_ = false;       // are vectors that begin anywhere read as the two that they lie in?
   const std::uint32_t most_;  // elements of a vector that there can be
   Buffer buffer_;
-  std::optional<Value> last_;  // the last whole vector's number
+  std::optional<Value> last_;   // the last whole vector's number
+  std::optional<Value> zeros_;  // four codes of 0
   std::vector<Place> places_;
 };
 
@@ -95,5 +100,10 @@ class Windows {
 // columns are filled up with zeros to a multiple of `unit`.
 Bytes packed_weights(const Bytes& weights, DType type, std::int64_t columns, std::int64_t taps, std::int64_t channels,
                      std::int64_t unit = 4);
+// Weights of 8 bits [columns, taps, channels] as words of four channels: a row for each such four of each tap, of which
+// there is a multiple of four. Columns are filled up likewise.
+Bytes packed_codes(const Bytes& weights, std::int64_t columns, std::int64_t taps, std::int64_t channels);
+// Of each column's weights, i32.
+Bytes sums_of_codes(const Bytes& weights, std::int64_t columns);
 
 }  // namespace tosaic::shaders

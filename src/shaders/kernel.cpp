@@ -97,9 +97,9 @@ Buffer Kernel::input(ValueId v, bool quads) {
   return found->second;
 }
 
-Buffer Kernel::input_words(ValueId v) {
-  const auto [found, added] = words_.try_emplace(v);
-  if (added) found->second = read(DType::i32, true, v);
+Buffer Kernel::input_words(ValueId v, bool quads) {
+  const auto [found, added] = words_.try_emplace({v, quads});
+  if (added) found->second = read(DType::i32, quads, v);
   return found->second;
 }
 

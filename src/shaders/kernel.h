@@ -94,7 +94,7 @@ class Kernel : public Shader {
 
   // One binding for a value, however often it is asked for; as a texel view where the tier reads faster so.
   Buffer input(ValueId v, bool quads = false);
-  Buffer input_words(ValueId v);  // of elements of 16 bits, eight in four words
+  Buffer input_words(ValueId v, bool quads = true);  // of elements of 8 or 16 bits, in words or four of them
   Buffer output(ValueId v, bool quads = false);
   Buffer constant(DType type, Bytes elements, bool quads = false);
   // Of quads.
@@ -120,8 +120,7 @@ class Kernel : public Shader {
   Buffer read(DType type, bool quads, What what);
   Value told(const Push& push);
 
-  std::map<std::pair<ValueId, bool>, Buffer> inputs_, outputs_;
-  std::map<ValueId, Buffer> words_;
+  std::map<std::pair<ValueId, bool>, Buffer> inputs_, outputs_, words_;
   std::vector<Value> params_;
   std::vector<Buffer> constants_;
   std::size_t next_param_ = 0, next_constant_ = 0;  // smaller than their counts: the body is repeated

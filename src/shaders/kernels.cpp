@@ -12,7 +12,8 @@ namespace {
 
 // Tiers of devices with memory for work groups.
 using vulkan_program::tiers_of;
-constexpr TierSet sharing = tiers_of(TierId::coopmat, TierId::base), matrices = tiers_of(TierId::coopmat);
+constexpr TierSet sharing = tiers_of(TierId::coopmat, TierId::dot, TierId::base), matrices = tiers_of(TierId::coopmat),
+                  dots = tiers_of(TierId::coopmat, TierId::dot);
 
 // By name; of one operator the best first.
 constexpr KernelRow rows[] = {
@@ -22,9 +23,11 @@ constexpr KernelRow rows[] = {
     {"conv2d", make_subgroup_convolution, tiers_of(TierId::cpu), takes_subgroup_convolution},
     {"conv2d", make_row_product, sharing, has_few_rows},
     {"conv2d", make_matrix_convolution, matrices, takes_matrix_convolution},
+    {"conv2d", make_dot_convolution, dots, takes_dot_convolution},
     {"conv2d", make_tiled_convolution, sharing, has_tiles},
     {"conv2d", make_convolution},
     {"conv3d", make_matrix_convolution, matrices, takes_matrix_convolution},
+    {"conv3d", make_dot_convolution, dots, takes_dot_convolution},
     {"conv3d", make_tiled_convolution, sharing, has_tiles},
     {"conv3d", make_convolution},
     {"depthwise_conv2d", make_quad_depthwise, sharing, has_quad_taps},

@@ -62,6 +62,9 @@ MadeList one(Kernel& kernel);
 
 MadeList make_convolution(const Work&, const Node&, const Finish&);  // conv2d, conv3d
 MadeList make_tiled_convolution(const Work&, const Node&, const Finish&);
+// By dot products of codes.
+bool takes_dot_convolution(const tosa::View& view);
+MadeList make_dot_convolution(const Work&, const Node&, const Finish&);
 MadeList make_row_product(const Work&, const Node&, const Finish&);
 MadeList make_tiled_matmul(const Work&, const Node&, const Finish&);
 // By matrices of subgroups.

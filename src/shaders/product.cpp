@@ -12,7 +12,13 @@ namespace {
 
 std::int64_t fours_in(std::int64_t n) { return (n + 3) / 4; }
 
-// What is given to the kernel; numbers as its parameters.
+// What sums of codes begin with: columns' sums of weights times a factor, as the codes count from the zero point.
+struct Begin {
+  Buffer sums;
+  Value factor;
+};
+
+// What is given to the kernel; numbers as its parameters. Of codes an element is a word of four.
 struct Sides {
   Windows& windows;
   Fetched &left, &right;
@@ -24,6 +30,7 @@ struct Sides {
   bool by_columns = false;
   // Do tiles divide the depth of plain rows, and the columns as well? Then nothing that is read is beyond.
   bool even_rows = false, even_columns = false;
+  std::optional<Begin> begin = {};  // factors are codes
 };
 
 class TiledProduct {
@@ -44,8 +51,9 @@ class TiledProduct {
 
   // Of `steps` steps from `begin` on.
   void sum(Sides& sides, Value begin, Value steps, Value first_column) {
+    const std::vector<Vector> first = first_sums(sides, first_column);
     for (std::uint32_t i = 0; i < tile_.own_rows * tile_.own_columns / 4; ++i)
-      sums_.push_back(s_.variable(s_.splat(zero())));
+      sums_.push_back(s_.variable(first[i % first.size()]));
     fetch(sides, begin, first_column);
     s_.loop(s_.integer(0), steps, s_.integer(1), [&](Value step) {
       share(sides);
@@ -53,7 +61,7 @@ class TiledProduct {
       const Value next = step + 1;
       s_.when(next < steps, [&] { fetch(sides, begin + next, first_column); });
       s_.loop(
-          s_.integer(0), s_.integer(tile_.depth / 4), s_.integer(1), [&](Value k) { multiply(k); }, true);
+          s_.integer(0), s_.integer(tile_.depth / 4), s_.integer(1), [&](Value k) { multiply(sides, k); }, true);
       s_.barrier();
     });
   }
@@ -138,7 +146,27 @@ class TiledProduct {
   Value own_row() { return own_ / s_.integer(across()); }
   Value own_column() { return own_ % s_.integer(across()); }
 
-  void multiply(Value k) {
+  // By vectors of an invocation's columns.
+  std::vector<Vector> first_sums(const Sides& sides, Value first_column) {
+    if (!sides.begin) return {s_.splat(zero())};
+    std::vector<Vector> sums;
+    const Value factor = s_.select(team_ == s_.integer(0), sides.begin->factor, zero());
+    for (std::uint32_t c = 0; c < tile_.own_columns / 4; ++c) {
+      const Value column = first_column + (own_column() + c * across()) * 4;
+      const Value at = s_.select(column < sides.columns, shift_right_unsigned(column, s_.integer(2)), zero());
+      sums.push_back(s_.vector(s_.load_quad(sides.begin->sums, at)) * factor);
+    }
+    return sums;
+  }
+
+  Vector product(const Sides& sides, Vector b, Value a) {
+    if (!sides.begin) return b * a;
+    Quad dots;
+    for (Word q = 0; q < 4; ++q) dots[q] = s_.dot_of_codes(lane(b, q), a);
+    return s_.vector(dots);
+  }
+
+  void multiply(const Sides& sides, Value k) {
     k = k % s_.integer(tile_.depth / 4);  // as the loop has it, said so that it is seen
     const std::uint32_t stride = tile_.depth / 4 + 1, wide = tile_.columns / 4;
     const Value left = begin_of_left() + own_row() * stride + k,
@@ -151,7 +179,7 @@ class TiledProduct {
         const Vector b = s_.load(memory_, right + (q * wide + c * across()));
         for (std::uint32_t r = 0; r < tile_.own_rows; ++r) {
           Vector& sum = sums[r * (tile_.own_columns / 4) + c];
-          sum = sum + b * lane(a[r], q);
+          sum = sum + product(sides, b, lane(a[r], q));
         }
       }
     for (std::size_t i = 0; i < sums.size(); ++i) sums_[i].set(sums[i]);
@@ -196,7 +224,15 @@ bool is_plain(const tosa::View& view) {
          all_are("pad", 0);
 }
 
-MadeList make_tiled_convolution(const Work& work, const Node& node, const Finish& end) {
+bool takes_dot_convolution(const tosa::View& view) {
+  const Shape& in = view.in(0).shape;
+  return view.in(0).dtype == DType::i8 && view.in(1).dtype == DType::i8 && has_tiles(view) &&
+         is_multiple(in[in.rank() - 1], 4) && view.constant_integers(3) && view.constant_integers(4)->at(0) == 0;
+}
+
+namespace {
+
+MadeList tiled_convolution(const Work& work, const Node& node, const Finish& end, bool dots) {
   const tosa::View view(work.graph, node);
   const Shape &in = view.in(0).shape, &weight = view.in(1).shape, &out = view.out().shape;
   const std::int64_t columns = weight.size(0), channels = in.size(in.rank() - 1);
@@ -205,9 +241,11 @@ MadeList make_tiled_convolution(const Work& work, const Node& node, const Finish
   const Dim rows = product_of(pixels);
   const auto spatial = static_cast<std::size_t>(in.rank() - 2);
   const std::int64_t taps = weight.elements() / std::max<std::int64_t>(columns * channels, 1);
-  const auto [tile, parts] = divided({1, most(rows), columns, taps * channels}, can_split_depth(view));
+  // Along the depth, an element is a number or a word of four codes.
+  const std::int64_t elements = dots ? channels / 4 : channels;
+  const auto [tile, parts] = divided({1, most(rows), columns, taps * elements}, can_split_depth(view));
   const Dim across = tiles_along(columns, tile.columns), tiles = across * tiles_along(rows, tile.rows);
-  const std::int64_t depth = taps * fours_in(channels);
+  const std::int64_t depth = taps * fours_in(elements);
   const std::int64_t steps = tiles_along(depth, tile.depth / 4 * tile.split).value();
   const SplitDepth split{parts, most(rows), columns, is_float(view.out().dtype) ? DType::f32 : DType::i32};
   const std::int64_t own_steps = (steps + split.parts - 1) / split.parts;
@@ -225,10 +263,13 @@ MadeList make_tiled_convolution(const Work& work, const Node& node, const Finish
   std::vector<Axis> axes;
   if (!is_plain(view))
     for (std::size_t i = 0; i < spatial; ++i) axes.push_back(axis_of(s, view, i, weight.size(1 + static_cast<int>(i))));
-  Fetched left(s, view.in(0).dtype, zero_point(s, view, 0, 3), channels);
-  Fetched right(s, view.in(1).dtype, zero_point(s, view, 1, 4), 4);
+  const auto in_zero = zero_point(s, view, 0, 3);
+  Fetched left(s, view.in(0).dtype, in_zero, channels, dots ? Fetched::As::codes : Fetched::As::numbers);
+  Fetched right(s, dots ? DType::i32 : view.in(1).dtype, dots ? std::nullopt : zero_point(s, view, 1, 4), 4);
   left.bind(node.inputs[0]);
-  right.bind(packed_weights(view.constant(1), view.in(1).dtype, columns, taps, channels));
+  const Bytes& weights = view.constant(1);
+  right.bind(dots ? packed_codes(weights, columns, taps, channels)
+                  : packed_weights(weights, view.in(1).dtype, columns, taps, channels));
   const Value all_columns = s.param(columns), all_depth = s.param(depth);
   Windows windows(s, std::move(axes), s.param(channels), all_rows, left);
   const Value tiles_across = s.param(across);
@@ -240,6 +281,9 @@ MadeList make_tiled_convolution(const Work& work, const Node& node, const Finish
       is_worth_more_modules(tile) && depth * 4 % (tile.depth * tile.split) == 0 && steps % split.parts == 0;
   sides.even_rows = even && is_plain(view) && left.is_whole();
   sides.even_columns = even && columns % tile.columns == 0;
+  if (dots)
+    sides.begin = Begin{s.constant(DType::i32, sums_of_codes(weights, columns), true),
+                        s.select(part == s.integer(0), s.integer(0) - *in_zero, s.integer(0))};
   Sink sink(s, end, splits ? nullptr : &view, columns % 4 == 0, first_column, all_rows, all_columns,
             part * s.param(split.rows * split.columns), all_columns);
   if (splits)
@@ -254,6 +298,15 @@ MadeList make_tiled_convolution(const Work& work, const Node& node, const Finish
   MadeList made = made_of_parts(work, node, end, split);
   if (made) made->insert(made->begin(), s.made());
   return made;
+}
+
+}  // namespace
+
+MadeList make_tiled_convolution(const Work& work, const Node& node, const Finish& end) {
+  return tiled_convolution(work, node, end, false);
+}
+MadeList make_dot_convolution(const Work& work, const Node& node, const Finish& end) {
+  return tiled_convolution(work, node, end, true);
 }
 
 MadeList make_tiled_matmul(const Work& work, const Node& node, const Finish& end) {

@@ -152,6 +152,12 @@ Value Shader::unary(Opcode opcode, Value a, Kind result) {
   return {this, emit(opcode, type_of(result), {a.id}), result};
 }
 
+Value Shader::dot_of_codes(Value a, Value b) {
+  require(spirv::Capability::dot_product, "SPV_KHR_integer_dot_product");
+  require(spirv::Capability::dot_product_packed);
+  return {this, emit(Opcode::s_dot, type_of(Kind::integer), {a.id, b.id, spirv::four_codes})};
+}
+
 Value Shader::exactly(Value computed) {
   put(decorations_, Opcode::decorate, {computed.id, spirv::decoration_no_contraction});
   return computed;

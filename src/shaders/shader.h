@@ -173,6 +173,8 @@ class Shader : protected spirv::Module {
   Value real_of(Value bits);
   // The product of two integers, unsigned or signed, in two words.
   Value wide_product(Value a, Value b, bool is_signed);
+  // Of four signed codes of 8 bits in a word with four in another.
+  Value dot_of_codes(Value a, Value b);
   // The halves of a word as two reals.
   Value half_to_real(Value low_half);
   // The same numbers, computed as they are said to be (SPIR-V's NoContraction, which drivers take for more than its

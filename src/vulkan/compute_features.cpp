@@ -32,6 +32,11 @@ ComputeFeatureChain::ComputeFeatureChain(VkPhysicalDevice device) {
     matrices_.next = &numbers_;
     storage_16_.pNext = &matrices_;
   }
+  if (has(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME)) {
+    dots_.pNext = core_.pNext;
+    core_.pNext = &dots_;
+    extensions_.push_back(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
+  }
   vkGetPhysicalDeviceFeatures2(device, &core_);
   // Of all that the device has, only this. Accesses beyond a range do no harm with robustBufferAccess, which every
   // device has: what shaders of a payload do inside their loops is not checked.
@@ -39,6 +44,7 @@ ComputeFeatureChain::ComputeFeatureChain(VkPhysicalDevice device) {
   core_.features.robustBufferAccess = VK_TRUE;
   found_.storage_8 = storage_8_.storageBuffer8BitAccess == VK_TRUE;
   found_.storage_16 = storage_16_.storageBuffer16BitAccess == VK_TRUE;
+  found_.dots = dots_.shaderIntegerDotProduct == VK_TRUE;
   find_properties(device, has(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME));
   found_.matrices = knows_matrices && numbers_.shaderFloat16 && matrices_.matrices && has_matrices(device);
   if (found_.matrices) {
@@ -62,8 +68,15 @@ void ComputeFeatureChain::find_properties(VkPhysicalDevice device, bool knows_si
   VkPhysicalDeviceSubgroupSizeControlProperties sizes{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
   if (knows_sizes) subgroup.pNext = &sizes;
+  VkPhysicalDeviceShaderIntegerDotProductProperties dots{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES};
+  if (found_.dots) {
+    dots.pNext = subgroup.pNext;
+    subgroup.pNext = &dots;
+  }
   vkGetPhysicalDeviceProperties2(device, &all);
   found_.is_cpu = all.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  found_.fast_dots = dots.integerDotProduct4x8BitPackedSignedAccelerated == VK_TRUE;
   // Where a pipeline may have others, nobody can tell.
   const bool fixed = !knows_sizes || sizes.minSubgroupSize == sizes.maxSubgroupSize;
   found_.subgroup_size = subgroup.subgroupSize;

@@ -42,6 +42,8 @@ class ComputeFeatureChain {
   VkPhysicalDevice8BitStorageFeatures storage_8_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES};
   VkPhysicalDeviceShaderFloat16Int8Features numbers_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
   MatrixFeatures matrices_;
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dots_{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
   vulkan_program::DeviceTraits found_;
   bool subgroups_are_fixed_ = false;
   std::vector<const char*> extensions_;

@@ -160,13 +160,18 @@ TEST(VulkanTiers, Choice) {
   EXPECT_EQ(tiers_for(gpu, one), Places());
   EXPECT_EQ(tiers_for(narrow_gpu, one), (Places{0}));
   EXPECT_EQ(tiers_for(cpu, other), (Places{1}));
+  const std::vector<std::string_view> dots{"base", "dot"};
+  const vulkan_program::DeviceTraits slow_dots{.dots = true}, fast_dots{.dots = true, .fast_dots = true};
+  EXPECT_EQ(tiers_for(gpu, dots), (Places{0}));
+  EXPECT_EQ(tiers_for(slow_dots, dots), (Places{0, 1}));
+  EXPECT_EQ(tiers_for(fast_dots, dots), (Places{1, 0}));
 }
 
 TEST(VulkanTiers, SharedConstants) {
   Net net;
   net.output(net.node("add", {net.input(DType::f32, {4, 1000}, -1, 1), net.constant(DType::f32, {1, 1000}, -1, 1)}));
   const Program alone = compiled(net.graph, base), all = compiled(net.graph, every_tier());
-  EXPECT_EQ(all.tiers.size(), every_tier().size() - 1);  // without matrices coopmat is base
+  EXPECT_EQ(all.tiers.size(), every_tier().size() - 2);  // without matrices and codes coopmat and dot are base
   EXPECT_EQ(all.constants.size(), alone.constants.size());
 }
 

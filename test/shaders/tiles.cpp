@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products and windows whose sizes do not divide the tiles that they are computed in, on each tier of the device.
+#include "formats/spirv/check_shader.h"
 #include "shaders/on_device.h"
 
 namespace tosaic::test {
@@ -53,7 +54,7 @@ struct Layer {
   std::vector<std::int64_t> kernel, pad, stride, dilation;
 };
 
-void add_layer(Net& net, const Layer& l, bool depthwise, bool real, int tail) {
+void add_layer(Net& net, const Layer& l, bool depthwise, bool real, int tail, std::int64_t weight_zero = 5) {
   const DType type = real ? DType::f32 : DType::i8;
   const double range = real ? 1 : 128, most = real ? 1 : 127;
   const ValueId x = net.input(type, {l.batch, l.height, l.width, l.in}, -range, most);
@@ -64,7 +65,7 @@ void add_layer(Net& net, const Layer& l, bool depthwise, bool real, int tail) {
   const ValueId b = net.constant(sums, {tail % 2 ? l.out : 1}, real ? -1 : -9000, real ? 1 : 9000);
   const ValueId v = net.node(
       depthwise ? "depthwise_conv2d" : "conv2d",
-      {x, w, b, net.numbers(type, {real ? 0 : -100}), net.numbers(type, {real ? 0 : 5})},
+      {x, w, b, net.numbers(type, {real ? 0 : -100}), net.numbers(type, {real ? 0 : weight_zero})},
       {{"pad", l.pad}, {"stride", l.stride}, {"dilation", l.dilation}, {"acc_type", sums}, {"local_bound", false}});
   net.output(with_tail(net, v, tail));
 }
@@ -91,6 +92,31 @@ TEST_F(Tiles, Convolutions) {
   for (const Layer& layer : layers)
     for (bool real : {true, false}) add_layer(net, layer, false, real, n++);
   expect_on_device(net, {2e-4, 2e-5});
+}
+
+// Weights that count from 0, and channels by fours: what dot products of codes take.
+TEST_F(Tiles, ConvolutionsOfCodes) {
+  const List one{1, 1}, none{0, 0, 0, 0}, around{1, 1, 1, 1};
+  const Layer layers[] = {
+      {1, 1, 3, 4, 17, one, none, one, one},
+      {1, 13, 9, 16, 24, one, none, one, one},
+      {2, 12, 12, 64, 64, one, none, one, one},
+      {2, 7, 7, 24, 49, one, none, one, one},
+      {2, 17, 5, 12, 3, {3, 3}, around, one, one},
+      {1, 17, 17, 20, 24, {7, 7}, {3, 2, 3, 2}, {2, 2}, one},
+      {1, 17, 24, 32, 1, {3, 1}, {2, 2, 0, 0}, one, {2, 1}},
+      {1, 7, 7, 512, 20, {3, 3}, around, one, one},  // its depth is divided among groups
+      {1, 3, 5, 5000, 12, one, none, one, one},
+  };
+  Net net(5);
+  int n = 0;
+  for (const Layer& layer : layers) add_layer(net, layer, false, false, n++, 0);
+  std::size_t with_dots = 0;
+  constexpr vulkan_program::TierId dot[] = {vulkan_program::TierId::dot};
+  const vulkan_program::Program program = compiled(net.graph, dot);
+  for (const Bytes& m : program.tiers.at(0).modules) with_dots += spirv::check_shader(m.as<spirv::Word>())->dots;
+  EXPECT_GE(with_dots, 5u);
+  expect_on_device(net);
 }
 
 TEST_F(Tiles, DepthwiseConvolutions) {

@@ -55,7 +55,7 @@ class Checker : CheckedMatrices {
   }
 
   void preamble() {
-    bool shader = false;
+    bool shader = false, packs_dots = false;
     while (comes(Opcode::capability)) {
       const Word c = take(Opcode::capability, 1).operands[0];
       shader |= c == static_cast<Word>(Capability::shader);
@@ -64,23 +64,30 @@ class Checker : CheckedMatrices {
       may_view_ |= c == static_cast<Word>(Capability::sampled_buffer);
       result_.shuffles |= c == static_cast<Word>(Capability::group_non_uniform_shuffle);
       result_.matrices |= c == static_cast<Word>(Capability::cooperative_matrix);
+      result_.dots |= c == static_cast<Word>(Capability::dot_product);
+      packs_dots |= c == static_cast<Word>(Capability::dot_product_packed);
       constexpr Capability known[] = {
-          Capability::shader,         Capability::storage_buffer_8,  Capability::storage_buffer_16,
-          Capability::sampled_buffer, Capability::group_non_uniform, Capability::group_non_uniform_shuffle,
-          Capability::float16,        Capability::cooperative_matrix};
+          Capability::shader,         Capability::storage_buffer_8,   Capability::storage_buffer_16,
+          Capability::sampled_buffer, Capability::group_non_uniform,  Capability::group_non_uniform_shuffle,
+          Capability::float16,        Capability::cooperative_matrix, Capability::dot_product_packed,
+          Capability::dot_product};
       need(std::ranges::find(known, static_cast<Capability>(c)) != std::end(known),
            "a capability that our shaders do not need");
     }
     need(shader, "the module is no shader");
-    bool stores_8 = false, has_matrices = false;
+    bool stores_8 = false, has_matrices = false, has_dots = false;
     while (comes(Opcode::extension)) {
       const auto name = next().operands;
-      const bool of_matrices = says(name, "SPV_KHR_cooperative_matrix");
-      need(of_matrices || says(name, "SPV_KHR_8bit_storage"), "an extension that our shaders do not need");
-      (of_matrices ? has_matrices : stores_8) = true;
+      bool* known = says(name, "SPV_KHR_cooperative_matrix")    ? &has_matrices
+                    : says(name, "SPV_KHR_integer_dot_product") ? &has_dots
+                    : says(name, "SPV_KHR_8bit_storage")        ? &stores_8
+                                                                : nullptr;
+      need(known, "an extension that our shaders do not need");
+      *known = true;
     }
     need(stores_8 || !may_store_8_, "8-bit storage without its extension");
     need(has_matrices || !result_.matrices, "matrices without their extension");
+    need((has_dots || !result_.dots) && packs_dots == result_.dots, "dot products without what they need");
     if (comes(Opcode::ext_inst_import)) {
       const Instruction i = next();
       need(!i.operands.empty() && says(i.operands.subspan(1), "GLSL.std.450"), "another set of instructions");
@@ -564,6 +571,7 @@ class Checker : CheckedMatrices {
       case Opcode::u_mul_extended:
       case Opcode::s_mul_extended: return extended(i);
       case Opcode::select: return select(i);
+      case Opcode::s_dot: return dot(i);
       default: break;
     }
     if (among(164, 167)) return arithmetic(i, {truth, truth}, truth);
@@ -681,6 +689,13 @@ class Checker : CheckedMatrices {
          "a conversion of another type");
     define(i.operands[1], to);
   }
+  void dot(const Instruction& i) {
+    const auto& o = i.operands;
+    need(result_.dots && o.size() == 5 && o[4] == four_codes, "a dot product of something else than codes");
+    for (const Id word : {o[0], type_of(o[2]), type_of(o[3])}) need(is_word(word), "operands of another type");
+    define(o[1], o[0]);
+  }
+
   void extended(const Instruction& i) {
     need(i.operands.size() == 4 && is_word(type_of(i.operands[2])) && is_word(type_of(i.operands[3])) &&
              is(i.operands[0], Type::structure) && type(i.operands[0]).of.size() == 2,

@@ -315,6 +315,7 @@ class ShaderDecoder {
       case Opcode::u_mod:
       case Opcode::u_mul_extended:
       case Opcode::s_mul_extended:
+      case Opcode::s_dot:
       case Opcode::select:
       case Opcode::logical_equal:
       case Opcode::logical_not_equal:
@@ -543,6 +544,12 @@ class ShaderRunner {
     const auto value = static_cast<float>(exact);
     set_rounded(s.to, value, static_cast<double>(value) == exact ? 0 : by_an_ulp);
   }
+  static Word dot_of_codes(Word a, Word b) {
+    std::int32_t sum = 0;
+    for (Word shift = 0; shift < 32; shift += 8)
+      sum += std::int32_t{static_cast<std::int8_t>(a >> shift)} * static_cast<std::int8_t>(b >> shift);
+    return static_cast<Word>(sum);
+  }
   void product(const Step& s) {
     const auto a = r_[s.a], b = r_[s.b];
     const auto all = s.op == Opcode::u_mul_extended
@@ -631,6 +638,7 @@ class ShaderRunner {
       case Opcode::s_div: r_[s.to] = quotient(s); return;
       case Opcode::u_mul_extended:
       case Opcode::s_mul_extended: return product(s);
+      case Opcode::s_dot: r_[s.to] = dot_of_codes(a, b); return;
       case Opcode::select: r_[s.to] = a ? b : r_[s.c]; return;
       case Opcode::shift_left_logical:
       case Opcode::shift_right_logical:

@@ -117,6 +117,7 @@ enum class Opcode : std::uint16_t {
   graph_set_output = 4185,
   graph_end = 4186,
   type_graph = 4190,
+  s_dot = 4450,
   type_cooperative_matrix = 4456,
   cooperative_matrix_load = 4457,
   cooperative_matrix_store = 4458,
@@ -141,12 +142,17 @@ enum class Capability : Word {
   float8 = 4212,
   bfloat16 = 5116,
   vulkan_memory_model = 5345,
+  dot_product_packed = 6018,  // of four codes of 8 bits in a word
+  dot_product = 6019,
   cooperative_matrix = 6022,
   replicated_composites = 6024,
 };
 
 // The optional operand of OpTypeFloat; none: IEEE 754.
 enum class FloatEncoding : Word { bfloat16 = 0, float8_e4m3 = 4214, float8_e5m2 = 4215 };
+
+// The last operand of OpSDot of two words: four codes of 8 bits in each.
+inline constexpr Word four_codes = 0;
 
 // What a cooperative matrix is for, and how it lies in memory.
 enum class MatrixUse : Word { left = 0, right = 1, sum = 2 };

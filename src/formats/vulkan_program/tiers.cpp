@@ -7,6 +7,10 @@
 namespace tosaic::vulkan_program {
 namespace {
 
+std::string_view needs_dots(const DeviceTraits& d) {
+  return d.dots ? "" : "VK_KHR_shader_integer_dot_product, of 8-bit codes in words";
+}
+
 constexpr TierRow rows[] = {
     {TierId::cpu, "cpu", "CPU devices such as lavapipe", [](const DeviceTraits& d) { return d.is_cpu; },
      [](const DeviceTraits& d) -> std::string_view {
@@ -14,8 +18,11 @@ constexpr TierRow rows[] = {
      }},
     {TierId::coopmat, "coopmat", "GPUs that multiply matrices of f16", [](const DeviceTraits& d) { return !d.is_cpu; },
      [](const DeviceTraits& d) -> std::string_view {
-       return d.matrices && d.storage_16 ? "" : "VK_KHR_cooperative_matrix with 16x16x16 of f16, in subgroups of 32";
+       if (!d.matrices || !d.storage_16) return "VK_KHR_cooperative_matrix with 16x16x16 of f16, in subgroups of 32";
+       return needs_dots(d);
      }},
+    {TierId::dot, "dot", "GPUs that multiply four codes at once",
+     [](const DeviceTraits& d) { return !d.is_cpu && d.fast_dots; }, needs_dots},
     {TierId::base, "base", "any device with Vulkan 1.1", [](const DeviceTraits&) { return true; },
      [](const DeviceTraits&) -> std::string_view { return ""; }},
 };
