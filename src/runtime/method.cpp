@@ -82,6 +82,8 @@ Result<std::unique_ptr<Kernel>> make_kernel(const KernelFactory& factory, const 
 
 }  // namespace
 
+constexpr std::size_t lent_alignment = 16;  // as planned memory has it
+
 struct Method::Impl {
   std::shared_ptr<const Origin> origin;
   Cells cells, first_cells;                              // now, and when it was loaded
@@ -93,6 +95,7 @@ struct Method::Impl {
   std::vector<std::unique_ptr<OpenDelegate>> delegates;  // null: no instruction calls it
   std::vector<Step> steps;
   std::vector<std::int32_t> inputs;                          // those that are tensors
+  std::vector<char> lent;                                    // by input: may it stay in the caller's memory?
   std::vector<std::int32_t> outputs;                         // those that are tensors; lists of tensors in place
   std::vector<std::pair<std::size_t, std::int32_t>> others;  // outputs that are not: position and cell
   std::vector<TensorType> input_types, output_types;
@@ -118,6 +121,8 @@ struct Method::Impl {
     std::vector<char> changing, used;  // by cell
   };
   Roles roles() const;
+  std::vector<char> find_lent() const;
+  void give_back();
   Result<DelegateStep> prepare_delegate(const pte::DelegateCall& call);
   Status open_delegate(std::size_t number);
   Status run_steps();
@@ -298,13 +303,65 @@ Status Method::Impl::load() {
   for (std::int32_t i : plan().outputs) TOSAIC_CHECK(add_output(i));
   TOSAIC_CHECK(prepare());
   let_vary();
+  lent = find_lent();
   return {};
+}
+
+// Inputs that delegates alone read. Whoever shares an input's planned memory must not expect the input there: it is
+// first written by a delegate.
+std::vector<char> Method::Impl::find_lent() const {
+  std::vector<char> read_by_others(cells.size(), 0), written_first(cells.size(), 0), met(cells.size(), 0);
+  const auto other = [&](std::int32_t i) {
+    if (i < 0) return;
+    read_by_others[at(i)] = met[at(i)] = 1;
+    if (const auto* list = std::get_if<pte::TensorList>(&plan().values[at(i)]))
+      for (std::int32_t item : list->items)
+        if (item >= 0) read_by_others[at(item)] = met[at(item)] = 1;
+  };
+  for (const pte::Instruction& instruction : plan().instructions) {
+    if (const auto* call = std::get_if<pte::DelegateCall>(&instruction)) {
+      const std::size_t read_only = delegates[at(call->delegate)]->inputs().size();
+      for (std::size_t k = 0; k < call->args.size(); ++k) {
+        const std::size_t cell = at(call->args[k]);
+        if (k >= read_only) (met[cell] ? read_by_others : written_first)[cell] = 1;
+        met[cell] = 1;
+      }
+    } else if (const auto* kernel = std::get_if<pte::KernelCall>(&instruction)) {
+      for (std::int32_t i : kernel->args) other(i);
+    } else if (const auto* move = std::get_if<pte::MoveCall>(&instruction)) {
+      other(move->from);
+      other(move->to);
+    } else if (const auto* jump = std::get_if<pte::JumpFalseCall>(&instruction)) {
+      other(jump->condition);
+    }
+  }
+  for (std::int32_t i : plan().outputs) read_by_others[at(i)] |= !written_first[at(i)];
+  const auto meets = [](const TensorCell& a, const TensorCell& b) {
+    const auto *x = static_cast<const std::byte*>(a.data), *y = static_cast<const std::byte*>(b.data);
+    return x && y && x < y + b.type.storage_bytes() && y < x + a.type.storage_bytes();
+  };
+  std::vector<char> found;
+  for (std::int32_t i : inputs) {
+    const TensorCell& input = cells[at(i)].tensor;
+    bool may = !read_by_others[at(i)] && !written_first[at(i)] && input.dim_order.empty();
+    for (std::size_t c = 0; may && c < cells.size(); ++c)
+      if (c != at(i) && cells[c].is_tensor && met[c] && meets(cells[c].tensor, input)) may = written_first[c];
+    found.push_back(may);
+  }
+  return found;
+}
+
+// Inputs that lay in the caller's memory.
+void Method::Impl::give_back() {
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (lent[i]) cells[at(inputs[i])].tensor.data = first_cells[at(inputs[i])].tensor.data;
 }
 
 // `from` may be running: of it only that is read which never changes.
 Status Method::Impl::copy(const Impl& from) {
   TOSAIC_CHECK(place());
   inputs = from.inputs;
+  lent = from.lent;
   outputs = from.outputs;
   others = from.others;
   input_types = from.input_types;
@@ -564,7 +621,10 @@ Status Method::Impl::take(std::size_t i, const Tensor& given) {
     return error("run.input-type", fmt::format("input {} is {}, method '{}' takes {}", i, to_string(given.type),
                                                plan().name, to_string(wanted)));
   if (cell.varies) cell.type.shape = given.type.shape;
-  store_dense(cell, given.data.data());
+  if (lent[i] && reinterpret_cast<std::uintptr_t>(given.data.data()) % lent_alignment == 0)
+    cell.data = const_cast<std::byte*>(given.data.data());  // nobody writes there
+  else
+    store_dense(cell, given.data.data());
   return {};
 }
 
@@ -704,6 +764,10 @@ Result<std::vector<Tensor>> Method::run(const std::vector<Tensor>& tensors) {
   if (tensors.size() != m.inputs.size())
     return error("run.input-count", fmt::format("method '{}' takes {} inputs, {} are given", m.plan().name,
                                                 m.inputs.size(), tensors.size()));
+  struct Loan {
+    Impl& of;
+    ~Loan() { of.give_back(); }
+  } const loan{m};
   for (std::size_t i = 0; i < tensors.size(); ++i) TOSAIC_CHECK(m.take(i, tensors[i]));
   TOSAIC_CHECK(m.run_steps());
   std::vector<Tensor> outputs;

@@ -3,11 +3,12 @@
 
 namespace tosaic::shaders {
 
-Axis axis_of(Kernel& s, const tosa::View& view, std::size_t i, std::int64_t kernel) {
+Axis axis_of(Kernel& s, const tosa::View& view, std::size_t i, std::int64_t kernel, bool fixed) {
   const int dim = static_cast<int>(i) + 1;
   const auto at = [&](std::string_view list, std::size_t n) { return s.param(view.ints(list)[n]); };
-  const Value size = s.param(view.in(0).shape[dim]), taps = s.param(kernel), before = at("pad", 2 * i),
-              stride = at("stride", i), dilation = at("dilation", i);
+  const Value size = s.param(view.in(0).shape[dim]), taps = fixed ? s.integer(kernel) : s.param(kernel),
+              before = at("pad", 2 * i), stride = at("stride", i),
+              dilation = fixed ? s.integer(view.ints("dilation")[i]) : at("dilation", i);
   return {size, taps, before, stride, dilation, s.param(view.out().shape[dim])};
 }
 

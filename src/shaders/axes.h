@@ -11,7 +11,8 @@ namespace tosaic::shaders {
 struct Axis {
   Value size, kernel, before, stride, dilation, out;
 };
-Axis axis_of(Kernel& s, const tosa::View& view, std::size_t i, std::int64_t kernel);
+// `fixed`: kernel and dilation are part of the shader, which then is no other layer's, and indexes faster.
+Axis axis_of(Kernel& s, const tosa::View& view, std::size_t i, std::int64_t kernel, bool fixed = false);
 
 // An output pixel: where it stands along each axis, and in which image.
 struct Pixel {

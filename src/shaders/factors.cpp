@@ -6,6 +6,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "shaders/placed.h"
+
 namespace tosaic::shaders {
 
 Fetched::Fetched(Kernel& s, DType type, std::optional<Value> zero_point, const Dim& row, As as)
@@ -23,6 +25,11 @@ void Fetched::bind(ValueId v) {
   const bool words = as_ == As::codes || (as_ == As::halves && vectors);
   buffer_ = words ? s_.input_words(v, vectors) : s_.input(v, vectors);
   if (as_ == As::codes) zeros_ = zero_point_ ? (*zero_point_ & 0xff) * 0x01010101 : s_.integer(0);
+}
+void Fetched::bind(ValueId v, Value apart) {
+  apart_ = apart;
+  whole_ = false;
+  buffer_ = s_.input(v);
 }
 void Fetched::bind(Bytes constant) {
   buffer_ = s_.constant(as_ == As::halves ? DType::i32 : type_, std::move(constant), true);
@@ -93,7 +100,10 @@ Vector Fetched::one_by_one(Value at, Value inside, Value left) {
     return s_.vector(four);
   }
   const auto element = [&](std::uint32_t q) {
-    const Value there = inside & (left > q), from = s_.select(there, at + q, s_.integer(0));
+    const Value there = inside & (left > q),
+                from = s_.select(there, apart_ && q > 0 ? at + *apart_ * q : at + q, s_.integer(0));
+    if (as_ == As::halves && buffer_.type == DType::f32)
+      return s_.select(there, s_.packed_halves(s_.load(buffer_, from), s_.real(0)), s_.integer(0));
     if (as_ == As::halves) return s_.select(there, s_.load_bits(buffer_, from), s_.integer(0));
     return held(s_.load(buffer_, from), there);
   };
@@ -138,12 +148,12 @@ Value Fetched::held(Value number, Value inside) {
 void Windows::add_row(Value number, std::optional<Value> before) {
   Row row{number < all_rows_, {}, {}};
   const Pixel pixel = pixel_at(before ? *before + number : number, axes_);
-  Value at = pixel.image;
+  Value at = steps_ ? steps_->begin + pixel.image * steps_->image : pixel.image;
   for (std::size_t i = 0; i < axes_.size(); ++i) {
     row.begin.push_back(pixel.position[i] * axes_[i].stride - axes_[i].before);
-    at = at * axes_[i].size + row.begin[i];
+    at = steps_ ? at + row.begin[i] * steps_->axes[i] : at * axes_[i].size + row.begin[i];
   }
-  row.at = at * fetched_.pitch(channels_);
+  row.at = steps_ ? at : at * fetched_.pitch(channels_);
   rows_.push_back(std::move(row));
 }
 
@@ -158,9 +168,14 @@ void Windows::fetch(Value depth, Value all) {
       tap[i] = (i > 0 ? rest % axes_[i].kernel : rest) * axes_[i].dilation;
   }
   Value offset = s_.integer(0);
-  for (std::size_t i = 0; i < axes_.size(); ++i) offset = i ? offset * axes_[i].size + tap[i] : tap[i];
+  for (std::size_t i = 0; i < axes_.size(); ++i)
+    if (steps_)
+      offset = offset + tap[i] * steps_->axes[i];
+    else
+      offset = i ? offset * axes_[i].size + tap[i] : tap[i];
   const Value in_row = fetched_.scaled(channel), left = channels_ - channel * fetched_.width();
-  const Value at = axes_.empty() ? in_row : offset * fetched_.pitch(channels_) + in_row, exists = depth < all;
+  const Value at = axes_.empty() ? in_row : (steps_ ? offset : offset * fetched_.pitch(channels_)) + in_row,
+              exists = depth < all;
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     Value inside = rows_[r].exists & exists;
     for (std::size_t i = 0; i < axes_.size(); ++i)
@@ -177,6 +192,22 @@ void Windows::fetch(Value depth) {
 Value Windows::vectors_of_channels() {
   if (!vectors_) vectors_ = fetched_.vectors_in(channels_);
   return *vectors_;
+}
+
+std::optional<Windows::Steps> bind_image(Kernel& s, Fetched& fetched, ValueId v, std::int64_t unit) {
+  const auto placed = placed_image(s.work(), v, unit);
+  if (!placed || (placed->channels != 1 && fetched.as_codes())) {
+    fetched.bind(v);
+    return std::nullopt;
+  }
+  if (placed->channels != 1 || s.type(placed->value).dtype != s.type(v).dtype)
+    fetched.bind(placed->value, s.param(placed->channels));
+  else
+    fetched.bind(placed->value);
+  const auto step = [&](std::int64_t elements) { return s.param(fetched.units(elements)); };
+  Windows::Steps steps{step(placed->offset), step(placed->strides[0]), {}};
+  for (std::size_t i = 1; i < placed->strides.size(); ++i) steps.axes.push_back(step(placed->strides[i]));
+  return steps;
 }
 
 Bytes packed_weights(const Bytes& weights, DType type, std::int64_t columns, std::int64_t taps, std::int64_t channels,

@@ -14,6 +14,8 @@ class Fetched {
   // `row`: elements of a row, which is whole vectors or not.
   Fetched(Kernel& s, DType type, std::optional<Value> zero_point, const Dim& row, As as = As::numbers);
   void bind(ValueId v);
+  // Of a few elements that lie so far apart.
+  void bind(ValueId v, Value apart);
   void bind(Bytes constant);
   std::uint32_t width() const { return as_ == As::halves ? 8 : as_ == As::codes ? 16 : 4; }
   // How many vectors a row of so many elements has, and how far apart rows lie in the buffer's units.
@@ -21,10 +23,16 @@ class Fetched {
   Value pitch(Value elements) const {
     return whole_ ? vectors_in(elements) : as_ == As::codes ? shift_right_unsigned(elements, s_.integer(2)) : elements;
   }
-  // A number of elements that are no codes, whole vectors where rows are, as the buffer counts.
-  Dim units(const Dim& elements) const { return whole_ ? floor_div(elements, std::int64_t{width()}) : elements; }
+  // A number of elements, whole vectors where rows are, as the buffer counts.
+  Dim units(const Dim& elements) const {
+    if (whole_) return floor_div(elements, std::int64_t{width()});
+    return as_ == As::codes ? floor_div(elements, 4) : elements;
+  }
   // What that many vectors count in the buffer.
-  Value scaled(Value vectors) const { return whole_ ? vectors : vectors * (as_ == As::codes ? 4 : width()); }
+  Value scaled(Value vectors) const {
+    if (apart_) return vectors * width() * *apart_;
+    return whole_ ? vectors : vectors * (as_ == As::codes ? 4 : width());
+  }
 
   // The vector at `at` for place i, or zeros (codes of them); `left` of its elements are there, if rows are not whole
   // vectors.
@@ -32,6 +40,7 @@ class Fetched {
   // The same where all of it is there; of whole rows.
   void fetch(std::size_t i, Value at);
   bool is_whole() const { return whole_; }
+  bool as_codes() const { return as_ == As::codes; }
   Vector vector(std::size_t i);
 
  private:
@@ -57,25 +66,39 @@ class Fetched {
   const DType type_;
   std::optional<Value> zero_point_;
   const As as_;
-  const bool whole_;
+  bool whole_;
   bool across_ = false;       // are vectors that begin anywhere read as the two that they lie in?
   const std::uint32_t most_;  // elements of a vector that there can be
   Buffer buffer_;
   std::optional<Value> last_;   // the last whole vector's number
   std::optional<Value> zeros_;  // four codes of 0
+  std::optional<Value> apart_;  // how far elements lie, if not together
   std::vector<Place> places_;
 };
 
 // The left factor: windows of pixels, or plain rows where there are no axes.
 class Windows {
  public:
-  Windows(Kernel& s, std::vector<Axis> axes, Value channels, Value rows, Fetched& fetched)
-      : s_(s), axes_(std::move(axes)), channels_(channels), all_rows_(rows), fetched_(fetched) {}
+  // Where pixels lie, if not one behind the other: as the factor counts.
+  struct Steps {
+    Value begin, image;
+    std::vector<Value> axes;
+  };
+  Windows(Kernel& s, std::vector<Axis> axes, Value channels, Value rows, Fetched& fetched,
+          std::optional<Steps> steps = {})
+      : s_(s),
+        axes_(std::move(axes)),
+        channels_(channels),
+        all_rows_(rows),
+        fetched_(fetched),
+        steps_(std::move(steps)) {}
 
   // Its row for the next place; `before`: rows of the batches before.
   void add_row(Value number, std::optional<Value> before);
   // A plain one that begins at vector or element `begin`, as the factor counts.
   void add_plain_row(Value number, Value begin) { rows_.push_back({number < all_rows_, {}, begin}); }
+  // A plain one that is a pixel, whose channels lie together.
+  void add_pixel(Value exists, Value pixel) { rows_.push_back({exists, {}, pixel * fetched_.pitch(channels_)}); }
   // Vector `depth` of each row, of as many as channels in all taps.
   void fetch(Value depth, Value all);
   // The same where there are so many; of plain rows, those that do not exist as something.
@@ -92,9 +115,13 @@ class Windows {
   std::vector<Axis> axes_;
   Value channels_, all_rows_;
   Fetched& fetched_;
+  std::optional<Steps> steps_;
   std::optional<Value> vectors_;
   std::vector<Row> rows_;
 };
+
+// Binds an image where it was before movements, if it can be read there.
+std::optional<Windows::Steps> bind_image(Kernel& s, Fetched& fetched, ValueId v, std::int64_t unit);
 
 // Constant weights [columns, taps, channels] as the right factor: a row for each channel of each tap. Channels and
 // columns are filled up with zeros to a multiple of `unit`.

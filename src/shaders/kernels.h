@@ -24,6 +24,14 @@ class Finish {
   };
   Finish(ValueId root, const Strides& strides) : root_(root), tail_(nullptr), strides_(strides) {}
   const std::optional<Strides>& strides() const { return strides_; }
+  // Nothing of it is stored: the same dispatch goes on with a depthwise convolution that reads it (depthwise_behind.h).
+  struct Behind {
+    const Node* node;
+    const Finish* end;  // what happens to that one's elements
+  };
+  Finish(ValueId root, const plan::Expression* tail, const Behind& behind)
+      : root_(root), tail_(tail), behind_(behind) {}
+  const std::optional<Behind>& behind() const { return behind_; }
   // Element `index` of the result, in row-major order.
   void store(Kernel& kernel, Value index, Value element) const;
   // The same in two steps: what is stored of it, and storing it.
@@ -42,6 +50,7 @@ class Finish {
   ValueId root_;
   const plan::Expression* tail_;
   std::optional<Strides> strides_;
+  std::optional<Behind> behind_;
 };
 
 // Dispatches in order. nullopt: this kernel does not fit, with its tail.
@@ -53,7 +62,8 @@ struct KernelRow {
   TierSet tiers = vulkan_program::all_tiers;
   // Does the kernel take this node? nullptr: any that holds to the standard.
   bool (*takes)(const tosa::View& view) = nullptr;
-  bool by_strides = false;  // does it store so? (Finish::strides)
+  bool by_strides = false;        // does it store so? (Finish::strides)
+  bool before_depthwise = false;  // does it go on so? (Finish::behind)
 };
 // Rows of the operator, best first. The last one is for every tier and every node of the operator.
 std::span<const KernelRow> kernel_rows(const Node& node);
@@ -95,6 +105,8 @@ MadeList make_resize(const Work&, const Node&, const Finish&);
 
 // An elementwise expression by itself.
 MadeList make_elementwise(const Work& work, const plan::Expression& expression);
+// The same stored where a movement takes each element; nullopt, too: it is not one move of all of them.
+MadeList make_moved_elementwise(const Work& work, const plan::Expression& expression, const Node& movement);
 // TRANSPOSE, SLICE, PAD, ...; nullopt, too: the node moves nothing.
 MadeList make_movement(const Work& work, const Node& node);
 // Element for element; their types have elements of one size. `to` is the second binding.

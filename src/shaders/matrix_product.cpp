@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products and convolutions of halves, whose sums of 32 bits subgroups make by matrices of 16 x 16: the tiles of
 // both factors lie in memory that the group shares, as in product.cpp.
+#include "shaders/depthwise_behind.h"
 #include "shaders/factors.h"
 #include "shaders/matrix_tile.h"
 #include "shaders/placed.h"
@@ -63,13 +64,15 @@ class MatrixProduct {
   }
 
   void give(const Sink& sink, Value first_row) {
-    const std::uint32_t rows = tile_.rows / tile_.passes;
     for (std::uint32_t pass = 0; pass < tile_.passes; ++pass) {
       if (pass > 0) s_.barrier();
-      share_sums(pass);
-      sink.take({memory_, Kind::real, rows, tile_.columns, tile_.split, tile_.sum_pitch(), tile_.invocations()},
-                first_row + pass * rows);
+      sink.take(shared_sums(pass), first_row + pass * (tile_.rows / tile_.passes));
     }
+  }
+  TileSums shared_sums(std::uint32_t pass) {
+    share_sums(pass);
+    return {memory_,     Kind::real,        tile_.rows / tile_.passes, tile_.columns,
+            tile_.split, tile_.sum_pitch(), tile_.invocations()};
   }
 
  private:
@@ -172,12 +175,48 @@ bool is_of_halves(const tosa::View& view) {
   return view.in(0).dtype == DType::f16 && view.in(1).dtype == DType::f16 && is_float(view.out().dtype);
 }
 
+// Rows are the pixels of a region, whose sums go on through the windows of what stands behind.
+MadeList matrices_before_depthwise(const Work& work, const Node& node, const Finish& end) {
+  const tosa::View view(work.graph, node), behind(work.graph, *end.behind()->node);
+  const std::int64_t columns = view.out().shape.size(3), channels = view.in(0).shape.size(3),
+                     depth = vectors_in(channels);
+  const auto tile = matrix_tile_of_regions([&](std::int64_t rows) -> std::optional<ProductSize> {
+    const auto regions = regions_of(behind, rows);
+    if (!regions) return std::nullopt;
+    return ProductSize{1, regions->count() * rows, columns, depth * unit};
+  });
+  if (!tile) return std::nullopt;
+  const Regions regions = *regions_of(behind, tile->rows);
+  const Dim across = tiles_along(columns, tile->columns);
+  Kernel s(work, "conv2d+depthwise_conv2d", Groups{across * regions.count(), tile->invocations()});
+  MatrixProduct product(s, *tile);
+  const Value tiles_across = s.param(across), first_column = s.group() % tiles_across * tile->columns;
+  const Value all_columns = s.param(columns), all_depth = s.param(depth);
+  DepthwiseBehind windows_behind(s, *end.behind(), regions, s.group() / tiles_across, first_column, all_columns,
+                                 tile->columns, tile->invocations());
+  Fetched left(s, DType::f16, std::nullopt, channels, Fetched::As::halves);
+  Fetched right(s, DType::f16, std::nullopt, unit, Fetched::As::halves);
+  left.bind(node.inputs[0]);
+  right.bind(packed_weights(view.constant(1), DType::f16, columns, 1, channels, unit));
+  Windows windows(s, {}, s.param(channels), s.integer(0), left);
+  for (std::uint32_t i = 0; i < tile->left_reads(); ++i) {
+    const DepthwiseBehind::Place at = windows_behind.place(product.left_row(i));
+    windows.add_pixel(at.exists, at.pixel);
+  }
+  Sides sides{windows, left, right, all_depth, all_columns, all_depth * unit, s.integer(0), right.pitch(all_columns)};
+  windows_behind.prepare();
+  product.sum(sides, s.integer(0), s.param(tiles_along(depth * unit, tile->depth * tile->split)), first_column);
+  windows_behind.take(product.shared_sums(0), end, view);
+  return one(s);
+}
+
 }  // namespace
 
 bool takes_matrix_convolution(const tosa::View& view) { return is_of_halves(view) && has_tiles(view); }
 bool takes_matrix_matmul(const tosa::View& view) { return is_of_halves(view); }
 
 MadeList make_matrix_convolution(const Work& work, const Node& node, const Finish& end) {
+  if (end.behind()) return matrices_before_depthwise(work, node, end);
   const tosa::View view(work.graph, node);
   const Shape &in = view.in(0).shape, &weight = view.in(1).shape, &out = view.out().shape;
   const std::int64_t columns = weight.size(0), channels = in.size(in.rank() - 1);
@@ -203,21 +242,23 @@ MadeList make_matrix_convolution(const Work& work, const Node& node, const Finis
     group = group % all_tiles;
     all_rows = s.select(exists, all_rows, s.integer(0));
   }
-  std::vector<Axis> axes;
-  if (!is_plain(view))
-    for (std::size_t i = 0; i < spatial; ++i) axes.push_back(axis_of(s, view, i, weight.size(1 + static_cast<int>(i))));
   Fetched left(s, DType::f16, std::nullopt, channels, Fetched::As::halves);
   Fetched right(s, DType::f16, std::nullopt, unit, Fetched::As::halves);
-  left.bind(node.inputs[0]);
+  auto pixels_apart = bind_image(s, left, node.inputs[0], unit);
+  const bool plain = is_plain(view) && !pixels_apart;
+  std::vector<Axis> axes;
+  if (!plain)
+    for (std::size_t i = 0; i < spatial; ++i)
+      axes.push_back(axis_of(s, view, i, weight.size(1 + static_cast<int>(i)), true));
   right.bind(packed_weights(view.constant(1), DType::f16, columns, taps, channels, unit));
   const Value all_columns = s.param(columns), all_depth = s.param(depth);
-  Windows windows(s, std::move(axes), s.param(channels), all_rows, left);
+  Windows windows(s, std::move(axes), s.param(channels), all_rows, left, std::move(pixels_apart));
   const Value tiles_across = s.param(across);
   const Value first_row = group / tiles_across * tile.rows, first_column = group % tiles_across * tile.columns;
   for (std::uint32_t i = 0; i < tile.left_reads(); ++i) windows.add_row(first_row + product.left_row(i), std::nullopt);
   Sides sides{windows, left, right, all_depth, all_columns, all_depth * unit, s.integer(0), right.pitch(all_columns)};
   const bool even = depth * unit % (tile.depth * tile.split) == 0 && steps % split.parts == 0;
-  sides.even_rows = even && is_plain(view) && left.is_whole();
+  sides.even_rows = even && plain && left.is_whole();
   sides.even_columns = even && columns % tile.columns == 0;
   Sink sink(s, end, splits ? nullptr : &view, columns % 4 == 0, first_column, all_rows, all_columns,
             part * s.param(split.rows * split.columns), all_columns);

@@ -2,6 +2,7 @@
 #include "shaders/matrix_tile.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tosaic::shaders {
 namespace {
@@ -9,6 +10,9 @@ namespace {
 constexpr MatrixTile tiles[] = {
     {16, 16, 64, 1, 1, 4}, {16, 32, 64, 1, 2, 4}, {32, 32, 64, 2, 2, 2}, {32, 64, 64, 2, 2, 2}, {64, 64, 64, 2, 4, 1},
 };
+
+// Of regions: their sums lie in the memory at once.
+constexpr MatrixTile of_regions[] = {{64, 16, 64, 2, 1, 2}, {64, 32, 32, 2, 2, 1}, {128, 32, 32, 2, 2, 1}};
 
 // Of large products of one batch.
 constexpr MatrixTile large{64, 64, 32, 2, 2, 1, 2};
@@ -21,7 +25,7 @@ constexpr bool fits(const MatrixTile& t) {
          t.depth % matrix_side == 0 && t.own_down() % t.passes == 0 && t.shared() * 16 <= 32 * 1024 &&
          t.invocations() <= 256;
 }
-static_assert(std::ranges::all_of(tiles, fits) && fits(large));
+static_assert(std::ranges::all_of(tiles, fits) && fits(large) && std::ranges::all_of(of_regions, fits));
 
 // Processors of a large GPU, subgroups at once on one of them, clocks of a group and of its steps that nothing else
 // fills, products per clock, and clocks to store a sum. Fitted to what an H200 takes for the layers of some networks.
@@ -46,6 +50,19 @@ double clocks(const MatrixTile& t, const ProductSize& size) {
 
 const MatrixTile& matrix_tile_for(const ProductSize& size) {
   return *std::ranges::min_element(tiles, {}, [&](const MatrixTile& t) { return clocks(t, size); });
+}
+
+std::optional<MatrixTile> matrix_tile_of_regions(
+    const std::function<std::optional<ProductSize>(std::int64_t rows)>& size) {
+  std::optional<MatrixTile> best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const MatrixTile& tile : of_regions)
+    if (const auto all = size(tile.rows))
+      if (const double found = clocks(tile, *all); found < least) {
+        least = found;
+        best = tile;
+      }
+  return best;
 }
 
 // As measured on an H200.

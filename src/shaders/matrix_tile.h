@@ -35,6 +35,9 @@ struct MatrixTile {
 };
 
 const MatrixTile& matrix_tile_for(const ProductSize& size);
+// As tile_of_regions.
+std::optional<MatrixTile> matrix_tile_of_regions(
+    const std::function<std::optional<ProductSize>(std::int64_t rows)>& size);
 struct DividedMatrixProduct {
   MatrixTile tile;
   std::int64_t parts = 1;

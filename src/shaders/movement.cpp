@@ -2,7 +2,9 @@
 // Elements moved by strides, as they are.
 #include "plan/movement.h"
 
+#include "shaders/elements.h"
 #include "shaders/kernels.h"
+#include "shaders/steps.h"
 #include "shaders/strides.h"
 
 namespace tosaic::shaders {
@@ -79,6 +81,28 @@ bool append(std::vector<Made>& all, MadeList more) {
 }
 
 }  // namespace
+
+MadeList make_moved_elementwise(const Work& work, const plan::Expression& expression, const Node& node) {
+  if (!shares_memory(work.tier) || is_view(node)) return std::nullopt;
+  const auto movement = plan::symbolic_movement_of(work.graph, node);
+  if (!movement || movement->moves.size() != 1 || movement->fill != no_value) return std::nullopt;
+  const plan::SymbolicMove& move = movement->moves[0];
+  const ValueId to = node.outputs[0];
+  const Dim elements = product_of(move.dims);
+  if (move.from != expression.output || elements != elements_of(work.graph[to].type.shape) ||
+      elements != elements_of(expression.shape) || work.graph[to].type.dtype != work.graph[move.from].type.dtype)
+    return std::nullopt;
+  const Elements all(work, elements);
+  Kernel kernel(work, "elementwise", all.invocations());
+  const Buffer output = kernel.output(to);
+  kernel.for_each(all, [&](Value index) {
+    Positions positions(kernel, Walk(move.dims, {move.read.strides, move.write.strides}), index);
+    const Value read = positions.of(0) + kernel.param(move.read.offset);
+    const Value write = positions.of(1) + kernel.param(move.write.offset);
+    kernel.store(output, write, evaluate(kernel, expression, read));
+  });
+  return one(kernel);
+}
 
 MadeList make_movement(const Work& work, const Node& node) {
   const auto movement = plan::symbolic_movement_of(work.graph, node);

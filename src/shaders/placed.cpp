@@ -114,15 +114,17 @@ std::int32_t producer_of(const Graph& graph, ValueId v) {
   return -1;
 }
 
-// To what the value was made of without computing anything, of the same dtype.
-bool step_back(const Graph& graph, Places& places, DType dtype) {
+// To what the value was made of without computing anything, of the same dtype, or of `other`.
+bool step_back(const Graph& graph, Places& places, DType dtype, std::optional<DType> other = {}) {
   for (;;) {
     const std::int32_t producer = producer_of(graph, places.value);
     if (producer < 0) return false;
     const Node& node = graph.nodes[static_cast<std::size_t>(producer)];
     if (!is_view(node)) {
       const auto move = only_move(graph, node);
-      return move && graph[move->from].type.dtype == dtype && places.look_through(*move);
+      if (!move) return false;
+      const DType before = graph[move->from].type.dtype;
+      return (before == dtype || before == other) && places.look_through(*move);
     }
     places.value = node.inputs[0];
   }
@@ -145,6 +147,30 @@ Placed placed_operand(const Graph& graph, ValueId v, std::int64_t unit, bool by_
     const bool rows = s[2] == 1 && whole(s[1]) && whole(sizes[2]);
     const bool columns = by_columns && s[1] == 1 && whole(s[2]) && whole(sizes[1]);
     if (rows || columns) best = {places.value, places.offset, s[0], s[1], s[2]};
+  }
+  return best;
+}
+
+std::optional<PlacedImage> placed_image(const Work& work, ValueId v, std::int64_t unit) {
+  const Graph& graph = work.graph;
+  constexpr std::int64_t few = 4;
+  const Shape& shape = graph[v].type.shape;
+  if (!shape.is_static()) return std::nullopt;
+  const std::vector<std::int64_t> sizes = shape.sizes();
+  const auto whole = [unit](std::int64_t n) { return n % unit == 0; };
+  std::optional<PlacedImage> best;
+  Places places = places_of(graph, v);
+  const DType dtype = graph[v].type.dtype;
+  const bool kept_in_half = work.in_halves && dtype == DType::f16;
+  while (step_back(graph, places, dtype, kept_in_half ? std::optional(DType::f32) : std::nullopt)) {
+    auto strides = strides_of(places.dims, sizes);
+    if (!strides) continue;
+    const std::int64_t channels = strides->back();
+    strides->pop_back();
+    const bool vectors = graph[places.value].type.dtype == dtype && channels == 1 && whole(sizes.back()) &&
+                         whole(places.offset) && std::ranges::all_of(*strides, whole);
+    if (vectors || (sizes.back() > 1 && sizes.back() <= few))
+      best = PlacedImage{places.value, places.offset, *std::move(strides), channels};
   }
   return best;
 }

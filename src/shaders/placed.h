@@ -20,6 +20,18 @@ Placed placed_operand(const Graph& graph, ValueId v, std::int64_t unit, bool by_
 // something else.
 std::optional<Placed> placed_result(const Graph& graph, ValueId from, const Shape& matrices, const Node& movement);
 
+// Element (image, y, x, ..., channel) of an image lies at offset + image * strides[0] + y * strides[1] + ... + channel
+// * channels.
+struct PlacedImage {
+  ValueId value = no_value;
+  std::int64_t offset = 0;
+  std::vector<std::int64_t> strides;
+  std::int64_t channels = 1;
+};
+// Where vectors of `unit` channels can be read before movements, or a few channels one by one: these also as f32 of
+// which f16 is kept (halves.h). nullopt: only as it is.
+std::optional<PlacedImage> placed_image(const Work& work, ValueId v, std::int64_t unit);
+
 // The expression with operands that were moved read where they were before.
 plan::Expression before_movements(const Graph& graph, const plan::Expression& expression);
 

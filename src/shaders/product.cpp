@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shaders/product.h"
 
+#include "shaders/depthwise_behind.h"
 #include "shaders/factors.h"
 #include "shaders/placed.h"
 #include "shaders/product_tile.h"
@@ -67,13 +68,15 @@ class TiledProduct {
   }
 
   void give(const Sink& sink, Value first_row) {
-    const std::uint32_t rows = tile_.rows / tile_.passes;
     for (std::uint32_t pass = 0; pass < tile_.passes; ++pass) {
       if (pass > 0) s_.barrier();
-      share_sums(pass);
-      sink.take({memory_, kind_, rows, tile_.columns, tile_.split, tile_.columns / 4, tile_.invocations()},
-                first_row + pass * rows);
+      sink.take(shared_sums(pass), first_row + pass * (tile_.rows / tile_.passes));
     }
+  }
+  TileSums shared_sums(std::uint32_t pass) {
+    share_sums(pass);
+    return {
+        memory_, kind_, tile_.rows / tile_.passes, tile_.columns, tile_.split, tile_.columns / 4, tile_.invocations()};
   }
 
  private:
@@ -232,7 +235,50 @@ bool takes_dot_convolution(const tosa::View& view) {
 
 namespace {
 
+// Rows are the pixels of a region, whose sums go on through the windows of what stands behind.
+MadeList tiled_before_depthwise(const Work& work, const Node& node, const Finish& end, bool dots) {
+  const tosa::View view(work.graph, node), behind(work.graph, *end.behind()->node);
+  const std::int64_t columns = view.out().shape.size(3), channels = view.in(0).shape.size(3),
+                     elements = dots ? channels / 4 : channels, depth = fours_in(elements);
+  const auto tile = tile_of_regions([&](std::int64_t rows) -> std::optional<ProductSize> {
+    const auto regions = regions_of(behind, rows);
+    if (!regions) return std::nullopt;
+    return ProductSize{1, regions->count() * rows, columns, elements};
+  });
+  if (!tile) return std::nullopt;
+  const Regions regions = *regions_of(behind, tile->rows);
+  const Dim across = tiles_along(columns, tile->columns);
+  Kernel s(work, "conv2d+depthwise_conv2d", Groups{across * regions.count(), tile->invocations()});
+  TiledProduct product(s, *tile, view.out().dtype);
+  const Value tiles_across = s.param(across), first_column = s.group() % tiles_across * tile->columns;
+  const Value all_columns = s.param(columns), all_depth = s.param(depth);
+  DepthwiseBehind windows_behind(s, *end.behind(), regions, s.group() / tiles_across, first_column, all_columns,
+                                 tile->columns, tile->invocations());
+  const auto in_zero = zero_point(s, view, 0, 3);
+  Fetched left(s, view.in(0).dtype, in_zero, channels, dots ? Fetched::As::codes : Fetched::As::numbers);
+  Fetched right(s, dots ? DType::i32 : view.in(1).dtype, dots ? std::nullopt : zero_point(s, view, 1, 4), 4);
+  left.bind(node.inputs[0]);
+  const Bytes& weights = view.constant(1);
+  right.bind(dots ? packed_codes(weights, columns, 1, channels)
+                  : packed_weights(weights, view.in(1).dtype, columns, 1, channels));
+  Windows windows(s, {}, s.param(channels), s.integer(0), left);
+  for (std::uint32_t i = 0; i < tile->left_reads(); ++i) {
+    const DepthwiseBehind::Place at = windows_behind.place(product.left_row(i));
+    windows.add_pixel(at.exists, at.pixel);
+  }
+  Sides sides{windows,       left,         right,
+              all_depth,     s.integer(0), all_columns,
+              all_depth * 4, s.integer(0), right.pitch(all_columns)};
+  if (dots) sides.begin = Begin{s.constant(DType::i32, sums_of_codes(weights, columns), true), s.integer(0) - *in_zero};
+  windows_behind.prepare();
+  const std::int64_t steps = tiles_along(depth, tile->depth / 4 * tile->split).value();
+  product.sum(sides, s.integer(0), s.param(steps), first_column);
+  windows_behind.take(product.shared_sums(0), end, view);
+  return one(s);
+}
+
 MadeList tiled_convolution(const Work& work, const Node& node, const Finish& end, bool dots) {
+  if (end.behind()) return tiled_before_depthwise(work, node, end, dots);
   const tosa::View view(work.graph, node);
   const Shape &in = view.in(0).shape, &weight = view.in(1).shape, &out = view.out().shape;
   const std::int64_t columns = weight.size(0), channels = in.size(in.rank() - 1);
@@ -260,18 +306,20 @@ MadeList tiled_convolution(const Work& work, const Node& node, const Finish& end
     group = group % all_tiles;
     all_rows = s.select(exists, all_rows, s.integer(0));
   }
-  std::vector<Axis> axes;
-  if (!is_plain(view))
-    for (std::size_t i = 0; i < spatial; ++i) axes.push_back(axis_of(s, view, i, weight.size(1 + static_cast<int>(i))));
   const auto in_zero = zero_point(s, view, 0, 3);
   Fetched left(s, view.in(0).dtype, in_zero, channels, dots ? Fetched::As::codes : Fetched::As::numbers);
   Fetched right(s, dots ? DType::i32 : view.in(1).dtype, dots ? std::nullopt : zero_point(s, view, 1, 4), 4);
-  left.bind(node.inputs[0]);
+  auto pixels_apart = bind_image(s, left, node.inputs[0], !dots ? 4 : channels % 16 == 0 ? 16 : 4);
+  const bool plain = is_plain(view) && !pixels_apart;
+  std::vector<Axis> axes;
+  if (!plain)
+    for (std::size_t i = 0; i < spatial; ++i)
+      axes.push_back(axis_of(s, view, i, weight.size(1 + static_cast<int>(i)), true));
   const Bytes& weights = view.constant(1);
   right.bind(dots ? packed_codes(weights, columns, taps, channels)
                   : packed_weights(weights, view.in(1).dtype, columns, taps, channels));
   const Value all_columns = s.param(columns), all_depth = s.param(depth);
-  Windows windows(s, std::move(axes), s.param(channels), all_rows, left);
+  Windows windows(s, std::move(axes), s.param(channels), all_rows, left, std::move(pixels_apart));
   const Value tiles_across = s.param(across);
   const Value first_row = group / tiles_across * tile.rows, first_column = group % tiles_across * tile.columns;
   for (std::uint32_t i = 0; i < tile.left_reads(); ++i) windows.add_row(first_row + product.left_row(i), std::nullopt);
@@ -279,7 +327,7 @@ MadeList tiled_convolution(const Work& work, const Node& node, const Finish& end
       windows, left, right, all_depth, all_rows, all_columns, all_depth * 4, s.integer(0), right.pitch(all_columns)};
   const bool even =
       is_worth_more_modules(tile) && depth * 4 % (tile.depth * tile.split) == 0 && steps % split.parts == 0;
-  sides.even_rows = even && is_plain(view) && left.is_whole();
+  sides.even_rows = even && plain && left.is_whole();
   sides.even_columns = even && columns % tile.columns == 0;
   if (dots)
     sides.begin = Begin{s.constant(DType::i32, sums_of_codes(weights, columns), true),

@@ -9,12 +9,19 @@ namespace tosaic::shaders {
 namespace {
 
 constexpr ProductTile tiles[] = {
-    {16, 16, 32, 1, 4, 2}, {16, 32, 16, 2, 4, 4}, {32, 32, 8, 4, 4, 4},
+    {8, 8, 16, 1, 4, 8},   {16, 16, 32, 1, 4, 2}, {16, 32, 16, 2, 4, 4},   {32, 32, 8, 4, 4, 4},
     {64, 64, 16, 4, 4, 1}, {32, 64, 16, 8, 4, 2}, {64, 64, 8, 8, 4, 2, 2},
 };
 
 // Of products whose depth is divided among groups.
 constexpr ProductTile large{64, 64, 16, 8, 8, 1, 2}, small{32, 64, 16, 8, 4, 2};
+
+// Of regions: their sums lie in the memory at once.
+constexpr ProductTile of_regions[] = {{64, 16, 32, 2, 4, 1},
+                                      {64, 32, 32, 2, 4, 1},
+                                      {64, 32, 16, 4, 4, 2},
+                                      {128, 16, 16, 8, 4, 1},
+                                      {128, 32, 16, 8, 4, 1}};
 
 constexpr bool is_power_of_two(std::uint32_t n) { return n && !(n & (n - 1)); }
 
@@ -23,9 +30,9 @@ constexpr bool fits(const ProductTile& t) {
   const std::uint32_t team = t.team();
   return t.rows * t.depth / 4 % team == 0 && t.depth * t.columns / 4 % team == 0 && team % (t.depth / 4) == 0 &&
          team % (t.columns / 4) == 0 && t.own_columns % 4 == 0 && t.shared() * 16 <= 16384 && t.invocations() <= 256 &&
-         is_power_of_two(t.depth) && t.own_rows % t.passes == 0 && t.rows * t.columns % t.invocations() == 0;
+         is_power_of_two(t.depth) && t.own_rows % t.passes == 0 && t.rows * t.columns % t.team() == 0;
 }
-static_assert(std::ranges::all_of(tiles, fits) && fits(large) && fits(small));
+static_assert(std::ranges::all_of(tiles, fits) && fits(large) && fits(small) && std::ranges::all_of(of_regions, fits));
 
 // Processors of a large GPU, groups that one of them hides the waiting of, clocks of a step that nothing else fills,
 // products per clock, and clocks to store a sum. Fitted to what an H200 takes for the layers of some networks.
@@ -53,6 +60,21 @@ double clocks(const ProductTile& t, const ProductSize& size) {
 
 const ProductTile& tile_for(const ProductSize& size) {
   return *std::ranges::min_element(tiles, {}, [&](const ProductTile& t) { return clocks(t, size); });
+}
+
+// Each invocation finishes its sums one after another, and makes the next ones of them.
+constexpr double clocks_behind(const ProductTile& t) { return 40.0 * t.rows * t.columns / t.invocations(); }
+
+std::optional<ProductTile> tile_of_regions(const std::function<std::optional<ProductSize>(std::int64_t rows)>& size) {
+  std::optional<ProductTile> best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const ProductTile& tile : of_regions)
+    if (const auto all = size(tile.rows))
+      if (const double found = clocks(tile, *all) + clocks_behind(tile); found < least) {
+        least = found;
+        best = tile;
+      }
+  return best;
 }
 
 // As measured on an H200: a second dispatch costs 4 us.

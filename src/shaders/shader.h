@@ -175,6 +175,8 @@ class Shader : protected spirv::Module {
   Value wide_product(Value a, Value b, bool is_signed);
   // Of four signed codes of 8 bits in a word with four in another.
   Value dot_of_codes(Value a, Value b);
+  // Two reals as the halves of a word, rounded as those that are stored.
+  Value packed_halves(Value low, Value high);
   // The halves of a word as two reals.
   Value half_to_real(Value low_half);
   // The same numbers, computed as they are said to be (SPIR-V's NoContraction, which drivers take for more than its
@@ -237,7 +239,6 @@ class Shader : protected spirv::Module {
   Value load_word(const Buffer& buffer, Value index, Word word);
   Value number_of(Value word, DType type);
   Value word_of(Value value, DType type);
-  Value packed_halves(Value low, Value high);
   Id emit(Opcode opcode, Id type, Words operands);
   void emit_bare(Opcode opcode, const Words& operands) { put(body_, opcode, operands); }
   void begin_block(Id label);

@@ -8,6 +8,7 @@
 #include "plan/groups.h"
 #include "plan/movement.h"
 #include "shaders/compile.h"
+#include "shaders/depthwise_behind.h"
 #include "shaders/elements.h"
 #include "shaders/kernels.h"
 #include "shaders/placed.h"
@@ -142,6 +143,7 @@ class Planning {
 
   bool made_by(const KernelRow& row, std::uint32_t n) {
     const Node& node = graph_.nodes[n];
+    if (row.before_depthwise && take_with_depthwise(row, n)) return true;
     const ValueId root = behind_views(node.outputs[0]);
     const bool fused = plan::longest_tail(uses_, fusing(), root, [&](const auto& tail) {
       const plan::Expression expression = plan::expression_of(graph_, tail);
@@ -159,6 +161,42 @@ class Planning {
     return taken_[n];
   }
 
+  // With a depthwise convolution that alone reads it, and what finishes both.
+  bool take_with_depthwise(const KernelRow& row, std::uint32_t n) {
+    const Node& node = graph_.nodes[n];
+    const auto with = [&](ValueId value, const plan::Expression* between, std::vector<std::uint32_t> nodes) {
+      const auto user = uses_.only_user(value);
+      if (!user || taken_[*user] || graph_.nodes[*user].op != "tosa.depthwise_conv2d") return false;
+      const Node& next = graph_.nodes[*user];
+      if (next.inputs[0] != value || !may_stand_behind(tosa::View(graph_, node), tosa::View(graph_, next)))
+        return false;
+      nodes.push_back(*user);
+      const auto ends = [&](ValueId root, const plan::Expression* tail, const std::vector<std::uint32_t>& more) {
+        const Finish end(root, tail);
+        MadeList made = row.make(work_, node, Finish(node.outputs[0], between, Finish::Behind{&next, &end}));
+        if (!made) return false;
+        std::vector<std::uint32_t> all = nodes;
+        all.insert(all.end(), more.begin(), more.end());
+        std::sort(all.begin(), all.end());
+        add(std::move(all), std::move(made));
+        return true;
+      };
+      const ValueId root = behind_views(next.outputs[0]);
+      const bool ended = plan::longest_tail(uses_, fusing(), root, [&](const auto& tail) {
+        const plan::Expression expression = plan::expression_of(graph_, tail);
+        return ends(root, &expression, tail);
+      });
+      return ended || ends(next.outputs[0], nullptr, {});
+    };
+    const bool taken = plan::longest_tail(uses_, fusing(), node.outputs[0], [&](const auto& tail) {
+      const plan::Expression expression = plan::expression_of(graph_, tail);
+      std::vector<std::uint32_t> nodes{n};
+      nodes.insert(nodes.end(), tail.begin(), tail.end());
+      return with(expression.output, &expression, std::move(nodes));
+    });
+    return taken || with(node.outputs[0], nullptr, {n});
+  }
+
   // With a movement of all that it makes, which is the only one that reads it.
   bool take_with_movement(const KernelRow& row, std::uint32_t n, ValueId root) {
     const Node& node = graph_.nodes[n];
@@ -171,12 +209,23 @@ class Planning {
     return made.has_value();
   }
 
+  // By a step that looks through what moves it.
+  bool is_read(ValueId v) const {
+    return std::ranges::any_of(steps_.list, [&](const Step& step) { return std::ranges::count(step.reads, v) > 0; });
+  }
+
   // As many as fit into one dispatch.
   void take_elementwise(std::uint32_t n) {
     plan::Fusing how = fusing();
     for (;; how.max_nodes = (how.max_nodes + 1) / 2) {
       std::vector<std::uint32_t> nodes = plan::elementwise_group(uses_, how, n);
-      MadeList made = make_elementwise(work_, plan::expression_of(graph_, nodes));
+      const plan::Expression expression = plan::expression_of(graph_, nodes);
+      if (const auto user = uses_.only_user(expression.output); user && !taken_[*user] && !is_read(expression.output))
+        if (MadeList made = make_moved_elementwise(work_, expression, graph_.nodes[*user])) {
+          nodes.push_back(*user);
+          return add(std::move(nodes), std::move(made));
+        }
+      MadeList made = make_elementwise(work_, expression);
       if (made) return add(std::move(nodes), std::move(made));
       if (how.max_nodes == 1) return;
     }

@@ -8,7 +8,16 @@ namespace {
 
 Value number(const TileSums& sums, Value x) { return x.kind == sums.kind ? x : x.shader->real_of(x); }
 
-Quad quad_at(Kernel& s, const TileSums& sums, Value at) {
+Value sum_at(Kernel& s, const TileSums& sums, Value at, Value part) {
+  Value all = number(sums, s.load(sums.memory, at, part));
+  for (std::uint32_t t = 1; t < sums.parts; ++t)
+    all = all + number(sums, s.load(sums.memory, at + t * sums.rows * sums.pitch, part));
+  return all;
+}
+
+}  // namespace
+
+Quad sums_at(Kernel& s, const TileSums& sums, Value at) {
   Quad all;
   for (std::uint32_t t = 0; t < sums.parts; ++t) {
     const Vector v = s.load(sums.memory, at + t * sums.rows * sums.pitch);
@@ -20,14 +29,22 @@ Quad quad_at(Kernel& s, const TileSums& sums, Value at) {
   return all;
 }
 
-Value sum_at(Kernel& s, const TileSums& sums, Value at, Value part) {
-  Value all = number(sums, s.load(sums.memory, at, part));
-  for (std::uint32_t t = 1; t < sums.parts; ++t)
-    all = all + number(sums, s.load(sums.memory, at + t * sums.rows * sums.pitch, part));
-  return all;
+void store_at(Kernel& s, const TileSums& sums, Value at, const Quad& made) {
+  Quad all = made;
+  for (Value& x : all)
+    if (x.kind != sums.memory.kind) x = x.kind == Kind::real ? s.bits_of(x) : s.real_of(x);
+  s.store(sums.memory, at, s.vector(all));
 }
 
-}  // namespace
+Quad made_at(Kernel& s, const TileSums& sums, Value at, bool real) {
+  const Vector v = s.load(sums.memory, at);
+  Quad all;
+  for (Word q = 0; q < 4; ++q) {
+    all[q] = lane(v, q);
+    if (real != (all[q].kind == Kind::real)) all[q] = real ? s.real_of(all[q]) : s.bits_of(all[q]);
+  }
+  return all;
+}
 
 struct Sink::Taken {
   Value there, at;  // at: a quad's or an element's number
@@ -68,7 +85,7 @@ Sink::Taken Sink::taken(const TileSums& sums, Value first_row, Value number, boo
     t.results[0] = end_.finished(s_, t.at, biased_ ? sum + bias_at(s_, *biased_, known) : sum);
     return t;
   }
-  Quad all = quad_at(s_, sums, from);
+  Quad all = sums_at(s_, sums, from);
   if (biased_) {
     const Quad bias = bias_ ? *bias_ : bias_quad_at(s_, *biased_, shift_right_unsigned(known, s_.integer(2)));
     for (std::size_t q = 0; q < 4; ++q) all[q] = all[q] + bias[q];

@@ -13,6 +13,12 @@ struct TileSums {
   std::uint32_t rows, columns, parts, pitch, invocations;
 };
 
+// The quad of sums there, of all parts.
+Quad sums_at(Kernel& s, const TileSums& sums, Value at);
+// Something else in the place of the first part's, and that again.
+void store_at(Kernel& s, const TileSums& sums, Value at, const Quad& made);
+Quad made_at(Kernel& s, const TileSums& sums, Value at, bool real);
+
 class Sink {
  public:
   // `before`: where the batch begins among elements; rows lie `apart`. `biased`: a convolution, whose bias is added.

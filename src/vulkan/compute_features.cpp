@@ -46,6 +46,10 @@ ComputeFeatureChain::ComputeFeatureChain(VkPhysicalDevice device) {
   found_.storage_16 = storage_16_.storageBuffer16BitAccess == VK_TRUE;
   found_.dots = dots_.shaderIntegerDotProduct == VK_TRUE;
   find_properties(device, has(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME));
+  if (has(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME)) {
+    find_floats(device);
+    extensions_.push_back(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
+  }
   found_.matrices = knows_matrices && numbers_.shaderFloat16 && matrices_.matrices && has_matrices(device);
   if (found_.matrices) {
     extensions_.push_back(matrix_extension);
@@ -83,6 +87,16 @@ void ComputeFeatureChain::find_properties(VkPhysicalDevice device, bool knows_si
   subgroups_are_fixed_ = fixed;
   found_.shuffles = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
                     (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT);
+}
+
+void ComputeFeatureChain::find_floats(VkPhysicalDevice device) {
+  VkPhysicalDeviceFloatControlsProperties floats{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
+  VkPhysicalDeviceProperties2 all{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  all.pNext = &floats;
+  vkGetPhysicalDeviceProperties2(device, &all);
+  floats_.special = floats.shaderSignedZeroInfNanPreserveFloat32 == VK_TRUE;
+  floats_.denormals = floats.shaderDenormPreserveFloat32 == VK_TRUE &&
+                      floats.denormBehaviorIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
 }
 
 // Those of 16 x 16 halves, summed in 32 bits, in subgroups that always have 32 invocations.

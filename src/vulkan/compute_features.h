@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "formats/spirv/float_controls.h"
 #include "formats/vulkan_program/tiers.h"
 
 namespace tosaic::vulkan {
@@ -30,11 +31,13 @@ class ComputeFeatureChain {
   ComputeFeatureChain(const ComputeFeatureChain&) = delete;
   ComputeFeatureChain& operator=(const ComputeFeatureChain&) = delete;
   const vulkan_program::DeviceTraits& found() const { return found_; }
-  const void* head() const { return &core_; }  // for VkDeviceCreateInfo::pNext
+  const spirv::FloatControls& floats() const { return floats_; }  // that modules may ask for
+  const void* head() const { return &core_; }                     // for VkDeviceCreateInfo::pNext
   const std::vector<const char*>& extensions() const { return extensions_; }
 
  private:
   void find_properties(VkPhysicalDevice device, bool knows_sizes);
+  void find_floats(VkPhysicalDevice device);
   bool has_matrices(VkPhysicalDevice device) const;
 
   VkPhysicalDeviceFeatures2 core_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
@@ -45,6 +48,7 @@ class ComputeFeatureChain {
   VkPhysicalDeviceShaderIntegerDotProductFeatures dots_{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
   vulkan_program::DeviceTraits found_;
+  spirv::FloatControls floats_;
   bool subgroups_are_fixed_ = false;
   std::vector<const char*> extensions_;
 };

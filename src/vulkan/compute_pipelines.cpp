@@ -107,8 +107,9 @@ Status Pipelines::make_layout(Pipeline& made, const spirv::ShaderInterface& inte
 Status Pipelines::make_pipeline(Pipeline& made, const Bytes& code) const {
   const auto& vk = device_->vk;
   VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
-  module_info.codeSize = code.size();
-  module_info.pCode = code.as<std::uint32_t>().data();
+  const std::vector<spirv::Word> words = spirv::with_float_controls(code.as<spirv::Word>(), device_->info().floats);
+  module_info.codeSize = words.size() * sizeof(spirv::Word);
+  module_info.pCode = words.data();
   VkShaderModule module = VK_NULL_HANDLE;
   TOSAIC_CHECK(called("vkCreateShaderModule",
                       [&] { return vk.vkCreateShaderModule(device_->handle, &module_info, nullptr, &module); }));

@@ -203,7 +203,11 @@ Result<Driver> open_driver(bool emulation) {
     const bool able = has_extensions(driver.handles[i]) && data_graph_family(driver.handles[i]) != UINT32_MAX;
     const bool computes = compute_family(driver.handles[i]) != UINT32_MAX;
     DeviceInfo info{i, p.deviceName, p.deviceType, p.apiVersion, able, emulation, computes};
-    if (p.apiVersion >= least_compute_version) info.traits = ComputeFeatureChain(driver.handles[i]).found();
+    if (p.apiVersion >= least_compute_version) {
+      const ComputeFeatureChain features(driver.handles[i]);
+      info.traits = features.found();
+      info.floats = features.floats();
+    }
     info.limits = p.limits;
     VkPhysicalDeviceMemoryProperties memory;
     vkGetPhysicalDeviceMemoryProperties(driver.handles[i], &memory);

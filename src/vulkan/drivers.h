@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "formats/spirv/float_controls.h"
 #include "formats/vulkan_program/tiers.h"
 
 namespace tosaic::vulkan {
@@ -26,6 +27,7 @@ struct DeviceInfo {
   bool emulated = false;          // through the emulation layer
   bool computes = false;          // has a queue for compute shaders
   vulkan_program::DeviceTraits traits = {};
+  spirv::FloatControls floats = {};  // that modules may ask for
   VkPhysicalDeviceLimits limits = {};
   VkDeviceSize memory_bytes = 0;  // of the largest heap
 };

@@ -5,6 +5,7 @@
 
 #include "formats/spirv/check_shader.h"
 #include "formats/spirv/run_shader.h"
+#include "shaders/images.h"
 #include "shaders/on_device.h"
 
 namespace tosaic::test {
@@ -135,6 +136,31 @@ TEST(Matrices, OfFloatsOnlyWhereAskedFor) {
   // Where there are none, the tier is that of other devices.
   EXPECT_EQ(compiled(net.graph, every_tier()).tiers.size(), every_tier().size() - 2);
   EXPECT_EQ(compiled(net.graph, every_tier(), shaders::Precision::fp16).tiers.size(), every_tier().size() - 1);
+}
+
+TEST(Matrices, DepthwiseBehindPlain) {
+  const Sizes same{1, 1}, around{1, 1, 1, 1};
+  const Block blocks[] = {{1, 7, 7, 20, 48, {3, 3}, around, same},
+                          {2, 14, 10, 8, 36, {3, 3}, {1, 1, 1, 0}, {2, 2}},
+                          {1, 20, 9, 72, 24, {5, 5}, {2, 2, 2, 2}, same}};
+  Net net(4);
+  int n = 0;
+  for (const Block& block : blocks) net.output(add_block(net, block, DType::f16, n++));
+  const vulkan_program::Program program = compiled(net.graph, coopmat);
+  EXPECT_EQ(
+      std::ranges::count(program.tiers.at(0).dispatches, "conv2d+depthwise_conv2d", &vulkan_program::Dispatch::kernel),
+      3);
+  expect_computed(net, {2e-2, 5e-3}, true);
+}
+
+// An input of f32 that is kept in 16 bits is read as it is, from where its channels lie apart.
+TEST(Matrices, ImagesOfFloatsInHalves) {
+  Net net(3);
+  const ValueId x = net.input(DType::f32, {2, 3, 9, 11}, -1, 1),
+                last = net.node("transpose", {x}, {{"perms", Sizes{0, 2, 3, 1}}});
+  net.output(net.node("sigmoid", {plain(net, last, 24, {3, 3}, {1, 1, 1, 1}, {2, 2})}));
+  EXPECT_EQ(compiled(net.graph, coopmat, shaders::Precision::fp16).tiers.at(0).dispatches.size(), 1u);
+  expect_computed(net, {1e-2, 1e-2}, true, shaders::Precision::fp16);
 }
 
 // The module of a product, in which `change` has changed an instruction.

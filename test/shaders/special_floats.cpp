@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "formats/spirv/float_controls.h"
 #include "shaders/on_device.h"
 
 namespace tosaic::test {
@@ -356,6 +357,34 @@ TEST_F(SpecialFloats, InResizing) {
                         {{"mode", std::string(mode)}}));
     expect_on_device(net, {1e-5, 1e-5}, mode);
   }
+}
+
+// What is said when the device is known stands where the standard wants it; the rest is as before.
+TEST(FloatControls, StandInTheModule) {
+  Net net;
+  net.output(net.node("exp", {net.input(DType::f32, {4}, -1, 1)}));
+  constexpr vulkan_program::TierId base[] = {vulkan_program::TierId::base};
+  const vulkan_program::Program program = compiled(net.graph, base);
+  const auto module = program.tiers.at(0).modules.at(0).as<spirv::Word>();
+  const auto listed = [](std::span<const spirv::Word> words) {
+    std::vector<std::vector<spirv::Word>> all;
+    for (std::size_t at = 5; at < words.size(); at += words[at] >> 16)
+      all.emplace_back(words.begin() + static_cast<std::ptrdiff_t>(at),
+                       words.begin() + static_cast<std::ptrdiff_t>(at + (words[at] >> 16)));
+    return all;
+  };
+  EXPECT_TRUE(std::ranges::equal(spirv::with_float_controls(module, {}), module));
+  const auto before = listed(module);
+  auto made = listed(spirv::with_float_controls(module, {true, true}));
+  ASSERT_EQ(made.size(), before.size() + 5);
+  // In the order of the sections: capabilities, extensions, the entry point, its modes.
+  std::vector<spirv::Word> order;
+  for (const auto& i : made)
+    for (const spirv::Word section : {17u, 10u, 15u, 16u})
+      if ((i[0] & 0xffff) == section && (order.empty() || order.back() != section)) order.push_back(section);
+  EXPECT_EQ(order, (std::vector<spirv::Word>{17, 10, 15, 16}));
+  std::erase_if(made, [&](const auto& i) { return std::ranges::find(before, i) == before.end(); });
+  EXPECT_EQ(made, before);
 }
 
 }  // namespace
