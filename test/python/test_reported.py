@@ -60,7 +60,7 @@ ETHOS_U = {  # the issue: the model, its inputs, devices, configuration
               ["ethos-u85-256"], INT16),
     "22966": (Function(yolo_attention, nn.Conv2d(32, 64, 1), nn.Conv2d(32, 32, 1)), (32, 4, 4), ["ethos-u85-256"], INT8),
     "12270": (Function(lambda x, gru, linear: linear(gru(x)[0]), nn.GRU(8, 12, batch_first=True, bidirectional=True),
-                       nn.Linear(24, 5, bias=False)), (6, 8), ["ethos-u55-128"], INT8),
+                       nn.Linear(24, 5, bias=False)), (6, 8), ["ethos-u55-128", "ethos-u85-256"], INT8),
     "1396": (nn.Sequential(nn.Conv2d(2, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(),
                            nn.ConvTranspose2d(8, 4, 3, stride=2, padding=1, output_padding=1)), (2, 8, 8),
              ["ethos-u85-256"], INT8),

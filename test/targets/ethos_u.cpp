@@ -425,6 +425,105 @@ TEST(EthosU, chains_that_would_load_two_wide_tables_are_apart) {
     if (node.op == "tosa.mul") { EXPECT_EQ((*graph)[node.outputs[0]].type.shape.sizes(), (Ints{4, 1, 32})); }
 }
 
+// An int16 sum with a RESCALE and a CLAMP, then a MUL with columns 3 and on of a wider tensor: `view` stands behind the
+// sum, `rank` and `dims` are what is computed in from there. `cut` makes the operand %p of the other input.
+std::string a_sum_beside(const std::string& view, const std::string& summed, const std::string& z,
+                         const std::string& dims, const std::string& cut) {
+  const std::string how =
+      R"({scale32=true, rounding_mode="single_round", per_channel=false, input_unsigned=false, output_unsigned=false})";
+  return "graph @main(%x: 4x6x8xi16, %z: " + z + R"(xi16) -> (%y) {
+    %one: 1xi32 = constant [1073741824]
+    %by0: 1xi8 = constant [30]
+    %by3: 1xi8 = constant [33]
+    %by16: 1xi8 = constant [46]
+    %z16: 1xi16 = constant [0]
+    %z32: 1xi32 = constant [0]
+    %z8: 1xi8 = constant [0]
+    %dims: )" +
+         dims + R"(
+    %w: 4x6x8xi32 = tosa.rescale(%x, %one, %by0, %z16, %z32) )" +
+         how + R"(
+    %s: 4x1x8xi32 = tosa.reduce_sum(%w) {axis=1}
+)" + view +
+         "    %n: " + summed + "xi16 = tosa.rescale(" + (view.empty() ? "%s" : "%v") + ", %one, %by3, %z32, %z16) " +
+         how + "\n    %c: " + summed + "xi16 = tosa.clamp(%n) {min_val=0, max_val=32767, nan_mode=\"propagate\"}\n" +
+         cut + "    %a: " + summed + "xi32 = tosa.rescale(%c, %one, %by0, %z16, %z32) " + how + "\n    %b: " + summed +
+         "xi32 = tosa.rescale(%p, %one, %by0, %z16, %z32) " + how + "\n    %m: " + summed +
+         "xi32 = tosa.mul(%a, %b, %z8)\n    %y: " + summed + "xi16 = tosa.rescale(%m, %one, %by16, %z32, %z16) " + how +
+         "\n  }";
+}
+
+Ints shape_of_the(const std::string& op, const std::string& text) {
+  auto graph = parse(text);
+  if (!graph.ok()) return {};
+  ethos_u::shape_for_u85(*graph);
+  for (const Node& node : graph->nodes)
+    if (node.op == op) return (*graph)[node.outputs[0]].type.shape.sizes();
+  return {};
+}
+
+// Narrowed and activated as the sum is written, the command behind the view is in no chain with it.
+TEST(EthosU, activations_behind_a_view_and_a_rescale_stand_before_both) {
+  const std::string text =
+      a_sum_beside("    %v: 4x8xi32 = tosa.reshape(%s, %dims)\n", "4x8", "4x12", "2xshape = constant [4, 8]",
+                   "    %at: 2xshape = constant [0, 3]\n    %p: 4x8xi16 = tosa.slice(%z, %at, %dims)\n");
+  expect_same_results(text, ethos_u::shape_for_u55, 10);
+  expect_same_results(text, ethos_u::shape_for_u85, 10);
+  EXPECT_EQ(shape_of_the("tosa.clamp", text), (Ints{4, 1, 8}));
+  EXPECT_EQ(shape_of_the("tosa.mul", text), (Ints{4, 8}));
+}
+
+TEST(EthosU, parts_of_tensors_are_no_operands_in_a_chain_of_another_shape) {
+  const std::string part =
+      a_sum_beside("", "4x1x8", "4x1x12", "3xshape = constant [4, 1, 8]",
+                   "    %at: 3xshape = constant [0, 0, 3]\n    %p: 4x1x8xi16 = tosa.slice(%z, %at, %dims)\n");
+  expect_same_results(part, ethos_u::shape_for_u55, 9);
+  expect_same_results(part, ethos_u::shape_for_u85, 12);  // two views, and one back
+  EXPECT_EQ(shape_of_the("tosa.mul", part), (Ints{1, 4, 8}));
+}
+
+// The part is no longer one behind the view, but stored in the dims that the chain is computed in.
+TEST(EthosU, views_of_what_is_stored_are_no_operands_in_a_chain_of_another_shape) {
+  const std::string view =
+      a_sum_beside("", "4x1x8", "4x8x2", "3xshape = constant [4, 1, 8]",
+                   "    %at: 3xshape = constant [0, 0, 1]\n    %size: 3xshape = constant [4, 8, 1]\n"
+                   "    %q: 4x8x1xi16 = tosa.slice(%z, %at, %size)\n    %p: 4x1x8xi16 = tosa.reshape(%q, %dims)\n");
+  expect_same_results(view, ethos_u::shape_for_u55, 10);
+  expect_same_results(view, ethos_u::shape_for_u85, 12);  // the view that there is becomes the one that is needed
+  EXPECT_EQ(shape_of_the("tosa.mul", view), (Ints{1, 4, 8}));
+}
+
+// Nothing has other dims there: the part is read where it lies.
+TEST(EthosU, parts_of_tensors_stay_in_a_chain_of_their_shape) {
+  const std::string how =
+      R"({scale32=true, rounding_mode="single_round", per_channel=false, input_unsigned=false, output_unsigned=false})";
+  const std::string text = R"(graph @main(%x: 4x8xi16, %w: 4x8xi16, %z: 4x12xi16) -> (%y) {
+    %one: 1xi32 = constant [1073741824]
+    %by0: 1xi8 = constant [30]
+    %by16: 1xi8 = constant [46]
+    %z16: 1xi16 = constant [0]
+    %z32: 1xi32 = constant [0]
+    %z8: 1xi8 = constant [0]
+    %at: 2xshape = constant [0, 3]
+    %dims: 2xshape = constant [4, 8]
+    %a: 4x8xi32 = tosa.rescale(%x, %one, %by0, %z16, %z32) )" +
+                           how + R"(
+    %b: 4x8xi32 = tosa.rescale(%w, %one, %by0, %z16, %z32) )" +
+                           how + R"(
+    %m: 4x8xi32 = tosa.mul(%a, %b, %z8)
+    %n: 4x8xi16 = tosa.rescale(%m, %one, %by16, %z32, %z16) )" +
+                           how + R"(
+    %c: 4x8xi16 = tosa.clamp(%n) {min_val=0, max_val=32767, nan_mode="propagate"}
+    %p: 4x8xi16 = tosa.slice(%z, %at, %dims)
+    %d: 4x8xi32 = tosa.rescale(%c, %one, %by0, %z16, %z32) )" +
+                           how + R"(
+    %e: 4x8xi32 = tosa.rescale(%p, %one, %by0, %z16, %z32) )" +
+                           how + R"(
+    %y: 4x8xi32 = tosa.add(%d, %e)
+  })";
+  expect_same_results(text, ethos_u::shape_for_u85, 9);
+}
+
 TEST(EthosU, slices_of_five_dims_are_cut_in_four) {
   const std::string text = R"(graph @main(%x: 1x4x5x6x8xi8) -> (%y) {
     %a: 5xshape = constant [0, 1, 0, 2, 0]

@@ -61,6 +61,8 @@ void at_most_four_dims(Graph& graph);
 void windows_into_channels(Graph& graph);
 void turn_images_one_by_one(Graph& graph);  // U85
 void chains_apart(Graph& graph);            // U85
+void chained_views_apart(Graph& graph);     // U85
+void rescales_before_views(Graph& graph);   // U85
 void images_as_single_rows(Graph& graph);   // U85 of up to 256 MACs
 void strides_into_channels(Graph& graph);
 void narrow_constants(Graph& graph);

@@ -156,7 +156,11 @@ void shape_for_u85(Graph& graph) {
   express(graph, native_u85);
   turn_images_one_by_one(graph);
   chains_apart(graph);
+  rescales_before_views(graph);
   shape_for_all(graph);
+  chained_views_apart(graph);
+  merge_reshapes(graph);
+  make_names_unique(graph);
 }
 
 void shape_for_small_u85(Graph& graph) {

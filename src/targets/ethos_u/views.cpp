@@ -91,6 +91,32 @@ void activations_before_views(Graph& graph, bool inputs_too) {
   drop_dead(graph);
 }
 
+// rescale(view(x)) is view(rescale(x)): what narrows a command's result and the activation behind it are part of the
+// command, and have its shape then. Otherwise the activation is fused in dims of its own, and Vela compares the next
+// command of a chain with those (chained_views.cpp).
+void rescales_before_views(Graph& graph) {
+  const auto made_by = producers(graph);
+  const auto once = read_once(graph);
+  std::vector<char> activated(graph.values.size(), 0);
+  std::vector<ValueId> viewed(graph.values.size(), no_value);
+  for (const Node& node : graph.nodes) {
+    if (activation(node)) activated[node.inputs[0]] = 1;
+    if (node.op == "tosa.reshape" && made_by[node.inputs[0]] >= 0) viewed[node.outputs[0]] = node.inputs[0];
+  }
+  Rewriter out(graph);
+  out.each([&](Node& node) {
+    const bool moves = node.op == "tosa.rescale" && pointwise(graph, node) && activated[node.outputs[0]] &&
+                       once[node.inputs[0]] && viewed[node.inputs[0]] != no_value;
+    if (!moves) return out.keep(std::move(node));
+    const ValueId x = viewed[node.inputs[0]], y = node.outputs[0];
+    std::vector<ValueId> inputs = node.inputs;
+    inputs[0] = x;
+    const ValueId made = out.add(node.op, inputs, node.attrs, graph[y].type.with(graph[x].type.shape), node.loc);
+    out.reshape(made, graph[y].type.shape.sizes(), node.loc, y);
+  });
+  drop_dead(graph);
+}
+
 // A view that leaves the graph and is turned besides is lost as an output: the TRANSPOSE gets a view of its own.
 void views_of_their_own(Graph& graph) {
   const auto made_by = producers(graph);
