@@ -74,6 +74,13 @@ MadeList filled(const Work& work, ValueId with, ValueId to) {
   return one(kernel);
 }
 
+bool writes_in_order(const plan::SymbolicMove& move) {
+  Dim unit = 1;
+  for (std::size_t d = move.dims.size(); d-- > 0; unit = unit * move.dims[d])
+    if (move.dims[d] != Dim(1) && move.write.strides[d] != unit) return false;
+  return move.write.offset == Dim(0);
+}
+
 bool append(std::vector<Made>& all, MadeList more) {
   if (!more) return false;
   for (Made& made : *more) all.push_back(std::move(made));
@@ -92,14 +99,25 @@ MadeList make_moved_elementwise(const Work& work, const plan::Expression& expres
   if (move.from != expression.output || elements != elements_of(work.graph[to].type.shape) ||
       elements != elements_of(expression.shape) || work.graph[to].type.dtype != work.graph[move.from].type.dtype)
     return std::nullopt;
-  const Elements all(work, elements);
+  // Bytes are stored as words.
+  const bool quads = storage_size(work.graph[to].type.dtype) == 1 && is_multiple(elements, 4) && writes_in_order(move);
+  const Elements all(work, quads ? floor_div(elements, 4) : elements);
   Kernel kernel(work, "elementwise", all.invocations());
-  const Buffer output = kernel.output(to);
-  kernel.for_each(all, [&](Value index) {
+  const Buffer output = kernel.output(to, quads);
+  const auto element = [&](Value index, bool in_order) {
     Positions positions(kernel, Walk(move.dims, {move.read.strides, move.write.strides}), index);
     const Value read = positions.of(0) + kernel.param(move.read.offset);
-    const Value write = positions.of(1) + kernel.param(move.write.offset);
-    kernel.store(output, write, evaluate(kernel, expression, read));
+    const Value write = in_order ? index : positions.of(1) + kernel.param(move.write.offset);
+    return std::pair(write, evaluate(kernel, expression, read));
+  };
+  kernel.for_each(all, [&](Value index) {
+    if (!quads) {
+      const auto [write, made] = element(index, false);
+      return kernel.store(output, write, made);
+    }
+    Quad four;
+    kernel.repeat(4, [&](int q) { four[static_cast<std::size_t>(q)] = element(index * 4 + q, true).second; });
+    kernel.store_quad(output, index, four);
   });
   return one(kernel);
 }

@@ -95,7 +95,11 @@ TEST_F(Images, StoredWhereTheyGo) {
   net.output(transposed(net, y, {3, 0, 2, 1}));
   net.output(z);
   net.output(transposed(net, z, {0, 2, 3, 1}));
-  EXPECT_EQ(compiled(net.graph, base).tiers.at(0).dispatches.size(), 3u);
+  for (std::int64_t channels : {3, 4}) {  // bytes by fours, and one by one
+    const ValueId codes = net.input(DType::i8, {1, channels, 3, 5}, -128, 127);
+    net.output(transposed(net, net.rescale(codes, DType::i8, 29, 32, false, 3, -5), {0, 2, 3, 1}));
+  }
+  EXPECT_EQ(compiled(net.graph, base).tiers.at(0).dispatches.size(), 5u);
   expect_on_device(net, {2e-5, 2e-5});
 }
 
