@@ -11,7 +11,7 @@ import sys
 import torch
 from torch import nn
 
-COMMANDS = ("linear", "conv1x1", "conv3x3", "depthwise", "add", "multiply", "sum", "maximum", "minimum", "table", "scale", "matmul", "none")
+COMMANDS = ("linear", "conv1x1", "conv3x3", "depthwise", "add", "multiply", "sum", "maximum", "minimum", "table", "scale", "matmul", "gate", "none")
 
 
 def factors(number, count, rng):
@@ -112,6 +112,13 @@ class Chain(nn.Module):
             self.step(name, function)
         elif kind == "scale":
             self.step("times 1.5", lambda x: x * 1.5)
+        elif kind == "gate" and any(d > 1 for d in shape):  # what a dim comes to, activated, beside a part of it
+            axis, keep = rng.choice([i for i, d in enumerate(shape) if d > 1]), rng.random() < 0.5
+            at, reduce = rng.randrange(shape[axis]), rng.choice(("sum", "mean", "amax"))
+            (name, function), join = rng.choice((("sigmoid", torch.sigmoid), ("relu", torch.relu))), rng.choice((torch.add, torch.mul))
+            self.shape = [d if i != axis else 1 for i, d in enumerate(shape) if i != axis or keep]
+            self.step(f"{name} of {reduce} {axis}, {join.__name__} its part {at}",
+                      lambda x: join(function(getattr(x, reduce)(axis, keepdim=keep)), x.narrow(axis, at, 1) if keep else x.select(axis, at)))
         elif kind == "matmul" and len(shape) > 1:
             self.step("matmul with itself, turned", lambda x: x @ x.transpose(-1, -2))
             self.shape = [*shape[:-1], shape[-2]]
