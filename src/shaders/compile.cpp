@@ -61,8 +61,13 @@ class Assembly {
 
   Result<vulkan_program::Program> make(std::span<const vulkan_program::TierId> tiers) {
     place_interface();
-    for (const vulkan_program::TierId tier : tiers) TOSAIC_CHECK(add_tier({graph_, tier, halves_.has_value()}));
-    leave_out_twins();
+    for (std::size_t i = 0; i < tiers.size(); ++i) {
+      const Work work = work_of(tiers[i]);
+      // Devices of one that another one is equal to run that.
+      const auto rest = tiers.subspan(i + 1);
+      if (std::ranges::none_of(rest, [&](TierId other) { return has_same_kernels(work, work_of(other)); }))
+        TOSAIC_CHECK(add_tier(work));
+    }
     program_.constants = constants_.all();
     return std::move(program_);
   }
@@ -87,15 +92,7 @@ class Assembly {
     return {};
   }
 
-  // Devices of one that another one is equal to run that.
-  void leave_out_twins() {
-    auto& all = program_.tiers;
-    for (std::size_t i = all.size(); i-- > 1;) {
-      const vulkan_program::Tier &a = all[i - 1], &b = all[i];
-      if (a.modules == b.modules && a.dispatches == b.dispatches && a.activation_bytes == b.activation_bytes)
-        all.erase(all.begin() + static_cast<std::ptrdiff_t>(i) - 1);
-    }
-  }
+  Work work_of(TierId tier) const { return {graph_, tier, halves_.has_value()}; }
 
   void place_interface() {
     std::uint64_t end = 0;

@@ -8,12 +8,7 @@ namespace tosaic::shaders {
 bool reads_texels(TierId tier) { return tier == TierId::cpu; }
 bool shares_memory(TierId tier) { return tier != TierId::cpu; }
 
-namespace {
-
-// Where f16 is no operator's result but how values are kept, which way the last bit goes may be the device's.
 bool packs_halves(const Work& work) { return work.in_halves && work.tier == TierId::coopmat; }
-
-}  // namespace
 
 Kernel::Kernel(const Work& work, std::string name, const Dim& invocations, std::uint32_t group_size)
     : Shader(group_size), work_(work) {

@@ -30,6 +30,8 @@ inline constexpr std::size_t most_buffers = 12;
 bool reads_texels(TierId tier);
 // Do invocations of a group share memory in it?
 bool shares_memory(TierId tier);
+// Is f16 no operator's result but how values are kept, and the way that the last bit goes the device's?
+bool packs_halves(const Work& work);
 
 // Memory that a node's dispatches pass among themselves, at an offset from its beginning.
 struct Scratch {

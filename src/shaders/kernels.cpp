@@ -65,6 +65,19 @@ std::span<const KernelRow> kernel_rows(const Node& node) {
           std::ranges::upper_bound(rows, name, {}, &KernelRow::op)};
 }
 
+bool has_same_kernels(const Work& a, const Work& b) {
+  if (reads_texels(a.tier) != reads_texels(b.tier) || packs_halves(a) != packs_halves(b)) return false;
+  const auto differs = [&](const Node& node, const KernelRow& row) {
+    if (row.tiers.has(a.tier) == row.tiers.has(b.tier)) return false;
+    try {
+      return !row.takes || row.takes(tosa::View(a.graph, node));
+    } catch (const UnknownSize&) { return false; }
+  };
+  return std::ranges::none_of(a.graph.nodes, [&](const Node& node) {
+    return std::ranges::any_of(kernel_rows(node), [&](const KernelRow& row) { return differs(node, row); });
+  });
+}
+
 Value Finish::finished(Kernel& kernel, Value index, Value element) const {
   if (element.kind == Kind::real && !kernel.work().in_halves) element = rounded(element, kernel.type(root_).dtype);
   return tail_ ? evaluate(kernel, *tail_, index, {{root_, element}}) : element;

@@ -67,6 +67,8 @@ struct KernelRow {
 };
 // Rows of the operator, best first. The last one is for every tier and every node of the operator.
 std::span<const KernelRow> kernel_rows(const Node& node);
+// Do two tiers have the same ones for all nodes of the graph?
+bool has_same_kernels(const Work& a, const Work& b);
 
 MadeList one(Kernel& kernel);
 
