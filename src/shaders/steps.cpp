@@ -205,8 +205,9 @@ class Planning {
     const auto placed = placed_result(graph_, root, graph_[node.outputs[0]].type.shape, graph_.nodes[*user]);
     if (!placed) return false;
     MadeList made = row.make(work_, node, Finish(placed->value, Finish::Strides{placed->batches, placed->rows}));
-    if (made) add({n, *user}, std::move(made));
-    return made.has_value();
+    if (!made) return false;
+    add({n, *user}, std::move(made));
+    return true;
   }
 
   // By a step that looks through what moves it.

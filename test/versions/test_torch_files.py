@@ -16,7 +16,7 @@ REFUSED = {"dynamic": "model.dynamic-shape"}
 
 @pytest.fixture(scope="module", params=sorted(ARCHIVES))
 def written(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp(request.param, numbered=False)
+    folder = tmp_path_factory.mktemp(request.param)
     with tarfile.open(ARCHIVES[request.param]) as file:
         file.extractall(folder)
     assert {p.stem for p in folder.glob("*.pt2")} == {*PROGRAMS, *REFUSED, "buffer", "draft"}
