@@ -63,8 +63,8 @@ CountedFactors::CountedFactors(const Graph& graph, const QuantisationPlan& plan)
                 [&](const Product& p) { return others.contains(group(graph.nodes[p.node].inputs[p.factor])); });
 }
 
-Graph CountedFactors::with_counted(const Graph& graph, const QuantisationPlan& plan) {
-  if (products_.empty()) return graph;
+std::optional<Graph> CountedFactors::with_counted(const Graph& graph, const QuantisationPlan& plan) {
+  if (products_.empty()) return std::nullopt;
   Graph more = graph;
   Rewriter out(more);
   Builder b(more);

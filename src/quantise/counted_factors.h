@@ -5,6 +5,7 @@
 // saturate.
 #pragma once
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -19,7 +20,8 @@ class CountedFactors {
   CountedFactors(const Graph& graph, const QuantisationPlan& plan);
 
   // The program that also computes what counts of each factor, as values of its own: the first graph's keep their ids.
-  Graph with_counted(const Graph& graph, const QuantisationPlan& plan);
+  // nullopt: there is no factor.
+  std::optional<Graph> with_counted(const Graph& graph, const QuantisationPlan& plan);
   bool counted(ValueId v) const { return group_of_.contains(v); }
   // A look at what counts.
   void see(ValueId v, const Range& range) { ranges_[group_of_.at(v)].include(range); }

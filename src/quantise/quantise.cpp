@@ -170,7 +170,8 @@ Result<std::vector<Range>> observe(const Graph& graph, QuantisationPlan& plan,
                                    const QuantiseOptions& options, const Sink& sink) {
   std::vector<char> unseen;
   CountedFactors factors(graph, plan);
-  const Graph looked_at = factors.with_counted(graph, plan);
+  const std::optional<Graph> more = factors.with_counted(graph, plan);
+  const Graph& looked_at = more ? *more : graph;
   TOSAIC_TRY(Lowered lowered, lower_observable(looked_at, unseen, sink));
   for (ValueId v = 0; v < graph.values.size(); ++v)
     if (unseen[v]) plan.coded[v] = 0;

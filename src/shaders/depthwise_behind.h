@@ -3,7 +3,10 @@
 // for a region of pixels and some channels, finishes it in the memory that it shares, and goes over it with the second
 // one's windows. Regions share the pixels that windows of both reach; those are computed by each.
 #pragma once
+#include <limits>
+
 #include "shaders/axes.h"
+#include "shaders/product_tile.h"
 #include "shaders/tile_sums.h"
 
 namespace tosaic::shaders {
@@ -17,6 +20,28 @@ struct Regions {
 // The fewest of at most `rows` pixels each; nullopt: not even one window fits, or two dispatches are faster, as so many
 // pixels would be computed more than once.
 std::optional<Regions> regions_of(const tosa::View& depthwise, std::int64_t rows);
+
+// The tile, a region's pixels its rows, with which a product of such a depth takes fewest clocks.
+template <class Tile>
+struct RegionTile {
+  Tile tile;
+  Regions regions;
+};
+template <class Tile>
+std::optional<RegionTile<Tile>> region_tile(const tosa::View& depthwise, std::int64_t depth,
+                                            std::span<const Tile> tiles,
+                                            double (*clocks)(const Tile&, const ProductSize&)) {
+  std::optional<RegionTile<Tile>> best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Tile& tile : tiles)
+    if (const auto regions = regions_of(depthwise, tile.rows)) {
+      const double found = clocks(tile, {1, regions->count() * tile.rows, depthwise.out().shape.size(3), depth});
+      if (found >= least) continue;
+      least = found;
+      best = {tile, *regions};
+    }
+  return best;
+}
 
 // May the second node's windows be gone over so, where the first one makes what it reads?
 bool may_stand_behind(const tosa::View& plain, const tosa::View& depthwise);

@@ -227,23 +227,6 @@ Bytes packed_weights(const Bytes& weights, DType type, std::int64_t columns, std
   return packed;
 }
 
-Bytes packed_codes(const Bytes& weights, std::int64_t columns, std::int64_t taps, std::int64_t channels) {
-  const auto filled = [](std::int64_t n, std::int64_t unit) {
-    return static_cast<std::size_t>((n + unit - 1) / unit * unit);
-  };
-  const std::size_t wide = filled(columns, 4), words = filled(channels, 16) / 4;
-  const auto tap_count = static_cast<std::size_t>(taps), own = static_cast<std::size_t>(channels / 4);
-  std::byte* to = nullptr;
-  Bytes packed = Bytes::fresh(tap_count * words * wide * 4, to);
-  std::memset(to, 0, packed.size());
-  const std::byte* from = weights.data();
-  for (std::size_t column = 0; column < static_cast<std::size_t>(columns); ++column)
-    for (std::size_t tap = 0; tap < tap_count; ++tap)
-      for (std::size_t word = 0; word < own; ++word, from += 4)
-        std::memcpy(to + ((tap * words + word) * wide + column) * 4, from, 4);
-  return packed;
-}
-
 Bytes sums_of_codes(const Bytes& weights, std::int64_t columns) {
   std::vector<std::int32_t> sums;
   const std::size_t of_column = weights.size() / static_cast<std::size_t>(std::max<std::int64_t>(columns, 1));

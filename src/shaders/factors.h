@@ -124,12 +124,9 @@ class Windows {
 std::optional<Windows::Steps> bind_image(Kernel& s, Fetched& fetched, ValueId v, std::int64_t unit);
 
 // Constant weights [columns, taps, channels] as the right factor: a row for each channel of each tap. Channels and
-// columns are filled up with zeros to a multiple of `unit`.
+// columns are filled up with zeros to a multiple of `unit`. Four codes of 8 bits are a channel of i32.
 Bytes packed_weights(const Bytes& weights, DType type, std::int64_t columns, std::int64_t taps, std::int64_t channels,
                      std::int64_t unit = 4);
-// Weights of 8 bits [columns, taps, channels] as words of four channels: a row for each such four of each tap, of which
-// there is a multiple of four. Columns are filled up likewise.
-Bytes packed_codes(const Bytes& weights, std::int64_t columns, std::int64_t taps, std::int64_t channels);
 // Of each column's weights, i32.
 Bytes sums_of_codes(const Bytes& weights, std::int64_t columns);
 

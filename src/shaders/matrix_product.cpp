@@ -180,32 +180,28 @@ MadeList matrices_before_depthwise(const Work& work, const Node& node, const Fin
   const tosa::View view(work.graph, node), behind(work.graph, *end.behind()->node);
   const std::int64_t columns = view.out().shape.size(3), channels = view.in(0).shape.size(3),
                      depth = vectors_in(channels);
-  const auto tile = matrix_tile_of_regions([&](std::int64_t rows) -> std::optional<ProductSize> {
-    const auto regions = regions_of(behind, rows);
-    if (!regions) return std::nullopt;
-    return ProductSize{1, regions->count() * rows, columns, depth * unit};
-  });
-  if (!tile) return std::nullopt;
-  const Regions regions = *regions_of(behind, tile->rows);
-  const Dim across = tiles_along(columns, tile->columns);
-  Kernel s(work, "conv2d+depthwise_conv2d", Groups{across * regions.count(), tile->invocations()});
-  MatrixProduct product(s, *tile);
-  const Value tiles_across = s.param(across), first_column = s.group() % tiles_across * tile->columns;
+  const auto chosen = region_tile(behind, depth * unit, region_matrix_tiles(), clocks_of_matrices);
+  if (!chosen) return std::nullopt;
+  const auto& [tile, regions] = *chosen;
+  const Dim across = tiles_along(columns, tile.columns);
+  Kernel s(work, "conv2d+depthwise_conv2d", Groups{across * regions.count(), tile.invocations()});
+  MatrixProduct product(s, tile);
+  const Value tiles_across = s.param(across), first_column = s.group() % tiles_across * tile.columns;
   const Value all_columns = s.param(columns), all_depth = s.param(depth);
   DepthwiseBehind windows_behind(s, *end.behind(), regions, s.group() / tiles_across, first_column, all_columns,
-                                 tile->columns, tile->invocations());
+                                 tile.columns, tile.invocations());
   Fetched left(s, DType::f16, std::nullopt, channels, Fetched::As::halves);
   Fetched right(s, DType::f16, std::nullopt, unit, Fetched::As::halves);
   left.bind(node.inputs[0]);
   right.bind(packed_weights(view.constant(1), DType::f16, columns, 1, channels, unit));
   Windows windows(s, {}, s.param(channels), s.integer(0), left);
-  for (std::uint32_t i = 0; i < tile->left_reads(); ++i) {
+  for (std::uint32_t i = 0; i < tile.left_reads(); ++i) {
     const DepthwiseBehind::Place at = windows_behind.place(product.left_row(i));
     windows.add_pixel(at.exists, at.pixel);
   }
   Sides sides{windows, left, right, all_depth, all_columns, all_depth * unit, s.integer(0), right.pitch(all_columns)};
   windows_behind.prepare();
-  product.sum(sides, s.integer(0), s.param(tiles_along(depth * unit, tile->depth * tile->split)), first_column);
+  product.sum(sides, s.integer(0), s.param(tiles_along(depth * unit, tile.depth * tile.split)), first_column);
   windows_behind.take(product.shared_sums(0), end, view);
   return one(s);
 }

@@ -2,7 +2,6 @@
 #include "shaders/matrix_tile.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace tosaic::shaders {
 namespace {
@@ -52,18 +51,8 @@ const MatrixTile& matrix_tile_for(const ProductSize& size) {
   return *std::ranges::min_element(tiles, {}, [&](const MatrixTile& t) { return clocks(t, size); });
 }
 
-std::optional<MatrixTile> matrix_tile_of_regions(
-    const std::function<std::optional<ProductSize>(std::int64_t rows)>& size) {
-  std::optional<MatrixTile> best;
-  double least = std::numeric_limits<double>::infinity();
-  for (const MatrixTile& tile : of_regions)
-    if (const auto all = size(tile.rows))
-      if (const double found = clocks(tile, *all); found < least) {
-        least = found;
-        best = tile;
-      }
-  return best;
-}
+std::span<const MatrixTile> region_matrix_tiles() { return of_regions; }
+double clocks_of_matrices(const MatrixTile& tile, const ProductSize& size) { return clocks(tile, size); }
 
 // As measured on an H200.
 DividedMatrixProduct divided_matrices(const ProductSize& size, bool may_divide) {

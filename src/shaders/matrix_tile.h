@@ -35,9 +35,9 @@ struct MatrixTile {
 };
 
 const MatrixTile& matrix_tile_for(const ProductSize& size);
-// As tile_of_regions.
-std::optional<MatrixTile> matrix_tile_of_regions(
-    const std::function<std::optional<ProductSize>(std::int64_t rows)>& size);
+// Those whose sums are gone over once more (depthwise_behind.h), and the clocks that such a product takes.
+std::span<const MatrixTile> region_matrix_tiles();
+double clocks_of_matrices(const MatrixTile& tile, const ProductSize& size);
 struct DividedMatrixProduct {
   MatrixTile tile;
   std::int64_t parts = 1;

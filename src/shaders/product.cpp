@@ -240,29 +240,25 @@ MadeList tiled_before_depthwise(const Work& work, const Node& node, const Finish
   const tosa::View view(work.graph, node), behind(work.graph, *end.behind()->node);
   const std::int64_t columns = view.out().shape.size(3), channels = view.in(0).shape.size(3),
                      elements = dots ? channels / 4 : channels, depth = fours_in(elements);
-  const auto tile = tile_of_regions([&](std::int64_t rows) -> std::optional<ProductSize> {
-    const auto regions = regions_of(behind, rows);
-    if (!regions) return std::nullopt;
-    return ProductSize{1, regions->count() * rows, columns, elements};
-  });
-  if (!tile) return std::nullopt;
-  const Regions regions = *regions_of(behind, tile->rows);
-  const Dim across = tiles_along(columns, tile->columns);
-  Kernel s(work, "conv2d+depthwise_conv2d", Groups{across * regions.count(), tile->invocations()});
-  TiledProduct product(s, *tile, view.out().dtype);
-  const Value tiles_across = s.param(across), first_column = s.group() % tiles_across * tile->columns;
+  const auto chosen = region_tile(behind, elements, region_tiles(), clocks_of_regions);
+  if (!chosen) return std::nullopt;
+  const auto& [tile, regions] = *chosen;
+  const Dim across = tiles_along(columns, tile.columns);
+  Kernel s(work, "conv2d+depthwise_conv2d", Groups{across * regions.count(), tile.invocations()});
+  TiledProduct product(s, tile, view.out().dtype);
+  const Value tiles_across = s.param(across), first_column = s.group() % tiles_across * tile.columns;
   const Value all_columns = s.param(columns), all_depth = s.param(depth);
   DepthwiseBehind windows_behind(s, *end.behind(), regions, s.group() / tiles_across, first_column, all_columns,
-                                 tile->columns, tile->invocations());
+                                 tile.columns, tile.invocations());
   const auto in_zero = zero_point(s, view, 0, 3);
   Fetched left(s, view.in(0).dtype, in_zero, channels, dots ? Fetched::As::codes : Fetched::As::numbers);
-  Fetched right(s, dots ? DType::i32 : view.in(1).dtype, dots ? std::nullopt : zero_point(s, view, 1, 4), 4);
+  const DType factor = dots ? DType::i32 : view.in(1).dtype;
+  Fetched right(s, factor, dots ? std::nullopt : zero_point(s, view, 1, 4), 4);
   left.bind(node.inputs[0]);
   const Bytes& weights = view.constant(1);
-  right.bind(dots ? packed_codes(weights, columns, 1, channels)
-                  : packed_weights(weights, view.in(1).dtype, columns, 1, channels));
+  right.bind(packed_weights(weights, factor, columns, 1, elements));
   Windows windows(s, {}, s.param(channels), s.integer(0), left);
-  for (std::uint32_t i = 0; i < tile->left_reads(); ++i) {
+  for (std::uint32_t i = 0; i < tile.left_reads(); ++i) {
     const DepthwiseBehind::Place at = windows_behind.place(product.left_row(i));
     windows.add_pixel(at.exists, at.pixel);
   }
@@ -271,7 +267,7 @@ MadeList tiled_before_depthwise(const Work& work, const Node& node, const Finish
               all_depth * 4, s.integer(0), right.pitch(all_columns)};
   if (dots) sides.begin = Begin{s.constant(DType::i32, sums_of_codes(weights, columns), true), s.integer(0) - *in_zero};
   windows_behind.prepare();
-  const std::int64_t steps = tiles_along(depth, tile->depth / 4 * tile->split).value();
+  const std::int64_t steps = tiles_along(depth, tile.depth / 4 * tile.split).value();
   product.sum(sides, s.integer(0), s.param(steps), first_column);
   windows_behind.take(product.shared_sums(0), end, view);
   return one(s);
@@ -308,7 +304,8 @@ MadeList tiled_convolution(const Work& work, const Node& node, const Finish& end
   }
   const auto in_zero = zero_point(s, view, 0, 3);
   Fetched left(s, view.in(0).dtype, in_zero, channels, dots ? Fetched::As::codes : Fetched::As::numbers);
-  Fetched right(s, dots ? DType::i32 : view.in(1).dtype, dots ? std::nullopt : zero_point(s, view, 1, 4), 4);
+  const DType factor = dots ? DType::i32 : view.in(1).dtype;
+  Fetched right(s, factor, dots ? std::nullopt : zero_point(s, view, 1, 4), 4);
   auto pixels_apart = bind_image(s, left, node.inputs[0], !dots ? 4 : channels % 16 == 0 ? 16 : 4);
   const bool plain = is_plain(view) && !pixels_apart;
   std::vector<Axis> axes;
@@ -316,8 +313,7 @@ MadeList tiled_convolution(const Work& work, const Node& node, const Finish& end
     for (std::size_t i = 0; i < spatial; ++i)
       axes.push_back(axis_of(s, view, i, weight.size(1 + static_cast<int>(i)), true));
   const Bytes& weights = view.constant(1);
-  right.bind(dots ? packed_codes(weights, columns, taps, channels)
-                  : packed_weights(weights, view.in(1).dtype, columns, taps, channels));
+  right.bind(packed_weights(weights, factor, columns, taps, elements));
   const Value all_columns = s.param(columns), all_depth = s.param(depth);
   Windows windows(s, std::move(axes), s.param(channels), all_rows, left, std::move(pixels_apart));
   const Value tiles_across = s.param(across);

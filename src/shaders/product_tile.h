@@ -2,8 +2,7 @@
 // How a work group divides a matrix product among its invocations.
 #pragma once
 #include <cstdint>
-#include <functional>
-#include <optional>
+#include <span>
 
 namespace tosaic::shaders {
 
@@ -35,9 +34,9 @@ struct ProductSize {
   }
 };
 const ProductTile& tile_for(const ProductSize& size);
-// Of those whose sums are gone over once more (depthwise_behind.h): `size` says how large a product of regions of so
-// many rows is, and nothing where there is none.
-std::optional<ProductTile> tile_of_regions(const std::function<std::optional<ProductSize>(std::int64_t rows)>& size);
+// Those whose sums are gone over once more (depthwise_behind.h), and the clocks that such a product takes.
+std::span<const ProductTile> region_tiles();
+double clocks_of_regions(const ProductTile& tile, const ProductSize& size);
 
 // Processors of a large GPU.
 inline constexpr std::int64_t many_processors = 132;
