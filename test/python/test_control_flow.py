@@ -99,6 +99,71 @@ def test_floats_here_and_in_executorch(model, target, tmp_path):
     check(lambda *call: method.execute(list(call)), calls, wanted, 1e-5)
 
 
+@pytest.mark.parametrize("make", ["tosa", "vgf", "vulkan"])
+def test_floats_in_executorchs_flow(model, make):
+    """The graphs of control flow go into the delegate with it, unless it gives int64, which delegates have not."""
+    import tosaic.executorch.runtime
+    from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
+    from tosaic import executorch as ours
+
+    program, calls, wanted = model
+    partitioner = {"tosa": lambda: ours.TOSAPartitioner(ours.TosaCompileSpec("TOSA-1.0+FP+cf")),
+                   "vgf": lambda: ours.VgfPartitioner(ours.VgfCompileSpec("TOSA-1.0+FP+cf")),
+                   "vulkan": ours.VulkanPartitioner}[make]()
+    edge = to_edge_transform_and_lower(program, partitioner=[partitioner],
+                                       compile_config=EdgeCompileConfig(_check_ir_validity=False))
+    called = {str(n.target) for n in edge.exported_program().graph.nodes if n.op == "call_function"}
+    outside = any(t.dtype == torch.int64 for t in wanted[0])
+    assert ("while_loop" in called) == bool(partitioner.refused) == outside, partitioner.refused
+    if outside:
+        return  # ExecuTorch 1.5 writes no program with a while_loop of its own
+    pte = edge.to_executorch().buffer
+    check(tosaic.load(pte).run, calls, wanted, 1e-5)
+    method = tosaic.executorch.runtime.load_program(pte).load_method("forward")
+    check(lambda *call: method.execute(list(call)), calls, wanted, 1e-5)
+
+
+def test_a_counted_loop_in_executorchs_flow():
+    import tosaic.executorch.runtime
+    from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
+    from tosaic.executorch import TosaCompileSpec, TOSAPartitioner
+
+    class Last(Counted):
+        def forward(self, x):
+            return super().forward(x)[1]
+
+    x, partitioner = torch.randn(2, 4), TOSAPartitioner(TosaCompileSpec("TOSA-1.0+FP+cf"))
+    edge = to_edge_transform_and_lower(torch.export.export(Last(), (x,)), partitioner=[partitioner],
+                                       compile_config=EdgeCompileConfig(_check_ir_validity=False))
+    assert not partitioner.refused
+    method = tosaic.executorch.runtime.load_program(edge.to_executorch().buffer).load_method("forward")
+    torch.testing.assert_close(method.execute([x])[0], Last()(x), rtol=1e-5, atol=1e-6)
+
+
+def test_a_branch_that_stays_outside_in_executorchs_flow():
+    """With everything in it: what only other calls may keep whole is decomposed there."""
+    import tosaic.executorch.runtime
+    from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
+    from tosaic.executorch import TosaCompileSpec, TOSAPartitioner
+
+    class Half(nn.Module):
+        def forward(self, x):
+            y = torch.nn.functional.hardswish(x) * 2
+            z = torch.cond(y.sum() > 0, lambda y: torch.nn.functional.hardswish(y) + torch.nonzero(y > 1e9).sum(),
+                           lambda y: y - 1, (y,))
+            return z * 3
+
+    x = torch.randn(2, 4)
+    partitioner = TOSAPartitioner(TosaCompileSpec("TOSA-1.0+FP"))
+    edge = to_edge_transform_and_lower(torch.export.export(Half(), (x,)), partitioner=[partitioner],
+                                       compile_config=EdgeCompileConfig(_check_ir_validity=False))
+    called = [str(n.target) for n in edge.exported_program().graph.nodes if n.op == "call_function"]
+    assert sum("delegate" in name for name in called) == 2 and "nonzero" in partitioner.refused["cond"], partitioner.refused
+    method = tosaic.executorch.runtime.load_program(edge.to_executorch().buffer).load_method("forward")
+    for call in (x, -x.abs(), x.abs()):
+        torch.testing.assert_close(method.execute([call])[0], Half()(call), rtol=1e-5, atol=1e-6)
+
+
 def test_program_itself_runs(model):
     program, calls, wanted = model
     check(tosaic.Program.of(program).session().run, calls, wanted, 1e-5)

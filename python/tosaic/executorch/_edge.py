@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch._subclasses import FakeTensor
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.export.graph_signature import ExportGraphSignature, InputKind, InputSpec, OutputKind, OutputSpec, TensorArgument
 
 from .. import _core, _exported
@@ -38,11 +39,73 @@ def _is_tensor(node: torch.fx.Node) -> bool:
     return isinstance(node.meta.get("val"), torch.Tensor)
 
 
-def _module(graph: torch.fx.Graph) -> torch.fx.GraphModule:
+def _module(graph: torch.fx.Graph, bodies: dict[str, torch.fx.GraphModule]) -> torch.fx.GraphModule:
     """A graph as PyTorch's serialiser takes it, without the Python code that GraphModule makes of one."""
     module = torch.fx.GraphModule(torch.nn.Module(), torch.fx.Graph())
     module._graph = graph
+    graph.owning_module = module
+    for name, body in bodies.items():
+        setattr(module, name, body)
     return module
+
+
+def body_of(node: torch.fx.Node) -> torch.fx.GraphModule | None:
+    """The graph that a get_attr gives to control flow; None: it is no such node."""
+    named = getattr(node.graph.owning_module, node.target, None) if node.op == "get_attr" else None
+    return named if isinstance(named, torch.fx.GraphModule) else None
+
+
+def bodies_of(node: torch.fx.Node) -> list[torch.fx.Node]:
+    """The nodes that give a call its graphs, where it is control flow."""
+    flows = node.op == "call_function" and isinstance(node.target, torch._ops.HigherOrderOperator)
+    return [n for n in node.all_input_nodes if body_of(n) is not None] if flows else []
+
+
+def _closed(bodies: list[torch.fx.GraphModule]) -> tuple[list[torch.fx.GraphModule], dict[str, torch.fx.Node]]:
+    """The graphs of one call of control flow in ATen's operators. Tensors of their own, which the edge dialect makes of
+    numbers, become operands more, each of every graph: by name, the nodes that give them."""
+    own: list[dict[str, torch.fx.Node]] = []  # the copies that stand for such tensors, by graph
+    given: dict[str, torch.fx.Node] = {}
+    made = []
+    for at, body in enumerate(bodies):
+        graph, copies, inner = torch.fx.Graph(), {}, {}
+        own.append({})
+
+        def constant(name, node, graph=graph, at=at):
+            copy = graph.create_node("get_attr", name)
+            copy.meta = {"val": node.meta["val"]}
+            given[f"{at}_{name}"], own[at][f"{at}_{name}"] = node, copy
+            return copy
+
+        for node in body.graph.nodes:
+            if node.op == "get_attr" and body_of(node) is None:
+                copies[node] = constant(node.target, node)
+                continue
+            copy = copies[node] = graph.node_copy(node, copies.__getitem__)
+            copy.name = node.name
+            if node.op == "call_function":
+                copy.target, copy.args, copy.kwargs = _call(copy, aten_operator(node.target) or node.target)
+            if nested := bodies_of(node):
+                closed, more = _closed([body_of(n) for n in nested])
+                inner.update(zip((n.target for n in nested), closed, strict=True))
+                with graph.inserting_before(copy):
+                    copy.args = _also(copy.args, [constant(f"{node.name}_{name}", n) for name, n in more.items()])
+        made.append(_module(graph, inner))
+    for module, mine in zip(made, own, strict=True):
+        last = [n for n in module.graph.nodes if n.op == "placeholder"][-1:]
+        for name, node in given.items():
+            with module.graph.inserting_after(last[0]) if last else module.graph.inserting_before():
+                last = [module.graph.placeholder(name)]
+            last[0].meta = {"val": node.meta["val"]}
+            if name in mine:
+                mine[name].replace_all_uses_with(last[0])
+                module.graph.erase_node(mine[name])
+    return made, given
+
+
+def _also(args: tuple, operands: list[torch.fx.Node]) -> tuple:
+    """The arguments of control flow with more operands: all kinds have them last, and give them last."""
+    return (*args[:-1], [*args[-1], *operands])
 
 
 def is_edge(program) -> bool:
@@ -63,10 +126,24 @@ def _tensors_of(node: torch.fx.Node) -> list[torch.Tensor]:
 
 
 def is_operator(node: torch.fx.Node) -> bool:
-    """Not a delegate, nor control flow, nor what takes their results apart."""
-    if node.op != "call_function" or aten_operator(node.target) is None:
-        return False
-    return node.target is not operator.getitem or is_operator(node.args[0])
+    """Can the core be told what the call is, or what takes its results apart?"""
+    return node.op == "call_function" and untold(node) is None
+
+
+def untold(node: torch.fx.Node) -> str | None:
+    """Why a call is no operator: another delegate, or control flow around what is none."""
+    if node.target is operator.getitem:
+        return untold(node.args[0]) if node.args[0].op == "call_function" else "it is no result of an operator"
+    if aten_operator(node.target) is not None:
+        return None
+    if not (bodies := bodies_of(node)):
+        return "it is no operator: other delegates stay outside"
+    for n in [n for body in bodies for n in body_of(body).graph.nodes if n.op == "call_function"]:
+        why = untold(n) or (f"which has {foreign_dtype(n)}" if foreign_dtype(n) else "whose size depends on values"
+                            if free_unbacked_symbols(n.meta.get("val")) else None)
+        if why:
+            return f"its graphs hold '{n.name}', {why}"
+    return None
 
 
 def only_asserts(node: torch.fx.Node) -> bool:
@@ -98,11 +175,13 @@ class _Part:
         """`places`: with what messages say about where a node stands."""
         self.graph, self.meta = torch.fx.Graph(), _META if places else ("val",)
         self.copies: dict[torch.fx.Node, torch.fx.Node] = {}
+        self.bodies: dict[str, torch.fx.GraphModule] = {}  # of control flow, by attribute
+        self.constants: dict[str, torch.Tensor] = {}  # that were its graphs' own, by placeholder
         self.extra: list[str] = []  # inputs that are none of the program's
         self.in_edge = is_edge(program)
         nodes = program.graph_module.graph.nodes
         inside = {n for n in nodes if is_operator(n) and (members is None or n in members) and not foreign_dtype(n)}
-        read = {i for n in inside for i in n.all_input_nodes}
+        read = {i for n in inside for i in n.all_input_nodes if body_of(i) is None}
         free = {s.arg.name for s in program.graph_signature.input_specs if s.kind is InputKind.USER_INPUT}
         for node in nodes:
             if node not in inside and (node in read or (members is None and node.op == "placeholder"
@@ -114,9 +193,10 @@ class _Part:
                     self._enter(node)
         for node in nodes:
             if node in inside:
-                target, args, kwargs = _call(node, aten_operator(node.target))
-                self._copy(node, "call_function", target, torch.fx.node.map_arg(args, self.copies.__getitem__),
-                           torch.fx.node.map_arg(kwargs, self.copies.__getitem__))
+                target, args, kwargs = _call(node, aten_operator(node.target) or node.target)
+                more = self._bodies_of(node)
+                args, kwargs = torch.fx.node.map_arg((args, kwargs), self.copies.__getitem__)
+                self._copy(node, "call_function", target, _also(args, more) if more else args, kwargs)
         if members is None:
             given = [n for n in module_outputs(program) if n in self.copies]
         else:
@@ -129,6 +209,21 @@ class _Part:
         copy = self.copies[node] = self.graph.create_node(op, target, args, kwargs, name=node.name)
         copy.name = node.name  # also "input" and "max", which a new graph would avoid
         copy.meta = {k: node.meta[k] for k in self.meta if k in node.meta}
+
+    def _bodies_of(self, node: torch.fx.Node) -> list[torch.fx.Node]:
+        """Takes along the graphs of control flow. The result is the operands that it has more."""
+        bodies = bodies_of(node)
+        for body in bodies:
+            self._copy(body, "get_attr", body.target)
+        closed, given = _closed([body_of(n) for n in bodies])
+        self.bodies.update(zip((n.target for n in bodies), closed, strict=True))
+        operands = []
+        for name, constant in given.items():
+            operand = self.graph.placeholder(f"{node.name}_{name}")
+            operand.meta = {"val": constant.meta["val"]}
+            self.constants[operand.name] = getattr(constant.graph.owning_module, constant.target)
+            operands.append(operand)
+        return operands
 
     def _permuted(self, node: torch.fx.Node, value: torch.Tensor, order: list[int]) -> torch.fx.Node:
         copy = self.graph.call_function(torch.ops.aten.permute.default, (node, order))
@@ -182,15 +277,16 @@ def _held(program, name: str, known: dict[str, torch.Tensor] | None, members: se
                    if getattr(s.arg, "name", None) in part.results]
     else:
         outputs = [OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(n.name), None) for n in part.results.values()]
+    inputs += [InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(n), n) for n in part.constants]
     used = {s.target for s in inputs}
     weights = {}
-    for weight, tensor in [*program.state_dict.items(), *program.constants.items()]:
+    for weight, tensor in [*program.state_dict.items(), *program.constants.items(), *part.constants.items()]:
         if weight not in used:
             continue
         if isinstance(tensor, FakeTensor):
             tensor = known[weight] if known and weight in known else _filled(tensor)
         weights[weight] = tensor
-    whole = SimpleNamespace(graph_module=_module(part.graph), graph_signature=ExportGraphSignature(inputs, outputs),
-                            range_constraints=program.range_constraints, module_call_graph=[], state_dict={},
-                            constants=weights, example_inputs=None)
+    whole = SimpleNamespace(graph_module=_module(part.graph, part.bodies), constants=weights, state_dict={},
+                            graph_signature=ExportGraphSignature(inputs, outputs), module_call_graph=[],
+                            range_constraints=program.range_constraints, example_inputs=None)
     return _exported.held(whole, name, only_lowerings=True)[0]  # ExecuTorch decomposes the rest

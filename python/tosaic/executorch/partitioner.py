@@ -113,13 +113,17 @@ class _Grouping:
         """Members of groups that read nothing but weights, where those may not be."""
         if self.without_inputs:
             return {}
-        busy = {group for n, group in self.groups.items() for i in n.all_input_nodes
+        busy = {group for n, group in self.groups.items() for i in self._tensors_of(n)
                 if i.name not in self.constants and self.groups.get(i) != group}
         return {n: "it depends on no input" for n, group in self.groups.items() if group not in busy}
 
+    @staticmethod
+    def _tensors_of(node: torch.fx.Node) -> list[torch.fx.Node]:
+        return [i for i in node.all_input_nodes if _edge.body_of(i) is None]
+
     def _border(self, node: torch.fx.Node) -> str | None:
         group = self.groups[node]
-        for source in node.all_input_nodes:
+        for source in self._tensors_of(node):
             if source.name not in self.constants and self.groups.get(source) != group:
                 if why := _not_lent(source):
                     return f"it reads '{source.name}' from outside the delegate, {why}"
@@ -186,8 +190,8 @@ class _Partitioner(Partitioner):
         calls = [n for n in program.graph.nodes if n.op == "call_function"]
         quantised = any("quantized_decomposed" in str(n.target) for n in calls)
         for node in calls:
-            if not _edge.is_operator(node):
-                reasons[node.name] = "it is no operator: control flow and other delegates stay outside"
+            if why := _edge.untold(node):
+                reasons[node.name] = why
             elif dtype := _edge.foreign_dtype(node):
                 reasons[node.name] = f"tosaic has no tensors of {dtype}"
             elif not _gives_tensors(node):
@@ -235,8 +239,7 @@ class _Partitioner(Partitioner):
         reasons, _ = self._decided(ep, places=False)
         taken, outside = set(), set()
         for node in ep.graph.nodes:
-            if node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload):
-                (outside if node.name in reasons else taken).add(node.target)
+            (outside if node.name in reasons else taken).update(_operators(node))
         kept = [op for op in _decomposed(taken - outside) if not _aliases(op)]
         self._asked = (ep.graph, kept)
         self._kept.update(kept)
@@ -249,7 +252,8 @@ class _Partitioner(Partitioner):
         reasons, groups = self._decided(exported_program, places=True)
         tags = {level: f"tag{i}" for i, level in enumerate(sorted(set(groups.values())))}
         for node, level in groups.items():
-            node.meta["delegation_tag"] = tags[level]
+            for member in (node, *_edge.bodies_of(node)):
+                member.meta["delegation_tag"] = tags[level]
         tag_constant_data(exported_program)
         self.refused = reasons
         self._report(exported_program)
@@ -316,6 +320,13 @@ class _Partitioner(Partitioner):
         if path:
             os.makedirs(path, exist_ok=True)
             _write(os.path.join(path, "partition_report.txt"), table.encode())
+
+
+def _operators(node: torch.fx.Node) -> set[torch._ops.OpOverload]:
+    """What a node calls, in the graphs of control flow as well."""
+    if node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload):
+        return {node.target}
+    return {op for body in _edge.bodies_of(node) for n in _edge.body_of(body).graph.nodes for op in _operators(n)}
 
 
 def _gives_tensors(node: torch.fx.Node) -> bool:
