@@ -21,7 +21,7 @@ FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
 CROSS_PACKAGES := g++-aarch64-linux-gnu qemu-user-static
 VENV_PACKAGES  := python3-venv python3-dev
 
-.PHONY: help demo build plugin install wheel python-env pages build-tests dev test test-cpp test-asan test-asan-part test-sanitized test-py test-python test-python-sanitized check-aarch64 check-aarch64-runtime test-executorch-suite test-executorch-vulkan-suite test-versions test-peers test-ethosu test-vgf test-vulkan conformance fuzz bench bench-ethosu bench-vgf bench-vulkan bench-large bench-llm matrix models quick-models zoo venv format lint clean
+.PHONY: help demo build plugin install wheel python-env pages build-tests dev test test-cpp test-asan test-asan-part test-sanitized test-py test-python test-python-sanitized test-python-races check-aarch64 check-aarch64-runtime test-executorch-suite test-executorch-vulkan-suite test-versions test-peers test-ethosu test-vgf test-vulkan conformance fuzz bench bench-ethosu bench-vgf bench-vulkan bench-large bench-llm matrix models quick-models zoo venv format lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -194,6 +194,19 @@ test-python-sanitized: $(STAMPS)/packages-BUILD quick-models  ## a part of the P
 	  UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=build/sanitized/python:test/python \
 	  TOSAIC_EXECUTORCH_PLUGIN=$(CURDIR)/build/sanitized/lib/libtosaic_executorch.so \
 	  $(PYTHON) -m pytest -q test/python -p sanitized -p no:faulthandler -n $(JOBS) --dist worksteal --junitxml=$(PYTHON_REPORTS)/pytest.xml
+
+# As above with ThreadSanitizer, which sees what is compiled for it alone: PyTorch's threads and a driver's are theirs. It
+# wants its addresses where they always are (setarch). Tests of threads are all in every part.
+RACES = $(CURDIR)/build/test-results/test-python-races
+test-python-races: $(STAMPS)/packages-BUILD quick-models  ## the Python package in threads, and a part of its other tests, with ThreadSanitizer; SEED, SHARDS
+	@$(CMAKE) --preset tsan -DTOSAIC_PYTHON=ON -DTOSAIC_EXECUTORCH="$(PLUGIN_FOR)" -DPython_EXECUTABLE=$(abspath $(PYTHON)) >/dev/null
+	@$(CMAKE) --build --preset tsan -j $(JOBS) --target tosaic tosaic_python
+	@rm -rf $(RACES) && mkdir -p $(RACES)
+	@libraries=$$(for name in tsan stdc++; do g++ -print-file-name=lib$$name.so; done | paste -sd:); \
+	  PATH=$(PYTHON_FOLDER)/bin:$$PATH LD_PRELOAD=$$libraries SHARDS=$(SHARDS) SEED=$(SEED) \
+	  TSAN_OPTIONS=ignore_noninstrumented_modules=1:report_thread_leaks=0:exitcode=0:log_path=$(RACES)/report \
+	  PYTHONPATH=build/tsan/python:test/python TOSAIC_EXECUTORCH_PLUGIN=$(CURDIR)/build/tsan/lib/libtosaic_executorch.so \
+	  setarch -R $(PYTHON) -m pytest -q test/python -p sanitized -p no:faulthandler -n $(JOBS) --dist worksteal --junitxml=$(RACES)/pytest.xml
 
 # ExecuTorch's own tests of its Arm backends and of its Vulkan one, with tosaic under them.
 # $(call executorch-suite,REPORT,SAMPLE,SEED,PLUGIN,TESTS)

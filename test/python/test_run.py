@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions: kinds of tensors, strides, memory, threads, time."""
-import concurrent.futures
 import gc
 import pathlib
 import resource
@@ -167,41 +166,6 @@ def test_graph_modules_that_are_in_one_mode():
     module = torch.export.export(model, (x,)).module()
     with torch.no_grad():
         torch.testing.assert_close(tosaic.compile(module, x, "tosa-fp").run(x), model(x), rtol=1e-5, atol=1e-6)
-
-
-def test_threads_have_clones_and_the_lock_is_free():
-    session = tosaic.compile(MODELS / "digits.pt2", target="tosa-fp").session(threads=1)
-    x = torch.randn(1, 1, 8, 8)
-    wanted = session.run(x)
-
-    def work(s):
-        return all(torch.equal(s.run(x), wanted) for _ in range(200))
-
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(work, [session.clone() for _ in range(4)]))
-
-
-def test_one_session_in_two_threads_is_refused_not_wrong():
-    program = torch.export.load(MODELS / "tiny_vit.pt2")
-    session, x = tosaic.compile(program, target="tosa-fp").session(threads=1), program.example_inputs[0][0]
-    wanted, refused = session.run(x), []
-
-    def work(_):
-        try:
-            assert torch.equal(session.run(x), wanted)
-        except tosaic.Error as why:
-            refused.append(why.code)
-
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        list(pool.map(work, range(12)))
-    assert set(refused) <= {"session.busy"}
-
-
-def test_compilations_in_threads():
-    program = tosaic.Program.of(MODELS / "digits.pt2")
-    wanted = tosaic.compile(program, target="tosa-int").pte
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        assert all(p == wanted for p in pool.map(lambda _: tosaic.compile(program, target="tosa-int").pte, range(8)))
 
 
 def test_the_overhead_over_the_core_is_small():
