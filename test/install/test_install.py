@@ -56,6 +56,57 @@ def test_the_example_builds_and_runs(prefix, tosaic, tmp_path):
     assert refused.returncode == 1 and "error[file.missing]" in refused.stderr
 
 
+def test_tokens_of_the_generate_example(prefix, tosaic, tmp_path, monkeypatch):
+    """examples/llm without Python: the tokens that PyTorch finds, and no others."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(str(ROOT / "examples/llm"))
+    import decoder
+
+    shape = decoder.Shape(vocab_size=96, hidden_size=64, intermediate_size=128, context=24)
+    model = decoder.random_decoder(shape, seed=3)
+    prompt = [7, 90, 3, 41, 0, 55]
+
+    def pytorchs(tokens, more):
+        tokens = list(tokens)
+        for _ in range(more):
+            model.forget()
+            with torch.no_grad():
+                tokens.append(int(model(torch.tensor([tokens]), torch.arange(len(tokens)))[0, -1].argmax()))
+        model.forget()
+        return tokens[-more:]
+
+    for name, at_once in (("prefill", 4), ("decode", 1)):
+        inputs = torch.zeros(1, at_once, dtype=torch.int64), torch.arange(at_once)
+        with torch.no_grad():
+            torch.export.save(torch.export.export(model, inputs, strict=False), tmp_path / f"{name}.pt2")
+    methods = [f"{name}={tmp_path / name}.pt2" for name in ("prefill", "decode")]
+    run(tosaic, "compile", *methods, "--target", "tosa-fp", "-o", tmp_path / "m.pte")
+    run(tosaic, "compile", tmp_path / "decode.pt2", "--target", "tosa-fp", "-o", tmp_path / "alone.pte")
+    run(CMAKE, "-S", ROOT / "examples/llm", "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}",
+        "-DCMAKE_BUILD_TYPE=Release")
+    run(CMAKE, "--build", tmp_path / "build", "-j2")
+
+    def generate(*words, model="m.pte"):
+        words = [str(w) for w in words]
+        return subprocess.run([tmp_path / "build/generate", tmp_path / model, *words], capture_output=True, text=True)
+
+    # The cache holds the prompt and all but the last token, which nothing is asked about.
+    for length, more in ((6, 19), (6, 1), (2, 5), (4, 5), (1, 3)):
+        made = generate(more, *prompt[:length])
+        assert [int(t) for t in made.stdout.split()] == pytorchs(prompt[:length], more), made.stderr
+        assert re.match(rf"prompt: {length} tokens, [\d.]+ a second" + ("; generated: " if more > 1 else "\n"), made.stderr)
+    for words, status, said in (((20, *prompt), 1, "cache of 24"), ((2**63 - 1, *prompt), 1, "cache of 24"),
+                                ((1, *range(25)), 1, "cache of 24"), ((1, 96), 1, "none of the 96"),
+                                ((1, -1), 2, "usage"), ((0, 1), 2, "usage"), ((1, "1x"), 2, "usage"), ((1,), 2, "usage")):
+        refused = generate(*words)
+        assert (refused.returncode, refused.stdout) == (status, "") and said in refused.stderr
+    assert "error[method.missing]" in generate(1, 1, model="alone.pte").stderr
+    (tmp_path / "not.pte").write_bytes(b"no program")
+    assert "error[run.unknown-format]" in generate(1, 1, model="not.pte").stderr
+    run(tosaic, "compile", "prefill=" + str(DIGITS), "decode=" + str(DIGITS), "--target", "tosa-fp", "-o", tmp_path / "d.pte")
+    assert "does not take token ids" in generate(1, 1, model="d.pte").stderr
+
+
 def test_pkg_config_names_what_is_there(prefix):
     if not shutil.which("pkg-config"):
         text = next(prefix.glob("lib*/**/tosaic.pc")).read_text()
