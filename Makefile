@@ -144,7 +144,7 @@ test-sanitized: build quick-models emulation-layer  ## everything with sanitizer
 	@$(call ctest-of,tsan,test-threads) $(call only,$(THREADED_TESTS))
 
 # Another processor: Debian's cross-compiler, its arm64 packages unpacked in build/arm64-root, and qemu. Kernels are held to
-# the interpreter (a part of test_cpu; SEED chooses), and tool and Python package to what this machine's make and compute.
+# the interpreter (test_cpu), and tool and Python package to what this machine's make and compute.
 ARM64_ROOT := build/arm64-root
 check-aarch64-runtime: build quick-models $(STAMPS)/packages-CROSS $(STAMPS)/vela  ## the runtime with its TOSA and Ethos-U delegates for aarch64, under qemu; three minutes of CPU
 	@$(CMAKE) --build --preset release -j $(JOBS) --target run_tosa run_ethos_u
@@ -158,9 +158,7 @@ check-aarch64: check-aarch64-runtime  ## everything but the ExecuTorch plug-in c
 	@rm -rf build/aarch64/numpy && $(PYTHON) -m pip install -q --disable-pip-version-check --no-deps --only-binary=:all: \
 	  --platform manylinux2014_aarch64 --target build/aarch64/numpy "$$(grep '^numpy==' test/requirements.txt)"
 	@PATH=$(PYTHON_FOLDER)/bin:$$PATH $(PYTHON) test/aarch64/run_aarch64.py $(TOSAIC) build/aarch64/bin/tosaic $(ARM64_ROOT) build/aarch64/python build/aarch64/numpy
-	@echo "== kernels, part $$(( $(SEED) % $(SHARDS) )) of $(SHARDS)"
-	@export GTEST_TOTAL_SHARDS=$(SHARDS) GTEST_SHARD_INDEX=$$(( $(SEED) % $(SHARDS) )); \
-	  $(call ctest-of,aarch64,check-aarch64) $(call only,cpu)
+	@$(call ctest-of,aarch64,check-aarch64) $(call only,cpu)
 
 test-py: build plugin  ## golden text, demo, peers (fast subset), conformance slice
 	@rm -rf build/test-results/test-py && mkdir -p build/test-results/test-py

@@ -101,6 +101,11 @@ class TOSAIC_API Session {
   }
   // The tensor outputs into the caller's memory. Also: run.output-count, run.output-type, run.overlap.
   Status run(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs);
+  // One run that leaves nothing behind, so that the first real one takes no longer than the next: memory is touched,
+  // what is made for the inputs' sizes is made, a device is awake. `inputs`: what it will be given like; none: its
+  // examples, or zeros of the largest sizes. What a program keeps is as before. A session that has run is warm: nothing
+  // happens. Errors: as of run.
+  Status warm(std::span<const InputTensor> inputs = {});
   // The buffers that a program writes and keeps from run to run, by their names in the module. (Not VARIABLEs of TOSA.)
   const std::vector<TensorInfo>& states() const;
   // What a state holds now, and its new content. Errors: session.busy, run.state (no such name), run.input-type.

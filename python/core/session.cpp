@@ -86,6 +86,16 @@ void bind_session(nb::module_& m) {
           nb::sig("def run(self, inputs: collections.abc.Iterable[tuple[int, str, tuple[int, ...], "
                   "tuple[int, ...] | None]]) -> list[typing.Any]"),
           "Tensors as (address, dtype, sizes, strides) in; (an object that speaks DLPack, dtype) or a literal out.")
+      .def(
+          "warm",
+          [](Session& s, nb::handle inputs) {
+            const std::vector<InputTensor> tensors = all_lent(inputs);
+            check(unlocked([&] { return s.warm(tensors); }));
+          },
+          nb::arg("inputs"),
+          nb::sig("def warm(self, inputs: collections.abc.Iterable[tuple[int, str, tuple[int, ...], "
+                  "tuple[int, ...] | None]]) -> None"),
+          "One run that leaves nothing behind; of no inputs: on likely ones.")
       .def_prop_ro(
           "states", [](const Session& s) { return s.states(); }, "What it keeps from run to run, by name.")
       .def(

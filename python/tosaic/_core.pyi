@@ -456,6 +456,9 @@ class Session:
         Tensors as (address, dtype, sizes, strides) in; (an object that speaks DLPack, dtype) or a literal out.
         """
 
+    def warm(self, inputs: Iterable[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]) -> None:
+        """One run that leaves nothing behind; of no inputs: on likely ones."""
+
     @property
     def states(self) -> list[TensorInfo]:
         """What it keeps from run to run, by name."""

@@ -58,17 +58,39 @@ class Session:
         Raises:
             Error: run.tree, run.input-type, run.literal, tensor.*, session.busy, and what happens inside.
         """
+        leaves, described, alive = self._described(args, kwargs)
+        make = maker_for(leaves)
+        results = [make(*r) if type(r) is tuple else r for r in self._core.run(described)[self._written :]]
+        del alive  # until here
+        return self._result.unflatten(results)
+
+    __call__ = run
+
+    def warm(self, *args: Any, **kwargs: Any) -> None:
+        """One run that leaves nothing behind, so that the first real one takes no longer than the next: states are as
+        before. A session that has run is warm: nothing happens.
+
+        Args:
+            args, kwargs: as of `run`, what it will be given like; none: the program's examples, or zeros of the largest sizes.
+
+        Raises:
+            Error: as `run`; run.input-count where a size has no bound and nothing is given.
+        """
+        if not args and not kwargs:
+            return self._core.warm([])
+        _, described, alive = self._described(args, kwargs)
+        self._core.warm(described)
+        del alive  # until here
+
+    def _described(self, args: tuple, kwargs: dict) -> tuple[list[Any], list[tuple], list[Any]]:
+        """The call's leaves, its tensors as the core takes them, and what has to live as long as these."""
         leaves = self._call.flatten(args, kwargs) if self._call is not None else self._listed(args, kwargs)
         described, alive = [], []
         for leaf, info in self._tensors_among(leaves):
             row, owner = number(leaf, info.dtype, len(info.dims)) if type(leaf) in (int, float, bool) else describe(leaf)
             described.append(row)
             alive.append(owner)
-        make = maker_for(leaves)
-        results = [make(*r) if type(r) is tuple else r for r in self._core.run(described)[self._written :]]
-        return self._result.unflatten(results)
-
-    __call__ = run
+        return leaves, described, alive
 
     def _listed(self, args: tuple, kwargs: dict) -> list[Any]:
         if kwargs:

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "api/guard.h"
+#include "api/likely_inputs.h"
 #include "api/program.h"
 #include "base/memory.h"
 #include "base/output.h"
@@ -49,17 +50,12 @@ Result<OwnedTensor> read_input(const std::string& path, const TensorInfo& wanted
 Result<std::vector<OwnedTensor>> inputs_for(const Session& session, const RunRequest& request) {
   std::vector<OwnedTensor> inputs;
   const auto& wanted = session.inputs();
-  if (request.inputs.empty() && !session.examples().empty()) return session.examples();
   if (request.inputs.empty()) {
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      if (std::ranges::any_of(wanted[i].dims, [](const Dimension& d) { return d.size < 0; }))
-        return error("run.input-count", fmt::format("input {} is {}, of no certain size", i, to_string(wanted[i])))
-            .at({request.program, 0, ""})
-            .hint("give --input FILE.npy once per input, in order");
-      TOSAIC_TRY(Bytes zeros, zeroed_bytes(wanted[i].bytes(), fmt::format("input {}", i)));
-      inputs.push_back({wanted[i].dtype, wanted[i].sizes(), std::move(zeros)});
-    }
-    return inputs;
+    auto likely = likely_inputs(session);
+    if (likely.ok()) return likely;
+    return std::move(likely.error())
+        .at({request.program, 0, ""})
+        .hint("give --input FILE.npy once per input, in order");
   }
   if (request.inputs.size() != wanted.size())
     return error("run.input-count",
@@ -209,14 +205,10 @@ Result<RunOutcome> try_run(const RunRequest& request, const Messages& messages) 
   std::vector<Output> outputs;
   TOSAIC_CHECK(session.measure(request.profile));
   TOSAIC_CHECK(read_states(session, request));
-  for (int i = request.repeat > 1 ? -1 : 0; i < request.repeat; ++i) {
+  if (request.repeat > 1) TOSAIC_CHECK(session.warm(lent));
+  for (int i = 0; i < request.repeat; ++i) {
     const auto start = Clock::now();
     TOSAIC_TRY(outputs, session.run(lent));
-    if (i < 0) {  // which is no run of the program's
-      if (!session.states().empty()) TOSAIC_CHECK(session.reset());
-      TOSAIC_CHECK(read_states(session, request));
-      continue;
-    }
     outcome.run_seconds.push_back(since(start));
     if (const double seconds = session.device_seconds(); seconds > 0) outcome.device_seconds.push_back(seconds);
   }

@@ -9,6 +9,7 @@
 
 #include "api/artifact.h"
 #include "api/guard.h"
+#include "api/likely_inputs.h"
 #include "api/program.h"
 #include "api/runnable.h"
 #include "api/strided.h"
@@ -22,13 +23,15 @@ struct Session::Impl {
   std::vector<TensorInfo> inputs, states;
   std::vector<Argument> arguments, outputs;
   std::vector<OwnedTensor> examples;
-  bool measured = false;
+  bool measured = false, ran = false;
   double seconds = 0;  // of the last run, when measured
 
   Impl(Source from, const SessionOptions& how, Runnable made);
   static Result<std::unique_ptr<Impl>> load(Source source, const SessionOptions& options, const Sink& sink);
   Result<std::vector<Tensor>> borrow(std::span<const InputTensor> given) const;
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& tensors);
+  Status reset();
+  Status warm(std::span<const InputTensor> given);
   Result<std::size_t> state(const std::string& name) const;
 };
 
@@ -150,6 +153,7 @@ Result<std::vector<Tensor>> Session::Impl::borrow(std::span<const InputTensor> g
 }
 
 Result<std::vector<Tensor>> Session::Impl::run(const std::vector<Tensor>& tensors) {
+  ran = true;
   const auto begin = std::chrono::steady_clock::now();
   TOSAIC_TRY(std::vector<Tensor> results, loaded.run(tensors));
   seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -159,6 +163,27 @@ Result<std::vector<Tensor>> Session::Impl::run(const std::vector<Tensor>& tensor
   for (const FixedValue& other : others_of(loaded))  // numbers may have changed
     if (other.position < outputs.size()) outputs[other.position].literal = literal_of(other.value);
   return results;
+}
+
+Status Session::Impl::reset() {
+  if (loaded.reset) return loaded.reset();
+  TOSAIC_TRY(loaded, load_runnable(source, options, {}));
+  return {};
+}
+
+// Delegates' own states begin anew; the program's are put back, since a method beside this one may have written them.
+Status Session::Impl::warm(std::span<const InputTensor> given) {
+  std::vector<OwnedTensor> kept;
+  for (std::size_t i = 0; i < states.size(); ++i) kept.push_back(owned(loaded.state(i)));
+  TOSAIC_TRY(const std::vector<Tensor> lent, borrow(given));
+  const Status said = [&]() -> Status {
+    TOSAIC_TRY(const std::vector<Tensor> results, run(lent));
+    return {};
+  }();
+  if (loaded.reset) TOSAIC_CHECK(loaded.reset());  // else it keeps nothing
+  for (std::size_t i = 0; i < kept.size(); ++i)
+    TOSAIC_CHECK(loaded.set_state(i, {{kept[i].dtype, Shape(kept[i].sizes), {}}, kept[i].data}));
+  return said;
 }
 
 Result<std::size_t> Session::Impl::state(const std::string& name) const {
@@ -258,6 +283,19 @@ Status Session::run(std::span<const InputTensor> inputs, std::span<const OutputT
   });
 }
 
+Status Session::warm(std::span<const InputTensor> inputs) {
+  return guarded(impl_->source.name, [&]() -> Status {
+    const Turn turn(impl_->source.together->busy);
+    TOSAIC_CHECK(turn.taken());
+    if (impl_->ran) return {};
+    if (!inputs.empty()) return impl_->warm(inputs);
+    TOSAIC_TRY(const std::vector<OwnedTensor> likely, likely_inputs(*this));
+    std::vector<InputTensor> views;
+    for (const OwnedTensor& t : likely) views.push_back(t.view());
+    return impl_->warm(views);
+  });
+}
+
 const std::vector<TensorInfo>& Session::states() const { return impl_->states; }
 
 Result<OwnedTensor> Session::state(const std::string& name) const {
@@ -283,9 +321,7 @@ Status Session::reset() {
   return guarded(impl_->source.name, [&]() -> Status {
     const Turn turn(impl_->source.together->busy);
     TOSAIC_CHECK(turn.taken());
-    if (impl_->loaded.reset) return impl_->loaded.reset();
-    TOSAIC_TRY(impl_->loaded, load_runnable(impl_->source, impl_->options, {}));
-    return {};
+    return impl_->reset();
   });
 }
 

@@ -190,6 +190,28 @@ TEST(Session, StatesPersistUntilTheyAreReset) {
   }
 }
 
+TEST(Session, WarmLeavesNothingBehind) {
+  const float x[2] = {10, 20};
+  const InputTensor given{x, DType::f32, {2}};
+  const auto next = [&](Session& session) { return good(session.run({given}))[0].tensor->data.as<float>()[1]; };
+  for (const char* executor : {"cpu", "interp"}) {
+    SessionOptions options;
+    options.executor = executor;
+    Session session = good(Session::load(Bytes::copy(sums, sizeof sums - 1), "sums.txt", options));
+    ASSERT_TRUE(session.warm({&given, 1}).ok());
+    EXPECT_EQ(next(session), 22);
+    ASSERT_TRUE(session.warm().ok());  // it has run: it keeps what it keeps
+    EXPECT_EQ(next(session), 42);
+    Session other = good(session.clone());
+    ASSERT_TRUE(other.warm().ok());
+    EXPECT_EQ(next(other), 22);
+    Session wrong = good(session.clone());
+    const InputTensor longer{x, DType::f32, {1, 2}};
+    EXPECT_EQ(wrong.warm({&longer, 1}).error().code, "run.input-type");
+    EXPECT_EQ(next(wrong), 22);
+  }
+}
+
 TEST(Session, TellsWhereItsTimeGoes) {
   const auto inputs = sample();
   for (const char* executor : {"cpu", "interp"}) {

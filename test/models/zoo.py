@@ -88,6 +88,9 @@ def export(name, folder):
     module, inputs = FAMILIES[name]()
     module.eval()
     with torch.no_grad():
+        for weight in module.parameters():  # some begin with zeros, which would give zeros alone
+            if weight.dim() > 1 and not weight.any():
+                weight.normal_(std=0.02)
         results = module(*inputs)
         program = torch.export.export(module, inputs)
     torch.export.save(program, folder / "model.pt2")

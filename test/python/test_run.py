@@ -189,6 +189,27 @@ def test_the_overhead_over_the_core_is_small():
     assert least(lambda: session.run(x)) - least(lambda: session._core.run(description)) < 20e-6
 
 
+@pytest.mark.parametrize("target", ["tosa-fp", "vgf", "vulkan"])
+def test_warm_is_a_run(target):
+    """On what is given, or on likely inputs, but once: a session that has run is warm."""
+    session, x = tosaic.compile(MODELS / "digits.pt2", target=target).session(), torch.randn(1, 1, 8, 8)
+    session.measure()
+    session.warm()
+    first = session.profile()
+    assert first
+    session.warm(x)
+    assert session.profile() == first
+    with pytest.raises(tosaic.Error, match="run.input-type"):
+        session.clone().warm(torch.randn(1, 1, 8, 9))
+
+
+def test_warm_wants_sizes():
+    batch = torch.export.Dim("batch")
+    program = torch.export.export(torch.nn.Linear(3, 3), (torch.randn(2, 3),), dynamic_shapes=({0: batch},))
+    session = tosaic.Program.of(program).session()
+    session.warm()  # on the example
+
+
 def test_profile_tells_operations(artifact):
     session = artifact.session()
     session.measure()

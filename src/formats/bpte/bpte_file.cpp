@@ -137,7 +137,9 @@ flatbuffers::Offset<s::Value> written(Builder& builder, const Value& value) {
   builder.ForceVectorAlignment(tensor.data.size(), 1, 16);
   const auto data = builder.CreateVector(reinterpret_cast<const std::uint8_t*>(tensor.data.data()), tensor.data.size());
   const auto scalar = static_cast<std::int8_t>(*pte::scalar_type(tensor.type.dtype));
-  const auto made = s::CreateTensor(builder, scalar, builder.CreateVector(sizes), data, builder.CreateVector(order));
+  const auto size_list = builder.CreateVector(sizes);
+  const auto order_list = builder.CreateVector(order);
+  const auto made = s::CreateTensor(builder, scalar, size_list, data, order_list);
   return s::CreateValue(builder, s::AnyValue::Tensor, made.Union());
 }
 

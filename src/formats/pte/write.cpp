@@ -106,10 +106,14 @@ class Writer {
       segment_bytes = segment.offset + segment.size;
       segments.push_back(s::CreateDataSegment(builder_, segment.offset, segment.size));
     }
-    auto root = s::CreateProgram(builder_, program_.version, builder_.CreateVector(plans),
-                                 builder_.CreateVector(std::vector<Offset<s::Buffer>>()),
-                                 builder_.CreateVector(inline_data), builder_.CreateVector(segments), constant_segment,
-                                 builder_.CreateVector(mutable_segments), builder_.CreateVector(named));
+    const auto plan_list = builder_.CreateVector(plans);
+    const auto constant_list = builder_.CreateVector(std::vector<Offset<s::Buffer>>());
+    const auto inline_list = builder_.CreateVector(inline_data);
+    const auto segment_list = builder_.CreateVector(segments);
+    const auto mutable_list = builder_.CreateVector(mutable_segments);
+    const auto named_list = builder_.CreateVector(named);
+    auto root = s::CreateProgram(builder_, program_.version, plan_list, constant_list, inline_list, segment_list,
+                                 constant_segment, mutable_list, named_list);
     builder_.Finish(root, s::ProgramIdentifier());
     return assemble(segment_bytes);
   }
@@ -177,8 +181,7 @@ class Writer {
     std::vector<Offset<s::BackendDelegate>> delegates;
     for (const Delegate& d : plan.delegates) delegates.push_back(delegate(d));
     const std::vector<std::int32_t> none;
-    std::vector<Offset<s::Chain>> chains{s::CreateChain(
-        builder_, builder_.CreateVector(none), builder_.CreateVector(none), builder_.CreateVector(instructions))};
+    std::vector<Offset<s::Chain>> chains{s::CreateChainDirect(builder_, &none, &none, &instructions)};
     std::vector<std::int64_t> arenas{0};
     arenas.insert(arenas.end(), plan.arena_sizes.begin(), plan.arena_sizes.end());
     auto metadata = s::CreateContainerMetadataDirect(builder_, plan.input_spec.c_str(), plan.output_spec.c_str());
@@ -188,10 +191,7 @@ class Writer {
 
   Offset<s::BackendDelegate> delegate(const Delegate& d) {
     std::vector<Offset<s::CompileSpec>> specs;
-    for (const CompileSpec& spec : d.specs)
-      specs.push_back(s::CreateCompileSpec(
-          builder_, builder_.CreateString(spec.key),
-          builder_.CreateVector(reinterpret_cast<const std::uint8_t*>(spec.value.data()), spec.value.size())));
+    for (const CompileSpec& spec : d.specs) specs.push_back(compile_spec(spec));
     const std::uint32_t index = payloads_.add(d.payload);
     if (options_.delegates_in_segments && index == payload_segments_.size())
       payload_segments_.push_back(new_segment(constant_alignment));
@@ -199,7 +199,12 @@ class Writer {
         options_.delegates_in_segments
             ? s::CreateBackendDelegateDataReference(builder_, s::DataLocation::SEGMENT, payload_segments_[index])
             : s::CreateBackendDelegateDataReference(builder_, s::DataLocation::INLINE, index);
-    return s::CreateBackendDelegate(builder_, builder_.CreateString(d.id), data, builder_.CreateVector(specs));
+    return s::CreateBackendDelegateDirect(builder_, d.id.c_str(), data, &specs);
+  }
+  Offset<s::CompileSpec> compile_spec(const CompileSpec& spec) {
+    const auto key = builder_.CreateString(spec.key);
+    const auto* value = reinterpret_cast<const std::uint8_t*>(spec.value.data());
+    return s::CreateCompileSpec(builder_, key, builder_.CreateVector(value, spec.value.size()));
   }
 
   template <s::InstructionArguments tag, class T>

@@ -123,9 +123,11 @@ class Writer {
     }
     auto name = builder_.CreateString(names_[&graph]);
     auto inputs = strings(graph, graph.inputs), outputs = strings(graph, graph.outputs);
-    auto block = tosa_schema::CreateTosaBasicBlock(builder_, name, builder_.CreateVector(operators),
-                                                   builder_.CreateVector(tensors), inputs, outputs,
-                                                   builder_.CreateVector(shapes));
+    auto operator_list = builder_.CreateVector(operators);
+    auto tensor_list = builder_.CreateVector(tensors);
+    auto shape_list = builder_.CreateVector(shapes);
+    auto block =
+        tosa_schema::CreateTosaBasicBlock(builder_, name, operator_list, tensor_list, inputs, outputs, shape_list);
     regions_.push_back(tosa_schema::CreateTosaRegion(builder_, name, builder_.CreateVector(&block, 1)));
     for (const Node& node : graph.nodes)
       for (const Graph& body : node.regions) TOSAIC_CHECK(region(body));

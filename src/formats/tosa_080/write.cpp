@@ -79,8 +79,9 @@ class Writer {
     for (const Node& node : graph.nodes) operators_.push_back(operation(graph, node));
     const auto name = builder_.CreateString("main");
     const auto inputs = strings(graph, graph.inputs), outputs = strings(graph, graph.outputs);
-    const auto block = tosa_080_schema::CreateTosaBasicBlock(builder_, name, builder_.CreateVector(operators_),
-                                                             builder_.CreateVector(tensors_), inputs, outputs);
+    const auto operators = builder_.CreateVector(operators_);
+    const auto tensors = builder_.CreateVector(tensors_);
+    const auto block = tosa_080_schema::CreateTosaBasicBlock(builder_, name, operators, tensors, inputs, outputs);
     const auto region = tosa_080_schema::CreateTosaRegion(builder_, name, builder_.CreateVector(&block, 1));
     const auto version = tosa_080_schema::CreateVersion(builder_, 0, 80, 1, false);
     builder_.Finish(tosa_080_schema::CreateTosaGraph(builder_, version, builder_.CreateVector(&region, 1)),
