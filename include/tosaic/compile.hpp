@@ -43,8 +43,12 @@ TOSAIC_API const std::vector<OptionInfo>& compile_options();  // of every target
 using SampleSource = std::function<Result<bool>(std::vector<InputTensor>& sample)>;
 TOSAIC_API SampleSource samples_of(std::vector<std::vector<OwnedTensor>> samples);
 // From a .npz with one array per input (named after it, or input_N) with samples stacked along a new first axis, a .npy
-// for a program with one input, or a folder of such files.
-TOSAIC_API Result<SampleSource> read_samples(const std::string& path, const Program& program);
+// for a program with one input, or a folder of such files. For the method of that name; empty: the only one.
+TOSAIC_API Result<SampleSource> read_samples(const std::string& path, const Program& program,
+                                             const std::string& method = "");
+// Of a program of several methods, by their names. Those that are left out are calibrated with the example inputs
+// stored in the program.
+using MethodSamples = std::vector<std::pair<std::string, SampleSource>>;
 
 struct Callbacks {
   Messages message;  // notes and warnings as they come up; all are kept in the Artifact besides
@@ -124,6 +128,10 @@ class TOSAIC_API Artifact {
 // self-check.*, compile.cancelled, memory.exhausted.
 TOSAIC_API Result<Artifact> compile(const Program& program, const std::string& target, const Options& options = {},
                                     const Callbacks& callbacks = {}, const SampleSource& samples = {});
+// The methods' samples are one sequence of runs, method by method: a state is found as the method before left it, and
+// has one range in all of them. Also: calibrate.methods, for names that the program does not have.
+TOSAIC_API Result<Artifact> compile(const Program& program, const std::string& target, const Options& options,
+                                    const Callbacks& callbacks, const MethodSamples& samples);
 
 // Which nodes of the exported program the target takes, and why not the others: milliseconds, no samples, nothing is
 // compiled. What only samples tell (pieces of unlike ranges, waves that codes cannot follow) may still leave a node

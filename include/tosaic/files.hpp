@@ -22,7 +22,9 @@ struct CompileRequest {
   std::vector<std::pair<std::string, std::string>> methods;
   std::string target = "tosa-int";  // a name of `targets()`
   std::string calibrate;            // as read_samples takes it; empty: the sample inputs stored in the model
-  std::string output;               // .pte to write; empty: none
+  // Or by the methods' names; those that are left out take the sample inputs stored in their .pt2.
+  std::vector<std::pair<std::string, std::string>> calibrate_methods;
+  std::string output;  // .pte to write; empty: none
   // What else to write, kind -> path: "tosa" (the delegates' TOSA), "vgf" (target vgf), "vela" (Ethos-U: a folder that
   // keeps what Vela was given and wrote), "header" (the .pte as a C array, aligned to 16 bytes). Several delegates make
   // several files: net.vgf becomes net_0.vgf, net_1.vgf.

@@ -8,10 +8,15 @@ namespace {
 // Python's part in a compilation. Its exceptions end the compilation, and are raised when it has ended.
 class Calls {
  public:
-  // `samples`: an iterator, the path of a file that the core reads, or None.
-  Calls(const Program& program, nb::object progress, nb::object samples)
-      : progress_(std::move(progress)), samples_(std::move(samples)) {
-    if (nb::isinstance<nb::str>(samples_)) read_ = value_of(read_samples(nb::cast<std::string>(samples_), program));
+  // `samples`: by the method's name (empty: the only one), an iterator, or the path of a file that the core reads.
+  Calls(const Program& program, nb::object progress, const nb::dict& samples) : progress_(std::move(progress)) {
+    for (const auto& [name, given] : samples) {
+      const auto method = nb::cast<std::string>(name);
+      if (nb::isinstance<nb::str>(given))
+        samples_.emplace_back(method, value_of(read_samples(nb::cast<std::string>(given), program, method)));
+      else
+        samples_.emplace_back(method, source(nb::borrow(given)));
+    }
   }
 
   Callbacks callbacks() {
@@ -31,13 +36,25 @@ class Calls {
     return to;
   }
 
+  const MethodSamples& samples() const { return samples_; }
+
+  // The result, unless Python raised something.
+  template <class T>
+  T end(Result<T> result) {
+    if (raised_ != nullptr) std::rethrow_exception(raised_);
+    return value_of(std::move(result));
+  }
+
+  std::vector<Diagnostic> said;
+
+ private:
   // Asks the iterator for lists of described tensors, whose objects stay until the next is asked for.
-  SampleSource source() {
-    if (samples_.is_none() || read_) return read_;
-    return [this](std::vector<InputTensor>& sample) -> Result<bool> {
+  SampleSource source(nb::object iterator) {
+    iterators_.push_back(std::move(iterator));
+    return [this, from = iterators_.back().ptr()](std::vector<InputTensor>& sample) -> Result<bool> {
       bool more = false;
       in_python([&] {
-        PyObject* next = PyIter_Next(samples_.ptr());
+        PyObject* next = PyIter_Next(from);
         if (!next) {
           if (PyErr_Occurred()) throw nb::python_error();
           return;
@@ -51,16 +68,6 @@ class Calls {
     };
   }
 
-  // The result, unless Python raised something.
-  template <class T>
-  T end(Result<T> result) {
-    if (raised_ != nullptr) std::rethrow_exception(raised_);
-    return value_of(std::move(result));
-  }
-
-  std::vector<Diagnostic> said;
-
- private:
   template <class F>
   void in_python(F&& body) {
     const nb::gil_scoped_acquire held;
@@ -70,16 +77,17 @@ class Calls {
     } catch (...) { raised_ = std::current_exception(); }
   }
 
-  nb::object progress_, samples_, current_;
-  SampleSource read_;
+  nb::object progress_, current_;
+  std::vector<nb::object> iterators_;
+  MethodSamples samples_;
   std::exception_ptr raised_;
 };
 
 // body(callbacks, samples) without the lock.
 template <class F>
-nb::tuple called(const Program& program, nb::object progress, nb::object samples, F&& body) {
-  Calls calls(program, std::move(progress), std::move(samples));
-  auto result = unlocked([&] { return body(calls.callbacks(), calls.source()); });
+nb::tuple called(const Program& program, nb::object progress, const nb::dict& samples, F&& body) {
+  Calls calls(program, std::move(progress), samples);
+  auto result = unlocked([&] { return body(calls.callbacks(), calls.samples()); });
   auto value = calls.end(std::move(result));
   return nb::make_tuple(std::move(value), calls.said);
 }
@@ -126,25 +134,26 @@ void bind_compile(nb::module_& m) {
   m.def(
       "compile",
       [](const Program& program, const std::string& target, const nb::dict& options, nb::object progress,
-         nb::object samples) {
+         const nb::dict& samples) {
         const Options how = options_of(options);
-        return called(program, std::move(progress), std::move(samples),
-                      [&](const Callbacks& callbacks, const SampleSource& source) {
-                        return compile(program, target, how, callbacks, source);
+        return called(program, std::move(progress), samples,
+                      [&](const Callbacks& callbacks, const MethodSamples& given) {
+                        return compile(program, target, how, callbacks, given);
                       });
       },
-      nb::arg("program"), nb::arg("target"), nb::arg("options"), nb::arg("progress").none(), nb::arg("samples").none(),
+      nb::arg("program"), nb::arg("target"), nb::arg("options"), nb::arg("progress").none(), nb::arg("samples"),
       nb::sig("def compile(program: Program, target: str, options: dict[str, list[str]], "
               "progress: collections.abc.Callable[[str, int, int], object] | None, "
-              "samples: collections.abc.Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], "
-              "tuple[int, ...] | None]]]] | str | None) -> tuple[Artifact, list[Diagnostic]]"),
-      "The artifact, and what was said. Samples: a file's path, or what owns the memory and its tensors as (address, "
-      "dtype, sizes, strides).");
+              "samples: dict[str, collections.abc.Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], "
+              "tuple[int, ...] | None]]]] | str]) -> tuple[Artifact, list[Diagnostic]]"),
+      "The artifact, and what was said. Samples by the method's name, empty for the only one: a file's path, or what "
+      "owns "
+      "the memory and its tensors as (address, dtype, sizes, strides).");
   m.def(
       "explain",
       [](const Program& program, const std::string& target, const nb::dict& options) {
         const Options how = options_of(options);
-        return called(program, nb::none(), nb::none(), [&](const Callbacks& callbacks, const SampleSource&) {
+        return called(program, nb::none(), nb::dict(), [&](const Callbacks& callbacks, const MethodSamples&) {
           return explain(program, target, how, callbacks);
         });
       },

@@ -18,10 +18,9 @@ from ._progress import bar_for
 from ._tensors import describe, number
 
 
-def _calibration(given: Any, program: Program):
+def _calibration(given: Any, program: Program, method: str):
     """An iterator of (objects to keep, descriptions), one sample each."""
-    call, _ = program._trees()
-    arguments = program.inputs
+    call, arguments = program._call(method)
     tensors = [a.tensor for a in arguments if a.tensor is not None]
 
     def leaves_of(batch: Any) -> list[Any]:
@@ -52,16 +51,25 @@ def _calibration(given: Any, program: Program):
     return samples()
 
 
-def _samples_for(calibration: Any, program: Program):
-    if calibration is None:
-        return None
+def _samples_of(calibration: Any, program: Program, method: str):
     if isinstance(calibration, (str, os.PathLike)):
         return os.fspath(calibration)  # the core reads files
     if not isinstance(calibration, Iterable) or hasattr(calibration, "__dlpack__"):
         what = "one tensor" if hasattr(calibration, "__dlpack__") else f"a {type(calibration).__name__}"
         raise Error(code="calibrate.structure", message=f"calibration is {what}, not an iterable of samples",
                     help="give a list: calibration=[x]")
-    return _calibration(calibration, program)
+    return _calibration(calibration, program, method)
+
+
+def _samples_for(calibration: Any, program: Program) -> dict[str, Any]:
+    """By the methods' names; what the core is to refuse goes to it as it is."""
+    if calibration is None:
+        return {}
+    if not isinstance(calibration, Mapping):
+        only = len(program.methods) == 1
+        return {"": _samples_of(calibration, program, program.methods[0]) if only else iter(())}
+    return {str(name): _samples_of(given, program, name) if name in program.methods else iter(())
+            for name, given in calibration.items() if given is not None}
 
 
 def _find_tools() -> None:
@@ -89,7 +97,8 @@ def compile(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
         calibration: for integer targets: an iterable of calls as the module is called, each a tensor, a tuple of arguments
             or a dict of keyword arguments; or a path, as the command line takes it: a `.npz` with one array per input,
             samples stacked along a new first axis, a `.npy`, or a folder of these. None: the example inputs stored in the
-            program.
+            program. Of several methods a dict of these by the methods' names; what it leaves out takes the stored inputs.
+            All of it is one sequence of runs, method by method, and a buffer that methods share has one scale in all.
         progress: a bar for what takes long; None: where a terminal or a notebook shows it.
 
     Returns:
@@ -103,10 +112,6 @@ def compile(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
     """
     _find_tools()
     program = Program.of(model, example_inputs, example_kwargs, dynamic_shapes, stacklevel=3)
-    if calibration is not None and len(program.methods) > 1:
-        raise Error(code="calibrate.methods", message="the samples of one method are not those of several",
-                    help="give example inputs to torch.export.export: without calibration each method is calibrated with "
-                         "those of its ExportedProgram")
     bar = bar_for(progress)
     try:
         core, said = _core.compile(program._core, target, options_of(options), bar, _samples_for(calibration, program))

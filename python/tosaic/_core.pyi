@@ -391,9 +391,9 @@ class Artifact:
     def manifest(self) -> str:
         """As JSON."""
 
-def compile(program: Program, target: str, options: dict[str, list[str]], progress: Callable[[str, int, int], object] | None, samples: Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str | None) -> tuple[Artifact, list[Diagnostic]]:
+def compile(program: Program, target: str, options: dict[str, list[str]], progress: Callable[[str, int, int], object] | None, samples: dict[str, Iterator[tuple[list[object], list[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]]] | str]) -> tuple[Artifact, list[Diagnostic]]:
     """
-    The artifact, and what was said. Samples: a file's path, or what owns the memory and its tensors as (address, dtype, sizes, strides).
+    The artifact, and what was said. Samples by the method's name, empty for the only one: a file's path, or what owns the memory and its tensors as (address, dtype, sizes, strides).
     """
 
 def explain(program: Program, target: str, options: dict[str, list[str]]) -> tuple[Artifact, list[Diagnostic]]:

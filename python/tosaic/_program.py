@@ -27,6 +27,7 @@ class Program:
     def __init__(self, core: _core.Program, exported: Any = None,
                  messages: list[_core.Diagnostic] | None = None) -> None:
         self._core, self._exported = core, exported
+        self._parts: dict[str, Program] = {}  # the methods of several programs
         self.messages = messages or []
 
     @staticmethod
@@ -50,7 +51,9 @@ class Program:
         if isinstance(model, dict):
             parts = {name: Program.of(part, stacklevel=stacklevel + 1) for name, part in model.items()}
             core = _core.Program.together({name: part._core for name, part in parts.items()}, "program")
-            return Program(core, list(parts.values()), [d for part in parts.values() for d in part.messages])
+            together = Program(core, None, [d for part in parts.values() for d in part.messages])
+            together._parts = parts
+            return together
         if isinstance(model, (str, os.PathLike)):
             core, said = _core.Program.open(os.fspath(model))
             exported = None
@@ -73,6 +76,13 @@ class Program:
         if len(self._core.methods) > 1:
             return None, None
         return trees_of(self._core, self._exported)
+
+    def _call(self, method: str) -> tuple[Call | None, list[_core.Argument]]:
+        """How a method is called, as far as that is known, and what its leaves are."""
+        if method in self._parts:
+            part = self._parts[method]
+            return part._trees()[0], part.inputs
+        return self._trees()[0], next(m["inputs"] for m in self._core.methods if m["name"] == method)
 
     @property
     def name(self) -> str:

@@ -197,8 +197,39 @@ SamplesFor samples_from(const SampleSource& source) {
   };
 }
 
+Result<const Method*> method_of_samples(const Program& program, const std::string& name) {
+  const std::vector<Method>& methods = program.impl().exported.methods;
+  if (name.empty() && methods.size() == 1) return &methods[0];
+  std::string all;
+  for (const Method& method : methods) {
+    if (method.name == name) return &method;
+    all += (all.empty() ? "" : ", ") + method.name;
+  }
+  if (!name.empty())
+    return error("calibrate.methods",
+                 fmt::format("samples are given for '{}', which is no method of the program", name))
+        .hint("it has " + all);
+  return error("calibrate.methods", fmt::format("the program has the methods {}: whose samples are these?", all))
+      .hint(fmt::format(
+          "name the method: --calibrate {0}=FILE, in Python calibration={{\"{0}\": ...}}. What is left out is "
+          "calibrated with the sample inputs that are saved in its .pt2",
+          methods[0].name));
+}
+
+Result<SamplesOfMethods> by_method(const Program& program, std::vector<std::pair<std::string, SamplesFor>> samples) {
+  SamplesOfMethods found;
+  for (auto& [name, source] : samples) {
+    if (!source) continue;
+    TOSAIC_TRY(const Method* method, method_of_samples(program, name));
+    if (!found.try_emplace(method->name, std::move(source)).second)
+      return error("calibrate.methods", fmt::format("samples are given twice for method '{}'", method->name))
+          .hint("put them in one folder: --calibrate takes that, too");
+  }
+  return found;
+}
+
 Result<Artifact> make_artifact(const Program& program, const std::string& target, const Options& options,
-                               const Callbacks& callbacks, SamplesFor samples, Purpose purpose) {
+                               const Callbacks& callbacks, SamplesOfMethods samples, Purpose purpose) {
   auto impl = std::make_shared<Artifact::Impl>(Artifact::Impl{program, {}, {}, {}});
   TOSAIC_TRY(impl->options, compile_options_for(target, options));
   impl->options.pack = purpose != Purpose::explain;
@@ -232,8 +263,21 @@ SampleSource samples_of(std::vector<std::vector<OwnedTensor>> samples) {
 
 Result<Artifact> compile(const Program& program, const std::string& target, const Options& options,
                          const Callbacks& callbacks, const SampleSource& samples) {
-  return guarded(program.name(), [&] {
-    return make_artifact(program, target, options, callbacks, samples_from(samples), Purpose::artifact);
+  return guarded(program.name(), [&]() -> Result<Artifact> {
+    std::vector<std::pair<std::string, SamplesFor>> sources;
+    sources.emplace_back("", samples_from(samples));
+    TOSAIC_TRY(SamplesOfMethods given, by_method(program, std::move(sources)));
+    return make_artifact(program, target, options, callbacks, std::move(given), Purpose::artifact);
+  });
+}
+
+Result<Artifact> compile(const Program& program, const std::string& target, const Options& options,
+                         const Callbacks& callbacks, const MethodSamples& samples) {
+  return guarded(program.name(), [&]() -> Result<Artifact> {
+    std::vector<std::pair<std::string, SamplesFor>> sources;
+    for (const auto& [method, source] : samples) sources.emplace_back(method, samples_from(source));
+    TOSAIC_TRY(SamplesOfMethods given, by_method(program, std::move(sources)));
+    return make_artifact(program, target, options, callbacks, std::move(given), Purpose::artifact);
   });
 }
 

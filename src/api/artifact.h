@@ -25,7 +25,11 @@ Result<Rope> file_of(const Artifact::Impl& artifact, std::string_view name);
 // The stages over a program; `explain`: as far as the placements go; `files`: see CompileOptions::written_at_once.
 enum class Purpose { files, artifact, explain };
 Result<Artifact> make_artifact(const Program& program, const std::string& target, const Options& options,
-                               const Callbacks& callbacks, SamplesFor samples, Purpose purpose);
+                               const Callbacks& callbacks, SamplesOfMethods samples, Purpose purpose);
+// Whose samples are given under this name; empty: those of the only method. Error: calibrate.methods.
+Result<const Method*> method_of_samples(const Program& program, const std::string& name);
+// Samples by method; without a name they are those of the only one. Error: calibrate.methods.
+Result<SamplesOfMethods> by_method(const Program& program, std::vector<std::pair<std::string, SamplesFor>> samples);
 SamplesFor samples_from(const SampleSource& source);
 
 }  // namespace tosaic

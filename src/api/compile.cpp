@@ -47,6 +47,9 @@ class Story {
     begin_ = now;
     return go_on();
   }
+  // What is between is no time of this program's.
+  void pause() { passed_ = std::chrono::steady_clock::now() - begin_; }
+  void go_on_with() { begin_ = std::chrono::steady_clock::now() - passed_; }
   Status go_on() const {
     if (!callbacks_.cancelled || !callbacks_.cancelled()) return {};
     return error("compile.cancelled", "the compilation was cancelled");
@@ -61,6 +64,7 @@ class Story {
   const CompileCallbacks& callbacks_;
   Compiled& result_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::duration passed_{};
 };
 
 // Placement hardly depends on the scales' values (pieces of unlike ranges may be joined outside the delegate), so
@@ -82,9 +86,9 @@ bool computes_floats(const Graph& graph) {
 }
 
 // The given ones, else those that the program holds.
-Result<Samples> samples_for(const CompileOptions& options, const CompileCallbacks& callbacks, const Graph& graph,
-                            const Samples& stored) {
-  if (callbacks.samples) return callbacks.samples(graph);
+Result<Samples> samples_for(const CompileOptions& options, const CompileCallbacks& callbacks, const SamplesFor& given,
+                            const Graph& graph, const Samples& stored) {
+  if (given) return given(graph);
   if (!stored.empty()) {
     auto note =
         warning("calibrate.stored-samples", fmt::format("calibrating with the {} sample input{} stored in the model",
@@ -188,22 +192,39 @@ void drop_unread_inputs(Graph& region, Node& delegate) {
 // The stages, in order; each leaves to the next what the members hold.
 class Line {
  public:
-  Line(const Method& method, const CompileOptions& options, const CompileCallbacks& callbacks)
+  Line(const Method& method, const CompileOptions& options, const CompileCallbacks& callbacks, SamplesFor samples)
       : method_(method),
         options_(options),
         callbacks_(callbacks),
+        given_(std::move(samples)),
         target_(options.target),
         story_(options, callbacks, result_) {
     result_.target = target_;
   }
 
   Result<Compiled> run() {
+    StateContents contents;
+    TOSAIC_CHECK(begun(contents));
+    return finished();
+  }
+
+  // As far as what the samples say; its states begin with these contents, and leave theirs.
+  Status begun(StateContents& contents) {
     TOSAIC_CHECK(chosen());
-    if (!input_symbols(start_).empty()) return over_sizes_within();
+    if (!input_symbols(start_).empty()) return {};
     TOSAIC_CHECK(story_.note("read", start_));
     TOSAIC_CHECK(normalised());
     TOSAIC_CHECK(story_.end("normalise", graph_));
     say_unused_samples();
+    if (integer_) TOSAIC_CHECK(calibrated(contents));
+    story_.pause();
+    return {};
+  }
+  Calibration* calibration() { return calibration_ ? &*calibration_ : nullptr; }
+
+  Result<Compiled> finished() {
+    if (!input_symbols(start_).empty()) return over_sizes_within();
+    story_.go_on_with();
     if (integer_) TOSAIC_CHECK(quantised());
     TOSAIC_CHECK(story_.end("quantise", graph_));
     TOSAIC_CHECK(partitioned());
@@ -285,7 +306,7 @@ class Line {
     method.graph = start_;
     CompileCallbacks callbacks = callbacks_;
     if (!says) callbacks.sink = {};
-    return Line(method, options, callbacks).run();
+    return Line(method, options, callbacks, given_).run();
   }
 
   // The delegate itself narrows and widens integers: kernels beside it would have to be told the sizes.
@@ -387,7 +408,7 @@ class Line {
 
   void say_unused_samples() const {
     const bool by_pt2e = is_quantised(graph_);
-    if (!callbacks_.samples || !callbacks_.sink || (integer_ && !by_pt2e)) return;
+    if (!given_ || !callbacks_.sink || (integer_ && !by_pt2e)) return;
     callbacks_.sink(
         by_pt2e ? warning("calibrate.unused", "the samples are not used: the program is quantised already")
                       .hint("leave them out, or give the float program")
@@ -396,25 +417,35 @@ class Line {
                                                                      : "choose a target of integers, tosa-int, say"));
   }
 
-  Status quantised() {
-    const bool by_pt2e = is_quantised(graph_);
-    if (by_pt2e && !options_.quantise.request.empty()) return already_quantised();
-    if (!by_pt2e && computes_floats(graph_)) {
+  Status calibrated(StateContents& contents) {
+    by_pt2e_ = is_quantised(graph_);
+    if (by_pt2e_ && !options_.quantise.request.empty()) return already_quantised();
+    if (!by_pt2e_ && computes_floats(graph_)) {
       widen_halves(graph_);
-      if (stored_.empty() && !callbacks_.samples && !options_.invent_samples && !method_.sample_inputs.empty())
+      if (stored_.empty() && !given_ && !options_.invent_samples && !method_.sample_inputs.empty())
         return error("calibrate.no-samples", "the samples that the model holds are of other sizes than the chosen ones")
             .hint("give --calibrate FILE.npz with samples of these sizes, or choose the sizes of those in the model");
-      TOSAIC_TRY(const Samples samples, samples_for(options_, callbacks_, graph_, stored_));
+      TOSAIC_TRY(const Samples samples, samples_for(options_, callbacks_, given_, graph_, stored_));
       result_.samples = samples.size();
       if (!samples.empty()) sample_ = samples[0];
       QuantiseOptions how = how_to_quantise(options_, method_);
       if (callbacks_.progress)
         how.progress = [&](std::size_t done, std::size_t total) { callbacks_.progress("calibrate", done, total); };
       how.cancelled = callbacks_.cancelled;
-      const bool invented = options_.invent_samples && !callbacks_.samples && stored_.empty();
-      TOSAIC_TRY(graph_, quantise(std::move(graph_), samples, how, invented ? Sink() : callbacks_.sink));
+      const bool invented = options_.invent_samples && !given_ && stored_.empty();
+      const Sink sink = invented ? Sink() : callbacks_.sink;
+      TOSAIC_TRY(Calibration found, calibrate(std::move(graph_), samples, how, sink, contents));
+      calibration_.emplace(std::move(found));
     }
-    insert_boundaries(graph_, options_.quantised_io ? Io::codes : by_pt2e ? Io::as_written : Io::floats);
+    return {};
+  }
+
+  Status quantised() {
+    if (calibration_) {
+      TOSAIC_TRY(graph_, tosaic::quantised(*std::move(calibration_)));
+      calibration_.reset();
+    }
+    insert_boundaries(graph_, options_.quantised_io ? Io::codes : by_pt2e_ ? Io::as_written : Io::floats);
     return {};
   }
 
@@ -433,7 +464,7 @@ class Line {
       if (p.region < 0 && p.reason.code == inconsistent_model) return p.reason;
     widen_outside(result_.partition.outer, narrowed_);
     if (options_.require_full_delegation) TOSAIC_CHECK(fully_delegated(result_.partition));
-    return delegated_something(options_, result_, static_cast<bool>(callbacks_.samples), callbacks_.sink);
+    return delegated_something(options_, result_, static_cast<bool>(given_), callbacks_.sink);
   }
 
   Status lowered() {
@@ -511,13 +542,15 @@ class Line {
   const Method& method_;
   const CompileOptions& options_;
   const CompileCallbacks& callbacks_;
+  const SamplesFor given_;
   Target target_;
-  bool integer_ = false;
+  bool integer_ = false, by_pt2e_ = false;
   Compiled result_;
   Story story_;
-  Graph start_;                        // the program, its sizes numbers
-  Samples stored_;                     // that it holds, of these sizes
-  Graph graph_;                        // until it is partitioned
+  Graph start_;     // the program, its sizes numbers
+  Samples stored_;  // that it holds, of these sizes
+  Graph graph_;     // until it is partitioned
+  std::optional<Calibration> calibration_;
   std::vector<std::string> narrowed_;  // values that were int64 in the program
   std::vector<Tensor> sample_;         // for the self-check
 };
@@ -550,23 +583,55 @@ Result<SamplesFor> samples_by_size(const Method& method, const SamplesFor& sourc
   });
 }
 
+SamplesFor given_for(const Method& method, const CompileCallbacks& callbacks) {
+  const auto found = callbacks.samples.find(method.name);
+  return found == callbacks.samples.end() ? SamplesFor() : found->second;
+}
+
+// Each method finds the states as the one before left them, and a state has one scale in all of them.
+Status calibrated_together(const std::vector<SizedMethod>& methods, const std::vector<std::unique_ptr<Line>>& lines) {
+  StateContents contents;
+  std::vector<Calibration*> calibrations;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (Status begun = lines[i]->begun(contents); !begun.ok()) {
+      begun.error().notes.push_back(fmt::format("in method '{}'", methods[i].name));
+      return begun;
+    }
+    if (Calibration* calibration = lines[i]->calibration()) calibrations.push_back(calibration);
+  }
+  share_state_ranges(calibrations);
+  return {};
+}
+
 }  // namespace
 
 Result<Compiled> compile_model(const ExportedProgram& program, const CompileOptions& options,
                                const CompileCallbacks& callbacks) {
   TOSAIC_TRY(const std::vector<SizedMethod> methods, sized_methods(program, options.sizes));
-  if (methods.size() == 1) return Line(program.methods[0], options, callbacks).run();
+  if (methods.size() == 1) {
+    const Method& method = program.methods[0];
+    return Line(method, options, callbacks, given_for(method, callbacks)).run();
+  }
   // Each program's samples are asked for once.
   std::map<const Method*, SamplesFor> samples;
   for (const SizedMethod& m : methods)
-    if (!samples.contains(m.method)) { TOSAIC_TRY(samples[m.method], samples_by_size(*m.method, callbacks.samples)); }
-  TOSAIC_TRY(Compiled compiled, compiled_together(methods, [&](const SizedMethod& m) {
-               CompileOptions of_one = options;
-               of_one.sizes = m.sizes;
-               of_one.several_methods = true;
-               CompileCallbacks its_own = callbacks;
-               its_own.samples = samples[m.method];
-               return Line(*m.method, of_one, its_own).run();
+    if (!samples.contains(m.method)) {
+      TOSAIC_TRY(samples[m.method], samples_by_size(*m.method, given_for(*m.method, callbacks)));
+    }
+  std::vector<CompileOptions> its_own(methods.size(), options);
+  std::vector<std::unique_ptr<Line>> lines;
+  for (std::size_t i = 0; i < methods.size(); ++i) {
+    its_own[i].sizes = methods[i].sizes;
+    its_own[i].several_methods = true;
+    const Method& method = *methods[i].method;
+    lines.push_back(std::make_unique<Line>(method, its_own[i], callbacks, samples[&method]));
+  }
+  // What is calibrated together is begun together. Floats pass one by one: each is done with its memory then.
+  if (options.in_integers()) TOSAIC_CHECK(calibrated_together(methods, lines));
+  std::size_t next = 0;
+  TOSAIC_TRY(Compiled compiled, compiled_together(methods, [&](const SizedMethod&) {
+               const std::unique_ptr<Line> line = std::move(lines[next++]);
+               return options.in_integers() ? line->finished() : line->run();
              }));
   if (!options.written_at_once) compiled.program = compiled.program.joined();
   return compiled;

@@ -62,12 +62,13 @@ struct Compiled {
 };
 
 using Samples = std::vector<std::vector<Tensor>>;
-// The calibration samples, for the method whose graph it is; an empty function: none are given.
+// The calibration samples, for a method's graph; an empty function: none are given.
 using SamplesFor = std::function<Result<Samples>(const Graph& graph)>;
+using SamplesOfMethods = std::map<std::string, SamplesFor>;  // by the methods' names
 
 struct CompileCallbacks {
   Sink sink;
-  SamplesFor samples;
+  SamplesOfMethods samples;
   std::function<void(std::string_view stage, std::size_t done, std::size_t total)> progress;
   std::function<bool()> cancelled;
 };

@@ -34,6 +34,7 @@ std::string emit_kinds() {
 // What cannot be written is worth saying before the work, not after it.
 Status plan(Outputs& outputs, const CompileRequest& request) {
   for (const auto& [name, path] : request.methods) outputs.reads(path);
+  for (const auto& [name, path] : request.calibrate_methods) outputs.reads(path);
   for (const std::string& path :
        {request.model, request.calibrate, request.options.text("vela-config"), request.options.text("plan")})
     outputs.reads(path);
@@ -126,6 +127,15 @@ Result<Program> read_model(const CompileRequest& request, const Messages& messag
   return read_program(std::move(model), request.model, messages);
 }
 
+std::vector<std::pair<std::string, SamplesFor>> sample_files(const CompileRequest& request) {
+  auto named = request.calibrate_methods;
+  if (!request.calibrate.empty()) named.insert(named.begin(), {"", request.calibrate});
+  std::vector<std::pair<std::string, SamplesFor>> samples;
+  for (const auto& [method, path] : named)
+    samples.emplace_back(method, [path](const Graph& graph) -> Result<Samples> { return read_samples(path, graph); });
+  return samples;
+}
+
 }  // namespace
 
 Result<Artifact> compile(const CompileRequest& request, const Callbacks& callbacks) {
@@ -139,23 +149,18 @@ Result<Artifact> compile(const CompileRequest& request, const Callbacks& callbac
         options.set(target->emits->option, path);
     if (const auto known = compile_options_for(request.target, options); !known.ok()) return known.error();
     TOSAIC_TRY(const Program program, read_model(request, callbacks.message));
-    if (!request.calibrate.empty() && program.methods().size() > 1)
-      return error("calibrate.methods", "the samples of one file are not those of several methods")
-          .at({request.calibrate, 0, ""})
-          .hint("without --calibrate each method is calibrated with the sample inputs that are saved in its .pt2");
-    SamplesFor samples;
-    if (!request.calibrate.empty())
-      samples = [&](const Graph& graph) -> Result<Samples> { return read_samples(request.calibrate, graph); };
-    TOSAIC_TRY(Artifact artifact, make_artifact(program, request.target, options, callbacks, samples, Purpose::files));
+    TOSAIC_TRY(SamplesOfMethods samples, by_method(program, sample_files(request)));
+    TOSAIC_TRY(Artifact artifact,
+               make_artifact(program, request.target, options, callbacks, std::move(samples), Purpose::files));
     TOSAIC_CHECK(write_results(outputs, request, artifact, callbacks.message));
     return artifact;
   });
 }
 
-Result<SampleSource> read_samples(const std::string& path, const Program& program) {
+Result<SampleSource> read_samples(const std::string& path, const Program& program, const std::string& method) {
   return guarded(path, [&]() -> Result<SampleSource> {
-    TOSAIC_TRY(const Method* method, only_method(program.impl().exported));
-    TOSAIC_TRY(const Samples samples, read_samples(path, method->graph));
+    TOSAIC_TRY(const Method* which, method_of_samples(program, method));
+    TOSAIC_TRY(const Samples samples, read_samples(path, which->graph));
     std::vector<std::vector<OwnedTensor>> all;
     for (const auto& sample : samples) {
       auto& tensors = all.emplace_back();

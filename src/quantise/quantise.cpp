@@ -11,13 +11,11 @@
 #include "cpu/cpu.h"
 #include "ir/states.h"
 #include "lower/lower.h"
-#include "quantise/bodies.h"
-#include "quantise/compared_numbers.h"
+#include "quantise/calibration.h"
 #include "quantise/counted_factors.h"
 #include "quantise/observable.h"
 #include "quantise/observe.h"
 #include "quantise/pieces.h"
-#include "quantise/plan.h"
 #include "quantise/row_norms.h"
 #include "quantise/saturation.h"
 #include "quantise/state_samples.h"
@@ -245,16 +243,6 @@ Result<std::vector<Range>> observe(const Graph& graph, QuantisationPlan& plan,
   return ranges;
 }
 
-// A program whose composites are expanded, as it is quantised: what becomes integers, of which width and range.
-struct Calibrated {
-  Graph graph;
-  QuantisationPlan plan;
-  std::vector<Range> ranges;
-  std::map<ValueId, Range> narrow;  // of 8-bit copies of wider tensors
-  ComparedNumbers compared;
-  ValueId first_scaled;  // from here on, values belong to norms of scaled rows
-};
-
 // Nodes that compute numbers from the program's single numbers.
 void keep_numbers(const Graph& graph, std::vector<char>& floats) {
   std::vector<char> number(graph.values.size(), 0);
@@ -436,19 +424,26 @@ Tensor codes_of_constant(const Tensor& content, int axis, DType dtype) {
 
 }  // namespace
 
-Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& inputs, const QuantiseOptions& options,
-                       const Sink& sink) {
+Result<Calibration> calibrate(Graph graph, const std::vector<std::vector<Tensor>>& inputs,
+                              const QuantiseOptions& options, const Sink& sink, StateContents& contents) {
   TOSAIC_CHECK(check_samples(graph, inputs));
   const StatesAsTensors states(graph);
-  TOSAIC_TRY(const auto samples, with_states(graph, inputs, states, options.threads, sink));
+  TOSAIC_TRY(const auto samples, with_states(graph, inputs, states, contents, options.threads, sink));
   TOSAIC_TRY(QuantisedBodies bodies, quantised_bodies(graph, samples, options, sink));
   std::vector<char> inner;
   TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
   KnownBounds bounds;
   TOSAIC_CHECK(expand_composites(graph, inner, bounds, whole));
   TOSAIC_TRY(Calibrated found, calibrated_by_rows(std::move(graph), std::move(inner), bounds, samples, options, sink));
+  std::vector<char> exact = exact_groups(found, options);
+  return Calibration(std::make_unique<Calibration::Impl>(
+      Calibration::Impl{std::move(found), std::move(exact), states, std::move(bodies), sink}));
+}
+
+Result<Graph> quantised(Calibration calibration) {
+  auto& [found, exact, states, bodies, sink] = calibration.impl();
   Graph& body = found.graph;
-  give_types(body, found.plan, found.ranges, exact_groups(found, options));
+  give_types(body, found.plan, found.ranges, exact);
   std::vector<char> floating(body.nodes.size());
   for (std::size_t n = 0; n < floating.size(); ++n) floating[n] = found.plan.floating(n);
   leave_unresolved_float(body, floating, sink);
@@ -460,6 +455,13 @@ Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& inpu
   make_names_unique(body);
   states.restore(body);
   return std::move(body);
+}
+
+Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samples, const QuantiseOptions& options,
+                       const Sink& sink) {
+  StateContents contents;
+  TOSAIC_TRY(Calibration found, calibrate(std::move(graph), samples, options, sink, contents));
+  return quantised(std::move(found));
 }
 
 }  // namespace tosaic

@@ -5,7 +5,9 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,6 +43,29 @@ struct QuantiseOptions {
 // Each sample holds one tensor per graph input. Errors: calibrate.no-samples, calibrate.sample-type.
 Result<Graph> quantise(Graph graph, const std::vector<std::vector<Tensor>>& samples, const QuantiseOptions& options,
                        const Sink& sink);
+
+// The same in two steps: between them, methods of one program bring the ranges of their states together.
+// What states hold, by their names.
+using StateContents = std::map<std::string, Tensor>;
+class Calibration {
+ public:
+  struct Impl;
+  explicit Calibration(std::unique_ptr<Impl> impl);
+  Calibration(Calibration&&) noexcept;
+  Calibration& operator=(Calibration&&) noexcept;
+  ~Calibration();
+  Impl& impl() { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+// States begin with what `contents` has of their name and type, else with their first content; what the last sample
+// leaves is put there.
+Result<Calibration> calibrate(Graph graph, const std::vector<std::vector<Tensor>>& samples,
+                              const QuantiseOptions& options, const Sink& sink, StateContents& contents);
+// A state that several of them keep has one range in all: what any of them saw of it.
+void share_state_ranges(std::span<Calibration* const> methods);
+Result<Graph> quantised(Calibration calibration);
 
 // Is there a scale on any of the graph's types?
 bool is_quantised(const Graph& graph);

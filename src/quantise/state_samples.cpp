@@ -13,10 +13,14 @@
 namespace tosaic {
 namespace {
 
-std::vector<Tensor> at_first(const Graph& graph, const StatesAsTensors& states) {
+std::vector<Tensor> at_first(const Graph& graph, const StatesAsTensors& states, const StateContents& contents) {
   std::vector<Tensor> tensors;
   for (const State& s : states.states()) {
     const TensorType& type = graph[s.input].type;
+    if (const auto left = contents.find(s.name); left != contents.end() && left->second.type == type) {
+      tensors.push_back(left->second);
+      continue;
+    }
     tensors.push_back({type, s.initial.null() ? Bytes::of(std::vector<std::byte>(type.storage_bytes())) : s.initial});
   }
   return tensors;
@@ -56,10 +60,11 @@ Result<execute::Executable> runnable(const Graph& graph, int threads) {
 }  // namespace
 
 Result<std::vector<std::vector<Tensor>>> with_states(const Graph& graph, std::vector<std::vector<Tensor>> samples,
-                                                     const StatesAsTensors& states, int threads, const Sink& sink) {
+                                                     const StatesAsTensors& states, StateContents& contents,
+                                                     int threads, const Sink& sink) {
   const auto count = static_cast<std::ptrdiff_t>(states.states().size());
   if (count == 0) return samples;
-  std::vector<Tensor> now = at_first(graph, states);
+  std::vector<Tensor> now = at_first(graph, states, contents);
   std::vector<std::vector<double>> sizes(now.size());
   const auto look = [&] {
     for (std::size_t i = 0; i < now.size(); ++i)
@@ -77,6 +82,7 @@ Result<std::vector<std::vector<Tensor>>> with_states(const Graph& graph, std::ve
   }
   for (std::size_t i = 0; i < now.size(); ++i)
     if (sizes[i].size() > 1) say_growing(states.states()[i], sizes[i], sink);
+  for (std::size_t i = 0; i < now.size(); ++i) contents.insert_or_assign(states.states()[i].name, std::move(now[i]));
   return samples;
 }
 

@@ -11,8 +11,9 @@
 namespace tosaic {
 
 // The samples of `graph`, whose states are tensors, with what each of its states held before that run. Warns of states
-// that the samples say too little of: calibrate.state-range.
+// that the samples say too little of: calibrate.state-range. They begin with `contents` and leave theirs there.
 Result<std::vector<std::vector<Tensor>>> with_states(const Graph& graph, std::vector<std::vector<Tensor>> samples,
-                                                     const StatesAsTensors& states, int threads, const Sink& sink);
+                                                     const StatesAsTensors& states, StateContents& contents,
+                                                     int threads, const Sink& sink);
 
 }  // namespace tosaic

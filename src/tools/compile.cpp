@@ -135,6 +135,23 @@ Status name_models(const std::vector<std::string>& models, CompileRequest& reque
   return {};
 }
 
+// "samples.npz", or "prefill=prefill.npz" and another for each method.
+Status name_samples(const std::vector<std::string>& samples, CompileRequest& request) {
+  std::error_code none;
+  for (const std::string& given : samples) {
+    const std::size_t equals = given.find('=');
+    if (equals != std::string::npos && equals > 0 && !std::filesystem::exists(given, none))
+      request.calibrate_methods.emplace_back(given.substr(0, equals), given.substr(equals + 1));
+    else if (samples.size() == 1)
+      request.calibrate = given;
+    else
+      return error("usage.calibrate", fmt::format("'{}' stands among several samples without a method's name", given))
+          .hint(
+              "--calibrate prefill=prefill.npz --calibrate decode=decode.npz; several files for one method: a folder");
+  }
+  return {};
+}
+
 }  // namespace
 
 void add_compile(CLI::App& app, Tool& tool) {
@@ -142,6 +159,7 @@ void add_compile(CLI::App& app, Tool& tool) {
   auto request = std::make_shared<CompileRequest>();
   auto emit = std::make_shared<std::vector<std::string>>();
   auto models = std::make_shared<std::vector<std::string>>();
+  auto samples = std::make_shared<std::vector<std::string>>();
   command
       ->add_option("model", *models,
                    "program that torch.export.save wrote; several as NAME=FILE become methods of one program")
@@ -155,9 +173,12 @@ void add_compile(CLI::App& app, Tool& tool) {
       ->capture_default_str();
   command->add_option("--output,-o", request->output, ".pte to write")->type_name("FILE");
   command
-      ->add_option("--calibrate", request->calibrate,
-                   "samples for quantisation: .npz (one array per input, samples stacked), .npy or a folder")
-      ->type_name("FILE");
+      ->add_option(
+          "--calibrate", *samples,
+          "samples for quantisation: .npz (one array per input, samples stacked), .npy or a folder; of several "
+          "methods NAME=FILE for each")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   const auto options = add_described(*command, compile_options());
   const Emits emitted = emits();
   command
@@ -185,6 +206,7 @@ void add_compile(CLI::App& app, Tool& tool) {
       request->emit = pairs(*emit);
       request->options = *options;
       if (const Status known = name_models(*models, *request); !known.ok()) return tool.fail(known.error());
+      if (const Status known = name_samples(*samples, *request); !known.ok()) return tool.fail(known.error());
       act(tool, *request);
     };
   });

@@ -74,7 +74,8 @@ TEST(Compile, OptionsAreChecked) {
   };
   EXPECT_EQ(code("tosa-int", Options().set("quantise", "int16x8")), "taken");
   EXPECT_EQ(code("tosa-int", Options().set("quantize", "int9")),
-            "option.value: option 'quantize' takes auto, int8, int16x8 or dynamic-int8, not 'int9' / `tosaic help compile` lists the "
+            "option.value: option 'quantize' takes auto, int8, int16x8 or dynamic-int8, not 'int9' / `tosaic help "
+            "compile` lists the "
             "options and what they take");
   EXPECT_EQ(code("tosa-int", Options().set("qantize", "int8")),
             "option.unknown: there is no option 'qantize' / did you mean quantize?");
@@ -117,6 +118,31 @@ TEST(Compile, SamplesComeFromWhereverTheyAre) {
   EXPECT_EQ(compile(program, "tosa-int", {}, {}, samples_of({})).error().code, "calibrate.no-samples");
   const auto file = good(read_samples(TOSAIC_TEST_DATA "/../examples/digits/digits_samples.npz", program));
   EXPECT_GT(good(compile(program, "tosa-int", {}, {}, file)).summary().samples, 1u);
+}
+
+TEST(Compile, SamplesOfSeveralMethods) {
+  const Program one = digits();
+  const Program both = good(Program::together({{"first", one}, {"second", one}}));
+  const auto count = [&](const MethodSamples& samples) {
+    return good(compile(both, "tosa-int", {}, {}, samples)).summary().samples;
+  };
+  const auto file = [&] {
+    return good(read_samples(TOSAIC_TEST_DATA "/../examples/digits/digits_samples.npz", both, "second"));
+  };
+  EXPECT_EQ(count({}), 2u);  // those that the program holds, one each
+  EXPECT_EQ(count({{"second", file()}}), 65u);
+  EXPECT_EQ(count({{"first", {}}, {"second", file()}}), 65u);
+  EXPECT_EQ(count({{"first", file()}, {"second", file()}}), 128u);
+  const auto refused = [&](const MethodSamples& samples) {
+    const auto artifact = compile(both, "tosa-int", {}, {}, samples);
+    return artifact.ok() ? std::string() : artifact.error().code;
+  };
+  EXPECT_EQ(refused({{"third", file()}}), "calibrate.methods");
+  EXPECT_EQ(refused({{"first", file()}, {"first", file()}}), "calibrate.methods");
+  EXPECT_EQ(refused({{"", file()}}), "calibrate.methods");
+  EXPECT_EQ(compile(both, "tosa-int", {}, {}, file()).error().code, "calibrate.methods");
+  EXPECT_EQ(read_samples("any.npz", both).error().code, "calibrate.methods");
+  EXPECT_EQ(good(compile(one, "tosa-int", {}, {}, MethodSamples{{"forward", file()}})).summary().samples, 64u);
 }
 
 TEST(Compile, ProgressAndCancellation) {

@@ -122,6 +122,105 @@ def test_several_sizes_keep_one_cache():
     follow(lambda _, inputs: session(*inputs), copy.deepcopy(module), seed=6)
 
 
+def decibels(wanted, got):
+    return 10 * torch.log10(wanted.square().sum() / (wanted - got).square().sum()).item()
+
+
+def small_steps():
+    """On an empty cache these leave ranges that the contents after a prefill are far beyond."""
+    torch.manual_seed(9)
+    return [(torch.randn(1, 1, 64) * 0.01, torch.tensor([p])) for p in range(8, 12)]
+
+
+@pytest.mark.parametrize("target", ["tosa-int", "ethos-u85-256"])
+@pytest.mark.parametrize("scheme", ["int8", "int16x8"])
+def test_each_method_has_its_samples_and_a_state_one_scale(target, scheme):
+    module = Decoder().eval()
+    artifact = tosaic.compile(exported(copy.deepcopy(module)), target=target, quantize=scheme, calibration={
+        "prefill": [inputs for seed in range(4) for name, inputs in sequence(seed) if name == "prefill"],
+        "decode": [inputs for seed in range(4) for name, inputs in sequence(seed) if name == "decode"]})
+    assert artifact.summary.samples == 20
+    session = artifact.session()
+    both = {"prefill": session, "decode": session.method("decode")}
+    before = None
+    for name, inputs in sequence(seed=11):
+        assert decibels(module(*inputs), both[name](*inputs)) > (22 if scheme == "int8" else 37)
+        after = session.state_dict()["cache"].clone()
+        if name == "decode":  # what it does not write passes through its integers, and is the same number again
+            kept = [p for p in range(16) if p != int(inputs[1])]
+            assert torch.equal(after[:, kept], before[:, kept])
+        before = after
+    assert decibels(module.cache, before) > (36 if scheme == "int8" else 46)
+
+
+def test_samples_of_a_method_see_what_the_methods_before_left():
+    module = Decoder().eval()
+    artifact = tosaic.compile(exported(copy.deepcopy(module)), target="tosa-int", calibration={
+        "decode": small_steps(), "prefill": [inputs for name, inputs in sequence(5) if name == "prefill"]})
+    session = artifact.session()
+    prefill = next(inputs for name, inputs in sequence(5) if name == "prefill")
+    session(*prefill), module(*prefill)
+    step = small_steps()[0]
+    assert decibels(module(*step), session.method("decode")(*step)) > 36  # 2 with scales of its own
+
+
+def test_a_method_without_samples_takes_those_of_its_program():
+    artifact = tosaic.compile(exported(Decoder().eval()), target="tosa-int", calibration={"prefill": [PREFILL] * 3})
+    assert artifact.summary.samples == 4
+    assert [m.code for m in artifact.summary.messages].count("calibrate.stored-samples") == 1
+
+
+def test_states_of_one_scale_family():
+    """Two states that share a scale in one method, by a concatenation, do in the other, which reads them apart."""
+    class Pair(nn.Module):
+        def __init__(self, both):
+            super().__init__()
+            self.both = both
+            self.register_buffer("a", torch.zeros(1, 4))
+            self.register_buffer("b", torch.zeros(1, 4))
+
+        def forward(self, x):
+            if self.both:
+                all_of_it = torch.cat((self.a, self.b), 1)
+                self.a.copy_(all_of_it[:, 4:])
+                self.b.copy_(x)
+                return all_of_it * 2
+            self.b.copy_(self.a)
+            self.a.copy_(x)
+            return self.a + self.b
+
+    x = torch.tensor([[-1.0, 0.5, 0.25, 3]])
+    methods = {"apart": torch.export.export(Pair(False), (x,)), "both": torch.export.export(Pair(True), (x,))}
+    artifact = tosaic.compile(methods, target="tosa-int", calibration={"apart": [x * 10], "both": [x] * 3})
+    eager, session = Pair(True), artifact.session()
+    run = {False: session, True: session.method("both")}
+    states = session.state_dict()
+    for both, scale in ((False, 10), (True, 1), (True, 8), (False, 3), (True, 1), (True, 1)):
+        eager.both = both
+        before, wanted = {name: t.clone() for name, t in states.items()}, eager(x * scale)
+        assert torch.allclose(run[both](x * scale), wanted, atol=0.7), (both, scale)
+        states = session.state_dict()
+        moved = (states["a"], before["b"]) if both else (states["b"], before["a"])
+        assert torch.equal(*moved), (both, scale)
+
+
+@pytest.mark.parametrize("calibration, says, help", [
+    ([PREFILL], "whose samples", "calibration={\"prefill\": ...}"),
+    ("samples.npz", "whose samples", "--calibrate prefill=FILE"),
+    ({"forward": [PREFILL]}, "'forward', which is no method", "prefill, decode"),
+    ({"prefill": "missing.npz", "other": "missing.npz"}, None, None),
+    ({3: [PREFILL]}, "'3', which is no method", "prefill, decode"),
+    ({"prefill": [STEP]}, "sample 0", None),
+    ({"prefill": []}, "gives no samples", None),
+    ({"prefill": PREFILL[0]}, "one tensor", "calibration=[x]"),
+])
+def test_samples_of_no_method_are_refused(calibration, says, help):
+    with pytest.raises(tosaic.Error, match=says) as refused:
+        tosaic.compile(exported(Decoder().eval()), target="tosa-int", calibration=calibration)
+    assert refused.value.code.startswith("calibrate.") or refused.value.code == "file.missing"
+    assert help is None or help in refused.value.help
+
+
 @pytest.mark.parametrize("methods, code, says", [
     (lambda d: {"a b": torch.export.export(d, STEP)}, "model.methods", "no name of a method"),
     (lambda d: {"prefill": torch.export.export(d, PREFILL), "decode": torch.export.export(Decoder(slots=12), STEP)},

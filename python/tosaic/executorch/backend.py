@@ -37,7 +37,7 @@ def _preprocess(program: ExportedProgram, spec: ArmCompileSpec) -> PreprocessRes
         options["external"] = [f"{block}={tag}.ptd" for block, tag in outside.items()]
     tags = {n.meta.get("delegation_tag") for n in program.graph.nodes if n.op == "call_function"} - {None}
     name = tags.pop() if len(tags) == 1 else "program"
-    artifact, _ = _core.compile(_edge.held(program, name), spec.target, options, None, None)
+    artifact, _ = _core.compile(_edge.held(program, name), spec.target, options, None, {})
     if spec.path_for_intermediates:
         _keep(artifact, spec, name)
     payload = artifact.piece("payload")

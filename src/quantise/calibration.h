@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What calibration found out about a program, before its types say so. Private to quantise/.
+#pragma once
+#include <map>
+#include <vector>
+
+#include "ir/states.h"
+#include "quantise/bodies.h"
+#include "quantise/compared_numbers.h"
+#include "quantise/plan.h"
+#include "quantise/quantise.h"
+
+namespace tosaic {
+
+// A program whose composites are expanded, as it is quantised: what becomes integers, of which width and range.
+struct Calibrated {
+  Graph graph;
+  QuantisationPlan plan;
+  std::vector<Range> ranges;
+  std::map<ValueId, Range> narrow;  // of 8-bit copies of wider tensors
+  ComparedNumbers compared;
+  ValueId first_scaled;  // from here on, values belong to norms of scaled rows
+};
+
+struct Calibration::Impl {
+  Calibrated found;
+  std::vector<char> exact;  // per value: its group's range needs no room for values larger than the samples'
+  StatesAsTensors states;
+  QuantisedBodies bodies;
+  Sink sink;
+};
+
+}  // namespace tosaic
