@@ -15,13 +15,21 @@ namespace tosaic::cpu {
 
 std::span<const KernelRow> kernel_rows() {
   static constexpr KernelRow rows[] = {
-      {.name = "view", .take = take_view},           {.name = "coded", .take = take_coded},
-      {.name = "conv_i8", .take = take_conv_i8},     {.name = "conv_i16", .take = take_conv_i16},
-      {.name = "conv_f32", .take = take_conv_f32},   {.name = "depthwise", .take = take_depthwise},
-      {.name = "matmul", .take = take_matmul},       {.name = "pool", .take = take_pool},
-      {.name = "reduction", .take = take_reduction}, {.name = "layout", .take = take_layout},
-      {.name = "gather", .take = take_gather},       {.name = "scatter", .take = take_scatter},
-      {.name = "resize", .take = take_resize},       {.name = "chain", .backward = true, .take = take_chain},
+      {.name = "view", .take = take_view},
+      {.name = "coded", .take = take_coded},
+      {.name = "coded_rows", .take = take_coded_rows},
+      {.name = "conv_i8", .take = take_conv_i8},
+      {.name = "conv_i16", .take = take_conv_i16},
+      {.name = "conv_f32", .take = take_conv_f32},
+      {.name = "depthwise", .take = take_depthwise},
+      {.name = "matmul", .take = take_matmul},
+      {.name = "pool", .take = take_pool},
+      {.name = "reduction", .take = take_reduction},
+      {.name = "layout", .take = take_layout},
+      {.name = "gather", .take = take_gather},
+      {.name = "scatter", .take = take_scatter},
+      {.name = "resize", .take = take_resize},
+      {.name = "chain", .backward = true, .take = take_chain},
       {.name = "reference", .take = take_reference},
   };
   return rows;

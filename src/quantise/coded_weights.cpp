@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "ir/rewriter.h"
 #include "ops/op.h"
@@ -22,8 +23,11 @@ class Coding {
 
   Status run() {
     Status status;
+    for (const Node& node : out_.nodes())
+      if (is_layer(node)) of_layers_.insert(node.inputs[1]);
     out_.each([&](Node& node) {
       if (status.ok() && is_layer(node)) status = code(node);
+      if (status.ok() && is_look_up(node)) status = read_codes(node, 0);
       out_.keep(std::move(node));
     });
     drop_dead(graph_);
@@ -35,6 +39,7 @@ class Coding {
   Graph& graph_;
   const CodedWeights& how_;
   Rewriter out_;
+  std::set<ValueId> of_layers_;
   std::map<ValueId, ValueId> reals_;    // of codes of a weight
   std::map<ValueId, ValueId> rounded_;  // activations as their codes
 
@@ -44,32 +49,48 @@ class Coding {
     if (!found.op || found.rule != Rule::accumulate || !found.schema || node.inputs.size() < 2) return false;
     if (found.schema->arguments.size() < 2 || found.schema->arguments[1].name != "weight") return false;
     const Value &x = graph_[node.inputs[0]], &weight = graph_[node.inputs[1]];
-    return weight.is_constant() && !x.is_constant() && weight.type.dtype == DType::f32 && x.type.dtype == DType::f32 &&
-           weight.type.rank() == 2 && weight.type.shape.elements() >= least_elements;
+    return is_matrix(weight) && !x.is_constant() && x.type.dtype == DType::f32;
+  }
+  // Rows of a constant matrix by their numbers.
+  bool is_look_up(const Node& node) const {
+    return node.op == "aten.embedding.default" && is_matrix(graph_[node.inputs[0]]) &&
+           !graph_[node.inputs[1]].is_constant();
+  }
+  static bool is_matrix(const Value& weight) {
+    return weight.is_constant() && weight.type.dtype == DType::f32 && weight.type.rank() == 2 &&
+           weight.type.shape.elements() >= least_elements;
   }
 
   Status code(Node& node) {
-    const ValueId weight = node.inputs[1];
-    if (const auto found = reals_.find(weight); found != reals_.end()) {
-      node.inputs[1] = found->second;
-    } else {
-      TOSAIC_TRY(node.inputs[1], coded(weight, node.loc));
-      reals_[weight] = node.inputs[1];
-    }
+    TOSAIC_CHECK(read_codes(node, 1));
     if (how_.dynamic) node.inputs[0] = rounded(node.inputs[0], node.loc);
     return {};
   }
 
+  Status read_codes(Node& node, std::size_t at) {
+    const ValueId weight = node.inputs[at];
+    if (const auto found = reals_.find(weight); found != reals_.end()) {
+      node.inputs[at] = found->second;
+      return {};
+    }
+    TOSAIC_TRY(node.inputs[at], coded(weight, node.loc));
+    reals_[weight] = node.inputs[at];
+    return {};
+  }
+
+  // What is looked up alone is not read as a whole, so it may have 8 bits, a scale for each row.
   Result<ValueId> coded(ValueId weight, const LocRef& loc) {
     const Value whole = graph_[weight];
-    const std::int64_t n = whole.type.shape.size(0), k = whole.type.shape.size(1), group = how_.group ? how_.group : k;
+    const bool multiplied = of_layers_.contains(weight);
+    const std::int64_t n = whole.type.shape.size(0), k = whole.type.shape.size(1);
+    const std::int64_t group = multiplied && how_.group ? how_.group : k;
     if (k % group != 0)
       return located(error("quantise.group-size",
                            fmt::format("rows of '{}' have {} weights, which are no groups of {}", whole.name, k, group))
                          .hint("give --group-size a divisor"),
                      loc);
     const TensorType by_group{DType::f32, Shape{n * (k / group), group}, {}};
-    const Tensor codes = weight_codes({by_group, whole.constant}, 0, how_.bits == 4);
+    const Tensor codes = weight_codes({by_group, whole.constant}, 0, multiplied && how_.bits == 4);
     const std::vector<double>& scales = codes.type.scales->scale;
     const ValueId content = graph_.add_value(whole.name + ".codes", {DType::i8, whole.type.shape, {}}, codes.data);
     const ValueId scale = graph_.add_value(whole.name + ".scales", {DType::f32, Shape{n, k / group}, {}},

@@ -82,6 +82,34 @@ TEST(Coded, Matmul) {
   }
 }
 
+// Rows of a table, which may be a layer's weight as well: as the interpreter's, bit for bit.
+TEST(Coded, Rows) {
+  for (std::uint32_t seed = 0; seed < 40; ++seed) {
+    Net net(seed);
+    Case c = random_case(net);
+    const std::int64_t k = c.groups * c.group;
+    const ValueId w = weight(net, c);
+    const ValueId table = net.node("reshape", {w, net.shape({1, c.n, k})});
+    const ValueId rows = net.node("gather", {table, net.input(DType::i32, {1, c.rows}, 0, static_cast<int>(c.n) - 1)});
+    net.output(rows);
+    if (seed % 2 == 0) {
+      expect_as_interpreted(net, {0, 0}, c.text(), "coded_rows");
+    } else {
+      net.output(net.node("conv2d",
+                          {net.node("reshape", {rows, net.shape({1, 1, c.rows, k})}), w,
+                           net.constant(DType::f32, {c.n}, -1, 1), net.zero(DType::f32), net.zero(DType::f32)},
+                          {{"pad", std::vector<std::int64_t>{0, 0, 0, 0}},
+                           {"stride", std::vector<std::int64_t>{1, 1}},
+                           {"dilation", std::vector<std::int64_t>{1, 1}},
+                           {"acc_type", DType::f32},
+                           {"local_bound", false}},
+                          DType::f32));
+      expect_as_interpreted(net, {1e-5, 2e-4}, c.text());  // of both kernels
+    }
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
 // What no kernel takes as codes is computed once, as the floats that it is: no step of a run makes weights.
 TEST(Coded, OtherWeightsAreFloats) {
   for (const double most : {1.0, 300.0}) {

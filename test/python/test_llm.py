@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+import tosaic
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "examples/llm"))
 import decoder  # noqa: E402
@@ -44,6 +45,39 @@ def test_perplexity(options, near, tmp_path, capsys, monkeypatch):
     said = capsys.readouterr().out
     ours, theirs = map(float, re.search(r"tokens: ([\d.]+), PyTorch ([\d.]+)", said).groups())
     assert abs(math.log(ours) - math.log(theirs)) < near, said
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_embeddings_are_codes_of_8_bits_or_the_layers_own(tied):
+    class Tokens(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.head = torch.nn.Embedding(512, 64), torch.nn.Linear(64, 512, bias=False)
+            if tied:
+                self.head.weight = self.table.weight
+
+        def forward(self, tokens):
+            return self.table(tokens), self.head(self.table(tokens).relu())
+
+    torch.manual_seed(0)
+    tokens, model = torch.tensor([[0, 511, 7, 7]]), Tokens().eval()
+    program = torch.export.export(model, (tokens,))
+    artifact = tosaic.compile(program, target="tosa-fp", weights="int4")
+    weight = 512 * 64
+    assert len(artifact.pte) < (weight * (0.5 + 4 / 32) if tied else weight * (1.5 + 4 / 32)) + 12000  # and the program
+    rows, scores = artifact.run(tokens)
+    with torch.no_grad():
+        noise, wanted = rows - model(tokens)[0], model(tokens)[0]
+        again = torch.nn.functional.linear(rows.relu(), model.head.weight)
+    assert 10 * torch.log10(wanted.square().sum() / noise.square().sum()) > (17 if tied else 40)
+    assert 10 * torch.log10(again.square().sum() / (scores - again).square().sum()) > 17
+    interpreted = artifact.session(executor="interp").run(tokens)
+    assert torch.equal(interpreted[0], rows)
+    torch.testing.assert_close(interpreted[1], scores, rtol=1e-5, atol=1e-5)
+    session = artifact.session()
+    session.measure()
+    session.run(tokens)
+    assert any("coded_rows" in name for name, _, _ in session.profile())
 
 
 def test_tokens_are_pytorchs(tmp_path):

@@ -317,6 +317,17 @@ CodedPanels pack_codes(std::span<const float> codes, const std::vector<float>& s
   return b;
 }
 
+void row_of_codes(const CodedPanels& b, std::int64_t n, float* to) {
+  const std::uint32_t* words = b.words_of(n / b.lanes) + n % b.lanes;
+  const float* scales = b.scales_of(n / b.lanes) + n % b.lanes;
+  const int per_word = b.codes_per_word(), offset = b.bits == 8 ? 128 : 8;
+  for (std::int64_t k = 0; k < b.k; k += per_word, words += b.lanes)
+    for (int i = 0; i < per_word; ++i) {
+      const std::uint32_t stored = *words >> (i % 4 * 8 + i / 4 * 4) & ((1u << b.bits) - 1);
+      to[k + i] = static_cast<float>(static_cast<int>(stored) - offset) * scales[k / b.group * b.lanes];
+    }
+}
+
 void group_sums(const CodedPanels& b, const std::int8_t* row, std::int32_t* sums) {
   const std::int32_t offset = b.bits == 8 ? 128 : 8;
   for (std::int64_t g = 0; g < b.groups(); ++g) {

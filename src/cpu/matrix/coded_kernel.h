@@ -62,6 +62,8 @@ const CodedGemm& coded_gemm();  // for the instruction set in use
 // codes: [n][k], whole numbers in -8..7 or -128..127; scales: [n][k / group].
 CodedPanels pack_codes(std::span<const float> codes, const std::vector<float>& scales, std::int64_t n, std::int64_t k,
                        std::int64_t group, int bits);
+// Row n of W, k floats.
+void row_of_codes(const CodedPanels& b, std::int64_t n, float* to);
 // Fills `sums` ([groups]) for one row of codes.
 void group_sums(const CodedPanels& b, const std::int8_t* row, std::int32_t* sums);
 

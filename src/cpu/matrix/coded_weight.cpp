@@ -31,9 +31,10 @@ class Weights {
   Result<CodedWeights> run() {
     for (Node& node : graph_.nodes) {
       const tosa::Op* op = tosa::find(node.op);
-      if (!op || !op->accumulates || node.inputs.size() < 2 || kept_[node.inputs[1]]) continue;
-      const ValueId weight = node.inputs[1];
-      if (!fixed_[weight] || graph_[weight].is_constant() || (node.inputs[0] != no_value && fixed_[node.inputs[0]]))
+      if (!op || node.inputs.size() < 2 || (!op->accumulates && !looks_up(node))) continue;
+      const std::size_t at = looks_up(node) ? 0 : 1;
+      const ValueId weight = node.inputs[at], other = node.inputs[1 - at];
+      if (!fixed_[weight] || kept_[weight] || graph_[weight].is_constant() || (other != no_value && fixed_[other]))
         continue;
       TOSAIC_CHECK(take(node, weight));
     }
@@ -47,6 +48,8 @@ class Weights {
   std::vector<char> fixed_;  // follows from constants
   std::vector<char> kept_;   // somebody wants to see it
   CodedWeights found_;
+  std::map<std::pair<ValueId, std::int64_t>, std::shared_ptr<const CodedPanels>>
+      packed_;  // of what views show, by rows
   bool changed_ = false;
 
   const Node* maker(ValueId v) const {
@@ -94,13 +97,20 @@ class Weights {
         return {};
       }
       found_[weight] = std::move(coded);
-    } else if (!is_matrix_product(node)) {
+    } else if (!takes_codes(node)) {
       found_.erase(weight);  // read as a matrix and otherwise: floats for all
       TOSAIC_TRY(graph_[weight].constant, computed(weight));
       return {};
     }
-    take_activations(node, *found_[weight]);
+    if (!looks_up(node)) take_activations(node, *found_[weight]);
     return {};
+  }
+
+  static bool looks_up(const Node& node) { return node.op == "tosa.gather"; }
+  bool takes_codes(const Node& node) const {
+    if (!looks_up(node)) return is_matrix_product(node);
+    const TensorType& table = graph_[node.inputs[0]].type;
+    return table.dtype == DType::f32 && table.shape.size(0) == 1 && graph_[node.inputs[1]].type.dtype == DType::i32;
   }
 
   bool is_matrix_product(const Node& node) const {
@@ -109,17 +119,26 @@ class Weights {
     return node.op == "tosa.conv2d" && graph_[node.inputs[2]].is_constant() && window_of(graph_, node).is_matrix();
   }
 
-  // Null: not the codes, or product of codes and scales, that a kernel takes.
-  Result<std::shared_ptr<const CodedPanels>> matrix_of(const Node& node, ValueId weight) const {
+  // Null: not the codes, or product of codes and scales, that a kernel takes. What a table of rows and a layer's weight
+  // have in common is packed once.
+  Result<std::shared_ptr<const CodedPanels>> matrix_of(const Node& node, ValueId weight) {
     const std::shared_ptr<const CodedPanels> none;
-    if (!is_matrix_product(node)) return none;
+    if (!takes_codes(node)) return none;
     CodedPanels coded;
     const Shape& shape = graph_[weight].type.shape;
     const bool by_columns = node.op == "tosa.matmul";
-    coded.n = shape.size(by_columns ? 2 : 0);
+    coded.n = shape.size(by_columns ? 2 : looks_up(node) ? 1 : 0);
     coded.k = shape.elements() / std::max<std::int64_t>(coded.n, 1);
+    if (by_columns) return unscaled(coded.n, coded.k, weight, by_columns);
+    auto& packed = packed_[{behind_views(weight), coded.n}];
+    if (!packed) { TOSAIC_TRY(packed, rows_of(coded, weight)); }
+    return packed;
+  }
+
+  Result<std::shared_ptr<const CodedPanels>> rows_of(CodedPanels coded, ValueId weight) const {
+    const std::shared_ptr<const CodedPanels> none;
     const Node* product = maker(behind_views(weight));
-    if (by_columns || !product || product->op != "tosa.mul") return unscaled(coded.n, coded.k, weight, by_columns);
+    if (!product || product->op != "tosa.mul") return unscaled(coded.n, coded.k, weight, false);
     const Shape &all = graph_[product->outputs[0]].type.shape, &left = graph_[product->inputs[0]].type.shape;
     const std::size_t scale_at = left == all ? 1 : 0;
     const Shape& scales = graph_[product->inputs[scale_at]].type.shape;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights that a program computes of constants: packed codes, mostly times their scales. A run has no need to compute
-// them anew. Where a product can take them as codes they stay codes, else they become the floats that they are.
+// Weights and tables that a program computes of constants: packed codes, mostly times their scales. A run has no need
+// to compute them anew. Where a product or a look-up of rows can take them as codes they stay codes, else they become
+// the floats that they are.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -13,8 +14,8 @@ namespace tosaic::cpu {
 // The activations of a product that takes codes as well: its operands behind the convolution's own.
 constexpr std::size_t coded_scale = 5, coded_zero = 6;
 
-// Takes what computes such weights out of the graph. Products that can take them read a value that nothing computes,
-// and the codes of their activations, where these have one scale for each row.
+// Takes what computes such weights out of the graph. What can take them reads a value that nothing computes, and
+// products the codes of their activations, where these have one scale for each row.
 Result<CodedWeights> compute_weights(Graph& graph, std::span<const ValueId> observed);
 
 }  // namespace tosaic::cpu

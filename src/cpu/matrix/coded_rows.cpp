@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of a table of codes: only those that are looked up become floats.
+#include <fmt/format.h>
+
+#include "cpu/matrix/coded_kernel.h"
+#include "cpu/matrix/coded_product.h"
+
+namespace tosaic::cpu {
+
+bool take_coded_rows(Planning& planning, std::uint32_t n) {
+  const Node& node = planning.node(n);
+  if (node.op != "tosa.gather" || !planning.coded) return false;
+  const auto found = planning.coded->find(node.inputs[0]);
+  if (found == planning.coded->end()) return false;
+  Step step{.kernel = "coded_rows", .nodes = {n}, .reads = {node.inputs[1]}, .writes = {node.outputs[0]}};
+  const std::int64_t count = planning.type(node.inputs[1]).shape.elements();
+  step.run = [=, table = found->second, which = node.inputs[1], to = node.outputs[0]](const Frame& frame) -> Status {
+    const auto* index = static_cast<const std::int32_t*>(frame.read(which));
+    auto* out = static_cast<float*>(frame.write(to));
+    for (std::int64_t i = 0; i < count; ++i, out += table->k) {
+      if (index[i] < 0 || index[i] >= table->n)
+        return error("tosa.unpredictable", fmt::format("gather: index {} is outside 0..{}", index[i], table->n - 1));
+      row_of_codes(*table, index[i], out);
+    }
+    return {};
+  };
+  planning.add(std::move(step));
+  return true;
+}
+
+}  // namespace tosaic::cpu
