@@ -16,6 +16,7 @@
 #include "formats/tosa/tosa_file.h"
 #include "formats/vela/vela.h"
 #include "formats/vgf/vgf.h"
+#include "formats/vulkan_program/vulkan_program.h"
 #include "tosaic/files.hpp"
 
 namespace tosaic {
@@ -31,11 +32,7 @@ struct Payload {
 // PyTorch's operators as the text of a graph, which `compile` and `run` read.
 Result<Payload> chain_of(const Bytes& payload, const std::map<std::string, Bytes>& data, const std::string& name) {
   TOSAIC_TRY(const vulkan_backend::File file, vulkan_backend::read(payload, name));
-  const auto lookup = [&](const std::string& key) {
-    const auto found = data.find(key);
-    return found == data.end() ? Bytes() : found->second;
-  };
-  TOSAIC_TRY(const Graph graph, vulkan_backend::aten_graph(file, lookup, name));
+  TOSAIC_TRY(const Graph graph, vulkan_backend::aten_graph(file, found_in(data), name));
   const std::string text = print(graph, ConstantText::all);
   return Payload{Bytes::copy(text.data(), text.size()), "txt"};
 }
@@ -50,6 +47,12 @@ Result<Payload> artifact_of(const pte::Delegate& delegate, const std::map<std::s
     TOSAIC_TRY(const Graph graph, tosa_graph(delegate, data, name));
     TOSAIC_TRY(Rope whole, tosa_file::write(graph));
     return Payload{std::move(whole), "tosa"};
+  }
+  if (vulkan_program::is_program(payload)) {
+    const auto alone = vulkan_program::read(payload);
+    if (alone.ok() || alone.error().code != "vulkan-program.constant-outside") return Payload{payload, "bin"};
+    TOSAIC_TRY(const vulkan_program::Program whole, vulkan_program::read(payload, found_in(data)));
+    return Payload{vulkan_program::write(whole), "bin"};
   }
   if (vulkan_backend::is_payload(payload)) return chain_of(payload, data, name);
   if (!payload.text().starts_with("vela_bin_stream")) return Payload{payload, "bin"};

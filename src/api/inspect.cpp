@@ -236,7 +236,7 @@ Result<Inspection> inspect_pte(const Bytes& file, const std::string& name, const
         out.text += inner->text;
         delegates += ", \"ethos_u\": " + inner->json;
       } else if (d.id == "TosaicVulkan") {
-        auto inner = inspect_vulkan(payload, "    ");
+        auto inner = inspect_vulkan(payload, data, "    ");
         if (!inner.ok()) return std::move(inner.error()).at({fmt::format("{} (delegate {})", name, i), 0, ""});
         out.text += inner->text;
         delegates += ", \"vulkan\": " + inner->json;

@@ -3,13 +3,15 @@
 
 #include <fmt/format.h>
 
+#include "api/named_data.h"
 #include "formats/vulkan_program/tiers.h"
 #include "formats/vulkan_program/vulkan_program.h"
 
 namespace tosaic {
 
-Result<Inspection> inspect_vulkan(const Bytes& payload, const std::string& indent) {
-  TOSAIC_TRY(const vulkan_program::Program program, vulkan_program::read(payload));
+Result<Inspection> inspect_vulkan(const Bytes& payload, const std::map<std::string, Bytes>& data,
+                                  const std::string& indent) {
+  TOSAIC_TRY(const vulkan_program::Program program, vulkan_program::read(payload, found_in(data)));
   Inspection out;
   std::string tiers;
   for (const vulkan_program::Tier& tier : program.tiers) {

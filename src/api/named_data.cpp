@@ -28,4 +28,11 @@ Result<std::map<std::string, Bytes>> read_named_data(const std::vector<std::stri
   return named_data(files);
 }
 
+std::function<Bytes(const std::string& key)> found_in(const std::map<std::string, Bytes>& data) {
+  return [&data](const std::string& key) {
+    const auto found = data.find(key);
+    return found == data.end() ? Bytes() : found->second;
+  };
+}
+
 }  // namespace tosaic

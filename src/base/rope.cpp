@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -29,6 +30,20 @@ void Rope::zeros(std::uint64_t count) {
     const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(count, nothing.size()));
     append(Bytes(nullptr, nothing.data(), part));
     count -= part;
+  }
+}
+
+void RopeReader::next(std::size_t bytes, void* to) {
+  auto* at = static_cast<std::byte*>(to);
+  while (bytes > 0) {
+    const std::size_t part = std::min(bytes, left_.front().size() - used_);
+    std::memcpy(at, left_.front().data() + used_, part);
+    at += part;
+    bytes -= part;
+    used_ += part;
+    if (used_ < left_.front().size()) continue;
+    left_ = left_.subspan(1);
+    used_ = 0;
   }
 }
 

@@ -2,6 +2,7 @@
 // A file that is about to be written, as the pieces that follow one another in it. Weights among them stay views of the
 // model's mapped file, so that a program of gigabytes is never in memory as a whole.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -29,6 +30,18 @@ class Rope {
  private:
   std::vector<Bytes> pieces_;
   std::uint64_t size_ = 0;
+};
+
+// A rope from its beginning on, in stretches of any size. It has to stay.
+class RopeReader {
+ public:
+  explicit RopeReader(const Rope& rope) : left_(rope.pieces()) {}
+  // So many bytes more must be there.
+  void next(std::size_t bytes, void* to);
+
+ private:
+  std::span<const Bytes> left_;
+  std::size_t used_ = 0;  // of the first
 };
 
 std::uint64_t hash_of(const Rope& rope);  // of the joined bytes

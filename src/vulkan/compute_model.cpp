@@ -61,7 +61,6 @@ struct ComputeModel::Shared {
   const vulkan_program::Tier& tier() const { return program.tiers.front(); }
 
   Status make(const std::string& wanted, const std::function<void(const std::string&)>& told) {
-    program.constants = program.constants.joined();
     TOSAIC_TRY(device, Device::open(wanted, Use::compute));
     const std::lock_guard lock(device->building);
     pipelines = std::make_unique<Pipelines>(device);
@@ -95,11 +94,11 @@ struct ComputeModel::Shared {
   Status upload() {
     const bool unified = device->info().type == VK_PHYSICAL_DEVICE_TYPE_CPU ||
                          device->info().type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
-    const Bytes content = program.constants.joined();
-    const std::size_t bytes = content.size();
+    const auto bytes = static_cast<std::size_t>(program.constants.size());
+    RopeReader content(program.constants);
     TOSAIC_TRY(constants, DeviceBuffer::make(device, bytes, unified ? Placement::shared : Placement::device));
     if (constants->mapped()) {
-      if (bytes) std::memcpy(constants->mapped(), content.data(), bytes);
+      content.next(bytes, constants->mapped());
     } else if (bytes) {
       TOSAIC_TRY(const auto staging,
                  DeviceBuffer::make(device, std::min(bytes, most_staging_bytes), Placement::upload));
@@ -107,7 +106,7 @@ struct ComputeModel::Shared {
       TOSAIC_CHECK(commands.make());
       for (std::size_t at = 0; at < bytes; at += most_staging_bytes) {
         const std::size_t part = std::min(bytes - at, most_staging_bytes);
-        std::memcpy(staging->mapped(), content.data() + at, part);
+        content.next(part, staging->mapped());
         TOSAIC_CHECK(commands.begin());
         commands.copy(staging->handle(), constants->handle(), {0, at, part});
         commands.barrier(copy_writes, shader_reads);

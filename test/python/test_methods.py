@@ -2,6 +2,7 @@
 """Several programs as the methods of one file: weights stored once, buffers of equal names kept together, in our runtime and
 in ExecuTorch's; and several sizes of a program that keeps a cache."""
 import copy
+import pathlib
 import subprocess
 import sys
 
@@ -47,7 +48,7 @@ def follow(run, module, seed=3):
         torch.testing.assert_close(run(method, inputs), module(*inputs), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("target", ["tosa-fp", "vgf"])
+@pytest.mark.parametrize("target", ["tosa-fp", "vgf", "vulkan"])
 def test_one_cache_for_prefill_and_decode(target):
     module = Decoder().eval()
     artifact = tosaic.compile(exported(module), target=target)
@@ -67,10 +68,31 @@ def test_one_cache_for_prefill_and_decode(target):
     follow(lambda name, inputs: both[name](*inputs), copy.deepcopy(module), seed=5)
 
 
-def test_weights_are_stored_once():
-    together = tosaic.compile(exported(Decoder().eval()), target="tosa-fp").pte
-    alone = tosaic.compile(Decoder().eval(), PREFILL, "tosa-fp").pte
-    assert len(together) < 1.2 * len(alone)
+@pytest.mark.parametrize("target, shaders", [("tosa-fp", 0), ("vulkan", 40000)])
+def test_weights_are_stored_once(target, shaders):
+    module = Decoder(width=256).eval()
+    calls = {"prefill": (torch.randn(1, 8, 256), torch.arange(8)), "decode": (torch.randn(1, 1, 256), torch.tensor([8]))}
+    together = tosaic.compile({name: torch.export.export(module, call) for name, call in calls.items()}, target=target).pte
+    alone = tosaic.compile(module, calls["prefill"], target).pte
+    assert len(together) < 1.1 * len(alone) + shaders
+
+
+def test_shared_weights_of_vulkan_come_out_whole(tmp_path):
+    """What `extract` writes needs no program around it."""
+    tool = pathlib.Path(tosaic.__file__).parent / "bin" / "tosaic"
+    module = Decoder().eval()
+    tosaic.compile(exported(module), target="vulkan").save(tmp_path / "m.pte")
+    tosaic.compile(module, STEP, "vulkan").save(tmp_path / "alone.pte")
+    for name in ("m", "alone"):
+        subprocess.run([tool, "extract", tmp_path / f"{name}.pte", "-o", tmp_path / name], check=True, capture_output=True)
+    whole = (tmp_path / "m/decode_delegate0.bin").read_bytes()
+    assert len(whole) > 3 * 64 * 64 * 4
+    assert whole == (tmp_path / "alone/forward_delegate0.bin").read_bytes()
+    told = subprocess.run([tool, "inspect", tmp_path / "m.pte"], check=True, capture_output=True, text=True).stdout
+    assert told.count("constants ") == 2 and "unreadable" not in told
+
+
+def test_sizes_share_weights():
     linear = nn.Linear(256, 256).eval()
     program = torch.export.export(linear, (torch.randn(2, 256),), dynamic_shapes=({0: torch.export.Dim("batch", max=4)},))
     several = tosaic.compile(program, target="tosa-fp", sizes=["input.0=1,2,3,4"]).pte
@@ -249,11 +271,12 @@ def test_a_method_that_is_not_there_is_told():
     assert "'prefill', 'decode'" in str(refused.value)
 
 
-def test_in_executorchs_runtime():
+@pytest.mark.parametrize("target", ["tosa-fp", "vulkan"])
+def test_in_executorchs_runtime(target):
     import tosaic.executorch.runtime
 
     module = Decoder().eval()
-    pte = tosaic.compile(exported(module), target="tosa-fp").pte
+    pte = tosaic.compile(exported(module), target=target).pte
     program = tosaic.executorch.runtime.load_program(pte)
     methods = {name: program.load_method(name) for name in ("prefill", "decode")}
     follow(lambda name, inputs: methods[name].execute(list(inputs))[0], copy.deepcopy(module))

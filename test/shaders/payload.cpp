@@ -103,10 +103,69 @@ TEST(VulkanPayload, OlderAndNewerVersions) {
     const auto read = vulkan_program::read(newer);
     if (read.ok() || read.error().code != "vulkan-program.version") continue;
     ++found;
-    EXPECT_EQ(read.error().message, "the program has version 77, this runtime knows 1 to 3");
+    EXPECT_EQ(read.error().message, "the program has version 77, this runtime knows 1 to 4");
     EXPECT_FALSE(read.error().help.empty());
   }
   EXPECT_EQ(found, 1u);
+}
+
+// Constants that methods share lie beside the payload, each once; the rest is inside, and all of it is as it was.
+TEST(VulkanPayload, ConstantsOutside) {
+  Program p = sum();
+  const auto filled = [](std::size_t bytes, int with) {
+    return Bytes::of(std::vector<std::byte>(bytes, static_cast<std::byte>(with)));
+  };
+  for (const Bytes& piece : {filled(256, 1), filled(2048, 2), filled(512, 3), filled(512, 4), filled(2048, 2),
+                             filled(4096, 5), filled(256, 6)})
+    p.constants.append(piece);
+  const vulkan_program::Parts parts = vulkan_program::write_parts(p, 1024);
+  ASSERT_EQ(parts.outside.size(), 2u);  // equal ones are one
+  const Bytes file = parts.file.joined(), whole = vulkan_program::write(p).joined();
+  EXPECT_LT(file.size() + 6144, whole.size() - 1000);
+  std::map<std::string, Bytes> data(parts.outside.begin(), parts.outside.end());
+  const auto lookup = [&](const std::string& key) { return data.contains(key) ? data.at(key) : Bytes(); };
+  const auto read = vulkan_program::read(file, lookup);
+  ASSERT_TRUE(read.ok()) << render(read.error(), false);
+  EXPECT_TRUE(read->constants.joined() == p.constants.joined());
+  EXPECT_TRUE(vulkan_program::write(*read).joined() == whole);
+  std::vector<std::byte> copied(static_cast<std::size_t>(p.constants.size()));
+  RopeReader reader(read->constants);
+  for (std::size_t at = 0; at < copied.size(); at += std::min<std::size_t>(1000, copied.size() - at))
+    reader.next(std::min<std::size_t>(1000, copied.size() - at), &copied[at]);
+  EXPECT_TRUE(Bytes::of(copied) == p.constants.joined());
+  // With nothing outside it is the file that older versions read.
+  EXPECT_TRUE(vulkan_program::write_parts(p, 1 << 20).file.joined() == whole);
+
+  const auto code = [&](const Bytes& of) {
+    const auto again = vulkan_program::read(of, lookup);
+    return again.ok() ? std::string() : again.error().code;
+  };
+  EXPECT_EQ(vulkan_program::read(file).error().code, "vulkan-program.constant-outside");
+  const auto largest = std::ranges::max_element(data, {}, [](const auto& part) { return part.second.size(); });
+  largest->second = largest->second.slice(0, 4092);
+  EXPECT_EQ(code(file), "vulkan-program.constant-outside");
+  data.erase(largest);
+  EXPECT_EQ(code(file), "vulkan-program.constant-outside");
+  data = {parts.outside.begin(), parts.outside.end()};
+  EXPECT_EQ(code(file), "");
+  std::size_t told = 0;  // a number of bytes that is another, wherever it stands
+  for (std::size_t at = 0; at + 8 <= file.size(); at += 4) {
+    std::uint64_t number = 0;
+    std::memcpy(&number, file.data() + at, 8);
+    if (number != 1024) continue;  // of two pieces inside that follow one another
+    for (const std::uint64_t other : {std::uint64_t{1020}, std::uint64_t{4096}, ~std::uint64_t{0}}) {
+      const Bytes changed = Bytes::copy(file.data(), file.size());
+      std::memcpy(const_cast<std::byte*>(changed.data()) + at, &other, 8);
+      told += code(changed) == "vulkan-program.format";
+    }
+  }
+  EXPECT_GE(told, 3u);
+  std::mt19937 random(5);
+  for (int i = 0; i < 2000; ++i) {  // any answer, but no harm
+    const Bytes changed = Bytes::copy(file.data(), file.size());
+    const_cast<std::byte*>(changed.data())[random() % changed.size()] ^= static_cast<std::byte>(1 << random() % 8);
+    (void)vulkan_program::read(changed, lookup).ok();
+  }
 }
 
 TEST(VulkanPayload, PackedModules) {

@@ -56,7 +56,7 @@ class ComputePayload : public contract::Payload {
 };
 
 Result<std::unique_ptr<contract::Payload>> open(const contract::Opening& opening, const void*, int& status) {
-  auto program = vulkan_program::read(opening.payload);
+  auto program = vulkan_program::read(opening.payload, opening.data);
   // Where sizes vary nothing stands before the delegate that could make 32 bits of 64.
   const bool varies = program.ok() && !program->expressions.empty();
   return open_on_vulkan(opening, std::move(program), status, varies ? TOSAIC_TENSOR_WIDER : 0);

@@ -198,6 +198,39 @@ Result<Tier> tier_of(const fbs::Tier& t, Arenas arenas) {
   return tier;
 }
 
+// The memory of constants. What lies outside is as large as the file says, or it is something else.
+Result<Rope> constants_of(const fbs::Program& p, const Bytes& file, const FindOutside& outside) {
+  Bytes inside;
+  if (p.constants())
+    inside =
+        file.slice(static_cast<std::size_t>(reinterpret_cast<const std::byte*>(p.constants()->data()) - file.data()),
+                   p.constants()->size());
+  if (count(p.parts()) == 0) return Rope(inside);
+  Rope all;
+  std::size_t used = 0;
+  for (std::uint32_t i = 0; i < count(p.parts()); ++i) {
+    const fbs::Part& part = *p.parts()->Get(i);
+    const std::uint64_t bytes = part.bytes();
+    if (!part.key()) {
+      if (bytes > inside.size() - used)
+        return bad("constants of {} bytes, of which {} are there", bytes, inside.size() - used);
+      all.append(inside.slice(used, static_cast<std::size_t>(bytes)));
+      used += static_cast<std::size_t>(bytes);
+      continue;
+    }
+    const Bytes found = outside ? outside(part.key()->str()) : Bytes();
+    if (found.null() || found.size() != bytes)
+      return error(
+                 "vulkan-program.constant-outside",
+                 fmt::format("{} bytes of constants lie outside the payload as '{}', and {}", bytes, part.key()->str(),
+                             found.null() ? "nobody gives them" : fmt::format("{} are given", found.size())))
+          .hint("run the .pte that holds them; `tosaic extract` writes payloads that are whole");
+    all.append(found);
+  }
+  if (used != inside.size()) return bad("{} bytes of constants belong to no part", inside.size() - used);
+  return all;
+}
+
 // Every symbol must be told by an input.
 Status check_symbols(const Program& program) {
   Graph graph;
@@ -230,7 +263,7 @@ bool has_reals(View view) { return view == View::r32_float || view == View::rgba
 
 bool is_program(const Bytes& file) { return file.size() >= 8 && fbs::ProgramBufferHasIdentifier(file.data()); }
 
-Result<Program> read(const Bytes& given) {
+Result<Program> read(const Bytes& given, const FindOutside& outside) {
   if (!is_program(given)) return bad("this is no program for TosaicVulkan");
   // Flatbuffers are read in place, where their words must be aligned.
   const bool aligned = reinterpret_cast<std::uintptr_t>(given.data()) % 16 == 0;
@@ -245,10 +278,7 @@ Result<Program> read(const Bytes& given) {
   Program program;
   program.io_bytes = p.io_bytes();
   if (program.io_bytes > most_arena_bytes) return bad("inputs and outputs of {} bytes", program.io_bytes);
-  if (p.constants())
-    program.constants =
-        file.slice(static_cast<std::size_t>(reinterpret_cast<const std::byte*>(p.constants()->data()) - file.data()),
-                   p.constants()->size());
+  TOSAIC_TRY(program.constants, constants_of(p, file, outside));
   try {
     TOSAIC_TRY(program.expressions, expressions_of(p));
   } catch (const std::exception& e) { return bad("a size cannot be computed: {}", e.what()); }

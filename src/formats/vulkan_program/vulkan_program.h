@@ -3,8 +3,10 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -13,10 +15,11 @@
 
 namespace tosaic::vulkan_program {
 
-inline constexpr std::uint32_t version = 3, oldest_version = 1;  // 1: no sizes that vary; 1, 2: SPIR-V is not packed
-inline constexpr std::uint64_t alignment = 256;                  // of ranges; Vulkan asks for no more
-inline constexpr std::uint64_t most_range_bytes = 1 << 27;       // of one binding: what every Vulkan device takes
-inline constexpr std::uint32_t most_groups = 65535;              // along each axis, likewise
+// 1: no sizes that vary; 1, 2: SPIR-V is not packed; 1 to 3: all constants are inside. What has them is written as 3.
+inline constexpr std::uint32_t version = 4, version_without_parts = 3, oldest_version = 1;
+inline constexpr std::uint64_t alignment = 256;             // of ranges; Vulkan asks for no more
+inline constexpr std::uint64_t most_range_bytes = 1 << 27;  // of one binding: what every Vulkan device takes
+inline constexpr std::uint32_t most_groups = 65535;         // along each axis, likewise
 inline constexpr std::size_t most_pushes = 32, most_ranges = 12;
 
 enum class Arena : std::uint8_t { constants, activations, io };
@@ -75,7 +78,7 @@ struct Program {
   std::vector<Dim> expressions;         // of sizes, each of symbols that have bounds and that an input's dim tells
   std::vector<Tensor> inputs, outputs;  // memory is for their sizes at the bounds
   std::uint64_t io_bytes = 0;
-  Rope constants;  // of a file that was read: one piece
+  Rope constants;  // of a file that was read: one piece, or a few with those that lie outside it
   std::vector<Tier> tiers;
 };
 
@@ -93,11 +96,19 @@ Status resize(const Program& program, const Sizes& sizes, std::vector<Dispatch>&
 Shape at(const Shape& shape, const Sizes& sizes);
 
 Rope write(const Program& program);
+// With every piece of the constants of at least so many bytes outside, under a key that its content makes.
+struct Parts {
+  Rope file;
+  std::vector<std::pair<std::string, Bytes>> outside;  // each key once
+};
+Parts write_parts(const Program& program, std::uint64_t least_bytes);
 bool is_program(const Bytes& file);
 // All that can be told without a device holds afterwards: every range lies in its arena, is viewed as its module says
 // and has whole texels, every module is there and is
 // one that check_shader passes, with as many bindings as its dispatches have ranges. Errors: vulkan-program.format,
-// vulkan-program.version, vulkan-program.shader.
-Result<Program> read(const Bytes& file);
+// vulkan-program.version, vulkan-program.shader; vulkan-program.constant-outside where `outside` does not have a part
+// of the constants, or has another.
+using FindOutside = std::function<Bytes(const std::string& key)>;  // null Bytes: there is no such part
+Result<Program> read(const Bytes& file, const FindOutside& outside = {});
 
 }  // namespace tosaic::vulkan_program

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <flatbuffers/flatbuffers.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "formats/flat_rope.h"
@@ -96,14 +98,21 @@ std::size_t room_for(const Program& program) {
   return room;
 }
 
-}  // namespace
+struct Part {
+  std::uint64_t bytes;
+  std::string key;  // empty: inside
+};
 
-Rope write(const Program& given) {
-  Program program = given;
-  FlatBufferBuilder b(room_for(program));
+// `program.constants` are those inside.
+Rope written(Program program, const std::vector<Part>& parts) {
+  FlatBufferBuilder b(room_for(program) + 128 * parts.size());
   formats::FlatRope file(b);
   const auto inputs = put(b, program, program.inputs), outputs = put(b, program, program.outputs);
   const auto constants = file.bytes(program.constants, 16);
+  std::vector<Offset<fbs::Part>> listed;
+  for (const Part& part : parts)
+    listed.push_back(fbs::CreatePart(b, part.bytes, part.key.empty() ? 0 : b.CreateString(part.key)));
+  const auto part_list = listed.empty() ? 0 : b.CreateVector(listed);
   std::vector<Offset<fbs::Tier>> tiers;
   Modules modules(b);
   for (const Tier& t : program.tiers) tiers.push_back(put(b, modules, t));
@@ -114,9 +123,35 @@ Rope write(const Program& given) {
     texts.push_back(b.CreateString(text.substr(1, text.size() - 2)));  // without its parentheses
   }
   const auto expressions = texts.empty() ? 0 : b.CreateVector(texts);
-  b.Finish(fbs::CreateProgram(b, version, inputs, outputs, program.io_bytes, constants, tier_list, expressions),
+  b.Finish(fbs::CreateProgram(b, parts.empty() ? version_without_parts : version, inputs, outputs, program.io_bytes,
+                              constants, tier_list, expressions, part_list),
            fbs::ProgramIdentifier());
   return file.finished();
+}
+
+}  // namespace
+
+Rope write(const Program& program) { return written(program, {}); }
+
+Parts write_parts(const Program& program, std::uint64_t least_bytes) {
+  Parts made;
+  Program inside = program;
+  inside.constants = {};
+  std::vector<Part> parts;
+  for (const Bytes& piece : program.constants.pieces()) {
+    if (piece.size() < least_bytes) {
+      inside.constants.append(piece);
+      if (parts.empty() || !parts.back().key.empty()) parts.push_back({0, ""});
+      parts.back().bytes += piece.size();
+      continue;
+    }
+    parts.push_back({piece.size(), fmt::format("vulkan-{:016x}-{}", hash_of(piece), piece.size())});
+    if (std::ranges::find(made.outside, parts.back().key, &std::pair<std::string, Bytes>::first) == made.outside.end())
+      made.outside.emplace_back(parts.back().key, piece);
+  }
+  if (made.outside.empty()) parts.clear();
+  made.file = written(std::move(inside), parts);
+  return made;
 }
 
 }  // namespace tosaic::vulkan_program

@@ -14,7 +14,10 @@ constexpr const char* tiers_option = "vulkan-tiers";
 constexpr std::uint64_t largest_constants = 0x7c000000;
 constexpr const char* precision_option = "vulkan-precision";
 
-Result<Emitted> emit(const Graph& graph, const Target&, const Options& options, const Destination&) {
+// The smallest constants that methods share, in bytes.
+constexpr std::uint64_t least_shared = 1 << 10;
+
+Result<Emitted> emit(const Graph& graph, const Target&, const Options& options, const Destination& to) {
   const std::vector<std::string> wanted = options.list(tiers_option);
   std::vector<vulkan_program::TierId> tiers;
   for (const vulkan_program::TierRow& row : vulkan_program::tier_rows())
@@ -28,7 +31,14 @@ Result<Emitted> emit(const Graph& graph, const Target&, const Options& options, 
                              "holds 2 GB",
                              program.constants.size() >> 20))
         .hint("keep weights in 16 bits with --vulkan-precision fp16, or quantise them to 8 bits");
-  Emitted made{vulkan_program::write(program)};
+  Emitted made;
+  if (to.several_methods) {
+    vulkan_program::Parts parts = vulkan_program::write_parts(program, least_shared);
+    made.payload = std::move(parts.file);
+    for (auto& [key, data] : parts.outside) made.external.push_back({"", key, std::move(data)});
+  } else {
+    made.payload = vulkan_program::write(program);
+  }
   if (halves) {
     Diagnostic note = warning("vulkan.precision",
                               "weights and activations of f32 are kept in 16 bits (--vulkan-precision fp16); sums and "
