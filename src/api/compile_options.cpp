@@ -52,7 +52,7 @@ std::vector<GeneralOption> options_of_integers() {
         .default_value = "per-channel",
         .sentence =
             "scales of weights; int4: one per channel, and codes of 4 bits; in a program of floats int8 and int4 "
-            "make codes of the weights of linear layers",
+            "make codes of the weights of linear layers and embeddings",
         .allowed = {"per-channel", "per-tensor", "int4", "int8"}},
        [](CompileOptions& to, const Options& from, const std::string& name) {
          to.quantise.per_channel = from.text(name) != "per-tensor";
