@@ -16,6 +16,7 @@
 #include "kernels/out_variant.h"
 #include "lower/lower.h"
 #include "lower/over_sizes.h"
+#include "lower/state_variables.h"
 #include "normalise/normalise.h"
 #include "ops/op.h"
 #include "pack/core_form.h"
@@ -478,6 +479,18 @@ class Line {
   }
 
   Status tidied() {
+    TOSAIC_CHECK(tidied_regions());
+    // Methods keep states together, which delegates do not.
+    if (target_.keeps_variables && target_.spec.has(tosa::Feature::variable) && !options_.several_methods)
+      states_as_variables(result_.partition.outer, result_.lowered);
+    for (const Graph& region : result_.lowered) {
+      TOSAIC_CHECK(tosa::verify_graph(region, target_.spec));
+      TOSAIC_CHECK(story_.note("tidy", region));
+    }
+    return {};
+  }
+
+  Status tidied_regions() {
     for (std::size_t k = 0; k < result_.lowered.size(); ++k) {
       Graph& region = result_.lowered[k];
       tidy(region, {.keep_codes = keeps_codes(), .keep_activations = target_.spec.product != nullptr});
@@ -487,8 +500,6 @@ class Line {
           call && !options_.single_delegate)
         drop_unread_inputs(region, *call);
       if (target_.shape) target_.shape(region);
-      TOSAIC_CHECK(tosa::verify_graph(region, target_.spec));
-      TOSAIC_CHECK(story_.note("tidy", region));
     }
     return {};
   }

@@ -70,6 +70,7 @@ struct Target {
   bool tabled = true;            // has columns in docs/operators.md; older forms of a target that has them have none
   bool varies = false;           // its payloads run at any sizes within bounds
   bool in_place = false;         // who runs its payloads takes one memory for an input and an output
+  bool keeps_variables = false;  // who runs its payloads keeps VARIABLEs from run to run
   // The payload is another compiler's work, and our runtime says what it computes: the finished program is tried.
   bool self_check = false;
   bool integer() const { return spec.has(tosa::Feature::pro_int) && !spec.has(tosa::Feature::pro_fp); }

@@ -213,6 +213,52 @@ def test_floats_here_and_in_executorch(model, target, tmp_path):
         torch.testing.assert_close(session.state_dict()[state.name], states[state.name], rtol=1e-5, atol=1e-6)
 
 
+# What stays a state of the program: i32 and bool, which no VARIABLE has, and what the program itself reads (to return it).
+STAYS = {"counter": {"runs"}, "seen": {"seen"}, "old": {"total"}, "writes_its_input": set()}
+
+
+def test_states_as_variables(model, tmp_path):
+    """A target with VARIABLEs: the delegate keeps them, in every runtime and in the graph alone."""
+    import tosaic.executorch.runtime
+
+    name, program, steps, wanted, states = model
+    path = tmp_path / "m.pte"
+    artifact = tosaic.compile(program, target="tosa-fp", tosa_spec="TOSA-1.0+FP+variable")
+    artifact.save(path)
+    session, method = tosaic.load(path), tosaic.executorch.runtime.load_program(path).load_method("forward")
+    assert {s.name for s in session.states} == STAYS.get(name, set()), name
+    plain = tosaic.compile(program, target="tosa-fp").session()
+    assert {s.name for s in plain.states} - STAYS.get(name, set()) or name in STAYS
+
+    def check(run):
+        for step, expected in zip(steps, wanted):
+            flat = [t for t in torch.utils._pytree.tree_leaves(copied(step))]
+            for a, b in zip(expected, listed(run(step, flat))[-len(expected):], strict=True):
+                assert decibels(a, b) > EXACT, name
+
+    check(lambda step, flat: session.run(*copied(step)))
+    check(lambda step, flat: method.execute(flat))
+    session.reset()
+    check(lambda step, flat: session.run(*copied(step)))
+    other = session.clone()
+    check(lambda step, flat: other.run(*copied(step)))
+    interpreter = tosaic.load(path, executor="interp")
+    check(lambda step, flat: interpreter.run(*copied(step)))
+
+
+def test_methods_keep_states_of_their_own():
+    """What a delegate keeps in itself no other method sees: the programs of several methods have no VARIABLEs."""
+    x = torch.randn(5, 4)
+    programs = {name: torch.export.export(Average(), (x,)) for name in ("first", "second")}
+    session = tosaic.compile(programs, target="tosa-fp", tosa_spec="TOSA-1.0+FP+variable").session()
+    assert [s.name for s in session.states] == ["mean"]
+    session.run(x)
+    again = session.method("second").run(x)
+    eager = Average()
+    eager(x)
+    torch.testing.assert_close(again, eager(x))
+
+
 def test_program_itself_runs(model):
     """The exported program in floats, reset, cloned, and continued from states that were kept."""
     _, program, steps, wanted, states = model

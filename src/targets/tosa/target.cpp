@@ -37,7 +37,7 @@ Result<Emitted> emit(const Graph& graph, const Target&, const Options& options, 
 
 Target tosa_target(std::string name, std::string summary, const char* spec) {
   Target target{std::move(name), std::move(summary), "TOSA", *tosa::Spec::parse(spec), "TOSABackend", nullptr, emit};
-  target.in_place = true;
+  target.in_place = target.keeps_variables = true;
   target.options = {{.name = "external",
                      .kind = OptionInfo::Kind::pairs,
                      .sentence = "keep constants of 1 KB and more in a data file instead of the .pte: weights=FILE.ptd",
