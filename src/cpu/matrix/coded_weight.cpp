@@ -2,15 +2,39 @@
 #include "cpu/matrix/coded_weight.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <set>
 
+#include "base/parallel.h"
 #include "cpu/window/window.h"
 
 namespace tosaic::cpu {
 namespace {
 
 bool is_view(const Node& node) { return node.op == "tosa.reshape" || node.op == "tosa.identity"; }
+
+// Of numbers that may be codes: is one no whole number of 8 bits, is one not of 4?
+struct Seen {
+  bool others = false, beyond_four = false;
+};
+
+// All numbers are looked at, without a branch: it is a matter of reading them.
+Seen seen_in(std::span<const float> codes) {
+  constexpr float rounds = 12582912.0f;  // 1.5 * 2^23: what is added to it becomes a whole number
+  std::atomic<int> others = 0, beyond_four = 0;
+  in_parallel(codes.size(), std::size_t{1} << 18, [&](std::size_t first, std::size_t last) {
+    int other = 0, beyond = 0;
+    for (std::size_t i = first; i < last; ++i) {
+      const float c = codes[i], whole = (c + rounds) - rounds;
+      other |= static_cast<int>(!(c >= -128.0f)) | static_cast<int>(!(c <= 127.0f)) | static_cast<int>(whole != c);
+      beyond |= static_cast<int>(!(c >= -8.0f)) | static_cast<int>(!(c <= 7.0f));
+    }
+    others |= other;
+    beyond_four |= beyond;
+  });
+  return {others != 0, beyond_four != 0};
+}
 
 class Weights {
  public:
@@ -193,17 +217,9 @@ class Weights {
                                                    const CodedPanels& as) {
     // Sums of 255 times 128 fit 32 bits.
     if (codes.empty() || as.group % 4 != 0 || as.group > 1 << 16) return nullptr;
-    float least = 0, most = 0;
-    bool whole = true;
-    for (const float c : codes) {
-      least = std::min(least, c);
-      most = std::max(most, c);
-      whole &= c >= -128 && c <= 127;  // false of what is not a number
-    }
-    if (!whole) return nullptr;
-    for (const float c : codes) whole &= static_cast<float>(static_cast<std::int32_t>(c)) == c;
-    if (!whole) return nullptr;
-    const int bits = least >= -8 && most <= 7 && as.group % 8 == 0 ? 4 : 8;
+    const Seen seen = seen_in(codes);
+    if (seen.others) return nullptr;
+    const int bits = !seen.beyond_four && as.group % 8 == 0 ? 4 : 8;
     return std::make_shared<const CodedPanels>(pack_codes(codes, scales, as.n, as.k, as.group, bits));
   }
 
