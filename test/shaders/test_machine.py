@@ -53,13 +53,12 @@ def test_a_newer_version(tosaic, program, tmp_path):
     table = root + struct.unpack_from("<I", data, root)[0]
     vtable = table - struct.unpack_from("<i", data, table)[0]
     at = table + struct.unpack_from("<H", data, vtable + 4)[0]  # its first field
-    version = struct.unpack_from("<I", data, at)[0]
-    assert version < 20
-    struct.pack_into("<I", data, at, version + 1)
+    assert struct.unpack_from("<I", data, at)[0] < 20
+    struct.pack_into("<I", data, at, 1000)
     newer = tmp_path / "newer.pte"
     newer.write_bytes(data)
     status, _, said = run(tosaic, newer, tmp_path)
-    assert status == 1 and "error[vulkan-program.version]" in said and f"has version {version + 1}, this runtime knows" in said, said
+    assert status == 1 and "error[vulkan-program.version]" in said and "has version 1000, this runtime knows" in said, said
     assert "compile the model with this version of tosaic" in said, said
 
 
