@@ -21,6 +21,10 @@ struct Work {
   const Graph& graph;
   TierId tier;
   bool in_halves = false;  // f16 is how values are kept, and nothing that operators round to (halves.h)
+  // Values that nobody stores, as their elements went where a movement takes them: none is read by looking through
+  // that.
+  const std::vector<bool>* unstored = nullptr;
+  bool is_stored(ValueId v) const { return !unstored || !(*unstored)[v]; }
 };
 
 // Bindings of one dispatch. Vulkan promises four; the devices of the last ten years have sixteen and more.

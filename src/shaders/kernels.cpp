@@ -145,7 +145,7 @@ MadeList one(Kernel& kernel) {
 }
 
 MadeList make_elementwise(const Work& work, const plan::Expression& planned) {
-  const plan::Expression expression = shares_memory(work.tier) ? before_movements(work.graph, planned) : planned;
+  const plan::Expression expression = shares_memory(work.tier) ? before_movements(work, planned) : planned;
   const Dim elements = elements_of(expression.shape);
   if (reads_texels(work.tier) && has_quads(work.graph, expression)) {
     Kernel kernel(work, "elementwise", ceil_div(elements, 4));

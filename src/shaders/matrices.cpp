@@ -58,13 +58,17 @@ Matrix Shader::multiply_add(Matrix left, Matrix right, Matrix sum) {
   return {this, emit(Opcode::cooperative_matrix_mul_add, matrix_type(sum.use), {left.id, right.id, sum.id}), sum.use};
 }
 
+Matrix Shader::zero_sum() {
+  return {this, emit(Opcode::composite_construct, matrix_type(MatrixUse::sum), {real(0).id}), MatrixUse::sum};
+}
+
 MatrixVariable Shader::zero_matrix() {
   MatrixVariable v;
   v.shader_ = this;
   const Id type = matrix_type(v.use_);
   v.pointer_ = fresh();
   put(variables_, Opcode::variable, {pointer(storage_function, type), v.pointer_, storage_function});
-  v.set({this, emit(Opcode::composite_construct, type, {real(0).id}), v.use_});
+  v.set(zero_sum());
   return v;
 }
 

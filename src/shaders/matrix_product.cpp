@@ -280,8 +280,8 @@ MadeList make_matrix_matmul(const Work& work, const Node& node, const Finish& en
   const Dim across = tiles_along(columns, tile.columns), down = tiles_along(rows, tile.rows);
   Kernel s(work, "matmul", Groups{batches * across * down, tile.invocations()});
   MatrixProduct product(s, tile);
-  const Placed a = placed_operand(work.graph, node.inputs[0], unit, false),
-               b = placed_operand(work.graph, node.inputs[1], unit, true);
+  const Placed a = placed_operand(work, node.inputs[0], unit, false),
+               b = placed_operand(work, node.inputs[1], unit, true);
   const bool by_columns = b.is_by_columns();
   Fetched left(s, DType::f16, std::nullopt, depth, Fetched::As::halves);
   Fetched right(s, DType::f16, std::nullopt, by_columns ? depth : columns, Fetched::As::halves);

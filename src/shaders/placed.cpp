@@ -2,6 +2,7 @@
 #include "shaders/placed.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "plan/movement.h"
 #include "shaders/steps.h"
@@ -114,17 +115,25 @@ std::int32_t producer_of(const Graph& graph, ValueId v) {
   return -1;
 }
 
-// To what the value was made of without computing anything, of the same dtype, or of `other`.
-bool step_back(const Graph& graph, Places& places, DType dtype, std::optional<DType> other = {}) {
+// To what the value was made of without computing anything, of the same dtype, or of `other`; or by MULs alone, whose
+// numbers `factor` is multiplied by.
+bool step_back(const Work& work, Places& places, DType dtype, std::optional<DType> other = {},
+               double* factor = nullptr) {
+  const Graph& graph = work.graph;
   for (;;) {
     const std::int32_t producer = producer_of(graph, places.value);
     if (producer < 0) return false;
     const Node& node = graph.nodes[static_cast<std::size_t>(producer)];
+    if (const auto scaling = factor ? scaling_of(graph, node) : std::nullopt) {
+      places.value = scaling->value;
+      *factor *= scaling->factor;
+      return true;
+    }
     if (!is_view(node)) {
       const auto move = only_move(graph, node);
       if (!move) return false;
       const DType before = graph[move->from].type.dtype;
-      return (before == dtype || before == other) && places.look_through(*move);
+      return (before == dtype || before == other) && work.is_stored(move->from) && places.look_through(*move);
     }
     places.value = node.inputs[0];
   }
@@ -132,21 +141,37 @@ bool step_back(const Graph& graph, Places& places, DType dtype, std::optional<DT
 
 }  // namespace
 
-Placed placed_operand(const Graph& graph, ValueId v, std::int64_t unit, bool by_columns) {
+std::optional<Scaling> scaling_of(const Graph& graph, const Node& node) {
+  if (node.op != "tosa.mul") return std::nullopt;
+  const TensorType& made = graph[node.outputs[0]].type;
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+    const tosaic::Value &number = graph[node.inputs[i]], &scaled = graph[node.inputs[1 - i]];
+    if (!number.is_constant() || number.size || number.type.shape.elements() != 1 || !is_float(number.type.dtype) ||
+        scaled.type.shape != made.shape || scaled.type.dtype != made.dtype)
+      continue;
+    const double factor = element_as_double(number.type.dtype, number.constant.data(), 0);
+    if (std::isfinite(factor) && factor != 0) return Scaling{node.inputs[1 - i], factor};
+  }
+  return std::nullopt;
+}
+
+Placed placed_operand(const Work& work, ValueId v, std::int64_t unit, bool by_columns, bool scaled) {
+  const Graph& graph = work.graph;
   const Shape& shape = graph[v].type.shape;
   Placed best{v, 0, shape[1] * shape[2], shape[2], 1};
   if (!shape.is_static()) return best;
   const std::vector<std::int64_t> sizes = shape.sizes();
   const auto whole = [unit](std::int64_t n) { return n % unit == 0; };
   Places places = places_of(graph, v);
-  while (step_back(graph, places, graph[v].type.dtype)) {
+  double factor = 1;
+  while (step_back(work, places, graph[v].type.dtype, {}, scaled ? &factor : nullptr)) {
     const auto strides = strides_of(places.dims, sizes);
     if (!strides) continue;
     const std::vector<std::int64_t>& s = *strides;
     if (!whole(places.offset) || !whole(s[0])) continue;
     const bool rows = s[2] == 1 && whole(s[1]) && whole(sizes[2]);
     const bool columns = by_columns && s[1] == 1 && whole(s[2]) && whole(sizes[1]);
-    if (rows || columns) best = {places.value, places.offset, s[0], s[1], s[2]};
+    if (rows || columns) best = {places.value, places.offset, s[0], s[1], s[2], factor};
   }
   return best;
 }
@@ -162,7 +187,7 @@ std::optional<PlacedImage> placed_image(const Work& work, ValueId v, std::int64_
   Places places = places_of(graph, v);
   const DType dtype = graph[v].type.dtype;
   const bool kept_in_half = work.in_halves && dtype == DType::f16;
-  while (step_back(graph, places, dtype, kept_in_half ? std::optional(DType::f32) : std::nullopt)) {
+  while (step_back(work, places, dtype, kept_in_half ? std::optional(DType::f32) : std::nullopt)) {
     auto strides = strides_of(places.dims, sizes);
     if (!strides) continue;
     const std::int64_t channels = strides->back();
@@ -175,7 +200,8 @@ std::optional<PlacedImage> placed_image(const Work& work, ValueId v, std::int64_
   return best;
 }
 
-plan::Expression before_movements(const Graph& graph, const plan::Expression& expression) {
+plan::Expression before_movements(const Work& work, const plan::Expression& expression) {
+  const Graph& graph = work.graph;
   plan::Expression e = expression;
   if (!e.shape.is_static()) return e;
   for (plan::Expression::Input& input : e.inputs) {
@@ -187,7 +213,7 @@ plan::Expression before_movements(const Graph& graph, const plan::Expression& ex
         places.dims.push_back({sizes.back(), input.strides[d]});
       }
     const DType dtype = graph[input.value].type.dtype;
-    while (step_back(graph, places, dtype)) {
+    while (step_back(work, places, dtype)) {
       const auto strides = strides_of(places.dims, sizes);
       if (!strides) continue;
       input.value = places.value;

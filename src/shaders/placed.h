@@ -10,12 +10,19 @@ namespace tosaic::shaders {
 struct Placed {
   ValueId value = no_value;
   Dim offset = 0, batches = 0, rows = 0, columns = 1;
+  double factor = 1;  // by which what lies there is to be multiplied
   bool is_by_columns() const { return rows == Dim(1) && columns != Dim(1); }
 };
 
 // The operand where vectors of `unit` elements of a row can be read, or (`by_columns`) of a column: itself, if nothing
-// better is found.
-Placed placed_operand(const Graph& graph, ValueId v, std::int64_t unit, bool by_columns);
+// better is found. `scaled`: also before MULs by one number, for readers that multiply by Placed::factor.
+Placed placed_operand(const Work& work, ValueId v, std::int64_t unit, bool by_columns, bool scaled = false);
+// Of a MUL by one number: what is multiplied, and by what.
+struct Scaling {
+  ValueId value;
+  double factor;
+};
+std::optional<Scaling> scaling_of(const Graph& graph, const Node& node);
 // Where a movement takes all elements of matrices that are seen as `from` there; rows stay dense. nullopt: it does
 // something else.
 std::optional<Placed> placed_result(const Graph& graph, ValueId from, const Shape& matrices, const Node& movement);
@@ -33,6 +40,6 @@ struct PlacedImage {
 std::optional<PlacedImage> placed_image(const Work& work, ValueId v, std::int64_t unit);
 
 // The expression with operands that were moved read where they were before.
-plan::Expression before_movements(const Graph& graph, const plan::Expression& expression);
+plan::Expression before_movements(const Work& work, const plan::Expression& expression);
 
 }  // namespace tosaic::shaders

@@ -361,8 +361,7 @@ MadeList make_tiled_matmul(const Work& work, const Node& node, const Finish& end
   const Dim across = tiles_along(columns, tile.columns), down = tiles_along(rows, tile.rows);
   Kernel s(work, "matmul", Groups{batches * across * down, tile.invocations()});
   TiledProduct product(s, tile, view.out().dtype);
-  const Placed a = placed_operand(work.graph, node.inputs[0], 4, false),
-               b = placed_operand(work.graph, node.inputs[1], 4, true);
+  const Placed a = placed_operand(work, node.inputs[0], 4, false), b = placed_operand(work, node.inputs[1], 4, true);
   const bool by_columns = b.is_by_columns();
   Fetched left(s, view.in(0).dtype, zero_point(s, view, 0, 2), depth);
   Fetched right(s, view.in(1).dtype, zero_point(s, view, 1, 3), by_columns ? depth : columns);

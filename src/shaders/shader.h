@@ -220,6 +220,7 @@ class Shader : protected spirv::Module {
                      bool by_columns = false);
   void store_matrix(const Shared& memory, Value first, std::uint32_t stride, Matrix sum);
   Matrix multiply_add(Matrix left, Matrix right, Matrix sum);
+  Matrix zero_sum();
   MatrixVariable zero_matrix();
 
  private:

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "plan/groups.h"
 #include "plan/movement.h"
+#include "shaders/attention.h"
 #include "shaders/compile.h"
 #include "shaders/depthwise_behind.h"
 #include "shaders/elements.h"
@@ -22,7 +24,14 @@ constexpr std::size_t most_nodes = 24;  // in one group
 class Planning {
  public:
   explicit Planning(const Work& work)
-      : work_(work), graph_(work.graph), uses_(graph_), taken_(graph_.nodes.size(), false) {}
+      : work_(work),
+        graph_(work.graph),
+        uses_(graph_),
+        taken_(graph_.nodes.size(), false),
+        read_(graph_.values.size(), false),
+        unstored_(graph_.values.size(), false) {
+    work_.unstored = &unstored_;
+  }
 
   Result<Steps> plan() {
     const auto count = static_cast<std::uint32_t>(graph_.nodes.size());
@@ -33,11 +42,12 @@ class Planning {
     for (std::uint32_t n = 0; n < count; ++n)
       if (is_view(graph_.nodes[n])) take_view(n);
     for (std::uint32_t n = 0; n < count; ++n)
+      if (packs_halves(work_)) take_attention(n);
+    for (std::uint32_t n = 0; n < count; ++n)
       if (!taken_[n] && shares_memory(work_.tier)) take_rows(n);
     for (std::uint32_t n = 0; n < count; ++n)
       if (!taken_[n]) take_kernel(n);
-    for (std::uint32_t n = count; n-- > 0;)
-      if (!taken_[n] && tosa::find(graph_.nodes[n].op)->elementwise) take_elementwise(n);
+    take_elementwise();
     take_movements();
     for (std::uint32_t n = 0; n < count; ++n)
       if (!taken_[n]) return located(no_kernel(graph_.nodes[n]), graph_.nodes[n].loc);
@@ -69,6 +79,7 @@ class Planning {
       for (const Bound& b : m.bound)
         if (const auto* v = std::get_if<ValueId>(&b.what)) {
           auto& list = b.written ? step.writes : step.reads;
+          if (!b.written) read_[*v] = true;
           if (std::ranges::find(list, *v) == list.end()) list.push_back(*v);
         } else if (const auto* scratch = std::get_if<Scratch>(&b.what)) {
           step.scratch_bytes = std::max(step.scratch_bytes, scratch->offset + scratch->bytes);
@@ -105,6 +116,13 @@ class Planning {
     }
   }
 
+  void take_attention(std::uint32_t n) {
+    const auto attention = attention_at(uses_, fusing().can, n);
+    if (attention)
+      finish(attention->nodes, attention->values, true,
+             [&](const Finish& end) { return make_attention(work_, *attention, end); });
+  }
+
   void take_rows(std::uint32_t n) {
     for (std::vector<std::uint32_t>& chain : row_chains(uses_, fusing().can, n))
       if (MadeList made = make_rows(work_, chain)) return add(std::move(chain), std::move(made));
@@ -121,6 +139,13 @@ class Planning {
     for (auto user = uses_.only_user(v); user && is_view(graph_.nodes[*user]); user = uses_.only_user(v))
       v = graph_.nodes[*user].outputs[0];
     return v;
+  }
+
+  // Nor in its other views.
+  void not_stored(ValueId v) {
+    unstored_[v] = true;
+    for (auto user = uses_.only_user(v); user && is_view(graph_.nodes[*user]); user = uses_.only_user(v))
+      unstored_[v = graph_.nodes[*user].outputs[0]] = true;
   }
 
   // A kernel that asks for a number where the size is none takes the node at numbers alone.
@@ -142,23 +167,36 @@ class Planning {
   }
 
   bool made_by(const KernelRow& row, std::uint32_t n) {
-    const Node& node = graph_.nodes[n];
     if (row.before_depthwise && take_with_depthwise(row, n)) return true;
-    const ValueId root = behind_views(node.outputs[0]);
+    return finish({n}, n, row.by_strides, [&](const Finish& end) { return row.make(work_, graph_.nodes[n], end); });
+  }
+
+  // Nodes of which `last` makes the result, by a kernel that `make` makes with as much of what follows as it takes.
+  bool finish(const std::vector<std::uint32_t>& nodes, std::uint32_t last, bool by_strides,
+              const std::function<MadeList(const Finish&)>& make) {
+    const ValueId result = graph_.nodes[last].outputs[0], root = behind_views(result);
+    const auto with = [&](const Finish& end, const std::vector<std::uint32_t>& more) {
+      MadeList made = make(end);
+      if (!made) return false;
+      std::vector<std::uint32_t> all = nodes;
+      all.insert(all.end(), more.begin(), more.end());
+      std::ranges::sort(all);
+      add(std::move(all), std::move(made));
+      return true;
+    };
     const bool fused = plan::longest_tail(uses_, fusing(), root, [&](const auto& tail) {
       const plan::Expression expression = plan::expression_of(graph_, tail);
-      MadeList made = row.make(work_, node, Finish(root, &expression));
-      if (!made) return false;
-      std::vector<std::uint32_t> nodes{n};
-      nodes.insert(nodes.end(), tail.begin(), tail.end());
-      std::sort(nodes.begin(), nodes.end());
-      add(std::move(nodes), std::move(made));
-      return true;
+      return with(Finish(root, &expression), tail);
     });
-    if (fused || (row.by_strides && take_with_movement(row, n, root))) return true;
-    MadeList made = row.make(work_, node, Finish(node.outputs[0], nullptr));
-    if (made) add({n}, std::move(made));
-    return taken_[n];
+    if (fused) return true;
+    // With a movement of all that it makes, which is the only one that reads it.
+    if (const auto user = by_strides ? uses_.only_user(root) : std::nullopt)
+      if (const auto placed = placed_result(graph_, root, graph_[result].type.shape, graph_.nodes[*user]))
+        if (with(Finish(placed->value, Finish::Strides{placed->batches, placed->rows}), {*user})) {
+          not_stored(result);
+          return true;
+        }
+    return with(Finish(result, nullptr), {});
   }
 
   // With a depthwise convolution that alone reads it, and what finishes both.
@@ -197,22 +235,22 @@ class Planning {
     return taken || with(node.outputs[0], nullptr, {n});
   }
 
-  // With a movement of all that it makes, which is the only one that reads it.
-  bool take_with_movement(const KernelRow& row, std::uint32_t n, ValueId root) {
-    const Node& node = graph_.nodes[n];
-    const auto user = uses_.only_user(root);
-    if (!user) return false;
-    const auto placed = placed_result(graph_, root, graph_[node.outputs[0]].type.shape, graph_.nodes[*user]);
-    if (!placed) return false;
-    MadeList made = row.make(work_, node, Finish(placed->value, Finish::Strides{placed->batches, placed->rows}));
-    if (!made) return false;
-    add({n, *user}, std::move(made));
-    return true;
-  }
-
-  // By a step that looks through what moves it.
-  bool is_read(ValueId v) const {
-    return std::ranges::any_of(steps_.list, [&](const Step& step) { return std::ranges::count(step.reads, v) > 0; });
+  // What is left of them. Those that steps have looked through, and nobody else reads, are not computed.
+  void take_elementwise() {
+    std::vector<bool> moved(graph_.values.size(), false);  // by something that is read
+    for (auto n = static_cast<std::uint32_t>(graph_.nodes.size()); n-- > 0;) {
+      const Node& node = graph_.nodes[n];
+      const bool elementwise = tosa::find(node.op)->elementwise && !is_view(node);
+      if (!is_view(node) && (taken_[n] || !kernel_rows(node).empty())) continue;
+      const bool needed =
+          std::ranges::any_of(node.outputs, [&](ValueId v) { return uses_.visible[v] || read_[v] || moved[v]; });
+      if (elementwise && needed)
+        take_elementwise(n);
+      else if (elementwise)
+        taken_[n] = true;
+      else if (needed)
+        for (ValueId v : node.inputs) moved[v] = true;
+    }
   }
 
   // As many as fit into one dispatch.
@@ -221,9 +259,10 @@ class Planning {
     for (;; how.max_nodes = (how.max_nodes + 1) / 2) {
       std::vector<std::uint32_t> nodes = plan::elementwise_group(uses_, how, n);
       const plan::Expression expression = plan::expression_of(graph_, nodes);
-      if (const auto user = uses_.only_user(expression.output); user && !taken_[*user] && !is_read(expression.output))
+      if (const auto user = uses_.only_user(expression.output); user && !taken_[*user] && !read_[expression.output])
         if (MadeList made = make_moved_elementwise(work_, expression, graph_.nodes[*user])) {
           nodes.push_back(*user);
+          not_stored(expression.output);
           return add(std::move(nodes), std::move(made));
         }
       MadeList made = make_elementwise(work_, expression);
@@ -232,11 +271,13 @@ class Planning {
     }
   }
 
-  const Work work_;
+  Work work_;
   const Graph& graph_;
   const plan::Uses uses_;
   std::vector<bool> taken_;
-  std::string unknown_;  // what the last kernel asked for that is no number
+  std::vector<bool> read_;      // values, by the steps so far
+  std::vector<bool> unstored_;  // values, as their elements are stored where they are moved to
+  std::string unknown_;         // what the last kernel asked for that is no number
   Steps steps_;
 };
 

@@ -2,10 +2,11 @@
 // Tier coopmat, whose devices are not at hand where tests run: its programs computed instruction by instruction, and
 // lies about matrices told to the checker. On a device that has it the other tests run it, too.
 #include <cstring>
+#include <limits>
 
 #include "formats/spirv/check_shader.h"
 #include "formats/spirv/run_shader.h"
-#include "shaders/images.h"
+#include "shaders/heads.h"
 #include "shaders/on_device.h"
 
 namespace tosaic::test {
@@ -161,6 +162,56 @@ TEST(Matrices, ImagesOfFloatsInHalves) {
   net.output(net.node("sigmoid", {plain(net, last, 24, {3, 3}, {1, 1, 1, 1}, {2, 2})}));
   EXPECT_EQ(compiled(net.graph, coopmat, shaders::Precision::fp16).tiers.at(0).dispatches.size(), 1u);
   expect_computed(net, {1e-2, 1e-2}, true, shaders::Precision::fp16);
+}
+
+// Places that attend only to those before them, and to none at all in line `blind`.
+ValueId masked(Net& net, ValueId scores, std::int64_t blind) {
+  const std::int64_t places = net.graph[scores].type.shape.size(2);
+  std::vector<double> mask;
+  for (std::int64_t line = 0; line < places; ++line)
+    for (std::int64_t key = 0; key < places; ++key)
+      mask.push_back(key > line || line == blind ? -std::numeric_limits<double>::infinity() : 0);
+  const TensorType type{DType::f32, Shape{1, places, places}};
+  const ValueId m = net.graph.add_value("mask", type, constant_bytes(DType::f32, std::span<const double>(mask)));
+  return net.node("add", {scores, m});
+}
+
+TEST(Matrices, AttentionIsOneDispatch) {
+  const auto scaled = [](Net& net, ValueId scores) {
+    return product(net, scores, net.constant(DType::f32, {1, 1, 1}, 0.3, 0.3));
+  };
+  const auto causal = [](Net& net, ValueId scores) { return masked(net, scores, -1); };
+  const auto blind = [](Net& net, ValueId scores) { return masked(net, scores, 70); };
+  const Heads cases[] = {{17, 3, 8},
+                         {64, 1, 64, 3, 0.125},
+                         {130, 2, 64, 2, 0.5},
+                         {97, 1, 40, 3, 0.2, scaled},
+                         {100, 2, 24, 3, 1, causal},
+                         {50, 1, 80, 1, 0.1},
+                         {70, 1, 128, 2, 0.125, causal},
+                         {90, 2, 16, 3, 0.25, blind, "abs"},
+                         {200, 1, 32, 8}};
+  for (const Heads& heads : cases) {
+    SCOPED_TRACE(std::to_string(heads.places) + " places, width " + std::to_string(heads.width));
+    Net net(11);
+    net.output(attended(net, heads));
+    const auto& dispatches = compiled(net.graph, coopmat, shaders::Precision::fp16).tiers.at(0).dispatches;
+    EXPECT_EQ(dispatches.size(), 3u);  // floor, attention, the end
+    expect_computed(net, {2e-3, 2e-3}, true, shaders::Precision::fp16);
+  }
+}
+
+// What is seen on the way, or read in another form, is computed as the graph says.
+TEST(Matrices, AttentionThatIsSeen) {
+  const auto seen = [](Net& net, ValueId scores) {
+    net.output(scores);
+    return scores;
+  };
+  Net net(12);
+  net.output(attended(net, {40, 1, 16, 2, 0.5, seen}));
+  const auto& dispatches = compiled(net.graph, coopmat, shaders::Precision::fp16).tiers.at(0).dispatches;
+  EXPECT_EQ(std::ranges::count(dispatches, "attention", &vulkan_program::Dispatch::kernel), 0);
+  expect_computed(net, {4e-3, 4e-3}, true, shaders::Precision::fp16);
 }
 
 // The module of a product, in which `change` has changed an instruction.
