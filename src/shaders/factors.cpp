@@ -157,7 +157,7 @@ void Windows::add_row(Value number, std::optional<Value> before) {
   rows_.push_back(std::move(row));
 }
 
-void Windows::fetch(Value depth, Value all) {
+void Windows::fetch(Value depth, Value all, std::size_t set) {
   const Value vectors = vectors_of_channels();
   std::vector<Value> tap(axes_.size());
   Value channel = depth;
@@ -180,13 +180,13 @@ void Windows::fetch(Value depth, Value all) {
     Value inside = rows_[r].exists & exists;
     for (std::size_t i = 0; i < axes_.size(); ++i)
       inside = inside & below_unsigned(rows_[r].begin[i] + tap[i], axes_[i].size);
-    fetched_.fetch(r, rows_[r].at + at, inside, left);
+    fetched_.fetch(set * rows_.size() + r, rows_[r].at + at, inside, left);
   }
 }
 
-void Windows::fetch(Value depth) {
+void Windows::fetch(Value depth, std::size_t set) {
   for (std::size_t r = 0; r < rows_.size(); ++r)
-    fetched_.fetch(r, s_.select(rows_[r].exists, rows_[r].at, s_.integer(0)) + depth);
+    fetched_.fetch(set * rows_.size() + r, s_.select(rows_[r].exists, rows_[r].at, s_.integer(0)) + depth);
 }
 
 Value Windows::vectors_of_channels() {

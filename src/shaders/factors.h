@@ -99,10 +99,10 @@ class Windows {
   void add_plain_row(Value number, Value begin) { rows_.push_back({number < all_rows_, {}, begin}); }
   // A plain one that is a pixel, whose channels lie together.
   void add_pixel(Value exists, Value pixel) { rows_.push_back({exists, {}, pixel * fetched_.pitch(channels_)}); }
-  // Vector `depth` of each row, of as many as channels in all taps.
-  void fetch(Value depth, Value all);
+  // Vector `depth` of each row, of as many as channels in all taps. `set`: of places, where there are several.
+  void fetch(Value depth, Value all, std::size_t set = 0);
   // The same where there are so many; of plain rows, those that do not exist as something.
-  void fetch(Value depth);
+  void fetch(Value depth, std::size_t set = 0);
   Value vectors_of_channels();
 
  private:

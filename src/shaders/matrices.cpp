@@ -58,6 +58,11 @@ Matrix Shader::multiply_add(Matrix left, Matrix right, Matrix sum) {
   return {this, emit(Opcode::cooperative_matrix_mul_add, matrix_type(sum.use), {left.id, right.id, sum.id}), sum.use};
 }
 
+Matrix operator*(Matrix a, Matrix b) {
+  Shader& s = *a.shader;
+  return {&s, s.emit(Opcode::f_mul, s.matrix_type(a.use), {a.id, b.id}), a.use};
+}
+
 Matrix Shader::zero_sum() {
   return {this, emit(Opcode::composite_construct, matrix_type(MatrixUse::sum), {real(0).id}), MatrixUse::sum};
 }

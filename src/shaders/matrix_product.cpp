@@ -49,17 +49,20 @@ class MatrixProduct {
     return own_ / s_.integer(deep()) + static_cast<std::int64_t>(i * (tile_.team() / deep()));
   }
 
-  // Of `steps` steps from `begin` on.
+  // Of `steps` steps from `begin` on, a multiple of as many as are read ahead.
   void sum(Sides& sides, Value begin, Value steps, Value first_column) {
     for (std::uint32_t i = 0; i < tile_.own_down() * tile_.own_across(); ++i) sums_.push_back(s_.zero_matrix());
-    fetch(sides, begin, first_column);
-    s_.loop(s_.integer(0), steps, s_.integer(1), [&](Value step) {
-      const Value next = step + 1;
-      share(sides);
-      s_.barrier();
-      s_.when(next < steps, [&] { fetch(sides, begin + next, first_column); });
-      multiply(sides);
-      s_.barrier();
+    const auto from = [&](Value at, std::uint32_t behind) { return behind ? at + std::int64_t{behind} : at; };
+    for (std::uint32_t set = 0; set < tile_.ahead; ++set) fetch(sides, from(begin, set), first_column, set);
+    s_.loop(s_.integer(0), steps, s_.integer(tile_.ahead), [&](Value first) {
+      for (std::uint32_t set = 0; set < tile_.ahead; ++set) {
+        const Value next = first + std::int64_t{tile_.ahead + set};
+        share(sides, set);
+        s_.barrier();
+        s_.when(next < steps, [&] { fetch(sides, begin + next, first_column, set); });
+        multiply(sides);
+        s_.barrier();
+      }
     });
   }
 
@@ -85,47 +88,50 @@ class MatrixProduct {
   }
   Value right_place(std::uint32_t i) { return own_ + static_cast<std::int64_t>(i * tile_.team()); }
 
-  void fetch(Sides& sides, Value step, Value first_column) {
+  void fetch(Sides& sides, Value step, Value first_column, std::uint32_t set) {
     const Value part = step * tile_.split + team_;
     const Value vector = part * deep() + own_ % s_.integer(deep());
     if (sides.even_rows)
-      sides.windows.fetch(vector);
+      sides.windows.fetch(vector, set);
     else
-      sides.windows.fetch(vector, sides.depth);
+      sides.windows.fetch(vector, sides.depth, set);
     for (std::uint32_t i = 0; i < tile_.right_reads(); ++i)
       if (sides.by_columns)
-        fetch_of_column(sides, i, part, first_column);
+        fetch_of_column(sides, i, part, first_column, set);
       else
-        fetch_of_row(sides, i, part, first_column);
+        fetch_of_row(sides, i, part, first_column, set);
   }
 
-  void fetch_of_row(Sides& sides, std::uint32_t i, Value part, Value first_column) {
+  void fetch_of_row(Sides& sides, std::uint32_t i, Value part, Value first_column, std::uint32_t set) {
     const Value place = right_place(i), k = part * tile_.depth + place / s_.integer(wide());
     const Value column = shift_right_unsigned(first_column, s_.integer(3)) + place % s_.integer(wide());
     const Value left = sides.columns - column * unit;
-    fetch_right(sides, i, sides.right_begin + k * sides.right_pitch + sides.right.scaled(column),
-                (k < sides.deep) & (left > 0), left);
+    fetch_right(sides, set * tile_.right_reads() + i,
+                sides.right_begin + k * sides.right_pitch + sides.right.scaled(column), (k < sides.deep) & (left > 0),
+                left);
   }
-  void fetch_of_column(Sides& sides, std::uint32_t i, Value part, Value first_column) {
+  void fetch_of_column(Sides& sides, std::uint32_t i, Value part, Value first_column, std::uint32_t set) {
     const Value place = right_place(i), k = part * deep() + place % s_.integer(deep());
     const Value column = first_column + place / s_.integer(deep()), left = sides.deep - k * unit;
-    fetch_right(sides, i, sides.right_begin + column * sides.right_pitch + sides.right.scaled(k),
+    fetch_right(sides, set * tile_.right_reads() + i,
+                sides.right_begin + column * sides.right_pitch + sides.right.scaled(k),
                 (column < sides.columns) & (left > 0), left);
   }
-  static void fetch_right(Sides& sides, std::uint32_t i, Value at, Value inside, Value left) {
+  static void fetch_right(Sides& sides, std::uint32_t place, Value at, Value inside, Value left) {
     if (sides.even_columns)
-      sides.right.fetch(i, at);
+      sides.right.fetch(place, at);
     else
-      sides.right.fetch(i, at, inside, left);
+      sides.right.fetch(place, at, inside, left);
   }
 
-  void share(Sides& sides) {
+  void share(Sides& sides, std::uint32_t set) {
     for (std::uint32_t i = 0; i < tile_.left_reads(); ++i)
       s_.store(memory_, left_of(team_) + left_row(i) * tile_.left_pitch() + own_ % s_.integer(deep()),
-               sides.left.vector(i));
+               sides.left.vector(set * tile_.left_reads() + i));
     for (std::uint32_t i = 0; i < tile_.right_reads(); ++i) {
       const Value place = right_place(i), across = s_.integer(sides.by_columns ? deep() : wide());
-      s_.store(memory_, right_of(team_) + place / across * right_pitch(sides) + place % across, sides.right.vector(i));
+      s_.store(memory_, right_of(team_) + place / across * right_pitch(sides) + place % across,
+               sides.right.vector(set * tile_.right_reads() + i));
     }
   }
 
@@ -226,7 +232,8 @@ MadeList make_matrix_convolution(const Work& work, const Node& node, const Finis
   const Dim across = tiles_along(columns, tile.columns), tiles = across * tiles_along(rows, tile.rows);
   const std::int64_t steps = tiles_along(depth * unit, tile.depth * tile.split).value();
   const SplitDepth split{parts, most(rows), columns, DType::f32};
-  const std::int64_t own_steps = (steps + split.parts - 1) / split.parts;
+  const std::int64_t of_part = (steps + split.parts - 1) / split.parts,
+                     own_steps = (of_part + tile.ahead - 1) / tile.ahead * tile.ahead;
   Kernel s(work, std::string(tosa::find(node.op)->name), Groups{tiles * split.parts, tile.invocations()});
   MatrixProduct product(s, tile);
   // There may be more groups than tiles and parts: those have no rows.
@@ -253,7 +260,7 @@ MadeList make_matrix_convolution(const Work& work, const Node& node, const Finis
   const Value first_row = group / tiles_across * tile.rows, first_column = group % tiles_across * tile.columns;
   for (std::uint32_t i = 0; i < tile.left_reads(); ++i) windows.add_row(first_row + product.left_row(i), std::nullopt);
   Sides sides{windows, left, right, all_depth, all_columns, all_depth * unit, s.integer(0), right.pitch(all_columns)};
-  const bool even = depth * unit % (tile.depth * tile.split) == 0 && steps % split.parts == 0;
+  const bool even = depth * unit % (tile.depth * tile.split) == 0 && steps == own_steps * split.parts;
   sides.even_rows = even && plain && left.is_whole();
   sides.even_columns = even && columns % tile.columns == 0;
   Sink sink(s, end, splits ? nullptr : &view, columns % 4 == 0, first_column, all_rows, all_columns,

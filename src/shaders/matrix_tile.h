@@ -11,6 +11,7 @@ namespace tosaic::shaders {
 struct MatrixTile {
   std::uint32_t rows, columns, depth, down, across, split;
   std::uint32_t passes = 1;  // in which the sums go through the memory that is shared: some rows in each
+  std::uint32_t ahead = 1;   // steps whose factors are on their way from memory at once
 
   constexpr std::uint32_t team() const { return down * across * matrix_subgroup; }
   constexpr std::uint32_t invocations() const { return team() * split; }

@@ -120,6 +120,7 @@ enum class Function : Word {
   abs = 4,
   floor = 8,
   ceil = 9,
+  exp2 = 29,  // within 3 + 2 |x| units in the last place: for what is rounded to halves
   sqrt = 31,
   inverse_sqrt = 32,
   smin = 39,
@@ -219,6 +220,10 @@ class Shader : protected spirv::Module {
   Matrix load_matrix(const Shared& memory, Value first, std::uint32_t stride, spirv::MatrixUse use,
                      bool by_columns = false);
   void store_matrix(const Shared& memory, Value first, std::uint32_t stride, Matrix sum);
+  // Whose columns are all the same sixteen numbers, from vector `first` on.
+  Matrix load_column(const Shared& memory, Value first) {
+    return load_matrix(memory, first, 0, spirv::MatrixUse::sum, true);
+  }
   Matrix multiply_add(Matrix left, Matrix right, Matrix sum);
   Matrix zero_sum();
   MatrixVariable zero_matrix();
@@ -229,6 +234,7 @@ class Shader : protected spirv::Module {
   friend class VectorVariable;
   friend Vector operator+(Vector a, Vector b);
   friend Vector operator*(Vector a, Value b);
+  friend Matrix operator*(Matrix a, Matrix b);
   friend Value lane(Vector v, Word which);
   Id type_of(Kind kind);
   Id pointer(Word storage, Id type) { return global(Opcode::type_pointer, {storage, type}, false); }
@@ -309,6 +315,9 @@ Value is_nan(Value real);
 Vector operator+(Vector a, Vector b);
 Vector operator*(Vector a, Value b);  // each part by it
 Value lane(Vector v, Word which);
+
+// ---- matrices of sums
+Matrix operator*(Matrix a, Matrix b);  // element by element
 
 // ---- narrow floats, rounded to nearest even whatever the device does
 Value narrow_bits(Value real, DType type);   // f16, bf16 or one of 8 bits

@@ -24,7 +24,7 @@ Type CheckedMatrices::matrix_type(std::span<const Word> o) const {
 }
 
 // From an element of shared memory on, which is a vector of four words.
-void CheckedMatrices::place(Id pointer, Id matrix, Id layout, Id stride) const {
+void CheckedMatrices::place(Id pointer, Id matrix, Id layout, Id stride, bool reads) const {
   const Type& whole = type(matrix);
   const auto behind = behind_.find(pointer);
   need(whole.kind == Type::matrix && behind != behind_.end() && bytes_of(type(type_of(pointer)).of[0]) == vector_bytes,
@@ -32,20 +32,22 @@ void CheckedMatrices::place(Id pointer, Id matrix, Id layout, Id stride) const {
   need(is_constant(layout, matrix_by_rows) || is_constant(layout, matrix_by_columns), "a matrix that lies otherwise");
   const auto apart = constants_.find(stride);
   const Word of_row = side * bytes_of(whole.of[0]) / vector_bytes;
-  need(apart != constants_.end() && apart->second >= of_row && apart->second <= behind->second,
+  need(apart != constants_.end(), "rows of a matrix that lie somewhere");
+  const bool once = reads && whole.size == sum && apart->second == 0 && is_constant(layout, matrix_by_columns);
+  need((once || apart->second >= of_row) && apart->second <= behind->second,
        "rows of a matrix that lie in each other, or may lie outside");
   need((side - 1) * apart->second + of_row - 1 <= behind->second, "a matrix that may lie outside");
 }
 
 void CheckedMatrices::load_matrix(const Instruction& i) {
   need(i.operands.size() == 5, "an instruction of another length");
-  place(i.operands[2], i.operands[0], i.operands[3], i.operands[4]);
+  place(i.operands[2], i.operands[0], i.operands[3], i.operands[4], true);
   define(i.operands[1], i.operands[0]);
 }
 
 void CheckedMatrices::store_matrix(const Instruction& i) const {
   need(i.operands.size() == 4, "an instruction of another length");
-  place(i.operands[0], type_of(i.operands[1]), i.operands[2], i.operands[3]);
+  place(i.operands[0], type_of(i.operands[1]), i.operands[2], i.operands[3], false);
 }
 
 void CheckedMatrices::multiply_add(const Instruction& i) {
@@ -57,6 +59,14 @@ void CheckedMatrices::multiply_add(const Instruction& i) {
     const Id factor = type_of(i.operands[use == left ? 2 : 3]);
     need(is(factor, Type::matrix) && type(factor).size == use, "a factor of another type");
   }
+  define(i.operands[1], result);
+}
+
+void CheckedMatrices::multiplied_matrices(const Instruction& i) {
+  const Id result = i.operands[0];
+  need(i.opcode == Opcode::f_mul && type(result).size == sum && type_of(i.operands[2]) == result &&
+           type_of(i.operands[3]) == result,
+       "matrices that are computed otherwise");
   define(i.operands[1], result);
 }
 

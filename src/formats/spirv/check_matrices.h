@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrices of subgroups, as check_shader holds them to what our shaders have: 16 x 16, halves as factors and reals as
 // sums, which are read from shared memory and written there. Every row of one is known to lie inside: no driver checks
-// it.
+// it. Columns of a sum may all be read from one place.
 #pragma once
 #include "formats/spirv/check_ids.h"
 
@@ -18,10 +18,11 @@ class CheckedMatrices : protected CheckedIds {
   void load_matrix(const Instruction& i);
   void store_matrix(const Instruction& i) const;
   void multiply_add(const Instruction& i);
+  void multiplied_matrices(const Instruction& i);  // of sums, element by element
   void filled_matrix(const Instruction& i);
 
  private:
-  void place(Id pointer, Id matrix, Id layout, Id stride) const;
+  void place(Id pointer, Id matrix, Id layout, Id stride, bool reads) const;
   std::map<Id, Word> behind_;
 };
 

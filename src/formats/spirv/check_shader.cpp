@@ -461,6 +461,7 @@ class Checker : CheckedMatrices {
   void elementwise(const Instruction& i, Operand part) {
     need(i.operands.size() == 4, "an instruction of another length");
     const Id t = i.operands[0];
+    if (is(t, Type::matrix)) return multiplied_matrices(i);
     if (!is(t, Type::vector)) return arithmetic(i, {part, part}, part);
     need(matches(type(t).of[0], part) && type_of(i.operands[2]) == t && type_of(i.operands[3]) == t,
          "vectors of another type");
@@ -724,6 +725,7 @@ class Checker : CheckedMatrices {
       case 4:
       case 8:
       case 9:
+      case 29:
       case 31:
       case 32: all(1, true); break;
       case 38:

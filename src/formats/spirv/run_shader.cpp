@@ -249,13 +249,15 @@ class ShaderDecoder {
       add(op, 0, result(o[1], o[0]), at(o[3]), at(o[4]));
       return true;
     }
-    if (types_[o[0]].kind == Opcode::type_vector && op != Opcode::ext_inst) return vectors(op, o);
+    const Opcode kind = types_[o[0]].kind;
+    if (op != Opcode::ext_inst && (kind == Opcode::type_vector || kind == Opcode::type_cooperative_matrix))
+      return parts(op, o);
     const Word to = result(o[1], o[0]);
     const auto operand = [&](std::size_t i) { return i < o.size() ? at(o[i]) : 0; };
     switch (op) {
       case Opcode::ext_inst:
         if (!is_known_function(o[3])) return false;
-        program_.rounds_ |= o[3] == 31 || o[3] == 32 || o[3] == 50 || o[3] == 58 || o[3] == 62;
+        program_.rounds_ |= o[3] == 29 || o[3] == 31 || o[3] == 32 || o[3] == 50 || o[3] == 58 || o[3] == 62;
         add(op, o[3], to, operand(4), operand(5), operand(6));
         return true;
       case Opcode::composite_extract: add(Opcode::load, 0, to, at(o[2]) + o[3], 1); return o.size() == 4;
@@ -276,8 +278,8 @@ class ShaderDecoder {
     return true;
   }
 
-  // Part by part.
-  bool vectors(Opcode op, Operands o) {
+  // Of vectors and matrices, part by part.
+  bool parts(Opcode op, Operands o) {
     const bool scaled = op == Opcode::vector_times_scalar;
     const bool rounds = scaled || op == Opcode::f_add || op == Opcode::f_sub || op == Opcode::f_mul;
     if (!rounds && op != Opcode::i_add && op != Opcode::i_sub && op != Opcode::i_mul) return false;
@@ -289,7 +291,7 @@ class ShaderDecoder {
   }
 
   static bool is_known_function(Word f) {
-    for (const Word known : {2, 3, 4, 8, 9, 31, 32, 38, 39, 42, 50, 58, 62, 75})
+    for (const Word known : {2, 3, 4, 8, 9, 29, 31, 32, 38, 39, 42, 50, 58, 62, 75})
       if (f == known) return true;
     return false;
   }
@@ -419,6 +421,7 @@ class ShaderRunner {
 
  private:
   static constexpr int by_an_ulp = 1, division_ulps = 3, root_ulps = 3;
+  static int power_ulps(float x) { return 3 + 2 * static_cast<int>(std::min(std::fabs(x), 150.0f)); }
 
   float real(Word at) const { return std::bit_cast<float>(r_[at]); }
   std::int32_t whole(Word at) const { return static_cast<std::int32_t>(r_[at]); }
@@ -581,6 +584,7 @@ class ShaderRunner {
       case 4: return set(s.to, std::fabs(x));
       case 8: return set(s.to, std::floor(x));
       case 9: return set(s.to, std::ceil(x));
+      case 29: return set_rounded(s.to, std::exp2(x), power_ulps(x));
       case 31: return set_rounded(s.to, std::sqrt(x), root_ulps);
       case 32: return set_rounded(s.to, 1 / std::sqrt(x), root_ulps);
       case 38: r_[s.to] = std::min(r_[s.a], r_[s.b]); return;
