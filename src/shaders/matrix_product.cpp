@@ -6,7 +6,6 @@
 #include "shaders/matrix_tile.h"
 #include "shaders/placed.h"
 #include "shaders/product.h"
-#include "shaders/split_depth.h"
 #include "shaders/tile_sums.h"
 
 namespace tosaic::shaders {
@@ -228,23 +227,13 @@ MadeList make_matrix_convolution(const Work& work, const Node& node, const Finis
   const auto spatial = static_cast<std::size_t>(in.rank() - 2);
   const std::int64_t taps = weight.elements() / std::max<std::int64_t>(columns * channels, 1);
   const std::int64_t depth = taps * vectors_in(channels);
-  const auto [tile, parts] = divided_matrices({1, most(rows), columns, depth * unit}, can_split_depth(view));
+  const MatrixTile& tile = matrix_tile_for({1, most(rows), columns, depth * unit});
   const Dim across = tiles_along(columns, tile.columns), tiles = across * tiles_along(rows, tile.rows);
-  const std::int64_t steps = tiles_along(depth * unit, tile.depth * tile.split).value();
-  const SplitDepth split{parts, most(rows), columns, DType::f32};
-  const std::int64_t of_part = (steps + split.parts - 1) / split.parts,
-                     own_steps = (of_part + tile.ahead - 1) / tile.ahead * tile.ahead;
-  Kernel s(work, std::string(tosa::find(node.op)->name), Groups{tiles * split.parts, tile.invocations()});
+  const std::int64_t needed = tiles_along(depth * unit, tile.depth * tile.split).value(),
+                     steps = (needed + tile.ahead - 1) / tile.ahead * tile.ahead;
+  Kernel s(work, std::string(tosa::find(node.op)->name), Groups{tiles, tile.invocations()});
   MatrixProduct product(s, tile);
-  // There may be more groups than tiles and parts: those have no rows.
-  const bool splits = split.parts > 1;
-  Value part = s.integer(0), group = s.group(), all_rows = s.param(rows);
-  if (splits) {
-    const Value all_tiles = s.param(tiles), number = group / all_tiles, exists = number < split.parts;
-    part = s.select(exists, number, part);
-    group = group % all_tiles;
-    all_rows = s.select(exists, all_rows, s.integer(0));
-  }
+  const Value all_rows = s.param(rows);
   Fetched left(s, DType::f16, std::nullopt, channels, Fetched::As::halves);
   Fetched right(s, DType::f16, std::nullopt, unit, Fetched::As::halves);
   auto pixels_apart = bind_image(s, left, node.inputs[0], unit);
@@ -257,33 +246,24 @@ MadeList make_matrix_convolution(const Work& work, const Node& node, const Finis
   const Value all_columns = s.param(columns), all_depth = s.param(depth);
   Windows windows(s, std::move(axes), s.param(channels), all_rows, left, std::move(pixels_apart));
   const Value tiles_across = s.param(across);
-  const Value first_row = group / tiles_across * tile.rows, first_column = group % tiles_across * tile.columns;
+  const Value first_row = s.group() / tiles_across * tile.rows, first_column = s.group() % tiles_across * tile.columns;
   for (std::uint32_t i = 0; i < tile.left_reads(); ++i) windows.add_row(first_row + product.left_row(i), std::nullopt);
   Sides sides{windows, left, right, all_depth, all_columns, all_depth * unit, s.integer(0), right.pitch(all_columns)};
-  const bool even = depth * unit % (tile.depth * tile.split) == 0 && steps == own_steps * split.parts;
+  const bool even = depth * unit == steps * tile.depth * tile.split;
   sides.even_rows = even && plain && left.is_whole();
   sides.even_columns = even && columns % tile.columns == 0;
-  Sink sink(s, end, splits ? nullptr : &view, columns % 4 == 0, first_column, all_rows, all_columns,
-            part * s.param(split.rows * split.columns), all_columns);
-  if (splits)
-    sink.store_into(s.write_scratch(split.type, split.scratch()));
-  else
-    sink.prepare(tile.columns, tile.invocations());
-  const Value own = s.param(own_steps);
-  product.sum(sides, splits ? part * own : s.integer(0), own, first_column);
+  Sink sink(s, end, &view, columns % 4 == 0, first_column, all_rows, all_columns, s.integer(0), all_columns);
+  sink.prepare(tile.columns, tile.invocations());
+  product.sum(sides, s.integer(0), s.param(steps), first_column);
   product.give(sink, first_row);
-  if (!splits) return one(s);
-  if (!s.fits()) return std::nullopt;
-  MadeList made = made_of_parts(work, node, end, split);
-  if (made) made->insert(made->begin(), s.made());
-  return made;
+  return one(s);
 }
 
 MadeList make_matrix_matmul(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
   const Shape& out = view.out().shape;
   const std::int64_t batches = out.size(0), rows = out.size(1), columns = out.size(2), depth = view.in(0).shape.size(2);
-  const MatrixTile& tile = matrix_tile_for({batches, rows, columns, depth});
+  const MatrixTile& tile = matrix_tile_for_batches({batches, rows, columns, depth});
   const Dim across = tiles_along(columns, tile.columns), down = tiles_along(rows, tile.rows);
   Kernel s(work, "matmul", Groups{batches * across * down, tile.invocations()});
   MatrixProduct product(s, tile);

@@ -13,8 +13,8 @@ constexpr MatrixTile tiles[] = {
 // Of regions: their sums lie in the memory at once.
 constexpr MatrixTile of_regions[] = {{64, 16, 64, 2, 1, 2}, {64, 32, 32, 2, 2, 1}, {128, 32, 32, 2, 2, 1}};
 
-// Of large products of one batch.
-constexpr MatrixTile large{64, 64, 32, 2, 2, 1, 2};
+// Of large products of one batch, the narrowest first.
+constexpr MatrixTile large[] = {{64, 64, 64, 2, 4, 1, 1, 2}, {64, 96, 64, 2, 2, 1, 2}, {64, 128, 32, 2, 2, 1, 2, 2}};
 
 // Every vector is read by exactly one invocation, and what devices with such matrices share is enough.
 constexpr bool fits(const MatrixTile& t) {
@@ -24,7 +24,8 @@ constexpr bool fits(const MatrixTile& t) {
          t.depth % matrix_side == 0 && t.own_down() % t.passes == 0 && t.shared() * 16 <= 32 * 1024 &&
          t.invocations() <= 256;
 }
-static_assert(std::ranges::all_of(tiles, fits) && fits(large) && std::ranges::all_of(of_regions, fits));
+static_assert(std::ranges::all_of(tiles, fits) && std::ranges::all_of(large, fits) &&
+              std::ranges::all_of(of_regions, fits));
 
 // Processors of a large GPU, subgroups at once on one of them, clocks of a group and of its steps that nothing else
 // fills, products per clock, and clocks to store a sum. Fitted to what an H200 takes for the layers of some networks.
@@ -47,21 +48,21 @@ double clocks(const MatrixTile& t, const ProductSize& size) {
 
 }  // namespace
 
-const MatrixTile& matrix_tile_for(const ProductSize& size) {
+const MatrixTile& matrix_tile_for_batches(const ProductSize& size) {
   return *std::ranges::min_element(tiles, {}, [&](const MatrixTile& t) { return clocks(t, size); });
+}
+
+// Where depths are long, as measured on an H200: tiles of which two at once on each processor are all that there are.
+const MatrixTile& matrix_tile_for(const ProductSize& size) {
+  constexpr std::int64_t long_depth = 512, at_once = 2 * many_processors;
+  if (size.depth < long_depth || size.tiles(large[0].rows, large[0].columns) <= many_processors * 2 / 3)
+    return matrix_tile_for_batches(size);
+  for (const MatrixTile& t : large)
+    if (size.tiles(t.rows, t.columns) <= at_once) return t;
+  return std::end(large)[-1];
 }
 
 std::span<const MatrixTile> region_matrix_tiles() { return of_regions; }
 double clocks_of_matrices(const MatrixTile& tile, const ProductSize& size) { return clocks(tile, size); }
-
-// As measured on an H200.
-DividedMatrixProduct divided_matrices(const ProductSize& size, bool may_divide) {
-  constexpr std::int64_t long_depth = 512, longest_depth = 2048;
-  const std::int64_t all = size.tiles(large.rows, large.columns);
-  if (size.depth >= long_depth && all >= 2 * many_processors) return {large};
-  if (may_divide && size.depth >= longest_depth && all > many_processors * 2 / 3 && all <= many_processors)
-    return {large, 4};
-  return {matrix_tile_for(size)};
-}
 
 }  // namespace tosaic::shaders

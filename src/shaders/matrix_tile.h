@@ -35,14 +35,11 @@ struct MatrixTile {
   constexpr std::uint32_t right_reads() const { return depth * columns / 8 / team(); }
 };
 
+// For a product of one batch, by weights; and for one of some batches.
 const MatrixTile& matrix_tile_for(const ProductSize& size);
+const MatrixTile& matrix_tile_for_batches(const ProductSize& size);
 // Those whose sums are gone over once more (depthwise_behind.h), and the clocks that such a product takes.
 std::span<const MatrixTile> region_matrix_tiles();
 double clocks_of_matrices(const MatrixTile& tile, const ProductSize& size);
-struct DividedMatrixProduct {
-  MatrixTile tile;
-  std::int64_t parts = 1;
-};
-DividedMatrixProduct divided_matrices(const ProductSize& size, bool may_divide);
 
 }  // namespace tosaic::shaders

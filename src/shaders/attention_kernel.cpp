@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+
+#include "shaders/attention.h"
+#include "shaders/elements.h"
+#include "shaders/factors.h"
+#include "shaders/functions.h"
+#include "shaders/placed.h"
+#include "shaders/tile_sums.h"
+
+namespace tosaic::shaders {
+namespace {
+
+using spirv::MatrixUse;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr std::int64_t unit = 8;  // halves in a vector
+constexpr std::int64_t fewest_queries = 16;
+
+// A group has `rows` queries, and at each step as many keys; subgroups have 16 rows, of which `across` share the
+// columns.
+struct AttentionTile {
+  std::uint32_t rows, keys, width, across;
+
+  constexpr std::uint32_t down() const { return rows / matrix_side; }
+  constexpr std::uint32_t invocations() const { return down() * across * matrix_subgroup; }
+  constexpr std::uint32_t lanes() const { return invocations() / rows; }  // invocations of a row
+  // In vectors, one more than a row has, so that reads of several rows do not wait for each other.
+  constexpr std::uint32_t factor_pitch() const { return width / 8 + 1; }
+  constexpr std::uint32_t score_pitch() const { return keys / 4 + 1; }
+  constexpr std::uint32_t result_pitch() const { return width / 4 + 1; }
+  // What the memory has one behind the other: scores, later weights; keys, before them queries; values; a number of
+  // each invocation; a number of each row. In the end results, from the beginning on.
+  constexpr std::uint32_t keys_at() const { return rows * score_pitch(); }
+  constexpr std::uint32_t values_at() const { return keys_at() + std::max(rows, keys) * factor_pitch(); }
+  constexpr std::uint32_t numbers_at() const {
+    return std::max(values_at() + keys * factor_pitch(), rows * result_pitch());
+  }
+  constexpr std::uint32_t factors_at() const { return numbers_at() + invocations() / 4; }
+  constexpr std::uint32_t shared() const { return factors_at() + rows / 4; }
+  constexpr std::uint32_t reads_of(std::uint32_t lines) const { return lines * width / 8 / invocations(); }
+};
+
+// The narrowest first.
+constexpr AttentionTile tiles[] = {{32, 64, 32, 2}, {32, 32, 64, 2}, {32, 32, 96, 2}, {32, 32, 128, 2}};
+
+constexpr bool fits(const AttentionTile& t) {
+  const std::uint32_t side = matrix_side * t.across;
+  return t.rows * t.width / 8 % t.invocations() == 0 && t.keys * t.width / 8 % t.invocations() == 0 &&
+         t.keys % side == 0 && t.width % side == 0 && t.keys / 8 % t.lanes() == 0 && t.lanes() % 4 == 0 &&
+         t.shared() * 16 <= 32 * 1024 && t.invocations() <= 256;
+}
+static_assert(std::ranges::all_of(tiles, fits));
+
+// Rows of halves: of queries, keys or values.
+struct Factor {
+  Factor(Kernel& s, const Placed& placed, const Dim& pitch, std::int64_t wide)
+      : halves(s, DType::f16, std::nullopt, wide, Fetched::As::halves) {
+    halves.bind(placed.value);
+    begin = s.param(halves.units(placed.offset));
+    batches = s.param(halves.units(placed.batches));
+    apart = s.param(halves.units(pitch));
+    width = s.param(wide / unit);
+  }
+  Fetched halves;
+  Value begin, batches, apart, width;  // in vectors
+};
+
+class Online {
+ public:
+  // Scores from element `first` on, of a tile's rows as many as there are.
+  struct Scores {
+    Value first, rows, keys;
+  };
+  Online(Kernel& s, const AttentionTile& tile, const Attention& attention, const Scores& all)
+      : s_(s), tile_(tile), attention_(attention), all_(all), memory_(s.shared(Kind::integer, tile.shared())) {
+    const Value subgroup = s.subgroup();
+    row_ = subgroup / s.integer(tile.across);
+    column_ = subgroup % s.integer(tile.across);
+    line_ = s.local() / s.integer(tile.lanes());
+    lane_ = s.local() % s.integer(tile.lanes());
+    const double factor = attention.factor * (attention.before_softmax ? 1 : bits_of_e);
+    if (factor != 1) factor_ = s.real_param(factor);
+  }
+
+  void read_queries(Factor& queries, Value batch, Value first, Value all) {
+    fetch(queries, tile_.rows, batch, first, all);
+    share(queries, tile_.rows, tile_.keys_at());
+    s_.barrier();
+    const Value begin = row_ * (matrix_side * tile_.factor_pitch()) + std::int64_t{tile_.keys_at()};
+    for (std::uint32_t k = 0; k < tile_.width / matrix_side; ++k)
+      queries_.push_back(s_.load_matrix(memory_, begin + k * 2, tile_.factor_pitch(), MatrixUse::left));
+    s_.barrier();
+  }
+
+  // Memory that is written was read before the last barrier but one: four of them are enough for a step.
+  void go_over(Factor& keys, Factor& values, Value batch, Value blocks) {
+    most_ = s_.variable(s_.real(-infinity));
+    sum_ = s_.variable(s_.real(0));
+    for (std::uint32_t c = 0; c < own_columns(); ++c) weighted_.push_back(s_.zero_matrix());
+    fetch(keys, tile_.keys, batch, s_.integer(0), all_.keys);
+    s_.loop(s_.integer(0), blocks, s_.integer(1), [&](Value block) {
+      const Value first = block * tile_.keys, next = block + 1;
+      share(keys, tile_.keys, tile_.keys_at());
+      s_.barrier();
+      fetch(values, tile_.keys, batch, first, all_.keys);
+      make_scores();
+      s_.barrier();
+      share(values, tile_.keys, tile_.values_at());
+      const std::vector<Value> scores = finished_scores(first);
+      share_number(largest_of(scores));
+      s_.when(next < blocks, [&] { fetch(keys, tile_.keys, batch, first + tile_.keys, all_.keys); });
+      make_weights(scores);
+      s_.barrier();
+      weigh_values();
+    });
+  }
+
+  TileSums results() {
+    share_number(sum_->get());
+    share_factor(reciprocal(all_of_row([](Value a, Value b) { return a + b; })));
+    s_.barrier();
+    const Matrix parts = row_factors();
+    const Value begin = row_ * (matrix_side * tile_.result_pitch()) + column_ * (own_columns() * (matrix_side / 4));
+    for (std::uint32_t c = 0; c < own_columns(); ++c)
+      s_.store_matrix(memory_, begin + std::int64_t{c * (matrix_side / 4)}, tile_.result_pitch(),
+                      weighted_[c].get() * parts);
+    s_.barrier();
+    return {memory_, Kind::real, tile_.rows, tile_.width, 1, tile_.result_pitch(), tile_.invocations()};
+  }
+
+ private:
+  static constexpr double bits_of_e = 1.4426950408889634;  // scores are in bits: e^x = 2^(x * bits_of_e)
+
+  std::uint32_t own_columns() const { return tile_.width / tile_.across / matrix_side; }
+  std::uint32_t own_eights() const { return tile_.keys / 8 / tile_.lanes(); }
+  Value own_eight(std::uint32_t i) { return lane_ + std::int64_t{i * tile_.lanes()}; }
+  Value begin_of_line() { return line_ * tile_.score_pitch(); }
+
+  // `first`: of the lines of that many that are there.
+  void fetch(Factor& factor, std::uint32_t lines, Value batch, Value first, Value all) {
+    const std::uint32_t wide = tile_.width / 8;
+    for (std::uint32_t i = 0; i < tile_.reads_of(lines); ++i) {
+      const Value place = place_of(i), line = first + place / s_.integer(wide), vector = place % s_.integer(wide);
+      const Value inside = (line < all) & (vector < factor.width);
+      factor.halves.fetch(i, factor.begin + batch * factor.batches + line * factor.apart + vector, inside,
+                          s_.integer(unit));
+    }
+  }
+  void share(Factor& factor, std::uint32_t lines, std::uint32_t begin) {
+    const std::uint32_t wide = tile_.width / 8;
+    for (std::uint32_t i = 0; i < tile_.reads_of(lines); ++i) {
+      const Value place = place_of(i);
+      s_.store(memory_, place / s_.integer(wide) * tile_.factor_pitch() + place % s_.integer(wide) + begin,
+               factor.halves.vector(i));
+    }
+  }
+  Value place_of(std::uint32_t i) { return s_.local() + static_cast<std::int64_t>(i * tile_.invocations()); }
+
+  // Of a subgroup, matrices beside each other.
+  Value begin_of_scores() { return row_ * (matrix_side * tile_.score_pitch()); }
+  void make_scores() {
+    const std::uint32_t own = tile_.keys / tile_.across / matrix_side, side = matrix_side * tile_.factor_pitch();
+    const Value keys_at = column_ * (own * side) + std::int64_t{tile_.keys_at()};
+    std::vector<Matrix> sums(own, s_.zero_sum());
+    for (std::uint32_t k = 0; k < queries_.size(); ++k)
+      for (std::uint32_t c = 0; c < own; ++c) {
+        const Matrix keys =
+            s_.load_matrix(memory_, keys_at + (c * side + k * 2), tile_.factor_pitch(), MatrixUse::right, true);
+        sums[c] = s_.multiply_add(queries_[k], keys, sums[c]);
+      }
+    const Value begin = begin_of_scores() + column_ * (own * (matrix_side / 4));
+    for (std::uint32_t c = 0; c < own; ++c)
+      s_.store_matrix(memory_, begin + std::int64_t{c * (matrix_side / 4)}, tile_.score_pitch(), sums[c]);
+  }
+
+  void weigh_values() {
+    const Value left = begin_of_scores(), right = column_ * (own_columns() * 2) + std::int64_t{tile_.values_at()};
+    const Matrix rescaled = row_factors();
+    std::vector<Matrix> sums;
+    for (const MatrixVariable& sum : weighted_) sums.push_back(sum.get() * rescaled);
+    for (std::uint32_t k = 0; k < tile_.keys / matrix_side; ++k) {
+      const Matrix weights = s_.load_matrix(memory_, left + k * 2, tile_.score_pitch(), MatrixUse::left);
+      for (std::uint32_t c = 0; c < own_columns(); ++c) {
+        const Value at = right + (k * matrix_side * tile_.factor_pitch() + c * 2);
+        const Matrix values = s_.load_matrix(memory_, at, tile_.factor_pitch(), MatrixUse::right);
+        sums[c] = s_.multiply_add(weights, values, sums[c]);
+      }
+    }
+    for (std::size_t c = 0; c < sums.size(); ++c) weighted_[c].set(sums[c]);
+  }
+
+  // Eight neighbours at a time, as scales and masks leave them, in bits. Where there is no key, none has a weight.
+  std::vector<Value> finished_scores(Value first) {
+    std::vector<Value> list;
+    for (std::uint32_t i = 0; i < own_eights(); ++i)
+      for (std::uint32_t four : {0u, 1u}) {
+        const Vector v = s_.load(memory_, begin_of_line() + own_eight(i) * 2 + four);
+        for (Word q = 0; q < 4; ++q) list.push_back(s_.real_of(lane(v, q)));
+      }
+    s_.repeat(static_cast<int>(list.size()), [&](int n) {
+      Value& score = list[static_cast<std::size_t>(n)];
+      const Value key = first + own_eight(static_cast<std::uint32_t>(n) / unit) * unit + n % unit,
+                  exists = key < all_.keys;
+      if (factor_) score = score * *factor_;
+      if (attention_.before_softmax) {
+        const Value at = s_.select(exists & (line_ < all_.rows), all_.first + line_ * all_.keys + key, s_.integer(0));
+        score = evaluate(s_, *attention_.before_softmax, at, {{attention_.score, score}}) * s_.real(bits_of_e);
+      }
+      score = s_.select(exists, score, s_.real(-infinity));
+    });
+    return list;
+  }
+
+  // NaN may be passed over: its weight is NaN all the same, and so is all that the row makes.
+  static Value larger_of(Value a, Value b) { return a.shader->select(a > b, a, b); }
+  static Value largest_of(std::vector<Value> list) {
+    for (; list.size() > 1; list.resize(list.size() / 2))
+      for (std::size_t i = 0; i < list.size() / 2; ++i) list[i] = larger_of(list[i], list[list.size() / 2 + i]);
+    return list[0];
+  }
+
+  // In the place of scores. What was summed before is to be multiplied by the row's factor.
+  void make_weights(const std::vector<Value>& scores) {
+    const Value before = most_->get(), now = larger_of(before, all_of_row(larger_of));
+    most_->set(now);
+    // Rows that have seen nothing but -inf have no weights; in the end these become NaN, as softmax makes them.
+    const Value base = s_.select(now == s_.real(-infinity), s_.real(0), now);
+    const Value rescale = s_.call(Function::exp2, {before - base});
+    std::vector<Value> weights;
+    for (const Value& score : scores) weights.push_back(s_.call(Function::exp2, {score - base}));
+    for (std::uint32_t i = 0; i < own_eights(); ++i) {
+      Quad words;
+      for (std::size_t q = 0; q < 4; ++q)
+        words[q] = s_.packed_halves(weights[i * unit + 2 * q], weights[i * unit + 2 * q + 1]);
+      s_.store(memory_, begin_of_line() + own_eight(i), s_.vector(words));
+    }
+    Value sum = sum_->get() * rescale;
+    for (const Value& weight : weights) sum = sum + weight;
+    sum_->set(sum);
+    share_factor(rescale);
+  }
+
+  // What the invocations of a row have, for each of them.
+  void share_number(Value number) {
+    const Value four = s_.integer(4);
+    s_.store(memory_, s_.local() / four + std::int64_t{tile_.numbers_at()}, s_.local() % four, s_.bits_of(number));
+    s_.barrier();
+  }
+  Value all_of_row(const std::function<Value(Value, Value)>& fold) {
+    std::optional<Value> all;
+    for (std::uint32_t i = 0; i < tile_.lanes() / 4; ++i) {
+      const Vector four = s_.load(memory_, line_ * (tile_.lanes() / 4) + std::int64_t{tile_.numbers_at() + i});
+      for (Word q = 0; q < 4; ++q) {
+        const Value x = s_.real_of(lane(four, q));
+        all = all ? fold(*all, x) : x;
+      }
+    }
+    return *all;
+  }
+  // By which matrices of a row's sums are multiplied.
+  void share_factor(Value factor) {
+    const Value four = s_.integer(4);
+    s_.when(lane_ == 0, [&] {
+      s_.store(memory_, line_ / four + std::int64_t{tile_.factors_at()}, line_ % four, s_.bits_of(factor));
+    });
+  }
+  Matrix row_factors() { return s_.load_column(memory_, row_ * (matrix_side / 4) + std::int64_t{tile_.factors_at()}); }
+
+  Kernel& s_;
+  const AttentionTile tile_;
+  const Attention& attention_;
+  const Scores all_;
+  Shared memory_;
+  Value row_, column_;  // of a subgroup
+  Value line_, lane_;   // of an invocation, among rows
+  std::optional<Value> factor_;
+  std::vector<Matrix> queries_;
+  std::optional<Variable> most_, sum_;  // of the row: the largest score, and this invocation's part of the weights
+  std::vector<MatrixVariable> weighted_;
+};
+
+}  // namespace
+
+MadeList make_attention(const Work& work, const Attention& attention, const Finish& end) {
+  const Graph& graph = work.graph;
+  const Node &scores = graph.nodes[attention.scores], &values = graph.nodes[attention.values];
+  const Shape &score = graph[scores.outputs[0]].type.shape, &out = graph[values.outputs[0]].type.shape;
+  const std::int64_t batches = score.size(0), rows = score.size(1), keys = score.size(2),
+                     deep = graph[scores.inputs[0]].type.shape.size(2), columns = out.size(2);
+  const auto tile =
+      std::ranges::find_if(tiles, [&](const AttentionTile& t) { return t.width >= std::max(deep, columns); });
+  const auto is_half = [&](ValueId v) { return graph[v].type.dtype == DType::f16; };
+  if (!packs_halves(work) || tile == std::end(tiles) || deep % unit != 0 || columns % unit != 0 ||
+      rows < fewest_queries || !is_half(scores.inputs[0]) || !is_half(scores.inputs[1]) || !is_half(values.inputs[1]))
+    return std::nullopt;
+  const Placed q = placed_operand(work, scores.inputs[0], unit, false, true),
+               k = placed_operand(work, scores.inputs[1], unit, true, true),
+               v = placed_operand(work, values.inputs[1], unit, false);
+  if (!k.is_by_columns()) return std::nullopt;
+  Attention scaled = attention;
+  scaled.factor = q.factor * k.factor;
+
+  const std::int64_t down = (rows + tile->rows - 1) / tile->rows;
+  Kernel s(work, "attention", Groups{batches * down, tile->invocations()});
+  const Value tiles_down = s.param(down), number = s.group() / tiles_down, exists = number < s.param(batches);
+  // There may be more groups than tiles: those have no rows.
+  const Value batch = s.select(exists, number, s.integer(0)), own_rows = s.select(exists, s.param(rows), s.integer(0));
+  const Value first_row = s.group() % tiles_down * tile->rows, all_keys = s.param(keys);
+  Factor queries(s, q, q.rows, deep), key_rows(s, k, k.columns, deep), value_rows(s, v, v.rows, columns);
+  Online online(s, *tile, scaled, {(batch * s.param(rows) + first_row) * all_keys, own_rows - first_row, all_keys});
+  online.read_queries(queries, batch, first_row, own_rows);
+  online.go_over(key_rows, value_rows, batch, s.param((keys + tile->keys - 1) / tile->keys));
+  const Finish::Strides apart = end.strides().value_or(Finish::Strides{rows * columns, columns});
+  const bool by_quads = is_multiple(apart.rows, 4) && is_multiple(apart.batches, 4);
+  const Sink sink(s, end, nullptr, by_quads, s.integer(0), own_rows, s.param(columns), batch * s.param(apart.batches),
+                  s.param(apart.rows));
+  sink.take(online.results(), first_row);
+  return one(s);
+}
+
+}  // namespace tosaic::shaders
