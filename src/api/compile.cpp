@@ -495,7 +495,7 @@ class Line {
       Graph& region = result_.lowered[k];
       tidy(region, {.keep_codes = keeps_codes(), .keep_activations = target_.spec.product != nullptr});
       narrow_weights(region, target_.spec);
-      if (keeps_codes()) pack_codes(region);
+      if (keeps_codes() && target_.packs_codes) pack_codes(region);
       if (Node* call = delegate_of(result_.partition.outer, static_cast<std::int64_t>(k));
           call && !options_.single_delegate)
         drop_unread_inputs(region, *call);

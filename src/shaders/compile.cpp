@@ -5,6 +5,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "shaders/coded_weights.h"
 #include "shaders/halves.h"
 #include "shaders/kernels.h"
 #include "shaders/steps.h"
@@ -180,7 +181,8 @@ class Assembly {
 
 Result<vulkan_program::Program> compile(const Graph& graph, std::span<const vulkan_program::TierId> tiers,
                                         Precision precision) {
-  return Assembly(graph, precision).make(tiers);
+  const std::optional<Graph> coded = with_codes(graph);
+  return Assembly(coded ? *coded : graph, precision).make(tiers);
 }
 
 }  // namespace tosaic::shaders

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "shaders/coded_weights.h"
 #include "shaders/elements.h"
 #include "shaders/placed.h"
 #include "shaders/product.h"
@@ -20,6 +21,8 @@ constexpr KernelRow rows[] = {
     {"argmax", make_argmax},
     {"avg_pool2d", make_shared_pool, sharing, has_one_window},
     {"avg_pool2d", make_pool},
+    {"conv2d", make_coded_row_product, sharing, takes_few_coded_rows},
+    {"conv2d", make_coded_product, vulkan_program::all_tiers, takes_coded_product},
     {"conv2d", make_subgroup_convolution, tiers_of(TierId::cpu), takes_subgroup_convolution},
     {"conv2d", make_row_product, sharing, has_few_rows},
     {"conv2d", make_matrix_convolution, matrices, takes_matrix_convolution, false, true},
@@ -34,7 +37,10 @@ constexpr KernelRow rows[] = {
     {"depthwise_conv2d", make_block_depthwise, tiers_of(TierId::cpu), takes_block_depthwise},
     {"depthwise_conv2d", make_depthwise},
     {"fft2d", make_fourier},
+    {"gather", make_coded_gather, vulkan_program::all_tiers, takes_coded_gather},
     {"gather", make_gather},
+    {"matmul", make_coded_row_product, sharing, takes_few_coded_rows},
+    {"matmul", make_coded_product, vulkan_program::all_tiers, takes_coded_product},
     {"matmul", make_matrix_matmul, matrices, takes_matrix_matmul, true},
     {"matmul", make_tiled_matmul, sharing, has_narrow_sums, true},
     {"matmul", make_subgroup_matmul, tiers_of(TierId::cpu), takes_subgroup_matmul},

@@ -64,6 +64,7 @@ struct Target {
   std::optional<EmitKind> emits = {};
   std::string device;        // what runs the payload beside the CPU: "vulkan", "ethos-u"; empty: nothing
   bool simulated = false;    // that device is simulated here, and the target's name says which one it is
+  bool packs_codes = false;  // codes of 4 bits are two in a byte, in the words of TOSA without int4
   bool keeps_codes = false;  // what runs the payload computes with weights that are codes of 4 or 8 bits times scales
   bool spec_given = false;   // `spec`, by the user: nothing is added to it then
   bool payload_is_tosa = false;  // of another version than 1.0: what `--emit tosa=` gives, too

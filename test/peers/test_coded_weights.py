@@ -101,6 +101,21 @@ def test_made_here(tosaic, scheme, options, tmp_path):
             "coded_i8" if scheme.startswith("8da") else "coded_f32", 4 if "int4" in options else 8)
 
 
+# The same weights on a Vulkan device: as codes in the payload, and the executor's results.
+@pytest.mark.parametrize("scheme, options", [("int4", None), ("int8", None), ("8da4w", None), ("8da8w", None),
+                                             ("int4", ["--weights", "int4"]), ("8da8w", ["--quantize", "dynamic-int8"])])
+def test_on_vulkan(tosaic, scheme, options, tmp_path):
+    model, x = program() if options else by_torchao(scheme)
+    compiled(tosaic, model, x, tmp_path, *(options or []))
+    file = tmp_path / "v.pte"
+    subprocess.run([tosaic, "compile", tmp_path / "m.pt2", "--target", "vulkan", "-q", "-o", file, *(options or [])], check=True)
+    bits = 4 if "4" in scheme else 8
+    assert file.stat().st_size < WEIGHTS * bits / 8 + (WEIGHTS / GROUP * 4 if bits == 4 else 0) + 150000
+    wanted, _ = ran(tosaic, tmp_path / "m.pte", tmp_path)
+    ours, _ = ran(tosaic, file, tmp_path, "--device", "vulkan")
+    assert decibels(wanted, ours) > (60 if scheme.startswith("8da") else 110), decibels(wanted, ours)
+
+
 def test_refusals(tosaic, tmp_path):
     model, x = program()
     torch.export.save(torch.export.export(model, (x,)), tmp_path / "m.pt2")
@@ -114,4 +129,3 @@ def test_refusals(tosaic, tmp_path):
     assert "quantise.group-size" in said("--target", "tosa-fp", "--weights", "int4", "--group-size", "96")
     assert "option.dynamic" in said("--target", "tosa-int", "--quantize", "dynamic-int8")
     assert "option.codes" in said("--target", "vgf", "--quantize", "dynamic-int8")
-    assert "option.codes" in said("--target", "vulkan", "--weights", "int8")

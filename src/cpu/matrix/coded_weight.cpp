@@ -2,39 +2,16 @@
 #include "cpu/matrix/coded_weight.h"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <set>
 
-#include "base/parallel.h"
 #include "cpu/window/window.h"
+#include "plan/coded_form.h"
 
 namespace tosaic::cpu {
 namespace {
 
 bool is_view(const Node& node) { return node.op == "tosa.reshape" || node.op == "tosa.identity"; }
-
-// Of numbers that may be codes: is one no whole number of 8 bits, is one not of 4?
-struct Seen {
-  bool others = false, beyond_four = false;
-};
-
-// All numbers are looked at, without a branch: it is a matter of reading them.
-Seen seen_in(std::span<const float> codes) {
-  constexpr float rounds = 12582912.0f;  // 1.5 * 2^23: what is added to it becomes a whole number
-  std::atomic<int> others = 0, beyond_four = 0;
-  in_parallel(codes.size(), std::size_t{1} << 18, [&](std::size_t first, std::size_t last) {
-    int other = 0, beyond = 0;
-    for (std::size_t i = first; i < last; ++i) {
-      const float c = codes[i], whole = (c + rounds) - rounds;
-      other |= static_cast<int>(!(c >= -128.0f)) | static_cast<int>(!(c <= 127.0f)) | static_cast<int>(whole != c);
-      beyond |= static_cast<int>(!(c >= -8.0f)) | static_cast<int>(!(c <= 7.0f));
-    }
-    others |= other;
-    beyond_four |= beyond;
-  });
-  return {others != 0, beyond_four != 0};
-}
 
 class Weights {
  public:
@@ -163,18 +140,12 @@ class Weights {
     const std::shared_ptr<const CodedPanels> none;
     const Node* product = maker(behind_views(weight));
     if (!product || product->op != "tosa.mul") return unscaled(coded.n, coded.k, weight, false);
-    const Shape &all = graph_[product->outputs[0]].type.shape, &left = graph_[product->inputs[0]].type.shape;
-    const std::size_t scale_at = left == all ? 1 : 0;
-    const Shape& scales = graph_[product->inputs[scale_at]].type.shape;
-    if (graph_[product->inputs[1 - scale_at]].type.shape != all || scales.rank() != all.rank()) return none;
-    std::int64_t run = 1;  // neighbours that share a scale
-    int outer = all.rank();
-    while (outer > 0 && scales.size(outer - 1) == 1) run *= all.size(--outer);
-    coded.group = std::min(run, coded.k);
-    if (coded.group == 0 || coded.k % coded.group != 0 || run % coded.group != 0) return none;
-    TOSAIC_TRY(const Bytes codes, computed(product->inputs[1 - scale_at]));
-    TOSAIC_TRY(const Bytes scale, computed(product->inputs[scale_at]));
-    return packed(codes.as<float>(), spread(scale.as<float>(), scales, all, outer, run / coded.group), coded);
+    const auto form = plan::coded_form(graph_, *product, coded.k);
+    if (!form) return none;
+    coded.group = form->group;
+    TOSAIC_TRY(const Bytes codes, computed(form->codes));
+    TOSAIC_TRY(const Bytes scales, computed(form->scales));
+    return packed(codes.as<float>(), form->spread(scales.as<float>()), coded);
   }
 
   // Whole numbers; the scales stand behind the product. `by_columns`: as MATMUL has them, [k][n].
@@ -193,33 +164,14 @@ class Weights {
                   {.n = n, .k = k, .group = k});
   }
 
-  // The scale of each group: those of the first `outer` dims, each `times` times.
-  static std::vector<float> spread(std::span<const float> scale, const Shape& from, const Shape& to, int outer,
-                                   std::int64_t times) {
-    std::int64_t runs = 1;
-    for (int d = 0; d < outer; ++d) runs *= to.size(d);
-    std::vector<float> result;
-    result.reserve(static_cast<std::size_t>(runs * times));
-    for (std::int64_t i = 0; i < runs; ++i) {
-      std::int64_t rest = i, at = 0, stride = 1;
-      for (int d = outer - 1; d >= 0; --d) {
-        at += from.size(d) == 1 ? 0 : rest % to.size(d) * stride;
-        rest /= to.size(d);
-        stride *= from.size(d);
-      }
-      result.insert(result.end(), static_cast<std::size_t>(times), scale[static_cast<std::size_t>(at)]);
-    }
-    return result;
-  }
-
   // Null: these are no codes, or groups that words do not divide.
   static std::shared_ptr<const CodedPanels> packed(std::span<const float> codes, const std::vector<float>& scales,
                                                    const CodedPanels& as) {
     // Sums of 255 times 128 fit 32 bits.
     if (codes.empty() || as.group % 4 != 0 || as.group > 1 << 16) return nullptr;
-    const Seen seen = seen_in(codes);
-    if (seen.others) return nullptr;
-    const int bits = !seen.beyond_four && as.group % 8 == 0 ? 4 : 8;
+    const int needed = plan::bits_of_codes(codes);
+    if (needed == 0) return nullptr;
+    const int bits = as.group % 8 == 0 ? needed : 8;
     return std::make_shared<const CodedPanels>(pack_codes(codes, scales, as.n, as.k, as.group, bits));
   }
 

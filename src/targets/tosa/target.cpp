@@ -42,7 +42,7 @@ Target tosa_target(std::string name, std::string summary, const char* spec) {
                      .kind = OptionInfo::Kind::pairs,
                      .sentence = "keep constants of 1 KB and more in a data file instead of the .pte: weights=FILE.ptd",
                      .allowed = {"weights"}}};
-  target.keeps_codes = !target.integer();
+  target.keeps_codes = target.packs_codes = !target.integer();
   return target;
 }
 

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights that are whole numbers of 4 or 8 bits times scales, of which neighbours in a row share one.
+#pragma once
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace tosaic::plan {
+
+// codes * scales, which broadcast along all dims behind the first `outer`.
+struct CodedForm {
+  ValueId codes = no_value, scales = no_value;
+  std::int64_t group = 0;  // neighbours in a row with one scale: a row has a whole number of groups
+  int outer = 0;
+  std::int64_t times = 1;  // groups that follow each other with one scale
+  Shape shape, of_scales;
+
+  // The scale of each group, row after row, from the elements of `scales`.
+  std::vector<float> spread(std::span<const float> elements) const;
+};
+// Of MUL node `product`, whose result is rows of k elements. nullopt: no scales by group.
+std::optional<CodedForm> coded_form(const Graph& graph, const Node& product, std::int64_t k);
+
+// How many bits these codes need: 4, 8, or 0 if they are no codes.
+int bits_of_codes(std::span<const float> codes);
+
+}  // namespace tosaic::plan

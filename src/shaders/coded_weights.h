@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights of products, and tables of rows, that are codes of 4 or 8 bits times scales by group: they stay so on the
+// device. What else a program computes of constants is computed now: a device would do it anew at every run.
+#pragma once
+#include <optional>
+
+#include "shaders/kernels.h"
+
+namespace tosaic::shaders {
+
+// The graph with each such weight as mul(cast(codes), scales) of constants, and every other one as numbers. nullopt: it
+// is so already.
+std::optional<Graph> with_codes(const Graph& graph);
+
+// [rows][depth] codes as words, and a scale for each group of neighbours in a row; four rows are beside each other.
+struct CodedMatrix {
+  std::int64_t rows = 0, depth = 0, group = 0;
+  int bits = 8;
+  Bytes words;   // i32 [rows / 4][depth / per_word()]: bytes of four rows; of 4 bits, those of two neighbours, plus 8
+  Bytes scales;  // f32 [rows / 4][depth / group][4]
+  std::int64_t per_word() const { return bits == 4 ? 2 : 1; }
+  std::int64_t quads() const { return (rows + 3) / 4; }
+};
+// The weight or table that `node` reads; nullopt: it has no codes.
+bool has_codes(const Graph& graph, const Node& node);
+std::optional<CodedMatrix> coded_matrix(const Graph& graph, const Node& node);
+
+// Products by such weights, in the profile of floats; rows of such tables.
+bool takes_coded_product(const tosa::View& view);
+MadeList make_coded_product(const Work&, const Node&, const Finish&);
+bool takes_few_coded_rows(const tosa::View& view);
+MadeList make_coded_row_product(const Work&, const Node&, const Finish&);
+bool takes_coded_gather(const tosa::View& view);
+MadeList make_coded_gather(const Work&, const Node&, const Finish&);
+
+}  // namespace tosaic::shaders
