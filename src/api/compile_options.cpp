@@ -177,7 +177,7 @@ Status take_scheme(CompileOptions& to) {
 
 Diagnostic no_codes(const Target& target) {
   return error("option.codes", fmt::format("{} computes weights that are codes as floats", target.name))
-      .hint("tosa-fp keeps them as codes; or leave the option out");
+      .hint("tosa-fp and vulkan keep them as codes; or leave the option out");
 }
 
 namespace {

@@ -2,90 +2,29 @@
 // Products by weights that are codes, and rows of tables of codes: an invocation makes four columns of some rows, or of
 // a few rows a work group a few columns, whose invocations divide the depth. What a weight stands for is computed where
 // it is used.
-#include <bit>
-
 #include "shaders/axes.h"
 #include "shaders/coded_weights.h"
+#include "shaders/codes.h"
 
 namespace tosaic::shaders {
 namespace {
 
 constexpr std::int64_t few_rows = 8;          // of which each is a work group's
 constexpr std::uint32_t wide = 2, deep = 64;  // quads of columns of a work group, and invocations along the depth
-constexpr std::int64_t rows_at_once = 8;      // of an invocation
+constexpr std::uint32_t reads_at_once = 4;     // that wait together
+constexpr std::int64_t rows_at_once = 8;        // of an invocation
 
-// The matrix as a shader reads it.
-class Codes {
- public:
-  Codes(Kernel& s, const CodedMatrix& m)
-      : s_(s),
-        bits_(m.bits),
-        per_(m.per_word()),
-        words_(s.constant(DType::i32, m.words)),
-        scales_(s.constant(DType::f32, m.scales, true)),
-        row_(s.param(m.depth / m.per_word())),
-        groups_(s.param(m.depth / m.group)) {
-    const std::int64_t words = m.group / m.per_word();
-    is_shift_ = std::has_single_bit(static_cast<std::uint64_t>(words));
-    group_ = s.param(is_shift_ ? std::countr_zero(static_cast<std::uint64_t>(words)) : words);
-  }
-  std::int64_t per_word() const { return per_; }
-  Value words() const { return row_; }  // of a row
+}  // namespace
 
-  // What four rows' weights in word `at` are: one by one those that it has.
-  struct Read {
-    Value word;
-    Quad scale;
-  };
-  Read read(Value quad, Value at) const {
-    const Value group = is_shift_ ? shift_right_unsigned(at, group_) : at / group_;
-    return {s_.load(words_, quad * row_ + at), s_.load_quad(scales_, quad * groups_ + group)};
-  }
-  Quad weights(const Read& read, std::int64_t which) const {
-    Quad four;
-    for (Word q = 0; q < 4; ++q) four[q] = number(read.word, q, s_.integer(which)) * read.scale[q];
-    return four;
-  }
-  // Of one row alone, whose place among the four is known when it runs; `which` as well.
-  Value weight(Value quad, Value lane, Value at, Value which) const {
-    const Read r = read(quad, at);
-    Value scale = r.scale[0];
-    for (Word q = 1; q < 4; ++q) scale = s_.select(lane == q, r.scale[q], scale);
-    const Value shift = lane * 8 + which * 4, code = shift_right_unsigned(r.word, shift);
-    return as_number(code) * scale;
-  }
-
- private:
-  Value number(Value word, Word row, Value which) const {
-    return as_number(shift_right_unsigned(word, s_.integer(std::int64_t{row} * 8) + which * 4));
-  }
-  // The code in the lowest bits.
-  Value as_number(Value bits) const {
-    if (bits_ == 4) return s_.signed_to_real((bits & 15) - 8);
-    const Value up = s_.integer(24);
-    return s_.signed_to_real(shift_right_signed(bits << up, up));
-  }
-
-  Kernel& s_;
-  const int bits_;
-  const std::int64_t per_;
-  const Buffer words_, scales_;
-  const Value row_, groups_;
-  Value group_;
-  bool is_shift_ = false;
-};
-
-Dim rows_of(const tosa::View& view) {
+Dim rows_of_product(const tosa::View& view) {
   std::vector<Dim> pixels = view.out().shape.dims();
   pixels.pop_back();
   return product_of(pixels);
 }
 
-}  // namespace
-
 bool takes_coded_product(const tosa::View& view) { return has_codes(view.graph(), view.node()); }
 bool takes_few_coded_rows(const tosa::View& view) {
-  return takes_coded_product(view) && most(rows_of(view)) <= few_rows;
+  return takes_coded_product(view) && most(rows_of_product(view)) <= few_rows;
 }
 bool takes_coded_gather(const tosa::View& view) { return has_codes(view.graph(), view.node()); }
 
@@ -94,7 +33,7 @@ MadeList make_coded_product(const Work& work, const Node& node, const Finish& en
   const auto matrix = coded_matrix(work.graph, node);
   if (!matrix) return std::nullopt;
   const std::int64_t columns = matrix->rows;
-  const Dim rows = rows_of(view);
+  const Dim rows = rows_of_product(view);
   const std::int64_t at_once = std::min(rows_at_once, most(rows));
   Kernel s(work, std::string(tosa::find(node.op)->name), ceil_div(rows, at_once) * matrix->quads());
   const Codes codes(s, *matrix);
@@ -110,7 +49,7 @@ MadeList make_coded_product(const Work& work, const Node& node, const Finish& en
   s.loop(s.integer(0), codes.words(), s.integer(1), [&](Value at) {
     const Codes::Read read = codes.read(quad, at);
     for (std::int64_t i = 0; i < codes.per_word(); ++i) {
-      const Vector weights = s.vector(codes.weights(read, i));
+      const Vector weights = codes.weights(read, s.integer(i));
       for (std::size_t r = 0; r < sums.size(); ++r)
         sums[r].set(sums[r].get() + weights * s.load(input, begins[r] + at * codes.per_word() + i));
     }
@@ -132,7 +71,7 @@ MadeList make_coded_row_product(const Work& work, const Node& node, const Finish
   const auto matrix = coded_matrix(work.graph, node);
   if (!matrix) return std::nullopt;
   const std::int64_t columns = matrix->rows;
-  const Dim rows = rows_of(view);
+  const Dim rows = rows_of_product(view);
   const std::int64_t across = (matrix->quads() + wide - 1) / wide;
   Kernel s(work, std::string(tosa::find(node.op)->name), Groups{rows * across, wide * deep});
   const Codes codes(s, *matrix);
@@ -143,10 +82,20 @@ MadeList make_coded_row_product(const Work& work, const Node& node, const Finish
   const Buffer input = s.input(node.inputs[0]);
   const VectorVariable sum = s.variable(s.splat(s.real(0)));
   const Value begin = s.select(there, row * depth, s.integer(0)), own = s.select(there, quad, s.integer(0));
-  s.loop(part, codes.words(), s.integer(deep), [&](Value at) {
-    const Codes::Read read = codes.read(own, at);
-    for (std::int64_t i = 0; i < codes.per_word(); ++i)
-      sum.set(sum.get() + s.vector(codes.weights(read, i)) * s.load(input, begin + at * codes.per_word() + i));
+  s.loop(part, codes.words(), s.integer(deep * reads_at_once), [&](Value first_word) {
+    std::vector<Codes::Read> reads;
+    std::vector<Value> x;
+    for (std::uint32_t n = 0; n < reads_at_once; ++n) {
+      const Value at = first_word + n * deep, inside = at < codes.words();
+      const Value place = s.select(inside, at, s.integer(0));
+      reads.push_back(codes.read(own, place));
+      for (std::int64_t i = 0; i < codes.per_word(); ++i)
+        x.push_back(s.select(inside, s.load(input, begin + place * codes.per_word() + i), s.real(0)));
+    }
+    for (std::size_t n = 0; n < x.size(); ++n) {
+      const auto per = static_cast<std::size_t>(codes.per_word());
+      sum.set(sum.get() + codes.weights(reads[n / per], s.integer(static_cast<std::int64_t>(n % per))) * x[n]);
+    }
   });
   const Shared memory = s.shared(Kind::real, wide * deep);
   s.store(memory, local, sum.get());

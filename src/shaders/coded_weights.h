@@ -27,9 +27,11 @@ std::optional<CodedMatrix> coded_matrix(const Graph& graph, const Node& node);
 
 // Products by such weights, in the profile of floats; rows of such tables.
 bool takes_coded_product(const tosa::View& view);
+Dim rows_of_product(const tosa::View& view);
 MadeList make_coded_product(const Work&, const Node&, const Finish&);
 bool takes_few_coded_rows(const tosa::View& view);
 MadeList make_coded_row_product(const Work&, const Node&, const Finish&);
+MadeList make_coded_tiled_product(const Work&, const Node&, const Finish&);  // product.cpp
 bool takes_coded_gather(const tosa::View& view);
 MadeList make_coded_gather(const Work&, const Node&, const Finish&);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shaders/product.h"
 
+#include "shaders/codes.h"
 #include "shaders/depthwise_behind.h"
 #include "shaders/factors.h"
 #include "shaders/placed.h"
@@ -32,6 +33,7 @@ struct Sides {
   // Do tiles divide the depth of plain rows, and the columns as well? Then nothing that is read is beyond.
   bool even_rows = false, even_columns = false;
   std::optional<Begin> begin = {};  // factors are codes
+  FetchedCodes* coded = nullptr;    // instead of the right one
 };
 
 class TiledProduct {
@@ -104,6 +106,7 @@ class TiledProduct {
     const Value column = shift_right_unsigned(first_column, s_.integer(2)) + own_ % s_.integer(wide);
     const Value left = sides.columns - column * 4;
     const Value k = part * tile_.depth + own_ / s_.integer(wide) + static_cast<std::int64_t>(i * (tile_.team() / wide));
+    if (sides.coded) return sides.coded->fetch(i, column, k, (k < sides.deep) & (left > 0));
     fetch_right(sides, i, sides.right_begin + k * sides.right_pitch + sides.right.scaled(column),
                 (k < sides.deep) & (left > 0), left);
   }
@@ -131,7 +134,7 @@ class TiledProduct {
     for (std::uint32_t i = 0; i < tile_.left_reads(); ++i)
       s_.store(memory_, begin_of_left() + left_row(i) * (across + 1) + own_ % s_.integer(across), sides.left.vector(i));
     for (std::uint32_t i = 0; i < tile_.right_reads(); ++i) {
-      const Vector v = sides.right.vector(i);
+      const Vector v = sides.coded ? sides.coded->vector(i) : sides.right.vector(i);
       if (!sides.by_columns) {
         s_.store(memory_, begin_of_right() + own_ + i * tile_.team(), v);
         continue;
@@ -351,6 +354,37 @@ MadeList make_tiled_convolution(const Work& work, const Node& node, const Finish
 }
 MadeList make_dot_convolution(const Work& work, const Node& node, const Finish& end) {
   return tiled_convolution(work, node, end, true);
+}
+
+MadeList make_coded_tiled_product(const Work& work, const Node& node, const Finish& end) {
+  const tosa::View view(work.graph, node);
+  const auto matrix = coded_matrix(work.graph, node);
+  if (!matrix) return std::nullopt;
+  const std::int64_t columns = matrix->rows, depth = matrix->depth, steps_of = fours_in(depth);
+  const Dim rows = rows_of_product(view);
+  const ProductTile& tile = tile_for({1, most(rows), columns, depth});
+  const Dim across = tiles_along(columns, tile.columns);
+  Kernel s(work, std::string(tosa::find(node.op)->name),
+           Groups{across * tiles_along(rows, tile.rows), tile.invocations()});
+  TiledProduct product(s, tile, DType::f32);
+  Fetched left(s, view.in(0).dtype, std::nullopt, depth), none(s, DType::f32, std::nullopt, 4);
+  left.bind(node.inputs[0]);
+  FetchedCodes codes(s, *matrix);
+  const Value all_rows = s.param(rows), all_columns = s.param(columns), deep = s.param(depth),
+              tiles_across = s.param(across), all_depth = s.param(steps_of);
+  const Value first_row = s.group() / tiles_across * tile.rows, first_column = s.group() % tiles_across * tile.columns;
+  Windows windows(s, {}, deep, all_rows, left);
+  for (std::uint32_t i = 0; i < tile.left_reads(); ++i) {
+    const Value row = first_row + product.left_row(i);
+    windows.add_plain_row(row, row * left.pitch(deep));
+  }
+  Sides sides{windows, left, none, all_depth, all_rows, all_columns, deep, s.integer(0), all_columns};
+  sides.coded = &codes;
+  Sink sink(s, end, &view, columns % 4 == 0, first_column, all_rows, all_columns, s.integer(0), all_columns);
+  sink.prepare(tile.columns, tile.invocations());
+  product.sum(sides, s.integer(0), s.param(tiles_along(steps_of, tile.depth / 4 * tile.split)), first_column);
+  product.give(sink, first_row);
+  return one(s);
 }
 
 MadeList make_tiled_matmul(const Work& work, const Node& node, const Finish& end) {

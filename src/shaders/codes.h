@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// A matrix of codes as a shader reads it (coded_weights.h).
+#pragma once
+#include <bit>
+
+#include "shaders/coded_weights.h"
+
+namespace tosaic::shaders {
+
+// The matrix as a shader reads it.
+class Codes {
+ public:
+  Codes(Kernel& s, const CodedMatrix& m)
+      : s_(s),
+        bits_(m.bits),
+        per_(m.per_word()),
+        words_(s.constant(DType::i32, m.words)),
+        scales_(s.constant(DType::f32, m.scales, true)),
+        row_(s.param(m.depth / m.per_word())),
+        groups_(s.param(m.depth / m.group)) {
+    const std::int64_t words = m.group / m.per_word();
+    is_shift_ = std::has_single_bit(static_cast<std::uint64_t>(words));
+    group_ = s.param(is_shift_ ? std::countr_zero(static_cast<std::uint64_t>(words)) : words);
+  }
+  std::int64_t per_word() const { return per_; }
+  Value words() const { return row_; }  // of a row
+
+  // What four rows' weights in word `at` are: one by one those that it has.
+  struct Read {
+    Value word;
+    Vector scale;
+  };
+  Read read(Value quad, Value at) const {
+    const Value group = is_shift_ ? shift_right_unsigned(at, group_) : at / group_;
+    return {s_.load(words_, quad * row_ + at), s_.vector(s_.load_quad(scales_, quad * groups_ + group))};
+  }
+  // Those of one column of the word's, of as many as it has.
+  Vector weights(const Read& read, Value which) const {
+    Quad four;
+    for (Word q = 0; q < 4; ++q) four[q] = number(read.word, q, which) * lane(read.scale, q);
+    return s_.vector(four);
+  }
+  // Of one row alone, whose place among the four is known when it runs; `which` as well.
+  Value weight(Value quad, Value row, Value at, Value which) const {
+    const Read r = read(quad, at);
+    Value scale = lane(r.scale, 0);
+    for (Word q = 1; q < 4; ++q) scale = s_.select(row == q, lane(r.scale, q), scale);
+    const Value shift = row * 8 + which * 4, code = shift_right_unsigned(r.word, shift);
+    return as_number(code) * scale;
+  }
+
+ private:
+  Value number(Value word, Word row, Value which) const {
+    return as_number(shift_right_unsigned(word, s_.integer(std::int64_t{row} * 8) + which * 4));
+  }
+  // The code in the lowest bits.
+  Value as_number(Value bits) const {
+    if (bits_ == 4) return s_.signed_to_real((bits & 15) - 8);
+    const Value up = s_.integer(24);
+    return s_.signed_to_real(shift_right_signed(bits << up, up));
+  }
+
+  Kernel& s_;
+  const int bits_;
+  const std::int64_t per_;
+  const Buffer words_, scales_;
+  const Value row_, groups_;
+  Value group_;
+  bool is_shift_ = false;
+};
+
+// What is fetched of it for the places of an invocation, to be used later.
+class FetchedCodes {
+ public:
+  explicit FetchedCodes(Kernel& s, const CodedMatrix& m) : s_(s), codes_(s, m) {}
+  // Column `k` of four rows; any, if `inside` is false.
+  void fetch(std::size_t i, Value quad, Value k, Value inside) {
+    const Value per = s_.integer(codes_.per_word());
+    const Codes::Read read =
+        codes_.read(s_.select(inside, quad, s_.integer(0)), s_.select(inside, k / per, s_.integer(0)));
+    if (i == places_.size())
+      places_.push_back({s_.variable(read.word), s_.variable(read.scale), s_.variable(k % per)});
+    else {
+      places_[i].word.set(read.word);
+      places_[i].scale.set(read.scale);
+      places_[i].which.set(k % per);
+    }
+  }
+  Vector vector(std::size_t i) const {
+    const Place& p = places_[i];
+    return codes_.weights({p.word.get(), p.scale.get()}, p.which.get());
+  }
+
+ private:
+  struct Place {
+    Variable word;
+    VectorVariable scale;
+    Variable which;
+  };
+  Kernel& s_;
+  const Codes codes_;
+  std::vector<Place> places_;
+};
+
+}  // namespace tosaic::shaders
