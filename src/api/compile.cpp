@@ -275,20 +275,29 @@ class Line {
     TOSAIC_TRY(const std::vector<Symbol> symbols, bounded(input_symbols(start_)));
     std::vector<AtSizes> inner, outer;
     for (const Sizes& sizes : looked_at(symbols)) {
-      TOSAIC_TRY(Compiled at, compiled_at(sizes, inner.empty()));
+      TOSAIC_TRY(Compiled at, compiled_at(sizes, outer.empty()));
       if (Status one = one_delegate(at); !one.ok()) {
         if (!options_.pack) return at;  // what is asked is what stands in the way
         return std::move(one).error();
       }
-      inner.push_back({sizes, at.lowered[0]});
+      if (!at.lowered.empty()) inner.push_back({sizes, at.lowered[0]});
       outer.push_back({sizes, at.partition.outer});
-      if (inner.size() == 1) result_ = std::move(at);
+      for (const auto& [k, size] : numbers_of_sizes()) {  // said below for all of them
+        Graph& graph = outer.back().graph;
+        if (graph[graph.outputs[k]].is_constant())
+          graph[graph.outputs[k]].constant = constant_bytes(DType::i64, std::vector<std::int64_t>{0});
+      }
+      if (outer.size() == 1) result_ = std::move(at);
     }
-    TOSAIC_TRY(result_.lowered[0], over_sizes(std::move(inner), symbols));
     TOSAIC_TRY(result_.partition.outer, over_sizes(std::move(outer), symbols));
-    TOSAIC_CHECK(call_alone(result_.partition.outer));
-    name_inputs(result_.lowered[0], result_.partition.outer);
-    TOSAIC_CHECK(story_.note("tidy", result_.lowered[0]));
+    Graph& calls = result_.partition.outer;
+    for (const auto& [k, size] : numbers_of_sizes()) calls[calls.outputs[k]].size = size;
+    TOSAIC_CHECK(call_alone(calls));
+    if (!inner.empty()) {
+      TOSAIC_TRY(result_.lowered[0], over_sizes(std::move(inner), symbols));
+      name_inputs(result_.lowered[0], calls);
+      TOSAIC_CHECK(story_.note("tidy", result_.lowered[0]));
+    }
     if (!options_.pack) return std::move(result_);
     TOSAIC_CHECK(emitted());
     TOSAIC_CHECK(story_.end("emit"));
@@ -308,6 +317,16 @@ class Line {
     CompileCallbacks callbacks = callbacks_;
     if (!says) callbacks.sink = {};
     return Line(method, options, callbacks, given_).run();
+  }
+
+  // The outputs that are numbers to the program's user and follow from sizes.
+  std::vector<std::pair<std::size_t, Dim>> numbers_of_sizes() const {
+    std::vector<std::pair<std::size_t, Dim>> found;
+    for (std::size_t k : method_.number_outputs) {
+      const auto& size = start_[start_.outputs[k]].size;
+      if (size && !size->is_number()) found.emplace_back(k, *size);
+    }
+    return found;
   }
 
   // The delegate itself narrows and widens integers: kernels beside it would have to be told the sizes.
@@ -365,7 +384,7 @@ class Line {
         if (why.help.empty()) why.help = "choose the sizes: --sizes NAME=SIZE";
         return why;
       }
-    if (compiled.lowered.size() == 1) return {};
+    if (compiled.lowered.size() <= 1) return {};
     return error("model.dynamic-shape",
                  fmt::format("the program becomes {} delegates, and its sizes vary", compiled.lowered.size()))
         .hint("choose the sizes: --sizes NAME=SIZE");
@@ -530,10 +549,10 @@ class Line {
       for (const ExternalData& part : e.external)
         if (part.file.empty()) inside.push_back({part.key, part.data});
     }
-    TOSAIC_TRY(result_.packed,
-               pack_program(result_.partition.outer, payloads, target_.delegate_id,
-                            {method_.input_spec, method_.output_spec, method_.fixed_inputs, method_.fixed_outputs},
-                            callbacks_.sink, {options_.several_methods, target_.in_place}));
+    TOSAIC_TRY(result_.packed, pack_program(result_.partition.outer, payloads, target_.delegate_id,
+                                            {method_.input_spec, method_.output_spec, method_.fixed_inputs,
+                                             method_.fixed_outputs, method_.number_outputs},
+                                            callbacks_.sink, {options_.several_methods, target_.in_place}));
     result_.packed.named_data = std::move(inside);
     if (options_.several_methods && !target_.self_check) return {};  // who puts them together writes the program
     TOSAIC_TRY(result_.program, pte::write(result_.packed));

@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <algorithm>
 
 #include "api/by_method.h"
 #include "api/by_sizes.h"
+#include "api/numbers_apart.h"
 #include "api/program.h"
 #include "api/stateful.h"
 #include "delegates/delegates.h"
@@ -20,6 +22,7 @@
 #include "kernels/lowered_kernel.h"
 #include "lower/lower.h"
 #include "normalise/normalise.h"
+#include "ops/operator_name.h"
 #include "ops/tosa_op.h"
 #include "runtime/method.h"
 #include "shaders/compile.h"
@@ -217,9 +220,17 @@ Result<Runnable> load_vgf(const Source& source, const SessionOptions& options) {
   return runnable_graph(std::move(graph), source, options);
 }
 
+// item() of what is returned: whoever runs the graph takes the number out.
+void return_tensors_of_numbers(Graph& graph) {
+  for (const Node& node : graph.nodes)
+    if (gives_number(node)) std::ranges::replace(graph.outputs, node.outputs[0], node.inputs[0]);
+  drop_dead(graph);
+}
+
 // A program whose sizes are numbers, without states, in floats.
 Result<Runnable> lowered_to_run(Graph graph, const Source& source, const SessionOptions& options, const Sink& sink) {
-  TOSAIC_TRY(const Graph normal, normalise(std::move(graph), {.fold_quantisation = false}, sink));
+  TOSAIC_TRY(Graph normal, normalise(std::move(graph), {.fold_quantisation = false}, sink));
+  return_tensors_of_numbers(normal);
   TOSAIC_CHECK(runs_as_it_stands(normal));
   TOSAIC_TRY(Lowered lowered, lower(normal));
   tidy(lowered.graph);
@@ -254,19 +265,18 @@ Result<Runnable> load_program(const Program& program, const Source& source, cons
   auto graph = std::make_shared<Graph>(method.graph);
   const StatesAsTensors states(*graph);
   Runnable known;
-  known.other_outputs = [others = method.fixed_outputs] { return others; };
   if (!method.sample_inputs.empty()) known.examples = method.sample_inputs[0];
   if (!input_symbols(*graph).empty()) {
     known.device = options.executor;
     const MakeRunnable make = [source, options](Graph at_sizes) {  // when `sink` may be gone
       return lowered_to_run(std::move(at_sizes), source, options, {});
     };
-    return stateful(by_sizes(std::move(graph), make, std::move(known)), states);
+    return numbers_apart(stateful(by_sizes(std::move(graph), make, std::move(known)), states), method.number_outputs,
+                         method.fixed_outputs);
   }
   TOSAIC_TRY(Runnable r, lowered_to_run(std::move(*graph), source, options, sink));
-  r.other_outputs = known.other_outputs;
   r.examples = known.examples;
-  return stateful(std::move(r), states);
+  return numbers_apart(stateful(std::move(r), states), method.number_outputs, method.fixed_outputs);
 }
 
 bool has_delegate_of(const pte::Program& program, const Target& target) {

@@ -166,6 +166,8 @@ class Joining {
       for (std::size_t i = 0; i < node.inputs.size(); ++i)
         if (node.inputs[i] != no_value && made_[node.inputs[i]].is_constant()) TOSAIC_CHECK(constant(node, i));
     }
+    for (ValueId v : made_.outputs)
+      if (made_[v].is_constant() && differs(v)) return depends(Node{"'" + made_[v].name + "'"}, "what is returned");
     made_.nodes.insert(made_.nodes.begin(), slices_.begin(), slices_.end());
     for (const Node& node : made_.nodes) TOSAIC_CHECK(agrees(node));
     return std::move(made_);

@@ -46,11 +46,10 @@ void fold_constants(Graph& graph, bool keep_codes) {
     numbers.fill_in(graph, node);
     numbers.learn(graph, node);
     numbers.learn_sizes(graph, node);
-    if (node.outputs.size() == 1 && node.outputs[0] != no_value) {  // sizes decide: cond(x.shape[0] > 2, ...)
-      Value& value = graph[node.outputs[0]];
-      if (const auto truth = value.type.shape.rank() == 0 ? numbers.truth(value.name) : std::nullopt)
-        value.constant = constant_bytes(DType::boolean, std::vector<std::int64_t>{*truth});
-    }
+    // Sizes decide: cond(x.shape[0] > 2, ...); or are returned: x.shape[0] / 2.
+    if (node.outputs.size() == 1 && node.outputs[0] != no_value && graph[node.outputs[0]].type.rank() == 0)
+      if (Bytes known = numbers.constant(graph[node.outputs[0]]); !known.null())
+        graph[node.outputs[0]].constant = std::move(known);
     bool constant = !node.outputs.empty() && find_aten(node.op).op &&
                     std::all_of(node.inputs.begin(), node.inputs.end(),
                                 [&](ValueId v) { return v == no_value || graph[v].is_constant(); });

@@ -117,10 +117,15 @@ void KnownNumbers::learn(const Graph& graph, const Node& node) {
   }
 }
 
-std::optional<bool> KnownNumbers::truth(const std::string& name) const {
-  const auto known = known_.find(name);
-  const auto* truth = known == known_.end() ? nullptr : std::get_if<bool>(&known->second);
-  return truth ? std::optional(*truth) : std::nullopt;
+Bytes KnownNumbers::constant(const Value& value) const {
+  const auto known = known_.find(value.name);
+  if (known == known_.end()) return {};
+  const DType type = value.type.dtype;
+  if (const auto* truth = std::get_if<bool>(&known->second))
+    return constant_bytes(type, std::vector<std::int64_t>{*truth});
+  if (const auto* integer = std::get_if<std::int64_t>(&known->second))
+    return constant_bytes(type, std::vector<std::int64_t>{*integer});
+  return constant_bytes(type, std::vector<double>{std::get<double>(known->second)});
 }
 
 void KnownNumbers::learn_sizes(const Graph& graph, const Node& node) {

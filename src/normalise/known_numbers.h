@@ -21,8 +21,8 @@ class KnownNumbers {
   // Learns what the node, whose arguments are filled in, gives: item() of a constant, Python's arithmetic.
   void learn(const Graph& graph, const Node& node);
 
-  // What a comparison of numbers is known to be.
-  std::optional<bool> truth(const std::string& name) const;
+  // The value, if it is known, else null.
+  Bytes constant(const Value& value) const;
 
   // Learns the sizes of what it gives, where all that they depend on is known (x[:, :n] has a size of its own).
   void learn_sizes(const Graph& graph, const Node& node);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "formats/pte/layout.h"
+#include "ir/dim_arithmetic.h"
 #include "ir/tensor.h"
 #include "kernels/out_variant.h"
 #include "ops/aten_conversion.h"
@@ -84,8 +85,10 @@ class Packer {
     for (const auto& [instruction, to] : jumps_)
       std::get<pte::JumpFalseCall>(plan_.instructions[instruction]).destination = labels_.at(to);
     const auto end = static_cast<std::uint32_t>(plan_.instructions.size());
-    for (ValueId v : g_.outputs) {
-      TOSAIC_TRY(Index i, use(v));
+    for (std::size_t k = 0; k < g_.outputs.size(); ++k) {
+      const ValueId v = g_.outputs[k];
+      const bool number = std::ranges::find(signature.numbers, k) != signature.numbers.end();
+      TOSAIC_TRY(const Index i, number ? number_of(v) : use(v));
       plan_.outputs.push_back(i);
       lifetimes_[v].last = end;
     }
@@ -235,16 +238,74 @@ class Packer {
     plan_.instructions.push_back(pte::KernelCall{known->second, std::move(args)});
   }
 
+  Index number_in(Index tensor, DType type) {
+    const Index number = add(is_float(type)           ? pte::Value(0.0)
+                             : type == DType::boolean ? pte::Value(false)
+                                                      : pte::Value(std::int64_t{0}));
+    call({"aten::_local_scalar_dense", ""}, {tensor, number});
+    return number;
+  }
+
   // item(): a number out of a tensor, which only the program's user gets (arguments cannot depend on it).
   Status number_call(const Node& node) {
     const ValueId number = node.outputs.at(0);
-    const DType type = g_[number].type.dtype;
     TOSAIC_TRY(const Index from, use(node.inputs.at(0)));
-    tensors_[number] = add(is_float(type)           ? pte::Value(0.0)
-                           : type == DType::boolean ? pte::Value(false)
-                                                    : pte::Value(std::int64_t{0}));
-    call({"aten::_local_scalar_dense", ""}, {from, tensors_[number]});
+    tensors_[number] = number_in(from, g_[number].type.dtype);
     return {};
+  }
+
+  // What the graph holds as a tensor of one element, and the program's user gets as a number of Python's.
+  Result<Index> number_of(ValueId v) {
+    const Value& value = g_[v];
+    if (value.is_constant()) {
+      if (value.size && !value.size->is_number()) return number_from_sizes(*value.size);
+      if (is_float(value.type.dtype)) return constant(element_as_double(value.type.dtype, value.constant.data(), 0));
+      const std::int64_t integer = element_as_integer(value.type.dtype, value.constant.data(), 0);
+      return value.type.dtype == DType::boolean ? constant(integer != 0) : constant(integer);
+    }
+    TOSAIC_TRY(const Index made, use(v));
+    if (!std::holds_alternative<pte::TensorValue>(plan_.values[at(made)])) return made;  // item()
+    return number_in(made, value.type.dtype);
+  }
+
+  Index arithmetic(const std::string& what, Index a, Index b) {
+    const Index result = add(std::int64_t{0});
+    call({"executorch_prim::" + what, "Scalar"}, {a, b, result});
+    return result;
+  }
+
+  // A number that follows from the sizes of inputs, computed from what these are when the program runs.
+  Result<Index> number_from_sizes(const Dim& dim) {
+    std::map<std::string, Index> sizes;
+    for (const Symbol& symbol : dim.symbols()) { TOSAIC_TRY(sizes[symbol.name], size_of(symbol)); }
+    static const char* const names[] = {"add", "mul", "floordiv", "mod", "sym_max", "sym_min"};  // by DimOperator
+    return evaluate(
+        dim,
+        {[this](std::int64_t n) { return constant(n); }, [&](const Symbol& symbol) { return sizes.at(symbol.name); },
+         [this](DimOperator op, Index a, Index b) { return arithmetic(names[static_cast<std::size_t>(op)], a, b); }});
+  }
+
+  // From an input's dimension that is factor * symbol + constant.
+  Result<Index> size_of(const Symbol& symbol) {
+    for (ValueId v : g_.inputs)
+      for (int d = 0; d < g_[v].type.rank(); ++d) {
+        const Dim dim = g_[v].type.shape[d];
+        if (dim.symbols() != std::vector{symbol}) continue;
+        const auto at_symbol = [&](std::int64_t n) { return dim.with([n](const Symbol&) { return Dim(n); }).value(); };
+        const std::int64_t offset = at_symbol(0), factor = at_symbol(1) - offset;
+        if (factor < 1 || dim != Dim(symbol) * Dim(factor) + Dim(offset)) continue;
+        TOSAIC_TRY(const Index tensor, use(v));
+        Index size = add(std::int64_t{0});
+        call({"aten::sym_size", "int"}, {tensor, constant(std::int64_t{d}), size});
+        if (offset != 0) size = arithmetic("sub", size, constant(offset));
+        return factor == 1 ? size : arithmetic("floordiv", size, constant(factor));
+      }
+    return unknown_number(Dim(symbol));
+  }
+
+  static Diagnostic unknown_number(const Dim& dim) {
+    return error("pack.output", fmt::format("the program returns {}, which no input's size says", to_string(dim)))
+        .hint("choose the sizes: --sizes NAME=SIZE");
   }
 
   Status kernel_call(const Node& node) {

@@ -16,6 +16,7 @@ namespace tosaic {
 struct Signature {
   std::string input_spec, output_spec;  // PyTorch's tree specs
   FixedValues inputs, outputs;          // those that are no tensors; ExecuTorch has no text inputs: they become None
+  std::vector<std::size_t> numbers;     // which of the graph's outputs it gets as numbers
 };
 
 // What a delegate is opened with.

@@ -60,7 +60,8 @@ class GraphReader {
       if (const ValueId v = scope_.at(placeholder).id; v != no_value && graph_[v].is_constant())
         read_buffers.emplace_back(buffer, v);
     std::ranges::sort(read_buffers);
-    return {std::move(graph_), std::move(fixed_inputs_), std::move(fixed_outputs_), std::move(read_buffers)};
+    return {std::move(graph_), std::move(fixed_inputs_), std::move(fixed_outputs_), std::move(number_outputs_),
+            std::move(read_buffers)};
   }
 
   // The body of a control flow operator: all inputs and outputs are its operands and results.
@@ -153,6 +154,7 @@ class GraphReader {
         else
           graph_.outputs.push_back(use(name));
     } else if (auto symbol = symbol_output(tag, value)) {
+      number_outputs_.push_back(graph_.outputs.size());
       graph_.outputs.push_back(use(*symbol));
     } else {
       add_fixed(fixed_outputs_, graph_.outputs.size(), tag, value);
@@ -554,6 +556,7 @@ class GraphReader {
   std::unordered_map<ValueId, LocRef> written_inputs_;
   std::map<std::string, std::string> decomposed_;  // operator -> who says it in others
   FixedValues fixed_inputs_, fixed_outputs_;
+  std::vector<std::size_t> number_outputs_;
   std::unordered_map<std::string, LocRef> locations_;
 };
 

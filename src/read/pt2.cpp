@@ -153,6 +153,7 @@ Method& read_method(const std::string& name, const Json& root, ProgramWeights& w
   method.graph = std::move(read.graph);
   method.fixed_inputs = std::move(read.fixed_inputs);
   method.fixed_outputs = std::move(read.fixed_outputs);
+  method.number_outputs = std::move(read.number_outputs);
   method.read_buffers = std::move(read.read_buffers);
   return program.methods.emplace_back(std::move(method));
 }

@@ -19,6 +19,7 @@ struct Method {
   std::string input_spec, output_spec;      // tree specs, as PyTorch wrote them
   Graph graph;                              // aten.* nodes (and unknown ones, marked by their own names)
   FixedValues fixed_inputs, fixed_outputs;  // of the program's user, beside graph.inputs and graph.outputs
+  std::vector<std::size_t> number_outputs;  // which of graph.outputs are numbers of Python's to its user
   std::vector<std::pair<std::string, ValueId>>
       read_buffers;                                // that it does not write: constants, by the module's names
   std::vector<std::vector<Tensor>> sample_inputs;  // zero or more complete sets, in graph.inputs' order

@@ -36,6 +36,8 @@ Result<std::unique_ptr<Kernel>> make_prim_kernel(const pte::OperatorName& name, 
                                                  const Cells& cells);
 // Does this kernel only copy? Then it takes any tensors.
 bool copies(const pte::OperatorName& name);
+// Does the kernel give a size of its tensor, whatever that is when it runs?
+bool asks_for_size(const pte::OperatorName& name);
 // Which argument a prim kernel writes a number to; -1: none.
 std::int32_t written_number(const pte::OperatorName& name, const pte::KernelCall& call);
 

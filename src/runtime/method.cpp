@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <list>
+#include <set>
 
 #include "base/loop_limit.h"
 #include "base/memory.h"
@@ -248,7 +249,7 @@ Status Method::Impl::place() {
   return {};
 }
 
-// Kernels are made for the sizes at hand: none of them may see a tensor whose sizes vary.
+// Kernels are made for the sizes at hand: but for those that give a size, none may see a tensor whose sizes vary.
 bool Method::Impl::sizes_may_vary() const {
   const auto is_fixed = [&](std::int32_t i) {
     const auto* tensor = i < 0 ? nullptr : std::get_if<pte::TensorValue>(&plan().values[at(i)]);
@@ -260,7 +261,7 @@ bool Method::Impl::sizes_may_vary() const {
   };
   return std::ranges::all_of(plan().instructions, [&](const pte::Instruction& instruction) {
     if (const auto* call = std::get_if<pte::KernelCall>(&instruction))
-      return std::ranges::all_of(call->args, are_fixed);
+      return asks_for_size(plan().operators[at(call->op)]) || std::ranges::all_of(call->args, are_fixed);
     if (const auto* move = std::get_if<pte::MoveCall>(&instruction)) return is_fixed(move->from) && is_fixed(move->to);
     if (const auto* jump = std::get_if<pte::JumpFalseCall>(&instruction)) return is_fixed(jump->condition);
     return true;
@@ -270,6 +271,16 @@ bool Method::Impl::sizes_may_vary() const {
 // Sizes that the delegates leave to the caller are the caller's here.
 void Method::Impl::let_vary() {
   if (!sizes_may_vary()) return;
+  std::set<std::int32_t> read(outputs.begin(), outputs.end());
+  for (const Step& step : steps)
+    if (const auto* call = std::get_if<DelegateStep>(&step)) read.insert(call->args.begin(), call->args.end());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {  // of what nobody reads the size alone matters
+    TensorCell& cell = cells[at(inputs[i])].tensor;
+    const auto& value = std::get<pte::TensorValue>(plan().values[at(inputs[i])]);
+    cell.varies = value.shape_dynamism != 0 && cell.dim_order.empty() && !read.contains(inputs[i]);
+    for (int d = 0; cell.varies && d < cell.type.rank(); ++d)
+      input_types[i].shape.set(d, Symbol{fmt::format("input{}_{}", i, d), {0, cell.type.shape.size(d)}});
+  }
   for (const Step& step : steps) {
     const auto* call = std::get_if<DelegateStep>(&step);
     if (!call) continue;
@@ -360,6 +371,8 @@ void Method::Impl::give_back() {
 // `from` may be running: of it only that is read which never changes.
 Status Method::Impl::copy(const Impl& from) {
   TOSAIC_CHECK(place());
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    cells[i].tensor.varies = first_cells[i].tensor.varies = from.first_cells[i].tensor.varies;
   inputs = from.inputs;
   lent = from.lent;
   outputs = from.outputs;

@@ -204,6 +204,8 @@ static Result<std::unique_ptr<Kernel>> make_row_kernel(const std::string& name, 
   return made;
 }
 
+bool asks_for_size(const pte::OperatorName& name) { return name_of(name) == "aten::sym_size.int"; }
+
 std::int32_t written_number(const pte::OperatorName& name, const pte::KernelCall& call) {
   const bool number = name.name.starts_with("executorch_prim::") || name.name == "aten::sym_size" ||
                       name.name == "aten::sym_numel" || name.name == "aten::_local_scalar_dense";
