@@ -73,10 +73,16 @@ Val checked_indices(Val v, std::int64_t size) {
   return b.reshape(b.gather(places, as_indices(b.reshape(v, {1, v.shape().elements()}))), v.shape());
 }
 
+// GATHER and SCATTER take no booleans.
+static Val as_numbers(Val booleans) {
+  Builder& b = booleans.builder();
+  return b.cast(booleans, counts_in_floats(b) ? DType::f32 : DType::i8);
+}
+
 Val gathered(Val values, Val indices) {
   Builder& b = values.builder();
   indices = as_indices(indices);
-  if (values.dtype() == DType::boolean) return b.cast(b.gather(b.cast(values, DType::i8), indices), DType::boolean);
+  if (values.dtype() == DType::boolean) return b.cast(b.gather(as_numbers(values), indices), DType::boolean);
   return b.gather(values, indices);
 }
 
@@ -84,7 +90,7 @@ Val scattered(Val values, Val indices, Val source) {
   Builder& b = values.builder();
   indices = as_indices(indices);
   if (values.dtype() == DType::boolean)
-    return b.cast(scattered(b.cast(values, DType::i8), indices, b.cast(source, DType::i8)), DType::boolean);
+    return b.cast(scattered(as_numbers(values), indices, as_numbers(source)), DType::boolean);
   return retyped(b.tosa("scatter", {values, indices, source}), values.type());
 }
 

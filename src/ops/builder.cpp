@@ -391,7 +391,10 @@ Val Builder::cast(Val x, DType to) {
     if (!is_float(from)) return typed("cast", {x}, {}, to);
     return tosa("logical_not", {binary("equal", x, scalar(0, from))});
   }
-  if (from == DType::boolean && is_float(to)) return cast(typed("cast", {x}, {}, DType::i8), to);
+  if (from == DType::boolean && is_float(to)) {
+    if (spec() && !spec()->has(tosa::Feature::pro_int)) return select(x, scalar(1, to), scalar(0, to));
+    return cast(typed("cast", {x}, {}, DType::i8), to);
+  }
   if (is_float(from) && is_integer(to)) {                       // PyTorch truncates toward zero, TOSA rounds to nearest
     if (to == DType::u8) return cast(cast(x, DType::i32), to);  // which wraps
     Val positive = binary("greater_equal", x, scalar(0, from));

@@ -17,6 +17,6 @@ AtenOp aten_embedding() {
           .summary = "the rows of a table that indices name",
           .rule = Rule::transparent,
           .lower = {lower},
-          .domain = {"const(x(10,4)), l(0,10,2,3)", "x(7,3), l(0,7,5)", "x(5,2), l(0,5)"}};
+          .domain = {"const(x(10,4)), l(0,10,2,3)", "x(7,3), l(0,7,5)", "x(5,2), l(0,5)", "b(6,3), l(0,6,4)"}};
 }
 }  // namespace tosaic

@@ -33,7 +33,7 @@ AtenOp aten_gather() {
           .rule = Rule::transparent,
           .lower = {lower},
           .domain = {"x(3,5), 1, l(0,5,3,2)", "x(3,5), 0, l(0,3,2,4)", "x(2,3,4), -2, l(0,3,2,6,4)",
-                     "take_along_dim.default: x(3,5), l(0,5,3,2), 1", "take_along_dim.default: x(3,5), l(0,5,1,2), 1",
-                     "take_along_dim.default: x(3,5), l(0,15,4)"}};
+                     "b(3,5), 1, l(0,5,3,2)", "take_along_dim.default: x(3,5), l(0,5,3,2), 1",
+                     "take_along_dim.default: x(3,5), l(0,5,1,2), 1", "take_along_dim.default: x(3,5), l(0,15,4)"}};
 }
 }  // namespace tosaic

@@ -23,6 +23,6 @@ AtenOp aten_index() {
           .domain = {"x(5,3), [l(0,5,4)]", "x(5,3), [l(-5,5,2,2)]", "x(4,5), [l(0,4,3), l(-5,5,3)]",
                      "x(2,4,5), [None, l(0,4,3)]", "x(2,4,5), [l(0,2,3,1), None, l(0,5,2)]",
                      "x(2,3,4,5), [None, l(0,3,2), l(0,4,2)]", "index.Tensor_hacked_twin: x(4,5), [l(0,4,3), l(0,5,3)]",
-                     "_unsafe_index.Tensor: x(4,5), [None, l(0,5,3)]"}};
+                     "_unsafe_index.Tensor: x(4,5), [None, l(0,5,3)]", "b(4,5), [None, l(-5,5,3)]"}};
 }
 }  // namespace tosaic
