@@ -289,12 +289,13 @@ class Line {
       }
       if (outer.size() == 1) result_ = std::move(at);
     }
+    const bool delegates = !inner.empty();  // whose operators say more than a call of them does
+    if (delegates) { TOSAIC_TRY(result_.lowered[0], over_sizes(std::move(inner), symbols)); }
     TOSAIC_TRY(result_.partition.outer, over_sizes(std::move(outer), symbols));
     Graph& calls = result_.partition.outer;
     for (const auto& [k, size] : numbers_of_sizes()) calls[calls.outputs[k]].size = size;
     TOSAIC_CHECK(call_alone(calls));
-    if (!inner.empty()) {
-      TOSAIC_TRY(result_.lowered[0], over_sizes(std::move(inner), symbols));
+    if (delegates) {
       name_inputs(result_.lowered[0], calls);
       TOSAIC_CHECK(story_.note("tidy", result_.lowered[0]));
     }
