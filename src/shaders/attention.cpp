@@ -18,11 +18,11 @@ class Search {
   std::optional<Attention> from(std::uint32_t scores) {
     Attention found;
     found.scores = scores;
-    const ValueId score = behind_views(uses_.node(scores).outputs[0]);
+    const ValueId score = behind_views(uses_, uses_.node(scores).outputs[0]);
     const auto ends = [&](ValueId v, const std::vector<std::uint32_t>& between) {
       std::vector<std::uint32_t> nodes{scores};
       nodes.insert(nodes.end(), between.begin(), between.end());
-      const auto last = softmax_of(behind_views(v), nodes);
+      const auto last = softmax_of(behind_views(uses_, v), nodes);
       if (!last) return false;
       found.values = *last;
       nodes.push_back(*last);
@@ -42,12 +42,6 @@ class Search {
   }
 
  private:
-  // The same elements in the same order.
-  ValueId behind_views(ValueId v) const {
-    for (auto user = uses_.only_user(v); user && is_view(uses_.node(*user)); user = uses_.only_user(v))
-      v = uses_.node(*user).outputs[0];
-    return v;
-  }
   ValueId out(std::uint32_t n) const { return uses_.node(n).outputs[0]; }
   bool is(std::uint32_t n, std::string_view op) const { return uses_.node(n).op == op; }
   bool is_of_rows(std::uint32_t n, std::string_view op) const {
@@ -79,7 +73,7 @@ class Search {
     const auto weight = part ? only_user(out(*part), "tosa.mul") : std::nullopt;
     if (!weight || std::ranges::find(uses_.node(*weight).inputs, e) == uses_.node(*weight).inputs.end())
       return std::nullopt;
-    const ValueId weights = behind_views(out(*weight));
+    const ValueId weights = behind_views(uses_, out(*weight));
     const auto values = only_user(weights, "tosa.matmul");
     if (!values || uses_.node(*values).inputs[0] != weights || uses_.node(*values).inputs[1] == weights)
       return std::nullopt;

@@ -5,22 +5,19 @@
 #include "shaders/axes.h"
 #include "shaders/coded_weights.h"
 #include "shaders/codes.h"
+#include "shaders/product.h"
+#include "shaders/row_product.h"
 
 namespace tosaic::shaders {
 namespace {
 
-constexpr std::int64_t few_rows = 8;          // of which each is a work group's
-constexpr std::uint32_t wide = 2, deep = 64;  // quads of columns of a work group, and invocations along the depth
-constexpr std::uint32_t reads_at_once = 4;     // that wait together
-constexpr std::int64_t rows_at_once = 8;        // of an invocation
+using namespace row_product;
+
+constexpr std::int64_t few_rows = 8;        // of which each is a work group's
+constexpr std::uint32_t reads_at_once = 4;  // that wait together
+constexpr std::int64_t rows_at_once = 8;    // of an invocation
 
 }  // namespace
-
-Dim rows_of_product(const tosa::View& view) {
-  std::vector<Dim> pixels = view.out().shape.dims();
-  pixels.pop_back();
-  return product_of(pixels);
-}
 
 bool takes_coded_product(const tosa::View& view) { return has_codes(view.graph(), view.node()); }
 bool takes_few_coded_rows(const tosa::View& view) {
@@ -30,7 +27,7 @@ bool takes_coded_gather(const tosa::View& view) { return has_codes(view.graph(),
 
 MadeList make_coded_product(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
-  const auto matrix = coded_matrix(work.graph, node);
+  const auto matrix = coded_matrix(work, node);
   if (!matrix) return std::nullopt;
   const std::int64_t columns = matrix->rows;
   const Dim rows = rows_of_product(view);
@@ -68,7 +65,7 @@ MadeList make_coded_product(const Work& work, const Node& node, const Finish& en
 
 MadeList make_coded_row_product(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
-  const auto matrix = coded_matrix(work.graph, node);
+  const auto matrix = coded_matrix(work, node);
   if (!matrix) return std::nullopt;
   const std::int64_t columns = matrix->rows;
   const Dim rows = rows_of_product(view);
@@ -97,28 +94,14 @@ MadeList make_coded_row_product(const Work& work, const Node& node, const Finish
       sum.set(sum.get() + codes.weights(reads[n / per], s.integer(static_cast<std::int64_t>(n % per))) * x[n]);
     }
   });
-  const Shared memory = s.shared(Kind::real, wide * deep);
-  s.store(memory, local, sum.get());
-  for (std::uint32_t half = deep / 2; half > 0; half /= 2) {
-    s.barrier();
-    s.when(part < half, [&] {
-      sum.set(sum.get() + s.load(memory, (local + half * wide) % s.integer(wide * deep)));
-      s.store(memory, local, sum.get());
-    });
-  }
-  s.barrier();
-  const Value column = first * 4 + local;
-  s.when((local < 4 * wide) & (column < all_columns) & (row < s.param(rows)), [&] {
-    const Value folded = s.load(memory, local / s.integer(4), local % s.integer(4));
-    end.store(s, row * all_columns + column, folded + bias_at(s, view, column));
-  });
+  store_row_sums(s, view, end, sum, {row, first, all_columns, s.param(rows)});
   return one(s);
 }
 
 MadeList make_coded_gather(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
   const Shape& table = view.in(0).shape;
-  const auto matrix = coded_matrix(work.graph, node);
+  const auto matrix = coded_matrix(work, node);
   if (!matrix) return std::nullopt;
   Kernel s(work, "gather", elements_of(view.out().shape));
   const Codes codes(s, *matrix);

@@ -177,25 +177,7 @@ std::vector<float> numbers_of(const tosaic::Value& constant) {
   return list;
 }
 
-}  // namespace
-
-std::optional<Graph> with_codes(const Graph& graph) {
-  Weights weights(graph);
-  if (!weights.any()) return std::nullopt;
-  return weights.made();
-}
-
-bool has_codes(const Graph& graph, const Node& node) {
-  const Reading r = reading_of(graph, node);
-  if (r.rows == 0 || graph[node.inputs[r.operand]].is_constant()) return false;
-  const Found found = found_in(graph, node.inputs[r.operand]);
-  return found.codes != no_value && !(found.product && r.by_columns);
-}
-
-std::optional<CodedMatrix> coded_matrix(const Graph& graph, const Node& node) {
-  if (!has_codes(graph, node)) return std::nullopt;
-  const auto [operand, rows, by_columns] = reading_of(graph, node);
-  const ValueId weight = node.inputs[operand];
+std::shared_ptr<const CodedMatrix> packed(const Graph& graph, ValueId weight, std::int64_t rows, bool by_columns) {
   const Found found = found_in(graph, weight);
   CodedMatrix m;
   m.rows = rows;
@@ -203,7 +185,7 @@ std::optional<CodedMatrix> coded_matrix(const Graph& graph, const Node& node) {
   std::vector<float> scales(static_cast<std::size_t>(rows), 1.0f);
   if (found.product) {
     const auto form = plan::coded_form(graph, *found.product, m.depth);
-    if (!form) return std::nullopt;
+    if (!form) return nullptr;
     m.group = form->group;
     scales = form->spread(numbers_of(graph[form->scales]));
   }
@@ -228,7 +210,36 @@ std::optional<CodedMatrix> coded_matrix(const Graph& graph, const Node& node) {
   }
   m.words = Bytes::of(std::move(words));
   m.scales = Bytes::of(std::move(by_four));
-  return m;
+  return std::make_shared<const CodedMatrix>(std::move(m));
+}
+
+}  // namespace
+
+std::optional<Graph> with_codes(const Graph& graph) {
+  const auto is_of_codes = [&](const Node& node) {
+    return node.op == "tosa.cast" && graph[node.inputs[0]].type.dtype == DType::i8;
+  };
+  if (std::ranges::none_of(graph.nodes, is_of_codes)) return std::nullopt;
+  Weights weights(graph);
+  if (!weights.any()) return std::nullopt;
+  return weights.made();
+}
+
+bool has_codes(const Graph& graph, const Node& node) {
+  const Reading r = reading_of(graph, node);
+  if (r.rows == 0 || graph[node.inputs[r.operand]].is_constant()) return false;
+  const Found found = found_in(graph, node.inputs[r.operand]);
+  return found.codes != no_value && !(found.product && r.by_columns);
+}
+
+std::shared_ptr<const CodedMatrix> coded_matrix(const Work& work, const Node& node) {
+  if (!has_codes(work.graph, node)) return nullptr;
+  const Reading r = reading_of(work.graph, node);
+  const ValueId weight = behind_views(work.graph, node.inputs[r.operand]);
+  if (!work.coded) return packed(work.graph, weight, r.rows, r.by_columns);
+  const auto [found, added] = work.coded->known.try_emplace({weight, r.rows, r.by_columns});
+  if (added) found->second = packed(work.graph, weight, r.rows, r.by_columns);
+  return found->second;
 }
 
 }  // namespace tosaic::shaders

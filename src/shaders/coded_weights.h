@@ -2,7 +2,10 @@
 // Weights of products, and tables of rows, that are codes of 4 or 8 bits times scales by group: they stay so on the
 // device. What else a program computes of constants is computed now: a device would do it anew at every run.
 #pragma once
+#include <map>
+#include <memory>
 #include <optional>
+#include <tuple>
 
 #include "shaders/kernels.h"
 
@@ -21,13 +24,16 @@ struct CodedMatrix {
   std::int64_t per_word() const { return bits == 4 ? 2 : 1; }
   std::int64_t quads() const { return (rows + 3) / 4; }
 };
-// The weight or table that `node` reads; nullopt: it has no codes.
+// The weight or table that `node` reads; null: it has no codes.
 bool has_codes(const Graph& graph, const Node& node);
-std::optional<CodedMatrix> coded_matrix(const Graph& graph, const Node& node);
+std::shared_ptr<const CodedMatrix> coded_matrix(const Work& work, const Node& node);
+// What tiers, kernels and their attempts share: by the value behind views, its rows, and whether these are columns.
+struct CodedMatrices {
+  std::map<std::tuple<ValueId, std::int64_t, bool>, std::shared_ptr<const CodedMatrix>> known;
+};
 
 // Products by such weights, in the profile of floats; rows of such tables.
 bool takes_coded_product(const tosa::View& view);
-Dim rows_of_product(const tosa::View& view);
 MadeList make_coded_product(const Work&, const Node&, const Finish&);
 bool takes_few_coded_rows(const tosa::View& view);
 MadeList make_coded_row_product(const Work&, const Node&, const Finish&);

@@ -93,7 +93,7 @@ class Assembly {
     return {};
   }
 
-  Work work_of(TierId tier) const { return {graph_, tier, halves_.has_value()}; }
+  Work work_of(TierId tier) { return {graph_, tier, halves_.has_value(), nullptr, &coded_}; }
 
   void place_interface() {
     std::uint64_t end = 0;
@@ -170,6 +170,7 @@ class Assembly {
   const std::optional<Graph> halves_;
   const Graph& graph_;
   Graph largest_;  // with each size at its bound: what memory is planned for
+  CodedMatrices coded_;
   plan::Memory memory_;
   vulkan_program::Program program_;
   Constants constants_;

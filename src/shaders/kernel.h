@@ -16,6 +16,8 @@ namespace tosaic::shaders {
 using vulkan_program::TierId;
 using vulkan_program::TierSet;
 
+struct CodedMatrices;
+
 // What kernels are made for.
 struct Work {
   const Graph& graph;
@@ -25,6 +27,7 @@ struct Work {
   // that.
   const std::vector<bool>* unstored = nullptr;
   bool is_stored(ValueId v) const { return !unstored || !(*unstored)[v]; }
+  CodedMatrices* coded = nullptr;  // those that have been packed already (coded_weights.h)
 };
 
 // Bindings of one dispatch. Vulkan promises four; the devices of the last ten years have sixteen and more.

@@ -221,9 +221,7 @@ MadeList make_matrix_convolution(const Work& work, const Node& node, const Finis
   const tosa::View view(work.graph, node);
   const Shape &in = view.in(0).shape, &weight = view.in(1).shape, &out = view.out().shape;
   const std::int64_t columns = weight.size(0), channels = in.size(in.rank() - 1);
-  std::vector<Dim> pixels = out.dims();
-  pixels.pop_back();
-  const Dim rows = product_of(pixels);
+  const Dim rows = rows_of_product(view);
   const auto spatial = static_cast<std::size_t>(in.rank() - 2);
   const std::int64_t taps = weight.elements() / std::max<std::int64_t>(columns * channels, 1);
   const std::int64_t depth = taps * vectors_in(channels);

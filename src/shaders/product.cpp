@@ -216,6 +216,12 @@ bool is_worth_more_modules(const ProductTile& tile) { return tile.rows * tile.co
 
 }  // namespace
 
+Dim rows_of_product(const tosa::View& view) {
+  std::vector<Dim> pixels = view.out().shape.dims();
+  pixels.pop_back();
+  return product_of(pixels);
+}
+
 bool has_narrow_sums(const tosa::View& view) {
   return storage_size(view.out().dtype) <= 4 && storage_size(view.in(0).dtype) <= 4;
 }
@@ -281,9 +287,7 @@ MadeList tiled_convolution(const Work& work, const Node& node, const Finish& end
   const tosa::View view(work.graph, node);
   const Shape &in = view.in(0).shape, &weight = view.in(1).shape, &out = view.out().shape;
   const std::int64_t columns = weight.size(0), channels = in.size(in.rank() - 1);
-  std::vector<Dim> pixels = out.dims();
-  pixels.pop_back();
-  const Dim rows = product_of(pixels);
+  const Dim rows = rows_of_product(view);
   const auto spatial = static_cast<std::size_t>(in.rank() - 2);
   const std::int64_t taps = weight.elements() / std::max<std::int64_t>(columns * channels, 1);
   // Along the depth, an element is a number or a word of four codes.
@@ -358,7 +362,7 @@ MadeList make_dot_convolution(const Work& work, const Node& node, const Finish& 
 
 MadeList make_coded_tiled_product(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
-  const auto matrix = coded_matrix(work.graph, node);
+  const auto matrix = coded_matrix(work, node);
   if (!matrix) return std::nullopt;
   const std::int64_t columns = matrix->rows, depth = matrix->depth, steps_of = fours_in(depth);
   const Dim rows = rows_of_product(view);

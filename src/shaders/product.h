@@ -6,6 +6,8 @@
 
 namespace tosaic::shaders {
 
+// Of what a product or a convolution makes: all pixels of all images.
+Dim rows_of_product(const tosa::View& view);
 // Sums of no more than 32 bits.
 bool has_narrow_sums(const tosa::View& view);
 // A convolution with them, and with constant weights.

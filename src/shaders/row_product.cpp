@@ -1,33 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of few rows, a vector and a matrix above all: what takes time is reading the weights. A work group makes a
 // few columns of one row; its invocations divide the depth.
+#include "shaders/row_product.h"
+
 #include "shaders/factors.h"
 #include "shaders/product.h"
 
 namespace tosaic::shaders {
 namespace {
 
+using namespace row_product;
+
 constexpr std::int64_t most_rows = 4, shortest = 64;
-constexpr std::uint32_t wide = 2, deep = 64;  // vectors of columns, and invocations along the depth
-constexpr std::uint32_t at_once = 4;          // reads that wait together
+constexpr std::uint32_t at_once = 4;  // reads that wait together
 
 std::int64_t channels_of(const tosa::View& view) { return view.in(0).shape.size(view.in(0).shape.rank() - 1); }
-Dim rows_of(const tosa::View& view) {
-  std::vector<Dim> pixels = view.out().shape.dims();
-  pixels.pop_back();
-  return product_of(pixels);
-}
 
 }  // namespace
 
 bool has_few_rows(const tosa::View& view) {
-  return has_tiles(view) && is_plain(view) && most(rows_of(view)) <= most_rows && channels_of(view) >= shortest;
+  return has_tiles(view) && is_plain(view) && most(rows_of_product(view)) <= most_rows && channels_of(view) >= shortest;
+}
+
+void store_row_sums(Kernel& s, const tosa::View& view, const Finish& end, const VectorVariable& sum,
+                    const RowOfQuads& of) {
+  const Value local = s.local(), part = local / s.integer(wide);
+  const Shared memory = s.shared(sum.get().kind, wide * deep);
+  s.store(memory, local, sum.get());
+  for (std::uint32_t half = deep / 2; half > 0; half /= 2) {
+    s.barrier();
+    s.when(part < half, [&] {
+      sum.set(sum.get() + s.load(memory, (local + half * wide) % s.integer(wide * deep)));
+      s.store(memory, local, sum.get());
+    });
+  }
+  s.barrier();
+  const Value column = of.first * 4 + local;
+  s.when((local < 4 * wide) & (column < of.all_columns) & (of.row < of.all_rows), [&] {
+    const Value folded = s.load(memory, local / s.integer(4), local % s.integer(4));
+    end.store(s, of.row * of.all_columns + column, folded + bias_at(s, view, column));
+  });
 }
 
 MadeList make_row_product(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
   const std::int64_t columns = view.in(1).shape.size(0), depth = channels_of(view);
-  const Dim rows = rows_of(view);
+  const Dim rows = rows_of_product(view);
   const std::int64_t across = (columns + 4 * wide - 1) / (4 * wide);
   Kernel s(work, std::string(tosa::find(node.op)->name), Groups{rows * across, wide * deep});
   const Value local = s.local(), group = s.group(), tiles = s.param(across), all = s.param(depth);
@@ -56,21 +74,7 @@ MadeList make_row_product(const Work& work, const Node& node, const Finish& end)
       sum.set(sum.get() + s.vector(numbers) * x[i]);
     }
   });
-  const Shared memory = s.shared(zero.kind, wide * deep);
-  s.store(memory, local, sum.get());
-  for (std::uint32_t half = deep / 2; half > 0; half /= 2) {
-    s.barrier();
-    s.when(part < half, [&] {
-      sum.set(sum.get() + s.load(memory, (local + half * wide) % s.integer(wide * deep)));
-      s.store(memory, local, sum.get());
-    });
-  }
-  s.barrier();
-  const Value own = first * 4 + local;
-  s.when((local < 4 * wide) & (own < all_columns) & (row < s.param(rows)), [&] {
-    const Value folded = s.load(memory, local / s.integer(4), local % s.integer(4));
-    end.store(s, row * all_columns + own, folded + bias_at(s, view, own));
-  });
+  store_row_sums(s, view, end, sum, {row, first, all_columns, s.param(rows)});
   return one(s);
 }
 

@@ -41,8 +41,7 @@ class Planning {
                        graph_.nodes[n].loc);
     for (std::uint32_t n = 0; n < count; ++n)
       if (is_view(graph_.nodes[n])) take_view(n);
-    for (std::uint32_t n = 0; n < count; ++n)
-      if (packs_halves(work_)) take_attention(n);
+    for (std::uint32_t n = 0; n < count && packs_halves(work_); ++n) take_attention(n);
     for (std::uint32_t n = 0; n < count; ++n)
       if (!taken_[n] && shares_memory(work_.tier)) take_rows(n);
     for (std::uint32_t n = 0; n < count; ++n)
@@ -134,13 +133,6 @@ class Planning {
       if (row.tiers.has(work_.tier) && takes(row, node) && take_by(row, n)) return;
   }
 
-  // The same elements in the same order, seen otherwise.
-  ValueId behind_views(ValueId v) const {
-    for (auto user = uses_.only_user(v); user && is_view(graph_.nodes[*user]); user = uses_.only_user(v))
-      v = graph_.nodes[*user].outputs[0];
-    return v;
-  }
-
   // Nor in its other views.
   void not_stored(ValueId v) {
     unstored_[v] = true;
@@ -174,7 +166,7 @@ class Planning {
   // Nodes of which `last` makes the result, by a kernel that `make` makes with as much of what follows as it takes.
   bool finish(const std::vector<std::uint32_t>& nodes, std::uint32_t last, bool by_strides,
               const std::function<MadeList(const Finish&)>& make) {
-    const ValueId result = graph_.nodes[last].outputs[0], root = behind_views(result);
+    const ValueId result = graph_.nodes[last].outputs[0], root = behind_views(uses_, result);
     const auto with = [&](const Finish& end, const std::vector<std::uint32_t>& more) {
       MadeList made = make(end);
       if (!made) return false;
@@ -219,7 +211,7 @@ class Planning {
         add(std::move(all), std::move(made));
         return true;
       };
-      const ValueId root = behind_views(next.outputs[0]);
+      const ValueId root = behind_views(uses_, next.outputs[0]);
       const bool ended = plan::longest_tail(uses_, fusing(), root, [&](const auto& tail) {
         const plan::Expression expression = plan::expression_of(graph_, tail);
         return ends(root, &expression, tail);
@@ -284,6 +276,12 @@ class Planning {
 }  // namespace
 
 bool is_view(const Node& node) { return node.op == "tosa.reshape" || node.op == "tosa.identity"; }
+
+ValueId behind_views(const plan::Uses& uses, ValueId v) {
+  for (auto user = uses.only_user(v); user && is_view(uses.node(*user)); user = uses.only_user(v))
+    v = uses.node(*user).outputs[0];
+  return v;
+}
 
 Result<Steps> steps_of(const Work& work) { return Planning(work).plan(); }
 

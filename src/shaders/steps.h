@@ -23,6 +23,8 @@ struct Steps {
 
 // RESHAPE and IDENTITY: the same bytes.
 bool is_view(const Node& node);
+// The last view of a value, where each alone reads the one before: the same elements in the same order.
+ValueId behind_views(const plan::Uses& uses, ValueId v);
 
 // Errors: vulkan.no-kernel, with the node's place.
 Result<Steps> steps_of(const Work& work);

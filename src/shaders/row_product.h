@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What products of few rows share: a work group makes a few columns of one row, and its invocations divide the depth.
+#pragma once
+#include "shaders/kernels.h"
+
+namespace tosaic::shaders {
+
+namespace row_product {
+inline constexpr std::uint32_t wide = 2, deep = 64;  // quads of columns, and invocations along the depth
+}
+
+struct RowOfQuads {
+  Value row, first;  // of the row's quads of columns, the group's first one
+  Value all_columns, all_rows;
+};
+// Adds up what the invocations have of each column, and stores it, with its bias, through `end`.
+void store_row_sums(Kernel& s, const tosa::View& view, const Finish& end, const VectorVariable& sum,
+                    const RowOfQuads& of);
+
+}  // namespace tosaic::shaders
