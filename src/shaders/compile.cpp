@@ -56,6 +56,7 @@ class Assembly {
   Assembly(const Graph& graph, Precision precision)
       : halves_(precision == Precision::fp16 ? std::optional(in_halves(graph)) : std::nullopt),
         graph_(halves_ ? *halves_ : graph),
+        uses_(graph_),
         largest_(graph_) {
     for (tosaic::Value& value : largest_.values) value.type = largest(value.type);
   }
@@ -93,7 +94,7 @@ class Assembly {
     return {};
   }
 
-  Work work_of(TierId tier) { return {graph_, tier, halves_.has_value(), nullptr, &coded_}; }
+  Work work_of(TierId tier) { return {graph_, uses_, tier, halves_.has_value(), nullptr, &coded_}; }
 
   void place_interface() {
     std::uint64_t end = 0;
@@ -169,6 +170,7 @@ class Assembly {
 
   const std::optional<Graph> halves_;
   const Graph& graph_;
+  const plan::Uses uses_;
   Graph largest_;  // with each size at its bound: what memory is planned for
   CodedMatrices coded_;
   plan::Memory memory_;

@@ -9,6 +9,7 @@
 #include "formats/vulkan_program/vulkan_program.h"
 #include "ir/extent.h"
 #include "ops/tosa_op.h"
+#include "plan/uses.h"
 #include "shaders/shader.h"
 
 namespace tosaic::shaders {
@@ -21,6 +22,7 @@ struct CodedMatrices;
 // What kernels are made for.
 struct Work {
   const Graph& graph;
+  const plan::Uses& uses;  // of the graph
   TierId tier;
   bool in_halves = false;  // f16 is how values are kept, and nothing that operators round to (halves.h)
   // Values that nobody stores, as their elements went where a movement takes them: none is read by looking through

@@ -108,20 +108,13 @@ std::optional<std::vector<std::int64_t>> strides_of(std::vector<Dim> dims, const
   return strides;
 }
 
-std::int32_t producer_of(const Graph& graph, ValueId v) {
-  for (std::size_t n = graph.nodes.size(); n-- > 0;)
-    if (std::ranges::find(graph.nodes[n].outputs, v) != graph.nodes[n].outputs.end())
-      return static_cast<std::int32_t>(n);
-  return -1;
-}
-
 // To what the value was made of without computing anything, of the same dtype, or of `other`; or by MULs alone, whose
 // numbers `factor` is multiplied by.
 bool step_back(const Work& work, Places& places, DType dtype, std::optional<DType> other = {},
                double* factor = nullptr) {
   const Graph& graph = work.graph;
   for (;;) {
-    const std::int32_t producer = producer_of(graph, places.value);
+    const std::int32_t producer = work.uses.producer[places.value];
     if (producer < 0) return false;
     const Node& node = graph.nodes[static_cast<std::size_t>(producer)];
     if (const auto scaling = factor ? scaling_of(graph, node) : std::nullopt) {

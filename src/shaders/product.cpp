@@ -285,7 +285,7 @@ MadeList tiled_before_depthwise(const Work& work, const Node& node, const Finish
 MadeList tiled_convolution(const Work& work, const Node& node, const Finish& end, bool dots) {
   if (end.behind()) return tiled_before_depthwise(work, node, end, dots);
   const tosa::View view(work.graph, node);
-  const Shape &in = view.in(0).shape, &weight = view.in(1).shape, &out = view.out().shape;
+  const Shape &in = view.in(0).shape, &weight = view.in(1).shape;
   const std::int64_t columns = weight.size(0), channels = in.size(in.rank() - 1);
   const Dim rows = rows_of_product(view);
   const auto spatial = static_cast<std::size_t>(in.rank() - 2);

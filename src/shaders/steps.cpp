@@ -26,7 +26,7 @@ class Planning {
   explicit Planning(const Work& work)
       : work_(work),
         graph_(work.graph),
-        uses_(graph_),
+        uses_(work.uses),
         taken_(graph_.nodes.size(), false),
         read_(graph_.values.size(), false),
         unstored_(graph_.values.size(), false) {
@@ -265,7 +265,7 @@ class Planning {
 
   Work work_;
   const Graph& graph_;
-  const plan::Uses uses_;
+  const plan::Uses& uses_;
   std::vector<bool> taken_;
   std::vector<bool> read_;      // values, by the steps so far
   std::vector<bool> unstored_;  // values, as their elements are stored where they are moved to
