@@ -17,6 +17,10 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "examples/llm"))
 VOCABULARY, WIDTH, HIDDEN, LAYERS, HEADS, GROUPS, CONTEXT, PROMPT = 32000, 1024, 4096, 24, 16, 4, 512, 256
+# Options, and the bytes of a weight in memory as one token reads it: codes, and scales of groups of 32.
+BYTES = {"f32": 4, "int8": 1, "dynamic int8": 1, "int4": 18 / 32, "dynamic int8 x int4": 18 / 32,
+         "llama.cpp Q4_0": 18 / 32}
+READ = LAYERS * WIDTH * (2 * WIDTH + 2 * WIDTH // HEADS * GROUPS + 3 * HIDDEN) + VOCABULARY * WIDTH  # not the embedding
 SCHEMES = {"f32": [], "int8": ["--weights", "int8"], "dynamic int8": ["--quantize", "dynamic-int8"],
            "int4": ["--weights", "int4"], "dynamic int8 x int4": ["--quantize", "dynamic-int8", "--weights", "int4"]}
 
@@ -173,8 +177,7 @@ def main():
              f"| | file | compiled in | memory | one token | of bandwidth | {PROMPT} tokens |", "|---|---|---|---|---|---|---|"]
     for name in dict.fromkeys(scheme for scheme, _ in best):
         file = folder / ("q4_0.gguf" if name.startswith("llama") else f"{name.replace(' ', '_')}.pte")
-        # The embedding is read by rows.
-        size = file.stat().st_size - VOCABULARY * WIDTH * (18 / 32 if name.startswith("llama") else 4)
+        size = READ * BYTES[name]
         decode, prefill = best[name, "decode"], best[name, "prefill"]
         ours_alone = [f"{seconds[name]:.1f} s", f"{memory[name]:.0f} MB"] if name in seconds else ["", ""]
         lines.append("| " + " | ".join([name, f"{file.stat().st_size / 1e6:.0f} MB", *ours_alone,

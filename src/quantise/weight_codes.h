@@ -6,7 +6,7 @@ namespace tosaic {
 
 // A float weight as int8 codes, symmetric in [-127, 127]; axis -1: one scale. A channel whose weights are whole
 // multiples of one unit (those of a mean, of a centring) keeps them exactly. `four_bits`: in [-7, 7], each scale the
-// one with the least squared error, for with so few codes it pays to let the largest weights saturate.
+// bfloat16 with the least squared error, for with so few codes it pays to let the largest weights saturate.
 Tensor weight_codes(const Tensor& weight, int axis, bool four_bits = false);
 
 // A constant beside a tensor of 16 bits in a product of two matrices: symmetric int16 codes with one scale.

@@ -29,7 +29,9 @@ ValueId weight(Net& net, const Case& c) {
   ValueId w = net.node("cast", {net.constant(DType::i8, {c.n, c.groups, c.group}, c.weight_zero ? 0 : lowest, highest)},
                        {}, DType::f32);
   if (c.weight_zero) w = net.node("sub", {w, net.constant(DType::f32, {1, 1, 1}, 3, 3)});
-  const ValueId scale = net.constant(DType::f32, {c.n, c.groups, 1}, 0.01, 0.02);
+  const bool short_scales = net.integer(0, 1) == 1;  // which lie as bfloat16 in memory
+  ValueId scale = net.constant(short_scales ? DType::bf16 : DType::f32, {c.n, c.groups, 1}, 0.01, 0.02);
+  if (short_scales) scale = net.node("cast", {scale}, {}, DType::f32);
   w = net.integer(0, 1) ? net.node("mul", {w, scale, net.zero(DType::i8)})
                         : net.node("mul", {scale, w, net.zero(DType::i8)});
   return net.node("reshape", {w, net.shape({c.n, 1, 1, c.groups * c.group})});
@@ -65,6 +67,28 @@ TEST(Coded, Convolution) {
     expect_as_interpreted(net, {1e-5, 2e-4}, c.text(), c.codes ? "coded_i8" : "coded_f32");
     if (::testing::Test::HasFailure()) return;
   }
+}
+
+// The largest sums that codes of 4 and 8 bits make: kernels that add in 16 bits have room for them.
+TEST(Coded, LargestSums) {
+  for (const int code : {-8, 7})
+    for (const int activation : {-128, 127}) {
+      Net net;
+      const std::int64_t n = 20, k = 256;
+      ValueId w = net.node("cast", {net.constant(DType::i8, {n, 1, k}, code, code)}, {}, DType::f32);
+      w = net.node("mul", {w, net.constant(DType::f32, {n, 1, 1}, 1, 1), net.zero(DType::i8)});
+      w = net.node("reshape", {w, net.shape({n, 1, 1, k})});
+      const ValueId x = net.node("cast", {net.input(DType::i8, {1, 1, 5, k}, activation, activation)}, {}, DType::f32);
+      net.output(net.node("conv2d",
+                          {x, w, net.constant(DType::f32, {n}, 0, 0), net.zero(DType::f32), net.zero(DType::f32)},
+                          {{"pad", std::vector<std::int64_t>{0, 0, 0, 0}},
+                           {"stride", std::vector<std::int64_t>{1, 1}},
+                           {"dilation", std::vector<std::int64_t>{1, 1}},
+                           {"acc_type", DType::f32},
+                           {"local_bound", false}},
+                          DType::f32));
+      expect_as_interpreted(net, {0, 0}, fmt::format("{} x {}", code, activation), "coded_i8");
+    }
 }
 
 // Codes as a matrix product has them, whose scales stand behind it.

@@ -2,6 +2,7 @@
 #include "cpu/matrix/coded_kernel.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/parallel.h"
@@ -30,24 +31,23 @@ constexpr int max_rows = 8;
 constexpr int max_rows = 4;
 #endif
 
+std::int32_t word_at(const std::byte* from) {
+  std::int32_t word;
+  std::memcpy(&word, from, sizeof word);
+  return word;
+}
+
 // Four products per lane: bytes of `b`, unsigned, with the four codes of a row at `a`.
 #if HWY_TARGET == HWY_AVX3_DL
-constexpr int code_bytes = 1;
+constexpr bool takes_bytes = true;
 HWY_INLINE IntVector dot(IntVector acc, IntVector b, const std::byte* a) {
-  std::int32_t word;
-  std::memcpy(&word, a, 4);
-  return IntVector{_mm512_dpbusd_epi32(acc.raw, b.raw, _mm512_set1_epi32(word))};
-}
-void convert(const std::int8_t* from, std::int64_t count, void* to) {
-  std::memcpy(to, from, static_cast<std::size_t>(count));
+  return IntVector{_mm512_dpbusd_epi32(acc.raw, b.raw, _mm512_set1_epi32(word_at(a)))};
 }
 #else
 // As 16 bits: the even two, then the odd two of each four.
-constexpr int code_bytes = 2;
+constexpr bool takes_bytes = false;
 HWY_INLINE IntVector dot(IntVector acc, IntVector b, const std::byte* a) {
-  std::int32_t even, odd;
-  std::memcpy(&even, a, 4);
-  std::memcpy(&odd, a + 4, 4);
+  const std::int32_t even = word_at(a), odd = word_at(a + 4);
   const Ints d;
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
   const hn::ScalableTag<std::int16_t> d16;
@@ -66,16 +66,46 @@ HWY_INLINE IntVector dot(IntVector acc, IntVector b, const std::byte* a) {
   return hn::Add(acc, hn::Mul(hn::And(hn::ShiftRight<24>(b), byte), hn::Set(d, odd >> 16)));
 #endif
 }
-void convert(const std::int8_t* from, std::int64_t count, void* to) {
-  auto* out = static_cast<std::int16_t*>(to);
-  for (std::int64_t i = 0; i < count; i += 4) {
-    out[i] = from[i];
-    out[i + 1] = from[i + 2];
-    out[i + 2] = from[i + 1];
-    out[i + 3] = from[i + 3];
+#endif
+
+// x86 before VNNI adds products of unsigned and signed bytes two by two in 16 bits. Two of 4 and 8 bits are at most
+// 2 x 15 x 128: eight such sums fit as well.
+#if HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+constexpr bool adds_pairs = true;
+using Shorts = hn::ScalableTag<std::int16_t>;
+using ShortVector = hn::Vec<Shorts>;
+HWY_INLINE ShortVector pair_sums(IntVector b, const std::byte* a) {
+  const IntVector codes = hn::Set(Ints(), word_at(a));
+#if HWY_TARGET == HWY_SSE4
+  return ShortVector{_mm_maddubs_epi16(b.raw, codes.raw)};
+#elif HWY_TARGET == HWY_AVX2
+  return ShortVector{_mm256_maddubs_epi16(b.raw, codes.raw)};
+#else
+  return ShortVector{_mm512_maddubs_epi16(b.raw, codes.raw)};
+#endif
+}
+#else
+constexpr bool adds_pairs = false;
+#endif
+
+// Of an activation's code as the products read it.
+template <int bits>
+constexpr int code_bytes = takes_bytes || (adds_pairs && bits == 4) ? 1 : 2;
+
+template <int bits>
+void convert_for(const std::int8_t* from, std::int64_t count, void* to) {
+  if constexpr (code_bytes<bits> == 1) {
+    std::memcpy(to, from, static_cast<std::size_t>(count));
+  } else {
+    auto* out = static_cast<std::int16_t*>(to);
+    for (std::int64_t i = 0; i < count; i += 4) {
+      out[i] = from[i];
+      out[i + 1] = from[i + 2];
+      out[i + 2] = from[i + 1];
+      out[i + 3] = from[i + 3];
+    }
   }
 }
-#endif
 
 // The codes of a word in the order of their bits: which of the word's products the i-th belongs to.
 template <int bits>
@@ -95,6 +125,26 @@ HWY_INLINE FloatVector next_code(IntVector& word) {
   word = hn::ShiftRight<bits>(word);
   return code;
 }
+
+// The scales of a panel's groups, in either form.
+class ScaleReader {
+ public:
+  ScaleReader(const CodedPanels& b, std::int64_t panel)
+      : lanes_(static_cast<std::int64_t>(hn::Lanes(Floats()))),
+        long_(b.scales.empty() ? nullptr : b.scales.data() + b.scale_at(panel, 0)),
+        short_(b.scales.empty() ? b.short_scales.data() + b.scale_at(panel, 0) : nullptr) {}
+  HWY_INLINE FloatVector of(std::int64_t g) const {
+    const Floats d;
+    if (long_) return hn::LoadU(d, long_ + g * lanes_);
+    const hn::Rebind<std::uint16_t, Floats> d16;
+    return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(Ints(), hn::LoadU(d16, short_ + g * lanes_))));
+  }
+
+ private:
+  std::int64_t lanes_;
+  const float* long_;
+  const std::uint16_t* short_;
+};
 
 template <int rows>
 HWY_INLINE void store(const CodedCall& call, const FloatVector (&sums)[rows]) {
@@ -125,7 +175,7 @@ HWY_NOINLINE void floats_tile(const CodedCall& call) {
   constexpr int per_word = 32 / bits, chains = rows == 1 ? 4 : rows == 2 ? 2 : 1;
   const CodedPanels& b = *call.b;
   const auto* words = reinterpret_cast<const std::int32_t*>(b.words_of(call.panel));
-  const float* scales = b.scales_of(call.panel);
+  const ScaleReader scales(b, call.panel);
   const float* a[rows];
   FloatVector total[rows];
 #pragma GCC unroll 8
@@ -133,7 +183,7 @@ HWY_NOINLINE void floats_tile(const CodedCall& call) {
     a[r] = reinterpret_cast<const float*>(static_cast<const std::byte*>(call.a) + r * call.a_stride);
     total[r] = hn::LoadU(d, call.bias + call.panel * lanes);
   }
-  for (std::int64_t g = b.groups(); g > 0; --g) {
+  for (std::int64_t g = 0; g < b.groups(); ++g) {
     FloatVector sum[rows][chains];
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
@@ -154,8 +204,7 @@ HWY_NOINLINE void floats_tile(const CodedCall& call) {
 #pragma GCC unroll 8
       for (int r = 0; r < rows; ++r) a[r] += per_word;
     }
-    const FloatVector scale = hn::LoadU(d, scales);
-    scales += lanes;
+    const FloatVector scale = scales.of(g);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 4
@@ -166,47 +215,98 @@ HWY_NOINLINE void floats_tile(const CodedCall& call) {
   store<rows>(call, total);
 }
 
+// Adds the products of one group: of `count` words, each with as many codes of the rows at `a`.
+template <int bits, int rows>
+struct Group {
+  const std::int32_t* words;
+  const std::byte* a;
+  std::int64_t a_stride;
+  std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(Ints()));
+  static constexpr std::int64_t step = std::int64_t{32 / bits} * code_bytes<bits>, half_step = step / 2;
+
+  // The codes in the low and in the high halves of a word's bytes.
+  static HWY_INLINE IntVector low_halves(IntVector word) { return hn::And(word, hn::Set(Ints(), 0x0f0f0f0f)); }
+  static HWY_INLINE IntVector high_halves(IntVector word) { return low_halves(hn::ShiftRight<4>(word)); }
+
+  HWY_INLINE void add(std::int64_t count, IntVector (&sums)[rows]) {
+    if constexpr (bits == 8)
+      add_bytes(count, sums);
+    else if constexpr (adds_pairs)
+      add_pairs(count, sums);
+    else
+      add_halves(count, sums);
+  }
+
+ private:
+  HWY_INLINE void add_bytes(std::int64_t count, IntVector (&sums)[rows]) {
+    for (; count > 0; --count, words += lanes, a += step) {
+      const IntVector word = hn::LoadU(Ints(), words);
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r) sums[r] = dot(sums[r], word, a + r * a_stride);
+    }
+  }
+
+  HWY_INLINE void add_halves(std::int64_t count, IntVector (&sums)[rows]) {
+    IntVector high[rows];  // a chain of additions of its own
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) high[r] = hn::Zero(Ints());
+    for (; count > 0; --count, words += lanes, a += step) {
+      const IntVector word = hn::LoadU(Ints(), words), first = low_halves(word), second = high_halves(word);
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r) {
+        sums[r] = dot(sums[r], first, a + r * a_stride);
+        high[r] = dot(high[r], second, a + r * a_stride + half_step);
+      }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) sums[r] = hn::Add(sums[r], high[r]);
+  }
+
+#if HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  HWY_INLINE void add_pairs(std::int64_t count, IntVector (&sums)[rows]) {
+    for (; count >= 4; count -= 4) add_few<4>(sums);
+    for (; count > 0; --count) add_few<1>(sums);
+  }
+  template <int count>
+  HWY_INLINE void add_few(IntVector (&sums)[rows]) {
+    const Shorts d16;
+    ShortVector pairs[rows];
+#pragma GCC unroll 4
+    for (int w = 0; w < count; ++w, words += lanes, a += step) {
+      const IntVector word = hn::LoadU(Ints(), words), first = low_halves(word), second = high_halves(word);
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r) {
+        const ShortVector low = pair_sums(first, a + r * a_stride);
+        pairs[r] = hn::Add(w ? hn::Add(pairs[r], low) : low, pair_sums(second, a + r * a_stride + half_step));
+      }
+    }
+    IntVector none = hn::Zero(Ints());
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r)
+      sums[r] = hn::ReorderWidenMulAccumulate(Ints(), pairs[r], hn::Set(d16, 1), sums[r], none);
+  }
+#endif
+};
+
 template <int bits, int rows>
 HWY_NOINLINE void codes_tile(const CodedCall& call) {
   const Floats d;
-  const Ints di;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  constexpr int per_word = 32 / bits;
   const CodedPanels& b = *call.b;
-  const auto* words = reinterpret_cast<const std::int32_t*>(b.words_of(call.panel));
-  const float* scales = b.scales_of(call.panel);
-  const auto* a = static_cast<const std::byte*>(call.a);
+  Group<bits, rows> group{reinterpret_cast<const std::int32_t*>(b.words_of(call.panel)),
+                          static_cast<const std::byte*>(call.a), call.a_stride};
+  const ScaleReader scales(b, call.panel);
   FloatVector total[rows];
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r) total[r] = hn::Zero(d);
   for (std::int64_t g = 0; g < b.groups(); ++g) {
-    IntVector low[rows], high[rows];
+    IntVector sums[rows];
 #pragma GCC unroll 8
-    for (int r = 0; r < rows; ++r) {
-      low[r] = hn::Set(di, call.sums[r * b.groups() + g]);
-      high[r] = hn::Zero(di);
-    }
-    for (std::int64_t w = b.group / per_word; w > 0; --w) {
-      const IntVector word = hn::LoadU(di, words);
-      words += lanes;
-      if constexpr (bits == 8) {
+    for (int r = 0; r < rows; ++r) sums[r] = hn::Set(Ints(), call.sums[r * b.groups() + g]);
+    group.add(b.group / b.codes_per_word(), sums);
+    const FloatVector scale = scales.of(g);
 #pragma GCC unroll 8
-        for (int r = 0; r < rows; ++r) low[r] = dot(low[r], word, a + r * call.a_stride);
-      } else {
-        const IntVector half = hn::Set(di, 0x0f0f0f0f);
-        const IntVector first = hn::And(word, half), second = hn::And(hn::ShiftRight<4>(word), half);
-#pragma GCC unroll 8
-        for (int r = 0; r < rows; ++r) {
-          low[r] = dot(low[r], first, a + r * call.a_stride);
-          high[r] = dot(high[r], second, a + r * call.a_stride + 4 * code_bytes);
-        }
-      }
-      a += per_word * code_bytes;
-    }
-    const FloatVector scale = hn::LoadU(d, scales);
-    scales += lanes;
-#pragma GCC unroll 8
-    for (int r = 0; r < rows; ++r) total[r] = hn::MulAdd(hn::ConvertTo(d, hn::Add(low[r], high[r])), scale, total[r]);
+    for (int r = 0; r < rows; ++r) total[r] = hn::MulAdd(hn::ConvertTo(d, sums[r]), scale, total[r]);
   }
   const FloatVector bias = hn::LoadU(d, call.bias + call.panel * lanes);
   const FloatVector of_zero = hn::LoadU(d, b.row_sums.data() + call.panel * lanes);
@@ -230,6 +330,11 @@ void by_rows(const CodedCall& call, bool codes) {
 void floats(const CodedCall& call) { call.b->bits == 4 ? by_rows<4, 1>(call, false) : by_rows<8, 1>(call, false); }
 void codes(const CodedCall& call) { call.b->bits == 4 ? by_rows<4, 1>(call, true) : by_rows<8, 1>(call, true); }
 
+int bytes_of_code(int bits) { return bits == 4 ? code_bytes<4> : code_bytes<8>; }
+void convert(int bits, const std::int8_t* from, std::int64_t count, void* to) {
+  bits == 4 ? convert_for<4>(from, count, to) : convert_for<8>(from, count, to);
+}
+
 template <int bits>
 void widen_bits(const CodedPanels& b, std::int64_t panel, float* to, std::int64_t stride) {
   const Floats d;
@@ -237,9 +342,9 @@ void widen_bits(const CodedPanels& b, std::int64_t panel, float* to, std::int64_
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   constexpr int per_word = 32 / bits;
   const auto* words = reinterpret_cast<const std::int32_t*>(b.words_of(panel));
-  const float* scales = b.scales_of(panel);
+  const ScaleReader scales(b, panel);
   for (std::int64_t g = 0; g < b.groups(); ++g) {
-    const FloatVector scale = hn::LoadU(d, scales + g * lanes);
+    const FloatVector scale = scales.of(g);
     for (std::int64_t w = 0; w < b.group / per_word; ++w) {
       IntVector word = hn::LoadU(di, words);
       words += lanes;
@@ -258,7 +363,7 @@ void widen(const CodedPanels& b, std::int64_t panel, float* to, std::int64_t str
 
 const CodedGemm& coded_gemm_here() {
   static const CodedGemm here{
-      static_cast<int>(hn::Lanes(Floats())), max_rows, code_bytes, &floats, &codes, &convert, &widen};
+      static_cast<int>(hn::Lanes(Floats())), max_rows, &floats, &codes, &bytes_of_code, &convert, &widen};
   return here;
 }
 
@@ -292,12 +397,26 @@ void pack_row(const float* from, const float* scales, std::int64_t row, CodedPan
   for (std::int64_t s = 0; s < steps; ++s) to[s * b.lanes] = word_of(from + s * b.codes_per_word(), b.bits);
   double all = 0;
   for (std::int64_t g = 0; g < b.groups(); ++g) {
-    b.scales[static_cast<std::size_t>((panel * b.groups() + g) * b.lanes + lane)] = scales[g];
+    b.scales[b.scale_at(panel, g) + static_cast<std::size_t>(lane)] = scales[g];
     double sum = 0;
     for (std::int64_t i = g * b.group; i < (g + 1) * b.group; ++i) sum += static_cast<double>(from[i]);
     all += sum * static_cast<double>(scales[g]);
   }
   b.row_sums[static_cast<std::size_t>(row)] = static_cast<float>(all);
+}
+
+void shorten_scales(CodedPanels& b) {
+  const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
+  if (!std::ranges::all_of(b.scales, [&](float x) { return (bits(x) & 0xffff) == 0; })) return;
+  b.short_scales.resize(b.scales.size());
+  std::ranges::transform(b.scales, b.short_scales.begin(),
+                         [&](float x) { return static_cast<std::uint16_t>(bits(x) >> 16); });
+  b.scales = {};
+}
+
+float scale_of(const CodedPanels& b, std::int64_t n, std::int64_t g) {
+  const std::size_t at = b.scale_at(n / b.lanes, g) + static_cast<std::size_t>(n % b.lanes);
+  return b.scales.empty() ? std::bit_cast<float>(std::uint32_t{b.short_scales[at]} << 16) : b.scales[at];
 }
 
 }  // namespace
@@ -314,17 +433,17 @@ CodedPanels pack_codes(std::span<const float> codes, const std::vector<float>& s
                 for (auto row = static_cast<std::int64_t>(first); row < static_cast<std::int64_t>(last); ++row)
                   pack_row(codes.data() + row * k, scales.data() + row * b.groups(), row, b);
               });
+  shorten_scales(b);
   return b;
 }
 
 void row_of_codes(const CodedPanels& b, std::int64_t n, float* to) {
   const std::uint32_t* words = b.words_of(n / b.lanes) + n % b.lanes;
-  const float* scales = b.scales_of(n / b.lanes) + n % b.lanes;
   const int per_word = b.codes_per_word(), offset = b.bits == 8 ? 128 : 8;
   for (std::int64_t k = 0; k < b.k; k += per_word, words += b.lanes)
     for (int i = 0; i < per_word; ++i) {
       const std::uint32_t stored = *words >> (i % 4 * 8 + i / 4 * 4) & ((1u << b.bits) - 1);
-      to[k + i] = static_cast<float>(static_cast<int>(stored) - offset) * scales[k / b.group * b.lanes];
+      to[k + i] = static_cast<float>(static_cast<int>(stored) - offset) * scale_of(b, n, k / b.group);
     }
 }
 

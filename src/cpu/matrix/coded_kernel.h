@@ -4,7 +4,7 @@
 //
 // W lies in panels of one vector's columns. A panel is a list of words, one 32-bit word per column and step; a word
 // holds codes k..k+3 in its bytes, or k..k+3 in the low and k+4..k+7 in the high halves of its bytes. Codes are stored
-// with an offset that makes them unsigned, as VNNI wants one factor: with o the offset,
+// with an offset that makes them unsigned, as x86 wants one factor: with o the offset,
 //   sum q c = sum q (c + o) - o sum q
 // where the second sum belongs to the row and the group.
 #pragma once
@@ -19,8 +19,11 @@ struct CodedPanels {
   std::int64_t n = 0, k = 0, group = 0;  // k is a multiple of group, group of codes_per_word()
   int bits = 8, lanes = 0;
   std::vector<std::uint32_t> words;  // [panel][k / codes_per_word()][lanes]
-  std::vector<float> scales;         // [panel][k / group][lanes]
-  std::vector<float> row_sums;       // of what the codes stand for, by column of C; padded to whole panels
+  // [panel][k / group][lanes], in one of two forms: bfloat16's bits where these say every one, for they are a fifth of
+  // what is read where groups are small.
+  std::vector<float> scales;
+  std::vector<std::uint16_t> short_scales;
+  std::vector<float> row_sums;  // of what the codes stand for, by column of C; padded to whole panels
 
   int codes_per_word() const { return 32 / bits; }
   std::int64_t groups() const { return k / group; }
@@ -28,7 +31,9 @@ struct CodedPanels {
   const std::uint32_t* words_of(std::int64_t panel) const {
     return words.data() + panel * k / codes_per_word() * lanes;
   }
-  const float* scales_of(std::int64_t panel) const { return scales.data() + panel * groups() * lanes; }
+  std::size_t scale_at(std::int64_t panel, std::int64_t g) const {
+    return static_cast<std::size_t>((panel * groups() + g) * lanes);
+  }
 };
 
 // Rows of A that meet one panel.
@@ -50,10 +55,11 @@ struct CodedCall {
 struct CodedGemm {
   int lanes;
   int max_rows;
-  int code_bytes;  // of one element of A in the kernel's own form
   void (*floats)(const CodedCall&);
   void (*codes)(const CodedCall&);
-  void (*convert)(const std::int8_t* from, std::int64_t count, void* to);
+  // A's codes in the kernel's own form, which depends on the bits of W's: bytes of one, and what writes it.
+  int (*bytes_of_code)(int bits);
+  void (*convert)(int bits, const std::int8_t* from, std::int64_t count, void* to);
   // Columns of one panel as floats, row k at to[k * stride].
   void (*widen)(const CodedPanels& b, std::int64_t panel, float* to, std::int64_t stride);
 };

@@ -25,9 +25,8 @@ struct Coded {
   const CodedGemm* kernel = &coded_gemm();
   const GemmF32* wide = &gemm_f32();
 
-  std::int64_t row_bytes() const {
-    return codes ? panels->k * kernel->code_bytes + panels->groups() * 4 : panels->k * 4;
-  }
+  std::int64_t code_bytes_of_row() const { return panels->k * kernel->bytes_of_code(panels->bits); }
+  std::int64_t row_bytes() const { return codes ? code_bytes_of_row() + panels->groups() * 4 : panels->k * 4; }
   std::int64_t panel_count() const {  // of the kernel in use
     return widens ? (panels->n + 2 * wide->lanes - 1) / (2 * wide->lanes) : panels->count();
   }
@@ -35,7 +34,7 @@ struct Coded {
     const auto rows = static_cast<std::size_t>(sharing.rows_per_task), k = static_cast<std::size_t>(panels->k);
     if (widens) return align_up(k * static_cast<std::size_t>(wide->lanes) * 8);
     if (!codes) return 0;
-    return align_up(rows * k * static_cast<std::size_t>(kernel->code_bytes)) +
+    return align_up(rows * static_cast<std::size_t>(code_bytes_of_row())) +
            align_up(rows * static_cast<std::size_t>(panels->groups()) * 4);
   }
 
@@ -68,11 +67,11 @@ struct Coded {
     call.a_stride = panels->k * 4;
     std::int32_t* sums = nullptr;
     if (codes) {
-      call.a_stride = panels->k * kernel->code_bytes;
+      call.a_stride = code_bytes_of_row();
       sums = reinterpret_cast<std::int32_t*>(memory +
                                              align_up(static_cast<std::size_t>(sharing.rows_per_task * call.a_stride)));
       const auto* from = reinterpret_cast<const std::int8_t*>(a);
-      kernel->convert(from, part.rows * panels->k, memory);
+      kernel->convert(panels->bits, from, part.rows * panels->k, memory);
       for (std::int64_t r = 0; r < part.rows; ++r)
         group_sums(*panels, from + r * panels->k, sums + r * panels->groups());
       a = memory;
