@@ -63,7 +63,7 @@ class Attention(nn.Module):
         self.values.index_copy_(1, positions, split(self.v_proj(x)))
         # The heads of a group are rows beside each other, so that keys and values are read where they lie.
         q = rotated(split(self.q_proj(x))).reshape(self.groups, repeats * tokens, self.width)
-        scores = (self.keys @ q.transpose(1, 2)).transpose(1, 2) * self.width**-0.5
+        scores = q @ self.keys.transpose(1, 2) * self.width**-0.5
         scores = scores.view(self.groups, repeats, tokens, -1) + hidden
         y = torch.softmax(scores, -1).view(self.groups, repeats * tokens, -1) @ self.values
         return self.o_proj(y.view(self.heads, tokens, self.width).transpose(0, 1).reshape(1, tokens, -1))

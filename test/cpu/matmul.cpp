@@ -35,6 +35,32 @@ TEST(Matmul, I8) {
   }
 }
 
+// A TRANSPOSE that nobody else reads is part of the product.
+TEST(Matmul, OfTransposed) {
+  for (std::uint32_t seed = 0; seed < 120; ++seed) {
+    Net net(seed);
+    const Sizes s = random_sizes(net);
+    const DType type = seed % 2 ? DType::f32 : DType::i8;
+    const auto input = [&](const Shape& shape) {
+      return net.input(type, shape, seed % 2 ? -1 : -128, seed % 2 ? 1 : 127);
+    };
+    const ValueId a = input({s.batch, s.h, s.c}), b = input({s.batch, s.w, s.c});
+    const ValueId turned = net.node("transpose", {b}, {{"perms", std::vector<std::int64_t>{0, 2, 1}}});
+    const ValueId zero = type == DType::f32 ? net.zero(type) : net.numbers(type, {net.integer(-128, 127)});
+    ValueId v = net.node("matmul", {a, turned, zero, zero}, {}, type == DType::f32 ? DType::f32 : DType::i32);
+    if (type == DType::f32 && seed % 3 == 1) v = net.node("add", {v, net.constant(DType::f32, {1, 1, s.w}, -1, 1)});
+    if (type == DType::i8 && seed % 3 == 1) v = net.rescale(v, DType::i8, 40, 44, false, 0, 9);
+    net.output(v);
+    const bool alone = seed % 5 != 0;
+    if (!alone) net.output(turned);
+    expect_as_interpreted(net, {1e-5, 1e-5}, fmt::format("{} x {} x {} x {}", s.batch, s.h, s.c, s.w),
+                          !alone               ? ""
+                          : type == DType::f32 ? "matmul_f32"
+                                               : "matmul_i8");
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
 TEST(Matmul, F32) {
   for (std::uint32_t seed = 500; seed < 560; ++seed) {
     Net net(seed);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "simd/transpose.h"
+
 namespace tosaic::cpu {
 namespace {
 
@@ -87,6 +89,13 @@ void StridedCopy::plane(const std::byte* from, std::byte* to) const {
     for (std::int64_t i = 0; i < rows; ++i)
       std::memcpy(to + i * ti * e, from + i * fi * e, static_cast<std::size_t>(columns * e));
     return;
+  }
+  const bool by_columns = fi == 1 && tj == 1;
+  if (element == 4 && (by_columns || (fj == 1 && ti == 1))) {
+    const auto* f = reinterpret_cast<const std::uint32_t*>(from);
+    auto* t = reinterpret_cast<std::uint32_t*>(to);
+    return by_columns ? simd::transpose_words(f, fj, t, ti, columns, rows)
+                      : simd::transpose_words(f, fi, t, tj, rows, columns);
   }
   switch (element) {
     case 1: return blocks_of<std::uint8_t>(from, fi, fj, to, ti, tj, rows, columns);

@@ -9,6 +9,7 @@
 
 #include "base/parallel.h"
 #include "simd/dispatch.h"
+#include "simd/transpose.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/matrix/gemm_f32.cpp"
 #include <hwy/foreach_target.h>
@@ -125,26 +126,6 @@ const GemmF32& gemm_f32() { return HWY_DYNAMIC_DISPATCH(gemm_f32_here)(); }
 
 namespace {
 
-void pack_panel(const float* weight, std::int64_t p, PackedF32& packed) {
-  const std::int64_t k = packed.k, width = packed.vectors(p) * packed.lanes, first = p * packed.panel_width();
-  float* to = packed.storage.get() + first * k;
-  const std::int64_t columns = std::min(width, packed.n - first);
-  // In blocks of k, so that the lines being written stay in the first-level cache.
-  for (std::int64_t k0 = 0; k0 < k; k0 += 64) {
-    const std::int64_t k1 = std::min(k, k0 + 64);
-    for (std::int64_t j = 0; j < columns; ++j) {
-      const float* from = weight + (first + j) * k;
-      for (std::int64_t i = k0; i < k1; ++i) to[i * width + j] = from[i];
-    }
-    for (std::int64_t j = columns; j < width; ++j)
-      for (std::int64_t i = k0; i < k1; ++i) to[i * width + j] = 0;
-  }
-}
-
-}  // namespace
-
-namespace {
-
 // Weights that were packed and are in use, by where they came from.
 class PackedOnce {
  public:
@@ -176,18 +157,28 @@ void pack_rows(const float* weight, std::int64_t n, std::int64_t k, const float*
   for (std::int64_t j = 0; j < n; ++j) packed.bias_storage[static_cast<std::size_t>(j)] = bias[bias_count == 1 ? 0 : j];
   packed.bias = packed.bias_storage.data();
   const auto pack = [&] {
-    packed.storage.reset(new float[static_cast<std::size_t>(packed.padded() * k)]);  // written by pack_panel
+    packed.storage.reset(new float[static_cast<std::size_t>(packed.padded() * k)]);  // written below
     in_parallel(static_cast<std::size_t>(packed.count()),
                 static_cast<std::size_t>((1 << 17) / (packed.panel_width() * k) + 1),
                 [&](std::size_t first_panel, std::size_t last_panel) {
                   for (std::size_t p = first_panel; p < last_panel; ++p)
-                    pack_panel(weight, static_cast<std::int64_t>(p), packed);
+                    pack_panel_of_rows(packed, static_cast<std::int64_t>(p), weight,
+                                       packed.storage.get() + static_cast<std::int64_t>(p) * packed.panel_width() * k);
                 });
     return packed.storage;
   };
   static PackedOnce once;
   packed.storage = lasting ? once.at(weight, n, k, pack) : pack();
   packed.data = packed.storage.get();
+}
+
+void pack_panel_of_rows(const PanelsF32& panels, std::int64_t p, const float* b, float* into) {
+  const std::int64_t width = panels.vectors(p) * panels.lanes, first = p * panels.panel_width();
+  const std::int64_t columns = std::min(width, panels.n - first);
+  simd::transpose_words(reinterpret_cast<const std::uint32_t*>(b + first * panels.k), panels.k,
+                        reinterpret_cast<std::uint32_t*>(into), width, columns, panels.k);
+  if (columns < width)
+    for (std::int64_t i = 0; i < panels.k; ++i) std::fill(into + i * width + columns, into + (i + 1) * width, 0.0f);
 }
 
 void pack_columns(const PanelsF32& panels, std::int64_t p, const float* b, float* into) {

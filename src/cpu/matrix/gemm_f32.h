@@ -58,7 +58,8 @@ void multiply(const GemmF32& kernel, const Sharing& sharing, const Sharing::Part
 // cpu::Options; what the same memory is packed to then exists once.
 void pack_rows(const float* weight, std::int64_t n, std::int64_t k, const float* bias, std::int64_t bias_count,
                PackedF32& packed, bool lasting = false);
-// Panel p of b, [k][n] row-major as in MATMUL, into `into` (where panels.panel(p) shall be).
+// Panel p of b, [k][n] row-major as in MATMUL, or [n][k], into `into` (where panels.panel(p) shall be).
 void pack_columns(const PanelsF32& panels, std::int64_t p, const float* b, float* into);
+void pack_panel_of_rows(const PanelsF32& panels, std::int64_t p, const float* b, float* into);
 
 }  // namespace tosaic::cpu

@@ -2,6 +2,7 @@
 #include "cpu/matrix/matmul.h"
 
 #include <cstring>
+#include <optional>
 
 #include "cpu/matrix/epilogue.h"
 #include "cpu/matrix/gemm_f32.h"
@@ -10,10 +11,23 @@
 namespace tosaic::cpu {
 namespace {
 
-// [batch,h,c] x [batch,c,w].
+// [batch,h,c] x [batch,c,w]; `turned`: the second lies as [batch,w,c].
 struct Shape3 {
   std::int64_t batch, h, c, w;
+  bool turned = false;
 };
+
+// The TRANSPOSE that makes B for nobody else than node n: its panels are made of what it reads.
+std::optional<std::uint32_t> turning(const Planning& planning, std::uint32_t n) {
+  const ValueId b = planning.node(n).inputs[1];
+  const std::int32_t producer = planning.producer[b];
+  if (producer < 0 || planning.only_user(b) != n) return std::nullopt;
+  const auto t = static_cast<std::uint32_t>(producer);
+  const Node& node = planning.node(t);
+  if (planning.taken[t] || node.op != "tosa.transpose" || planning.constant(node.inputs[0])) return std::nullopt;
+  if (node.attrs.get<std::vector<std::int64_t>>("perms") != std::vector<std::int64_t>{0, 2, 1}) return std::nullopt;
+  return t;
+}
 
 struct MatmulF32 {
   const GemmF32* kernel = &gemm_f32();
@@ -21,10 +35,12 @@ struct MatmulF32 {
   PanelsF32 panels;
   std::vector<float> zero_bias;
   Epilogue epilogue;
+  bool turned = false, one_by_one = false;  // one_by_one: a panel is packed when its only reader comes to it
 
   bool prepare(const Planning& planning, const Node& node, const Shape3& s) {
     // Few rows meet a panel once: packing it would be most of the work.
-    panels.packed = s.h > kernel->max_rows || s.w % kernel->lanes != 0 || planning.constant(node.inputs[1]);
+    turned = s.turned;
+    panels.packed = turned || s.h > kernel->max_rows || s.w % kernel->lanes != 0 || planning.constant(node.inputs[1]);
     panels.k = s.c;
     panels.n = s.w;
     panels.lanes = kernel->lanes;
@@ -33,25 +49,41 @@ struct MatmulF32 {
     return true;
   }
   std::int64_t panel_count() const { return panels.count(); }
-  bool packs() const { return panels.packed; }
+  void share(const Planning& planning, const Sharing& sharing, ValueId b) {
+    one_by_one = panels.packed && sharing.row_tasks == 1 && !planning.constant(b);
+  }
+  bool packs() const { return panels.packed && !one_by_one; }
   std::size_t packed_bytes() const {
     return packs() ? align_up(static_cast<std::size_t>(panels.padded() * panels.k) * 4) : 0;
   }
   std::int64_t packing_tasks() const { return panels.count(); }
   void pack(const void* b, std::int64_t p, std::byte* into) const {
-    PanelsF32 at = panels;
-    at.data = reinterpret_cast<float*>(into);
-    pack_columns(panels, p, static_cast<const float*>(b), const_cast<float*>(at.panel(p)));
+    pack_panel(static_cast<const float*>(b), p, reinterpret_cast<float*>(into) + p * panels.panel_width() * panels.k);
   }
-  std::size_t row_scratch(std::int64_t) const { return 0; }
+  void pack_panel(const float* b, std::int64_t p, float* into) const {
+    turned ? pack_panel_of_rows(panels, p, b, into) : pack_columns(panels, p, b, into);
+  }
+  std::size_t row_scratch(std::int64_t) const {
+    return one_by_one ? align_up(static_cast<std::size_t>(panels.panel_width() * panels.k) * 4) : 0;
+  }
   std::int64_t row_bytes() const { return panels.k * 4; }
   std::int64_t element() const { return 4; }
-  void run(const Sharing& sharing, const Sharing::Part& part, const void* a, const std::byte* packed, std::byte* c,
-           std::byte*) const {
+  // b: as it is, or packed.
+  void run(const Sharing& sharing, const Sharing::Part& part, const void* a, const std::byte* b, std::byte* c,
+           std::byte* scratch) const {
     PanelsF32 at = panels;
-    at.data = reinterpret_cast<const float*>(packed);
-    multiply(*kernel, sharing, part, static_cast<const float*>(a) + part.first_row * panels.k, panels.k, at,
-             epilogue.lowest, epilogue.highest, reinterpret_cast<float*>(c));
+    const auto product = [&](const Sharing::Part& of) {
+      multiply(*kernel, sharing, of, static_cast<const float*>(a) + part.first_row * panels.k, panels.k, at,
+               epilogue.lowest, epilogue.highest, reinterpret_cast<float*>(c));
+    };
+    at.data = reinterpret_cast<const float*>(b);
+    if (!one_by_one) return product(part);
+    auto* one = reinterpret_cast<float*>(scratch);
+    for (std::int64_t p = part.first_panel; p < part.last_panel; ++p) {
+      pack_panel(reinterpret_cast<const float*>(b), p, one);
+      at.data = one - p * panels.panel_width() * panels.k;  // panel(p) is `one`
+      product({part.first_row, part.rows, p, p + 1});
+    }
   }
 };
 
@@ -62,13 +94,16 @@ struct MatmulI8 {
   Epilogue epilogue;
   RescaleColumns scales;
   std::int32_t a_zp = 0, b_zp = 0;
+  bool turned = false;
 
+  void share(const Planning&, const Sharing&, ValueId) {}
   bool packs() const { return true; }
   bool prepare(const Planning& planning, const Node& node, const Shape3& s) {
     if (!planning.constant(node.inputs[2]) || !planning.constant(node.inputs[3])) return false;
     a_zp = only_number(planning.graph, node.inputs[2]);
     b_zp = only_number(planning.graph, node.inputs[3]);
     panels = panels_i8(*kernel, s.w, s.c);
+    turned = s.turned;
     if (epilogue.rescaled) scales = rescale_columns(epilogue.multiplier, epilogue.shift, s.w, kernel->lanes);
     return true;
   }
@@ -78,8 +113,8 @@ struct MatmulI8 {
   }
   std::int64_t packing_tasks() const { return 1; }
   void pack(const void* b, std::int64_t, std::byte* into) const {
-    pack_i8(panels, static_cast<const std::int8_t*>(b), 1, panels.n, nullptr, 0, a_zp, b_zp, into,
-            reinterpret_cast<std::int32_t*>(into + align_up(panels.packed_bytes())));
+    pack_i8(panels, static_cast<const std::int8_t*>(b), turned ? panels.k : 1, turned ? 1 : panels.n, nullptr, 0, a_zp,
+            b_zp, into, reinterpret_cast<std::int32_t*>(into + align_up(panels.packed_bytes())));
   }
   std::int64_t row_bytes() const { return panels.groups() * 4; }
   std::int64_t element() const { return epilogue.rescaled ? 1 : 4; }
@@ -146,12 +181,14 @@ struct Matmul : Kind {
 };
 
 template <class Kind>
-bool take(Planning& planning, std::uint32_t n, const Shape3& shape) {
+bool take(Planning& planning, std::uint32_t n, Shape3 shape) {
   const Node& node = planning.node(n);
+  const auto turned = turning(planning, n);
+  shape.turned = turned.has_value();
   auto m = std::make_shared<Matmul<Kind>>();
   m->shape = shape;
   m->a = node.inputs[0];
-  m->b = node.inputs[1];
+  m->b = turned ? planning.node(*turned).inputs[0] : node.inputs[1];
   m->epilogue = find_epilogue(planning, n, true);
   if (!m->prepare(planning, node, shape)) return false;
   const bool chain = m->epilogue.chain != nullptr;
@@ -159,10 +196,12 @@ bool take(Planning& planning, std::uint32_t n, const Shape3& shape) {
   const int per_batch = shape.batch >= 4 * planning.threads ? 1 : planning.threads;
   m->sharing = Sharing::plan(shape.h, m->kernel->max_rows, m->panel_count(), m->row_bytes() + (chain ? shape.w * 4 : 0),
                              per_batch, chain);
+  m->share(planning, m->sharing, m->b);
   m->rows_bytes = m->row_scratch(m->sharing.rows_per_task);
   m->tile_bytes = m->epilogue.tile_bytes(planning, m->sharing.rows_per_task * shape.w);
   m->scratch = m->rows_bytes + m->tile_bytes + m->epilogue.chain_bytes();
   Step step{.kernel = Kind::name, .nodes = {n}, .reads = {m->a, m->b}};
+  if (turned) step.nodes.insert(step.nodes.begin(), *turned);
   m->epilogue.describe(step);
   step.scratch_per_thread = m->scratch;
   const std::size_t all = static_cast<std::size_t>(shape.batch) * m->packed_bytes();
