@@ -149,6 +149,8 @@ Val round_half_even(Val x) {
   return where(up, b.add(low, 1.0), low);
 }
 
+Val rounded(Val x, DType to) { return x.builder().tosa_all("cast", {x}, {}, to).at(0); }
+
 Val truncated(Val x) {
   Builder& b = x.builder();
   return where(less(x, 0.0), b.unary("ceil", x), b.unary("floor", x));

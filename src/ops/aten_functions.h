@@ -32,6 +32,9 @@ Val arctangent(Val x);
 // x where `sign` is not negative, otherwise -x.
 Val with_sign_of(Val sign, Val x);
 Val round_half_even(Val x);
+// As integers: to the nearest, ties to even, and what lies beyond `to` to its nearest, as TOSA's CAST does. (PyTorch's
+// casts truncate.)
+Val rounded(Val x, DType to);
 Val truncated(Val x);
 // base^exponent for a whole exponent, by repeated squaring; negative exponents take the reciprocal first.
 Val whole_power(Val base, std::int64_t exponent);

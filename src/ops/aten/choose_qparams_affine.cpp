@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/aten_blocks.h"
+#include "ops/aten_functions.h"
 
 namespace tosaic {
 namespace {
@@ -15,7 +16,8 @@ struct Chosen {
 Chosen asymmetric(Builder& b, Val least, Val most, const CodeRange& codes, double eps) {
   Val scale = b.aten("aten.div.Scalar", {calls::sub(most, least)}, {{"other", codes.highest - codes.lowest}});
   scale = calls::at_least(scale, eps);
-  Val zero = calls::unary("round", b.aten("aten.div.Tensor", {least, scale}));
+  // As many codes at most as there are.
+  Val zero = b.cast(functions::rounded(b.aten("aten.div.Tensor", {least, scale}), DType::i32), scale.dtype());
   return {scale, calls::clamp(calls::add(calls::unary("neg", zero), codes.lowest), codes.lowest, codes.highest)};
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/aten_blocks.h"
+#include "ops/aten_functions.h"
 
 namespace tosaic {
 namespace {
@@ -11,10 +12,12 @@ Vals lower(Builder& b, const Call& call) {
   const CodeRange range = codes_of(call, codes);
   Val scaled = calls::mul(calls::view(x, blocks.split),
                           calls::reciprocal(beside(call, call.tensor("scale"), blocks, x.dtype())));
-  Val q = calls::unary("round", scaled);
+  // What saturates here is clamped below as well.
+  Val q = b.cast(functions::rounded(scaled, DType::i32), x.dtype());
   if (auto zero = zero_points(call)) q = calls::add(q, beside(call, *zero, blocks, x.dtype()));
   q = calls::view(calls::clamp(q, range.lowest, range.highest), x.shape());
-  return b.aten("aten._to_copy.default", {q}, {{"dtype", codes}});
+  // Casts between integers are not of the floating-point profile.
+  return {codes == DType::u8 ? b.cast(functions::rounded(q, DType::i32), codes) : functions::rounded(q, codes)};
 }
 }  // namespace
 

@@ -4,16 +4,13 @@
 
 namespace tosaic {
 namespace {
-// TOSA's CAST rounds to the nearest, ties to even, as PyTorch's round does; PyTorch's own casts truncate.
-Val rounded(Builder& b, Val x, DType to) { return b.tosa_all("cast", {x}, {}, to).at(0); }
-
 Vals lower(Builder& b, const Call& call) {
   const auto zero = static_cast<double>(call.integer("zero_point"));
   Val code = b.scaled(functions::widened(call.tensor("input")), 1 / call.number("scale"));
   code = b.clamp(code, static_cast<double>(call.integer("quant_min")) - zero,
                  static_cast<double>(call.integer("quant_max")) - zero);
-  if (zero != 0) code = b.add(b.cast(rounded(b, code, DType::i32), code.dtype()), zero);
-  return rounded(b, code, call.dtype("dtype").value_or(DType::i8));
+  if (zero != 0) code = b.add(b.cast(functions::rounded(code, DType::i32), code.dtype()), zero);
+  return functions::rounded(code, call.dtype("dtype").value_or(DType::i8));
 }
 }  // namespace
 
