@@ -4,13 +4,13 @@
 #include "quantise/weight_codes.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
-#include <tuple>
 #include <vector>
 
-#include "base/narrow_float.h"
 #include "base/parallel.h"
 #include "quantise/observe.h"
 #include "simd/bulk_loops.h"
@@ -62,18 +62,10 @@ double scale_of(const float* x, const Layout& layout, std::size_t channel) {
   return std::max(static_cast<double>(static_cast<float>(largest / 127.0)), 1e-12);
 }
 
-double squared_error(const float* x, const std::int8_t* codes, std::size_t n, float scale) {
-  float sum = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const float off = x[i] - static_cast<float>(codes[i]) * scale;
-    sum += off * off;
-  }
-  return static_cast<double>(sum);
-}
-
-void encode_four_bits(const float* x, std::size_t n, double scale, std::int8_t* codes) {
-  simd::bulk_loops().encode(x, n, scale, codes);
-  for (std::size_t i = 0; i < n; ++i) codes[i] = std::clamp<std::int8_t>(codes[i], -7, 7);
+// The nearest bfloat16 of a finite number.
+float as_bfloat16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  return std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u);
 }
 
 // Writes one channel's codes in [-7, 7]; returns their scale, a bfloat16: beside so few bits of a code its rounding is
@@ -83,18 +75,16 @@ double four_bits_of(const float* x, const Layout& layout, std::size_t channel, s
   layout.each_run(channel, [&](std::size_t first) {
     largest = std::max<double>(largest, simd::bulk_loops().magnitudes(x + first, layout.inner).largest);
   });
-  const double whole = std::max(static_cast<double>(static_cast<float>(largest / 7.0)), 1e-12);
-  double best = whole, least = std::numeric_limits<double>::infinity();
-  for (int step = 0; step <= 12; ++step) {  // down to 0.4: what is cut off then is more than rounding gains
-    const double scale = static_cast<double>(BFloat16(whole * (1 - 0.05 * step)));
-    double error = 0;
-    layout.each_run(channel, [&](std::size_t first) {
-      encode_four_bits(x + first, layout.inner, scale, codes + first);
-      error += squared_error(x + first, codes + first, layout.inner, static_cast<float>(scale));
-    });
-    if (error < least) std::tie(best, least) = std::tie(scale, error);
-  }
-  layout.each_run(channel, [&](std::size_t first) { encode_four_bits(x + first, layout.inner, best, codes + first); });
+  const float whole = std::max(static_cast<float>(largest / 7.0), 1e-12f);
+  float scales[16], errors[16] = {};
+  for (int i = 0; i < 16; ++i)  // down to 0.4: what is cut off then is more than rounding gains
+    scales[i] = as_bfloat16(whole * (1 - 0.04f * static_cast<float>(i)));
+  layout.each_run(channel, [&](std::size_t first) {
+    simd::bulk_loops().coding_errors(x + first, layout.inner, scales, 7, errors);
+  });
+  const double best = scales[std::min_element(std::begin(errors), std::end(errors)) - std::begin(errors)];
+  layout.each_run(
+      channel, [&](std::size_t first) { simd::bulk_loops().encode(x + first, layout.inner, best, 7, codes + first); });
   return best;
 }
 
@@ -120,7 +110,7 @@ Tensor weight_codes(const Tensor& weight, int axis, bool four_bits) {
       }
       scales.scale[c] = scale_of(x, layout, c);
       layout.each_run(c, [&](std::size_t first) {
-        simd::bulk_loops().encode(x + first, layout.inner, scales.scale[c], codes + first);
+        simd::bulk_loops().encode(x + first, layout.inner, scales.scale[c], 127, codes + first);
       });
     }
   });

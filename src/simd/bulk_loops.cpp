@@ -70,14 +70,14 @@ Magnitudes magnitudes(const float* x, std::size_t n) {
   return {std::bit_cast<float>(smallest), std::bit_cast<float>(largest)};
 }
 
-void encode(const float* x, std::size_t n, double scale, std::int8_t* codes) {
+void encode(const float* x, std::size_t n, double scale, double highest, std::int8_t* codes) {
   const hn::ScalableTag<double> d;
   const hn::Rebind<float, decltype(d)> narrow;
   const hn::Rebind<std::int32_t, decltype(d)> wide_code;
   const hn::Rebind<std::int8_t, decltype(d)> code;
   const std::size_t lanes = hn::Lanes(d);
   const double per_unit = 1 / scale;
-  const auto factor = hn::Set(d, per_unit), low = hn::Set(d, -127.0), high = hn::Set(d, 127.0);
+  const auto factor = hn::Set(d, per_unit), low = hn::Set(d, -highest), high = hn::Set(d, highest);
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes) {
     auto v = hn::Mul(hn::PromoteTo(d, hn::LoadU(narrow, x + i)), factor);
@@ -87,7 +87,23 @@ void encode(const float* x, std::size_t n, double scale, std::int8_t* codes) {
   }
   for (; i < n; ++i) {
     const double v = x[i] * per_unit;
-    codes[i] = v == v ? static_cast<std::int8_t>(std::nearbyint(std::clamp(v, -127.0, 127.0))) : std::int8_t{0};
+    codes[i] = v == v ? static_cast<std::int8_t>(std::nearbyint(std::clamp(v, -highest, highest))) : std::int8_t{0};
+  }
+}
+
+void coding_errors(const float* x, std::size_t n, const float (&scales)[16], float highest, float (&errors)[16]) {
+  const hn::CappedTag<float, 16> d;
+  const auto low = hn::Set(d, -highest), high = hn::Set(d, highest);
+  for (std::size_t s = 0; s < 16; s += hn::Lanes(d)) {
+    const auto scale = hn::LoadU(d, scales + s), per_unit = hn::Div(hn::Set(d, 1.0f), scale);
+    auto error = hn::LoadU(d, errors + s);
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto v = hn::Set(d, x[i]);
+      const auto code = hn::Round(hn::Min(hn::Max(hn::Mul(v, per_unit), low), high));
+      const auto off = hn::Sub(v, hn::Mul(code, scale));
+      error = hn::Add(error, hn::Mul(off, off));
+    }
+    hn::StoreU(error, d, errors + s);
   }
 }
 
@@ -127,7 +143,7 @@ void scale(const float* x, std::size_t n, double factor, float* to) {
 }  // namespace
 
 const BulkLoops& bulk_loops_here() {
-  static const BulkLoops here{&extremes, &magnitudes, &encode, &bins, &scale};
+  static const BulkLoops here{&extremes, &magnitudes, &encode, &coding_errors, &bins, &scale};
   return here;
 }
 

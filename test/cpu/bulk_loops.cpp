@@ -75,13 +75,44 @@ TEST(BulkLoops, CodesAreTheNearest) {
   everywhere([](const std::vector<float>& x) {
     for (const double scale : {0.5, 1.0, 0.0123, 1e-12}) {
       std::vector<std::int8_t> codes(x.size());
-      simd::bulk_loops().encode(x.data(), x.size(), scale, codes.data());
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        const double exact = std::isnan(x[i]) ? 0 : std::clamp(x[i] * (1 / scale), -127.0, 127.0);
-        EXPECT_EQ(codes[i], static_cast<int>(std::nearbyint(exact))) << x[i] << " / " << scale;
+      for (const double highest : {127.0, 7.0}) {
+        simd::bulk_loops().encode(x.data(), x.size(), scale, highest, codes.data());
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          const double exact = std::isnan(x[i]) ? 0 : std::clamp(x[i] * (1 / scale), -highest, highest);
+          EXPECT_EQ(codes[i], static_cast<int>(std::nearbyint(exact))) << x[i] << " / " << scale;
+        }
       }
     }
   });
+}
+
+TEST(BulkLoops, CodingErrors) {
+  float scales[16];
+  for (int s = 0; s < 16; ++s) scales[s] = 0.0123f * static_cast<float>(s * s + 1);
+  std::vector<float> first;  // the same on every instruction set, bit for bit
+  for (const std::int64_t set : instruction_sets()) {
+    use(set);
+    SCOPED_TRACE(hwy::TargetName(set));
+    std::vector<float> all;
+    for (std::size_t n = 0; n < 70; ++n) {
+      std::vector<float> x = floats(n, n, true);
+      for (float& v : x) v = std::fmod(v, 100.0f);
+      float errors[16] = {};
+      simd::bulk_loops().coding_errors(x.data(), n, scales, 7, errors);
+      for (int s = 0; s < 16; ++s) {
+        double exact = 0;
+        for (const float v : x) {
+          const double off = v - std::nearbyint(std::clamp(v * (1 / scales[s]), -7.0f, 7.0f)) * scales[s];
+          exact += off * off;
+        }
+        EXPECT_NEAR(errors[s], exact, 1e-5 * exact) << n << " elements, scale " << scales[s];
+        all.push_back(errors[s]);
+      }
+    }
+    if (first.empty()) first = all;
+    EXPECT_EQ(first, all);
+  }
+  use(0);
 }
 
 TEST(BulkLoops, ScaledAsInDouble) {
