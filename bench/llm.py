@@ -163,7 +163,7 @@ def main():
     for _ in range(args.rounds):
         bandwidth = max(bandwidth, float(run(folder / "stream", args.threads)))
         for scheme in args.schemes:
-            for method, repeats in (("prefill", 2), ("decode", 20)):
+            for method, repeats in (("prefill", 3), ("decode", 40)):
                 took, used = ours(args.tosaic, folder, folder / f"{scheme.replace(' ', '_')}.pte", method, repeats,
                                   args.threads)
                 noted((scheme, method), took)

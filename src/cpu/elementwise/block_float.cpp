@@ -186,18 +186,26 @@ void to_integer(const Block& block) {
   auto* out = static_cast<Out*>(block.out);
   const std::int32_t lowest = std::numeric_limits<Out>::min(), highest = std::numeric_limits<Out>::max();
   const V low = hn::Set(d, static_cast<float>(lowest)), high = hn::Set(d, static_cast<float>(highest));
-  for (std::int64_t i = 0; i < block.count; i += lanes) {
-    const std::int64_t rest = std::min(lanes, block.count - i);
-    HWY_ALIGN float from[HWY_MAX_BYTES / sizeof(float)] = {};
-    HWY_ALIGN std::int32_t to[HWY_MAX_BYTES / sizeof(float)];
-    std::memcpy(from, in + i, static_cast<std::size_t>(rest) * sizeof(float));
-    const V x = hn::Load(d, from);
+  const hn::Rebind<Out, D> narrow;
+  const auto converted = [&](const float* from, Out* to) {
+    const V x = hn::LoadU(d, from);
     auto y = hn::NearestInt(hn::Max(low, hn::Min(high, x)));
     // For i32 `high` is 2^31 and does not fit: the conversion there is not defined by every instruction set.
     y = hn::IfThenElse(hn::RebindMask(di, hn::Ge(x, high)), hn::Set(di, highest), y);
-    hn::Store(y, di, to);
-    for (std::int64_t j = 0; j < rest; ++j) out[i + j] = static_cast<Out>(to[j]);
-  }
+    if constexpr (sizeof(Out) == 4)
+      hn::StoreU(y, di, to);
+    else
+      hn::StoreU(hn::DemoteTo(narrow, y), narrow, to);
+  };
+  std::int64_t i = 0;
+  for (; i + lanes <= block.count; i += lanes) converted(in + i, out + i);
+  if (i == block.count) return;
+  const auto rest = static_cast<std::size_t>(block.count - i);
+  HWY_ALIGN float from[HWY_MAX_BYTES / sizeof(float)] = {};
+  HWY_ALIGN Out to[HWY_MAX_BYTES / sizeof(float)];
+  std::memcpy(from, in + i, rest * sizeof(float));
+  converted(from, to);
+  std::memcpy(out + i, to, rest * sizeof(Out));
 }
 
 // ---- narrow floats. In blocks they are f32; `load` and `store` are the edges, `round` drops to the narrow grid.
