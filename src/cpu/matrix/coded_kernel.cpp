@@ -9,6 +9,7 @@
 #include "simd/dispatch.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/matrix/coded_kernel.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -224,6 +225,9 @@ struct Group {
   std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(Ints()));
   static constexpr std::int64_t step = std::int64_t{32 / bits} * code_bytes<bits>, half_step = step / 2;
 
+  // Words are asked for so far ahead, as processors that see a stream follow it to the end of a page only.
+  static constexpr std::int64_t words_in_line = 16, ahead = 512;
+
   // The codes in the low and in the high halves of a word's bytes.
   static HWY_INLINE IntVector low_halves(IntVector word) { return hn::And(word, hn::Set(Ints(), 0x0f0f0f0f)); }
   static HWY_INLINE IntVector high_halves(IntVector word) { return low_halves(hn::ShiftRight<4>(word)); }
@@ -271,6 +275,7 @@ struct Group {
   HWY_INLINE void add_few(IntVector (&sums)[rows]) {
     const Shorts d16;
     ShortVector pairs[rows];
+    for (std::int64_t line = 0; line < count * lanes; line += words_in_line) hwy::Prefetch(words + ahead + line);
 #pragma GCC unroll 4
     for (int w = 0; w < count; ++w, words += lanes, a += step) {
       const IntVector word = hn::LoadU(Ints(), words), first = low_halves(word), second = high_halves(word);
