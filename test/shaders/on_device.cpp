@@ -98,8 +98,14 @@ Tensor nearer(const Tensor& got, const Tensor& kept, const Tensor& flushed) {
   return {kept.type, chosen};
 }
 
-// Those of f32 are moved as they are, and chosen between by what they are taken for.
+// Those of f32 and bf16 are moved as they are, and chosen between by what they are taken for.
 Tensor zeroed(const Tensor& t) {
+  if (t.type.dtype == DType::bf16) {
+    std::vector<std::uint16_t> bits(t.data.as<std::uint16_t>().begin(), t.data.as<std::uint16_t>().end());
+    for (std::uint16_t& x : bits)
+      if ((x & 0x7f80) == 0) x &= 0x8000;
+    return {t.type, Bytes::of(std::move(bits))};
+  }
   if (t.type.dtype != DType::f32) return t;
   std::vector<float> numbers(t.data.as<float>().begin(), t.data.as<float>().end());
   for (float& x : numbers)

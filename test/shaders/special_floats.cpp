@@ -54,7 +54,9 @@ ValueId given(Net& net, DType type, const Sizes& sizes, const Numbers& numbers) 
 // What the standard leaves to the device.
 bool is_defined(std::string_view op, DType to, const Numbers& x) {
   if (op == "cast" && !is_float(to) && to != DType::boolean) return !std::isnan(x[0]);
-  if (op == "pow") return std::isfinite(x[0]) && std::isfinite(x[1]) && x[0] >= 0 && (x[0] > 0 || x[1] > 0);
+  // A device may take the least numbers as zero, and zero has a positive exponent.
+  constexpr float least = std::numeric_limits<float>::min();
+  if (op == "pow") return std::isfinite(x[0]) && std::isfinite(x[1]) && x[0] >= 0 && (x[0] >= least || x[1] >= least);
   return true;
 }
 

@@ -45,6 +45,9 @@ class ShaderDecoder {
       if (step.op == Opcode::branch) step.a = labels_[step.a];
       if (step.op == Opcode::branch_conditional) step.b = labels_[step.b], step.c = labels_[step.c];
     }
+    // What products of matrices read by four words are eight halves each: as integers they might be no numbers.
+    for (ShaderProgram::Binding& b : program_.bindings_)
+      if (program_.multiplies_ && b.element_bytes == 4 && !b.real && b.lanes == 4) b = {2, false, 8};
     return std::move(program_);
   }
 
@@ -450,7 +453,7 @@ class ShaderRunner {
   }
   // Four elements in two words.
   bool is_of_halves(Word binding) const {
-    return program_.bindings_[binding].element_bytes == 2 && program_.bindings_[binding].lanes == 4;
+    return program_.bindings_[binding].element_bytes == 2 && program_.bindings_[binding].lanes >= 4;
   }
   void load(const Step& s) {
     const Word lanes = program_.bindings_[s.a].lanes, at = r_[s.b];
