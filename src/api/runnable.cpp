@@ -366,7 +366,7 @@ Result<Runnable> load_pte(const Source& source, const SessionOptions& options, c
   how.told = options.told;
   TOSAIC_TRY(const Target* wanted, target_of_device(options.device));
   const std::string product = wanted && wanted->name == options.device ? wanted->name : "";
-  how.kernels = kernels::lowered_kernel;
+  how.kernels = kernels::lowered_kernels();
   using Graphs = DelegateDevices::Graphs;
   const Graphs graphs = options.device == "vulkan"      ? Graphs::vulkan
                         : options.device == "vulkan-ml" ? Graphs::vulkan_ml

@@ -348,7 +348,7 @@ Result<SelfChecked> self_check(const Compiled& compiled, const std::vector<Tenso
   options.threads = threads;
   options.data = external_data(compiled);
   options.delegates = all_delegates();
-  options.kernels = kernels::lowered_kernel;
+  options.kernels = kernels::lowered_kernels();
   options.most_turns = 16;  // of a loop, each of which is simulated
   runtime::DelegateChoice& choice = options.delegates.at(compiled.target.delegate_id);
   const Check check{compiled, choice, options.data, findings};

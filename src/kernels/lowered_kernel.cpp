@@ -10,6 +10,7 @@
 #include "kernels/out_variant.h"
 #include "lower/lower.h"
 #include "ops/op.h"
+#include "ops/trial.h"
 
 namespace tosaic::kernels {
 namespace {
@@ -97,6 +98,27 @@ class CallGraph {
       : context_(context), name_(name), call_(call), cells_(cells) {}
 
   Result<std::unique_ptr<Kernel>> make() {
+    TOSAIC_CHECK(build());
+    graph_.nodes.push_back(std::move(node_));
+    return compile();
+  }
+
+  Result<std::vector<std::int32_t>> results() {
+    TOSAIC_CHECK(build());
+    return in_place_ ? std::vector<std::int32_t>() : results_;
+  }
+
+  Result<runtime::ResultShapes> shapes() {
+    TOSAIC_CHECK(build());
+    if (in_place_) return runtime::ResultShapes{};
+    TOSAIC_TRY(const auto shapes, has_empty_operand() ? shapes_of_nothing() : shapes_at(0));
+    runtime::ResultShapes found;
+    for (std::size_t i = 0; i < results_.size() && i < shapes.size(); ++i) found.emplace_back(results_[i], shapes[i]);
+    return found;
+  }
+
+ private:
+  Status build() {
     const auto found = schema();
     if (!found)
       return error("kernel.unknown", fmt::format("{} with {} arguments is not a kernel that tosaic knows",
@@ -119,11 +141,9 @@ class CallGraph {
     for (std::size_t i = 0; !in_place_ && i < schema.returns.size(); ++i) TOSAIC_CHECK(results(call_.args[next++]));
     if (!kept_by_out_variant(schema, {"dtype", "ScalarType?"}) && !node_.outputs.empty() && schema.argument("dtype"))
       node_.attrs.set("dtype", first_output_);
-    graph_.nodes.push_back(std::move(node_));
-    return compile();
+    return {};
   }
 
- private:
   // "aten::index_put_" changes its first argument: the functional operator, stored over it.
   std::optional<FoundOp> schema() {
     if (auto found = functional(name_, call_.args.size())) return found;
@@ -138,7 +158,37 @@ class CallGraph {
     return found;
   }
 
+  bool has_empty_operand() const {
+    return std::ranges::any_of(node_.inputs,
+                               [&](ValueId v) { return v != no_value && graph_[v].type.shape.is_empty(); });
+  }
+  // The shapes of the results; `size` in the place of sizes of zero.
+  Result<std::vector<Shape>> shapes_at(std::int64_t size) const {
+    const auto some = [&](std::size_t, TensorType& type, Bytes& elements) {
+      if (!type.shape.is_empty()) return;
+      for (int d = 0; d < type.rank(); ++d)
+        if (type.shape.size(d) == 0) type.shape.set(d, size);
+      elements = {};
+    };
+    TOSAIC_TRY(const Trial trial, try_node(graph_, undeclared(node_), {.operand = some}));
+    std::vector<Shape> shapes;
+    for (ValueId v : trial.results) shapes.push_back(trial.graph[v].type.shape);
+    return shapes;
+  }
+  // TOSA has no tensors without elements: what two sizes give tells what none gives.
+  Result<std::vector<Shape>> shapes_of_nothing() const {
+    TOSAIC_TRY(std::vector<Shape> shapes, shapes_at(2));
+    TOSAIC_TRY(const std::vector<Shape> larger, shapes_at(3));
+    for (std::size_t i = 0; i < shapes.size(); ++i)
+      for (int d = 0; d < shapes[i].rank(); ++d) {
+        const std::int64_t two = shapes[i].size(d), three = larger[i].size(d);
+        shapes[i].set(d, std::max<std::int64_t>(0, two - 2 * (three - two)));
+      }
+    return shapes;
+  }
+
   const Cell& cell(std::int32_t i) const { return cells_[at(i)]; }
+  bool changes(std::int32_t i) const { return context_.changing[at(i)] && !context_.now; }
   static Diagnostic wrong(std::string message) { return error("kernel.arguments", std::move(message)); }
 
   Status argument(const SchemaArgument& a, std::int32_t index) {
@@ -153,7 +203,7 @@ class CallGraph {
       if (!cell(index).is_tensor && std::holds_alternative<pte::None>(value) && a.is_optional()) return operand(-1);
       return operand(index);
     }
-    if (context_.changing[at(index)]) return dynamic();
+    if (changes(index)) return dynamic();
     if (std::holds_alternative<pte::None>(value)) return {};
     const std::string type = a.type.substr(0, a.type.find_first_of("?["));
     if (type == "MemoryFormat" || type == "Layout" || type == "Device") return {};
@@ -180,7 +230,7 @@ class CallGraph {
     } else if (const auto* ints = std::get_if<pte::IntList>(&value)) {
       std::vector<std::int64_t> items;
       for (std::int32_t item : ints->items) {
-        if (context_.changing[at(item)]) return dynamic();
+        if (changes(item)) return dynamic();
         items.push_back(std::get<std::int64_t>(cell(item).value));
       }
       node_.attrs.set(a.name, std::move(items));
@@ -232,6 +282,7 @@ class CallGraph {
     if (index < 0 || !cell(index).is_tensor || cell(index).tensor.constant)
       return wrong("the result needs a tensor that can be written");
     const TensorCell& tensor = cell(index).tensor;
+    results_.push_back(index);
     if (node_.outputs.empty()) first_output_ = tensor.type.dtype;
     if (!context_.used[at(index)]) {  // lowerings need not give what nobody reads (the indices of a pooling)
       node_.outputs.push_back(no_value);
@@ -273,14 +324,22 @@ class CallGraph {
   Node node_;
   DType first_output_ = DType::f32;
   std::map<std::int32_t, ValueId> operands_;
+  std::vector<std::int32_t> results_;  // the cells of all of them
   std::vector<Port> inputs_, outputs_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Kernel>> lowered_kernel(const KernelContext& context, const pte::KernelCall& call,
-                                               const Cells& cells) {
-  return CallGraph(context, context.plan.operators[at(call.op)], call, cells).make();
+runtime::KernelFactory lowered_kernels() {
+  const auto graph_of = [](const KernelContext& context, const pte::KernelCall& call, const Cells& cells) {
+    return CallGraph(context, context.plan.operators[at(call.op)], call, cells);
+  };
+  return {.make = [=](const auto& context, const auto& call,
+                      const auto& cells) { return graph_of(context, call, cells).make(); },
+          .shapes = [=](const auto& context, const auto& call,
+                        const auto& cells) { return graph_of(context, call, cells).shapes(); },
+          .results = [=](const auto& context, const auto& call,
+                         const auto& cells) { return graph_of(context, call, cells).results(); }};
 }
 
 }  // namespace tosaic::kernels

@@ -6,8 +6,6 @@
 
 namespace tosaic::kernels {
 
-// A runtime::KernelFactory.
-Result<std::unique_ptr<runtime::Kernel>> lowered_kernel(const runtime::KernelContext& context,
-                                                        const pte::KernelCall& call, const runtime::Cells& cells);
+runtime::KernelFactory lowered_kernels();
 
 }  // namespace tosaic::kernels

@@ -9,6 +9,7 @@
 
 #include "ir/rewriter.h"
 #include "normalise/normalise.h"
+#include "normalise/numbered_slices.h"
 #include "normalise/views.h"
 #include "ops/op.h"
 #include "ops/operator_name.h"
@@ -24,6 +25,7 @@ std::string functional_name(const Schema& schema) {
 struct ViewCall {
   Node node;
   const Schema* schema;
+  std::optional<NumberedRows> rows = {};  // it begins where a tensor says
 };
 
 // One tensor of PyTorch's program: a memory of its own, or a look at another's.
@@ -38,7 +40,8 @@ struct TensorState {
 
 class Functionaliser {
  public:
-  explicit Functionaliser(Graph& graph) : graph_(graph), out_(graph), tensors_(graph.values.size()) {
+  explicit Functionaliser(Graph& graph)
+      : graph_(graph), out_(graph), tensors_(graph.values.size()), slices_(graph_, out_) {
     for (ValueId v = 0; v < tensors_.size(); ++v) tensors_[v].content = v;
   }
 
@@ -61,15 +64,23 @@ class Functionaliser {
   }
 
   Status add(Node node) {
-    const std::vector<ValueId> original = node.inputs;
+    std::vector<ValueId> original = node.inputs;
     for (ValueId& v : node.inputs)
       if (v != no_value) TOSAIC_CHECK(read(v, v));
+    slices_.learn(node);
     const FoundOp found = find_aten(node.op);
     const bool first = !original.empty() && original[0] != no_value;
     if (first && (found.op ? found.schema->in_place : name_says_in_place(node.op)))
       return write(std::move(node), found.schema, tensor(original[0]));
+    const auto rows = first && found.op ? slices_.rows(node, *found.schema) : std::nullopt;
+    if (rows && found.schema->view) {
+      node = slices_.look(*rows, node);
+      original.insert(original.end(), node.inputs.begin() + 1, node.inputs.end());
+    } else if (rows) {
+      node = slices_.put(*rows, node);
+    }
     if (first && found.op && found.schema->view)
-      note_views(node, *found.schema, original);
+      note_views(node, *found.schema, original, rows);
     else if (std::all_of(original.begin(), original.end(), [](ValueId v) { return v == no_value; }))
       for (ValueId v : node.outputs)
         if (v != no_value) tensors_[v].dense = true;
@@ -77,9 +88,10 @@ class Functionaliser {
     return {};
   }
 
-  void note_views(const Node& node, const Schema& schema, const std::vector<ValueId>& original) {
+  void note_views(const Node& node, const Schema& schema, const std::vector<ValueId>& original,
+                  const std::optional<NumberedRows>& rows) {
     if (schema.argument("copy") && node.attrs.get_or("copy", false)) return;
-    auto view = std::make_shared<ViewCall>(ViewCall{node, &schema});
+    auto view = std::make_shared<ViewCall>(ViewCall{node, &schema, rows});
     view->node.inputs = original;
     for (ValueId& v : view->node.inputs)
       if (v != no_value) v = tensor(v);
@@ -96,6 +108,10 @@ class Functionaliser {
   // What tensor v holds now, as a pure value.
   Status read(ValueId v, ValueId& content) {
     v = tensor(v);
+    if (v >= tensors_.size()) {  // the places of a slice: added here, and pure
+      content = v;
+      return {};
+    }
     if (tensors_[v].lost) return *tensors_[v].lost;
     if (tensors_[v].view && tensors_[v].version != tensors_[owner(v)].version) TOSAIC_CHECK(look_again(v));
     content = tensors_[v].content;
@@ -172,6 +188,7 @@ class Functionaliser {
     const ValueId base = call.node.inputs[0];
     ValueId whole = no_value;
     TOSAIC_CHECK(read(base, whole));
+    if (call.rows) return slices_.put(*call.rows, whole, content, loc);
     auto positions = places(v);
     if (!positions.ok()) return positions.error();
     auto shared = shares_memory(v);
@@ -198,6 +215,7 @@ class Functionaliser {
   // which are known only of memory that the program has just made.
   Result<bool> shares_memory(ValueId v) const {
     const ViewCall& call = *tensors_[v].view;
+    if (call.rows) return true;
     const ValueId base = call.node.inputs[0];
     if (const SchemaArgument* format = call.schema->argument("memory_format")) {
       const Attr* asked = call.node.attrs.find("memory_format");
@@ -211,6 +229,7 @@ class Functionaliser {
   }
   Result<bool> in_row_major(ValueId v) const {
     if (!tensors_[v].view) return tensors_[v].dense;
+    if (tensors_[v].view->rows) return false;
     auto positions = places(v);
     if (!positions.ok()) return positions.error();
     const ValueId base = tensors_[v].view->node.inputs[0];
@@ -233,6 +252,7 @@ class Functionaliser {
   Graph& graph_;
   Rewriter out_;
   std::vector<TensorState> tensors_;
+  NumberedSlices slices_;
   std::unordered_map<ValueId, ValueId> same_;
 };
 

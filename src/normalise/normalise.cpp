@@ -88,6 +88,7 @@ Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink
     if (const FoundOp found = find_aten(node.op); found.op) TOSAIC_CHECK(fits_schema(node, *found.schema));
   const StatesAsTensors states(graph);
   TOSAIC_CHECK(functionalise(graph));
+  compute_masked_wholes(graph);
   if (take_numbers_as_tensors(graph))
     fold_constants(graph, options.keep_codes);  // before what only an argument names is dropped as unread
   drop_identities(graph);

@@ -15,8 +15,9 @@ namespace tosaic {
 
 using Sink = std::function<void(Diagnostic)>;
 
-// The whole stage, in this order: functionalise, take_numbers_as_tensors, drop_identities, fold_constants,
-// inline_bodies, narrow_integers, drop_dynamic_scales, recognise_linear, fold_batch_norm, fold_quantisation.
+// The whole stage, in this order: functionalise, compute_masked_wholes, take_numbers_as_tensors, drop_identities,
+// fold_constants, inline_bodies, narrow_integers, drop_dynamic_scales, recognise_linear, fold_batch_norm,
+// fold_quantisation.
 struct NormaliseOptions {
   bool inline_bodies = true;      // false: control flow passes untouched
   bool narrow_loops = false;      // a target takes loops and branches as they are, in 32 bits
@@ -33,6 +34,9 @@ Status runs_as_it_stands(const Graph& graph);
 
 // Its steps, each small and by itself:
 Status functionalise(Graph& graph);
+// Calls on x[mask] that treat each row by itself are made on all of them, and the mask chooses what is put back or
+// summed. Where rows of a mask are used otherwise, all that they are used for stays as it is.
+void compute_masked_wholes(Graph& graph);
 // cond, map, scan, and while loops that count, as calls of their bodies; loops that data end, and branches that are
 // better not taken in vain, stay. False: there is no control flow. Error model.control-flow: too many turns, or results
 // of unlike types.

@@ -15,6 +15,7 @@
 #include "pack/core_form.h"
 #include "pack/tosa_in_aten.h"
 #include "runtime/kernel.h"
+#include "runtime/picking_kernel.h"
 
 namespace tosaic::packing {
 namespace {
@@ -35,7 +36,10 @@ std::string call_name(const pte::OperatorName& kernel) {
 // will be compiled from (kernels/lowered_kernel.cpp), of its largest size where that depends on values.
 Status runs_here(const Graph& graph, const Node& node, const std::vector<char>& used) {
   const auto empty = [&](ValueId v) { return v == no_value || graph[v].type.shape.is_empty(); };
-  if (runtime::copies(kernels::out_variant(*find_aten(node.op).schema)) ||
+  const pte::OperatorName kernel = kernels::out_variant(*find_aten(node.op).schema);
+  std::vector<std::optional<DType>> dtypes;
+  for (ValueId v : node.inputs) dtypes.push_back(v == no_value ? std::nullopt : std::optional(graph[v].type.dtype));
+  if (runtime::copies(kernel) || runtime::picks_by_value(kernel, dtypes) ||
       std::all_of(node.outputs.begin(), node.outputs.end(), empty))
     return {};
   Graph one;

@@ -108,10 +108,27 @@ std::string_view computed_assumption(std::string_view assertion) {
   return {};
 }
 
+// x[mask] has no fewer rows than none, and no more than the mask has elements: what torch.export asserts of every mask.
+std::vector<std::string> bounds_of_masked_rows(const Graph& graph) {
+  std::vector<std::string> certain;
+  for (const Node& node : graph.nodes) {
+    if (node.op != "aten.index.Tensor" || node.outputs.size() != 1 || node.outputs[0] == no_value) continue;
+    const ValueId mask = node.inputs.empty() ? no_value : node.inputs.back();
+    if (mask == no_value || graph[mask].type.dtype != DType::boolean || !graph[mask].type.shape.is_static()) continue;
+    for (const Dim& dim : graph[node.outputs[0]].type.shape.dims())
+      for (const Symbol& symbol : dim.symbols()) {
+        certain.push_back(symbol.name + " >= 0");
+        certain.push_back(fmt::format("{} <= {}", symbol.name, graph[mask].type.shape.elements()));
+      }
+  }
+  return certain;
+}
+
 // What a module assumes of numbers that it computes it asserts, and raises an exception; what is compiled goes on.
 // draft_export takes the example's side of a branch: up to torch 2.11 no assertion says so, only the condition is left.
 void tell_unchecked_assumptions(const Graph& graph, const Sink& sink) {
   std::vector<std::string> assumed;
+  const std::vector<std::string> certain = bounds_of_masked_rows(graph);
   LocRef place, condition;
   for (const Node& node : graph.nodes) {
     if (node.op == "aten.item.default" && node.outputs.size() == 1 && node.outputs[0] != no_value &&
@@ -121,7 +138,10 @@ void tell_unchecked_assumptions(const Graph& graph, const Sink& sink) {
     const Attr* text = node.attrs.find("assert_msg");
     const std::string* message = text ? std::get_if<std::string>(text) : nullptr;
     const std::string_view found = message ? computed_assumption(*message) : std::string_view();
-    if (found.empty() || std::find(assumed.begin(), assumed.end(), found) != assumed.end()) continue;
+    const auto is_among = [&](const std::vector<std::string>& list) {
+      return std::ranges::find(list, found) != list.end();
+    };
+    if (found.empty() || is_among(assumed) || is_among(certain)) continue;
     if (assumed.empty()) place = node.loc;
     assumed.emplace_back(found);
   }

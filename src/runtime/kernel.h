@@ -4,6 +4,8 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "runtime/cells.h"
 
@@ -23,21 +25,32 @@ struct KernelContext {
   const std::vector<char>& used;      // by value: something besides the call that makes it refers to it
   int threads = 0;
   bool interpret = false;
+  bool now = false;  // for what the cells hold now: numbers that change are known
 };
 
 // "aten::add.out"
 std::string name_of(const pte::OperatorName& name);
 
-// Makes a kernel that the runtime has not of itself. Errors: kernel.unknown, kernel.unsupported, kernel.arguments.
-using KernelFactory = std::function<Result<std::unique_ptr<Kernel>>(const KernelContext& context,
-                                                                    const pte::KernelCall& call, const Cells& cells)>;
+// Cells of a call's results, and their shapes; in-place calls, which leave the shape as it is, have none.
+using ResultShapes = std::vector<std::pair<std::int32_t, Shape>>;
+
+// Makes kernels that the runtime has not of itself. Errors: kernel.unknown, kernel.unsupported, kernel.arguments.
+struct KernelFactory {
+  using Make = Result<std::unique_ptr<Kernel>>(const KernelContext&, const pte::KernelCall&, const Cells&);
+  using Shapes = Result<ResultShapes>(const KernelContext&, const pte::KernelCall&, const Cells&);
+  using Results = Result<std::vector<std::int32_t>>(const KernelContext&, const pte::KernelCall&, const Cells&);
+  std::function<Make> make;        // for tensors of the sizes that the cells have
+  std::function<Shapes> shapes;    // of the results, for operands of these sizes
+  std::function<Results> results;  // their cells, whatever sizes and numbers there are
+};
 // nullptr: not one of these.
 Result<std::unique_ptr<Kernel>> make_prim_kernel(const pte::OperatorName& name, const pte::KernelCall& call,
                                                  const Cells& cells);
 // Does this kernel only copy? Then it takes any tensors.
 bool copies(const pte::OperatorName& name);
-// Does the kernel give a size of its tensor, whatever that is when it runs?
-bool asks_for_size(const pte::OperatorName& name);
+// Which argument a copy writes, and the shape that it has then, for the operand as it is now. Error kernel.arguments.
+std::int32_t copied_to(const pte::OperatorName& name, const pte::KernelCall& call);
+Result<Shape> copied_shape(const pte::OperatorName& name, const pte::KernelCall& call, const Cells& cells);
 // Which argument a prim kernel writes a number to; -1: none.
 std::int32_t written_number(const pte::OperatorName& name, const pte::KernelCall& call);
 

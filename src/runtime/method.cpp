@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <list>
-#include <set>
+#include <map>
 
 #include "base/loop_limit.h"
 #include "base/memory.h"
 #include "contract/tensors.h"
 #include "runtime/cells.h"
+#include "runtime/sized_kernel.h"
 
 namespace tosaic::runtime {
 namespace {
@@ -38,6 +39,17 @@ std::vector<std::int64_t> without_ones(std::span<const std::int64_t> sizes) {
   std::vector<std::int64_t> kept;
   std::copy_if(sizes.begin(), sizes.end(), std::back_inserter(kept), [](std::int64_t n) { return n != 1; });
   return kept;
+}
+
+// Where dims of one are all that is out of order, elements lie in row-major order.
+bool lies_in_order(const TensorCell& cell) {
+  int last = -1;
+  for (std::uint8_t d : cell.dim_order) {
+    if (cell.type.shape.size(d) == 1) continue;
+    if (d < last) return false;
+    last = d;
+  }
+  return true;
 }
 
 // A tensor as a delegate sees it: as it lies, with its sizes in the order of memory. ExecuTorch's Arm flow compiles
@@ -69,16 +81,6 @@ using Clock = std::chrono::steady_clock;
 Diagnostic located(Diagnostic why, const Options& options) {
   if (why.place.file.empty()) why.place.file = options.file;
   return why;
-}
-
-Result<std::unique_ptr<Kernel>> make_kernel(const KernelFactory& factory, const KernelContext& context,
-                                            const pte::KernelCall& call, const Cells& cells) {
-  const pte::OperatorName& name = context.plan.operators[at(call.op)];
-  TOSAIC_TRY(auto prim, make_prim_kernel(name, call, cells));
-  if (prim) return prim;
-  if (factory) return factory(context, call, cells);
-  return error("kernel.unknown", fmt::format("{} is not a kernel that this runtime has", name_of(name)))
-      .hint("delegate all operators, or run the program where kernels are linked in");
 }
 
 }  // namespace
@@ -128,7 +130,6 @@ struct Method::Impl {
   Status open_delegate(std::size_t number);
   Status run_steps();
   Result<std::size_t> run_step(std::size_t pc);
-  bool sizes_may_vary() const;
   void let_vary();
   Status resize_outputs(const DelegateStep& step);
   Status take(std::size_t i, const Tensor& given);
@@ -249,57 +250,44 @@ Status Method::Impl::place() {
   return {};
 }
 
-// Kernels are made for the sizes at hand: but for those that give a size, none may see a tensor whose sizes vary.
-bool Method::Impl::sizes_may_vary() const {
-  const auto is_fixed = [&](std::int32_t i) {
-    const auto* tensor = i < 0 ? nullptr : std::get_if<pte::TensorValue>(&plan().values[at(i)]);
-    return !tensor || tensor->shape_dynamism == 0;
-  };
-  const auto are_fixed = [&](std::int32_t i) {
-    const auto* list = i < 0 ? nullptr : std::get_if<pte::TensorList>(&plan().values[at(i)]);
-    return is_fixed(i) && (!list || std::ranges::all_of(list->items, is_fixed));
-  };
-  return std::ranges::all_of(plan().instructions, [&](const pte::Instruction& instruction) {
-    if (const auto* call = std::get_if<pte::KernelCall>(&instruction))
-      return asks_for_size(plan().operators[at(call->op)]) || std::ranges::all_of(call->args, are_fixed);
-    if (const auto* move = std::get_if<pte::MoveCall>(&instruction)) return is_fixed(move->from) && is_fixed(move->to);
-    if (const auto* jump = std::get_if<pte::JumpFalseCall>(&instruction)) return is_fixed(jump->condition);
-    return true;
-  });
-}
-
-// Sizes that the delegates leave to the caller are the caller's here.
+// Sizes that the program leaves to the caller, and the delegates among them as far as they say, are the caller's here.
 void Method::Impl::let_vary() {
-  if (!sizes_may_vary()) return;
-  std::set<std::int32_t> read(outputs.begin(), outputs.end());
-  for (const Step& step : steps)
-    if (const auto* call = std::get_if<DelegateStep>(&step)) read.insert(call->args.begin(), call->args.end());
-  for (std::size_t i = 0; i < inputs.size(); ++i) {  // of what nobody reads the size alone matters
-    TensorCell& cell = cells[at(inputs[i])].tensor;
-    const auto& value = std::get<pte::TensorValue>(plan().values[at(inputs[i])]);
-    cell.varies = value.shape_dynamism != 0 && cell.dim_order.empty() && !read.contains(inputs[i]);
-    for (int d = 0; cell.varies && d < cell.type.rank(); ++d)
-      input_types[i].shape.set(d, Symbol{fmt::format("input{}_{}", i, d), {0, cell.type.shape.size(d)}});
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const auto* value = std::get_if<pte::TensorValue>(&plan().values[i]);
+    TensorCell& cell = cells[i].tensor;
+    cell.varies = value && value->shape_dynamism != 0;
+    if (cell.varies && lies_in_order(cell)) cell.dim_order.clear();
   }
+  std::map<std::int32_t, Shape> said;  // by the delegates that take it
   for (const Step& step : steps) {
     const auto* call = std::get_if<DelegateStep>(&step);
     if (!call) continue;
     const OpenDelegate& delegate = *delegates[call->delegate];
     for (std::size_t k = 0; k < call->args.size(); ++k) {
-      TensorCell& cell = cells[at(call->args[k])].tensor;
+      const TensorCell& cell = cells[at(call->args[k])].tensor;
       const tosaic_delegate_tensor_info& info = *delegate.tensor(k);
-      const auto& value = std::get<pte::TensorValue>(plan().values[at(call->args[k])]);
-      if (value.shape_dynamism == 0 || !cell.dim_order.empty() || info.rank != value.sizes.size()) continue;
-      cell.varies = true;
+      if (!cell.varies || !cell.dim_order.empty() || info.rank != static_cast<std::uint32_t>(cell.type.rank()))
+        continue;
       std::vector<Dim> dims = cell.type.shape.dims();
       for (std::uint32_t d = 0; d < info.rank; ++d)
         if (info.least[d] != info.most[d])
           dims[d] = Symbol{fmt::format("{}_{}", info.name, d), {info.least[d], info.most[d]}};
-      for (auto [list, types] : {std::pair{&inputs, &input_types}, {&outputs, &output_types}})
-        for (std::size_t i = 0; i < list->size(); ++i)
-          if ((*list)[i] == call->args[k]) (*types)[i].shape = Shape(dims);
+      said.insert_or_assign(call->args[k], Shape(dims));
     }
   }
+  const auto tell = [&](const std::vector<std::int32_t>& list, std::vector<TensorType>& types, const char* what) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const TensorCell& cell = cells[at(list[i])].tensor;
+      if (const auto known = said.find(list[i]); known != said.end()) {
+        types[i].shape = known->second;
+        continue;
+      }
+      for (int d = 0; cell.varies && d < cell.type.rank(); ++d)
+        types[i].shape.set(d, Symbol{fmt::format("{}{}_{}", what, i, d), {0, cell.type.shape.size(d)}});
+    }
+  };
+  tell(inputs, input_types, "input");
+  tell(outputs, output_types, "output");
   first_cells = cells;
 }
 
@@ -372,7 +360,11 @@ void Method::Impl::give_back() {
 Status Method::Impl::copy(const Impl& from) {
   TOSAIC_CHECK(place());
   for (std::size_t i = 0; i < cells.size(); ++i)
-    cells[i].tensor.varies = first_cells[i].tensor.varies = from.first_cells[i].tensor.varies;
+    if (const TensorCell& other = from.first_cells[i].tensor; other.varies) {
+      cells[i].tensor.varies = true;
+      cells[i].tensor.dim_order = other.dim_order;
+    }
+  first_cells = cells;
   inputs = from.inputs;
   lent = from.lent;
   outputs = from.outputs;
@@ -534,8 +526,9 @@ Method::Impl::Roles Method::Impl::roles() const {
 Status Method::Impl::prepare() {
   const pte::Plan& plan = origin->plan;
   const Options& options = origin->options;
-  const auto [changing, used] = roles();
-  const KernelContext context{plan, changing, used, options.threads, options.interpret};
+  auto [changing, used] = roles();
+  const auto making = std::make_shared<const Making>(
+      Making{origin, &plan, std::move(changing), std::move(used), options.threads, options.interpret, options.kernels});
   delegates.resize(plan.delegates.size());
   for (const pte::Instruction& instruction : plan.instructions) {
     const std::size_t number = steps.size();
@@ -544,7 +537,7 @@ Status Method::Impl::prepare() {
       return why;
     };
     if (const auto* call = std::get_if<pte::KernelCall>(&instruction)) {
-      auto kernel = make_kernel(options.kernels, context, *call, cells);
+      auto kernel = make_kernel(making, *call, cells);
       if (!kernel.ok()) return in_instruction(std::move(kernel.error()));
       steps.emplace_back(std::move(*kernel));
     } else if (const auto* delegate = std::get_if<pte::DelegateCall>(&instruction)) {
@@ -643,8 +636,11 @@ Status Method::Impl::take(std::size_t i, const Tensor& given) {
 
 Status Method::Impl::execute(DelegateStep& step) {
   OpenDelegate& delegate = *delegates[step.delegate];
-  if (std::ranges::any_of(step.args, [&](std::int32_t i) { return cells[at(i)].tensor.varies; }))
-    TOSAIC_CHECK(resize_outputs(step));
+  const auto may_vary = [&](std::int32_t i) {
+    const TensorCell& cell = cells[at(i)].tensor;
+    return cell.varies && cell.dim_order.empty();  // payloads have one size of what lies in another order
+  };
+  if (std::ranges::any_of(step.args, may_vary)) TOSAIC_CHECK(resize_outputs(step));
   const std::size_t read_only = delegate.inputs().size();
   std::vector<tosaic_delegate_tensor> arguments;
   std::list<TensorType> reordered;  // what arguments' dims point into

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that move memory or count: copies between tensors, sizes, and arithmetic on plain numbers.
 #include <fmt/format.h>
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -204,7 +205,34 @@ static Result<std::unique_ptr<Kernel>> make_row_kernel(const std::string& name, 
   return made;
 }
 
-bool asks_for_size(const pte::OperatorName& name) { return name_of(name) == "aten::sym_size.int"; }
+std::int32_t copied_to(const pte::OperatorName& name, const pte::KernelCall& call) {
+  const std::size_t returned = name_of(name) == "executorch_prim::et_view.default" ? 0 : 1;  // it names its result once
+  return call.args.size() > returned ? call.args[call.args.size() - 1 - returned] : -1;
+}
+
+Result<Shape> copied_shape(const pte::OperatorName& name, const pte::KernelCall& call, const Cells& cells) {
+  const std::string full = name_of(name);
+  const auto wrong = [&] { return error("kernel.arguments", full + " is called with the wrong arguments"); };
+  const auto& args = call.args;
+  if (args.size() < 3 || !cells[at(args[0])].is_tensor) return wrong();
+  const Shape& from = cells[at(args[0])].tensor.type.shape;
+  if (full != "executorch_prim::et_view.default" && full != "aten::view_copy.out") return from;
+  const auto* list = std::get_if<pte::IntList>(&cells[at(args[1])].value);
+  if (!list) return wrong();
+  std::vector<std::int64_t> sizes;
+  std::int64_t product = 1;
+  for (std::int32_t item : list->items) {
+    const auto* n = std::get_if<std::int64_t>(&cells[at(item)].value);
+    if (!n || *n < -1) return wrong();
+    sizes.push_back(*n);
+    if (*n >= 0 && __builtin_mul_overflow(product, *n, &product)) return wrong();
+  }
+  const auto open = std::find(sizes.begin(), sizes.end(), -1);  // the one that follows from the others
+  if (open != sizes.end()) *open = product == 0 ? 0 : from.elements() / product;
+  if (std::find(sizes.begin(), sizes.end(), -1) != sizes.end() || Shape(sizes).elements() != from.elements())
+    return wrong();
+  return Shape(sizes);
+}
 
 std::int32_t written_number(const pte::OperatorName& name, const pte::KernelCall& call) {
   const bool number = name.name.starts_with("executorch_prim::") || name.name == "aten::sym_size" ||
@@ -223,12 +251,12 @@ Result<std::unique_ptr<Kernel>> make_prim_kernel(const pte::OperatorName& name, 
   };
   const bool in_place = full == "aten::copy_";
   if (in_place || is_copy(full, args.size())) {
-    const std::size_t to = in_place ? 0 : args.size() - (full == "executorch_prim::et_view.default" ? 1 : 2),
-                      from = in_place ? 1 : 0;
-    if (!is_tensor(from) || !is_tensor(to) || cells[at(args[to])].tensor.constant ||
-        cells[at(args[from])].tensor.type.shape.elements() != cells[at(args[to])].tensor.type.shape.elements())
+    if (!is_tensor(0) || (in_place && !is_tensor(1))) return malformed();
+    const std::int32_t from = args[in_place ? 1 : 0], to = in_place ? args[0] : copied_to(name, call);
+    if (!cells[at(to)].is_tensor || cells[at(to)].tensor.constant ||
+        cells[at(from)].tensor.type.shape.elements() != cells[at(to)].tensor.type.shape.elements())
       return malformed();
-    return std::unique_ptr<Kernel>(std::make_unique<CopyKernel>(args[from], args[to]));
+    return std::unique_ptr<Kernel>(std::make_unique<CopyKernel>(from, to));
   }
   if (full == "executorch_prim::et_copy_index.tensor" || full == "aten::select_copy.int_out")
     return make_row_kernel(full, args, cells);

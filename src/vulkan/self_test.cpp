@@ -168,6 +168,7 @@ class Comparison {
   Comparison(const Case& c, const Bytes& constants) : case_(c), memory_(c.memory) {
     call_ = call_of(c, memory_, constants);
   }
+  Comparison(const Case&, Bytes&&) = delete;  // it looks into the constants
 
   void compute() {
     const auto& d = *case_.dispatch;
@@ -325,9 +326,10 @@ class Test {
   Status compare(std::span<const Case> cases) const {
     std::vector<std::string> wrong(cases.size());
     std::atomic<std::size_t> next = 0;
+    const Bytes constants = program_.constants.joined();  // comparisons look into it
     const auto work = [&] {
       for (std::size_t i; (i = next++) < cases.size();) {
-        Comparison comparison(cases[i], program_.constants.joined());
+        Comparison comparison(cases[i], constants);
         comparison.compute();
         wrong[i] = comparison.judge({host_->mapped() + cases[i].scratch, cases[i].memory.size()});
       }

@@ -93,8 +93,8 @@ inline Defect run_packed(const Graph& outer, const std::vector<DelegatePayload>&
   if (!file.ok()) return defect_in("pack", file.error());
   auto program = pte::read(file->joined(), "packed.pte");
   if (!program.ok()) return "pack: what was written is not read: " + program.error().message;
-  auto method = runtime::Method::load(*program, "forward",
-                                      {.threads = 1, .delegates = all_delegates(), .kernels = kernels::lowered_kernel});
+  auto method = runtime::Method::load(
+      *program, "forward", {.threads = 1, .delegates = all_delegates(), .kernels = kernels::lowered_kernels()});
   if (!method.ok()) return defect_in("load", method.error());
   auto outputs = method->run(some_inputs(method->input_types()));
   if (!outputs.ok()) return defect_in("run", outputs.error());

@@ -51,7 +51,7 @@ void expect_same(const Graph& graph, double tolerance = 1e-5) {
                                        .interpret = false,
                                        .file = "packed.pte",
                                        .delegates = all_delegates(),
-                                       .kernels = kernels::lowered_kernel});
+                                       .kernels = kernels::lowered_kernels()});
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   const auto inputs = inputs_for(method->input_types());
   auto ours = method->run(inputs);
@@ -141,7 +141,7 @@ TEST(Pack, QuantisedTensorsAreRealOutsideDelegates) {
                           "quantized_decomposed::quantize_per_tensor.out/8",
                           "quantized_decomposed::dequantize_per_tensor.out/9"}));
   auto method = runtime::Method::load(packed(graph), "forward",
-                                      {.delegates = all_delegates(), .kernels = kernels::lowered_kernel});
+                                      {.delegates = all_delegates(), .kernels = kernels::lowered_kernels()});
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   auto y = method->run({{{DType::f32, {4}, {}}, constant_bytes(DType::f32, std::vector<double>{-1, 0.6, 1.9, 40})}});
   ASSERT_TRUE(y.ok()) << render(y.error(), false);
@@ -163,7 +163,7 @@ TEST(Pack, DelegatesRunBetweenKernels) {
   EXPECT_EQ(calls_of(program), (Names{"aten::neg.out/3", "delegate", "aten::add.out/5"}));
   EXPECT_EQ(program.plans[0].input_spec, "in spec");
   auto method =
-      runtime::Method::load(program, "forward", {.delegates = all_delegates(), .kernels = kernels::lowered_kernel});
+      runtime::Method::load(program, "forward", {.delegates = all_delegates(), .kernels = kernels::lowered_kernels()});
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   auto y =
       method->run({{{DType::f32, {2, 3}, {}}, constant_bytes(DType::f32, std::vector<double>{1, -2, 3, -4, 5, -6})}});
@@ -188,7 +188,7 @@ TEST(Pack, BuffersAreWrittenBack) {
   const pte::Program program = packed(graph);
   EXPECT_EQ(calls_of(program).back(), "aten::copy_./4");
   auto method =
-      runtime::Method::load(program, "forward", {.delegates = all_delegates(), .kernels = kernels::lowered_kernel});
+      runtime::Method::load(program, "forward", {.delegates = all_delegates(), .kernels = kernels::lowered_kernels()});
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   const Tensor one{{DType::f32, {2}, {}}, constant_bytes(DType::f32, std::vector<double>{1, 1})};
   for (float expected : {2.0f, 3.0f, 4.0f}) {
@@ -241,7 +241,8 @@ TEST(Pack, DelegatesKeepTheirVariables) {
   const Tensor one{{DType::f32, {2}, {}}, constant_bytes(DType::f32, std::vector<double>{1, 1})};
   for (const bool interpret : {false, true}) {
     auto method = runtime::Method::load(
-        program, "forward", {.interpret = interpret, .delegates = all_delegates(), .kernels = kernels::lowered_kernel});
+        program, "forward",
+        {.interpret = interpret, .delegates = all_delegates(), .kernels = kernels::lowered_kernels()});
     ASSERT_TRUE(method.ok()) << render(method.error(), false);
     for (float expected : {-2.0f, -3.0f}) EXPECT_EQ(first_of(*method, one), expected);
     auto clone = method->clone();
@@ -264,7 +265,7 @@ TEST(Pack, MethodsTellWhereTheirTimeGoes) {
   })"),
                                       {{*payload}});
   auto method =
-      runtime::Method::load(program, "forward", {.delegates = all_delegates(), .kernels = kernels::lowered_kernel});
+      runtime::Method::load(program, "forward", {.delegates = all_delegates(), .kernels = kernels::lowered_kernels()});
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   const Tensor x{{DType::f32, {2, 3}, {}}, constant_bytes(DType::f32, std::vector<double>(6, 1))};
   ASSERT_TRUE(method->run({x}).ok());

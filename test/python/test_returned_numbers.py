@@ -5,20 +5,11 @@ eager PyTorch returns them, here and in ExecuTorch's runtime."""
 import pytest
 import torch
 import tosaic
-from torch import nn
+from functions import Of
 from torch.export import Dim
 from torch.utils._pytree import tree_leaves, tree_structure
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-class Of(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs):
-        return self.function(*inputs)
 
 
 FIXED = {

@@ -50,7 +50,7 @@ TEST_P(OfExecutorch, GivesItsOutputs) {
   options.interpret = interpret;
   options.file = name;
   options.delegates = all_delegates();
-  options.kernels = kernels::lowered_kernel;
+  options.kernels = kernels::lowered_kernels();
   auto method = Method::load(program_of(std::string(name) + ".pte"), "forward", options);
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   auto results = method->run(inputs);
@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST(Method, BothBranchesOfACondition) {
-  auto method = Method::load(program_of("branch.pte"), "forward", {.kernels = kernels::lowered_kernel});
+  auto method = Method::load(program_of("branch.pte"), "forward", {.kernels = kernels::lowered_kernels()});
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   const TensorType type{DType::f32, {2}, {}};
   for (double x : {5.0, -5.0, 5.0}) {
@@ -78,7 +78,7 @@ TEST(Method, BothBranchesOfACondition) {
 }
 
 TEST(Method, BuffersKeepTheirContent) {
-  auto method = Method::load(program_of("counter.pte"), "forward", {.kernels = kernels::lowered_kernel});
+  auto method = Method::load(program_of("counter.pte"), "forward", {.kernels = kernels::lowered_kernels()});
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   const Tensor ten{{DType::f32, {2}, {}}, constant_bytes(DType::f32, std::vector<double>{10, 10})};
   for (float expected : {11.0f, 21.0f, 31.0f}) {
@@ -94,7 +94,7 @@ std::string code(const pte::Program& program, const std::string& method = "forwa
                               .interpret = false,
                               .file = "p.pte",
                               .delegates = all_delegates(),
-                              .kernels = kernels::lowered_kernel});
+                              .kernels = kernels::lowered_kernels()});
   if (loaded.ok()) return "";
   EXPECT_EQ(loaded.error().place.file, "p.pte");
   return loaded.error().code;
@@ -104,14 +104,14 @@ TEST(Method, WhatIsNotThereIsNamed) {
   EXPECT_EQ(code(program_of("mlp.pte"), "backward"), "method.missing");
   pte::Program program = program_of("tosa_delegate.pte");
   program.plans[0].delegates[0].id = "NoSuchBackend";
-  auto loaded = Method::load(program, "forward", {.kernels = kernels::lowered_kernel});
+  auto loaded = Method::load(program, "forward", {.kernels = kernels::lowered_kernels()});
   ASSERT_FALSE(loaded.ok());
   EXPECT_EQ(loaded.error().code, "delegate.unknown");
   EXPECT_NE(loaded.error().message.find("NoSuchBackend"), std::string::npos);
   EXPECT_FALSE(loaded.error().help.empty());
   program = program_of("add_mul.pte");
   program.plans[0].operators[0] = {"aten::frobnicate", "out"};
-  loaded = Method::load(program, "forward", {.kernels = kernels::lowered_kernel});
+  loaded = Method::load(program, "forward", {.kernels = kernels::lowered_kernels()});
   ASSERT_FALSE(loaded.ok());
   EXPECT_EQ(loaded.error().code, "kernel.unknown");
   EXPECT_NE(loaded.error().message.find("aten::frobnicate.out"), std::string::npos);
@@ -120,9 +120,10 @@ TEST(Method, WhatIsNotThereIsNamed) {
 TEST(Method, BrokenDelegates) {
   pte::Program program = program_of("tosa_delegate.pte");
   program.plans[0].delegates[0].payload = Bytes::copy("nonsense", 8);
-  EXPECT_EQ(
-      Method::load(program, "forward", {.delegates = all_delegates(), .kernels = kernels::lowered_kernel}).error().code,
-      "tosa-file.not-tosa");
+  EXPECT_EQ(Method::load(program, "forward", {.delegates = all_delegates(), .kernels = kernels::lowered_kernels()})
+                .error()
+                .code,
+            "tosa-file.not-tosa");
   program = program_of("tosa_delegate.pte");
   auto& call = std::get<pte::DelegateCall>(program.plans[0].instructions[0]);
   call.args = {0};
@@ -138,7 +139,7 @@ TEST(Method, PayloadsOfNewerVersions) {
     program.plans[0].delegates[0].id = id;
     program.plans[0].delegates[0].payload = payload;
     const auto loaded = Method::load(
-        program, "forward", {.file = "new.pte", .delegates = all_delegates(), .kernels = kernels::lowered_kernel});
+        program, "forward", {.file = "new.pte", .delegates = all_delegates(), .kernels = kernels::lowered_kernels()});
     if (loaded.ok()) return std::string("loaded");
     EXPECT_EQ(loaded.error().place.file, "new.pte (delegate 0)");
     return loaded.error().code + ": " + loaded.error().message;
@@ -175,7 +176,7 @@ TEST(Method, PayloadsOfNewerVersions) {
 }
 
 TEST(Method, WrongInputsAreRefused) {
-  auto method = Method::load(program_of("counter.pte"), "forward", {.kernels = kernels::lowered_kernel});
+  auto method = Method::load(program_of("counter.pte"), "forward", {.kernels = kernels::lowered_kernels()});
   ASSERT_TRUE(method.ok());
   EXPECT_EQ(method->run({}).error().code, "run.input-count");
   EXPECT_EQ(
@@ -196,8 +197,8 @@ TEST(Method, ShuffledArguments) {
         for (std::int32_t v = 0; v < static_cast<std::int32_t>(good.plans[0].values.size()); v += 3) {
           pte::Program program = good;
           std::get<pte::KernelCall>(program.plans[0].instructions[i]).args[a] = v;
-          auto loaded = Method::load(program, "forward",
-                                     {.threads = 1, .interpret = true, .file = "", .kernels = kernels::lowered_kernel});
+          auto loaded = Method::load(
+              program, "forward", {.threads = 1, .interpret = true, .file = "", .kernels = kernels::lowered_kernels()});
           if (!loaded.ok()) continue;
           std::vector<Tensor> inputs;
           for (const TensorType& t : loaded->input_types())

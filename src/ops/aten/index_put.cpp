@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "ops/aten_index.h"
 #include "ops/op.h"
 
 namespace tosaic {
 namespace {
-// x[mask] = value: a choice element by element, as long as the value does not depend on how many places there are.
-Val put_by_mask(Builder& b, Val x, Val mask, Val values) {
-  if (mask.rank() > x.rank())
-    b.refuse("aten.index_put.mask",
-             "a mask of shape " + to_string(mask.shape()) + " for shape " + to_string(x.shape()));
+// x[mask] = value, x[:, mask] = value: a choice element by element, as long as the value does not depend on how many
+// places there are. `before`: the dims in front of the mask's.
+Val put_by_mask(Builder& b, Val x, int before, Val mask, Val values) {
+  const int behind = x.rank() - before - mask.rank();
+  if (behind < 0)
+    b.refuse("aten.index_put.mask", "a mask of shape " + to_string(mask.shape()) + " behind " + std::to_string(before) +
+                                        " dims for shape " + to_string(x.shape()));
   auto dims = mask.shape().sizes();
-  while (static_cast<int>(dims.size()) < x.rank()) dims.push_back(1);
-  if (values.rank() > x.rank() - mask.rank() && values.dim(0) != 1)
-    b.refuse("aten.index_put.mask", "values of shape " + to_string(values.shape()) +
-                                        " for the places of a mask, whose number is known only at run time");
-  if (values.rank() > x.rank() - mask.rank()) values = b.squeeze(values, {0});
+  dims.insert(dims.end(), static_cast<std::size_t>(behind), 1);
+  // Values may be broadcast to [before, places, behind]: their dim of places, if they have one, becomes the mask's.
+  if (const int places = values.rank() - 1 - behind; places >= 0) {
+    if (values.dim(places) != 1)
+      b.refuse("aten.index_put.mask", "values of shape " + to_string(values.shape()) +
+                                          " for the places of a mask, whose number is known only at run time");
+    auto wide = values.shape().sizes();
+    wide.insert(wide.begin() + places, static_cast<std::size_t>(mask.rank() - 1), 1);
+    while (static_cast<int>(wide.size()) > x.rank() && wide.front() == 1) wide.erase(wide.begin());
+    values = b.reshape(values, Shape(wide));
+  }
   return b.select(b.reshape(mask, Shape(dims)), values, x);
 }
 // One dim is indexed, others stand before it: slices of x as it lies, no transposes. (A cache of heads: keys[:, :, i] =
@@ -36,8 +46,9 @@ Vals lower(Builder& b, const Call& call) {
   const auto indices = call.tensors("indices");
   if (!x.type().quantised()) values = b.cast(values, x.dtype());
   const bool add = call.flag("accumulate");
-  if (indices.size() == 1 && indices[0] && indices[0]->dtype() == DType::boolean && !add)
-    return put_by_mask(b, x, *indices[0], values);
+  const auto first = std::find_if(indices.begin(), indices.end(), [](const auto& index) { return index.has_value(); });
+  if (first != indices.end() && first + 1 == indices.end() && (*first)->dtype() == DType::boolean && !add)
+    return put_by_mask(b, x, static_cast<int>(first - indices.begin()), **first, values);
   const IndexPlan plan = index_plan(b, x, indices);
   if (plan.nothing()) return add ? b.add(x, values) : b.broadcast_to(values, x.shape());
   if (goes_along_a_dim(b, plan)) return put_at_dim(b, x, plan, values, add);
@@ -76,6 +87,7 @@ AtenOp aten_index_put() {
                      "x(3,4), [l(0,3,6)], x(6,4), True # integer=aten.index.add-dtype: codes that meet at an index "
                      "cannot be added up",
                      "i(-9,9,3,4), [l(0,3,6)], i(-9,9,6,4), True", "index_put.hacked_twin: x(5,3), [l(2,3,1)], x(1,3)",
-                     "_unsafe_index_put.default: x(5,3), [l(4,5,1)], x(1,3)"}};
+                     "_unsafe_index_put.default: x(5,3), [l(4,5,1)], x(1,3)", "x(2,3,4), [None, b(3)], x(2,1,4)",
+                     "x(2,3,4), [None, b(3,4)], x(2,1)", "x(2,3,4), [b(2,3)], x(1,4)"}};
 }
 }  // namespace tosaic

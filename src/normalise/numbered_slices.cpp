@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "normalise/numbered_slices.h"
+
+#include <fmt/format.h>
+#include <map>
+
+#include "ir/tensor.h"
+#include "ops/op.h"
+#include "ops/operator_name.h"
+
+namespace tosaic {
+namespace {
+
+TensorType integer_type(const Shape& shape) { return {DType::i64, shape, std::nullopt}; }
+
+// Python's arithmetic on integers, as calls on tensors.
+const char* on_tensors(const std::string& op) {
+  static const std::map<std::string, const char*, std::less<>> calls{
+      {"_operator.add", "aten.add.Tensor"},       {"_operator.sub", "aten.sub.Tensor"},
+      {"_operator.mul", "aten.mul.Tensor"},       {"_operator.floordiv", "aten.floor_divide.default"},
+      {"_operator.mod", "aten.remainder.Tensor"},
+  };
+  const auto it = calls.find(op);
+  return it == calls.end() ? nullptr : it->second;
+}
+
+// The argument that says where a slice begins, or which row is meant.
+const SchemaArgument* where(const Schema& schema) {
+  if (!schema.argument("dim")) return nullptr;
+  const SchemaArgument* start = schema.argument("start");
+  return start ? start : schema.argument("index");
+}
+
+std::vector<ValueId> indices(const NumberedRows& rows) {
+  std::vector<ValueId> all(static_cast<std::size_t>(rows.dim), no_value);
+  all.push_back(rows.places);
+  return all;
+}
+
+}  // namespace
+
+ValueId NumberedSlices::call(const char* op, std::vector<ValueId> inputs, Attrs attrs, const Shape& shape,
+                             const LocRef& loc) {
+  const ValueId to = graph_.add_value(fmt::format("place.{}", graph_.values.size()), integer_type(shape));
+  return out_.add(op, std::move(inputs), std::move(attrs), to, loc);
+}
+
+ValueId NumberedSlices::integers(const Shape& shape, const std::vector<std::int64_t>& elements) {
+  return graph_.add_value(fmt::format("place.{}", graph_.values.size()), integer_type(shape),
+                          constant_bytes(DType::i64, elements));
+}
+
+void NumberedSlices::learn(const Node& node) {
+  if (node.outputs.size() != 1 || node.outputs[0] == no_value) return;
+  ValueId tensor = no_value;
+  if (gives_number(node)) {
+    tensor = node.inputs[0];
+    const TensorType type = graph_[tensor].type;
+    if (!is_integer(type.dtype) || type.quantised() || graph_[tensor].is_constant()) return;
+    if (type.dtype != DType::i64)
+      tensor = call("aten.to.dtype", {tensor}, {{"dtype", DType::i64}}, type.shape, node.loc);
+    if (type.rank() > 0)
+      tensor = call("aten.view.default", {tensor}, {{"size", std::vector<std::int64_t>{}}}, {}, node.loc);
+  } else if (const char* op = tensors_.empty() ? nullptr : on_tensors(node.op)) {
+    const bool named = node.attrs.find("a");
+    const Attr *a = node.attrs.find(named ? "a" : "arg0"), *b = node.attrs.find(named ? "b" : "arg1");
+    const auto is_learnt = [&](const Attr* x) {
+      const auto* symbol = x ? std::get_if<SymbolicArgument>(x) : nullptr;
+      return symbol && tensors_.contains(symbol->name);
+    };
+    if (!is_learnt(a) && !is_learnt(b)) return;
+    const ValueId x = number(a, node.loc), y = number(b, node.loc);
+    if (x == no_value || y == no_value) return;
+    tensor = call(op, {x, y}, {}, {}, node.loc);
+  }
+  if (tensor != no_value) tensors_[graph_[node.outputs[0]].name] = tensor;
+}
+
+ValueId NumberedSlices::number(const Attr* argument, const LocRef&) {
+  if (!argument) return no_value;
+  if (const auto* known = std::get_if<std::int64_t>(argument)) return integers({}, {*known});
+  const auto* symbol = std::get_if<SymbolicArgument>(argument);
+  const auto it = symbol ? tensors_.find(symbol->name) : tensors_.end();
+  return it == tensors_.end() ? no_value : it->second;
+}
+
+std::optional<NumberedRows> NumberedSlices::rows(const Node& node, const Schema& schema) {
+  const SchemaArgument* argument = tensors_.empty() ? nullptr : where(schema);
+  const Attr* start = argument ? node.attrs.find(argument->name) : nullptr;
+  if (!start || !std::holds_alternative<SymbolicArgument>(*start) || node.outputs.size() != 1) return std::nullopt;
+  const ValueId first = number(start, node.loc);
+  // A slice has its dim's rows, a selection none; of a scatter the source does.
+  const ValueId part = node.inputs.size() > 1 ? node.inputs[1] : node.outputs[0];
+  const int rank = graph_[node.inputs[0]].type.rank();
+  const std::int64_t step = node.attrs.get_or("step", std::int64_t{1});
+  auto dim = node.attrs.get_or("dim", std::int64_t{0});
+  if (dim < 0) dim += rank;
+  if (first == no_value || part == no_value || dim < 0 || dim >= rank || !graph_[part].type.shape.is_static())
+    return std::nullopt;
+  NumberedRows rows{static_cast<int>(dim), first};
+  if (argument->name == "start") {
+    std::vector<std::int64_t> steps(static_cast<std::size_t>(graph_[part].type.shape.size(rows.dim)));
+    for (std::size_t i = 0; i < steps.size(); ++i) steps[i] = static_cast<std::int64_t>(i) * step;
+    const Shape shape{static_cast<std::int64_t>(steps.size())};
+    rows.places = call("aten.add.Tensor", {integers(shape, steps), first}, {}, shape, node.loc);
+  }
+  return rows;
+}
+
+Node NumberedSlices::look(const NumberedRows& rows, const Node& slice) const {
+  std::vector<ValueId> inputs = indices(rows);
+  inputs.insert(inputs.begin(), slice.inputs[0]);
+  return {"aten.index.Tensor", std::move(inputs), {}, slice.outputs, slice.loc, {}};
+}
+
+Node NumberedSlices::put(const NumberedRows& rows, const Node& scatter) const {
+  std::vector<ValueId> inputs = indices(rows);
+  inputs.insert(inputs.begin(), scatter.inputs[0]);
+  inputs.push_back(scatter.inputs[1]);
+  return {"aten.index_put.default", std::move(inputs), {}, scatter.outputs, scatter.loc, {}};
+}
+
+ValueId NumberedSlices::put(const NumberedRows& rows, ValueId base, ValueId content, const LocRef& loc) {
+  const ValueId whole =
+      graph_.add_value(fmt::format("{}.{}", graph_[base].name, graph_.values.size()), graph_[base].type);
+  out_.keep(put(rows, Node{{}, {base, content}, {}, {whole}, loc, {}}));
+  return whole;
+}
+
+}  // namespace tosaic

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/sized_kernel.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <bit>
+#include <list>
+
+#include "runtime/picking_kernel.h"
+
+namespace tosaic::runtime {
+namespace {
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+// The values that a call names, those in its lists as well.
+std::vector<std::int32_t> named(const pte::Plan& plan, const pte::KernelCall& call) {
+  std::vector<std::int32_t> all;
+  for (std::int32_t i : call.args) {
+    if (i < 0) continue;
+    all.push_back(i);
+    if (const auto* tensors = std::get_if<pte::TensorList>(&plan.values[at(i)]))
+      std::ranges::copy_if(tensors->items, std::back_inserter(all), [](std::int32_t item) { return item >= 0; });
+    if (const auto* numbers = std::get_if<pte::IntList>(&plan.values[at(i)]))
+      all.insert(all.end(), numbers->items.begin(), numbers->items.end());
+  }
+  return all;
+}
+
+bool has_many_sizes(const pte::Plan& plan, std::int32_t i) {
+  const auto* tensor = std::get_if<pte::TensorValue>(&plan.values[at(i)]);
+  return tensor && tensor->shape_dynamism != 0;
+}
+
+const pte::OperatorName& operator_of(const Making& making, const pte::KernelCall& call) {
+  return making.plan->operators[at(call.op)];
+}
+
+Result<std::unique_ptr<Kernel>> fixed_kernel(const Making& making, const pte::KernelCall& call, const Cells& cells,
+                                             bool now) {
+  const pte::OperatorName& name = operator_of(making, call);
+  TOSAIC_TRY(auto prim, make_prim_kernel(name, call, cells));
+  if (prim) return prim;
+  if (making.factory.make) return making.factory.make(making.context(now), call, cells);
+  return error("kernel.unknown", fmt::format("{} is not a kernel that this runtime has", name_of(name)))
+      .hint("delegate all operators, or run the program where kernels are linked in");
+}
+
+Diagnostic unknown_sizes(const Making& making, const pte::KernelCall& call) {
+  return error("kernel.unknown", fmt::format("the sizes of what {} gives vary, which this runtime does not know",
+                                             name_of(operator_of(making, call))))
+      .hint("delegate all operators, or run the program where kernels are linked in");
+}
+
+Result<ResultShapes> result_shapes(const Making& making, const pte::KernelCall& call, const Cells& cells) {
+  if (const auto& name = operator_of(making, call); copies(name)) {
+    TOSAIC_TRY(const Shape shape, copied_shape(name, call, cells));
+    return ResultShapes{{copied_to(name, call), shape}};
+  }
+  if (making.factory.shapes) return making.factory.shapes(making.context(true), call, cells);
+  return unknown_sizes(making, call);
+}
+
+// The cells of those.
+Result<std::vector<std::int32_t>> results(const Making& making, const pte::KernelCall& call, const Cells& cells) {
+  if (const auto& name = operator_of(making, call); copies(name)) return std::vector{copied_to(name, call)};
+  if (making.factory.results) return making.factory.results(making.context(true), call, cells);
+  return unknown_sizes(making, call);
+}
+
+// A kernel for each combination of sizes and numbers that is met; the last ones are kept. Errors while it runs:
+// kernel.size, where a result is larger than the program's memory for it, and what the factory says.
+class SizedKernel : public Kernel {
+ public:
+  SizedKernel(std::shared_ptr<const Making> making, pte::KernelCall call, std::vector<std::int32_t> operands)
+      : making_(std::move(making)), call_(std::move(call)), operands_(std::move(operands)) {}
+
+  Status run(Cells& cells) override {
+    std::vector<std::int64_t> key = key_of(cells);
+    auto kept = std::ranges::find(kept_, key, &Kept::key);
+    if (kept == kept_.end()) {
+      TOSAIC_TRY(auto shapes, result_shapes(*making_, call_, cells));
+      for (const auto& [cell, shape] : shapes) TOSAIC_CHECK(resize(*making_->plan, call_, cells, cell, shape));
+      TOSAIC_TRY(auto kernel, fixed_kernel(*making_, call_, cells, true));
+      kept_.push_front({std::move(key), std::move(shapes), std::move(kernel)});
+      if (kept_.size() > most_kept) kept_.pop_back();
+    } else {
+      kept_.splice(kept_.begin(), kept_, kept);
+      for (const auto& [cell, shape] : kept_.front().shapes) cells[at(cell)].tensor.type.shape = shape;
+    }
+    return kept_.front().kernel->run(cells);
+  }
+
+  // Which kernels there are the other one may be changing: this one makes its own.
+  Result<std::unique_ptr<Kernel>> clone() const override {
+    return std::unique_ptr<Kernel>(std::make_unique<SizedKernel>(making_, call_, operands_));
+  }
+
+ private:
+  struct Kept {
+    std::vector<std::int64_t> key;
+    ResultShapes shapes;
+    std::unique_ptr<Kernel> kernel;
+  };
+  static constexpr std::size_t most_kept = 16;
+
+  std::vector<std::int64_t> key_of(const Cells& cells) const {
+    std::vector<std::int64_t> key;
+    for (std::int32_t i : operands_) {
+      const Cell& cell = cells[at(i)];
+      if (cell.is_tensor)
+        for (const Dim& dim : cell.tensor.type.shape.dims()) key.push_back(dim.value());
+      else if (const auto* n = std::get_if<std::int64_t>(&cell.value))
+        key.push_back(*n);
+      else if (const auto* truth = std::get_if<bool>(&cell.value))
+        key.push_back(*truth);
+      else if (const auto* real = std::get_if<double>(&cell.value))
+        key.push_back(std::bit_cast<std::int64_t>(*real));
+    }
+    return key;
+  }
+
+  std::shared_ptr<const Making> making_;
+  pte::KernelCall call_;
+  std::vector<std::int32_t> operands_;  // what is not the result of this call
+  std::list<Kept> kept_;                // the last used one first
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> make_kernel(const std::shared_ptr<const Making>& making, const pte::KernelCall& call,
+                                            const Cells& cells) {
+  const pte::Plan& plan = *making->plan;
+  std::vector<std::int32_t> operands = named(plan, call);
+  const bool sizes = std::ranges::any_of(operands, [&](std::int32_t i) { return has_many_sizes(plan, i); });
+  const bool numbers = std::ranges::any_of(operands, [&](std::int32_t i) {
+    return making->changing[at(i)] && !std::holds_alternative<pte::TensorValue>(plan.values[at(i)]);
+  });
+  TOSAIC_TRY(auto picking, make_picking_kernel(plan, call, cells));
+  if (picking) return picking;
+  // What moves a row into a loop's rows, or gives a number, looks at what there is when it runs.
+  const pte::OperatorName& name = operator_of(*making, call);
+  const bool looks = written_number(name, call) >= 0 || name_of(name) == "executorch_prim::et_copy_index.tensor";
+  if (looks || (!sizes && !numbers)) return fixed_kernel(*making, call, cells, false);
+  if (!sizes) {
+    TOSAIC_TRY(auto prim, make_prim_kernel(name, call, cells));
+    if (prim) return prim;
+  }
+  // What cannot be made for the largest sizes is told now.
+  if (!numbers) TOSAIC_CHECK(fixed_kernel(*making, call, cells, false));
+  TOSAIC_TRY(const auto made, results(*making, call, cells));
+  std::erase_if(operands, [&](std::int32_t i) { return std::ranges::find(made, i) != made.end(); });
+  return std::unique_ptr<Kernel>(std::make_unique<SizedKernel>(making, call, std::move(operands)));
+}
+
+}  // namespace tosaic::runtime

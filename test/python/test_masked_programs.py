@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows that a mask chooses, and slices that begin where a tensor says, as users wrote them (the numbers are those of their
+issues). Each program has a delegate for all of it, and gives what eager PyTorch gives: with none, some and all rows chosen."""
+import copy
+
+import pytest
+import tosaic
+import torch
+from functions import Of
+from torch import nn
+from torch.utils._pytree import tree_leaves
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+ROWS = 6
+
+
+class Scaled(nn.Module):
+    """pytorch 106580: some elements are scaled in place."""
+
+    def forward(self, x, mask):
+        x = x.clone()
+        x[mask] *= 0.1
+        return x
+
+
+class Layer(nn.Module):
+    """coremltools 2183: a layer for the rows that are no padding."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = nn.Sequential(nn.Linear(4, 8), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 4))
+
+    def forward(self, x, mask):
+        y = torch.zeros_like(x)
+        y[mask] = self.layer(x[mask])
+        return y
+
+
+class Experts(nn.Module):
+    """executorch 4630: a mixture of experts, each with the rows that chose it."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.gate = nn.Linear(4, 3)
+        self.experts = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x, mask):
+        weights, chosen = self.gate(x).softmax(-1).max(-1)
+        y = torch.zeros_like(x)
+        for e, expert in enumerate(self.experts):
+            rows = (chosen == e) & mask
+            y[rows] += expert(x[rows]) * weights[rows].unsqueeze(-1)
+        return y
+
+
+class Images(nn.Module):
+    """A convolution for the images that are wanted."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.conv = nn.Sequential(nn.Conv2d(2, 3, 3, padding=1), nn.ReLU(), nn.AvgPool2d(2))
+
+    def forward(self, x, mask):
+        images = x.repeat(1, 4).view(-1, 2, 2, 4)
+        y = torch.full((ROWS, 3, 1, 2), -1.0)
+        y[mask] = self.conv(images[mask])
+        return y
+
+
+class Heads(nn.Module):
+    """Rows are split into heads and joined again."""
+
+    def forward(self, x, mask):
+        y = x * 0
+        heads = x[mask].view(-1, 2, 2).transpose(1, 2).softmax(-1)
+        y[mask] = heads.reshape(-1, 4) + 1
+        return y
+
+
+def put(rows, x, mask, base=None):
+    y = x.clone() if base is None else base
+    y[mask] = rows
+    return y
+
+
+FUNCTIONS = {
+    "mean": lambda x, m: x[m].mean(),  # pytorch 134241
+    "mean of rows": lambda x, m: x[m].mean(0),
+    "sum": lambda x, m: x[m].square().sum(dim=0),
+    "sum of integers": lambda x, m: (x * 10).to(torch.int32)[m].sum(),
+    "count": lambda x, m: x.sum() / m.sum() + x[m].shape[0],  # pytorch 91990
+    "loss": lambda x, m: (x[m] - (x * 2)[m]).square().mean(),
+    "elements": lambda x, m: put(x[x > 0].log(), x, x > 0),
+    "masked_select": lambda x, m: x.masked_select(x > 0).sum(),
+    "behind a dim": lambda x, m: put_behind(x, m),
+    "three dims": lambda x, m: put(x.view(2, 3, 4)[m.view(2, 3)].tanh(), x.view(2, 3, 4), m.view(2, 3)),
+    "broadcast": lambda x, m: put(x[m].sum(-1, keepdim=True), x, m),
+    "two masks": lambda x, m: put(x[m].relu() + 1, x, m) + put(x[~m].neg(), x, ~m),
+    "accumulated": lambda x, m: x.index_put((m,), x[m] * 2, accumulate=True),
+    "concatenated": lambda x, m: put(torch.cat([x[m][:, 2:], x[m][:, :2]], -1), x, m),
+}
+
+
+def put_behind(x, m):
+    y = x.t().clone()
+    y[:, m] = y[:, m] * 2 + 1
+    return y
+
+
+MODULES = {"scaled": Scaled, "layer": Layer, "experts": Experts, "images": Images, "heads": Heads}
+NAMES = [*MODULES, *FUNCTIONS]
+
+
+def module_of(name):
+    return (MODULES[name]() if name in MODULES else Of(FUNCTIONS[name])).eval()
+
+
+def samples():
+    torch.manual_seed(1)
+    masks = [torch.arange(ROWS) % 2 == 0, torch.ones(ROWS, dtype=torch.bool), torch.zeros(ROWS, dtype=torch.bool)]
+    return [(torch.randn(ROWS, 4), mask) for mask in masks]
+
+
+def same(got, wanted, decibels=None):
+    for a, b in zip(tree_leaves(got), tree_leaves(wanted), strict=True):
+        if decibels is None or not isinstance(b, torch.Tensor) or not b.is_floating_point():
+            torch.testing.assert_close(torch.as_tensor(a), torch.as_tensor(b), rtol=1e-5, atol=1e-5, equal_nan=True)
+        elif b.square().sum() > 0:
+            error = (a - b).square().sum()
+            assert 10 * torch.log10(b.square().sum() / error.clamp_min(1e-20)) > decibels, (a, b)
+
+
+@pytest.mark.parametrize("target", ["tosa-fp", "vulkan"])
+@pytest.mark.parametrize("name", NAMES)
+def test_chosen_rows(name, target, tmp_path):
+    module, inputs = module_of(name), samples()
+    program = torch.export.export(module, inputs[0], strict=False)
+    session = tosaic.Program.of(program).session()
+    artifact = tosaic.compile(program, target=target)
+    artifact.save(tmp_path / "m.pte")
+    loaded = tosaic.load(tmp_path / "m.pte")
+    for x in inputs:
+        wanted = module(*x)
+        same(session.run(*x), wanted)
+        same(artifact.run(*x), wanted)
+        same(loaded.run(*x), wanted)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_chosen_rows_in_executorch(name, tmp_path):
+    import tosaic.executorch.runtime
+
+    module, inputs = module_of(name), samples()
+    tosaic.compile(torch.export.export(module, inputs[0], strict=False), target="tosa-fp").save(tmp_path / "m.pte")
+    method = tosaic.executorch.runtime.load_program(tmp_path / "m.pte").load_method("forward")
+    for x in inputs:
+        same(tree_leaves(method.execute(list(x))), tree_leaves(module(*x)))
+
+
+@pytest.mark.parametrize("name", ["scaled", "layer", "experts", "heads", "broadcast", "behind a dim"])
+def test_chosen_rows_in_integers(name):
+    module, inputs = module_of(name), samples()
+    program = torch.export.export(module, inputs[0], strict=False)
+    artifact = tosaic.compile(program, target="tosa-int", calibration=inputs)
+    for x in inputs[:2]:
+        same(artifact.run(*x), module(*x), decibels=20 if name == "experts" else 25)
+
+
+MIXING = {
+    "softmax": lambda x, m: put(x[m].softmax(0), x, m),
+    "cumsum": lambda x, m: put(x[m].cumsum(0), x, m),
+    "reversed": lambda x, m: put(x[m].flip(0), x, m),
+    "numbered": lambda x, m: put(x[m] * torch.arange(x[m].shape[0]).unsqueeze(-1), x, m),
+    "centred": lambda x, m: put(x[m] - x[m].mean(0), x, m),
+    "returned": lambda x, m: x[m] * 2,
+}
+
+
+@pytest.mark.parametrize("name", MIXING)
+def test_rows_that_know_each_other_are_not_computed_apart(name):
+    """Right or refused, never all rows in the place of those that are chosen."""
+    module, inputs = Of(MIXING[name]), samples()
+    program = torch.export.export(module, inputs[0], strict=False)
+    try:
+        artifact = tosaic.compile(program, target="tosa-fp")
+        got = [artifact.run(*x) for x in inputs]
+    except tosaic.Error:
+        return
+    for result, x in zip(got, inputs):
+        same(result, module(*x))
+
+
+class Narrowed(nn.Module):
+    """executorch 4100, 1933: a cache that is written where a tensor says."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("keys", torch.zeros(1, 2, 8, 4))
+
+    def forward(self, k, at):
+        place = at.item()
+        torch._check_is_size(place)
+        torch._check(place < self.keys.size(2))
+        self.keys.narrow(2, place, 1).copy_(k)
+        return self.keys.sum(-1), self.keys.narrow(2, place, 1) * 2
+
+
+class Sliced(nn.Module):
+    """A block of rows behind the place, read and written."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("keys", torch.ones(1, 2, 8, 4))
+
+    def forward(self, k, at):
+        place = at.item()
+        torch._check_is_size(place)
+        torch._check(place + 2 <= 8)
+        block = self.keys[:, :, place:place + 2]
+        block += k
+        return self.keys.cumsum(2), block.sum(2)
+
+
+class Selected(nn.Module):
+    """One row by its number, behind arithmetic on that."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.register_buffer("table", torch.randn(9, 4))
+
+    def forward(self, k, at):
+        place = at.item()
+        torch._check_is_size(place)
+        torch._check(place < 7)
+        return self.table[place + 1] + k, torch.narrow(self.table, 0, place, 3).sum(0)
+
+
+class Counted(nn.Module):
+    """The place is a counter of the model's own, which moves on."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("keys", torch.zeros(1, 2, 8, 4))
+        self.register_buffer("at", torch.zeros(1, dtype=torch.int64))
+
+    def forward(self, k, at):
+        place = self.at.item()
+        torch._check_is_size(place)
+        torch._check(place < 8)
+        self.at.add_(1)
+        self.keys.narrow(2, place, 1).copy_(k)
+        return self.keys.sum(-1), self.at + at
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+@pytest.mark.parametrize("target", ["tosa-fp", "vulkan", "tosa-int"])
+@pytest.mark.parametrize("cls", [Narrowed, Sliced, Selected, Counted])
+def test_slices_that_begin_where_a_tensor_says(cls, target, decomposed, tmp_path):
+    torch.manual_seed(2)
+    runs = [(torch.randn(1, 2, 1, 4), torch.tensor([at])) for at in (3, 0, 5, 6)]
+    program = torch.export.export(cls(), runs[0], strict=False)
+    if decomposed:
+        program = program.run_decompositions({})
+    how = {"calibration": runs} if target == "tosa-int" else {}
+    tosaic.compile(program, target=target, **how).save(tmp_path / "m.pte")
+    eager = copy.deepcopy(cls())
+    sessions = [tosaic.load(tmp_path / "m.pte")]
+    if target == "tosa-fp":
+        sessions.append(tosaic.Program.of(program).session())
+    for x in runs:
+        wanted = eager(*x)
+        for session in sessions:
+            same(session.run(*x), wanted, decibels=30 if target == "tosa-int" else None)
+
+
+def test_a_place_outside_of_the_cache_is_refused(tmp_path):
+    program = torch.export.export(Narrowed(), (torch.randn(1, 2, 1, 4), torch.tensor([3])), strict=False)
+    tosaic.compile(program, target="tosa-fp").save(tmp_path / "m.pte")
+    session = tosaic.load(tmp_path / "m.pte")
+    with pytest.raises(tosaic.Error, match="outside"):
+        session.run(torch.randn(1, 2, 1, 4), torch.tensor([8]))
