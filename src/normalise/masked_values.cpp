@@ -6,15 +6,19 @@
 //   y[mask] = layer(x[mask])              y = where(mask, layer(x), y)
 //   x[mask].mean()                        where(mask, x, 0).sum() / mask.sum()
 //   x[mask].shape[0]                      mask.sum().item()
+//
+// and the same of the places that torch.where(mask) gives, which then are those of all rows:
+//
+//   y.index_add_(0, i, layer(x[i]))       y + where(mask, layer(x), 0)
 #include <fmt/format.h>
 #include <algorithm>
-#include <map>
-#include <numeric>
 #include <set>
 #include <span>
+#include <unordered_map>
 
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
+#include "normalise/masks.h"
 #include "normalise/normalise.h"
 #include "normalise/row_wise.h"
 #include "ops/trial.h"
@@ -22,90 +26,23 @@
 namespace tosaic {
 namespace {
 
-// The mask that a size comes of, and how many rows it chooses from.
-struct Mask {
-  ValueId value = no_value;
-  std::int64_t count = 0;
-};
-using Masks = std::map<std::string, Mask>;  // by the symbol of that size
-
 // Rows of the mask whose symbol it is.
 struct MaskedRows {
   std::string symbol;
   Rows rows;
 };
 
-std::optional<Symbol> only_symbol(const Dim& dim) {
-  for (const Symbol& symbol : dim.symbols())
-    if (dim == Dim(symbol)) return symbol;
-  return std::nullopt;
-}
-
-// x[:, mask]: the mask, and before which dims of x it stands.
-struct Choice {
-  ValueId mask = no_value;
-  int dim = 0;
+// One coordinate of each place of a mask; -1: all of them, as nonzero has them.
+struct Coordinate {
+  std::string symbol;
+  int dim = -1;
 };
-std::optional<Choice> choice(const Graph& graph, std::span<const ValueId> indices) {
-  Choice found;
-  while (found.dim < static_cast<int>(indices.size()) && indices[static_cast<std::size_t>(found.dim)] == no_value)
-    ++found.dim;
-  if (found.dim + 1 != static_cast<int>(indices.size())) return std::nullopt;
-  found.mask = indices.back();
-  const Value& mask = graph[found.mask];
-  if (mask.type.dtype != DType::boolean || mask.type.rank() == 0 || !mask.type.shape.is_static() || mask.is_constant())
-    return std::nullopt;
-  return found;
-}
-std::optional<Choice> chosen_rows(const Graph& graph, const Node& node) {
-  if (node.op == "aten.index.Tensor" && node.inputs.size() > 1) return choice(graph, std::span(node.inputs).subspan(1));
-  if (node.op == "aten.masked_select.default" && node.inputs.size() == 2 &&
-      graph[node.inputs[0]].type.shape == graph[node.inputs[1]].type.shape)
-    return choice(graph, std::span(node.inputs).last(1));
-  return std::nullopt;
-}
-
-// x[x > 0] = x[x > 0].log() makes its mask twice: for each value, the first one that is computed in the same way.
-// Random numbers, which are not, are no operators of ours.
-std::vector<ValueId> first_equals(const Graph& graph) {
-  std::vector<ValueId> first(graph.values.size());
-  std::iota(first.begin(), first.end(), 0);
-  std::map<std::pair<std::string, std::vector<ValueId>>, std::vector<const Node*>> met;
-  for (const Node& node : graph.nodes) {
-    if (node.outputs.size() != 1 || node.outputs[0] == no_value || !find_aten(node.op).op || !node.regions.empty())
-      continue;
-    std::vector<ValueId> inputs = node.inputs;
-    for (ValueId& v : inputs)
-      if (v != no_value) v = first[v];
-    auto& alike = met[{node.op, std::move(inputs)}];
-    const auto equal = std::find_if(alike.begin(), alike.end(), [&](const Node* n) {
-      return n->attrs == node.attrs && graph[n->outputs[0]].type == graph[node.outputs[0]].type;
-    });
-    if (equal == alike.end())
-      alike.push_back(&node);
-    else
-      first[node.outputs[0]] = (*equal)->outputs[0];
-  }
-  return first;
-}
-
-Masks masks_of(const Graph& graph, const std::vector<ValueId>& equals) {
-  Masks masks;
-  std::set<std::string> unclear;
-  for (const Node& node : graph.nodes) {
-    const auto chosen = chosen_rows(graph, node);
-    if (!chosen || node.outputs.size() != 1 || node.outputs[0] == no_value) continue;
-    const Shape &x = graph[node.inputs[0]].type.shape, &rows = graph[node.outputs[0]].type.shape;
-    const Shape& mask = graph[chosen->mask].type.shape;
-    const auto symbol = chosen->dim < rows.rank() ? only_symbol(rows[chosen->dim]) : std::nullopt;
-    if (!symbol || !x.is_static() || mask.elements() < 2) continue;  // a row by itself is told from no other dim
-    const ValueId value = equals[chosen->mask];
-    const auto [known, fresh] = masks.emplace(symbol->name, Mask{value, mask.elements()});
-    if (!fresh && known->second.value != value) unclear.insert(symbol->name);
-  }
-  for (const std::string& symbol : unclear) masks.erase(symbol);
-  return masks;
-}
+// x[:, i, j] for coordinates i and j of a mask: which ones, and before which dims of x they stand.
+struct Lookup {
+  std::string symbol;
+  int dim = 0;
+  std::vector<int> coordinates;
+};
 
 // The graph with all rows of these masks; what cannot be followed is `failed`.
 class Wholes {
@@ -157,13 +94,14 @@ class Wholes {
   void add(Node node) {
     if (const auto chosen = chosen_rows(graph_, node); chosen && node.outputs.size() == 1 && choose(node, *chosen))
       return;
+    if (places(node) || coordinate(node)) return;
     const bool takes = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return rows(v); });
     if (!takes) {
       if (is_sized(node)) return fail(node);
       return out_.keep(std::move(node));
     }
     if (node.outputs.empty()) return;  // an assertion
-    if (count_rows(node) || put_back(node) || each_row(node) || reduce(node)) return;
+    if (count_rows(node) || look_up(node) || put_back(node) || add_at(node) || each_row(node) || reduce(node)) return;
     fail(node);
   }
 
@@ -192,6 +130,151 @@ class Wholes {
     return true;
   }
 
+  // torch.where(mask), nonzero: of all rows they are constants.
+  bool places(const Node& node) {
+    if (!gives_places(graph_, node)) return false;
+    const Shape first = graph_[node.outputs[0]].type.shape;
+    const auto symbol = only_symbol(first[0]);
+    if (!symbol || !masks_.contains(symbol->name)) return false;
+    const bool matrix = first.rank() == 2;
+    for (std::size_t k = 0; k < node.outputs.size(); ++k)
+      if (!is_coordinate(node.outputs[k], {symbol->name, matrix ? -1 : static_cast<int>(k)})) return false;
+    for (std::size_t k = 0; k < node.outputs.size(); ++k)
+      set_coordinate(node.outputs[k], {symbol->name, matrix ? -1 : static_cast<int>(k)});
+    return true;
+  }
+
+  // A column of nonzero's matrix.
+  bool coordinate(const Node& node) {
+    const auto matrix = node.inputs.empty() ? coordinates_.end() : coordinates_.find(node.inputs[0]);
+    if (matrix == coordinates_.end() || matrix->second.dim >= 0) return false;
+    const Coordinate all = matrix->second;
+    const auto dim = node.attrs.get_or("dim", std::int64_t{0});
+    const bool column = dim == 1 || dim == -1;
+    const bool alone =
+        mask_shape(all.symbol).rank() == 1;  // the matrix has one column, whatever call makes it a vector
+    int first = -1;
+    if (column && node.op == "aten.unbind.int") first = 0;
+    if (column && node.op == "aten.select.int" && node.outputs.size() == 1)
+      first = static_cast<int>(node.attrs.get_or("index", std::int64_t{-1}));
+    if (const FoundOp op = find_aten(node.op); alone && node.outputs.size() == 1 && op.op && op.schema->view) first = 0;
+    for (std::size_t k = 0; k < node.outputs.size(); ++k)
+      if (first < 0 || !is_coordinate(node.outputs[k], {all.symbol, first + static_cast<int>(k)})) return false;
+    for (std::size_t k = 0; k < node.outputs.size(); ++k)
+      set_coordinate(node.outputs[k], {all.symbol, first + static_cast<int>(k)});
+    return true;
+  }
+
+  // Has the value the type of that?
+  bool is_coordinate(ValueId v, const Coordinate& c) const {
+    if (v == no_value || graph_[v].type.dtype != DType::i64) return false;
+    const Shape made = whole(graph_[v].type.shape), mask = mask_shape(c.symbol);
+    return c.dim < 0 ? made == Shape{mask.elements(), mask.rank()}
+                     : made == Shape{mask.elements()} && c.dim < mask.rank();
+  }
+  void set_coordinate(ValueId v, const Coordinate& c) {
+    const Shape mask = mask_shape(c.symbol);
+    std::vector<std::int64_t> numbers;
+    for (std::int64_t i = 0; i < mask.elements(); ++i)
+      for (int d = 0; d < mask.rank(); ++d) {
+        std::int64_t inner = 1;
+        for (int e = d + 1; e < mask.rank(); ++e) inner *= mask.size(e);
+        if (c.dim < 0 || c.dim == d) numbers.push_back(i / inner % mask.size(d));
+      }
+    Value& value = graph_[v];
+    value.type.shape = whole(value.type.shape);
+    value.constant = constant_bytes(value.type.dtype, numbers);
+    rows_[v] = MaskedRows{c.symbol, {}};
+    coordinates_[v] = c;
+  }
+
+  std::optional<Lookup> lookup(std::span<const ValueId> indices) const {
+    Lookup found;
+    for (ValueId v : indices) {
+      if (v == no_value && found.coordinates.empty()) {
+        ++found.dim;
+        continue;
+      }
+      const auto c = v == no_value ? coordinates_.end() : coordinates_.find(v);
+      if (c == coordinates_.end() || c->second.dim < 0 || (!found.symbol.empty() && c->second.symbol != found.symbol))
+        return std::nullopt;
+      found.symbol = c->second.symbol;
+      found.coordinates.push_back(c->second.dim);
+    }
+    return found.coordinates.empty() ? std::nullopt : std::optional(found);
+  }
+  // All coordinates of the mask, in order, on dims of its sizes: the same as the mask itself.
+  bool is_mask(const Lookup& l, const Shape& x) const {
+    const Shape mask = mask_shape(l.symbol);
+    bool is = static_cast<int>(l.coordinates.size()) == mask.rank() && l.dim + mask.rank() <= x.rank();
+    for (int d = 0; is && d < mask.rank(); ++d)
+      is = l.coordinates[static_cast<std::size_t>(d)] == d && x[l.dim + d] == mask[d];
+    return is;
+  }
+
+  // x[i], x[i, j], x.index_select(0, i) at all places.
+  bool look_up(Node& node) {
+    const bool select = node.op == "aten.index_select.default";
+    if ((!select && node.op != "aten.index.Tensor") || node.inputs.size() < 2 || node.outputs.size() != 1) return false;
+    auto found = lookup(std::span(node.inputs).subspan(1));
+    const Shape x = graph_[node.inputs[0]].type.shape;
+    if (!found || rows(node.inputs[0])) return false;
+    if (select) found->dim = static_cast<int>(node.attrs.get_or("dim", std::int64_t{0}));
+    if (found->dim < 0) found->dim += x.rank();
+    if (found->dim < 0) return false;
+    const Shape mask = mask_shape(found->symbol);
+    for (std::size_t k = 0; k < found->coordinates.size(); ++k)
+      if (const int d = found->dim + static_cast<int>(k); d >= x.rank() || mask.size(found->coordinates[k]) > x.size(d))
+        return false;
+    if (is_mask(*found, x) && choose(node, {no_value, found->dim})) return true;
+    const ValueId result = node.outputs[0];
+    graph_[result].type.shape = whole(graph_[result].type.shape);
+    rows_[result] = MaskedRows{found->symbol, {found->dim, 1}};
+    out_.keep(std::move(node));
+    return true;
+  }
+
+  // y.index_add(dim, i, rows): what is not chosen adds nothing, and rows of one place are added up first.
+  bool add_at(const Node& node) {
+    if (node.op != "aten.index_add.default" || node.inputs.size() != 3 || node.outputs.size() != 1) return false;
+    const ValueId y = node.inputs[0], source = node.inputs[2];
+    const auto found = lookup(std::span(node.inputs).subspan(1, 1));
+    const MaskedRows* r = rows(source);
+    auto dim = node.attrs.get_or("dim", std::int64_t{0});
+    if (dim < 0) dim += graph_[y].type.rank();
+    const Attr* alpha = node.attrs.find("alpha");
+    const bool once = !alpha || *alpha == Attr(std::int64_t{1}) || *alpha == Attr(1.0);
+    if (!found || !r || rows(y) || !once || dim >= graph_[y].type.rank() || r->rows != Rows{static_cast<int>(dim), 1} ||
+        masks_.at(r->symbol).value != masks_.at(found->symbol).value)
+      return false;
+    const Shape mask = mask_shape(found->symbol);
+    const int which = found->coordinates[0];
+    if (graph_[y].type.shape.size(r->rows.dim) != mask.size(which)) return false;
+    const TensorType type = graph_[source].type;
+    auto dims = type.shape.sizes(), ones = std::vector<std::int64_t>(dims.size(), 1);
+    for (auto* list : {&dims, &ones}) {
+      list->erase(list->begin() + dim);
+      const auto sizes = mask.sizes();
+      list->insert(list->begin() + dim, sizes.begin(), sizes.end());
+    }
+    const ValueId where = view(mask_of(r->symbol, node.loc), Shape(ones), node.loc);
+    const TensorType split = type.with(Shape(dims));
+    ValueId sum = call("aten.where.self", {where, view(source, split.shape, node.loc), number(type.with(Shape()), 0)},
+                       {}, split, node.loc);
+    std::vector<std::int64_t> others;
+    for (int d = 0; d < mask.rank(); ++d)
+      if (d != which) others.push_back(dim + d);
+    if (!others.empty()) {
+      std::vector<std::int64_t> left;
+      for (std::size_t d = 0; d < dims.size(); ++d)
+        if (std::ranges::find(others, static_cast<std::int64_t>(d)) == others.end()) left.push_back(dims[d]);
+      sum = call("aten.sum.dim_IntList", {sum}, {{"dim", others}, {"keepdim", false}, {"dtype", type.dtype}},
+                 type.with(Shape(left)), node.loc);
+    }
+    out_.add("aten.add.Tensor", {y, sum}, {}, node.outputs[0], node.loc);
+    return true;
+  }
+
   // x[mask].shape[0]
   bool count_rows(const Node& node) {
     if (node.op != "aten.sym_size.int" || node.outputs.size() != 1) return false;
@@ -207,14 +290,18 @@ class Wholes {
   bool put_back(const Node& node) {
     if (node.op != "aten.index_put.default" || node.inputs.size() < 3 || node.outputs.size() != 1) return false;
     const ValueId base = node.inputs[0], values = node.inputs.back();
-    const auto chosen = choice(graph_, std::span(node.inputs).subspan(1, node.inputs.size() - 2));
+    const std::span indices(node.inputs.data() + 1, node.inputs.size() - 2);
     const MaskedRows* r = rows(values);
-    if (!chosen || !r || rows(base) || masks_.at(r->symbol).value != equals_[chosen->mask] || r->rows.inner != 1)
+    if (!r || rows(base) || r->rows.inner != 1) return false;
+    const Mask& of = masks_.at(r->symbol);
+    const Shape shape = graph_[base].type.shape, mask = mask_shape(r->symbol), from = graph_[values].type.shape;
+    const auto chosen = choice(graph_, indices);
+    const auto found = lookup(indices);
+    if (chosen ? equals_[chosen->mask] != of.value
+               : !found || masks_.at(found->symbol).value != of.value || !is_mask(*found, shape))
       return false;
     // Values have the shape of y[mask], or are broadcast to it: counted from the last dim.
-    const Shape &shape = graph_[base].type.shape, &mask = graph_[chosen->mask].type.shape;
-    const Shape from = graph_[values].type.shape;
-    const int behind = shape.rank() - chosen->dim - mask.rank();
+    const int behind = shape.rank() - (chosen ? chosen->dim : found->dim) - mask.rank();
     if (behind < 0 || from.rank() - 1 - r->rows.dim != behind) return false;
     auto dims = from.sizes();
     dims.erase(dims.begin() + r->rows.dim);
@@ -225,7 +312,7 @@ class Wholes {
       content = call("aten.add.Tensor", {base, content}, {}, graph_[base].type, node.loc);
     auto mask_dims = places;
     mask_dims.insert(mask_dims.end(), static_cast<std::size_t>(behind), 1);
-    const ValueId where = view(chosen->mask, Shape(mask_dims), node.loc);
+    const ValueId where = view(mask_of(r->symbol, node.loc), Shape(mask_dims), node.loc);
     out_.add("aten.where.self", {where, content, base}, {}, node.outputs[0], node.loc);
     return true;
   }
@@ -303,7 +390,7 @@ class Wholes {
     const TensorType type = graph_[x].type;
     std::vector<std::int64_t> places(static_cast<std::size_t>(type.rank()), 1);
     places[static_cast<std::size_t>(r->rows.dim)] = masks_.at(r->symbol).count;
-    const ValueId where = view(masks_.at(r->symbol).value, Shape(places), node.loc);
+    const ValueId where = view(mask_of(r->symbol, node.loc), Shape(places), node.loc);
     Node sum = node;
     sum.inputs[0] = call("aten.where.self", {where, x, number(type.with(Shape()), 0)}, {}, type, node.loc);
     if (!mean) {
@@ -320,7 +407,7 @@ class Wholes {
     // which targets without integers have as well.
     const std::int64_t others = type.shape.elements() / masks_.at(r->symbol).count / made.shape.elements();
     const TensorType real{DType::f32, Shape(), std::nullopt};
-    const ValueId one = number(real, others), none = number(real, 0), mask = masks_.at(r->symbol).value;
+    const ValueId one = number(real, others), none = number(real, 0), mask = mask_of(r->symbol, node.loc);
     ValueId divisor = call("aten.where.self", {mask, one, none}, {}, real.with(graph_[mask].type.shape), node.loc);
     divisor = call("aten.sum.default", {divisor}, {}, real, node.loc);
     if (made.dtype != real.dtype)
@@ -331,7 +418,15 @@ class Wholes {
 
   // How many rows the mask chooses: i64 [].
   ValueId count(const std::string& symbol, const LocRef& loc) {
-    return call("aten.sum.default", {masks_.at(symbol).value}, {}, {DType::i64, Shape(), std::nullopt}, loc);
+    return call("aten.sum.default", {mask_of(symbol, loc)}, {}, {DType::i64, Shape(), std::nullopt}, loc);
+  }
+  const Shape& mask_shape(const std::string& symbol) const { return graph_[masks_.at(symbol).value].type.shape; }
+  // torch.where takes numbers, too.
+  ValueId mask_of(const std::string& symbol, const LocRef& loc) {
+    const ValueId v = masks_.at(symbol).value;
+    if (graph_[v].type.dtype == DType::boolean) return v;
+    return call("aten.ne.Scalar", {v}, {{"other", std::int64_t{0}}}, {DType::boolean, mask_shape(symbol), std::nullopt},
+                loc);
   }
   ValueId number(const TensorType& type, std::int64_t n) {
     return graph_.add_value(fresh("number"), type, constant_bytes(type.dtype, std::vector<std::int64_t>{n}));
@@ -350,20 +445,25 @@ class Wholes {
   const std::vector<ValueId>& equals_;
   Rewriter out_;
   std::vector<std::optional<MaskedRows>> rows_;  // of the values that the program had
+  std::unordered_map<ValueId, Coordinate> coordinates_;
 };
 
 }  // namespace
 
 void compute_masked_wholes(Graph& graph) {
-  const auto chooses = [&](const Node& node) { return chosen_rows(graph, node).has_value(); };
+  const auto chooses = [&](const Node& node) { return chosen_rows(graph, node) || gives_places(graph, node); };
   if (std::none_of(graph.nodes.begin(), graph.nodes.end(), chooses)) return;
   const std::vector<ValueId> equals = first_equals(graph);
   for (Masks masks = masks_of(graph, equals); !masks.empty();) {
     Graph changed = graph;
     Wholes wholes(changed, masks, equals);
-    if (wholes.run()) {
-      graph = std::move(changed);
-      return;
+    try {
+      if (wholes.run()) {
+        graph = std::move(changed);
+        return;
+      }
+    } catch (const std::domain_error&) { return; } catch (const std::overflow_error&) {
+      return;  // a size that is none for all rows: there is a quotient by (u0 - 6)
     }
     for (const std::string& symbol : wholes.failed) masks.erase(symbol);
   }

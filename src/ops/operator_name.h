@@ -23,4 +23,11 @@ inline bool gives_number(const Node& node) {
          node.inputs[0] != no_value && node.outputs.size() == 1 && node.outputs[0] != no_value;
 }
 
+// Gives the places of its one operand's elements that are not zero: a vector for each dim, or one matrix (nonzero).
+inline bool gives_places(const Node& node) {
+  return (node.op == "aten.where.default" || node.op == "aten.nonzero.default" ||
+          node.op == "aten.nonzero_numpy.default") &&
+         node.inputs.size() == 1 && node.inputs[0] != no_value && !node.outputs.empty();
+}
+
 }  // namespace tosaic

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "formats/zip/zip.h"
+#include "ops/operator_name.h"
 #include "read/json.h"
 #include "read/program_graph.h"
 #include "read/read_error.h"
@@ -108,18 +109,21 @@ std::string_view computed_assumption(std::string_view assertion) {
   return {};
 }
 
-// x[mask] has no fewer rows than none, and no more than the mask has elements: what torch.export asserts of every mask.
+// x[mask] has no fewer rows than none, and no more than the mask has elements; nor has torch.where(mask) places: what
+// torch.export asserts of every mask.
 std::vector<std::string> bounds_of_masked_rows(const Graph& graph) {
   std::vector<std::string> certain;
   for (const Node& node : graph.nodes) {
-    if (node.op != "aten.index.Tensor" || node.outputs.size() != 1 || node.outputs[0] == no_value) continue;
+    const bool rows = node.op == "aten.index.Tensor", places = gives_places(node);
     const ValueId mask = node.inputs.empty() ? no_value : node.inputs.back();
-    if (mask == no_value || graph[mask].type.dtype != DType::boolean || !graph[mask].type.shape.is_static()) continue;
-    for (const Dim& dim : graph[node.outputs[0]].type.shape.dims())
-      for (const Symbol& symbol : dim.symbols()) {
-        certain.push_back(symbol.name + " >= 0");
-        certain.push_back(fmt::format("{} <= {}", symbol.name, graph[mask].type.shape.elements()));
-      }
+    if ((!rows && !places) || mask == no_value || !graph[mask].type.shape.is_static()) continue;
+    if (rows && graph[mask].type.dtype != DType::boolean) continue;
+    for (ValueId v : node.outputs)
+      for (const Dim& dim : v == no_value ? std::vector<Dim>() : graph[v].type.shape.dims())
+        for (const Symbol& symbol : dim.symbols()) {
+          certain.push_back(symbol.name + " >= 0");
+          certain.push_back(fmt::format("{} <= {}", symbol.name, graph[mask].type.shape.elements()));
+        }
   }
   return certain;
 }

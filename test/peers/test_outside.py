@@ -234,5 +234,6 @@ def test_what_runs_nowhere_else_is_said(tosaic, tmp_path):
     assert done.returncode == 0 and "pack.executorch-only" not in done.stderr, done.stderr
     done = compiled(lambda x: F.max_pool2d(x, 12, return_indices=True), torch.zeros(1, 1, 24, 24))  # large windows
     assert done.returncode == 0 and "pack.executorch-only" in done.stderr
-    done = compiled(lambda x, m: x[m].sum(), torch.zeros(3), torch.tensor([True, False, True]))
+    done = compiled(lambda x, m: (F.max_pool2d(x, 12, return_indices=True), F.mse_loss(y := x[m], y * 2)),
+                    torch.zeros(1, 1, 24, 24), torch.ones(1, 1, 24, 24, dtype=torch.bool))
     assert done.returncode == 1 and "would run nowhere" in done.stderr

@@ -55,6 +55,27 @@ class Experts(nn.Module):
         return y
 
 
+class SparseExperts(nn.Module):
+    """transformers' Mixtral and Qwen MoE blocks up to 4.x: where() of a one-hot mask, index_add_ of what an expert made."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.gate = nn.Linear(4, 3, bias=False)
+        self.experts = nn.ModuleList(nn.Sequential(nn.Linear(4, 6), nn.SiLU(), nn.Linear(6, 4)) for _ in range(3))
+
+    def forward(self, x, mask):
+        weights, chosen = self.gate(x).softmax(-1).topk(2, -1)
+        weights = weights / weights.sum(-1, keepdim=True) * mask[:, None]
+        experts = nn.functional.one_hot(chosen, 3).permute(2, 1, 0)
+        y = torch.zeros_like(x)
+        for e, expert in enumerate(self.experts):
+            slot, row = torch.where(experts[e])
+            made = expert(x[None, row].reshape(-1, 4)) * weights[row, slot, None]
+            y.index_add_(0, row, made)
+        return y
+
+
 class Images(nn.Module):
     """A convolution for the images that are wanted."""
 
@@ -104,13 +125,37 @@ FUNCTIONS = {
 }
 
 
+def at_places(x, places, how="put"):
+    y = torch.zeros_like(x)
+    made = (x[places] * 2).tanh()
+    return y.index_put((places,), made) if how == "put" else y.index_add(0, places, made)
+
+
+def pairs(x):
+    row, column = torch.where(x > 0)
+    return torch.zeros(4).index_add(0, column, x[row, column].log()) + x[row].sum(0)
+
+
+FUNCTIONS |= {
+    "where": lambda x, m: at_places(x, torch.where(m)[0]),
+    "where added": lambda x, m: at_places(x, torch.where(m)[0], "add"),
+    "nonzero": lambda x, m: at_places(x, m.nonzero().squeeze(-1)),
+    "nonzero's column": lambda x, m: at_places(x, m.nonzero()[:, 0], "add"),
+    "nonzero as tuple": lambda x, m: at_places(x, m.nonzero(as_tuple=True)[0]),
+    "index_select": lambda x, m: x.index_select(0, torch.where(m)[0]).sum(0),
+    "places in a matrix": lambda x, m: pairs(x),
+    "places of numbers": lambda x, m: at_places(x, torch.where((x[:, 0] * 2).int())[0]),
+    "count of places": lambda x, m: x.sum(0) + torch.where(m)[0].shape[0],
+}
+
+
 def put_behind(x, m):
     y = x.t().clone()
     y[:, m] = y[:, m] * 2 + 1
     return y
 
 
-MODULES = {"scaled": Scaled, "layer": Layer, "experts": Experts, "images": Images, "heads": Heads}
+MODULES = {"scaled": Scaled, "layer": Layer, "experts": Experts, "sparse experts": SparseExperts, "images": Images, "heads": Heads}
 NAMES = [*MODULES, *FUNCTIONS]
 
 
@@ -160,13 +205,13 @@ def test_chosen_rows_in_executorch(name, tmp_path):
         same(tree_leaves(method.execute(list(x))), tree_leaves(module(*x)))
 
 
-@pytest.mark.parametrize("name", ["scaled", "layer", "experts", "heads", "broadcast", "behind a dim"])
+@pytest.mark.parametrize("name", ["scaled", "layer", "experts", "sparse experts", "heads", "broadcast", "behind a dim"])
 def test_chosen_rows_in_integers(name):
     module, inputs = module_of(name), samples()
     program = torch.export.export(module, inputs[0], strict=False)
     artifact = tosaic.compile(program, target="tosa-int", calibration=inputs)
     for x in inputs[:2]:
-        same(artifact.run(*x), module(*x), decibels=20 if name == "experts" else 25)
+        same(artifact.run(*x), module(*x), decibels=20 if "experts" in name else 25)
 
 
 MIXING = {
@@ -176,6 +221,10 @@ MIXING = {
     "numbered": lambda x, m: put(x[m] * torch.arange(x[m].shape[0]).unsqueeze(-1), x, m),
     "centred": lambda x, m: put(x[m] - x[m].mean(0), x, m),
     "returned": lambda x, m: x[m] * 2,
+    "places beside each other": lambda x, m: put(x[m] + (torch.where(m)[0] // 2).unsqueeze(-1), x, m),
+    "look-ups": lambda x, m: put(x[(x[:, 0] * 3).long().clamp(0, 5)[m]], x, m),
+    "places counted": lambda x, m: at_places(x, m.nonzero().argmax(1)),
+    "a place twice": lambda x, m: torch.zeros(6, 4).index_put((torch.where(m)[0] // 2,), x[m], accumulate=True),
 }
 
 
