@@ -300,8 +300,8 @@ bench-vgf: build venv  ## VGF files and their making, beside Arm's model convert
 bench-large: build venv  ## decoders of 60 to 250 million random weights: seconds, memory, bytes of each command
 	@$(PYTHON) bench/large_weights.py --tosaic $(TOSAIC) --output build/bench-large.md
 
-bench-llm: build venv  ## a decoder of 0.43 billion weights, of 32 to 4 bits, beside llama.cpp where LLAMA=PYTHON has llama-cpp-python
-	@$(PYTHON) bench/llm.py --tosaic $(TOSAIC) $(if $(LLAMA),--llama $(LLAMA)) --output build/bench-llm.md
+bench-llm: build venv  ## a decoder of 0.43 billion weights, of 32 to 4 bits, beside llama.cpp where LLAMA=PYTHON has llama-cpp-python, and ExecuTorch's XNNPACK with XNNPACK=1 (a quarter of an hour, once)
+	@$(PYTHON) bench/llm.py --tosaic $(TOSAIC) $(if $(LLAMA),--llama $(LLAMA)) $(if $(XNNPACK),--xnnpack $(PYTHON)) --output build/bench-llm.md
 
 bench-vulkan: build venv  ## compute shaders on this machine's Vulkan device, beside ncnn's from PyPI
 	@$(PYTHON) bench/vulkan.py --tosaic $(TOSAIC) --output build/bench-vulkan.md

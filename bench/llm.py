@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A decoder of 0.43 billion random weights on the CPU: tokens a second of one token at a time and of 256 together, beside
-llama.cpp with a model of the same shape, and the memory's bandwidth.
+llama.cpp with a model of the same shape, ExecuTorch's XNNPACK with the same model, and the memory's bandwidth.
 
-    python llm.py --tosaic build/release/bin/tosaic [--llama PYTHON] [--threads 2] [--output build/bench-llm.md]
+    python llm.py --tosaic build/release/bin/tosaic [--llama PYTHON] [--xnnpack PYTHON] [--threads 2]
+                  [--output build/bench-llm.md]
 
-PYTHON is one that has llama-cpp-python and gguf (and NumPy); without it the peer is left out. Every figure is the best of
+PYTHON is one that has llama-cpp-python and gguf (and NumPy), or ExecuTorch and torchao; without it the peer is left out.
+ExecuTorch takes a quarter of an hour to lower the model; its program is kept in the folder. Every figure is the best of
 several rounds, in which the programs take turns.
 """
 import argparse
@@ -19,7 +21,7 @@ sys.path.insert(0, str(ROOT / "examples/llm"))
 VOCABULARY, WIDTH, HIDDEN, LAYERS, HEADS, GROUPS, CONTEXT, PROMPT = 32000, 1024, 4096, 24, 16, 4, 512, 256
 # Options, and the bytes of a weight in memory as one token reads it: codes, and scales of groups of 32.
 BYTES = {"f32": 4, "int8": 1, "dynamic int8": 1, "int4": 18 / 32, "dynamic int8 x int4": 18 / 32,
-         "llama.cpp Q4_0": 18 / 32}
+         "llama.cpp Q4_0": 18 / 32, "XNNPACK 8da4w": 18 / 32}
 READ = LAYERS * WIDTH * (2 * WIDTH + 2 * WIDTH // HEADS * GROUPS + 3 * HIDDEN) + VOCABULARY * WIDTH  # not the embedding
 SCHEMES = {"f32": [], "int8": ["--weights", "int8"], "dynamic int8": ["--quantize", "dynamic-int8"],
            "int4": ["--weights", "int4"], "dynamic int8 x int4": ["--quantize", "dynamic-int8", "--weights", "int4"]}
@@ -65,6 +67,46 @@ def best(count, f):
 def together(_):
     m.reset(); m.eval([i * 97 % 31990 + 3 for i in range(prompt)])
 print("prefill", best(3, together)); print("decode", best(repeats, lambda i: m.eval([7 + i])))
+"""
+# torchao's int8 activations by token, int4 weights in groups of 32; the embedding stays f32 as it does in ours.
+XNNPACK = """
+import sys, time
+sys.path.insert(0, sys.argv[2])
+import torch
+from decoder import Decoder, Shape
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackDynamicallyQuantizedPartitioner, XnnpackPartitioner
+from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
+from torchao.quantization import Int8DynamicActivationIntxWeightConfig, quantize_
+from torchao.quantization.granularity import PerGroup
+path, v, w, h, layers, heads, groups, context, prompt = sys.argv[1], *map(int, sys.argv[3:])
+torch.manual_seed(0)
+model = Decoder(Shape(vocab_size=v, hidden_size=w, intermediate_size=h, num_hidden_layers=layers, num_attention_heads=heads,
+                      num_key_value_heads=groups, context=context), last_alone=True).eval()
+quantize_(model, Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerGroup(32)))
+programs = {}
+for name, count in (("prefill", prompt), ("decode", 1)):
+    call = torch.arange(count)[None] % v, torch.arange(count) + (prompt if count == 1 else 0)
+    with torch.no_grad():
+        programs[name] = torch.export.export(model, call, strict=False)
+begin = time.monotonic()
+made = to_edge_transform_and_lower(programs, partitioner=[XnnpackDynamicallyQuantizedPartitioner(), XnnpackPartitioner()],
+                                   compile_config=EdgeCompileConfig(_check_ir_validity=False)).to_executorch()
+with open(path + ".part", "wb") as file:
+    made.write_to_file(file)
+open(path + ".seconds", "w").write(str(time.monotonic() - begin))
+"""
+XNNPACK_RUN = """
+import sys, time, torch
+from executorch.runtime import Runtime
+path, prompt, v, repeats = sys.argv[1], *map(int, sys.argv[2:])
+program = Runtime.get().load_program(path)
+for name, count, times in (("prefill", prompt, 3), ("decode", 1, repeats)):
+    method = program.load_method(name)
+    call = [torch.arange(count)[None] % v, torch.arange(count) + (prompt if count == 1 else 0)]
+    took = []
+    for _ in range(times):
+        begin = time.perf_counter(); method.execute(call); took.append(time.perf_counter() - begin)
+    print(name, min(took) * 1000)
 """
 STREAM = r"""
 #include <chrono>
@@ -122,6 +164,15 @@ def make_programs(folder):
         np.save(folder / f"{name}_positions.npy", positions.numpy())
 
 
+def make_xnnpack(python, file):
+    """Seconds that ExecuTorch took to lower the model, now or when the file was made."""
+    if not file.exists():
+        run(python, "-W", "ignore", "-c", XNNPACK, file, ROOT / "examples/llm", VOCABULARY, WIDTH, HIDDEN, LAYERS, HEADS, GROUPS,
+            CONTEXT, PROMPT)
+        pathlib.Path(f"{file}.part").rename(file)
+    return float(pathlib.Path(f"{file}.seconds").read_text())
+
+
 def ours(tosaic, folder, file, method, repeats, threads):
     """Milliseconds of the best run, and the most memory in MB."""
     text = run("/usr/bin/env", "time", "-f", "%M kB", tosaic, "run", file, "--method", method, "--threads", threads,
@@ -134,6 +185,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tosaic", type=pathlib.Path, required=True)
     parser.add_argument("--llama", type=pathlib.Path)
+    parser.add_argument("--xnnpack", type=pathlib.Path)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--schemes", nargs="*", default=list(SCHEMES), choices=SCHEMES)
@@ -155,6 +207,9 @@ def main():
             "tosa-fp", "-q", "-o", folder / f"{scheme.replace(' ', '_')}.pte", *SCHEMES[scheme])
         seconds[scheme] = time.monotonic() - begin
 
+    if args.xnnpack:
+        seconds["XNNPACK 8da4w"] = make_xnnpack(args.xnnpack, folder / "XNNPACK_8da4w.pte")
+
     best, memory, bandwidth = {}, {}, 0
 
     def noted(what, milliseconds):
@@ -168,10 +223,16 @@ def main():
                                   args.threads)
                 noted((scheme, method), took)
                 memory[scheme] = max(memory.get(scheme, 0), used)
+        peers = {}
         if args.llama:
-            for line in run(args.llama, "-c", LLAMA, folder / "q4_0.gguf", args.threads, PROMPT, 40).splitlines():
+            peers["llama.cpp Q4_0"] = args.llama, "-c", LLAMA, folder / "q4_0.gguf", args.threads, PROMPT, 40
+        if args.xnnpack:  # on as many threads as there are cores
+            peers["XNNPACK 8da4w"] = (args.xnnpack, "-W", "ignore", "-c", XNNPACK_RUN, folder / "XNNPACK_8da4w.pte", PROMPT,
+                                      VOCABULARY, 40)
+        for name, command in peers.items():
+            for line in run(*command).splitlines():
                 if found := re.match(r"(prefill|decode) ([\d.]+)", line):
-                    noted(("llama.cpp Q4_0", found[1]), float(found[2]))
+                    noted((name, found[1]), float(found[2]))
 
     lines = [f"{args.threads} threads, memory read at {bandwidth:.1f} GB/s; cache of {CONTEXT} tokens", "",
              f"| | file | compiled in | memory | one token | of bandwidth | {PROMPT} tokens |", "|---|---|---|---|---|---|---|"]
@@ -179,8 +240,8 @@ def main():
         file = folder / ("q4_0.gguf" if name.startswith("llama") else f"{name.replace(' ', '_')}.pte")
         size = READ * BYTES[name]
         decode, prefill = best[name, "decode"], best[name, "prefill"]
-        ours_alone = [f"{seconds[name]:.1f} s", f"{memory[name]:.0f} MB"] if name in seconds else ["", ""]
-        lines.append("| " + " | ".join([name, f"{file.stat().st_size / 1e6:.0f} MB", *ours_alone,
+        known = [f"{seconds[name]:.1f} s" if name in seconds else "", f"{memory[name]:.0f} MB" if name in memory else ""]
+        lines.append("| " + " | ".join([name, f"{file.stat().st_size / 1e6:.0f} MB", *known,
                                         f"{1000 / decode:.1f}/s", f"{size / decode / 1e6 / bandwidth:.0%}",
                                         f"{PROMPT * 1000 / prefill:.0f}/s"]) + " |")
     text = "\n".join(lines) + "\n"

@@ -256,9 +256,7 @@ class CallGraph {
       const TensorCell& tensor = cell(index).tensor;
       const std::string name = fmt::format("in{}", operands_.size());
       if (tensor.constant && !context_.changing[at(index)]) {
-        std::vector<std::byte> space;
-        const void* elements = dense(tensor, space);
-        known->second = graph_.add_value(name, tensor.type, Bytes::copy(elements, tensor.type.storage_bytes()));
+        known->second = graph_.add_value(name, tensor.type, constant(index));
       } else {
         known->second = graph_.add_value(name, tensor.type);
         graph_.inputs.push_back(known->second);
@@ -267,6 +265,18 @@ class CallGraph {
     }
     node_.inputs.push_back(known->second);
     return {};
+  }
+
+  // The program's own memory, where it is in row-major order: a kernel of other sizes has the same.
+  Bytes constant(std::int32_t index) const {
+    const TensorCell& tensor = cell(index).tensor;
+    const auto* planned = std::get_if<pte::TensorValue>(&context_.plan.values[at(index)]);
+    const bool aligned = reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0;
+    if (planned && aligned && planned->constant.data() == tensor.data && tensor.dim_order.empty())
+      return planned->constant;
+    std::vector<std::byte> space;
+    const void* elements = dense(tensor, space);
+    return Bytes::copy(elements, tensor.type.storage_bytes());
   }
 
   // One result, or a list of them.
@@ -301,8 +311,9 @@ class CallGraph {
     if (nothing) return std::unique_ptr<Kernel>(std::make_unique<EmptyKernel>());
     auto lowered = lower(graph_);
     auto executable =
-        lowered.ok() ? execute::Executable::of_lowering(std::move(lowered->graph),
-                                                        {.threads = context_.threads, .interpret = context_.interpret})
+        lowered.ok() ? execute::Executable::of_lowering(
+                           std::move(lowered->graph),
+                           {.threads = context_.threads, .interpret = context_.interpret, .memory = context_.memory})
                      : Result<execute::Executable>(lowered.error());
     if (!executable.ok()) {
       Diagnostic why =

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/memory.h"
 #include "runtime/cells.h"
 
 namespace tosaic::runtime {
@@ -25,7 +26,8 @@ struct KernelContext {
   const std::vector<char>& used;      // by value: something besides the call that makes it refers to it
   int threads = 0;
   bool interpret = false;
-  bool now = false;  // for what the cells hold now: numbers that change are known
+  bool now = false;          // for what the cells hold now: numbers that change are known
+  MemorySource memory = {};  // of what it computes with while it runs; empty: the heap
 };
 
 // "aten::add.out"

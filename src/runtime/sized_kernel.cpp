@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <list>
 
 #include "runtime/picking_kernel.h"
@@ -37,11 +38,11 @@ const pte::OperatorName& operator_of(const Making& making, const pte::KernelCall
 }
 
 Result<std::unique_ptr<Kernel>> fixed_kernel(const Making& making, const pte::KernelCall& call, const Cells& cells,
-                                             bool now) {
+                                             bool now, const MemorySource& memory = {}) {
   const pte::OperatorName& name = operator_of(making, call);
   TOSAIC_TRY(auto prim, make_prim_kernel(name, call, cells));
   if (prim) return prim;
-  if (making.factory.make) return making.factory.make(making.context(now), call, cells);
+  if (making.factory.make) return making.factory.make(making.context(now, memory), call, cells);
   return error("kernel.unknown", fmt::format("{} is not a kernel that this runtime has", name_of(name)))
       .hint("delegate all operators, or run the program where kernels are linked in");
 }
@@ -68,12 +69,36 @@ Result<std::vector<std::int32_t>> results(const Making& making, const pte::Kerne
   return unknown_sizes(making, call);
 }
 
+// What kernels compute with that run one at a time: one memory, as large as the largest of them wants.
+class Scratch {
+ public:
+  std::shared_ptr<std::byte> of(std::size_t bytes) {
+    if (bytes > bytes_) {
+      memory_.reset(static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64)),
+                    [](std::byte* p) { std::free(p); });
+      bytes_ = memory_ ? bytes : 0;
+    }
+    return memory_;
+  }
+
+ private:
+  std::shared_ptr<std::byte> memory_;
+  std::size_t bytes_ = 0;
+};
+MemorySource source(const std::shared_ptr<Scratch>& scratch) {
+  return [scratch](std::size_t bytes) { return scratch->of(bytes); };
+}
+
 // A kernel for each combination of sizes and numbers that is met; the last ones are kept. Errors while it runs:
 // kernel.size, where a result is larger than the program's memory for it, and what the factory says.
 class SizedKernel : public Kernel {
  public:
-  SizedKernel(std::shared_ptr<const Making> making, pte::KernelCall call, std::vector<std::int32_t> operands)
-      : making_(std::move(making)), call_(std::move(call)), operands_(std::move(operands)) {}
+  SizedKernel(std::shared_ptr<const Making> making, pte::KernelCall call, std::vector<std::int32_t> operands,
+              std::shared_ptr<Scratch> scratch)
+      : making_(std::move(making)),
+        call_(std::move(call)),
+        operands_(std::move(operands)),
+        scratch_(std::move(scratch)) {}
 
   Status run(Cells& cells) override {
     std::vector<std::int64_t> key = key_of(cells);
@@ -81,7 +106,7 @@ class SizedKernel : public Kernel {
     if (kept == kept_.end()) {
       TOSAIC_TRY(auto shapes, result_shapes(*making_, call_, cells));
       for (const auto& [cell, shape] : shapes) TOSAIC_CHECK(resize(*making_->plan, call_, cells, cell, shape));
-      TOSAIC_TRY(auto kernel, fixed_kernel(*making_, call_, cells, true));
+      TOSAIC_TRY(auto kernel, fixed_kernel(*making_, call_, cells, true, source(scratch_)));
       kept_.push_front({std::move(key), std::move(shapes), std::move(kernel)});
       if (kept_.size() > most_kept) kept_.pop_back();
     } else {
@@ -93,7 +118,8 @@ class SizedKernel : public Kernel {
 
   // Which kernels there are the other one may be changing: this one makes its own.
   Result<std::unique_ptr<Kernel>> clone() const override {
-    return std::unique_ptr<Kernel>(std::make_unique<SizedKernel>(making_, call_, operands_));
+    return std::unique_ptr<Kernel>(
+        std::make_unique<SizedKernel>(making_, call_, operands_, std::make_shared<Scratch>()));
   }
 
  private:
@@ -123,6 +149,7 @@ class SizedKernel : public Kernel {
   std::shared_ptr<const Making> making_;
   pte::KernelCall call_;
   std::vector<std::int32_t> operands_;  // what is not the result of this call
+  std::shared_ptr<Scratch> scratch_;    // of all that are kept
   std::list<Kept> kept_;                // the last used one first
 };
 
@@ -146,11 +173,12 @@ Result<std::unique_ptr<Kernel>> make_kernel(const std::shared_ptr<const Making>&
     TOSAIC_TRY(auto prim, make_prim_kernel(name, call, cells));
     if (prim) return prim;
   }
-  // What cannot be made for the largest sizes is told now.
-  if (!numbers) TOSAIC_CHECK(fixed_kernel(*making, call, cells, false));
+  // What cannot be made for the largest sizes is told now, and its memory is enough for all others.
+  const auto scratch = std::make_shared<Scratch>();
+  if (!numbers) TOSAIC_CHECK(fixed_kernel(*making, call, cells, false, source(scratch)));
   TOSAIC_TRY(const auto made, results(*making, call, cells));
   std::erase_if(operands, [&](std::int32_t i) { return std::ranges::find(made, i) != made.end(); });
-  return std::unique_ptr<Kernel>(std::make_unique<SizedKernel>(making, call, std::move(operands)));
+  return std::unique_ptr<Kernel>(std::make_unique<SizedKernel>(making, call, std::move(operands), scratch));
 }
 
 }  // namespace tosaic::runtime

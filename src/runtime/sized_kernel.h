@@ -16,7 +16,9 @@ struct Making {
   KernelFactory factory;
 
   // For the whole run, or for what is in the cells `now`.
-  KernelContext context(bool now) const { return {*plan, changing, used, threads, interpret, now}; }
+  KernelContext context(bool now, MemorySource memory = {}) const {
+    return {*plan, changing, used, threads, interpret, now, std::move(memory)};
+  }
 };
 
 // Whatever kernel does the call. `cells` have the largest sizes now: what cannot be made for those is refused. Errors:

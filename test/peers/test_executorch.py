@@ -12,7 +12,8 @@ import torch
 from executorch.exir import ExecutorchBackendConfig, to_edge
 from torch import nn
 
-from executorch_runtime import Call, execute, load
+from executorch_runtime import execute, load
+from functions import Of
 
 
 def test_executorch_reads_our_programs(model, variant, compiled):
@@ -76,7 +77,7 @@ UNKNOWN = {  # operators that tosaic does not know, and ExecuTorch does
 def test_kernels_of_operators_that_tosaic_does_not_know(name, tool, tmp_path):
     """They are called with all the arguments that PyTorch's schema names, also those that the .pt2 leaves out."""
     function, *inputs = UNKNOWN[name]
-    torch.export.save(torch.export.export(Call(function), tuple(inputs)), tmp_path / "m.pt2")
+    torch.export.save(torch.export.export(Of(function), tuple(inputs)), tmp_path / "m.pt2")
     tool("compile", tmp_path / "m.pt2", "--target", "tosa-fp", "-o", tmp_path / "m.pte")
     assert "pack.executorch-only" in tool.said and "pack.unknown-kernel" not in tool.said
     expected = function(*inputs)
@@ -88,7 +89,7 @@ def test_kernels_of_operators_that_tosaic_does_not_know(name, tool, tmp_path):
 
 def test_decomposed_into_what_executorch_has(tool, tosaic, tmp_path):
     """An operator that nobody has is refused with a way out, and the way out leads out."""
-    exported = torch.export.export(Call(nn.functional.pdist), (X,))
+    exported = torch.export.export(Of(nn.functional.pdist), (X,))
     torch.export.save(exported, tmp_path / "m.pt2")
     command = [tosaic, "compile", tmp_path / "m.pt2", "--target", "tosa-fp", "-o", tmp_path / "m.pte"]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -14,7 +14,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import executorch_programs
-from executorch_runtime import Call, execute
+from executorch_runtime import execute
+from functions import Of
 
 
 def expect(found, expected):
@@ -100,7 +101,7 @@ NARROWED = {("square", "tosa-fp"), *((name, "tosa-int") for name in
 @pytest.mark.parametrize("name", CASES)
 def test_pytorchs_numbers(name, target, tool, tosaic, tmp_path):
     function, *inputs = CASES[name]
-    module = Call(function)
+    module = Of(function)
     torch.export.save(torch.export.export(module, tuple(inputs)), tmp_path / "m.pt2")
     expected = module(*inputs)
     expected = [e.numpy() for e in (expected if isinstance(expected, tuple) else (expected,))]
@@ -125,7 +126,7 @@ PORTABLE = ["to_uint8", "to_int", "from_bool", "scalar", "exact_scalar", "full",
 def test_programs_of_executorch(name, tool, tmp_path):
     """ExecuTorch's own file of the same calls: portable kernels on int64, float64 and uint8."""
     function, *inputs = CASES[name]
-    module = Call(function)
+    module = Of(function)
     (tmp_path / "m.pte").write_bytes(to_edge(torch.export.export(module, tuple(inputs))).to_executorch().buffer)
     expected = module(*inputs)
     expected = [e.numpy() for e in (expected if isinstance(expected, tuple) else (expected,))]
@@ -146,7 +147,7 @@ BEYOND = {
 @pytest.mark.parametrize("name", BEYOND)
 def test_an_index_outside_is_an_error(name, tool, tosaic, tmp_path):
     """As in PyTorch: neither another row, nor nothing."""
-    module = Call(BEYOND[name])
+    module = Of(BEYOND[name])
     torch.export.save(torch.export.export(module, (torch.tensor([1]),)), tmp_path / "m.pt2")
     tool("compile", tmp_path / "m.pt2", "--target", "tosa-fp", "-o", tmp_path / "m.pte")
     expect(tool.run(tmp_path / "m.pte", [np.array([1])], tmp_path), [module(torch.tensor([1])).numpy()])
@@ -227,7 +228,7 @@ def test_the_list_of_kernels_is_executorchs():
 def test_what_runs_nowhere_else_is_said(tosaic, tmp_path):
     """A kernel that one of the two runtimes lacks is a warning; one that both lack an error."""
     def compiled(function, *inputs):
-        torch.export.save(torch.export.export(Call(function), inputs), tmp_path / "m.pt2")
+        torch.export.save(torch.export.export(Of(function), inputs), tmp_path / "m.pt2")
         return subprocess.run([tosaic, "compile", tmp_path / "m.pt2", "--target", "tosa-fp", "-o", tmp_path / "m.pte"],
                               capture_output=True, text=True)
     done = compiled(lambda x: F.max_pool2d(x, 2, return_indices=True), torch.zeros(1, 1, 4, 4))

@@ -7,6 +7,7 @@ import pytest
 import tosaic
 import torch
 import torch.nn.functional as F
+from functions import Of
 from torch import nn
 from torch.export import Dim
 from torch.utils._pytree import tree_leaves
@@ -139,15 +140,6 @@ class Reset(nn.Module):
                        (self.h.clone(), x))
         self.h.copy_(h)
         return h * 2
-
-
-class Of(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs):
-        return self.function(*inputs)
 
 
 def sliding(q, k, at):
