@@ -116,6 +116,15 @@ class Specialiser {
   const Sizes& sizes_;
 };
 
+// Is there an argument that is a number only when the program runs?
+bool names_numbers(const Graph& graph) {
+  const auto is = [](const auto& named) {
+    return std::holds_alternative<SymbolicArgument>(named.second) ||
+           std::holds_alternative<std::vector<SymbolicArgument>>(named.second);
+  };
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) { return std::ranges::any_of(node.attrs, is); });
+}
+
 }  // namespace
 
 std::optional<std::int64_t> value_of_symbol(const Dim& dim, std::int64_t size) {
@@ -199,7 +208,7 @@ Result<Graph> specialise(Graph graph, const Sizes& sizes) {
                                     all.empty() ? "all its sizes are numbers" : "it has " + all));
   if (symbols.empty()) return graph;
   TOSAIC_CHECK(replace_symbols(graph, sizes));
-  drop_dead(graph);
+  if (!names_numbers(graph)) drop_dead(graph);  // which does not see what only an argument names
   return graph;
 }
 

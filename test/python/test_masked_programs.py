@@ -8,6 +8,7 @@ import tosaic
 import torch
 from functions import Of
 from torch import nn
+from torch.export import Dim
 from torch.utils._pytree import tree_leaves
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -324,6 +325,40 @@ def test_slices_that_begin_where_a_tensor_says(cls, target, decomposed, tmp_path
         wanted = eager(*x)
         for session in sessions:
             same(session.run(*x), wanted, decibels=30 if target == "tosa-int" else None)
+
+
+class Rotated(nn.Module):
+    """ExecuTorch's llama with enable_dynamic_shape: tables, mask and cache narrowed at a place, as long as the tokens are."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.register_buffer("keys", torch.zeros(1, 16, 4))
+        self.register_buffer("cosines", torch.randn(16, 4), persistent=False)
+        self.register_buffer("mask", torch.tril(torch.ones(16, 16, dtype=torch.bool)), persistent=False)
+
+    def forward(self, x, at):
+        length, place = x.shape[1], at[-1].item()
+        torch._check_is_size(place)
+        torch._check(place + length <= 16)
+        self.keys.narrow(1, place, length).copy_(x * self.cosines.narrow(0, place, length))
+        mask = self.mask.narrow(0, place, length)
+        return nn.functional.scaled_dot_product_attention(x, self.keys, self.keys, attn_mask=mask)
+
+
+def test_slices_as_long_as_an_input(tmp_path):
+    """Choosing the sizes dropped the number that only an argument named."""
+    program = torch.export.export(Rotated(), (torch.randn(1, 3, 4), torch.tensor([2])), strict=False,
+                                  dynamic_shapes=({1: Dim("length", min=2, max=8)}, None))
+    tosaic.compile(program, target="tosa-fp", sizes=["x.1=3"]).save(tmp_path / "m.pte")
+    loaded, itself = tosaic.load(tmp_path / "m.pte"), tosaic.Program.of(program).session()
+    one, other = Rotated(), Rotated()
+    for place in (0, 3, 6, 13):
+        x, at = torch.randn(1, 3, 4), torch.tensor([place])
+        same(loaded.run(x, at), one(x, at))
+    for place, length in ((0, 3), (3, 8), (11, 2), (13, 3)):
+        x, at = torch.randn(1, length, 4), torch.tensor([place])
+        same(itself.run(x, at), other(x, at))
 
 
 def test_a_place_outside_of_the_cache_is_refused(tmp_path):
