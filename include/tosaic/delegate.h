@@ -36,7 +36,7 @@ extern "C" {
 #define TOSAIC_DELEGATE_API __attribute__((visibility("default")))
 #endif
 
-#define TOSAIC_DELEGATE_VERSION 3
+#define TOSAIC_DELEGATE_VERSION 4
 
 typedef struct tosaic_delegate tosaic_delegate; /* an open payload */
 
@@ -185,6 +185,8 @@ enum tosaic_delegate_clock {
 typedef struct {
   const char* name;  /* "conv2d_i8: tosa.conv2d" */
   const char* value; /* what it computes (of several operations run as one, the last), as the payload names it, or "" */
+  const char*
+      place; /* where the user's program asks for it: "features.3.conv, model.py:6"; "": the payload does not say */
   double seconds;
 } tosaic_delegate_time;
 

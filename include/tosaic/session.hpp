@@ -64,6 +64,9 @@ struct OperationTime {
   double seconds = 0;
   // The delegate inside which it ran, whose own entry stands before and includes this time; empty: none.
   std::string within;
+  // The name of what it computes (of several operations run as one, the last), and where the user's program asks for
+  // it: "features.3.conv, model.py:6". Empty where what ran does not say (a VGF file holds no places).
+  std::string value, place;
 };
 
 // One session is for one thread at a time: a run during a run is refused (session.busy). Clones are for other threads.

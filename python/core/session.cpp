@@ -129,11 +129,11 @@ void bind_session(nb::module_& m) {
           [](const Session& s) {
             nb::list rows;
             for (const OperationTime& t : value_of(s.profile()))
-              rows.append(nb::make_tuple(t.operation, t.seconds, t.within));
+              rows.append(nb::make_tuple(t.operation, t.seconds, t.within, t.value, t.place));
             return rows;
           },
-          nb::sig("def profile(self) -> list[tuple[str, float, str]]"),
-          "(operation, seconds, the delegate around it).");
+          nb::sig("def profile(self) -> list[tuple[str, float, str, str, str]]"),
+          "(operation, seconds, the delegate around it, the value that it computes, its place in the program).");
 }
 
 }  // namespace tosaic::python

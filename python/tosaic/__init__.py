@@ -18,10 +18,10 @@ from ._core import OptionInfo, TargetInfo, TensorInfo, operators, targets
 from ._errors import CompileWarning, Error
 from ._lowering import lowering
 from ._program import Program
-from ._session import Session, load
+from ._session import OperationTime, Session, load
 
 __version__ = _core.version()
 __all__ = ["Argument", "Artifact", "CaseOutcome", "CompileWarning", "Diagnostic", "Dimension", "Error", "Explanation",
-           "NodeVerdict", "NpuEstimate", "NpuLayer", "OperatorInfo", "OptionInfo", "Program", "Session", "Summary",
+           "NodeVerdict", "NpuEstimate", "NpuLayer", "OperationTime", "OperatorInfo", "OptionInfo", "Program", "Session", "Summary",
            "TargetInfo", "TensorInfo", "check", "compile", "explain", "load", "lowering", "operators", "plan", "supports",
            "targets", "tosa"]

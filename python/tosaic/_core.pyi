@@ -487,8 +487,10 @@ class Session:
     def measure(self, on: bool) -> None:
         """Keep times from now on."""
 
-    def profile(self) -> list[tuple[str, float, str]]:
-        """(operation, seconds, the delegate around it)."""
+    def profile(self) -> list[tuple[str, float, str, str, str]]:
+        """
+        (operation, seconds, the delegate around it, the value that it computes, its place in the program).
+        """
 
 class CaseOutcome:
     """What became of one case of a bundled program."""

@@ -4,12 +4,21 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _core
 from ._errors import Error, tell
 from ._pytree import Call, Flat, Tree
 from ._tensors import describe, maker_for, number
+
+
+class OperationTime(NamedTuple):
+    """How long a part of a run took."""
+    operation: str  # what ran: a kernel, a delegate
+    seconds: float
+    within: str  # the delegate inside which it ran, whose own row stands before and includes this time; or ""
+    value: str  # the name of what it computes; or "", where what ran does not say
+    place: str  # where the program asks for it, "features.3.conv, model.py:6"; or "": a VGF file holds no places
 
 
 class Session:
@@ -192,9 +201,9 @@ class Session:
         """Keep the times of the runs that follow, or no longer."""
         self._core.measure(on)
 
-    def profile(self) -> list[tuple[str, float, str]]:
-        """Where the time of the last run went: (operation, seconds, the delegate inside which it ran or "")."""
-        return self._core.profile()
+    def profile(self) -> list[OperationTime]:
+        """Where the time of the last run went, in the order in which it ran."""
+        return [OperationTime(*row) for row in self._core.profile()]
 
     def __repr__(self) -> str:
         return f"<tosaic.Session on {self.device}: {self.inputs} -> {self.outputs}>"

@@ -111,7 +111,7 @@ Runnable runnable_model(Runnable about, vulkan::ComputeModel model) {
   r.profile = [shared] {
     std::vector<OperationTime> times;
     for (vulkan::DispatchTime& t : shared->times())
-      times.push_back({fmt::format("{}: {}", t.kernel, t.value), t.seconds, ""});
+      times.push_back({std::move(t.kernel), t.seconds, "", std::move(t.value), std::move(t.place)});
     return times;
   };
   return r;
@@ -153,7 +153,8 @@ Runnable runnable_executable(Runnable about, execute::Executable executable) {
   };
   r.profile = [shared] {
     std::vector<OperationTime> times;
-    for (cpu::StepTime& step : shared->step_times()) times.push_back({std::move(step.name), step.seconds, ""});
+    for (cpu::StepTime& step : shared->step_times())
+      times.push_back({std::move(step.name), step.seconds, "", std::move(step.value), std::move(step.place)});
     return times;
   };
   return r;
@@ -350,7 +351,7 @@ Runnable runnable_method(runtime::Method method, const std::string& executor) {
   r.profile = [shared] {
     std::vector<OperationTime> times;
     for (runtime::OperationTime& t : shared->profile())
-      times.push_back({std::move(t.operation), t.seconds, std::move(t.within)});
+      times.push_back({std::move(t.operation), t.seconds, std::move(t.within), std::move(t.value), std::move(t.place)});
     return times;
   };
   return r;

@@ -369,7 +369,7 @@ Result<std::vector<OperationTime>> Session::profile() const {
     std::vector<OperationTime> times;
     if (!impl_->measured || impl_->seconds <= 0) return times;
     if (impl_->loaded.profile) times = impl_->loaded.profile();
-    if (times.empty()) times.push_back({impl_->loaded.device, impl_->seconds, ""});
+    if (times.empty()) times.push_back({impl_->loaded.device, impl_->seconds, "", "", ""});
     return times;
   });
 }

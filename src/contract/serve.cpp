@@ -328,7 +328,7 @@ int execute_alone(tosaic_delegate& delegate, const tosaic_delegate_tensor* tenso
   if (!delegate.keep_times) return TOSAIC_DELEGATE_OK;
   delegate.times = delegate.payload->times();
   for (const OperationTime& time : delegate.times)
-    delegate.time_views.push_back({time.name.c_str(), time.value.c_str(), time.seconds});
+    delegate.time_views.push_back({time.name.c_str(), time.value.c_str(), time.place.c_str(), time.seconds});
   return TOSAIC_DELEGATE_OK;
 }
 

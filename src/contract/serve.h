@@ -45,7 +45,7 @@ struct Description {
 };
 
 struct OperationTime {
-  std::string name, value;
+  std::string name, value, place;
   double seconds = 0;
 };
 

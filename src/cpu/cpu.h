@@ -36,6 +36,7 @@ struct Options {
 struct StepTime {
   std::string name;   // "conv2d_i8: tosa.conv2d"
   std::string value;  // the graph's name of what it computes
+  std::string place;  // "features.3.conv, model.py:6", where the graph says it (layer_text)
   double seconds = 0;
 };
 

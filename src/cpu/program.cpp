@@ -223,7 +223,8 @@ std::vector<StepTime> Program::step_times() const {
     if (!step.run) continue;
     const Node& last = impl_->plan->graph.nodes[step.nodes.back()];
     times.push_back({fmt::format("{}: {}", step.kernel, last.op),
-                     last.outputs.empty() ? "" : impl_->plan->graph[last.outputs[0]].name, impl_->seconds[s]});
+                     last.outputs.empty() ? "" : impl_->plan->graph[last.outputs[0]].name,
+                     layer_text(impl_->plan->graph.nodes[step.nodes.front()].loc), impl_->seconds[s]});
   }
   return times;
 }

@@ -26,4 +26,11 @@ std::string place_text(const LocRef& loc) {
   return loc->place.line > 0 ? fmt::format("{}:{}", loc->place.file, loc->place.line) : loc->place.file;
 }
 
+std::string layer_text(const LocRef& loc) {
+  if (!loc) return "";
+  std::string place = place_text(loc);
+  place.erase(0, place.find_last_of("/\\") + 1);  // npos + 1 is 0
+  return loc->module_path + (loc->module_path.empty() || place.empty() ? "" : ", ") + place;
+}
+
 }  // namespace tosaic

@@ -25,5 +25,7 @@ using LocRef = std::shared_ptr<const Loc>;
 Diagnostic located(Diagnostic diagnostic, const LocRef& loc);
 // "model.py:6", or the file alone where no line is known, or nothing.
 std::string place_text(const LocRef& loc);
+// "features.3.conv, model.py:6" without the file's folder, for what leaves this machine; what is not known is left out.
+std::string layer_text(const LocRef& loc);
 
 }  // namespace tosaic

@@ -716,7 +716,7 @@ Status Method::Impl::run_steps() {
 void Method::Impl::note_parts(std::size_t step, const OpenDelegate& delegate, const std::string& id) {
   const tosaic_delegate_profile profile = delegate.profile();
   const std::string device = delegate.device();
-  const tosaic_delegate_time whole{device.c_str(), "", profile.seconds};
+  const tosaic_delegate_time whole{device.c_str(), "", "", profile.seconds};
   std::span<const tosaic_delegate_time> told(profile.times, profile.count);
   if (told.empty() && profile.clock == TOSAIC_DELEGATE_CLOCK_DEVICE) told = {&whole, 1};
   parts[step].resize(told.size());
@@ -724,6 +724,8 @@ void Method::Impl::note_parts(std::size_t step, const OpenDelegate& delegate, co
     parts[step][i].operation = told[i].name;
     parts[step][i].seconds += told[i].seconds;
     parts[step][i].within = id;
+    parts[step][i].value = told[i].value;
+    parts[step][i].place = told[i].place;
   }
 }
 
@@ -741,9 +743,9 @@ std::vector<OperationTime> Method::profile() const {
   const pte::Plan& plan = impl_->plan();
   for (std::size_t s = 0; s < impl_->seconds.size(); ++s) {
     if (const auto* call = std::get_if<pte::KernelCall>(&plan.instructions[s]))
-      list.push_back({name_of(plan.operators[at(call->op)]), impl_->seconds[s], ""});
+      list.push_back({name_of(plan.operators[at(call->op)]), impl_->seconds[s], "", "", ""});
     if (const auto* call = std::get_if<pte::DelegateCall>(&plan.instructions[s]))
-      list.push_back({plan.delegates[at(call->delegate)].id, impl_->seconds[s], ""});
+      list.push_back({plan.delegates[at(call->delegate)].id, impl_->seconds[s], "", "", ""});
     list.insert(list.end(), impl_->parts[s].begin(), impl_->parts[s].end());
   }
   return list;

@@ -31,7 +31,8 @@ struct Options {
 struct OperationTime {
   std::string operation;  // "aten::add.out", "TOSABackend"; inside a delegate as it calls it: "conv2d_i8: tosa.conv2d"
   double seconds = 0;
-  std::string within;  // the delegate whose time this is a part of: "TOSABackend"; empty: the method's own
+  std::string within;        // the delegate whose time this is a part of: "TOSABackend"; empty: the method's own
+  std::string value, place;  // inside a delegate: as tosaic_delegate_time has them
 };
 
 class Method {

@@ -87,7 +87,8 @@ class Assembly {
     for (Step& step : steps.list) {
       scratch_ = memory_.scratch_offset[static_cast<std::size_t>(&step - steps.list.data())];
       for (Made& made : step.dispatches)
-        if (made.invocations != Dim(0)) add(tier, made, graph_[step.writes.front()].name);
+        if (made.invocations != Dim(0))
+          add(tier, made, step.writes.front()).place = layer_text(graph_.nodes[step.nodes.front()].loc);
     }
     for (const plan::Memory::Copy& copy : memory_.copies) add_copy(work, tier, copy);
     program_.tiers.push_back(std::move(tier));
@@ -127,7 +128,7 @@ class Assembly {
     }
   }
 
-  vulkan_program::Dispatch& add(vulkan_program::Tier& tier, Made& made, const std::string& value) {
+  vulkan_program::Dispatch& add(vulkan_program::Tier& tier, Made& made, ValueId computes) {
     vulkan_program::Dispatch& d = tier.dispatches.emplace_back();
     d.module = module(tier, std::move(made.module));
     for (const Push& push : made.pushes) {
@@ -148,7 +149,7 @@ class Assembly {
     if (!groups.is_number()) d.group_count = vulkan_program::expression(program_, groups);
     d.groups = vulkan_program::groups_of(static_cast<std::uint64_t>(at_bounds(groups)));
     d.kernel = std::move(made.name);
-    d.value = value;
+    d.value = graph_[computes].name;
     return d;
   }
 
@@ -156,7 +157,7 @@ class Assembly {
   void add_copy(const Work& work, vulkan_program::Tier& tier, const plan::Memory::Copy& copy) {
     MadeList made = make_copy(work, copy.from, copy.from);
     if (made->front().invocations == Dim(0)) return;
-    Range& written = add(tier, made->front(), graph_[copy.from].name).ranges.back();
+    Range& written = add(tier, made->front(), copy.from).ranges.back();
     written.arena = Arena::io;
     written.offset = program_.outputs[copy.output].offset;
   }

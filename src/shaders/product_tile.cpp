@@ -16,6 +16,9 @@ constexpr ProductTile tiles[] = {
 // Of products whose depth is divided among groups.
 constexpr ProductTile large{64, 64, 16, 8, 8, 1, 2}, small{32, 64, 16, 8, 4, 2};
 
+// Of products that are long and leave no processor idle, the widest first.
+constexpr ProductTile of_long[] = {{64, 128, 8, 8, 8, 1, 4}, {64, 64, 16, 8, 4, 1, 2}};
+
 // Of regions: their sums lie in the memory at once.
 constexpr ProductTile of_regions[] = {{64, 16, 32, 2, 4, 1},
                                       {64, 32, 32, 2, 4, 1},
@@ -32,7 +35,8 @@ constexpr bool fits(const ProductTile& t) {
          team % (t.columns / 4) == 0 && t.own_columns % 4 == 0 && t.shared() * 16 <= 16384 && t.invocations() <= 256 &&
          is_power_of_two(t.depth) && t.own_rows % t.passes == 0 && t.rows * t.columns % t.team() == 0;
 }
-static_assert(std::ranges::all_of(tiles, fits) && fits(large) && fits(small) && std::ranges::all_of(of_regions, fits));
+static_assert(std::ranges::all_of(tiles, fits) && fits(large) && fits(small) && std::ranges::all_of(of_long, fits) &&
+              std::ranges::all_of(of_regions, fits));
 
 // Processors of a large GPU, groups that one of them hides the waiting of, clocks of a step that nothing else fills,
 // products per clock, and clocks to store a sum. Fitted to what an H200 takes for the layers of some networks.
@@ -77,6 +81,8 @@ DividedProduct divided(const ProductSize& size, bool may_divide) {
   const auto parts = static_cast<std::int64_t>(
       std::bit_floor(static_cast<std::uint64_t>(2 * many_processors / std::max<std::int64_t>(few, 1))));
   if (may_divide && size.depth >= long_depth && parts > 1) return {small, std::min(parts, most_parts)};
+  for (const ProductTile& t : of_long)
+    if (size.depth >= long_depth / 2 && size.tiles(t.rows, t.columns) > many_processors * 3 / 2) return {t};
   return {tile_for(size)};
 }
 

@@ -23,6 +23,23 @@ std::string spread(std::vector<double> times) {
                      times[times.size() / 2] * 1e3, times.back() * 1e3, times.size());
 }
 
+// In columns: the time, what ran, the value that it computes, where the user's program asks for it.
+void print_profile(Tool& tool, const std::vector<OperationTime>& times) {
+  constexpr std::size_t widest = 40;  // of a column
+  const auto ran = [](const OperationTime& t) { return (t.within.empty() ? "" : "  ") + printable(t.operation); };
+  std::size_t ran_width = 0, value_width = 0;
+  for (const OperationTime& t : times) {
+    ran_width = std::max(ran_width, std::min(ran(t).size(), widest));
+    value_width = std::max(value_width, std::min(printable(t.value).size(), widest));
+  }
+  for (const OperationTime& t : times) {
+    std::string line = fmt::format("  {:9.3f} ms {:{}}  {:{}}  {}", t.seconds * 1e3, ran(t), ran_width,
+                                   printable(t.value), value_width, printable(t.place));
+    line.erase(line.find_last_not_of(' ') + 1);
+    tool.print("{}\n", line);
+  }
+}
+
 void print_text(Tool& tool, const RunRequest& request, const RunOutcome& outcome) {
   tool.print("{} on {}\n", request.program, outcome.device);
   for (std::size_t i = 0; i < outcome.input_types.size(); ++i)
@@ -37,8 +54,7 @@ void print_text(Tool& tool, const RunRequest& request, const RunOutcome& outcome
   if (!outcome.run_seconds.empty())
     tool.print("  time       {}, load {:.1f} ms\n", spread(outcome.run_seconds), outcome.load_seconds * 1e3);
   if (!outcome.device_seconds.empty()) tool.print("  of these   {} on the device\n", spread(outcome.device_seconds));
-  for (const OperationTime& t : outcome.profile)
-    tool.print("  {:9.3f} ms {}{}\n", t.seconds * 1e3, t.within.empty() ? "" : "  ", printable(t.operation));
+  print_profile(tool, outcome.profile);
 }
 
 std::size_t failed(const RunOutcome& outcome) {
@@ -77,8 +93,10 @@ std::string json_members(const RunOutcome& outcome) {
   };
   std::string operations;
   for (const OperationTime& t : outcome.profile)
-    operations += fmt::format("{}{{\"operation\": {}, \"within\": {}, \"seconds\": {:.9f}}}",
-                              operations.empty() ? "" : ", ", json_text(t.operation), json_text(t.within), t.seconds);
+    operations +=
+        fmt::format("{}{{\"operation\": {}, \"within\": {}, \"value\": {}, \"place\": {}, \"seconds\": {:.9f}}}",
+                    operations.empty() ? "" : ", ", json_text(t.operation), json_text(t.within), json_text(t.value),
+                    json_text(t.place), t.seconds);
   return fmt::format(
       "\"device\": {}, \"inputs\": {}, \"outputs\": {}, \"values\": [{}], \"written\": {}, \"states\": {}, "
       "\"load_seconds\": {:.9f}, "

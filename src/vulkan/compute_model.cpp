@@ -407,7 +407,7 @@ std::vector<DispatchTime> ComputeModel::times() const {
   std::vector<DispatchTime> times;
   const auto& dispatches = shared_->tier().dispatches;
   for (std::size_t i = 0; i < session_->dispatch_seconds.size(); ++i)
-    times.push_back({dispatches[i].kernel, dispatches[i].value, session_->dispatch_seconds[i]});
+    times.push_back({dispatches[i].kernel, dispatches[i].value, dispatches[i].place, session_->dispatch_seconds[i]});
   return times;
 }
 

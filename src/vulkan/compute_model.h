@@ -13,7 +13,7 @@
 namespace tosaic::vulkan {
 
 struct DispatchTime {
-  std::string kernel, value;
+  std::string kernel, value, place;  // as the program has them
   double seconds = 0;
 };
 

@@ -215,7 +215,25 @@ def test_profile_tells_operations(artifact):
     session.measure()
     session.run(torch.zeros(2, 3), torch.zeros(3))
     rows = session.profile()
-    assert rows and all(seconds >= 0 for _, seconds, _ in rows)
+    assert rows and all(row.seconds >= 0 for row in rows)
+
+
+@pytest.mark.parametrize("target", ["tosa-fp", "vulkan", "none"])
+def test_profile_tells_layers(target):
+    """Each convolution's module and line, from the file alone."""
+    program = tosaic.Program.of(MODELS / "digits.pt2")
+    session = program.session() if target == "none" else tosaic.load(tosaic.compile(program, target=target).pte)
+    session.measure()
+    session.run(torch.zeros(1, 1, 8, 8))
+    rows = [row for row in session.profile() if "conv" in row.operation]
+    assert len(rows) >= 3 and all(row.value for row in rows)
+    assert all(row.within == {"tosa-fp": "TOSABackend", "vulkan": "TosaicVulkan", "none": ""}[target] for row in rows)
+    layers = [row.place.split(", ") for row in rows if row.place]
+    assert len(layers) == len(rows)
+    for module, line in layers:
+        name, number = line.split(":")
+        source = (pathlib.Path(__file__).parents[2] / "examples" / "digits" / name).read_text().splitlines()[int(number) - 1]
+        assert any(name in source for name in module.split(".")), (module, line)  # the line that calls it
 
 
 def test_nothing_is_left_behind():

@@ -94,6 +94,15 @@ TEST_F(Tiles, Convolutions) {
   expect_on_device(net, {2e-4, 2e-5});
 }
 
+// So many tiles that a large GPU has work whatever their width, over long depths: the widest ones.
+TEST_F(Tiles, LongProducts) {
+  const List one{1, 1}, none{0, 0, 0, 0};
+  Net net(6);
+  add_layer(net, {1, 13, 49, 515, 1299, one, none, one, one}, false, true, 1);
+  add_layer(net, {1, 17, 45, 520, 2100, one, none, one, one}, false, true, 2);
+  expect_on_device(net, {2e-4, 2e-5});
+}
+
 // Weights that count from 0, and channels by fours: what dot products of codes take.
 TEST_F(Tiles, ConvolutionsOfCodes) {
   const List one{1, 1}, none{0, 0, 0, 0}, around{1, 1, 1, 1};

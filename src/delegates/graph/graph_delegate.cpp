@@ -27,7 +27,7 @@ class GraphPayload : public contract::Payload {
   std::vector<contract::OperationTime> times() const override {
     std::vector<contract::OperationTime> times;
     for (cpu::StepTime& step : executable_.step_times())
-      times.push_back({std::move(step.name), std::move(step.value), step.seconds});
+      times.push_back({std::move(step.name), std::move(step.value), std::move(step.place), step.seconds});
     return times;
   }
 

@@ -41,7 +41,7 @@ class ComputePayload : public contract::Payload {
   std::vector<contract::OperationTime> times() const override {
     std::vector<contract::OperationTime> times;
     for (vulkan::DispatchTime& t : model_.times())
-      times.push_back({std::move(t.kernel), std::move(t.value), t.seconds});
+      times.push_back({std::move(t.kernel), std::move(t.value), std::move(t.place), t.seconds});
     return times;
   }
   Result<std::unique_ptr<contract::Payload>> clone(const contract::Lent&) const override {

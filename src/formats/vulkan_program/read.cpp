@@ -160,6 +160,7 @@ Result<Dispatch> dispatch_of(const fbs::Dispatch& d, const std::vector<spirv::Sh
   }
   made.kernel = text(d.kernel());
   made.value = text(d.value());
+  made.place = text(d.place());
   return made;
 }
 

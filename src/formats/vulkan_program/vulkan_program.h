@@ -55,7 +55,7 @@ struct Dispatch {
   std::uint32_t group_count = no_expression;  // likewise, all groups
   std::vector<Range> ranges;
   std::array<std::uint32_t, 3> groups{1, 1, 1};
-  std::string kernel, value;
+  std::string kernel, value, place;  // place: in the user's program, "features.3.conv, model.py:6"
   bool operator==(const Dispatch&) const = default;
 };
 

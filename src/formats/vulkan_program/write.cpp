@@ -25,11 +25,12 @@ Offset<fbs::Dispatch> put(FlatBufferBuilder& b, const Dispatch& d) {
   const auto pushes = b.CreateVector(d.pushes);
   const auto list = b.CreateVectorOfStructs(ranges);
   const auto kernel = b.CreateSharedString(d.kernel), value = b.CreateSharedString(d.value);
+  const auto place = b.CreateSharedString(d.place);
   const fbs::Groups groups(d.groups[0], d.groups[1], d.groups[2]);
   std::vector<fbs::SizedPush> sized;
   for (const SizedPush& p : d.sizes) sized.emplace_back(p.push, p.expression, p.reciprocal);
   const auto sizes = sized.empty() ? 0 : b.CreateVectorOfStructs(sized);
-  return fbs::CreateDispatch(b, d.module, pushes, list, &groups, kernel, value, sizes, d.group_count);
+  return fbs::CreateDispatch(b, d.module, pushes, list, &groups, kernel, value, sizes, d.group_count, place);
 }
 
 Offset<fbs::Module> put_module(FlatBufferBuilder& b, std::span<const spirv::Word> words) {
@@ -92,7 +93,7 @@ std::size_t room_for(const Program& program) {
     for (const Bytes& m : t.modules) room += 64 + m.size();
     for (const Dispatch& d : t.dispatches)
       room += 256 + 4 * d.pushes.size() + sizeof(fbs::Range) * d.ranges.size() + d.kernel.size() + d.value.size() +
-              sizeof(fbs::SizedPush) * d.sizes.size();
+              d.place.size() + sizeof(fbs::SizedPush) * d.sizes.size();
   }
   for (const Dim& dim : program.expressions) room += 64 + ranged_text(dim).size();
   return room;
