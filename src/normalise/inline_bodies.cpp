@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/inlined_body.h"
 #include "ir/tensor.h"
 #include "normalise/body_work.h"
 #include "normalise/normalise.h"
@@ -21,19 +22,6 @@ Diagnostic too_long(const Node& node, std::size_t turns) {
   return located(error("model.control-flow", fmt::format("{} takes {} turns, too many to write out", node.op, turns))
                      .hint("export the model for fewer, or keep the loop outside of the model"),
                  node.loc);
-}
-
-using Names = std::map<std::string, std::string>;
-
-// Arguments that name a value of the body.
-Attr renamed(Attr attr, const Names& names) {
-  const auto rename = [&](SymbolicArgument& a) {
-    if (const auto found = names.find(a.name); found != names.end()) a.name = found->second;
-  };
-  if (auto* one = std::get_if<SymbolicArgument>(&attr)) rename(*one);
-  if (auto* list = std::get_if<std::vector<SymbolicArgument>>(&attr))
-    for (SymbolicArgument& a : *list) rename(a);
-  return attr;
 }
 
 class Inliner {
@@ -123,39 +111,13 @@ class Inliner {
     return result;
   }
 
-  // Nodes of a body stand for the exported node that holds it, at their own lines.
-  static LocRef inside(const LocRef& body, const LocRef& holder) {
-    if (!body || !holder) return body ? body : holder;
-    auto loc = std::make_shared<Loc>(*body);
-    loc->name = holder->name;
-    loc->also = holder->also;
-    return loc;
-  }
-
   // The body's nodes with these operands; its results.
   Result<Operands> inlined(const Graph& body, const Operands& given, const Node& holder) {
-    std::vector<ValueId> of(body.values.size(), no_value);
-    Names names;
-    for (std::size_t i = 0; i < given.size(); ++i) of[body.inputs[i]] = given[i];
-    for (ValueId v = 0; v < body.values.size(); ++v) {
-      if (of[v] == no_value) {
-        of[v] = fresh(body[v].name, body[v].type);
-        graph_[of[v]].constant = body[v].constant;
-        graph_[of[v]].size = body[v].size;
-      }
-      names.emplace(body[v].name, graph_[of[v]].name);
-    }
-    for (const Node& from : body.nodes) {
-      Node node = from;
-      for (auto* list : {&node.inputs, &node.outputs})
-        for (ValueId& v : *list)
-          if (v != no_value) v = of[v];
-      for (const auto& [name, attr] : from.attrs) node.attrs.set(name, renamed(attr, names));
-      node.loc = inside(from.loc, holder.loc);
-      TOSAIC_CHECK(add(std::move(node)));
-    }
+    InlinedBody made = inlined_body(graph_, body, given, holder.loc,
+                                    [this](const std::string& name) { return fmt::format("{}.{}", name, ++names_); });
+    for (Node& node : made.nodes) TOSAIC_CHECK(add(std::move(node)));
     Operands results;
-    for (ValueId v : body.outputs) results.push_back(now(of[v]));
+    for (ValueId v : made.results) results.push_back(now(v));
     return results;
   }
 
@@ -348,7 +310,7 @@ void name_bodies_apart(Graph& graph, bool is_body) {
       const int times = taken[body.name]++;
       if (times > 0) body.name += fmt::format("_{}", times);
       if (is_body) body.name = graph.name + "." + body.name;
-      Names names;
+      std::map<std::string, std::string> names;
       for (Value& value : body.values) {
         std::string apart = body.name + "." + value.name;
         names.emplace(std::exchange(value.name, apart), apart);

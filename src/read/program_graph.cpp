@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ir/inlined_body.h"
 #include "ops/op.h"
 #include "ops/operator_name.h"
 #include "read/node_location.h"
@@ -214,7 +215,7 @@ class GraphReader {
   void define_weight(const Json& content, std::string_view kind, std::string_view key) {
     const std::string_view name = content.at("arg").at("name").text();
     std::string weight(content.at(key).text());
-    if (kind == "buffer") buffers_.emplace(weight, name);
+    if (kind != "parameter") buffers_.emplace(weight, name);
     define(name, {no_value, kind, std::move(weight)});
   }
 
@@ -288,7 +289,7 @@ class GraphReader {
               node.loc && !node.loc->name.empty() ? fmt::format(" ('{}')", node.loc->name) : ""));
         throw ReadError{std::move(why)};
       }
-      graph_.nodes.push_back(std::move(node));
+      if (!node.op.empty()) graph_.nodes.push_back(std::move(node));  // it may have become its body's
     }
   }
 
@@ -344,9 +345,54 @@ class GraphReader {
       read_known(*found.schema, arguments, node);
     else
       read_unknown(arguments, node);
+    if (runs_its_body(node)) return splice(json.at("outputs"), node);
     for (const Json& output : json.at("outputs").items()) read_output(output, node);
     note_writes(found.schema, node);
     check_effect(found.schema, node);
+  }
+
+  // Calls that compute what their body does, under circumstances that matter to training alone.
+  static bool runs_its_body(const Node& node) {
+    return node.regions.size() == 1 &&
+           (node.op.starts_with("higher_order.wrap") || node.op == "higher_order.tag_activation_checkpoint");
+  }
+
+  // The body's nodes in the call's place. A write inside is one to what the call was given.
+  void splice(const Json& outputs, Node& node) {
+    const Attr* enabled = node.op == "higher_order.wrap_with_autocast" ? node.attrs.find("arg2") : nullptr;
+    if (enabled && !(std::holds_alternative<bool>(*enabled) && !std::get<bool>(*enabled)))
+      unsupported("the program computes a part in torch.autocast, which leaves out the casts",
+                  "let PyTorch write them: exported.run_decompositions({})", node.loc);
+    if (node.regions[0].inputs.size() != node.inputs.size() || !node.regions[0].states.empty())
+      fail("pt2.bad-json", fmt::format("the body of {} takes {} values and is given {}", node.op,
+                                       node.regions[0].inputs.size(), node.inputs.size()));
+    InlinedBody body = inlined_body(graph_, node.regions[0], node.inputs, node.loc, [&](const std::string& name) {
+      return fmt::format("{}.{}", node.loc->name, name);
+    });
+    for (Node& inner : body.nodes) {
+      const FoundOp found = find_aten(inner.op);
+      note_writes(found.schema, inner);
+      graph_.nodes.push_back(std::move(inner));
+    }
+    std::vector<std::string_view> names;
+    for (const Json& output : outputs.items()) {
+      auto [tag, value] = output.tagged();
+      if (auto tensors = tensor_names(tag, value))
+        names.insert(names.end(), tensors->begin(), tensors->end());
+      else if (auto symbol = symbol_output(tag, value))
+        names.push_back(*symbol);
+      else
+        names.emplace_back();  // a literal: whoever needs it holds it itself
+    }
+    if (names.size() != body.results.size())
+      fail("pt2.bad-json",
+           fmt::format("the body of {} gives {} values, the call {}", node.op, body.results.size(), names.size()));
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (names[i].empty()) continue;
+      define(names[i], {body.results[i], "", ""});
+      locations_[std::string(names[i])] = node.loc;
+    }
+    node.op.clear();
   }
 
   // A call that is made for what it does to something is nothing that a graph of values can hold.
@@ -457,8 +503,8 @@ class GraphReader {
         add_operands(*names, node);
         counts.push_back(static_cast<std::int64_t>(names->size()));
         order.push_back(a.tag.ends_with("s") ? fmt::format("Tensor?[] {} {}", names->size(), name) : "Tensor? " + name);
-      } else if (auto symbol = symbol_output(a.tag, a.value); symbol && node.op == "higher_order.cond") {
-        node.inputs.push_back(use(*symbol));  // a condition on sizes
+      } else if (auto symbol = symbol_output(a.tag, a.value); symbol && node.op.starts_with("higher_order.")) {
+        node.inputs.push_back(use(*symbol));  // a condition on sizes, or what a body takes
         counts.push_back(1);
       } else {
         order.push_back(name);
@@ -534,8 +580,13 @@ class GraphReader {
     if (std::find(graph_.inputs.begin(), graph_.inputs.end(), root) != graph_.inputs.end())
       written_inputs_.emplace(root, node.loc);
     if (!graph_[root].is_constant()) return;
-    const Entry& entry = scope_.at(graph_[root].name);
-    if (entry.kind != "buffer") return;
+    const auto found = scope_.find(graph_[root].name);
+    if (found == scope_.end()) return;
+    const Entry& entry = found->second;
+    if (entry.kind == "parameter")
+      unsupported(fmt::format("the program writes to its parameter '{}'", entry.weight), "register it as a buffer",
+                  node.loc);
+    // A tensor that the module holds without having registered it is kept from run to run, too.
     set_state(root, entry.weight,
               at.whole && !node.outputs.empty() && node.outputs[0] != no_value ? node.outputs[0] : root);
   }
@@ -547,7 +598,7 @@ class GraphReader {
   std::unordered_map<std::string_view, Json> types_;
   std::unordered_map<std::string_view, Dim> sizes_;  // the integers that follow from sizes, by name
   std::unordered_map<std::string_view, Entry> scope_;
-  std::unordered_map<std::string, std::string_view> buffers_;  // buffer name -> placeholder
+  std::unordered_map<std::string, std::string_view> buffers_;  // what a program may write: its name -> placeholder
   struct Looks {
     ValueId root;  // the value whose memory it shares
     bool whole;    // it is that value, element by element: only in-place calls lie between
