@@ -40,6 +40,32 @@ std::vector<std::vector<std::uint32_t>> consumers(const Graph& graph) {
   return result;
 }
 
+namespace {
+
+// Values that arguments name (SymbolicArgument): most graphs have none, so their names are looked up when one is met.
+class NamedValues {
+ public:
+  explicit NamedValues(const Graph& graph) : graph_(graph) {}
+  void mark(const Node& node, std::vector<char>& needed) {
+    for (const auto& named : node.attrs) {
+      if (const auto* one = std::get_if<SymbolicArgument>(&named.second)) mark(*one, needed);
+      if (const auto* list = std::get_if<std::vector<SymbolicArgument>>(&named.second))
+        for (const SymbolicArgument& a : *list) mark(a, needed);
+    }
+  }
+
+ private:
+  void mark(const SymbolicArgument& argument, std::vector<char>& needed) {
+    if (by_name_.empty())
+      for (ValueId v = 0; v < graph_.values.size(); ++v) by_name_.emplace(graph_[v].name, v);
+    if (const auto found = by_name_.find(argument.name); found != by_name_.end()) needed[found->second] = 1;
+  }
+  const Graph& graph_;
+  std::unordered_map<std::string_view, ValueId> by_name_;
+};
+
+}  // namespace
+
 // Which values somebody needs, of the nodes that then are left.
 static std::vector<char> without_dead_nodes(Graph& graph) {
   std::vector<char> needed(graph.values.size(), 0);
@@ -49,6 +75,7 @@ static std::vector<char> without_dead_nodes(Graph& graph) {
     if (s.input != no_value) needed[s.input] = 1;
     if (s.output != no_value) needed[s.output] = 1;
   }
+  NamedValues named(graph);
   std::vector<char> alive(graph.nodes.size(), 0);
   for (std::size_t n = graph.nodes.size(); n-- > 0;) {
     const Node& node = graph.nodes[n];
@@ -57,6 +84,7 @@ static std::vector<char> without_dead_nodes(Graph& graph) {
                  return v != no_value && needed[v] && !graph[v].is_constant();
                });
     if (!alive[n]) continue;
+    named.mark(node, needed);
     for (ValueId v : node.inputs)
       if (v != no_value) needed[v] = 1;
     for (ValueId v : node.outputs)

@@ -93,12 +93,20 @@ struct State {
   bool operator==(const State&) const = default;
 };
 
+// What the sizes of inputs must hold for the graph to be the program, which took one side of a branch by it.
+struct Guard {
+  std::string text;  // for people: "x.size()[0] % 2 == 0"
+  Dim violation;     // 0 where it holds
+  bool operator==(const Guard&) const = default;
+};
+
 struct Graph {
   std::string name = "main";
   std::deque<Value> values;  // a deque: references to values stay good while a graph grows
   std::vector<Node> nodes;
   std::vector<ValueId> inputs, outputs;
   std::vector<State> states;
+  std::vector<Guard> guards;  // until its sizes are numbers
 
   ValueId add_value(std::string value_name, TensorType type, Bytes constant = {});
   Value& operator[](ValueId id) { return values[id]; }

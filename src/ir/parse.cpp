@@ -477,6 +477,12 @@ class Parser {
         s.output = use(names);
         if (const auto found = initial.find(s.input); found != initial.end()) s.initial = found->second;
         g.states.push_back(std::move(s));
+      } else if (accept_word("guard")) {
+        std::string text = string("what holds");
+        skip();
+        const auto violation = size();
+        if (!violation) expected("a symbolic size in brackets");
+        g.guards.push_back({std::move(text), *violation});
       } else {
         statement(g, names, initial, depth);
       }

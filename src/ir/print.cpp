@@ -158,6 +158,8 @@ class Printer {
     for (const State& s : g.states)
       out_ +=
           fmt::format("{}state {} {} -> {}\n", inner, text::quoted(s.name), operand(g, s.input), operand(g, s.output));
+    for (const Guard& guard : g.guards)
+      out_ += fmt::format("{}guard {} {}\n", inner, text::quoted(guard.text), size_text(guard.violation));
     out_ += margin + "}\n";
   }
 

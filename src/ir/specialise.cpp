@@ -50,6 +50,12 @@ Dim at(const Dim& dim, const Sizes& sizes) {
   });
 }
 
+std::string sizes_text(const Sizes& sizes) {
+  std::string text;
+  for (const auto& [name, size] : sizes) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, size);
+  return text;
+}
+
 class Specialiser {
  public:
   explicit Specialiser(const Sizes& sizes) : sizes_(sizes) {}
@@ -116,13 +122,20 @@ class Specialiser {
   const Sizes& sizes_;
 };
 
-// Is there an argument that is a number only when the program runs?
-bool names_numbers(const Graph& graph) {
-  const auto is = [](const auto& named) {
-    return std::holds_alternative<SymbolicArgument>(named.second) ||
-           std::holds_alternative<std::vector<SymbolicArgument>>(named.second);
-  };
-  return std::ranges::any_of(graph.nodes, [&](const Node& node) { return std::ranges::any_of(node.attrs, is); });
+// Those that hold at these sizes are done with.
+Status hold_guards(Graph& graph, const Sizes& sizes) {
+  std::vector<Guard> open;
+  for (Guard& guard : graph.guards) {
+    guard.violation = at(guard.violation, sizes);
+    if (!guard.violation.is_number())
+      open.push_back(std::move(guard));
+    else if (guard.violation.value() != 0)
+      return error("model.size", fmt::format("the program was exported for sizes with {}, which these are not: {}",
+                                             guard.text, sizes_text(sizes)))
+          .hint("export it with an example of this kind, as a program of its own, or take out the branch on sizes");
+  }
+  graph.guards = std::move(open);
+  return {};
 }
 
 }  // namespace
@@ -206,9 +219,10 @@ Result<Graph> specialise(Graph graph, const Sizes& sizes) {
     if (std::none_of(symbols.begin(), symbols.end(), [&](const Symbol& s) { return s.name == given.first; }))
       return size_error(fmt::format("the program has no size '{}'; {}", given.first,
                                     all.empty() ? "all its sizes are numbers" : "it has " + all));
+  TOSAIC_CHECK(hold_guards(graph, sizes));
   if (symbols.empty()) return graph;
   TOSAIC_CHECK(replace_symbols(graph, sizes));
-  if (!names_numbers(graph)) drop_dead(graph);  // which does not see what only an argument names
+  drop_dead(graph);
   return graph;
 }
 

@@ -8,6 +8,7 @@
 //       graph @then() -> (...) {...}
 //     )
 //     state "k" %buf -> %new
+//     guard "x.size()[0] % 2 == 0" (s0 % 2 for s0 in 2..16)
 //   }
 //
 // Names that are not plain (letters, digits, '_', '.') are quoted: %"a b". An absent operand or result is `none`.

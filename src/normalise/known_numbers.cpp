@@ -23,21 +23,56 @@ std::optional<double> number_in(const Node& node, std::string_view argument) {
   return std::nullopt;
 }
 
-// Python's operators on two numbers, or one. Integers beyond 2^53 are not followed.
-std::optional<double> arithmetic(std::string_view op, double a, std::optional<double> b) {
+// A call's numbers in their order; the same where one is not known.
+std::vector<std::optional<double>> numbers_in(const Node& node) {
+  std::vector<std::optional<double>> numbers;
+  if (const Attr* order = node.attrs.find("argument_order"))
+    if (const auto* names = std::get_if<std::vector<std::string>>(order))
+      for (const std::string& name : *names) numbers.push_back(number_in(node, name));
+  if (numbers.empty())
+    for (const char* name : {"a", "b"}) numbers.push_back(number_in(node, name));
+  return numbers;
+}
+
+// What PyTorch's programs compute with sizes and items: Python's operators and torch.sym_*, a set that its exporter
+// closes. Integers beyond 2^53 are not followed.
+std::optional<double> arithmetic(std::string_view op, const std::vector<std::optional<double>>& numbers) {
+  const auto given = [&](std::size_t count) {
+    return numbers.size() >= count && std::all_of(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(count),
+                                                  [](const auto& n) { return n.has_value(); });
+  };
+  if (op == "torch.sym_ite" && numbers.size() == 3 && numbers[0]) return numbers[*numbers[0] != 0 ? 1 : 2];
+  if (!given(1)) return std::nullopt;
+  const double a = *numbers[0];
   if (op == "_operator.neg") return -a;
-  if (!b) return std::nullopt;
-  if (op == "_operator.add") return a + *b;
-  if (op == "_operator.sub") return a - *b;
-  if (op == "_operator.mul") return a * *b;
-  if (op == "_operator.lt") return a < *b;
-  if (op == "_operator.le") return a <= *b;
-  if (op == "_operator.gt") return a > *b;
-  if (op == "_operator.ge") return a >= *b;
-  if (op == "_operator.eq") return a == *b;
-  if (op == "_operator.ne") return a != *b;
-  if (op == "_operator.truediv" && *b != 0) return a / *b;
-  if (op == "_operator.floordiv" && *b != 0) return std::floor(a / *b);
+  if (op == "_operator.pos" || op == "torch.sym_float") return a;
+  if (op == "torch.sym_int" || op == "math.trunc") return std::trunc(a);
+  if (op == "torch.sym_not") return a == 0;
+  if (op == "torch.sym_sqrt" || op == "torch._sym_sqrt") return std::sqrt(a);
+  if (!given(2)) return std::nullopt;
+  const double b = *numbers[1];
+  if (op == "_operator.add") return a + b;
+  if (op == "_operator.sub") return a - b;
+  if (op == "_operator.mul") return a * b;
+  if (op == "_operator.pow") return std::pow(a, b);
+  if (op == "_operator.lt") return a < b;
+  if (op == "_operator.le") return a <= b;
+  if (op == "_operator.gt") return a > b;
+  if (op == "_operator.ge") return a >= b;
+  if (op == "_operator.eq") return a == b;
+  if (op == "_operator.ne") return a != b;
+  if (op == "torch.sym_max") return std::max(a, b);
+  if (op == "torch.sym_min") return std::min(a, b);
+  if (op == "_operator.lshift") return std::floor(std::ldexp(a, static_cast<int>(b)));
+  if (op == "_operator.rshift") return std::floor(std::ldexp(a, -static_cast<int>(b)));
+  const auto bits = [](double x) { return static_cast<std::int64_t>(x); };
+  const bool whole = std::fabs(a) < 0x1p53 && std::fabs(b) < 0x1p53;
+  if (op == "_operator.and_" && whole) return static_cast<double>(bits(a) & bits(b));
+  if (op == "_operator.or_" && whole) return static_cast<double>(bits(a) | bits(b));
+  if (b == 0) return std::nullopt;
+  if (op == "_operator.truediv") return a / b;
+  if (op == "_operator.floordiv") return std::floor(a / b);
+  if (op == "_operator.mod") return a - b * std::floor(a / b);
   return std::nullopt;
 }
 
@@ -109,11 +144,8 @@ void KnownNumbers::learn(const Graph& graph, const Node& node) {
   if (gives_number(node)) {
     const Value& x = graph[node.inputs[0]];
     if (x.is_constant() && x.type.shape.elements() == 1) keep(element_as_double(x.type.dtype, x.constant.data(), 0));
-  } else if (node.op.starts_with("_operator.")) {
-    const auto a = number_in(node, node.attrs.find("a") ? "a" : "arg0");
-    const auto b = number_in(node, node.attrs.find("a") ? "b" : "arg1");
-    const auto number = a ? arithmetic(node.op, *a, b) : std::nullopt;
-    if (number) keep(*number);
+  } else if (const auto number = arithmetic(node.op, numbers_in(node))) {
+    keep(*number);
   }
 }
 

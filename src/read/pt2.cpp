@@ -11,6 +11,7 @@
 
 #include "formats/zip/zip.h"
 #include "ops/operator_name.h"
+#include "read/guards.h"
 #include "read/json.h"
 #include "read/program_graph.h"
 #include "read/read_error.h"
@@ -162,6 +163,32 @@ void tell_unchecked_assumptions(const Graph& graph, const Sink& sink) {
   sink(located(std::move(why), assumed.empty() ? condition : place));
 }
 
+// Those that hold whatever the sizes are need no keeping.
+void read_guards(const Json& root, Graph& graph, const Sink& sink) {
+  const auto list = root.find("guards_code");
+  if (!list) return;
+  const SizeOf size_of = [&](std::string_view name, std::int64_t dim) -> std::optional<Dim> {
+    for (ValueId v : graph.inputs) {
+      const Shape& shape = graph[v].type.shape;
+      if (graph[v].name == name && dim >= 0 && dim < shape.rank()) return shape[static_cast<int>(dim)];
+    }
+    return std::nullopt;
+  };
+  std::vector<std::string> unread;
+  for (const Json& item : list->items()) {
+    auto guard = read_guard(item.text(), size_of);
+    if (!guard) {
+      unread.push_back(guard_text(item.text()));
+    } else if (const Bounds bounds = guard->violation.bounds(); bounds.lowest != 0 || bounds.highest != 0) {
+      if (std::ranges::find(graph.guards, *guard) == graph.guards.end()) graph.guards.push_back(*std::move(guard));
+    }
+  }
+  if (!unread.empty())
+    sink(warning("pt2.unchecked-assumption",
+                 fmt::format("the program is the module's only where {}; that is not checked when it runs",
+                             fmt::join(unread, " and "))));
+}
+
 // One program more: `root` is what PyTorch serialised. Its sample inputs are read apart.
 Method& read_method(const std::string& name, const Json& root, ProgramWeights& weights, const Sink& sink,
                     ExportedProgram& program) {
@@ -175,6 +202,7 @@ Method& read_method(const std::string& name, const Json& root, ProgramWeights& w
   method.input_spec = input_spec;
   method.output_spec = output_spec;
   method.graph = std::move(read.graph);
+  read_guards(root, method.graph, sink);
   method.fixed_inputs = std::move(read.fixed_inputs);
   method.fixed_outputs = std::move(read.fixed_outputs);
   method.number_outputs = std::move(read.number_outputs);

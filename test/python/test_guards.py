@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Branches on sizes: torch.export notes what held where it took a side, and the program holds for such sizes alone. And
+arithmetic on sizes. What torch's own exported program refuses is refused, what it computes is computed."""
+
+import pytest
+import torch
+import tosaic
+from torch import nn
+from torch.export import Dim
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+AUTO = Dim.AUTO
+
+
+class Of(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x, y):
+        return self.function(x, y)
+
+
+class Nested(nn.Module):
+    def forward(self, pairs):
+        return pairs["a b"][0] * (2 if pairs["a b"][0].shape[0] > pairs["a b"][1].shape[0] else 3)
+
+
+def checked(x, y):
+    torch._check(2 * x.shape[0] >= y.shape[0])
+    return x.mean(0) + y.mean(0)
+
+
+# Name -> (function, sizes of the example, others).
+BRANCHES = {
+    "even": (lambda x, y: x * 2 if x.shape[0] % 2 == 0 else x * 3, (4, 3), [(6, 3), (5, 3), (2, 9), (7, 2)]),
+    "longer": (lambda x, y: x.sum(0) - y.sum(0) if x.shape[0] > y.shape[0] else y.sum(0), (6, 4), [(3, 8), (9, 8), (8, 8)]),
+    "checked": (checked, (6, 4), [(2, 4), (2, 5), (9, 2)]),
+    "product": (lambda x, y: x if x.shape[0] * y.shape[0] > 20 else x + 1, (6, 5), [(3, 7), (4, 5), (2, 2)]),
+    "quotient": (lambda x, y: x.view(4, -1).sum(0), (8, 2), [(4, 2), (12, 3), (6, 2)]),
+    "least": (lambda x, y: x[:3] if min(x.shape[0], y.shape[0]) >= 3 else x, (5, 4), [(3, 3), (2, 9), (9, 2)]),
+}
+
+
+def tensors(sizes):
+    return tuple(torch.randn(size, 3) for size in sizes)
+
+
+def wanted(exported, call):
+    """What torch's own program makes of it; None where it refuses."""
+    try:
+        return exported.module()(*call)
+    except (AssertionError, RuntimeError):
+        return None
+
+
+def choices(exported, sizes):
+    """For each input whose size torch left open."""
+    rows = {node.name: node.meta["val"].shape[0] for node in exported.graph.nodes if node.op == "placeholder"}
+    return [f"{name}.0={size}" for name, size in zip(("x", "y"), sizes) if not isinstance(rows[name], int)]
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_a_program_holds_for_the_sizes_that_it_was_exported_for(name):
+    function, example, others = BRANCHES[name]
+    exported = torch.export.export(Of(function), tensors(example), dynamic_shapes=({0: AUTO}, {0: AUTO}))
+    session, refused = tosaic.Program.of(exported).session(), 0
+    for sizes in [example, *others]:
+        call = tensors(sizes)
+        result = wanted(exported, call)
+        chosen = choices(exported, sizes)
+        if result is None:
+            refused += 1
+            with pytest.raises(tosaic.Error, match="model.size"):
+                session.run(*call)
+            with pytest.raises(tosaic.Error, match="model.size"):
+                tosaic.compile(exported, target="tosa-fp", sizes=chosen)
+        else:
+            torch.testing.assert_close(session.run(*call), result)
+            torch.testing.assert_close(tosaic.compile(exported, target="tosa-fp", sizes=chosen).run(*call), result)
+    assert refused
+
+
+def test_the_refusal_names_what_the_user_wrote():
+    exported = torch.export.export(Nested(), ({"a b": [torch.randn(5, 2), torch.randn(3, 2)]},),
+                                   dynamic_shapes=({"a b": [{0: AUTO}, {0: AUTO}]},))
+    session = tosaic.Program.of(exported).session()
+    with pytest.raises(tosaic.Error, match=r"pairs\['a b'\]\[0\]\.size\(\)\[0\] > pairs\['a b'\]\[1\]\.size\(\)\[0\]"):
+        session.run({"a b": [torch.randn(3, 2), torch.randn(4, 2)]})
+
+
+n = Dim("n", min=2, max=20)
+ARITHMETIC = {
+    "reciprocal": lambda x: x * (1.0 / x.shape[0]),
+    "root": lambda x: x / x.shape[0] ** 0.5,
+    "inverse root": lambda x: x * x.shape[0] ** -0.5,
+    "square": lambda x: x * x.shape[0] ** 2,
+    "one and a part": lambda x: x * (1 + 1 / x.shape[0]),
+    "quotient of sums": lambda x: x * ((x.shape[0] - 1) / (x.shape[0] + 1)),
+    "one of two": lambda x: x * torch.sym_ite(x.shape[0] > 5, 2, 3),
+    "the larger": lambda x: x * torch.sym_max(x.shape[0], 5),
+    "the smaller": lambda x: x * torch.sym_min(x.shape[0], 5) + x.shape[0] % 3,
+    "negative": lambda x: x * -x.shape[0],
+}
+
+
+class One(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_arithmetic_on_sizes(name):
+    module = One(ARITHMETIC[name])
+    exported = torch.export.export(module, (torch.randn(7, 3),), dynamic_shapes=({0: n},))
+    session = tosaic.Program.of(exported).session()
+    for size in (2, 4, 5, 6, 20):
+        x = torch.randn(size, 3)
+        torch.testing.assert_close(session.run(x), module(x))
+        torch.testing.assert_close(tosaic.compile(exported, target="tosa-fp", sizes=[f"x.0={size}"]).run(x), module(x))
