@@ -57,6 +57,14 @@ PROGRAMS = {
                    ({0: N}, {0: Dim("m", min=2, max=9)})),
     "images": (Convolutions(), lambda n: (torch.randn(2, 3, 2 * n, 6),), ({2: 2 * Dim("half", min=2, max=9)},)),
     "attention": (Attention(), lambda n: (torch.randint(0, 11, (2, n)),), ({1: N},)),
+    "rows in a loop": (Of(lambda x: torch._higher_order_ops.map(lambda u: u.relu() + u.sum(), x)), lambda n: (rows(n),), ({0: N},)),
+    "a scan": (Of(lambda x: torch._higher_order_ops.scan(lambda h, u: (h * 0.5 + u, h + u), x[0] * 0, x, dim=0)),
+               lambda n: (rows(n),), ({0: N},)),
+    "columns in a loop": (Of(lambda x: torch._higher_order_ops.map(lambda u: u.relu() * 2, x)),
+                          lambda n: (torch.randn(5, n),), ({1: N},)),
+    "inputs whose sizes add up": (Of(lambda x, y, z: torch.cat((x, y), 1) + z[:, ::2]),
+                                  lambda n: (torch.randn(2, n), torch.randn(2, n + 1), torch.randn(2, 4 * n + 1)),
+                                  ({1: Dim.AUTO}, {1: Dim.AUTO}, {1: Dim.AUTO})),
     "padded": (Of(lambda x: F.pad(x, (1, 1, 0, 2)).clamp(-1, 1)), lambda n: (rows(n),), ({0: N},)),
 }
 
