@@ -9,6 +9,7 @@
 #include "api/program.h"
 #include "ops/row_calls.h"
 #include "ops/trial.h"
+#include "ops/unknown_operator.h"
 
 namespace tosaic {
 namespace {
@@ -42,7 +43,7 @@ Result<Attr> attribute_of(const Schema& schema, const SchemaArgument& argument, 
 Result<std::vector<OwnedTensor>> evaluated(const std::string& overload, const std::vector<InputTensor>& operands,
                                            const std::vector<std::pair<std::string, Literal>>& arguments) {
   const FoundOp found = find_aten(overload);
-  if (!found.op) return error("aten.unknown-operator", fmt::format("operator {} is not known to tosaic", overload));
+  if (!found.op) return unknown_operator(overload);
   Graph graph;
   Node call{overload, {}, {}, {}, {}, {}};
   for (std::size_t i = 0; i < operands.size(); ++i) {

@@ -144,6 +144,13 @@ void KnownNumbers::learn(const Graph& graph, const Node& node) {
   if (gives_number(node)) {
     const Value& x = graph[node.inputs[0]];
     if (x.is_constant() && x.type.shape.elements() == 1) keep(element_as_double(x.type.dtype, x.constant.data(), 0));
+  } else if (node.op == "aten.sym_size.int" && node.inputs.size() == 1 && node.inputs[0] != no_value) {
+    // Torch leaves the call in the program where it has found out that the size is always the same.
+    const Shape& shape = graph[node.inputs[0]].type.shape;
+    auto dim = node.attrs.get_or("dim", std::int64_t{0});
+    if (dim < 0) dim += shape.rank();
+    if (dim >= 0 && dim < shape.rank() && shape[static_cast<int>(dim)].is_number())
+      keep(static_cast<double>(shape.size(static_cast<int>(dim))));
   } else if (const auto number = arithmetic(node.op, numbers_in(node))) {
     keep(*number);
   }

@@ -113,6 +113,7 @@ Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink
   drop_dead(graph);
   make_names_unique(graph);
   states.restore(graph);
+  mark_distinct_places(graph);
   TOSAIC_CHECK(states_agree(graph));
   return graph;
 }

@@ -17,7 +17,7 @@ using Sink = std::function<void(Diagnostic)>;
 
 // The whole stage, in this order: functionalise, compute_masked_wholes, take_numbers_as_tensors, drop_identities,
 // fold_constants, inline_bodies, narrow_integers, drop_dynamic_scales, recognise_linear, fold_batch_norm,
-// fold_quantisation.
+// fold_quantisation, mark_distinct_places.
 struct NormaliseOptions {
   bool inline_bodies = true;      // false: control flow passes untouched
   bool narrow_loops = false;      // a target takes loops and branches as they are, in 32 bits
@@ -57,5 +57,7 @@ void fold_constants(Graph& graph, bool keep_codes = false);
 void recognise_linear(Graph& graph);
 void fold_batch_norm(Graph& graph);
 Status fold_quantisation(Graph& graph);
+// Writes by index that name no place twice, and those of states, have the attribute "distinct".
+void mark_distinct_places(Graph& graph);
 
 }  // namespace tosaic

@@ -2,6 +2,7 @@
 #include "ops/aten_index.h"
 
 #include <algorithm>
+#include <set>
 
 namespace tosaic {
 namespace {
@@ -94,6 +95,58 @@ Val scattered(Val values, Val indices, Val source) {
   return retyped(b.tosa("scatter", {values, indices, source}), values.type());
 }
 
+// All pairs of indices are compared, so beyond these many rows they are taken to be distinct: PyTorch promises nothing
+// either, and executors stop where TOSA leaves the result open.
+constexpr std::int64_t most_compared = 4096;
+
+// Where each row goes: to its index, or, if a later row has the same, to a place of its own behind the table.
+static std::optional<Val> places_apart(Val indices, std::int64_t size) {
+  Builder& b = indices.builder();
+  const std::int64_t n = indices.dim(0), w = indices.dim(1);
+  if (indices.is_constant()) {
+    const auto& value = b.graph()[indices.id()];
+    std::set<std::pair<std::int64_t, double>> met;
+    bool repeated = false;
+    for (std::int64_t i = 0; i < n * w; ++i)
+      repeated |=
+          !met.emplace(i / w, element_as_double(value.type.dtype, value.constant.data(), static_cast<std::size_t>(i)))
+               .second;
+    if (!repeated) return std::nullopt;
+  }
+  // What NPUs know as SCATTER writes row after row, and they compare nothing.
+  const bool compares = !(b.spec() && b.spec()->product) && !(counts_in_floats(b) && size + w >= 1 << 24);
+  if (w == 1 || w > most_compared || n > most_compared * most_compared / (w * w) * 4 || !compares) return std::nullopt;
+  indices = checked_indices(indices, size);  // places behind the table are none of the program's
+  std::vector<std::int64_t> later, own;
+  for (std::int64_t i = 0; i < w; ++i) {
+    own.push_back(size + i);
+    for (std::int64_t j = 0; j < w; ++j) later.push_back(j > i);
+  }
+  Val same = b.binary("equal", b.reshape(indices, {n, w, 1}), b.reshape(indices, {n, 1, w}));
+  Val again = b.binary("logical_and", same, b.integers(later, DType::boolean, {1, w, w}));
+  return b.select(b.reduce("reduce_any", again, {2}, false), b.integers(own, indices.dtype(), {1, w}), indices);
+}
+
+static Val for_all(Val indices, std::int64_t batches) {
+  return indices.dim(0) == batches ? indices : indices.builder().tile(indices, {batches, 1});
+}
+
+Val last_written(Val values, Val indices, Val source) {
+  Builder& b = values.builder();
+  const std::int64_t n = values.dim(0), k = values.dim(1);
+  const auto apart = places_apart(indices, k);
+  if (!apart) return scattered(values, for_all(indices, n), source);
+  return b.slice_axis(scattered(b.concat({values, source}, 1), for_all(*apart, n), source), 1, 0, k);
+}
+
+Put replaced_by(const Call& call) { return call.has("distinct") ? Put::once : Put::replace; }
+
+Val put(Val values, Val indices, Val source, Put how) {
+  if (how == Put::replace) return last_written(values, indices, source);
+  indices = for_all(indices, values.dim(0));
+  return how == Put::add ? added_rows(values, indices, source) : scattered(values, indices, source);
+}
+
 Val added_rows(Val values, Val indices, Val source) {
   Builder& b = values.builder();
   if (values.type().quantised() || values.dtype() == DType::boolean)
@@ -131,9 +184,8 @@ Val put_along(Builder& b, Val x, int axis, Val indices, Val source, Put how) {
   if (source.shape().elements() != outer * count * inner)
     b.refuse("aten.index.source", "a source of shape " + to_string(source.shape()) + " for " + std::to_string(count) +
                                       " slices of shape " + to_string(x.shape()));
-  Val all = b.tile(b.reshape(counted_indices(indices, x.dim(axis)), {1, count}), {outer, 1});
   Val table = b.reshape(x, {outer, x.dim(axis), inner}), rows = b.reshape(source, {outer, count, inner});
-  return b.reshape(how == Put::add ? added_rows(table, all, rows) : scattered(table, all, rows), x.shape());
+  return b.reshape(put(table, b.reshape(counted_indices(indices, x.dim(axis)), {1, count}), rows, how), x.shape());
 }
 
 Val gathered_lines(Builder& b, Val x, int axis, Val index) {
@@ -170,7 +222,7 @@ Val scattered_lines(Builder& b, Val x, int axis, Val index, Val source, Put how)
   Val given = b.transpose(leading_window(b, source, index.shape().sizes()), lines.last);
   const std::int64_t k = x.dim(axis), w = index.dim(axis), n = index.shape().elements() / w;
   Val table = b.reshape(values, {n, k, 1}), rows = b.reshape(given, {n, w, 1}), where = b.reshape(wanted, {n, w});
-  Val y = how == Put::add ? added_rows(table, where, rows) : scattered(table, where, rows);
+  Val y = put(table, where, rows, how);
   y = b.transpose(b.reshape(y, values.shape()), lines.back);
   // What lies outside the window is laid around it again, dim by dim from the last.
   for (int i = x.rank() - 1; i >= 0; --i) {

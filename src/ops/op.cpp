@@ -10,6 +10,7 @@
 #include "ops/halves.h"
 #include "ops/operator_list.h"
 #include "ops/row_calls.h"
+#include "ops/unknown_operator.h"
 
 namespace tosaic {
 
@@ -140,7 +141,7 @@ const Attr& Call::attr(std::string_view name) const {
 
 bool Call::has(std::string_view name) const {
   const SchemaArgument* argument = schema_.argument(name);
-  if (!argument) return false;
+  if (!argument) return attrs_.find(name) != nullptr;  // what a stage found out about the call
   if (argument->is_tensor()) return optional_tensor(name).has_value();
   const Attr* a = attrs_.find(name);
   if (!a) a = &argument->default_value;
@@ -287,7 +288,7 @@ Vals lowered_as_it_stands(Builder& builder, const FoundOp& found, std::vector<st
 Vals lower_call(Builder& builder, const std::string& op, std::vector<std::optional<Val>> operands, const Attrs& attrs,
                 const std::vector<TensorType>& declared) {
   FoundOp found = find_aten(op);
-  if (!found.op) builder.refuse("aten.unknown-operator", fmt::format("operator {} is not known to tosaic", op));
+  if (!found.op) throw Refusal{located(unknown_operator(op), builder.loc())};
   return halves::lowered(builder, operands, attrs, [&](std::vector<std::optional<Val>> given, const Attrs& named) {
     return lowered_as_it_stands(builder, found, std::move(given), named, declared);
   });

@@ -40,10 +40,15 @@ Dim ProgramTypes::size(const Json& sym_int) const {
 DType ProgramTypes::dtype(const Json& number, const std::string& what) {
   const Pt2DType found = pt2_dtype(number.integer());
   if (found.type) return *found.type;
-  fail(error("pt2.unsupported-dtype",
-             fmt::format("{} is of dtype {}, which tosaic cannot hold", what,
-                         found.name.empty() ? fmt::format("number {}", number.integer()) : std::string(found.name)))
-           .hint("compute this part in another dtype, or leave it out of the exported program"));
+  fail(
+      error("pt2.unsupported-dtype",
+            fmt::format("{} is of dtype {}, which tosaic cannot hold", what,
+                        found.name.empty() ? fmt::format("number {}", number.integer()) : std::string(found.name)))
+          .hint(
+              found.name.starts_with("complex")
+                  ? "compute with real and imaginary parts as two tensors: tosaic.tosa.rfft2d and fft2d give them, and "
+                    "products with matrices of cosines and sines are transforms of any size"
+                  : "compute this part in another dtype, or leave it out of the exported program"));
 }
 
 std::int64_t ProgramTypes::plain_integer(const Json& sym_int, const std::string& what) {

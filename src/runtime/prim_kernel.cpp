@@ -39,39 +39,6 @@ class CopyKernel : public Kernel {
   std::vector<std::byte> space_;
 };
 
-// Rows of a loop over rows: out = self[..., index, ...] along one dim, and the way back, out[index] = self. The index
-// is a number that the program counts. Tensors lie in row-major order.
-class RowKernel : public Kernel {
- public:
-  RowKernel(std::int32_t rows, std::int32_t row, std::int32_t index, std::int64_t dim, bool writes)
-      : rows_(rows), row_(row), index_(index), dim_(dim), writes_(writes) {}
-  Status run(Cells& cells) override {
-    const TensorCell &rows = cells[at(rows_)].tensor, &row = cells[at(row_)].tensor;
-    const std::int64_t size = rows.type.shape.size(static_cast<int>(dim_));
-    std::int64_t index = std::get<std::int64_t>(cells[at(index_)].value);
-    if (index < 0) index += size;
-    if (index < 0 || index >= size)
-      return error("run.row", fmt::format("row {} is asked for of {}", index, to_string(rows.type)));
-    std::int64_t outer = 1;
-    for (int d = 0; d < dim_; ++d) outer *= rows.type.shape.size(d);
-    const std::size_t bytes = outer == 0 ? 0 : row.type.storage_bytes() / static_cast<std::size_t>(outer);
-    for (std::int64_t o = 0; o < outer; ++o) {
-      auto* in_rows = static_cast<std::byte*>(rows.data) + static_cast<std::size_t>(o * size + index) * bytes;
-      auto* in_row = static_cast<std::byte*>(row.data) + static_cast<std::size_t>(o) * bytes;
-      std::memmove(writes_ ? in_rows : in_row, writes_ ? in_row : in_rows, bytes);
-    }
-    return {};
-  }
-  Result<std::unique_ptr<Kernel>> clone() const override {
-    return std::unique_ptr<Kernel>(std::make_unique<RowKernel>(*this));
-  }
-
- private:
-  std::int32_t rows_, row_, index_;
-  std::int64_t dim_;
-  bool writes_;
-};
-
 // A number from numbers (or from a tensor's sizes).
 class NumberKernel : public Kernel {
  public:
@@ -184,27 +151,6 @@ Result<pte::Value> apply(const NumberFunction& f, const pte::Value& a, const pte
 
 }  // namespace
 
-// Null: a call that is none of a loop over rows.
-static Result<std::unique_ptr<Kernel>> make_row_kernel(const std::string& name, const std::vector<std::int32_t>& args,
-                                                       const Cells& cells) {
-  const bool writes = name.starts_with("executorch_prim");
-  if (args.size() != (writes ? 3u : 5u)) return error("kernel.arguments", name + " is called with the wrong arguments");
-  const std::int32_t rows = args[0], row = writes ? args[1] : args[3], index = args[2];
-  const auto* dim = writes ? nullptr : std::get_if<std::int64_t>(&cells[at(args[1])].value);
-  const auto in_order = [&](std::int32_t i) { return cells[at(i)].is_tensor && cells[at(i)].tensor.dim_order.empty(); };
-  std::unique_ptr<Kernel> made;
-  if (!in_order(rows) || !in_order(row) || !std::holds_alternative<std::int64_t>(cells[at(index)].value)) return made;
-  const TensorCell &from = cells[at(rows)].tensor, &one = cells[at(row)].tensor;
-  const int rank = from.type.rank();
-  std::int64_t along = dim ? *dim : 0;
-  if (along < 0) along += rank;
-  bool fits = (writes || dim) && along >= 0 && along < rank && one.type.rank() == rank - 1 &&
-              one.type.dtype == from.type.dtype && !(writes ? from : one).constant;
-  for (int d = 0; fits && d < rank - 1; ++d) fits = one.type.shape.size(d) == from.type.shape.size(d + (d >= along));
-  if (fits) made = std::make_unique<RowKernel>(rows, row, index, along, writes);
-  return made;
-}
-
 std::int32_t copied_to(const pte::OperatorName& name, const pte::KernelCall& call) {
   const std::size_t returned = name_of(name) == "executorch_prim::et_view.default" ? 0 : 1;  // it names its result once
   return call.args.size() > returned ? call.args[call.args.size() - 1 - returned] : -1;
@@ -258,8 +204,6 @@ Result<std::unique_ptr<Kernel>> make_prim_kernel(const pte::OperatorName& name, 
       return malformed();
     return std::unique_ptr<Kernel>(std::make_unique<CopyKernel>(from, to));
   }
-  if (full == "executorch_prim::et_copy_index.tensor" || full == "aten::select_copy.int_out")
-    return make_row_kernel(full, args, cells);
   if (full == "aten::sym_size.int") {
     if (args.size() != 3 || !is_tensor(0) || !std::holds_alternative<std::int64_t>(cells[at(args[1])].value))
       return malformed();

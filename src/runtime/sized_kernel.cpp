@@ -8,6 +8,7 @@
 #include <list>
 
 #include "runtime/picking_kernel.h"
+#include "runtime/row_kernel.h"
 
 namespace tosaic::runtime {
 namespace {
@@ -31,6 +32,13 @@ std::vector<std::int32_t> named(const pte::Plan& plan, const pte::KernelCall& ca
 bool has_many_sizes(const pte::Plan& plan, std::int32_t i) {
   const auto* tensor = std::get_if<pte::TensorValue>(&plan.values[at(i)]);
   return tensor && tensor->shape_dynamism != 0;
+}
+
+bool several_vary(const pte::Plan& plan, std::vector<std::int32_t> operands) {
+  std::ranges::sort(operands);
+  const auto again = std::ranges::unique(operands);
+  operands.erase(again.begin(), again.end());
+  return std::ranges::count_if(operands, [&](std::int32_t i) { return has_many_sizes(plan, i); }) > 1;
 }
 
 const pte::OperatorName& operator_of(const Making& making, const pte::KernelCall& call) {
@@ -165,19 +173,25 @@ Result<std::unique_ptr<Kernel>> make_kernel(const std::shared_ptr<const Making>&
   });
   TOSAIC_TRY(auto picking, make_picking_kernel(plan, call, cells));
   if (picking) return picking;
-  // What moves a row into a loop's rows, or gives a number, looks at what there is when it runs.
+  TOSAIC_TRY(auto row, make_row_kernel(plan, call, cells));
+  if (row) return row;
+  // What gives a number looks at what there is when it runs.
   const pte::OperatorName& name = operator_of(*making, call);
-  const bool looks = written_number(name, call) >= 0 || name_of(name) == "executorch_prim::et_copy_index.tensor";
+  const bool looks = written_number(name, call) >= 0;
   if (looks || (!sizes && !numbers)) return fixed_kernel(*making, call, cells, false);
   if (!sizes) {
     TOSAIC_TRY(auto prim, make_prim_kernel(name, call, cells));
     if (prim) return prim;
   }
-  // What cannot be made for the largest sizes is told now, and its memory is enough for all others.
-  const auto scratch = std::make_shared<Scratch>();
-  if (!numbers) TOSAIC_CHECK(fixed_kernel(*making, call, cells, false, source(scratch)));
   TOSAIC_TRY(const auto made, results(*making, call, cells));
   std::erase_if(operands, [&](std::int32_t i) { return std::ranges::find(made, i) != made.end(); });
+  // What cannot be made for the largest sizes is told now, and its memory is enough for all others. Several operands
+  // need not be largest together: the file does not say how their sizes go with one another.
+  const auto scratch = std::make_shared<Scratch>();
+  if (!numbers) {
+    auto largest = fixed_kernel(*making, call, cells, false, source(scratch));
+    if (!largest.ok() && !several_vary(plan, operands)) return std::move(largest.error());
+  }
   return std::unique_ptr<Kernel>(std::make_unique<SizedKernel>(making, call, std::move(operands), scratch));
 }
 

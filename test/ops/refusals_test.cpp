@@ -66,6 +66,9 @@ TEST(Refusals, arguments) {
   EXPECT_EQ(refusal("aten.add.Tensor", {f32}, {}), "aten.missing-argument");
   EXPECT_EQ(refusal("aten.add.Tensor", {f32, f32}, {{"alpha", SymbolicArgument{"s0"}}}), "aten.symbolic-argument");
   EXPECT_EQ(refusal("aten.no_such_operator.default", {f32}, {}), "aten.unknown-operator");
+  EXPECT_EQ(refusal("aten.avg_pool2d_backward.default", {f32}, {}), "aten.training");
+  EXPECT_EQ(refusal("aten.resize_.default", {f32}, {}), "aten.resized");
+  EXPECT_EQ(refusal("acme.swap_backward.default", {f32}, {}), "aten.unknown-operator");
 }
 
 TEST(Refusals, shapes_that_do_not_fit) {

@@ -271,3 +271,32 @@ def test_one_program_for_vulkan_at_every_size(make, example, shapes, sizes, tmp_
     loaded = tosaic.load(tmp_path / "m.pte")
     for size in sizes:
         check(module, loaded, (example(*size),))
+
+
+def test_a_size_that_torch_found_to_be_one_number(tmp_path):
+    """Torch specialised it and left the call in the program, which nothing knew: aten.sym_size.int."""
+
+    class Pooled(nn.Module):
+        def forward(self, x):
+            return nn.functional.max_pool1d((x * x.shape[0]).t()[None], 3, 1, 1)[0].t()
+
+    x = torch.randn(11, 4)
+    exported = torch.export.export(Pooled(), (x,), dynamic_shapes=({0: Dim.AUTO},), strict=False)
+    assert any("sym_size" in str(node.target) for node in exported.graph.nodes)
+    tosaic.compile(exported, target="tosa-fp").save(tmp_path / "m.pte")
+    torch.testing.assert_close(tosaic.load(tmp_path / "m.pte").run(x), Pooled()(x))
+
+
+@pytest.mark.parametrize("target", ["tosa-fp", "vgf", "vulkan"])
+def test_rows_that_go_to_one_place(target, tmp_path):
+    """The last of them stays, as in eager; SCATTER would leave it open."""
+
+    class Put(nn.Module):
+        def forward(self, x, i, v):
+            return x.index_put((i,), v), x.index_copy(0, i, v), x.scatter(0, i[:, None].expand(-1, 2), v)
+
+    inputs = torch.randn(5, 2), torch.tensor([1, 3, 1, 1, 0, 3]), torch.randn(6, 2)
+    tosaic.compile(torch.export.export(Put(), inputs), target=target).save(tmp_path / "m.pte")
+    got = tosaic.load(tmp_path / "m.pte").run(*inputs)
+    for a, b in zip(got, Put()(*inputs), strict=True):
+        torch.testing.assert_close(a, b)

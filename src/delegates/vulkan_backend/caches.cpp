@@ -45,7 +45,7 @@ Result<ValueId> Caches::updated(ValueId cache, ValueId value, ValueId start) {
   const std::int64_t count = graph_[value].type.shape.size(1);
   TOSAIC_CHECK(fits(count, cache));
   TOSAIC_TRY(const ValueId at, call("aten.add.Tensor", {places(count, Shape({count})), start}, {}));
-  return call("aten.index_copy.default", {cache, at, value}, {{"dim", std::int64_t{1}}});
+  return call("aten.index_copy.default", {cache, at, value}, {{"dim", std::int64_t{1}}, {"distinct", true}});
 }
 
 Result<ValueId> Caches::attention(ValueId query, ValueId keys, ValueId values, ValueId start,

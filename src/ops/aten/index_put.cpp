@@ -32,26 +32,27 @@ Val put_by_mask(Builder& b, Val x, int before, Val mask, Val values) {
 bool goes_along_a_dim(const Builder& b, const IndexPlan& plan) {
   return plan.indexed.size() == 1 && plan.indexed[0] > 0 && !(b.spec() && b.spec()->product);
 }
-Val put_at_dim(Builder& b, Val x, const IndexPlan& plan, Val values, bool add) {
+Val put_at_dim(Builder& b, Val x, const IndexPlan& plan, Val values, Put how) {
   const int axis = plan.indexed[0];
   auto dims = x.shape().sizes();
   dims.erase(dims.begin() + axis);
   const auto common = plan.common.sizes();
   dims.insert(dims.begin() + axis, common.begin(), common.end());
   Val places = b.reshape(plan.position, {plan.common.elements()});
-  return put_along(b, x, axis, places, b.broadcast_to(values, Shape(dims)), add ? Put::add : Put::replace);
+  return put_along(b, x, axis, places, b.broadcast_to(values, Shape(dims)), how);
 }
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self"), values = call.tensor("values");
   const auto indices = call.tensors("indices");
   if (!x.type().quantised()) values = b.cast(values, x.dtype());
   const bool add = call.flag("accumulate");
+  const Put how = add ? Put::add : replaced_by(call);
   const auto first = std::find_if(indices.begin(), indices.end(), [](const auto& index) { return index.has_value(); });
   if (first != indices.end() && first + 1 == indices.end() && (*first)->dtype() == DType::boolean && !add)
     return put_by_mask(b, x, static_cast<int>(first - indices.begin()), **first, values);
   const IndexPlan plan = index_plan(b, x, indices);
   if (plan.nothing()) return add ? b.add(x, values) : b.broadcast_to(values, x.shape());
-  if (goes_along_a_dim(b, plan)) return put_at_dim(b, x, plan, values, add);
+  if (goes_along_a_dim(b, plan)) return put_at_dim(b, x, plan, values, how);
   // The values in the shape of x[indices], then as rows of the table that is scattered into.
   const Shape wide = plan.gathered_shape(x);
   std::vector<int> back(static_cast<std::size_t>(wide.rank()));
@@ -63,7 +64,7 @@ Vals lower(Builder& b, const Call& call) {
   const std::int64_t count = plan.common.elements();
   Val table = plan.table(x);
   Val source = b.reshape(rows, {1, count, table.dim(2)}), position = b.reshape(plan.position, {1, count});
-  return plan.restored(add ? added_rows(table, position, source) : scattered(table, position, source), x);
+  return plan.restored(put(table, position, source, how), x);
 }
 }  // namespace
 
@@ -76,18 +77,28 @@ AtenOp aten_index_put() {
           .summary = "a copy of x in which x[i, j, ...] = values",
           .rule = Rule::joined,
           .lower = {lower},
-          .domain = {"x(5,3), [l(2,3,1)], x(1,3)", "x(5,3), [const(l(-2,-1,1))], x(3)",
+          .domain = {"x(5,3), [l(2,3,1)], x(1,3)",
+                     "x(5,3), [const(l(-2,-1,1))], x(3)",
                      "x(2,4,3), [None, l(1,2,1)], x(2,1,3)",
                      "x(4,5), [l(1,2,1), l(0,1,1)], x(1) # integer=target.unsupported: a number far smaller than the "
                      "rest keeps its digits as a float",
                      "x(2,3,4), [l(0,1,1), None, l(3,4,1)], x(1,3)",
                      "x(5,3), [l(2,3,1)], x() # integer=target.unsupported: a number far smaller than the rest keeps "
                      "its digits as a float",
-                     "x(3,4), [b(3,4)], x()", "x(3,4), [b(3)], x(4)",
+                     "x(3,4), [b(3,4)], x()",
+                     "x(3,4), [b(3)], x(4)",
                      "x(3,4), [l(0,3,6)], x(6,4), True # integer=aten.index.add-dtype: codes that meet at an index "
                      "cannot be added up",
-                     "i(-9,9,3,4), [l(0,3,6)], i(-9,9,6,4), True", "index_put.hacked_twin: x(5,3), [l(2,3,1)], x(1,3)",
-                     "_unsafe_index_put.default: x(5,3), [l(4,5,1)], x(1,3)", "x(2,3,4), [None, b(3)], x(2,1,4)",
-                     "x(2,3,4), [None, b(3,4)], x(2,1)", "x(2,3,4), [b(2,3)], x(1,4)"}};
+                     "i(-9,9,3,4), [l(0,3,6)], i(-9,9,6,4), True",
+                     "index_put.hacked_twin: x(5,3), [l(2,3,1)], x(1,3)",
+                     "_unsafe_index_put.default: x(5,3), [l(4,5,1)], x(1,3)",
+                     "x(2,3,4), [None, b(3)], x(2,1,4)",
+                     "x(2,3,4), [None, b(3,4)], x(2,1)",
+                     "x(2,3,4), [b(2,3)], x(1,4)",
+                     "x(5,3), [l(0,3,6)], x(6,3)",
+                     "x(5,3), [const(l(0,3,4))], x(4,3)",
+                     "x(2,4,3), [None, l(0,4,7)], x(2,7,3)",
+                     "x(3,4), [l(0,3,9), l(0,2,9)], x(9)",
+                     "i(-9,9,5), [l(-2,2,6)], i(-9,9,6)"}};
 }
 }  // namespace tosaic
