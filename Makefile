@@ -211,8 +211,8 @@ test-python-races: $(STAMPS)/packages-BUILD quick-models  ## the Python package 
 SUITE ?= executorch/backends/arm/test/ops
 VULKAN_SUITE ?= executorch/backends/vulkan/test/test_vulkan_delegate.py
 SAMPLE ?= 40
-# Of the folders that take long to collect: `make test` has two tests of each.
-SUITE_FILES = $$($(abspath $(PYTHON)) $(CURDIR)/test/peers/executorch_suite/chosen.py 5 misc misc models)
+# Of the folders that take long to collect: `make test` has two tests of each. The number chooses files that are quick.
+SUITE_FILES = $$($(abspath $(PYTHON)) $(CURDIR)/test/peers/executorch_suite/chosen.py 10910 misc misc models)
 executorch-suite = cd "$$($(PYTHON) -c "import sysconfig; print(sysconfig.get_path('purelib'))")" && \
   PATH=$(PYTHON_FOLDER)/bin:$$PATH PYTHONPATH=$(CURDIR)/test/peers/executorch_suite SAMPLE=$(2) SEED=$(3) LEAST=2 \
     $(CURDIR)/build/python-env/bin/python -m pytest -q -p $(4) -p no:cacheprovider -c /dev/null --rootdir=. -W ignore \

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // generate MODEL.pte COUNT ID...: the COUNT tokens that a language model finds most likely behind the tokens ID..., one
-// after the other. MODEL.pte has the methods `prefill` and `decode`, as llm.py makes them: each takes token ids [1, T]
-// and their positions [T], int64 or int32, and gives logits [1, T, vocabulary] or those of the last token, f32. Both
-// write one cache. Prints the ids, and tokens per second to stderr.
+// after the other. MODEL.pte has the methods `prefill`, perhaps others whose names begin so, and `decode`, as llm.py
+// makes them: each takes token ids [1, T] and their positions [T], int64 or int32, and gives logits [1, T, vocabulary]
+// or those of the last token, f32; T is 1 in `decode`. All write one cache. Prints the ids, and tokens per second to
+// stderr.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <string>
 #include <tosaic/tosaic.hpp>
 
@@ -50,7 +52,8 @@ std::string no_method(const tosaic::Session& method, const std::string& name) {
       in[0].dims[1].size != in[1].dims[0].size || in[0].dims[1].size < 1)
     return "method '" + name + "' does not take token ids [1, T] and positions [T]";
   if (out.size() != 1 || !out[0].tensor || out[0].tensor->dtype != tosaic::DType::f32 ||
-      out[0].tensor->dims.size() != 3)
+      out[0].tensor->dims.size() != 3 ||
+      (out[0].tensor->dims[1].size != 1 && out[0].tensor->dims[1].size != in[0].dims[1].size))
     return "method '" + name + "' does not give logits [1, T, vocabulary] in f32";
   return {};
 }
@@ -66,9 +69,18 @@ std::int64_t context_of(const tosaic::Session& method) {
   return rows;
 }
 
-// The most likely token behind `tokens`, the first of which stands at `position`.
-tosaic::Result<std::int64_t> next_token(tosaic::Session& method, const Tokens& tokens, std::int64_t position) {
-  const auto count = static_cast<std::int64_t>(tokens.size());
+using Methods = std::map<std::int64_t, tosaic::Session>;  // by how many tokens they take
+
+bool gives_all(const tosaic::Session& method) {
+  return method.outputs()[0].tensor->dims[1].size == method.inputs()[0].dims[1].size;
+}
+
+// The most likely token behind `tokens`, the first of which stands at `position`. Where the method takes more than
+// these, what it gets behind them is written behind them in the cache, and overwritten in time.
+tosaic::Result<std::int64_t> next_token(tosaic::Session& method, Tokens tokens, std::int64_t position) {
+  const std::size_t wanted = tokens.size();
+  const std::int64_t count = method.inputs()[0].dims[1].size;
+  tokens.resize(static_cast<std::size_t>(count));
   Tokens positions;
   for (std::int64_t i = 0; i < count; ++i) positions.push_back(position + i);
   const tosaic::OwnedTensor ids = tensor_of(tokens, method.inputs()[0], {1, count});
@@ -76,8 +88,31 @@ tosaic::Result<std::int64_t> next_token(tosaic::Session& method, const Tokens& t
   auto outputs = method.run({ids.view(), places.view()});
   if (!outputs.ok()) return outputs.error();
   const tosaic::OwnedTensor& logits = *(*outputs)[0].tensor;
-  const auto last = logits.data.as<float>().last(static_cast<std::size_t>(logits.sizes.back()));
-  return std::int64_t{std::ranges::max_element(last) - last.begin()};
+  const auto vocabulary = static_cast<std::size_t>(logits.sizes.back());
+  const std::size_t row = gives_all(method) ? wanted - 1 : 0;
+  const auto scores = logits.data.as<float>().subspan(row * vocabulary, vocabulary);
+  return std::int64_t{std::ranges::max_element(scores) - scores.begin()};
+}
+
+// The most likely token behind a prompt, in few runs: each takes as many as fit. The last one of several tokens begins
+// earlier if fewer are left, with tokens that the cache holds already and gets once more.
+tosaic::Result<std::int64_t> read_prompt(Methods& methods, const Tokens& prompt) {
+  const auto length = static_cast<std::int64_t>(prompt.size());
+  std::int64_t token = 0;
+  for (std::int64_t done = 0; done < length;) {
+    auto chosen = std::prev(methods.upper_bound(length - done));
+    if (chosen->first == 1 && length - done > 1) {
+      const auto longer = std::next(chosen);
+      if (longer != methods.end() && (longer->first <= length || gives_all(longer->second))) chosen = longer;
+    }
+    const std::int64_t begin = std::max<std::int64_t>(0, std::min(done, length - chosen->first));
+    const std::int64_t end = std::min(begin + chosen->first, length);
+    const auto next = next_token(chosen->second, Tokens(prompt.begin() + begin, prompt.begin() + end), begin);
+    if (!next.ok()) return next.error();
+    token = *next;
+    done = end;
+  }
+  return token;
 }
 
 double per_second(std::size_t tokens, Clock::time_point begin) {
@@ -96,14 +131,22 @@ int main(int argc, char** argv) {
     return 2;
   }
   tosaic::SessionOptions options;
-  options.method = "prefill";
-  auto prefill = tosaic::Session::open(argv[1], options);
-  if (!prefill.ok()) return refuse(prefill.error());
-  auto decode = prefill->method("decode");  // the same weights, the same cache
-  if (!decode.ok()) return refuse(decode.error());
-  for (const auto& [method, name] : {std::pair{&*prefill, "prefill"}, std::pair{&*decode, "decode"}})
+  options.method = "decode";
+  auto opened = tosaic::Session::open(argv[1], options);
+  if (!opened.ok()) return refuse(opened.error());
+  if (const std::string why = no_method(*opened, "decode"); !why.empty()) return refuse(why);
+  if (opened->inputs()[0].dims[1].size != 1) return refuse("method 'decode' takes more than one token");
+  Methods methods;
+  for (const std::string& name : opened->methods()) {
+    if (!name.starts_with("prefill")) continue;
+    auto method = opened->method(name);  // the same weights, the same cache
+    if (!method.ok()) return refuse(method.error());
     if (const std::string why = no_method(*method, name); !why.empty()) return refuse(why);
-  const std::int64_t vocabulary = decode->outputs()[0].tensor->dims[2].size, context = context_of(*decode);
+    methods.emplace(method->inputs()[0].dims[1].size, std::move(*method));
+  }
+  if (methods.empty()) return refuse("the program has no method 'prefill'");
+  tosaic::Session& decode = methods.insert_or_assign(1, std::move(*opened)).first->second;
+  const std::int64_t vocabulary = decode.outputs()[0].tensor->dims[2].size, context = context_of(decode);
   if (std::ranges::max(prompt) >= vocabulary)
     return refuse("token " + std::to_string(std::ranges::max(prompt)) + " is none of the " +
                   std::to_string(vocabulary));
@@ -112,26 +155,17 @@ int main(int argc, char** argv) {
     return refuse(std::to_string(length) + " tokens and " + std::to_string(wanted) + " more do not fit the cache of " +
                   std::to_string(context) + ": ask for fewer, or export the model with a longer cache");
 
-  // As many together as prefill takes; what is left of the prompt goes as single tokens.
-  const auto at_once = static_cast<std::size_t>(prefill->inputs()[0].dims[1].size);
-  std::int64_t token = 0;
   auto begin = Clock::now();
-  for (std::size_t done = 0; done < prompt.size();) {
-    const bool together = prompt.size() - done >= at_once;
-    const auto first = prompt.begin() + static_cast<std::ptrdiff_t>(done);
-    const Tokens part(first, first + static_cast<std::ptrdiff_t>(together ? at_once : 1));
-    const auto next = next_token(together ? *prefill : *decode, part, static_cast<std::int64_t>(done));
-    if (!next.ok()) return refuse(next.error());
-    token = *next;
-    done += part.size();
-  }
+  const auto first = read_prompt(methods, prompt);
+  if (!first.ok()) return refuse(first.error());
+  std::int64_t token = *first;
   const double read = per_second(prompt.size(), begin);
   begin = Clock::now();
   for (std::int64_t i = 0;; ++i) {
     std::printf("%s%lld", i == 0 ? "" : " ", static_cast<long long>(token));
     std::fflush(stdout);
     if (i + 1 == wanted) break;
-    const auto next = next_token(*decode, {token}, length + i);
+    const auto next = next_token(decode, {token}, length + i);
     if (!next.ok()) return refuse(next.error());
     token = *next;
   }

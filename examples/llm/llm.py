@@ -5,8 +5,9 @@ compiled, run, and compared with PyTorch.
     python llm.py                                       # random weights
     python llm.py --checkpoint ~/smollm --text poem.txt --prompt "Once upon" --weights int4
 
-A checkpoint is a folder with config.json and *.safetensors (Llama, Mistral, Qwen2, SmolLM), and tokenizer.json where text is
-to be read, for which the package `tokenizers` is needed; else tokens are the text's bytes.
+A checkpoint is a folder with config.json and *.safetensors (Llama, Mistral, Qwen2, Qwen3, SmolLM, SmolLM3, the text of
+Gemma3), and tokenizer.json where text is to be read, for which the package `tokenizers` is needed; else tokens are the
+text's bytes.
 """
 import argparse
 import math
@@ -16,7 +17,8 @@ import sys
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from decoder import Shape, from_checkpoint, random_decoder  # noqa: E402
+from checkpoint import from_checkpoint  # noqa: E402
+from decoder import Shape, random_decoder  # noqa: E402
 
 import tosaic  # noqa: E402
 
@@ -48,25 +50,43 @@ def exported(model, tokens):
         return torch.export.export(model, inputs, strict=False)
 
 
-class Compiled:
-    """`prefill` takes so many tokens at once, `decode` one; both write one cache."""
+def compiled(model, sizes, **options):
+    """Its program: `decode` takes one token; `prefill`, `prefill_16` and so on take as many as `sizes` say, the most first.
+    All write one cache."""
+    sizes = sorted({min(size, model.shape.context) for size in sizes} - {1}, reverse=True)
+    methods = {f"prefill_{size}" if i else "prefill": exported(model, size) for i, size in enumerate(sizes)}
+    return tosaic.compile(methods | {"decode": exported(model, 1)}, target="tosa-fp", **options)
 
-    def __init__(self, artifact, at_once):
-        self.artifact, self.at_once = artifact, at_once
+
+class Runner:
+    """Runs such a program: any number of tokens in few runs."""
+
+    def __init__(self, artifact):
+        self.artifact = artifact
         self.forget()
 
     def forget(self):
-        self.prefill = self.artifact.session()
-        self.decode = self.prefill.method("decode")
+        first = self.artifact.session()
+        methods = [first, *(first.method(name) for name in first.methods[1:])]
+        self.methods = {method.inputs[0].sizes[1]: method for method in methods}
+        self.seen = []
 
-    def __call__(self, tokens, first=0):
-        """Logits of `tokens`, which stand at `first` and behind it."""
-        logits = []
-        while tokens:
-            count = self.at_once if len(tokens) >= self.at_once else 1
-            method = self.prefill if count > 1 else self.decode
-            logits.append(method.run(torch.tensor([tokens[:count]]), torch.arange(first, first + count)))
-            tokens, first = tokens[count:], first + count
+    def __call__(self, tokens):
+        """Logits of `tokens`, which follow those that were given before."""
+        done, logits = len(self.seen), []
+        self.seen = self.seen + list(tokens)
+        while done < (end := len(self.seen)):
+            count = max(size for size in self.methods if size <= end - done)
+            if count == 1 < end - done:
+                count = min((size for size in self.methods if size > 1), default=1)
+            # Where fewer are left than a method takes, it begins earlier, with tokens that the cache holds already and gets
+            # once more; where there are none before, what it takes more is written behind them and overwritten in time.
+            first = max(0, min(done, end - count))
+            part = self.seen[first:first + count]
+            part += [0] * (count - len(part))
+            rows = self.methods[count].run(torch.tensor([part]), torch.arange(first, first + count))
+            logits.append(rows[:, done - first:end - first])
+            done = min(first + count, end)
         return torch.cat(logits, 1)
 
 
@@ -77,9 +97,10 @@ def perplexity(logits, tokens):
 def generate(run, prompt, count):
     tokens = list(prompt)
     logits = run(tokens)
-    for _ in range(count):
+    for i in range(count):
         tokens.append(int(logits[0, -1].argmax()))
-        logits = run(tokens[-1:], len(tokens) - 1)
+        if i + 1 < count:  # nothing is asked behind the last one
+            logits = run(tokens[-1:])
     return tokens[len(prompt):]
 
 
@@ -87,7 +108,8 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--checkpoint", type=pathlib.Path, help="a folder; else weights are random")
     parser.add_argument("--context", type=int, default=128, help="tokens that the cache holds")
-    parser.add_argument("--at-once", type=int, default=16, help="tokens of a prompt that prefill takes together")
+    parser.add_argument("--at-once", type=lambda text: [int(size) for size in text.split(",")], default=[128, 16],
+                        help="tokens of a prompt that are taken together, a method for each: 128,16")
     parser.add_argument("--weights", default="", help="int8 or int4: codes, in groups of 32")
     parser.add_argument("--quantize", default="", help="dynamic-int8: activations, too")
     parser.add_argument("--prompt", default="The quick brown fox")
@@ -101,11 +123,10 @@ def main(arguments=None):
     file = args.checkpoint and args.checkpoint / "tokenizer.json"
     tokenizer = Tokens(file) if file and file.exists() else Bytes()
     options = {name: value for name, value in (("weights", args.weights), ("quantize", args.quantize)) if value}
-    artifact = tosaic.compile({"prefill": exported(model, args.at_once), "decode": exported(model, 1)},
-                              target="tosa-fp", **options)
+    artifact = compiled(model, args.at_once, **options)
     artifact.save(args.output)
     print(f"{args.output}: {args.output.stat().st_size / 1e6:.1f} MB")
-    run = Compiled(artifact, args.at_once)
+    run = Runner(artifact)
 
     text = args.text.read_text() if args.text else "It was a bright cold day, and the clocks were striking. " * 3
     tokens = tokenizer.encode(text)[:args.context]

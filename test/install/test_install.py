@@ -64,7 +64,7 @@ def test_tokens_of_the_generate_example(prefix, tosaic, tmp_path, monkeypatch):
 
     shape = decoder.Shape(vocab_size=96, hidden_size=64, intermediate_size=128, context=24)
     model = decoder.random_decoder(shape, seed=3)
-    prompt = [7, 90, 3, 41, 0, 55]
+    prompt = [7, 90, 3, 41, 0, 55, 12, 90, 8, 33]
 
     def pytorchs(tokens, more):
         tokens = list(tokens)
@@ -75,11 +75,11 @@ def test_tokens_of_the_generate_example(prefix, tosaic, tmp_path, monkeypatch):
         model.forget()
         return tokens[-more:]
 
-    for name, at_once in (("prefill", 4), ("decode", 1)):
+    for name, at_once in (("prefill", 8), ("prefill_4", 4), ("decode", 1)):
         inputs = torch.zeros(1, at_once, dtype=torch.int64), torch.arange(at_once)
         with torch.no_grad():
             torch.export.save(torch.export.export(model, inputs, strict=False), tmp_path / f"{name}.pt2")
-    methods = [f"{name}={tmp_path / name}.pt2" for name in ("prefill", "decode")]
+    methods = [f"{name}={tmp_path / name}.pt2" for name in ("prefill", "prefill_4", "decode")]
     run(tosaic, "compile", *methods, "--target", "tosa-fp", "-o", tmp_path / "m.pte")
     run(tosaic, "compile", tmp_path / "decode.pt2", "--target", "tosa-fp", "-o", tmp_path / "alone.pte")
     run(CMAKE, "-S", ROOT / "examples/llm", "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}",
@@ -91,7 +91,7 @@ def test_tokens_of_the_generate_example(prefix, tosaic, tmp_path, monkeypatch):
         return subprocess.run([tmp_path / "build/generate", tmp_path / model, *words], capture_output=True, text=True)
 
     # The cache holds the prompt and all but the last token, which nothing is asked about.
-    for length, more in ((6, 19), (6, 1), (2, 5), (4, 5), (1, 3)):
+    for length, more in ((6, 19), (6, 1), (2, 5), (4, 5), (1, 3), (7, 2), (9, 2), (10, 15)):
         made = generate(more, *prompt[:length])
         assert [int(t) for t in made.stdout.split()] == pytorchs(prompt[:length], more), made.stderr
         assert re.match(rf"prompt: {length} tokens, [\d.]+ a second" + ("; generated: " if more > 1 else "\n"), made.stderr)
@@ -101,6 +101,11 @@ def test_tokens_of_the_generate_example(prefix, tosaic, tmp_path, monkeypatch):
         refused = generate(*words)
         assert (refused.returncode, refused.stdout) == (status, "") and said in refused.stderr
     assert "error[method.missing]" in generate(1, 1, model="alone.pte").stderr
+    for methods, said in (({"first": "prefill", "decode": "decode"}, "no method 'prefill'"),
+                          ({"prefill": "prefill", "decode": "prefill_4"}, "more than one token")):
+        files = [f"{name}={tmp_path / program}.pt2" for name, program in methods.items()]
+        run(tosaic, "compile", *files, "--target", "tosa-fp", "-o", tmp_path / "other.pte")
+        assert said in generate(1, 1, model="other.pte").stderr
     (tmp_path / "not.pte").write_bytes(b"no program")
     assert "error[run.unknown-format]" in generate(1, 1, model="not.pte").stderr
     run(tosaic, "compile", "prefill=" + str(DIGITS), "decode=" + str(DIGITS), "--target", "tosa-fp", "-o", tmp_path / "d.pte")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/llm: a decoder exported, compiled and run as `prefill` and `decode` gives PyTorch's perplexity and tokens; a
-checkpoint is read as it was written, and refused where it does not fit."""
+"""examples/llm: a decoder exported, compiled and run as `prefill` and `decode` gives PyTorch's perplexity and tokens, and
+takes any number of tokens in few runs. Whether PyTorch's are right: test_checkpoints.py."""
 import json
 import math
 import pathlib
@@ -13,25 +13,25 @@ import torch
 import tosaic
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "examples/llm"))
+import checkpoint  # noqa: E402
 import decoder  # noqa: E402
 import llm  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def checkpoint(folder, model, leave_out=()):
+def saved(folder, model):
     """As transformers saves it, in the type that most have."""
     shape, header, data = model.shape, {}, b""
     for name, p in model.state_dict().items():
-        if name in leave_out:
-            continue
         bits = (p.numpy().view(np.uint32) >> 16).astype(np.uint16).tobytes()
         header[name] = {"dtype": "BF16", "shape": list(p.shape), "data_offsets": [len(data), len(data) + len(bits)]}
         data += bits
     text = json.dumps(header).encode()
-    folder.mkdir(exist_ok=True)
+    folder.mkdir()
     (folder / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + data)
-    (folder / "config.json").write_text(json.dumps({k: v for k, v in vars(shape).items() if k != "context"}))
+    config = {key: getattr(shape, key) for key in (*checkpoint.SIZES, "rms_norm_eps")}
+    (folder / "config.json").write_text(json.dumps({"model_type": "llama", **config}))
     return folder
 
 
@@ -40,7 +40,7 @@ def checkpoint(folder, model, leave_out=()):
 def test_perplexity(options, near, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     model = decoder.random_decoder(decoder.Shape(hidden_size=128, num_hidden_layers=1, intermediate_size=256), seed=1)
-    folder = checkpoint(tmp_path / "saved", model)
+    folder = saved(tmp_path / "saved", model)
     llm.main(["--checkpoint", str(folder), "--context", "96", "--tokens", "4", "-o", "m.pte", *options])
     said = capsys.readouterr().out
     ours, theirs = map(float, re.search(r"tokens: ([\d.]+), PyTorch ([\d.]+)", said).groups())
@@ -80,11 +80,10 @@ def test_embeddings_are_codes_of_8_bits_or_the_layers_own(tied):
     assert any("coded_rows" in name for name, *_ in session.profile())
 
 
-def test_tokens_are_pytorchs(tmp_path):
+def test_tokens_are_pytorchs():
     model = decoder.random_decoder(decoder.Shape(hidden_size=64, num_hidden_layers=2, intermediate_size=128, context=32))
-    artifact = llm.tosaic.compile({"prefill": llm.exported(model, 4), "decode": llm.exported(model, 1)}, target="tosa-fp")
     prompt = list(b"It was")
-    ours = llm.generate(llm.Compiled(artifact, 4), prompt, 8)
+    ours = llm.generate(llm.Runner(llm.compiled(model, [4])), prompt, 8)
     tokens = list(prompt)
     with torch.no_grad():
         for _ in range(8):
@@ -93,15 +92,33 @@ def test_tokens_are_pytorchs(tmp_path):
     assert ours == tokens[len(prompt):]
 
 
-def test_checkpoints_that_do_not_fit(tmp_path):
-    model = decoder.random_decoder(decoder.Shape(hidden_size=64, num_hidden_layers=1, intermediate_size=64))
-    name = "model.layers.0.mlp.up_proj.weight"
-    with pytest.raises(SystemExit, match=name):
-        decoder.from_checkpoint(checkpoint(tmp_path / "short", model, leave_out=[name]), 32)
-    with pytest.raises(SystemExit, match="config.json"):
-        decoder.from_checkpoint(tmp_path, 32)
-    folder = checkpoint(tmp_path / "other", model)
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"intermediate_size": 128}))
-    with pytest.raises(SystemExit, match="lacks"):
-        decoder.from_checkpoint(folder, 32)
+def test_any_number_of_tokens_takes_few_runs():
+    shape = decoder.Shape(hidden_size=64, num_hidden_layers=2, intermediate_size=128, context=40)
+    model = decoder.random_decoder(shape, seed=2)
+    tokens = torch.randint(0, 512, (40,), generator=torch.Generator().manual_seed(0)).tolist()
+    with torch.no_grad():
+        wanted = model(torch.tensor([tokens]), torch.arange(40))
+    run, runs = llm.Runner(llm.compiled(model, [16, 4, 400])), []
+    assert run.artifact.session().methods == ["prefill", "prefill_16", "prefill_4", "decode"]
+
+    class Counted:
+        def __init__(self, method, size):
+            self.method, self.size = method, size
+
+        def run(self, *inputs):
+            runs.append(self.size)
+            return self.method.run(*inputs)
+
+    # By how many tokens are given one call after the other: how many each run takes.
+    for counts, sizes in (([1], [1]), ([2], [4]), ([3, 1], [4, 1]), ([5], [4, 1]), ([6], [4, 4]), ([15], [4, 4, 4, 4]),
+                          ([17], [16, 1]), ([39], [16, 16, 4, 4]), ([40], [40]), ([1, 2, 37], [1, 4, 16, 16, 4, 1]),
+                          ([38, 2], [16, 16, 4, 4, 4])):
+        runs.clear()
+        run.forget()
+        run.methods = {size: Counted(method, size) for size, method in run.methods.items()}
+        given, logits = list(tokens), []
+        for count in counts:
+            logits.append(run(given[:count]))
+            given = given[count:]
+        torch.testing.assert_close(torch.cat(logits, 1), wanted[:, :sum(counts)], rtol=0, atol=1e-5)
+        assert runs == sizes, counts
