@@ -118,7 +118,7 @@ TEST_F(Discrete, LooksAtTheFenceBeforeItBlocks) {
   gpu.busy = true;  // it blocks, after a while
   const auto begin = Clock::now();
   ASSERT_TRUE(model->run(in, out).ok());
-  EXPECT_LT(std::chrono::duration<double>(Clock::now() - begin).count(), 0.5);
+  EXPECT_LT(std::chrono::duration<double>(Clock::now() - begin).count(), 2);
   EXPECT_GT(gpu.looks, 1);
   EXPECT_EQ(gpu.waits, 1);
   gpu.busy = false;  // it is done while we look: the device has the time that it takes before it says so

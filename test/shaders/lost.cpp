@@ -181,6 +181,8 @@ TEST_F(Lost, WhenAnotherSessionIsMade) {
   expect_another(lost);
 }
 
+PFN_vkEndCommandBuffer real_end = nullptr;
+
 TEST_F(Lost, WhenSizesChange) {
   Open open(tosaic_vulkan_delegate(), sized());
   ASSERT_EQ(open.status, TOSAIC_DELEGATE_OK) << open.error.message;
@@ -188,7 +190,11 @@ TEST_F(Lost, WhenSizesChange) {
   const auto lost = now();
   const VolkDeviceTable whole_table = lost->vk;
   // What is no loss passes; the sizes that were asked for are then recorded when they are asked for again.
-  lost->vk.vkEndCommandBuffer = [](VkCommandBuffer) { return VK_ERROR_OUT_OF_HOST_MEMORY; };
+  real_end = lost->vk.vkEndCommandBuffer;
+  lost->vk.vkEndCommandBuffer = [](VkCommandBuffer commands) {
+    real_end(commands);
+    return VK_ERROR_OUT_OF_HOST_MEMORY;
+  };
   open.run({Shape{4, 30}, Shape{4, 1}});
   EXPECT_EQ(open.status, TOSAIC_DELEGATE_MEMORY);
   lost->vk = whole_table;

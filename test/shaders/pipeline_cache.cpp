@@ -164,6 +164,7 @@ TEST_F(PipelineCache, OfAnotherDriver) {
 
 TEST_F(PipelineCache, ManyWriteAtOnce) {
   open();
+  now->save_pipeline_cache();
   std::vector<std::shared_ptr<vulkan::Device>> devices;
   for (int i = 0; i < 3; ++i) {
     open();
@@ -171,25 +172,24 @@ TEST_F(PipelineCache, ManyWriteAtOnce) {
   }
   std::atomic<int> writing = static_cast<int>(devices.size());
   std::vector<std::thread> writers;
-  for (const auto& writer : devices)
-    writers.emplace_back([&, writer] {
+  for (std::size_t w = 0; w < devices.size(); ++w)
+    writers.emplace_back([&, w] {
       for (std::size_t i = 0; i < 60; ++i) {
-        own_bytes = 1000 + 37 * (i % 9) + writers.size();
-        writer->save_pipeline_cache();
+        own_bytes = 1001 + 37 * (i % 9) + w;
+        devices[w]->save_pipeline_cache();
       }
       --writing;
     });
-  int found = 0, seen = 0;
-  do {
+  for (int seen = 0; writing > 0 && seen < 50; ++seen) {
     const Content content = open();
-    ++seen;
-    if (content.empty()) continue;
-    ++found;
+    if (content.size() <= sizeof(VkPipelineCacheHeaderVersionOne)) {
+      ADD_FAILURE() << "nothing is there";
+      break;
+    }
     EXPECT_EQ(content, wanted(content.size() - sizeof(VkPipelineCacheHeaderVersionOne)));
-  } while (writing > 0 && seen < 50);
+  }
   for (std::thread& t : writers) t.join();
-  EXPECT_GT(found, seen - 2) << "of " << seen;  // but for the first, perhaps
-  EXPECT_FALSE(open().empty());
+  EXPECT_GT(open().size(), 1000u);
   for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(path()).parent_path()))
     EXPECT_EQ(entry.path(), path());  // no temporary is left
 }
