@@ -6,6 +6,8 @@
 namespace tosaic::test {
 namespace {
 
+using vulkan_program::TierId;
+
 PFN_vkCmdPipelineBarrier real_barrier = nullptr;
 int barriers = 0;
 
@@ -24,9 +26,9 @@ class Barriers : public OnFaultyDevice {
         };
   }
   // Between the dispatches of a run, whose results are right.
-  int barriers_of(const Net& net) {
+  int barriers_of(const Net& net, TierId tier = TierId::cpu) {
     expect_on_device(net, {1e-4, 1e-5}, "barriers");
-    auto model = vulkan::ComputeModel::load(compiled(net.graph, every_tier()));
+    auto model = vulkan::ComputeModel::load(compiled(net.graph, {&tier, 1}));
     EXPECT_TRUE(model.ok());
     barriers = 0;
     EXPECT_TRUE(model.ok() && model->clone().ok());  // which is recorded and nothing else
@@ -63,6 +65,30 @@ TEST_F(Barriers, AreBetweenLevels) {
   const ValueId x = product(net, net.input(DType::f32, {1, 8, 24}, -1, 1));
   for (int i = 0; i < 3; ++i) net.output(product(net, x));
   EXPECT_EQ(barriers_of(net), 1);
+}
+
+// On GPUs, chains that need nothing of each other do not wait for each other either, whatever their order in the
+// program: what they take of memory lies apart.
+TEST_F(Barriers, OfIndependentChainsAreAsDeepAsOne) {
+  for (int count : {2, 4})
+    for (int length : {2, 3, 8})
+      for (bool in_turns : {false, true})
+        EXPECT_EQ(barriers_of(chains(count, length, in_turns), TierId::base), length - 1) << count << in_turns;
+}
+
+// Unless that takes much: 4 chains of values of 4 MB would need 8 of these at once instead of 2.
+TEST_F(Barriers, MemoryIsWorthMore) {
+  Net net(4);
+  const ValueId weights = net.constant(DType::f32, {1, 1024, 1024}, 0, 0);
+  for (int c = 0; c < 4; ++c) {
+    ValueId x = net.input(DType::f32, {1, 1024, 1024}, 0, 0);
+    for (int i = 0; i < 3; ++i) x = net.node("matmul", {x, weights, net.zero(DType::f32), net.zero(DType::f32)});
+    net.output(x);
+  }
+  const TierId base = TierId::base;
+  const auto program = shaders::compile(net.graph, {&base, 1});
+  ASSERT_TRUE(program.ok());
+  EXPECT_LE(program->tiers.at(0).activation_bytes, 8u << 20);
 }
 
 // Each is timed alone.
