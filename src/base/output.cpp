@@ -166,6 +166,11 @@ Result<Outputs::Place> Outputs::look(const std::string& path) const {
 }
 
 Status Outputs::plan(const std::string& path) {
+  TOSAIC_CHECK(planned(path));
+  return {};
+}
+
+Result<Outputs::Place*> Outputs::planned(const std::string& path) {
   TOSAIC_TRY(Place place, look(path));
   const Identity id = identity(place.path);
   if (const auto input = inputs_.find(id); input != inputs_.end())
@@ -177,7 +182,7 @@ Status Outputs::plan(const std::string& path) {
         .at({path, 0, ""})
         .hint("give the output another name");
   const auto [other, fresh] = places_.try_emplace(id, std::move(place));
-  if (fresh) return {};
+  if (fresh) return &other->second;
   return error("output.twice", other->second.asked == path
                                    ? fmt::format("{} would be written twice", path)
                                    : fmt::format("{} and {} are the same file, which would be written twice",
@@ -236,13 +241,12 @@ Status Outputs::stage(Place& place, const Rope& data) {
 
 Status Outputs::write(const std::string& path, const Rope& data) {
   const auto behind = behind_links(path);
-  auto found = behind ? places_.find(identity(*behind)) : places_.end();
-  if (found == places_.end() || found->second.asked != path || found->second.written) {
-    TOSAIC_CHECK(plan(path));
-    found = places_.find(identity(*behind));
-  }
-  found->second.written = true;
-  return stage(found->second, data);
+  const auto found = behind ? places_.find(identity(*behind)) : places_.end();
+  Place* place = found == places_.end() ? nullptr : &found->second;
+  // What stands there is not asked for twice: another process may put its own file there meanwhile.
+  if (!place || place->asked != path || place->written) { TOSAIC_TRY(place, planned(path)); }
+  place->written = true;
+  return stage(*place, data);
 }
 
 Status Outputs::commit() {

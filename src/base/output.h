@@ -48,6 +48,7 @@ class Outputs {
   };
   static Identity identity(const std::string& path);
   Result<Place> look(const std::string& path) const;
+  Result<Place*> planned(const std::string& path);
   Status stage(Place& place, const Rope& data);
 
   std::map<Identity, std::string> inputs_;

@@ -41,6 +41,7 @@ int status_of(const Diagnostic& why, int status) {
   if (why.internal) return TOSAIC_DELEGATE_INTERNAL;
   for (const char* code : {"memory.limit", "run.out-of-memory", "delegate.memory", "vulkan.memory"})
     if (why.code == code) return TOSAIC_DELEGATE_MEMORY;
+  if (why.code == "vulkan.lost") return TOSAIC_DELEGATE_FAILED;
   return status;
 }
 

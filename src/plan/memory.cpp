@@ -68,10 +68,11 @@ void place_in_arena(const Graph& graph, std::span<const StepMemory> steps, std::
   };
   std::vector<std::size_t> scratch_buffer(steps.size());
   for (std::uint32_t s = 0; s < steps.size(); ++s) {
-    for (ValueId v : steps[s].reads) alive(v, s);
-    for (ValueId v : steps[s].writes) alive(v, s);
+    const std::uint32_t time = steps[s].level.value_or(s);
+    for (ValueId v : steps[s].reads) alive(v, time);
+    for (ValueId v : steps[s].writes) alive(v, time);
     scratch_buffer[s] = buffers.size();
-    buffers.push_back({steps[s].scratch_bytes, s, s, 0});
+    buffers.push_back({steps[s].scratch_bytes, time, time, 0});
   }
   for (const Memory::Copy& copy : memory.copies) alive(copy.from, static_cast<std::uint32_t>(steps.size()));
 

@@ -2,6 +2,7 @@
 // Where every value of a graph lies while it runs: in its constant, in the caller's input or output, inside another
 // value, or in the arena for as long as some step needs it.
 #pragma once
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct Location {
 struct StepMemory {
   std::span<const ValueId> reads, writes;
   std::uint64_t scratch_bytes = 0;
+  // Steps of one number may run beside each other. They do not descend; without them each step has its own.
+  std::optional<std::uint32_t> level = std::nullopt;
 };
 
 struct Memory {

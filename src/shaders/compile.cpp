@@ -22,6 +22,9 @@ std::int64_t at_bounds(const Dim& dim) {
   return dim.with([](const Symbol& s) { return Dim(most(Dim(s))); }).value();
 }
 
+// That dispatches beside each other may take for it, and a quarter of what there is.
+constexpr std::uint64_t most_bytes_more = std::uint64_t{4} << 20;
+
 std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
 
 // Constants one behind the other, equal ones once.
@@ -78,9 +81,8 @@ class Assembly {
   Status add_tier(const Work& work) {
     TOSAIC_TRY(Steps steps, steps_of(work));
     modules_.clear();
-    std::vector<plan::StepMemory> needs;
-    for (const Step& step : steps.list) needs.push_back({step.reads, step.writes, step.scratch_bytes});
-    memory_ = plan::place_values(largest_, steps.aliases, needs, vulkan_program::alignment);
+    memory_ = place(steps, {});
+    if (work.tier != vulkan_program::TierId::cpu) spread(steps);
     vulkan_program::Tier tier;
     tier.name = row_of(work.tier).name;
     tier.activation_bytes = rounded_up(memory_.arena_bytes, vulkan_program::alignment);
@@ -93,6 +95,42 @@ class Assembly {
     for (const plan::Memory::Copy& copy : memory_.copies) add_copy(work, tier, copy);
     program_.tiers.push_back(std::move(tier));
     return {};
+  }
+
+  // `levels` of the steps; none: they run one by one.
+  plan::Memory place(const Steps& steps, const std::vector<std::uint32_t>& levels) const {
+    std::vector<plan::StepMemory> needs;
+    for (const Step& step : steps.list) {
+      needs.push_back({step.reads, step.writes, step.scratch_bytes});
+      if (!levels.empty()) needs.back().level = levels[needs.size() - 1];
+    }
+    return plan::place_values(largest_, steps.aliases, needs, vulkan_program::alignment);
+  }
+
+  // Steps that need nothing of each other stand together and share no memory, so that the device waits between levels
+  // and not between steps. Not where that takes much more memory than one by one.
+  void spread(Steps& steps) {
+    std::vector<std::uint32_t> ready(graph_.values.size(), 0);  // by root: the first level that may read it
+    const auto ready_at = [&](ValueId v) -> std::uint32_t& { return ready[memory_.location[v].root]; };
+    std::vector<std::pair<std::uint32_t, Step>> sorted;
+    for (const Step& step : steps.list) {
+      std::uint32_t level = 0;
+      for (ValueId v : step.reads)
+        if (v != no_value) level = std::max(level, ready_at(v));
+      for (ValueId v : step.writes) ready_at(v) = level + 1;
+      sorted.emplace_back(level, step);
+    }
+    std::ranges::stable_sort(sorted, {}, [](const auto& step) { return step.first; });
+    Steps by_level{{}, steps.aliases};
+    std::vector<std::uint32_t> levels;
+    for (auto& [level, step] : sorted) {
+      levels.push_back(level);
+      by_level.list.push_back(std::move(step));
+    }
+    plan::Memory memory = place(by_level, levels);
+    if (memory.arena_bytes > memory_.arena_bytes + memory_.arena_bytes / 4 + most_bytes_more) return;
+    memory_ = std::move(memory);
+    steps = std::move(by_level);
   }
 
   Work work_of(TierId tier) { return {graph_, uses_, tier, halves_.has_value(), nullptr, &coded_}; }

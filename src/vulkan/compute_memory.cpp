@@ -27,6 +27,14 @@ std::optional<std::uint32_t> type_for(const Device& device, std::uint32_t bits, 
 
 }  // namespace
 
+Status DeviceBuffer::allocate(const VkMemoryRequirements& needs, std::uint32_t type, bool mapped) {
+  const VkMemoryPropertyFlags flags = device_->memory_flags(type);
+  const bool visible = mapped && (flags & host) == host;
+  cached_ = visible && (flags & host_cached);
+  TOSAIC_TRY(memory_, device_->allocate(needs.size, type, visible));
+  return {};
+}
+
 DeviceBuffer::~DeviceBuffer() { device_->vk.vkDestroyBuffer(device_->handle, handle_, nullptr); }
 
 Result<std::unique_ptr<DeviceBuffer>> DeviceBuffer::make(std::shared_ptr<Device> device, VkDeviceSize bytes,
@@ -44,10 +52,11 @@ Result<std::unique_ptr<DeviceBuffer>> DeviceBuffer::make(std::shared_ptr<Device>
   vk.vkGetBufferMemoryRequirements(device->handle, made->handle_, &needs);
   const auto type = type_for(*device, needs.memoryTypeBits, placement);
   if (!type) return error("vulkan.memory", "the device has no memory of a type that buffers take");
-  const VkMemoryPropertyFlags flags = device->memory_flags(*type);
-  made->cached_ = (flags & (host | host_cached)) == (host | host_cached);
-  TOSAIC_TRY(made->memory_,
-             device->allocate(needs.size, *type, placement != Placement::device && (flags & host) == host));
+  Status allocated = made->allocate(needs, *type, placement != Placement::device);
+  const auto other = type_for(*device, needs.memoryTypeBits, Placement::device);
+  if (placement == Placement::shared && !allocated.ok() && other != type && allocated.error().code == "vulkan.memory")
+    allocated = made->allocate(needs, *other, false);
+  TOSAIC_CHECK(std::move(allocated));
   TOSAIC_CHECK(called("vkBindBufferMemory", [&] {
     return vk.vkBindBufferMemory(device->handle, made->handle_, made->memory_->handle(), 0);
   }));

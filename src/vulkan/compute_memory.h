@@ -17,7 +17,8 @@ enum class Placement : std::uint8_t {
 
 class DeviceBuffer {
  public:
-  // At least one byte. Errors: vulkan.memory, vulkan.failed.
+  // At least one byte. Errors: vulkan.memory, vulkan.failed. `shared`: where what the host sees too is full (256 MiB on
+  // many GPUs), the device's other memory is taken.
   static Result<std::unique_ptr<DeviceBuffer>> make(std::shared_ptr<Device> device, VkDeviceSize bytes,
                                                     Placement placement);
   explicit DeviceBuffer(std::shared_ptr<Device> device) : device_(std::move(device)) {}
@@ -31,6 +32,8 @@ class DeviceBuffer {
   bool cached() const { return cached_; }                  // the host reads it fast
 
  private:
+  Status allocate(const VkMemoryRequirements& needs, std::uint32_t type, bool mapped);
+
   std::shared_ptr<Device> device_;
   VkBuffer handle_ = VK_NULL_HANDLE;
   VkDeviceSize bytes_ = 0;

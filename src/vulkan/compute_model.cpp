@@ -128,6 +128,7 @@ struct ComputeModel::Session {
   DescriptorSets sets;  // by dispatch
   VkQueryPool timestamps = VK_NULL_HANDLE;
   bool timed = false;
+  bool recorded = false;  // the commands are those of the sizes at hand, and whole
   double seconds = 0;
   bool clock_is_read = true;
   std::vector<double> dispatch_seconds;
@@ -162,9 +163,9 @@ struct ComputeModel::Session {
     }
   }
 
-  // Commands of other sizes; on an error those of before stay.
+  // Commands of other sizes.
   Status resize(std::span<const Shape> inputs) {
-    if (std::ranges::equal(inputs, std::span(shapes).first(shared.program.inputs.size()))) return {};
+    if (recorded && std::ranges::equal(inputs, std::span(shapes).first(shared.program.inputs.size()))) return {};
     TOSAIC_TRY(const Sizes sizes, vulkan_program::sizes_of(shared.program, inputs));
     std::vector<Dispatch> made = shared.tier().dispatches;
     TOSAIC_CHECK(vulkan_program::resize(shared.program, sizes, made));
@@ -199,6 +200,7 @@ struct ComputeModel::Session {
   }
 
   Status record() {
+    recorded = false;
     TOSAIC_CHECK(commands.begin());
     TOSAIC_CHECK(called_void("recording a command buffer", [&] {
       if (timestamps) {
@@ -211,7 +213,9 @@ struct ComputeModel::Session {
       stamp(static_cast<std::uint32_t>(shared.tier().dispatches.size()) + 1);
       record_outputs();
     }));
-    return commands.end();
+    TOSAIC_CHECK(commands.end());
+    recorded = true;
+    return {};
   }
 
   void stamp(std::uint32_t number) const {
@@ -346,6 +350,7 @@ Result<ComputeModel> ComputeModel::load(vulkan_program::Program program, const s
     session = std::make_unique<Session>(*shared);
     made = session->make();
   }
+  if (shared->device) made = shared->device->noticed(std::move(made));
   if (!made.ok())
     return with_sizes(std::move(made).error(), constants, shared->tier().activation_bytes, shared->program.io_bytes);
   return ComputeModel(std::move(shared), std::move(session));
@@ -353,7 +358,7 @@ Result<ComputeModel> ComputeModel::load(vulkan_program::Program program, const s
 
 Result<ComputeModel> ComputeModel::clone() const {
   auto session = std::make_unique<Session>(*shared_);
-  if (Status made = session->make(); !made.ok())
+  if (Status made = shared_->device->noticed(session->make()); !made.ok())
     return with_sizes(std::move(made).error(), shared_->constants->bytes(), shared_->tier().activation_bytes,
                       shared_->program.io_bytes);
   return ComputeModel(shared_, std::move(session));
@@ -367,12 +372,12 @@ std::uint64_t ComputeModel::memory_bytes() const {
   return shared_->tier().activation_bytes + shared_->program.io_bytes;
 }
 double ComputeModel::device_seconds() const {
-  if (!session_->clock_is_read && !session_->read_clock().ok()) session_->seconds = 0;
+  if (!session_->clock_is_read && !session_->device->noticed(session_->read_clock()).ok()) session_->seconds = 0;
   return session_->seconds;
 }
 
 Result<std::vector<Shape>> ComputeModel::resize(std::span<const Shape> shapes) {
-  TOSAIC_CHECK(session_->resize(shapes));
+  TOSAIC_CHECK(session_->device->noticed(session_->resize(shapes)));
   const auto& all = session_->shapes;
   return std::vector<Shape>(all.begin() + static_cast<std::ptrdiff_t>(inputs().size()), all.end());
 }
@@ -383,6 +388,7 @@ Status ComputeModel::run(std::span<const void* const> in, std::span<void* const>
   if (in.size() != to.size() || out.size() != from.size())
     return error("run.input-count", fmt::format("{} inputs and {} outputs are given, the model has {} and {}",
                                                 in.size(), out.size(), to.size(), from.size()));
+  if (!s.recorded) TOSAIC_CHECK(s.device->noticed(s.record()));
   std::byte* const write = (s.upload ? *s.upload : *s.io).mapped();
   for (std::size_t i = 0; i < in.size(); ++i)
     if (s.input_bytes[i]) std::memcpy(write + to[i].offset, in[i], s.input_bytes[i]);
@@ -393,14 +399,14 @@ Status ComputeModel::run(std::span<const void* const> in, std::span<void* const>
   for (std::size_t i = 0; i < out.size(); ++i)
     if (s.output_bytes[i]) std::memcpy(out[i], read + from[i].offset, s.output_bytes[i]);
   s.clock_is_read = false;
-  return s.timed ? s.read_clock() : Status();
+  return s.timed ? s.device->noticed(s.read_clock()) : Status();
 }
 
 Status ComputeModel::measure(bool on) {
   if (session_->timed == on) return {};
   session_->timed = on;
   session_->dispatch_seconds.clear();
-  return session_->record();
+  return session_->device->noticed(session_->record());
 }
 
 std::vector<DispatchTime> ComputeModel::times() const {

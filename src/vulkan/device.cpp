@@ -227,8 +227,7 @@ Status Device::run(VkCommandBuffer commands, VkFence fence, double spin_seconds)
   if (status.ok() && !done)
     status = called("vkWaitForFences", [&] { return vk.vkWaitForFences(handle, 1, &fence, VK_TRUE, UINT64_MAX); });
   if (status.ok()) status = called("vkResetFences", [&] { return vk.vkResetFences(handle, 1, &fence); });
-  if (!status.ok() && status.error().code == "vulkan.lost") forget();
-  return status;
+  return noticed(std::move(status));
 }
 
 }  // namespace tosaic::vulkan

@@ -68,6 +68,12 @@ class Device {
   Status run(VkCommandBuffer commands, VkFence fence, double spin_seconds);
 
   void forget();  // it was lost: the next open() makes a new one
+  // What came of calls, as it is; a loss may show in any of them.
+  template <class Outcome>
+  Outcome noticed(Outcome outcome) {
+    if (!outcome.ok() && outcome.error().code == "vulkan.lost") forget();
+    return outcome;
+  }
 
   VkDevice handle = VK_NULL_HANDLE;
   VolkDeviceTable vk{};

@@ -180,7 +180,9 @@ Model::~Model() = default;
 
 Result<Model> Model::load(vgf::File file, const ModelOptions& options) {
   auto impl = std::make_unique<Impl>(std::move(file));
-  TOSAIC_CHECK(impl->make(options));
+  Status made = impl->make(options);
+  if (impl->device) made = impl->device->noticed(std::move(made));
+  TOSAIC_CHECK(std::move(made));
   return Model(std::move(impl));
 }
 
@@ -200,7 +202,7 @@ Status Model::run(std::span<const void* const> inputs, std::span<void* const> ou
   TOSAIC_CHECK(m.device->run(m.commands, m.fence));
   for (std::size_t i = 0; i < outputs.size(); ++i)
     std::memcpy(outputs[i], m.resources->mapped(m.file.outputs[i].resource), m.outputs[i].storage_bytes());
-  TOSAIC_TRY(m.seconds, m.measured());
+  TOSAIC_TRY(m.seconds, m.device->noticed(m.measured()));
   return {};
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pipeline cache on disk: one file per device and driver version in $XDG_CACHE_HOME/tosaic, replaced as a whole,
-// so that processes may share it. A file that is missing, foreign or cut off is an empty cache.
+// so that processes may share it. A file that is missing, foreign, cut off or damaged is an empty cache.
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "vulkan/call.h"
@@ -19,12 +21,25 @@ std::string cache_folder() {
   return home && *home == '/' ? std::string(home) + "/.cache/tosaic" : "";
 }
 
+// What stands in the file before the driver's own bytes: drivers trust those behind the header that they know.
+using Label = std::array<std::uint64_t, 4>;  // a name, which form this is, how many bytes follow, their hash
+Label label_of(const void* data, std::size_t bytes) { return {0x656863616370766b, 1, bytes, hash_of(data, bytes)}; }
+
+// The driver's bytes; none: they are not what was written. A copy: what is mapped may change after it was looked at.
+Bytes content_of(const Bytes& file) {
+  Label label{};
+  if (file.size() < sizeof(label)) return {};
+  std::memcpy(label.data(), file.data(), sizeof(label));
+  Bytes content = Bytes::copy(file.data() + sizeof(label), file.size() - sizeof(label));
+  return label == label_of(content.data(), content.size()) ? content : Bytes();
+}
+
 // Drivers check the header that they wrote themselves; not all of them survive a file shorter than it.
-bool usable(const Bytes& file, const VkPhysicalDeviceProperties& device) {
+bool usable(const Bytes& content, const VkPhysicalDeviceProperties& device) {
   VkPipelineCacheHeaderVersionOne header;
-  if (file.size() < sizeof(header)) return false;
-  std::memcpy(&header, file.data(), sizeof(header));
-  return header.headerSize >= sizeof(header) && header.headerSize <= file.size() &&
+  if (content.size() < sizeof(header)) return false;
+  std::memcpy(&header, content.data(), sizeof(header));
+  return header.headerSize >= sizeof(header) && header.headerSize <= content.size() &&
          header.headerVersion == VK_PIPELINE_CACHE_HEADER_VERSION_ONE && header.vendorID == device.vendorID &&
          header.deviceID == device.deviceID &&
          std::memcmp(header.pipelineCacheUUID, device.pipelineCacheUUID, VK_UUID_SIZE) == 0;
@@ -41,7 +56,8 @@ void Device::open_pipeline_cache(const VkPhysicalDeviceProperties& properties) {
                     info_.emulated         ? "-emulated"
                     : use_ == Use::compute ? "-compute"
                                            : "");
-    if (auto file = map_file(cache_file_); file.ok() && usable(*file, properties)) stored = *file;
+    if (const auto file = map_file(cache_file_); file.ok()) stored = content_of(*file);
+    if (!usable(stored, properties)) stored = {};
   }
   VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
   info.initialDataSize = stored.size();
@@ -56,18 +72,21 @@ void Device::open_pipeline_cache(const VkPhysicalDeviceProperties& properties) {
 void Device::save_pipeline_cache() {
   if (pipeline_cache == VK_NULL_HANDLE || cache_file_.empty()) return;
   std::size_t bytes = 0;
-  std::vector<std::byte> data;
   const auto get = [&](void* at) {
     return called("vkGetPipelineCacheData",
                   [&] { return vk.vkGetPipelineCacheData(handle, pipeline_cache, &bytes, at); });
   };
   // No more than the header: a driver that caches nothing here.
   if (!get(nullptr).ok() || bytes == cached_bytes_ || bytes <= sizeof(VkPipelineCacheHeaderVersionOne)) return;
-  data.resize(bytes);
-  if (!get(data.data()).ok()) return;
+  std::vector<std::byte> data(sizeof(Label) + bytes);
+  std::byte* const content = data.data() + sizeof(Label);
+  if (!get(content).ok()) return;
+  data.resize(sizeof(Label) + bytes);  // it may be less than was said
+  const Label label = label_of(content, bytes);
+  std::memcpy(data.data(), label.data(), sizeof(label));
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(cache_file_).parent_path(), ignored);
-  if (write_file(cache_file_, data.data(), bytes).ok()) cached_bytes_ = bytes;
+  if (write_file(cache_file_, data.data(), data.size()).ok()) cached_bytes_ = bytes;
 }
 
 }  // namespace tosaic::vulkan

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is said when a device fails, and what is left of a model that is gone.
 #include <fstream>
+#include <map>
 #include <mutex>
 #include <set>
 
@@ -167,11 +168,13 @@ TEST_F(Faults, TooLargeForTheDevicesMemory) {
 VolkDeviceTable real;
 std::mutex counting;  // pipelines and their modules are made by several threads
 std::set<std::uint64_t> alive;
-std::uint64_t usual_count;
+std::map<std::string, int> ever;  // how many of a kind
 template <class Handle>
-void made(VkResult result, Handle* handle) {
+void made(const char* kind, VkResult result, Handle* handle) {
   const std::lock_guard lock(counting);
-  if (result == VK_SUCCESS) alive.insert(reinterpret_cast<std::uint64_t>(*handle));
+  if (result != VK_SUCCESS) return;
+  ++ever[kind];
+  alive.insert(reinterpret_cast<std::uint64_t>(*handle));
 }
 template <class Handle>
 void gone(Handle handle) {
@@ -181,7 +184,7 @@ void gone(Handle handle) {
 #define COUNTED(Create, Destroy, Info, Handle)                                                       \
   device->vk.vk##Create = [](VkDevice d, const Info* i, const VkAllocationCallbacks* a, Handle* h) { \
     const VkResult result = real.vk##Create(d, i, a, h);                                             \
-    made(result, h);                                                                                 \
+    made(#Create, result, h);                                                                        \
     return result;                                                                                   \
   };                                                                                                 \
   device->vk.vk##Destroy = [](VkDevice d, Handle h, const VkAllocationCallbacks* a) {                \
@@ -189,8 +192,7 @@ void gone(Handle handle) {
     real.vk##Destroy(d, h, a);                                                                       \
   }
 
-TEST_F(Faults, UnloadingGivesEverythingBack) {
-  real = kept;
+void count_all(const std::shared_ptr<vulkan::Device>& device) {
   COUNTED(AllocateMemory, FreeMemory, VkMemoryAllocateInfo, VkDeviceMemory);
   COUNTED(CreateBuffer, DestroyBuffer, VkBufferCreateInfo, VkBuffer);
   COUNTED(CreateShaderModule, DestroyShaderModule, VkShaderModuleCreateInfo, VkShaderModule);
@@ -201,19 +203,84 @@ TEST_F(Faults, UnloadingGivesEverythingBack) {
   COUNTED(CreateCommandPool, DestroyCommandPool, VkCommandPoolCreateInfo, VkCommandPool);
   COUNTED(CreateQueryPool, DestroyQueryPool, VkQueryPoolCreateInfo, VkQueryPool);
   COUNTED(CreateFence, DestroyFence, VkFenceCreateInfo, VkFence);
+  COUNTED(CreateBufferView, DestroyBufferView, VkBufferViewCreateInfo, VkBufferView);
+  device->vk.vkCreateComputePipelines = [](VkDevice d, VkPipelineCache cache, std::uint32_t count,
+                                           const VkComputePipelineCreateInfo* infos, const VkAllocationCallbacks* by,
+                                           VkPipeline* pipelines) {
+    const VkResult result = real.vkCreateComputePipelines(d, cache, count, infos, by, pipelines);
+    for (std::uint32_t i = 0; i < count; ++i) made("ComputePipelines", result, pipelines + i);
+    return result;
+  };
+  device->vk.vkDestroyPipeline = [](VkDevice d, VkPipeline pipeline, const VkAllocationCallbacks* by) {
+    gone(pipeline);
+    real.vkDestroyPipeline(d, pipeline, by);
+  };
+}
+
+// The same with an input of any length.
+vulkan_program::Program sized_steps() {
+  auto graph = parse(R"(graph @main(%a: 4x(n in 1..100)xf32) -> (%s, %m) {
+    %s: 4x1xf32 = tosa.reduce_sum(%a) {axis=1}
+    %m: 4x(n in 1..100)xf32 = tosa.sub(%a, %s)
+  })");
+  return compiled(*graph, every_tier());
+}
+
+// As they are at the bounds, whatever the sizes.
+Status run_sized(vulkan::ComputeModel& model, std::int64_t length) {
+  TOSAIC_CHECK(model.resize(std::vector{Shape{4, length}}));
+  std::vector<float> in(400, 1), sums(4), differences(400);
+  const void* from[] = {in.data()};
+  void* to[] = {sums.data(), differences.data()};
+  TOSAIC_CHECK(model.run(from, to));
+  EXPECT_EQ(sums[3], static_cast<float>(length));
+  return {};
+}
+
+TEST_F(Faults, UnloadingGivesEverythingBack) {
+  real = kept;
+  count_all(device);
   alive.clear();
-  for (int again = 0; again < 3; ++again) {
-    auto model = vulkan::ComputeModel::load(two_steps());
-    ASSERT_TRUE(model.ok()) << render(model.error(), false);
-    auto clone = model->clone();
-    ASSERT_TRUE(clone.ok() && run(*model).ok() && run(*clone).ok());
-    EXPECT_GT(alive.size(), 10u);
-    EXPECT_EQ(again == 0 ? (usual_count = alive.size()) : alive.size(), usual_count);
-    { const auto first = std::move(*model); }  // the clone lives on
-    EXPECT_TRUE(run(*clone).ok());
+  ever.clear();
+  for (const bool sized : {false, true}) {
+    const auto use = [&](vulkan::ComputeModel& model) -> Status {
+      if (!sized) return run(model);
+      for (std::int64_t length : {1, 60, 100, 7}) TOSAIC_CHECK(run_sized(model, length));
+      return Status();
+    };
+    std::size_t usual_count = 0;
+    for (int again = 0; again < 3; ++again) {
+      auto model = vulkan::ComputeModel::load(sized ? sized_steps() : two_steps());
+      ASSERT_TRUE(model.ok()) << render(model.error(), false);
+      auto clone = model->clone();
+      ASSERT_TRUE(clone.ok() && use(*model).ok() && use(*clone).ok());
+      EXPECT_GT(alive.size(), 10u);
+      EXPECT_EQ(again == 0 ? (usual_count = alive.size()) : alive.size(), usual_count);
+      { const auto first = std::move(*model); }  // the clone lives on
+      EXPECT_TRUE(use(*clone).ok());
+    }
+    EXPECT_TRUE(alive.empty()) << alive.size() << " objects are left";
   }
+  for (const char* kind : {"AllocateMemory", "CreateBuffer", "CreateShaderModule", "CreateDescriptorSetLayout",
+                           "CreatePipelineLayout", "CreateDescriptorPool", "CreateCommandPool", "CreateQueryPool",
+                           "CreateFence", "CreateBufferView", "ComputePipelines"})
+    EXPECT_GT(ever[kind], 0) << kind;  // views: of tier cpu
+  // Nor where a load fails half way, wherever that is.
+  const auto no_views = [](VkDevice, const VkBufferViewCreateInfo*, const VkAllocationCallbacks*, VkBufferView*) {
+    return VK_ERROR_OUT_OF_HOST_MEMORY;
+  };
+  device->vk.vkCreateBufferView = no_views;
+  EXPECT_EQ(code_of(two_steps()), "vulkan.memory");
   EXPECT_TRUE(alive.empty()) << alive.size() << " objects are left";
-  // Nor where a load fails half way.
+  device->vk = kept;
+  count_all(device);
+  device->vk.vkCreateComputePipelines = [](VkDevice, VkPipelineCache, std::uint32_t, const VkComputePipelineCreateInfo*,
+                                           const VkAllocationCallbacks*,
+                                           VkPipeline*) { return VK_ERROR_OUT_OF_DEVICE_MEMORY; };
+  EXPECT_EQ(code_of(two_steps()), "vulkan.memory");
+  EXPECT_TRUE(alive.empty()) << alive.size() << " objects are left";
+  device->vk = kept;
+  count_all(device);
   device->vk.vkCreateQueryPool = [](VkDevice, const VkQueryPoolCreateInfo*, const VkAllocationCallbacks*,
                                     VkQueryPool*) { return VK_ERROR_OUT_OF_HOST_MEMORY; };
   EXPECT_EQ(code_of(two_steps()), "vulkan.memory");

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "shaders/tier_limits.h"
 #include "vulkan/compute_model.h"
 
 namespace tosaic::test {
@@ -27,6 +28,7 @@ vulkan_program::Program compiled(const Graph& graph, std::span<const vulkan_prog
     ADD_FAILURE() << render(read.error(), false);
     return {};
   }
+  expect_within_limits(*read);
   return *std::move(read);
 }
 
@@ -157,9 +159,9 @@ void expect_as_interpreted(const Net& net, const Tolerance& tolerance, const std
   const bool all = std::getenv("TOSAIC_ALL_SHADERS");
   if (!all && count++ % 5 != 0) return;
   const std::vector<vulkan_program::TierId> every = every_tier();
-  if (without_vulkan())
-    compiled(net.graph, every);
-  else if (all)
+  compiled(net.graph, every);  // each tier is within its limits
+  if (without_vulkan()) return;
+  if (all)
     expect_on_device(net, tolerance, what);
   else
     expect_of_tiers({&every[static_cast<std::size_t>(count) / 5 % every.size()], 1}, net, tolerance, what);

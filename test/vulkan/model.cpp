@@ -304,6 +304,36 @@ TEST_F(VulkanModel, MoreDimsThanTheDeviceTakes) {
             "vulkan.resource");
 }
 
+// Wherever the loss shows, the next model has another device.
+TEST_F(VulkanModel, ALostDeviceIsOpenedAnew) {
+  const auto a = numbers(1);
+  const void* in[] = {a.data(), a.data()};
+  std::vector<std::int32_t> sum(count);
+  void* out[] = {sum.data()};
+  for (const bool while_loading : {false, true}) {
+    Model model = loaded(sum_file());
+    const auto lost = Device::open("");
+    ASSERT_TRUE(lost.ok());
+    if (while_loading) {
+      (*lost)->vk.vkCreateCommandPool = [](VkDevice, const VkCommandPoolCreateInfo*, const VkAllocationCallbacks*,
+                                           VkCommandPool*) { return VK_ERROR_DEVICE_LOST; };
+      EXPECT_EQ(refusal(sum_file()), "vulkan.lost");
+    } else {
+      if ((*lost)->nanoseconds_per_tick() == 0) continue;
+      (*lost)->vk.vkGetQueryPoolResults = [](VkDevice, VkQueryPool, std::uint32_t, std::uint32_t, std::size_t, void*,
+                                             VkDeviceSize, VkQueryResultFlags) { return VK_ERROR_DEVICE_LOST; };
+      const Status ran = model.run(in, out);
+      ASSERT_FALSE(ran.ok());
+      EXPECT_EQ(ran.error().code, "vulkan.lost");
+    }
+    Model next = loaded(sum_file());
+    EXPECT_EQ(run<std::int32_t>(next, {a.data(), a.data()}, count)[0], 2);
+    const auto now = Device::open("");
+    ASSERT_TRUE(now.ok());
+    EXPECT_NE(*now, *lost);
+  }
+}
+
 TEST_F(VulkanModel, UnknownDevice) {
   const auto model = Model::load(sum_file(), {.device = "no such thing"});
   ASSERT_FALSE(model.ok());

@@ -26,8 +26,9 @@ class ComputePayload : public contract::Payload {
   }
 
   Result<std::vector<Shape>> resize(const std::vector<Shape>& inputs, int& status) override {
-    status = TOSAIC_DELEGATE_ARGUMENT;
-    return model_.resize(inputs);
+    auto made = model_.resize(inputs);
+    status = !made.ok() && made.error().code == "model.size" ? TOSAIC_DELEGATE_ARGUMENT : TOSAIC_DELEGATE_FAILED;
+    return made;
   }
 
   Status execute(std::span<const void* const> inputs, std::span<void* const> outputs, int&) override {

@@ -20,7 +20,8 @@ constexpr TierRow rows[] = {
      [](const DeviceTraits& d) -> std::string_view {
        if (!d.matrices || !d.storage_16) return "VK_KHR_cooperative_matrix with 16x16x16 of f16, in subgroups of 32";
        return needs_dots(d);
-     }},
+     },
+     256, 32 << 10},
     {TierId::dot, "dot", "GPUs that multiply four codes at once",
      [](const DeviceTraits& d) { return !d.is_cpu && d.fast_dots; }, needs_dots},
     {TierId::base, "base", "any device with Vulkan 1.1", [](const DeviceTraits&) { return true; },

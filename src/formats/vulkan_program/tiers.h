@@ -32,6 +32,8 @@ struct TierRow {
   bool (*made_for)(const DeviceTraits& device);
   // What it needs and the device lacks, whatever the program is; empty: nothing.
   std::string_view (*lacking)(const DeviceTraits& device);
+  // What no module made for it goes beyond.
+  std::uint32_t most_invocations = 256, most_shared_bytes = 16 << 10;  // of a group
 };
 
 std::span<const TierRow> tier_rows();
