@@ -130,6 +130,40 @@ TEST_F(SharedConstants, LieOnADeviceOnce) {
   EXPECT_TRUE(few.runs(*anew));
 }
 
+// As methods of one file: weights beside the payloads, as their shaders want them, for 16 rows and for one.
+TEST_F(SharedConstants, OfProductsOfOtherRows) {
+  Taken::count(*device);
+  std::vector<vulkan::ComputeModel> models;
+  std::uint64_t before = 0;
+  for (const std::int64_t rows : {16, 1}) {
+    Net net;
+    ValueId x = net.input(DType::f32, {1, rows, 512}, -1, 1);
+    for (int layer = 0; layer < 3; ++layer)
+      x = net.node("matmul",
+                   {x, net.constant(DType::f32, {1, 512, 512}, -1, 1), net.zero(DType::f32), net.zero(DType::f32)});
+    net.output(x);
+    // The same numbers in both, whatever the input took of the source.
+    for (std::size_t v = 0, layer = 0; v < net.graph.values.size(); ++v)
+      if (auto& value = net.graph.values[v]; value.constant.size() == 1 * MB) {
+        Net numbers(static_cast<std::uint32_t>(++layer));
+        value.constant = numbers.elements(value.type, -1, 1);
+      }
+    const auto made = shaders::compile(net.graph, every_tier());
+    ASSERT_TRUE(made.ok());
+    const auto parts = vulkan_program::write_parts(*made, 1024);
+    std::map<std::string, Bytes> beside(parts.outside.begin(), parts.outside.end());
+    EXPECT_GE(beside.size(), 3u);
+    auto program = vulkan_program::read(parts.file.joined(), [&](const std::string& key) { return beside.at(key); });
+    ASSERT_TRUE(program.ok()) << render(program.error(), false);
+    auto model = vulkan::ComputeModel::load(*std::move(program));
+    ASSERT_TRUE(model.ok()) << render(model.error(), false);
+    models.push_back(*std::move(model));
+    if (rows == 1) { EXPECT_LT(Taken::bytes() - before, MB / 4); }
+    before = Taken::bytes();
+    EXPECT_GE(before, 3 * MB);
+  }
+}
+
 // Of a program of 40 MB there is only what lies beside what another one reads left.
 TEST_F(SharedConstants, GoInParts) {
   auto& type = const_cast<vulkan::DeviceInfo&>(device->info()).type;
