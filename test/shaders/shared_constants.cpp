@@ -128,6 +128,7 @@ TEST_F(SharedConstants, LieOnADeviceOnce) {
   ASSERT_TRUE(anew.ok());
   EXPECT_GE(Taken::bytes(), 1 * MB);
   EXPECT_TRUE(few.runs(*anew));
+  EXPECT_EQ(device->uploaded.places.size(), 1u) << "of what has gone nothing is kept";
 }
 
 // As methods of one file: weights beside the payloads, as their shaders want them, for 16 rows and for one.
