@@ -47,6 +47,20 @@ void RopeReader::next(std::size_t bytes, void* to) {
   }
 }
 
+Rope RopeReader::next(std::uint64_t bytes) {
+  Rope views;
+  while (bytes > 0) {
+    const std::size_t part = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, left_.front().size() - used_));
+    views.append(left_.front().slice(used_, part));
+    bytes -= part;
+    used_ += part;
+    if (used_ < left_.front().size()) continue;
+    left_ = left_.subspan(1);
+    used_ = 0;
+  }
+  return views;
+}
+
 Bytes Rope::joined() const {
   if (pieces_.empty()) return {};
   if (pieces_.size() == 1) return pieces_[0];
@@ -73,13 +87,31 @@ bool Rope::operator==(const Rope& other) const {
   return true;
 }
 
+namespace {
+
+using HashState = std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)>;
+HashState hash_state() {
+  HashState state(XXH3_createState(), XXH3_freeState);
+  if (!state) throw std::bad_alloc();
+  return state;
+}
+
+}  // namespace
+
 std::uint64_t hash_of(const Rope& rope) {
   if (rope.pieces().size() == 1) return hash_of(rope.pieces()[0]);
-  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(), XXH3_freeState);
-  if (!state) throw std::bad_alloc();
+  const HashState state = hash_state();
   XXH3_64bits_reset_withSeed(state.get(), 0);
   for (const Bytes& piece : rope.pieces()) XXH3_64bits_update(state.get(), piece.data(), piece.size());
   return XXH3_64bits_digest(state.get());
+}
+
+Digest digest_of(const Rope& rope, std::uint64_t seed) {
+  const HashState state = hash_state();
+  XXH3_128bits_reset_withSeed(state.get(), seed);
+  for (const Bytes& piece : rope.pieces()) XXH3_128bits_update(state.get(), piece.data(), piece.size());
+  const XXH128_hash_t digest = XXH3_128bits_digest(state.get());
+  return {digest.low64, digest.high64};
 }
 
 std::uint64_t glance_at(const Rope& rope) {

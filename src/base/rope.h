@@ -2,6 +2,7 @@
 // A file that is about to be written, as the pieces that follow one another in it. Weights among them stay views of the
 // model's mapped file, so that a program of gigabytes is never in memory as a whole.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,6 +39,8 @@ class RopeReader {
   explicit RopeReader(const Rope& rope) : left_(rope.pieces()) {}
   // So many bytes more must be there.
   void next(std::size_t bytes, void* to);
+  // The same as views.
+  Rope next(std::uint64_t bytes);
 
  private:
   std::span<const Bytes> left_;
@@ -45,6 +48,9 @@ class RopeReader {
 };
 
 std::uint64_t hash_of(const Rope& rope);  // of the joined bytes
+// 128 bits (XXH3). With a seed that nobody knows, no file can be made to have another one's.
+using Digest = std::array<std::uint64_t, 2>;
+Digest digest_of(const Rope& rope, std::uint64_t seed);
 // Tells most data apart without reading it: sizes and ends of the pieces. Equal ropes that are cut alike have equal
 // ones.
 std::uint64_t glance_at(const Rope& rope);

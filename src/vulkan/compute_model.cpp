@@ -9,8 +9,7 @@
 
 #include "ir/extent.h"
 #include "vulkan/call.h"
-#include "vulkan/compute_commands.h"
-#include "vulkan/compute_memory.h"
+#include "vulkan/compute_constants.h"
 #include "vulkan/compute_tiers.h"
 #include "vulkan/self_test.h"
 
@@ -21,8 +20,6 @@ using vulkan_program::Arena;
 using vulkan_program::Dispatch;
 using vulkan_program::Range;
 
-// Of memory that brings constants to the device.
-constexpr std::size_t most_staging_bytes = std::size_t{16} << 20;
 // Blocking at once costs about 20 us more than looking at the fence, which on a CPU device takes time from the work.
 constexpr double spin_seconds = 5e-3;
 
@@ -55,7 +52,7 @@ class Hazards {
 struct ComputeModel::Shared {
   vulkan_program::Program program;
   std::shared_ptr<Device> device;
-  std::unique_ptr<DeviceBuffer> constants;
+  Constants constants;
   std::unique_ptr<Pipelines> pipelines;
 
   const vulkan_program::Tier& tier() const { return program.tiers.front(); }
@@ -65,14 +62,15 @@ struct ComputeModel::Shared {
     const std::lock_guard lock(device->building);
     pipelines = std::make_unique<Pipelines>(device);
     TOSAIC_CHECK(choose_tier());
+    constants = Constants(tier());
     if (told)
       told(fmt::format("{}, tier {}: {} bytes for constants, {} for activations, {} for inputs and outputs",
-                       device->description(), tier().name, program.constants.size(), tier().activation_bytes,
+                       device->description(), tier().name, constants.bytes(), tier().activation_bytes,
                        program.io_bytes));
     TOSAIC_CHECK(pipelines->make(tier()));
     device->save_pipeline_cache();
-    TOSAIC_CHECK(upload());
-    TOSAIC_CHECK(self_test(device, program, tier(), *pipelines, *constants));
+    TOSAIC_CHECK(constants.upload(device, program.constants));
+    TOSAIC_CHECK(self_test(device, program, tier(), *pipelines, constants));
     program.constants = {};  // the device has them
     return {};
   }
@@ -89,32 +87,6 @@ struct ComputeModel::Shared {
       break;
     }
     return checked;
-  }
-
-  Status upload() {
-    const bool unified = device->info().type == VK_PHYSICAL_DEVICE_TYPE_CPU ||
-                         device->info().type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
-    const auto bytes = static_cast<std::size_t>(program.constants.size());
-    RopeReader content(program.constants);
-    TOSAIC_TRY(constants, DeviceBuffer::make(device, bytes, unified ? Placement::shared : Placement::device));
-    if (constants->mapped()) {
-      content.next(bytes, constants->mapped());
-    } else if (bytes) {
-      TOSAIC_TRY(const auto staging,
-                 DeviceBuffer::make(device, std::min(bytes, most_staging_bytes), Placement::upload));
-      Commands commands(device);
-      TOSAIC_CHECK(commands.make());
-      for (std::size_t at = 0; at < bytes; at += most_staging_bytes) {
-        const std::size_t part = std::min(bytes - at, most_staging_bytes);
-        content.next(part, staging->mapped());
-        TOSAIC_CHECK(commands.begin());
-        commands.copy(staging->handle(), constants->handle(), {0, at, part});
-        commands.barrier(copy_writes, shader_reads);
-        TOSAIC_CHECK(commands.end());
-        TOSAIC_CHECK(device->run(commands.handle, commands.fence));
-      }
-    }
-    return {};
   }
 };
 
@@ -185,8 +157,9 @@ struct ComputeModel::Session {
     return {};
   }
 
-  VkBuffer buffer_of(Arena arena) const {
-    return (arena == Arena::constants ? *shared.constants : arena == Arena::io ? *io : *activations).handle();
+  BoundRange bound(const Range& r) const {
+    if (r.arena == Arena::constants) return shared.constants.at(r);
+    return {(r.arena == Arena::io ? *io : *activations).handle(), r.offset, r.bytes, r.view};
   }
 
   Status make_descriptors() {
@@ -194,7 +167,7 @@ struct ComputeModel::Session {
     for (const Dispatch& d : shared.tier().dispatches) {
       Bindings& b = all.emplace_back();
       b.layout = (*shared.pipelines)[d.module].set_layout;
-      for (const Range& r : d.ranges) b.ranges.push_back({buffer_of(r.arena), r.offset, r.bytes, r.view});
+      for (const Range& r : d.ranges) b.ranges.push_back(bound(r));
     }
     return sets.make(all);
   }
@@ -342,7 +315,6 @@ Diagnostic with_sizes(Diagnostic why, std::uint64_t constants, std::uint64_t act
 Result<ComputeModel> ComputeModel::load(vulkan_program::Program program, const std::string& device,
                                         const std::function<void(const std::string&)>& told) {
   auto shared = std::make_shared<Shared>();
-  const std::uint64_t constants = program.constants.size();
   shared->program = std::move(program);
   Status made = shared->make(device, told);
   std::unique_ptr<Session> session;
@@ -352,14 +324,15 @@ Result<ComputeModel> ComputeModel::load(vulkan_program::Program program, const s
   }
   if (shared->device) made = shared->device->noticed(std::move(made));
   if (!made.ok())
-    return with_sizes(std::move(made).error(), constants, shared->tier().activation_bytes, shared->program.io_bytes);
+    return with_sizes(std::move(made).error(), shared->constants.bytes(), shared->tier().activation_bytes,
+                      shared->program.io_bytes);
   return ComputeModel(std::move(shared), std::move(session));
 }
 
 Result<ComputeModel> ComputeModel::clone() const {
   auto session = std::make_unique<Session>(*shared_);
   if (Status made = shared_->device->noticed(session->make()); !made.ok())
-    return with_sizes(std::move(made).error(), shared_->constants->bytes(), shared_->tier().activation_bytes,
+    return with_sizes(std::move(made).error(), shared_->constants.bytes(), shared_->tier().activation_bytes,
                       shared_->program.io_bytes);
   return ComputeModel(shared_, std::move(session));
 }

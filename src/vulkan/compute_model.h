@@ -33,7 +33,7 @@ class ComputeModel {
   const std::vector<vulkan_program::Tensor>& outputs() const;
   std::string device() const;
   const std::string& tier() const;  // the name of the one that runs
-  // Of activations, inputs and outputs; weights are shared by all clones.
+  // Of activations, inputs and outputs; weights are shared (compute_constants.h).
   std::uint64_t memory_bytes() const;
 
   // Inputs of these shapes from now on, until then those at the bounds: commands are recorded anew, pipelines and

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <random>
 
 #include "vulkan/call.h"
 #include "vulkan/compute_features.h"
@@ -62,6 +63,11 @@ Result<std::pair<Driver*, std::size_t>> find(const std::string& wanted, Use use)
 }
 
 }  // namespace
+
+UploadedConstants::UploadedConstants() {
+  std::random_device random;
+  seed = std::uint64_t{random()} << 32 | random();
+}
 
 Memory::~Memory() { device_.vk.vkFreeMemory(device_.handle, handle_, nullptr); }  // unmaps it as well
 

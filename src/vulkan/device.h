@@ -2,12 +2,13 @@
 // An opened Vulkan device, with the ML extensions or for compute shaders: its functions, its one queue, its memory. All
 // models and threads of a process share it.
 #pragma once
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 
-#include "base/bytes.h"
+#include "base/rope.h"
 #include "vulkan/drivers.h"
 #include "vulkan/ml_extensions.h"
 
@@ -32,6 +33,17 @@ class Memory {
   const VkDeviceSize bytes_;
   const std::uint32_t type_;
   std::byte* const mapped_;
+};
+
+// Constants of the models that are loaded, by what they hold.
+struct UploadedConstants {
+  struct Place {
+    std::weak_ptr<class DeviceBuffer> buffer;
+    std::uint64_t offset = 0;
+  };
+  UploadedConstants();
+  std::map<Digest, Place> places;
+  std::uint64_t seed;  // of the digests: random, so that no file shares its weights with another one by intent
 };
 
 class Device {
@@ -88,6 +100,7 @@ class Device {
     return cache_file_.empty() ? "" : cache_file_ + std::string(what);
   }
   std::set<std::uint64_t> checked;  // modules that this driver runs as they say, by their hash. Under `building`
+  UploadedConstants uploaded;       // likewise
 
  private:
   Status start(VkPhysicalDevice physical);

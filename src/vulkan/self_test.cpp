@@ -282,7 +282,7 @@ class Comparison {
 class Test {
  public:
   Test(const std::shared_ptr<Device>& device, const vulkan_program::Program& program, const Pipelines& pipelines,
-       const DeviceBuffer& constants)
+       const Constants& constants)
       : device_(device), program_(program), pipelines_(pipelines), constants_(constants) {}
 
   // In one submission; what the cases gave lies in results() then.
@@ -301,9 +301,9 @@ class Test {
       b.layout = pipelines_[c.dispatch->module].set_layout;
       for (std::size_t i = 0; i < c.places.size(); ++i) {
         const Range& r = c.dispatch->ranges[i];
-        const bool constant = r.arena == Arena::constants;
-        b.ranges.push_back({(constant ? constants_ : *scratch).handle(), constant ? r.offset : c.scratch + c.places[i],
-                            r.bytes, r.view});
+        b.ranges.push_back(r.arena == Arena::constants
+                               ? constants_.at(r)
+                               : BoundRange{scratch->handle(), c.scratch + c.places[i], r.bytes, r.view});
       }
     }
     DescriptorSets sets(device_);
@@ -357,7 +357,7 @@ class Test {
   const std::shared_ptr<Device>& device_;
   const vulkan_program::Program& program_;
   const Pipelines& pipelines_;
-  const DeviceBuffer& constants_;
+  const Constants& constants_;
   std::unique_ptr<DeviceBuffer> host_;
 };
 
@@ -392,7 +392,7 @@ Diagnostic naming(Diagnostic why, std::span<const Case> cases) {
 }  // namespace
 
 Status self_test(const std::shared_ptr<Device>& device, const vulkan_program::Program& program,
-                 const vulkan_program::Tier& tier, const Pipelines& pipelines, const DeviceBuffer& constants) {
+                 const vulkan_program::Tier& tier, const Pipelines& pipelines, const Constants& constants) {
   const When asked = when();
   if (asked == When::never) return {};
   const std::string file = device->cache_file(".checked");

@@ -3,7 +3,7 @@
 // in the smallest of its dispatches, on numbers made up for it; some invocations of it are computed here as well
 // (formats/spirv/run_shader.h), and must have given the same.
 #pragma once
-#include "vulkan/compute_memory.h"
+#include "vulkan/compute_constants.h"
 #include "vulkan/compute_pipelines.h"
 
 namespace tosaic::vulkan {
@@ -12,6 +12,6 @@ namespace tosaic::vulkan {
 // beside the pipeline cache, by driver; TOSAIC_VULKAN_SELF_TEST=always checks everything anew, =never nothing. Errors:
 // vulkan.wrong-result, vulkan.lost, vulkan.memory, vulkan.failed. Under device->building.
 Status self_test(const std::shared_ptr<Device>& device, const vulkan_program::Program& program,
-                 const vulkan_program::Tier& tier, const Pipelines& pipelines, const DeviceBuffer& constants);
+                 const vulkan_program::Tier& tier, const Pipelines& pipelines, const Constants& constants);
 
 }  // namespace tosaic::vulkan

@@ -45,6 +45,26 @@ TEST(Rope, EqualHoweverCut) {
   EXPECT_NE(glance_at(text("abc")), glance_at(text("abd")));
 }
 
+TEST(Rope, IsReadInStretches) {
+  const Rope rope = cut({"abc", "", "defg", "h"});
+  RopeReader reader(rope);
+  EXPECT_TRUE(reader.next(0).empty());
+  EXPECT_TRUE(reader.next(2) == cut({"ab"}));
+  const Rope views = reader.next(3);
+  EXPECT_TRUE(views == cut({"cde"}));
+  EXPECT_EQ(views.pieces()[0].data(), rope.pieces()[0].data() + 2) << "nothing is copied";
+  char one = 0;
+  reader.next(1, &one);
+  EXPECT_EQ(one, 'f');
+  EXPECT_TRUE(reader.next(2) == cut({"gh"}));
+}
+
+TEST(Rope, Digests) {
+  EXPECT_EQ(digest_of(cut({"abc", "def"}), 1), digest_of(cut({"a", "bcdef"}), 1));
+  EXPECT_NE(digest_of(cut({"abc"}), 1), digest_of(cut({"abd"}), 1));
+  EXPECT_NE(digest_of(cut({"abc"}), 1), digest_of(cut({"abc"}), 2));
+}
+
 // More pieces than one call of the system takes.
 TEST(Rope, IsWrittenWhole) {
   std::vector<int> numbers(5000);
