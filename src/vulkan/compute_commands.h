@@ -42,9 +42,12 @@ struct BoundRange {
   VkBuffer buffer = VK_NULL_HANDLE;
   VkDeviceSize offset = 0, bytes = 0;
   vulkan_program::View view = vulkan_program::View::buffer;
+  VkDeviceSize behind = 0;  // bytes that the buffer has behind the range, which a view may reach
   auto operator<=>(const BoundRange&) const = default;
 };
 // What a dispatch's bindings are, in order.
+// A buffer's bytes for `bytes` that are seen by texel views, see DescriptorSets::view_of.
+VkDeviceSize with_room_for_views(VkDeviceSize bytes);
 struct Bindings {
   VkDescriptorSetLayout layout = VK_NULL_HANDLE;
   std::vector<BoundRange> ranges;

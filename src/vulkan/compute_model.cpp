@@ -56,6 +56,7 @@ struct ComputeModel::Shared {
   vulkan_program::Program program;
   std::shared_ptr<Device> device;
   std::unique_ptr<DeviceBuffer> constants;
+  std::uint64_t constant_bytes = 0;  // of the program
   std::unique_ptr<Pipelines> pipelines;
 
   const vulkan_program::Tier& tier() const { return program.tiers.front(); }
@@ -95,8 +96,10 @@ struct ComputeModel::Shared {
     const bool unified = device->info().type == VK_PHYSICAL_DEVICE_TYPE_CPU ||
                          device->info().type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
     const auto bytes = static_cast<std::size_t>(program.constants.size());
+    constant_bytes = bytes;
     RopeReader content(program.constants);
-    TOSAIC_TRY(constants, DeviceBuffer::make(device, bytes, unified ? Placement::shared : Placement::device));
+    TOSAIC_TRY(constants,
+               DeviceBuffer::make(device, with_room_for_views(bytes), unified ? Placement::shared : Placement::device));
     if (constants->mapped()) {
       content.next(bytes, constants->mapped());
     } else if (bytes) {
@@ -140,8 +143,8 @@ struct ComputeModel::Session {
     const auto& tier = shared.tier();
     dispatches = tier.dispatches;
     keep_shapes([](const Shape& shape) { return largest({DType::i8, shape, {}}).shape; });
-    TOSAIC_TRY(activations, DeviceBuffer::make(device, tier.activation_bytes, Placement::device));
-    TOSAIC_TRY(io, DeviceBuffer::make(device, shared.program.io_bytes, Placement::shared));
+    TOSAIC_TRY(activations, DeviceBuffer::make(device, with_room_for_views(tier.activation_bytes), Placement::device));
+    TOSAIC_TRY(io, DeviceBuffer::make(device, with_room_for_views(shared.program.io_bytes), Placement::shared));
     if (!io->mapped()) { TOSAIC_TRY(upload, DeviceBuffer::make(device, io->bytes(), Placement::upload)); }
     if (!io->cached()) { TOSAIC_TRY(readback, DeviceBuffer::make(device, io->bytes(), Placement::readback)); }
     TOSAIC_CHECK(commands.make());
@@ -184,8 +187,8 @@ struct ComputeModel::Session {
     return {};
   }
 
-  VkBuffer buffer_of(Arena arena) const {
-    return (arena == Arena::constants ? *shared.constants : arena == Arena::io ? *io : *activations).handle();
+  const DeviceBuffer& buffer_of(Arena arena) const {
+    return arena == Arena::constants ? *shared.constants : arena == Arena::io ? *io : *activations;
   }
 
   Status make_descriptors() {
@@ -193,7 +196,10 @@ struct ComputeModel::Session {
     for (const Dispatch& d : shared.tier().dispatches) {
       Bindings& b = all.emplace_back();
       b.layout = (*shared.pipelines)[d.module].set_layout;
-      for (const Range& r : d.ranges) b.ranges.push_back({buffer_of(r.arena), r.offset, r.bytes, r.view});
+      for (const Range& r : d.ranges) {
+        const DeviceBuffer& of = buffer_of(r.arena);
+        b.ranges.push_back({of.handle(), r.offset, r.bytes, r.view, of.bytes() - r.offset - r.bytes});
+      }
     }
     return sets.make(all);
   }
@@ -354,7 +360,7 @@ Result<ComputeModel> ComputeModel::load(vulkan_program::Program program, const s
 Result<ComputeModel> ComputeModel::clone() const {
   auto session = std::make_unique<Session>(*shared_);
   if (Status made = session->make(); !made.ok())
-    return with_sizes(std::move(made).error(), shared_->constants->bytes(), shared_->tier().activation_bytes,
+    return with_sizes(std::move(made).error(), shared_->constant_bytes, shared_->tier().activation_bytes,
                       shared_->program.io_bytes);
   return ComputeModel(shared_, std::move(session));
 }

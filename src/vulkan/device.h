@@ -2,6 +2,7 @@
 // An opened Vulkan device, with the ML extensions or for compute shaders: its functions, its one queue, its memory. All
 // models and threads of a process share it.
 #pragma once
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,8 +37,9 @@ class Memory {
 
 class Device {
  public:
-  // The device that `wanted` chooses (see choose()), opened on first use. Never closed, see open_driver; a lost one is
-  // opened anew. Errors: those of choose() and open_driver(), vulkan.feature, vulkan.memory, vulkan.failed.
+  // The device that `wanted` chooses (see choose()), opened on first use and open until the process ends, see
+  // close_at_exit; a lost one is opened anew. Errors: those of choose() and open_driver(), vulkan.feature,
+  // vulkan.memory, vulkan.failed.
   static Result<std::shared_ptr<Device>> open(const std::string& wanted, Use use = Use::data_graphs);
   // The devices of this machine, without the emulation layer. Errors: those of open_driver().
   static Result<std::vector<DeviceInfo>> list();
@@ -84,6 +86,9 @@ class Device {
   std::set<std::uint64_t> checked;  // modules that this driver runs as they say, by their hash. Under `building`
 
  private:
+  static std::shared_ptr<Device> lent(std::shared_ptr<Device> device);
+  static void close_at_exit();
+  bool is_cpu() const { return info_.type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
   Status start(VkPhysicalDevice physical);
   Status start_for_graphs(VkPhysicalDevice physical);
   Status start_for_compute(VkPhysicalDevice physical);
@@ -98,6 +103,7 @@ class Device {
   VkPhysicalDeviceMemoryProperties memory_{};
   VkQueue queue_ = VK_NULL_HANDLE;
   std::mutex queue_guard_;
+  std::atomic<bool> has_run_ = false;
   double nanoseconds_per_tick_ = 0;
   bool runs_shaders_ = false, has_addresses_ = false;
   std::weak_ptr<Memory> transient_;

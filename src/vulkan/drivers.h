@@ -46,8 +46,9 @@ struct Driver {
 
 std::string version_text(std::uint32_t version);  // "1.3"
 
-// Opens the loader and makes an instance, with or without the emulation layer. Instances are never destroyed: drivers
-// and layers run code of their own at exit, in an order that nobody controls. Not for two threads at once.
+// Opens the loader and makes an instance, with or without the emulation layer. Instances are not destroyed with what
+// else is static: drivers and layers run code of their own at exit, in an order that nobody controls
+// (Device::close_at_exit says which are, and when). Not for two threads at once.
 // Errors: vulkan.no-loader, vulkan.no-driver, vulkan.no-extension.
 Result<Driver> open_driver(bool emulation);
 

@@ -292,7 +292,7 @@ class Test {
       c.scratch = size;
       size += (c.memory.size() + vulkan_program::alignment - 1) / vulkan_program::alignment * vulkan_program::alignment;
     }
-    TOSAIC_TRY(const auto scratch, DeviceBuffer::make(device_, size, Placement::device));
+    TOSAIC_TRY(const auto scratch, DeviceBuffer::make(device_, with_room_for_views(size), Placement::device));
     TOSAIC_TRY(host_, DeviceBuffer::make(device_, size, Placement::readback));
     for (const Case& c : cases) std::memcpy(host_->mapped() + c.scratch, c.memory.data(), c.memory.size());
     std::vector<Bindings> bindings;
@@ -302,8 +302,9 @@ class Test {
       for (std::size_t i = 0; i < c.places.size(); ++i) {
         const Range& r = c.dispatch->ranges[i];
         const bool constant = r.arena == Arena::constants;
-        b.ranges.push_back({(constant ? constants_ : *scratch).handle(), constant ? r.offset : c.scratch + c.places[i],
-                            r.bytes, r.view});
+        const DeviceBuffer& of = constant ? constants_ : *scratch;
+        const std::uint64_t offset = constant ? r.offset : c.scratch + c.places[i];
+        b.ranges.push_back({of.handle(), offset, r.bytes, r.view, of.bytes() - offset - r.bytes});
       }
     }
     DescriptorSets sets(device_);
