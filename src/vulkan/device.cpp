@@ -141,13 +141,6 @@ void Device::forget() {
 
 std::string Device::description() const { return info_.name + (info_.emulated ? " (emulation layer)" : ""); }
 
-std::string Device::driver() const {
-  // Vendors count in their own ways; NVIDIA is the one that does not count as Vulkan does.
-  const std::uint32_t v = driver_version_;
-  if (vendor_ == 0x10de) return fmt::format("driver {}.{}.{}", v >> 22, v >> 14 & 0xff, v >> 6 & 0xff);
-  return fmt::format("driver {}.{}.{}", VK_API_VERSION_MAJOR(v), VK_API_VERSION_MINOR(v), VK_API_VERSION_PATCH(v));
-}
-
 Status Device::create(VkPhysicalDevice physical, const void* features, const std::vector<const char*>& extensions) {
   const float priority = 1;
   VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
@@ -193,8 +186,6 @@ Status Device::start(VkPhysicalDevice physical) {
   VkPhysicalDeviceProperties properties;
   vkGetPhysicalDeviceProperties(physical, &properties);
   core_limits_ = properties.limits;
-  driver_version_ = properties.driverVersion;
-  vendor_ = properties.vendorID;
   std::uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);

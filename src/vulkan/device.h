@@ -52,7 +52,7 @@ class Device {
   std::uint64_t most_tensor_bytes() const { return limits_.maxTensorSize; }
   const VkPhysicalDeviceLimits& limits() const { return core_limits_; }
   const vulkan_program::DeviceTraits& traits() const { return info_.traits; }
-  std::string driver() const;                                            // "driver 580.65.6"
+  std::string driver() const { return "driver " + info_.driver_version; }
   double nanoseconds_per_tick() const { return nanoseconds_per_tick_; }  // 0: the queue has no timestamps
 
   // Memory of one of the types in `type_bits` that has all of `needed` and, where there is one, all of `liked`.
@@ -97,7 +97,6 @@ class Device {
 
   DeviceInfo info_;
   Use use_ = Use::data_graphs;
-  std::uint32_t driver_version_ = 0, vendor_ = 0;
   VkPhysicalDeviceLimits core_limits_{};
   VkPhysicalDeviceTensorPropertiesARM limits_{stype::tensor_properties};
   VkPhysicalDeviceMemoryProperties memory_{};

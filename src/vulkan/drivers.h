@@ -30,6 +30,9 @@ struct DeviceInfo {
   spirv::FloatControls floats = {};  // that modules may ask for
   VkPhysicalDeviceLimits limits = {};
   VkDeviceSize memory_bytes = 0;  // of the largest heap
+  // "580.65.6", as the vendor counts; and what the driver says of itself, "llvmpipe, Mesa 22.3.6 (LLVM 15.0.6)", from
+  // Vulkan 1.2 on.
+  std::string driver_version, driver_name;
 };
 
 // `wanted`: an index, a part of a name (any case), or empty: the best one. The result is a place in the list.
