@@ -73,7 +73,7 @@ struct ComputeModel::Shared {
     TOSAIC_CHECK(pipelines->make(tier()));
     device->save_pipeline_cache();
     TOSAIC_CHECK(upload());
-    TOSAIC_CHECK(self_test(device, program, tier(), *pipelines, *constants));
+    TOSAIC_CHECK(self_test(device, program, tier(), *pipelines, *constants, told));
     program.constants = {};  // the device has them
     return {};
   }
