@@ -59,7 +59,7 @@ void run(const ShaderProgram& program, const ShaderInterface& interface, Word te
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, unsigned long size) {
   std::vector<Word> words(size / sizeof(Word));
-  std::memcpy(words.data(), data, words.size() * sizeof(Word));
+  if (!words.empty()) std::memcpy(words.data(), data, words.size() * sizeof(Word));
   const auto interface = check_shader(words);
   if (!interface.ok()) return 0;
   const auto program = ShaderProgram::decode(words);
