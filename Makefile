@@ -160,7 +160,7 @@ check-aarch64: check-aarch64-runtime  ## everything but the ExecuTorch plug-in c
 	@PATH=$(PYTHON_FOLDER)/bin:$$PATH $(PYTHON) test/aarch64/run_aarch64.py $(TOSAIC) build/aarch64/bin/tosaic $(ARM64_ROOT) build/aarch64/python build/aarch64/numpy
 	@$(call ctest-of,aarch64,check-aarch64) $(call only,cpu)
 
-test-py: build plugin  ## golden text, demo, peers (fast subset), conformance slice
+test-py: build plugin  ## all of Python but the package: golden text, the demo, peers (fast subset), delegates, fuzz seeds, conformance slice
 	@rm -rf build/test-results/test-py && mkdir -p build/test-results/test-py
 	@$(PYTHON) -m pytest -q test --ignore test/python -n $(JOBS) --dist worksteal --junitxml=build/test-results/test-py/pytest.xml
 
@@ -284,7 +284,7 @@ quick-models: venv
 
 # ---- use ------------------------------------------------------------------------------------------------------
 
-demo: build $(STAMPS)/vela $(STAMPS)/emulation-layer  ## compile, explain and run the handwritten digits, also for an NPU and on Vulkan; no PyTorch needed
+demo: build $(STAMPS)/vela  ## compile, explain and run the handwritten digits, also for an NPU and on Vulkan; no PyTorch needed
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" examples/digits/demo.sh $(TOSAIC)
 
 bench: build venv  ## tosaic beside its peers, one table

@@ -7,6 +7,7 @@ cold load   from the file to a session that can run, with no cache of pipelines 
             compiled and, on ours, checked
 cached load the same once more, in another process
 first run   of the cold process: lavapipe compiles here
+cached run  the first one of the process with caches
 hot         the median of the runs after half a second of warming up, inputs and outputs included
 ncnn comes from PyPI into build/bench-ncnn, with pnnx, which makes its files from TorchScript; where that fails its column
 says so. Both sides have the device to themselves, one after the other. ncnn 1.0 has no int8 on Vulkan.
@@ -44,6 +45,7 @@ def of_tosaic(tosaic, program, image, seconds):
     runs, device = hot["run_seconds"], hot["device_seconds"]
     begin = min(int(0.5 / about), len(runs) // 2)  # half a second of them warms up
     return {"load": cold["load_seconds"], "cached": cached["load_seconds"], "first": cold["run_seconds"][0],
+            "cached_first": cached["run_seconds"][0],
             "hot": statistics.median(runs[begin:]), "device": statistics.median(device[begin:]) if device else None,
             "on": hot["device"]}
 
@@ -83,7 +85,8 @@ def of_ncnn(python, name, precision, seconds):
     command = ["env", f"XDG_CACHE_HOME={cache}", python, bench.HERE / "ncnn_peer.py", *ncnn_files(name),
                bench.MODELS / f"{name}_expected.npz", seconds, precision]
     cold, cached = (json.loads(bench.process(*command)[2].strip().splitlines()[-1]) for _ in range(2))
-    return {"load": cold["load"], "cached": cached["load"], "first": cold["first"], "hot": cached["hot"],
+    return {"load": cold["load"], "cached": cached["load"], "first": cold["first"], "cached_first": cached["first"],
+            "hot": cached["hot"],
             "on": f"ncnn {cached['version']} on {cached['device']}, {cached['distance']:.1e} from PyTorch's results"}
 
 
@@ -103,7 +106,8 @@ def rows(table, tosaic, python, name, seconds):
                 raise RuntimeError("ncnn is not installed")
             return of_ncnn(python, name, peer, seconds)
         theirs = bench.once(theirs)
-        for what, key in (("hot", "hot"), ("first run", "first"), ("cold load", "load"), ("cached load", "cached")):
+        for what, key in (("hot", "hot"), ("first run", "first"), ("cold load", "load"), ("cached load", "cached"),
+                          ("cached run", "cached_first")):
             table.add(f"{name} {kind}, {what}", lambda: ours()[key], f"ncnn {peer}", lambda: theirs()[key], bench.milliseconds)
         print(f"  {ours()['on']}; hot, by the device's clock: "
               + (bench.milliseconds(ours()["device"]) if ours()["device"] else "it has none"))

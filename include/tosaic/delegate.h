@@ -195,7 +195,7 @@ typedef struct {
   uint32_t clock;        /* tosaic_delegate_clock */
   double seconds;        /* of the last execution as a whole; 0 before the first */
   /* The operations in the order in which they ran. Empty unless options.profile was set and the delegate can tell them
-   * apart: the CPU can; a command stream and a GPU's queue run as one. */
+   * apart: the CPU can, and a GPU its dispatches where it has a clock; a command stream runs as one. */
   const tosaic_delegate_time* times;
   size_t count;
 } tosaic_delegate_profile;

@@ -52,6 +52,10 @@ struct VulkanDevice {
   std::uint64_t texels = 0;        // of one texel buffer
   std::uint32_t shared_bytes = 0, push_constant_bytes = 0;
   std::uint32_t group_invocations = 0, group_size[3] = {};
+  std::string driver;                          // "llvmpipe, Mesa 22.3.6 (LLVM 15.0.6)"; empty: it does not say
+  std::string driver_version;                  // "580.65.6"
+  bool storage_8 = false, storage_16 = false;  // buffers of elements of 8 bits (i8, bool) and of 16 (i16, f16, bf16)
+  std::vector<std::pair<std::string, std::string>> other_tiers;  // that it does not run, and what it lacks for them
 };
 // Errors: vulkan.no-loader, vulkan.no-driver, vulkan.version.
 TOSAIC_API Result<std::vector<VulkanDevice>> vulkan_devices();

@@ -98,6 +98,14 @@ Result<Runnable> runnable_on_vulkan(vgf::File file, const SessionOptions& option
   return r;
 }
 
+// What ran on a Vulkan device, or on the host between.
+std::vector<OperationTime> operation_times(std::vector<vulkan::DispatchTime> dispatches) {
+  std::vector<OperationTime> times;
+  for (vulkan::DispatchTime& t : dispatches)
+    times.push_back({std::move(t.kernel), t.seconds, "", std::move(t.value), std::move(t.place)});
+  return times;
+}
+
 // By compute shaders.
 Runnable runnable_model(Runnable about, vulkan::ComputeModel model) {
   auto shared = std::make_shared<vulkan::ComputeModel>(std::move(model));
@@ -108,12 +116,7 @@ Runnable runnable_model(Runnable about, vulkan::ComputeModel model) {
     return runnable_model(about, std::move(made));
   };
   r.measure = [shared](bool on) { return shared->measure(on); };
-  r.profile = [shared] {
-    std::vector<OperationTime> times;
-    for (vulkan::DispatchTime& t : shared->times())
-      times.push_back({std::move(t.kernel), t.seconds, "", std::move(t.value), std::move(t.place)});
-    return times;
-  };
+  r.profile = [shared] { return operation_times(shared->times()); };
   return r;
 }
 
@@ -132,6 +135,8 @@ Runnable runnable_hosted(Runnable about, delegates::HostedGraph graph) {
     TOSAIC_TRY(delegates::HostedGraph made, shared->clone());
     return runnable_hosted(about, std::move(made));
   };
+  r.measure = [shared](bool on) { return shared->measure(on); };
+  r.profile = [shared] { return operation_times(shared->times()); };
   return r;
 }
 
@@ -178,7 +183,7 @@ Result<Runnable> runnable_graph(Graph graph, const Source& source, const Session
     r.output_names.push_back(graph[v].name);
   }
   if (options.device == "vulkan" && delegates::needs_host(graph)) {
-    TOSAIC_TRY(auto hosted, delegates::HostedGraph::load(std::move(graph), options.vulkan_device));
+    TOSAIC_TRY(auto hosted, delegates::HostedGraph::load(std::move(graph), options.vulkan_device, options.told));
     return runnable_hosted(std::move(r), std::move(hosted));
   }
   if (options.device == "vulkan") {

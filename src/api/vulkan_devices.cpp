@@ -32,6 +32,14 @@ Result<std::vector<VulkanDevice>> vulkan_devices() {
           d.index, d.name, kind_of(d.type), vulkan::version_text(d.version), computes, d.runs_data_graphs, {}};
       if (computes)
         for (std::size_t i : vulkan_program::tiers_for(d.traits, names)) device.tiers.emplace_back(names[i]);
+      if (computes)
+        for (const vulkan_program::TierRow& row : vulkan_program::tier_rows())
+          if (const std::string_view lacks = row.lacking(d.traits); !lacks.empty())
+            device.other_tiers.emplace_back(row.name, lacks);
+      device.driver = d.driver_name;
+      device.driver_version = d.driver_version;
+      device.storage_8 = d.traits.storage_8;
+      device.storage_16 = d.traits.storage_16;
       device.memory_bytes = d.memory_bytes;
       device.range_bytes = d.limits.maxStorageBufferRange;
       device.texels = d.limits.maxTexelBufferElements;

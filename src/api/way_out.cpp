@@ -26,6 +26,14 @@ constexpr std::string_view another_device =
     "choose another device (`tosaic run --list-devices`) or the CPU: --device cpu, or --target tosa-fp where the "
     "program has a Vulkan delegate";
 
+// What there is no shader for, whatever the device.
+constexpr std::string_view without_shader =
+    "no Vulkan device runs it as it stands: run the program on the CPU (--device cpu), or compile its .pt2 with "
+    "--target vulkan, which leaves such nodes beside the delegate";
+constexpr std::string_view too_large_for_shaders =
+    "no Vulkan device runs it as it stands: make the tensor smaller (the batch, say), run the program on the CPU "
+    "(--device cpu), or compile its .pt2 with --target vulkan, which leaves such nodes beside the delegate";
+
 constexpr std::array families{
     Family{"pt2.", "", pt2_again},
     Family{"pickle.", "", pt2_again},
@@ -79,6 +87,10 @@ constexpr std::array families{
            "write the program again with ExecuTorch 1.5"},
     Family{"vulkan-backend.", "", "write the program again with ExecuTorch 1.5, without what is refused here"},
     Family{"vulkan-program.", "", "compile the model again: `tosaic compile --target vulkan`"},
+    Family{"vulkan.no-kernel", "", without_shader},
+    Family{"vulkan.dtype", "", without_shader},
+    Family{"vulkan.pool-window", "", without_shader},
+    Family{"vulkan.storage-range", "", too_large_for_shaders},
     Family{"vulkan.", "", another_device},
     Family{"call.", "", "`tosaic::tosa_operators()` gives the schema of each call"},
     Family{"data.", "", "give each .ptd file once, and those of one program only"},

@@ -57,12 +57,15 @@ class Constants {
 class Assembly {
  public:
   Assembly(const Graph& graph, Precision precision)
-      : halves_(precision == Precision::fp16 ? std::optional(in_halves(graph)) : std::nullopt),
+      : given_(graph),
+        halves_(precision == Precision::fp16 ? std::optional(in_halves(graph)) : std::nullopt),
         graph_(halves_ ? *halves_ : graph),
         uses_(graph_),
         largest_(graph_) {
     for (tosaic::Value& value : largest_.values) value.type = largest(value.type);
   }
+
+  bool keeps_halves() const { return keeps_halves_; }
 
   Result<vulkan_program::Program> make(std::span<const vulkan_program::TierId> tiers) {
     place_interface();
@@ -156,6 +159,7 @@ class Assembly {
   }
 
   Range range_of(ValueId v) {
+    keeps_halves_ |= graph_[v].type.dtype != given_[v].type.dtype;
     const plan::Location& at = memory_.location[v];
     const std::uint64_t bytes = rounded_up(std::max<std::size_t>(largest_[v].type.storage_bytes(), 1), 4);
     switch (at.home) {
@@ -207,6 +211,7 @@ class Assembly {
     return found->second;
   }
 
+  const Graph& given_;
   const std::optional<Graph> halves_;
   const Graph& graph_;
   const plan::Uses uses_;
@@ -215,6 +220,7 @@ class Assembly {
   plan::Memory memory_;
   vulkan_program::Program program_;
   Constants constants_;
+  bool keeps_halves_ = false;
   std::uint64_t scratch_ = 0;                                 // of the step, where it lies
   std::unordered_map<std::uint64_t, std::uint32_t> modules_;  // of a tier, by their hash
 };
@@ -222,9 +228,12 @@ class Assembly {
 }  // namespace
 
 Result<vulkan_program::Program> compile(const Graph& graph, std::span<const vulkan_program::TierId> tiers,
-                                        Precision precision) {
+                                        Precision precision, bool* keeps_halves) {
   const std::optional<Graph> coded = with_codes(graph);
-  return Assembly(coded ? *coded : graph, precision).make(tiers);
+  Assembly assembly(coded ? *coded : graph, precision);
+  auto made = assembly.make(tiers);
+  if (keeps_halves) *keeps_halves = assembly.keeps_halves();
+  return made;
 }
 
 }  // namespace tosaic::shaders

@@ -20,8 +20,9 @@ tosa::Spec spec();
 // How floats of f32 are kept between dispatches: as they are, or activations and weights in 16 bits (halves.h).
 enum class Precision : std::uint8_t { fp32, fp16 };
 
-// With these tiers. Errors: vulkan.no-kernel and its like, with the node's place.
+// With these tiers. Errors: vulkan.no-kernel and its like, with the node's place. `keeps_halves`: whether any value of
+// f32 is kept in 16 bits; programs of codes or of f16 have none.
 Result<vulkan_program::Program> compile(const Graph& graph, std::span<const vulkan_program::TierId> tiers,
-                                        Precision precision = Precision::fp32);
+                                        Precision precision = Precision::fp32, bool* keeps_halves = nullptr);
 
 }  // namespace tosaic::shaders

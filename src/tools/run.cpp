@@ -106,38 +106,6 @@ std::string json_members(const RunOutcome& outcome) {
       operations.empty() ? "" : ", \"operations\": [" + operations + "]");
 }
 
-void list_devices(Tool& tool) {
-  const auto devices = vulkan_devices();
-  if (!devices.ok()) return tool.fail(devices.error());
-  if (!tool.json) {
-    for (const VulkanDevice& d : *devices) {
-      tool.print("{}: {}, {}, Vulkan {}: {}{}\n", d.index, printable(d.name), d.kind, d.version,
-                 d.runs_shaders ? fmt::format("--device vulkan (tiers {})", fmt::join(d.tiers, ", ")) : "too old",
-                 d.has_ml_extensions ? ", --device vulkan-ml" : "");
-      tool.print(
-          "   at most {} MB of memory, {} MB in a buffer, {} million texels; groups of {} ({} x {} x {}), {} bytes "
-          "that "
-          "they share, {} of push constants\n",
-          d.memory_bytes >> 20, d.range_bytes >> 20, d.texels / 1000000, d.group_invocations, d.group_size[0],
-          d.group_size[1], d.group_size[2], d.shared_bytes, d.push_constant_bytes);
-    }
-    return;
-  }
-  std::string list;
-  for (const VulkanDevice& d : *devices) {
-    std::vector<std::string> tiers;
-    for (const std::string& tier : d.tiers) tiers.push_back(json_text(tier));
-    list += fmt::format(
-        "{}{{\"index\": {}, \"name\": {}, \"kind\": \"{}\", \"vulkan\": \"{}\", \"shaders\": {}, \"tiers\": [{}], "
-        "\"ml_extensions\": {}, \"limits\": {{\"memory_bytes\": {}, \"range_bytes\": {}, \"texels\": {}, "
-        "\"group_invocations\": {}, \"group_size\": [{}], \"shared_bytes\": {}, \"push_constant_bytes\": {}}}}}",
-        list.empty() ? "" : ", ", d.index, json_text(d.name), d.kind, d.version, d.runs_shaders, fmt::join(tiers, ", "),
-        d.has_ml_extensions, d.memory_bytes, d.range_bytes, d.texels, d.group_invocations,
-        fmt::join(d.group_size, ", "), d.shared_bytes, d.push_constant_bytes);
-  }
-  tool.print_json("run", "\"devices\": [" + list + "]");
-}
-
 void act(Tool& tool, RunRequest& request, bool trace) {
   if (!request.session.vulkan_device.empty() && request.session.device == "auto") request.session.device = "vulkan";
   if (trace)
@@ -225,7 +193,7 @@ void add_run(CLI::App& app, Tool& tool) {
   command->callback([=, &tool] {
     if (!*list && request->program.empty()) throw CLI::RequiredError("program");
     tool.action = [=, &tool] {
-      if (*list) return list_devices(tool);
+      if (*list) return list_vulkan_devices(tool);
       if (*self_test) setenv("TOSAIC_VULKAN_SELF_TEST", "always", 1);
       request->session.level_8k = *level == "8k";
       act(tool, *request, *trace);

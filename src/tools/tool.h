@@ -36,6 +36,7 @@ struct Tool {
 
 void add_compile(CLI::App& app, Tool& tool);
 void add_run(CLI::App& app, Tool& tool);
+void list_vulkan_devices(Tool& tool);  // for run --list-devices
 void add_explain(CLI::App& app, Tool& tool);
 void add_inspect(CLI::App& app, Tool& tool);
 void add_extract(CLI::App& app, Tool& tool);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "vulkan/call.h"
 
@@ -25,7 +26,27 @@ VkFormat format_of(View view) {
   return VK_FORMAT_UNDEFINED;
 }
 
+// Lavapipe compiles a shader once for each way in which it sees its views, for all of which it makes the same code: it
+// takes the second byte of a texel buffer's size for an image's last level, and asks whether there is more than one,
+// and whether the whole buffer has a power of two of bytes. (lp_sampler_static_texture_state in Mesa, 22.3 at least.)
+// All but the first of a module's are then looked up under other names in its disk cache than they were stored under,
+// and compiled in the second process, too. So all views are made alike.
+constexpr VkDeviceSize step = 256;
+VkDeviceSize seen_bytes(const BoundRange& range) {
+  const bool unlike = range.bytes / step % 256 == 0;
+  return range.bytes + (unlike && range.behind >= step ? step : 0);
+}
+
 }  // namespace
+
+BoundRange bound_range(const DeviceBuffer& buffer, VkDeviceSize offset, const vulkan_program::Range& range) {
+  return {buffer.handle(), offset, range.bytes, range.view, buffer.bytes() - offset - range.bytes};
+}
+
+VkDeviceSize with_room_for_views(VkDeviceSize bytes) {
+  bytes += step;
+  return std::has_single_bit(bytes) ? bytes + step : bytes;
+}
 
 Status Commands::make() {
   const auto& vk = device->vk;
@@ -120,7 +141,7 @@ Result<VkBufferView> DescriptorSets::view_of(const BoundRange& range) {
   info.buffer = range.buffer;
   info.format = format_of(range.view);
   info.offset = range.offset;
-  info.range = range.bytes;
+  info.range = seen_bytes(range);
   TOSAIC_CHECK(called("vkCreateBufferView",
                       [&] { return device_->vk.vkCreateBufferView(device_->handle, &info, nullptr, &view); }));
   return view;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "vulkan/compute_memory.h"
 #include "vulkan/compute_pipelines.h"
 
 namespace tosaic::vulkan {
@@ -42,8 +43,13 @@ struct BoundRange {
   VkBuffer buffer = VK_NULL_HANDLE;
   VkDeviceSize offset = 0, bytes = 0;
   vulkan_program::View view = vulkan_program::View::buffer;
+  VkDeviceSize behind = 0;  // bytes that the buffer has behind the range, which a view may reach
   auto operator<=>(const BoundRange&) const = default;
 };
+// `range` of a dispatch, which lies there in the buffer.
+BoundRange bound_range(const DeviceBuffer& buffer, VkDeviceSize offset, const vulkan_program::Range& range);
+// A buffer's bytes for `bytes` that are seen by texel views, see DescriptorSets::view_of.
+VkDeviceSize with_room_for_views(VkDeviceSize bytes);
 // What a dispatch's bindings are, in order.
 struct Bindings {
   VkDescriptorSetLayout layout = VK_NULL_HANDLE;

@@ -33,7 +33,7 @@ class Uploader {
     const bool unified = type == VK_PHYSICAL_DEVICE_TYPE_CPU || type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
     const std::uint64_t bytes = content.size();
     TOSAIC_TRY(std::shared_ptr<DeviceBuffer> made,
-               DeviceBuffer::make(device_, bytes, unified ? Placement::shared : Placement::device));
+               DeviceBuffer::make(device_, with_room_for_views(bytes), unified ? Placement::shared : Placement::device));
     RopeReader reader(content);
     if (made->mapped()) {
       reader.next(static_cast<std::size_t>(bytes), made->mapped());
@@ -148,7 +148,7 @@ Status Constants::upload(const std::shared_ptr<Device>& device, const Rope& cont
 BoundRange Constants::at(const Range& range) const {
   const auto behind = std::ranges::upper_bound(stretches_, range.offset, {}, &Stretch::begin);
   const Stretch& s = *(behind - 1);
-  return {s.buffer->handle(), s.offset + (range.offset - s.begin), range.bytes, range.view};
+  return bound_range(*s.buffer, s.offset + (range.offset - s.begin), range);
 }
 
 }  // namespace tosaic::vulkan

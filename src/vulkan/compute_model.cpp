@@ -70,7 +70,7 @@ struct ComputeModel::Shared {
     TOSAIC_CHECK(pipelines->make(tier()));
     device->save_pipeline_cache();
     TOSAIC_CHECK(constants.upload(device, program.constants));
-    TOSAIC_CHECK(self_test(device, program, tier(), *pipelines, constants));
+    TOSAIC_CHECK(self_test(device, program, tier(), *pipelines, constants, told));
     program.constants = {};  // the device has them
     return {};
   }
@@ -113,8 +113,8 @@ struct ComputeModel::Session {
     const auto& tier = shared.tier();
     dispatches = tier.dispatches;
     keep_shapes([](const Shape& shape) { return largest({DType::i8, shape, {}}).shape; });
-    TOSAIC_TRY(activations, DeviceBuffer::make(device, tier.activation_bytes, Placement::device));
-    TOSAIC_TRY(io, DeviceBuffer::make(device, shared.program.io_bytes, Placement::shared));
+    TOSAIC_TRY(activations, DeviceBuffer::make(device, with_room_for_views(tier.activation_bytes), Placement::device));
+    TOSAIC_TRY(io, DeviceBuffer::make(device, with_room_for_views(shared.program.io_bytes), Placement::shared));
     if (!io->mapped()) { TOSAIC_TRY(upload, DeviceBuffer::make(device, io->bytes(), Placement::upload)); }
     if (!io->cached()) { TOSAIC_TRY(readback, DeviceBuffer::make(device, io->bytes(), Placement::readback)); }
     TOSAIC_CHECK(commands.make());
@@ -159,7 +159,7 @@ struct ComputeModel::Session {
 
   BoundRange bound(const Range& r) const {
     if (r.arena == Arena::constants) return shared.constants.at(r);
-    return {(r.arena == Arena::io ? *io : *activations).handle(), r.offset, r.bytes, r.view};
+    return bound_range(r.arena == Arena::io ? *io : *activations, r.offset, r);
   }
 
   Status make_descriptors() {

@@ -2,9 +2,11 @@
 #include "vulkan/device.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <map>
 #include <random>
 
@@ -15,9 +17,11 @@
 namespace tosaic::vulkan {
 namespace {
 
-// What the process has opened. Reachable for ever and never destroyed, see open_driver.
+// What the process has opened. Reachable for ever and never destroyed, see open_driver and close_at_exit.
 struct Opened {
   std::mutex guard;
+  pid_t process = 0;
+  bool lost_one = false;  // a device that is forgotten, and still its instance's
   std::optional<Driver> plain, emulated;
   std::map<std::pair<VkPhysicalDevice, Use>, std::shared_ptr<Device>> devices;
 };
@@ -53,6 +57,7 @@ bool load(VkDevice device, PFN_vkGetDeviceProcAddr address_of, MlFunctions& ml) 
 // The driver whose own device will do, or the emulation layer's.
 Result<std::pair<Driver*, std::size_t>> find(const std::string& wanted, Use use) {
   Opened& all = opened();
+  all.process = getpid();
   if (!all.plain) { TOSAIC_TRY(all.plain, open_driver(false)); }
   const auto own = choose(all.plain->devices, wanted, use);
   if (own.ok()) return std::pair(&*all.plain, *own);
@@ -91,23 +96,56 @@ Result<std::shared_ptr<Device>> Device::open(const std::string& wanted, Use use)
     TOSAIC_CHECK(made->start(driver->handles[index]));
     device = std::move(made);
   }
-  return device;
+  return lent(device);
+}
+
+// Lavapipe keeps shaders in a cache of its own, which a thread of it writes; what is still to be written when the
+// process ends is lost, unless the instance is destroyed, which waits for it. (Other drivers' shaders are in our
+// cache.) That has to be before anything that the driver destroys at exit, so it is asked for when a model goes that
+// has run: behind all that the driver has registered by then. Devices that are in use at exit, of a static session,
+// stay open.
+std::shared_ptr<Device> Device::lent(std::shared_ptr<Device> device) {
+  Device* const handed = device.get();
+  return {handed, [held = std::move(device)](Device*) mutable {
+            static std::once_flag asked;
+            if (held->is_cpu() && held->has_run_) std::call_once(asked, [] { std::atexit(close_at_exit); });
+            held.reset();
+          }};
+}
+
+void Device::close_at_exit() {
+  Opened& all = opened();
+  const std::unique_lock lock(all.guard, std::try_to_lock);
+  // A child of fork() has none of the threads that the driver would wait for.
+  if (!lock.owns_lock() || all.process != getpid() || all.lost_one) return;
+  for (std::optional<Driver>* driver : {&all.plain, &all.emulated}) {
+    const auto is_of_it = [&](const auto& entry) {
+      return entry.second && entry.second->info_.emulated == (driver == &all.emulated);
+    };
+    const bool closes = std::ranges::all_of(all.devices, [&](const auto& entry) {
+      return !is_of_it(entry) || (entry.second->is_cpu() && entry.second.use_count() == 1);
+    });
+    if (!*driver || !closes) continue;
+    std::erase_if(all.devices, [&](const auto& entry) {
+      if (!is_of_it(entry)) return false;
+      const Device& d = *entry.second;
+      d.vk.vkDestroyPipelineCache(d.handle, d.pipeline_cache, nullptr);
+      d.vk.vkDestroyDevice(d.handle, nullptr);
+      return true;
+    });
+    vkDestroyInstance((*driver)->instance, nullptr);
+    driver->reset();
+  }
 }
 
 void Device::forget() {
   Opened& all = opened();
   const std::lock_guard lock(all.guard);
+  all.lost_one = true;
   std::erase_if(all.devices, [&](const auto& entry) { return entry.second.get() == this; });
 }
 
 std::string Device::description() const { return info_.name + (info_.emulated ? " (emulation layer)" : ""); }
-
-std::string Device::driver() const {
-  // Vendors count in their own ways; NVIDIA is the one that does not count as Vulkan does.
-  const std::uint32_t v = driver_version_;
-  if (vendor_ == 0x10de) return fmt::format("driver {}.{}.{}", v >> 22, v >> 14 & 0xff, v >> 6 & 0xff);
-  return fmt::format("driver {}.{}.{}", VK_API_VERSION_MAJOR(v), VK_API_VERSION_MINOR(v), VK_API_VERSION_PATCH(v));
-}
 
 Status Device::create(VkPhysicalDevice physical, const void* features, const std::vector<const char*>& extensions) {
   const float priority = 1;
@@ -154,8 +192,6 @@ Status Device::start(VkPhysicalDevice physical) {
   VkPhysicalDeviceProperties properties;
   vkGetPhysicalDeviceProperties(physical, &properties);
   core_limits_ = properties.limits;
-  driver_version_ = properties.driverVersion;
-  vendor_ = properties.vendorID;
   std::uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
@@ -217,6 +253,7 @@ Status Device::run(VkCommandBuffer commands, VkFence fence, double spin_seconds)
   VkSubmitInfo submit{VK_STRUCTURE_TYPE_SUBMIT_INFO};
   submit.commandBufferCount = 1;
   submit.pCommandBuffers = &commands;
+  has_run_ = true;
   auto status = called("vkQueueSubmit", [&] {
     const std::lock_guard lock(queue_guard_);
     return vk.vkQueueSubmit(queue_, 1, &submit, fence);

@@ -2,6 +2,7 @@
 // An opened Vulkan device, with the ML extensions or for compute shaders: its functions, its one queue, its memory. All
 // models and threads of a process share it.
 #pragma once
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -48,8 +49,9 @@ struct UploadedConstants {
 
 class Device {
  public:
-  // The device that `wanted` chooses (see choose()), opened on first use. Never closed, see open_driver; a lost one is
-  // opened anew. Errors: those of choose() and open_driver(), vulkan.feature, vulkan.memory, vulkan.failed.
+  // The device that `wanted` chooses (see choose()), opened on first use and open until the process ends, see
+  // close_at_exit; a lost one is opened anew. Errors: those of choose() and open_driver(), vulkan.feature,
+  // vulkan.memory, vulkan.failed.
   static Result<std::shared_ptr<Device>> open(const std::string& wanted, Use use = Use::data_graphs);
   // The devices of this machine, without the emulation layer. Errors: those of open_driver().
   static Result<std::vector<DeviceInfo>> list();
@@ -62,7 +64,7 @@ class Device {
   std::uint64_t most_tensor_bytes() const { return limits_.maxTensorSize; }
   const VkPhysicalDeviceLimits& limits() const { return core_limits_; }
   const vulkan_program::DeviceTraits& traits() const { return info_.traits; }
-  std::string driver() const;                                            // "driver 580.65.6"
+  std::string driver() const { return "driver " + info_.driver_version; }
   double nanoseconds_per_tick() const { return nanoseconds_per_tick_; }  // 0: the queue has no timestamps
 
   // Memory of one of the types in `type_bits` that has all of `needed` and, where there is one, all of `liked`.
@@ -103,6 +105,9 @@ class Device {
   UploadedConstants uploaded;       // likewise
 
  private:
+  static std::shared_ptr<Device> lent(std::shared_ptr<Device> device);
+  static void close_at_exit();
+  bool is_cpu() const { return info_.type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
   Status start(VkPhysicalDevice physical);
   Status start_for_graphs(VkPhysicalDevice physical);
   Status start_for_compute(VkPhysicalDevice physical);
@@ -111,12 +116,12 @@ class Device {
 
   DeviceInfo info_;
   Use use_ = Use::data_graphs;
-  std::uint32_t driver_version_ = 0, vendor_ = 0;
   VkPhysicalDeviceLimits core_limits_{};
   VkPhysicalDeviceTensorPropertiesARM limits_{stype::tensor_properties};
   VkPhysicalDeviceMemoryProperties memory_{};
   VkQueue queue_ = VK_NULL_HANDLE;
   std::mutex queue_guard_;
+  std::atomic<bool> has_run_ = false;
   double nanoseconds_per_tick_ = 0;
   bool runs_shaders_ = false, has_addresses_ = false;
   std::weak_ptr<Memory> transient_;

@@ -109,6 +109,21 @@ Result<VkInstance> make_emulated_instance() {
   return layers_listed() ? make_instance(true) : Result<VkInstance>(not_found());
 }
 
+// Vendors count in their own ways; NVIDIA is the one that does not count as Vulkan does.
+std::string driver_version(const VkPhysicalDeviceProperties& p) {
+  const std::uint32_t v = p.driverVersion;
+  if (p.vendorID == 0x10de) return fmt::format("{}.{}.{}", v >> 22, v >> 14 & 0xff, v >> 6 & 0xff);
+  return fmt::format("{}.{}.{}", VK_API_VERSION_MAJOR(v), VK_API_VERSION_MINOR(v), VK_API_VERSION_PATCH(v));
+}
+
+std::string driver_name(VkPhysicalDevice device) {
+  VkPhysicalDeviceDriverProperties driver{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
+  VkPhysicalDeviceProperties2 all{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  all.pNext = &driver;
+  vkGetPhysicalDeviceProperties2(device, &all);
+  return fmt::format("{}{}{}", driver.driverName, *driver.driverInfo ? ", " : "", driver.driverInfo);
+}
+
 }  // namespace
 
 std::uint32_t least_version(Use use) { return use == Use::compute ? least_compute_version : least_graph_version; }
@@ -208,6 +223,8 @@ Result<Driver> open_driver(bool emulation) {
       info.traits = features.found();
       info.floats = features.floats();
     }
+    info.driver_version = driver_version(p);
+    if (p.apiVersion >= VK_API_VERSION_1_2) info.driver_name = driver_name(driver.handles[i]);
     info.limits = p.limits;
     VkPhysicalDeviceMemoryProperties memory;
     vkGetPhysicalDeviceMemoryProperties(driver.handles[i], &memory);

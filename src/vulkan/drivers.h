@@ -30,6 +30,9 @@ struct DeviceInfo {
   spirv::FloatControls floats = {};  // that modules may ask for
   VkPhysicalDeviceLimits limits = {};
   VkDeviceSize memory_bytes = 0;  // of the largest heap
+  // "580.65.6", as the vendor counts; and what the driver says of itself, "llvmpipe, Mesa 22.3.6 (LLVM 15.0.6)", from
+  // Vulkan 1.2 on.
+  std::string driver_version, driver_name;
 };
 
 // `wanted`: an index, a part of a name (any case), or empty: the best one. The result is a place in the list.
@@ -46,8 +49,9 @@ struct Driver {
 
 std::string version_text(std::uint32_t version);  // "1.3"
 
-// Opens the loader and makes an instance, with or without the emulation layer. Instances are never destroyed: drivers
-// and layers run code of their own at exit, in an order that nobody controls. Not for two threads at once.
+// Opens the loader and makes an instance, with or without the emulation layer. Instances are not destroyed with what
+// else is static: drivers and layers run code of their own at exit, in an order that nobody controls
+// (Device::close_at_exit says which are, and when). Not for two threads at once.
 // Errors: vulkan.no-loader, vulkan.no-driver, vulkan.no-extension.
 Result<Driver> open_driver(bool emulation);
 

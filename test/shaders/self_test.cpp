@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drivers that compute something else than shaders say: made of this machine's by changing an instruction of each
 // module that it is given.
+#include "vulkan/self_test.h"
 #include "formats/spirv/run_shader.h"
 #include "shaders/faulty_device.h"
 
@@ -144,6 +145,30 @@ TEST(ShaderProgram, KnowsHalvesInWords) {
     }
   }
   EXPECT_GT(seen, 0u);
+}
+
+// What a payload's shaders do must not hold up a load for long: beyond its steps nothing counts as checked.
+TEST_F(Wrong, ShadersThatTakeTooLongStayUnchecked) {
+  const auto load = [&] {
+    std::string lines;
+    auto program = compiled(nets()[0].second.graph, every_tier());
+    const auto model =
+        vulkan::ComputeModel::load(std::move(program), "", [&](const std::string& line) { lines += line + "\n"; });
+    EXPECT_TRUE(model.ok());
+    return lines;
+  };
+  EXPECT_EQ(load().find("not checked"), std::string::npos);
+  const std::uint64_t most = std::exchange(vulkan::most_self_test_steps, 10);
+  const auto all = device->checked;
+  device->checked = {0};  // none of them
+  const std::string said = load();
+  vulkan::most_self_test_steps = most;
+  unsigned unchecked = 0, shaders = 0;
+  const std::size_t at = said.find('\n') + 1;  // behind the line of sizes
+  ASSERT_EQ(std::sscanf(said.c_str() + at, "%u of %u shaders were not checked", &unchecked, &shaders), 2) << said;
+  EXPECT_EQ(unchecked, shaders);
+  EXPECT_GT(shaders, 0u);
+  device->checked = all;
 }
 
 TEST_F(Wrong, ChangedInstructionsAreFound) {

@@ -103,3 +103,21 @@ def test_the_self_test_is_repeated(tosaic, program, tmp_path):
     assert path.read_bytes() == b""
     assert run(tosaic, program, tmp_path, "--vulkan-self-test")[0] == 0
     assert checked(tmp_path)[1] == hashes
+
+
+def test_lavapipe_finds_all_in_its_own_cache(tosaic, tmp_path):
+    """What the first process compiles, the second one does not: it is written before that process has ended, and under the
+    names under which it is looked up."""
+    program = tmp_path / "codes.pte"
+    subprocess.run([tosaic, "compile", DIGITS / "digits.pt2", "--target", "vulkan", "--quantize", "int8", "--calibrate",
+                    DIGITS / "digits_samples.npz", "-o", program], check=True)
+    for again in range(4):
+        cache = tmp_path / str(again)
+        cache.mkdir()
+        shaders = []
+        for _ in range(2):  # without the check, little is between the last shader and the end of the process
+            assert run(tosaic, program, cache, TOSAIC_VULKAN_SELF_TEST="never")[0] == 0
+            shaders.append({p.name for p in cache.glob("mesa_shader_cache/*/*")})
+        if not shaders[0]:
+            pytest.skip("the device is not lavapipe, or keeps its cache elsewhere")
+        assert shaders[0] == shaders[1]

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <optional>
 #include <set>
 
 #include "ops/tosa_op.h"
-#include "vulkan/compute_model.h"
 #include "vulkan/compute_tiers.h"
 
 namespace tosaic::delegates {
@@ -29,7 +29,17 @@ struct Piece {
 struct Stage {
   std::shared_ptr<Piece> piece;
   const Node* node = nullptr;
+  std::vector<vulkan::DispatchTime> times = {};  // in the last run, where it ran and was measured
 };
+
+void add(std::vector<vulkan::DispatchTime>& sums, std::vector<vulkan::DispatchTime> times) {
+  if (sums.empty()) return sums.swap(times);
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i].seconds += times[i].seconds;
+}
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
 using Stages = std::vector<Stage>;
 
 class Cutting {
@@ -111,6 +121,7 @@ struct HostedGraph::Impl {
   std::map<const Graph*, Stages> stages;  // of the graph and of all bodies in it
   tosa::Variables variables;
   double seconds = 0;
+  bool measured = false;
 
   using Make = std::function<Status(Piece& piece, const Graph& cut)>;
   Status cut(const Graph& g, const Make& make) {
@@ -125,8 +136,8 @@ struct HostedGraph::Impl {
     for (std::size_t i = 0; i < inputs.size(); ++i) content[g.inputs[i]] = std::move(inputs[i]);
     for (std::size_t v = 0; v < content.size(); ++v)
       if (g.values[v].is_constant()) content[v] = {g.values[v].type, g.values[v].constant};
-    for (const Stage& stage : stages.at(&g)) {
-      Status ran = stage.piece ? run_piece(g, *stage.piece, content) : run_node(g, *stage.node, content);
+    for (Stage& stage : stages.at(&g)) {
+      Status ran = stage.piece ? run_piece(g, stage, content) : run_node(g, stage, content);
       if (!ran.ok()) return stage.node ? located(std::move(ran).error(), stage.node->loc) : std::move(ran).error();
     }
     std::vector<Tensor> outputs;
@@ -141,26 +152,46 @@ struct HostedGraph::Impl {
     return memory;
   }
 
-  Status run_piece(const Graph& g, Piece& piece, std::vector<Tensor>& content) {
+  Status run_piece(const Graph& g, Stage& stage, std::vector<Tensor>& content) {
+    Piece& piece = *stage.piece;
     std::vector<const void*> in;
     std::vector<void*> out;
     for (ValueId v : piece.inputs) in.push_back(content[v].data.data());
     for (ValueId v : piece.outputs) out.push_back(space(g, v, content));
     TOSAIC_CHECK(piece.model->run(in, out));
     seconds += piece.model->device_seconds();
+    if (measured) add(stage.times, piece.model->times());
     return {};
   }
 
   // By the operator's own rule, whose bodies run as the graph does.
-  Status run_node(const Graph& g, const Node& node, std::vector<Tensor>& content) {
+  Status run_node(const Graph& g, Stage& stage, std::vector<Tensor>& content) {
+    const Node& node = *stage.node;
     std::vector<TensorView> in;
     std::vector<MutableTensorView> out;
     for (ValueId v : node.inputs) in.push_back({content[v].type, content[v].data.data()});
     for (ValueId v : node.outputs) out.push_back({g[v].type, space(g, v, content)});
-    const tosa::RunRegion region = [this](const Graph& body, std::vector<Tensor> operands) {
-      return run(body, std::move(operands));
+    double inside = 0;
+    const tosa::RunRegion region = [&](const Graph& body, std::vector<Tensor> operands) {
+      const auto begin = Clock::now();
+      auto results = run(body, std::move(operands));
+      inside += since(begin);
+      return results;
     };
-    return tosa::find(node.op)->eval({tosa::View(g, node), in, out, &region, &variables});
+    const auto begin = Clock::now();
+    TOSAIC_CHECK(tosa::find(node.op)->eval({tosa::View(g, node), in, out, &region, &variables}));
+    if (measured)
+      add(stage.times, {{node.op, node.outputs.empty() ? "" : g[node.outputs[0]].name, layer_text(node.loc),
+                         since(begin) - inside}});
+    return {};
+  }
+
+  void collect(const Graph& g, std::vector<vulkan::DispatchTime>& all) const {
+    for (const Stage& stage : stages.at(&g)) {
+      all.insert(all.end(), stage.times.begin(), stage.times.end());
+      if (stage.node)
+        for (const Graph& body : stage.node->regions) collect(body, all);
+    }
   }
 };
 
@@ -169,14 +200,19 @@ HostedGraph::HostedGraph(HostedGraph&&) noexcept = default;
 HostedGraph& HostedGraph::operator=(HostedGraph&&) noexcept = default;
 HostedGraph::~HostedGraph() = default;
 
-Result<HostedGraph> HostedGraph::load(Graph graph, const std::string& device) {
+Result<HostedGraph> HostedGraph::load(Graph graph, const std::string& device,
+                                      const std::function<void(const std::string&)>& told) {
   auto impl = std::make_unique<Impl>();
   impl->graph = std::make_shared<const Graph>(std::move(graph));
   impl->device = device;
   TOSAIC_TRY(const vulkan_program::TierId tier, vulkan::tier_of_device(device));
+  int pieces = 0;
   TOSAIC_CHECK(impl->cut(*impl->graph, [&](Piece& piece, const Graph& cut) -> Status {
     TOSAIC_TRY(vulkan_program::Program program, shaders::compile(cut, {&tier, 1}));
-    TOSAIC_TRY(vulkan::ComputeModel model, vulkan::ComputeModel::load(std::move(program), device));
+    const auto told_of_it = [&, number = ++pieces](const std::string& line) {
+      if (told) told(fmt::format("piece {}: {}", number, line));
+    };
+    TOSAIC_TRY(vulkan::ComputeModel model, vulkan::ComputeModel::load(std::move(program), device, told_of_it));
     impl->device = model.device();
     piece.model.emplace(std::move(model));
     return {};
@@ -206,8 +242,26 @@ std::string HostedGraph::device() const { return impl_->device; }
 void HostedGraph::reset() { impl_->variables.clear(); }
 double HostedGraph::device_seconds() const { return impl_->seconds; }
 
+Status HostedGraph::measure(bool on) {
+  impl_->measured = on;
+  for (auto& [graph, stages] : impl_->stages)
+    for (Stage& stage : stages) {
+      stage.times.clear();
+      if (stage.piece) TOSAIC_CHECK(stage.piece->model->measure(on));
+    }
+  return {};
+}
+
+std::vector<vulkan::DispatchTime> HostedGraph::times() const {
+  std::vector<vulkan::DispatchTime> all;
+  impl_->collect(*impl_->graph, all);
+  return all;
+}
+
 Result<std::vector<Tensor>> HostedGraph::run(std::vector<Tensor> inputs) {
   impl_->seconds = 0;
+  for (auto& [graph, stages] : impl_->stages)
+    for (Stage& stage : stages) stage.times.clear();
   return impl_->run(*impl_->graph, std::move(inputs));
 }
 

@@ -2,6 +2,7 @@
 // A TOSA graph with control flow or VARIABLEs on a Vulkan device. What lies between such nodes runs there, each piece
 // as a program of shaders; the host reads conditions, says which piece is next, and keeps the variables.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "ir/graph.h"
 #include "ir/tensor.h"
 #include "shaders/compile.h"
+#include "vulkan/compute_model.h"
 
 namespace tosaic::delegates {
 
@@ -17,8 +19,10 @@ bool needs_host(const Graph& graph);
 
 class HostedGraph {
  public:
-  // `graph` has been verified. Errors: those of shaders::compile and of vulkan::ComputeModel::load.
-  static Result<HostedGraph> load(Graph graph, const std::string& device);
+  // `graph` has been verified. Errors: those of shaders::compile and of vulkan::ComputeModel::load. `told`: is given a
+  // line for each piece, as there.
+  static Result<HostedGraph> load(Graph graph, const std::string& device,
+                                  const std::function<void(const std::string&)>& told = {});
   HostedGraph(HostedGraph&&) noexcept;
   HostedGraph& operator=(HostedGraph&&) noexcept;
   ~HostedGraph();
@@ -29,6 +33,11 @@ class HostedGraph {
   Result<std::vector<Tensor>> run(std::vector<Tensor> inputs);
   void reset();
   double device_seconds() const;  // of the last run, all pieces together
+  // Time each dispatch and each node of the host from the next run on. Errors: vulkan.failed.
+  Status measure(bool on);
+  // Of the last run, in the order of the graph, a node's bodies behind it; loops added up. A node of the host, by its
+  // operator, without what ran in its bodies.
+  std::vector<vulkan::DispatchTime> times() const;
   Result<HostedGraph> clone() const;
 
  private:

@@ -33,12 +33,21 @@ class HostedPayload : public contract::Payload {
       const TensorType& type = g[g.inputs[i]].type;
       given.push_back({type, Bytes::copy(inputs[i], type.storage_bytes())});
     }
+    if (wants_times_) TOSAIC_CHECK(graph_.measure(*wants_times_));
+    wants_times_.reset();
     TOSAIC_TRY(const std::vector<Tensor> results, graph_.run(std::move(given)));
     for (std::size_t i = 0; i < outputs.size(); ++i)
       if (!results[i].data.empty()) std::memcpy(outputs[i], results[i].data.data(), results[i].data.size());
     return {};
   }
   double device_seconds() const override { return graph_.device_seconds(); }
+  void measure(bool on) override { wants_times_ = on; }
+  std::vector<contract::OperationTime> times() const override {
+    std::vector<contract::OperationTime> times;
+    for (vulkan::DispatchTime& t : graph_.times())
+      times.push_back({std::move(t.kernel), std::move(t.value), std::move(t.place), t.seconds});
+    return times;
+  }
   void reset() override { graph_.reset(); }
   Result<std::unique_ptr<contract::Payload>> clone(const contract::Lent&) const override {
     TOSAIC_TRY(HostedGraph made, graph_.clone());
@@ -47,12 +56,20 @@ class HostedPayload : public contract::Payload {
 
  private:
   HostedGraph graph_;
+  std::optional<bool> wants_times_;  // since the last execution
 };
 
 Result<std::unique_ptr<contract::Payload>> open_hosted(const contract::Opening& opening, const Graph& graph,
                                                        int& status) {
-  auto loaded = HostedGraph::load(graph, opening.device);
-  if (loaded.ok()) return std::unique_ptr<contract::Payload>(std::make_unique<HostedPayload>(*std::move(loaded)));
+  std::function<void(const std::string&)> told;
+  if (opening.told)
+    told = [&](const std::string& line) { opening.told((opening.name.empty() ? "" : opening.name + ": ") + line); };
+  auto loaded = HostedGraph::load(graph, opening.device, told);
+  if (loaded.ok()) {
+    auto payload = std::make_unique<HostedPayload>(*std::move(loaded));
+    if (opening.profile) payload->measure(true);
+    return std::unique_ptr<contract::Payload>(std::move(payload));
+  }
   if (loaded.error().code.starts_with("vulkan.")) status = TOSAIC_DELEGATE_INCOMPATIBLE;
   return std::move(loaded.error()).at({opening.name, 0, ""});
 }

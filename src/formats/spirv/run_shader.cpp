@@ -365,8 +365,8 @@ class ShaderRunner {
  public:
   using Step = ShaderProgram::Step;
   ShaderRunner(const ShaderProgram& program, const ShaderCall& call, const ShaderProgram::Run& run,
-               std::vector<Word>& shared)
-      : program_(program), call_(call), run_(run), shared_(shared), r_(program.first_) {
+               std::vector<Word>& shared, std::uint64_t& left)
+      : program_(program), call_(call), run_(run), shared_(shared), left_(left), r_(program.first_) {
     for (std::size_t i = 0; i < std::min<std::size_t>(call.pushes.size(), push_words); ++i)
       r_[program.pushes_at_ + i] = call.pushes[i];
     r_[program.invocation_at_] = run.group[0] * program.group_size_ + run.local;
@@ -382,8 +382,9 @@ class ShaderRunner {
   // Up to its end, to a shuffle or to a barrier.
   State advance() {
     for (;; ++done_) {
-      if (done_ > run_.most_steps) undefined_ = true;
+      if (left_ == 0) undefined_ = true;
       if (undefined_) return State::undefined;
+      --left_;
       const Step& s = program_.steps_[next_++];
       if (s.op == Opcode::branch)
         next_ = s.a;
@@ -682,6 +683,7 @@ class ShaderRunner {
   const ShaderCall& call_;
   const ShaderProgram::Run& run_;
   std::vector<Word>& shared_;
+  std::uint64_t& left_;  // steps, of all
   std::vector<Word> r_;
   std::vector<ShaderWrite> writes_;
   std::size_t next_ = 0;
@@ -772,10 +774,11 @@ std::optional<std::vector<ShaderWrite>> ShaderProgram::run(const ShaderCall& cal
   if (group_size_ % count != 0 || (multiplies_ && count % sharers != 0)) return std::nullopt;
   std::vector<Run> runs(count, run);
   std::vector<Word> shared(shared_words_, unwritten);
+  std::uint64_t left = run.most_steps;
   lanes.reserve(count);
   for (Word i = 0; i < count; ++i) {
     runs[i].local = run.local / count * count + i;
-    lanes.emplace_back(*this, call, runs[i], shared);
+    lanes.emplace_back(*this, call, runs[i], shared, left);
   }
   const bool defined = run_together(lanes);
   std::vector<ShaderWrite> writes;

@@ -45,7 +45,7 @@ class ShaderProgram {
   struct Run {
     std::array<Word, 3> group{};
     Word local = 0;                // of the group's invocations
-    std::uint64_t most_steps = 0;  // instructions
+    std::uint64_t most_steps = 0;  // instructions, of all invocations that run with it
     // Each rounded result is moved by up to the error that Vulkan allows its operation: what then differs from run to
     // run is what a device may give as well. Null: as IEEE 754 rounds.
     std::minstd_rand* noise = nullptr;

@@ -23,8 +23,11 @@ Result<Emitted> emit(const Graph& graph, const Target&, const Options& options, 
   for (const vulkan_program::TierRow& row : vulkan_program::tier_rows())
     if (wanted.empty() || std::ranges::find(wanted, row.name) != wanted.end()) tiers.push_back(row.id);
   const bool halves = options.text(precision_option) == "fp16";
-  TOSAIC_TRY(const vulkan_program::Program program,
-             shaders::compile(graph, tiers, halves ? shaders::Precision::fp16 : shaders::Precision::fp32));
+  bool keeps_halves = false;
+  TOSAIC_TRY(
+      vulkan_program::Program program,
+      shaders::compile(graph, tiers, halves ? shaders::Precision::fp16 : shaders::Precision::fp32, &keeps_halves));
+  if (halves && !keeps_halves) { TOSAIC_TRY(program, shaders::compile(graph, tiers)); }
   if (program.constants.size() > largest_constants)
     return error("vulkan-program.too-large",
                  fmt::format("the weights of a delegate take {} MB, but a program for Vulkan "
@@ -40,9 +43,12 @@ Result<Emitted> emit(const Graph& graph, const Target&, const Options& options, 
     made.payload = vulkan_program::write(program);
   }
   if (halves) {
-    Diagnostic note = warning("vulkan.precision",
-                              "weights and activations of f32 are kept in 16 bits (--vulkan-precision fp16); sums and "
-                              "what is computed in one go are in 32");
+    Diagnostic note =
+        warning("vulkan.precision",
+                keeps_halves ? "weights and activations of f32 are kept in 16 bits (--vulkan-precision fp16); "
+                               "sums and what is computed in one go are in 32"
+                             : "the delegate keeps no weights and activations in f32, so --vulkan-precision "
+                               "fp16 changes nothing");
     note.severity = Severity::note;
     made.notes.push_back(std::move(note));
   }
