@@ -19,6 +19,7 @@
 #include "lower/state_variables.h"
 #include "normalise/normalise.h"
 #include "ops/op.h"
+#include "ops/tosa_rest.h"
 #include "pack/core_form.h"
 #include "pack/pack.h"
 #include "partition/extensions.h"
@@ -291,7 +292,8 @@ class Line {
     }
     const bool delegates = !inner.empty();  // whose operators say more than a call of them does
     if (delegates) { TOSAIC_TRY(result_.lowered[0], over_sizes(std::move(inner), symbols)); }
-    TOSAIC_TRY(result_.partition.outer, over_sizes(std::move(outer), symbols));
+    TOSAIC_TRY(result_.partition.outer,
+               over_sizes(std::move(outer), symbols, delegates ? &result_.lowered[0] : nullptr));
     Graph& calls = result_.partition.outer;
     for (const auto& [k, size] : numbers_of_sizes()) calls[calls.outputs[k]].size = size;
     TOSAIC_CHECK(call_alone(calls));
@@ -310,6 +312,7 @@ class Line {
   Result<Compiled> compiled_at(const Sizes& sizes, bool says) const {
     CompileOptions options = options_;
     options.pack = options.self_check = false;
+    options.target.spec.add(tosa::sizes_vary);
     options.print_after.clear();
     options.sizes.clear();
     for (const auto& [name, size] : sizes) options.sizes.push_back(fmt::format("{}={}", name, size));
