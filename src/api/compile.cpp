@@ -284,7 +284,6 @@ class Line {
     for (const Sizes& sizes : looked_at(symbols)) {
       AtSize fixed(*this, start_, sizes, calibration || !outer.empty());
       if (calibration) fixed.line->calibrate_as(&*calibration);
-      fixed.options.target.spec.add(tosa::sizes_vary);
       TOSAIC_TRY(Compiled at, fixed.line->run());
       if (Status one = one_delegate(at); !one.ok()) {
         if (options_.pack) return std::move(one).error();
@@ -336,6 +335,7 @@ class Line {
     const Method& with_sizes(const Graph& varying, const Sizes& sizes, bool silent) {
       method.graph = varying;
       options.pack = options.self_check = false;
+      options.target.spec.add(tosa::sizes_vary);
       options.print_after.clear();
       options.sizes.clear();
       for (const auto& [name, size] : sizes) options.sizes.push_back(fmt::format("{}={}", name, size));

@@ -205,12 +205,11 @@ class Joining {
       const Graph& other = at.graph;
       if (other.nodes.size() != made_.nodes.size() || other.values.size() != made_.values.size() ||
           other.inputs != made_.inputs || other.outputs != made_.outputs)
-        return depends(made_.nodes.empty() ? Node{made_.name} : made_.nodes[first_unlike(other)],
-                       "which operators it becomes");
+        return other_operators(at);
       for (std::size_t n = 0; n < made_.nodes.size(); ++n) {
         const Node &a = made_.nodes[n], &b = other.nodes[n];
         if (a.op != b.op || a.inputs != b.inputs || a.outputs != b.outputs || !a.regions.empty())
-          return depends(a, "which operators it becomes");
+          return other_operators(at);
       }
       for (ValueId v = 0; v < made_.values.size(); ++v)
         if (made_[v].type.dtype != other[v].type.dtype || made_[v].type.rank() != other[v].type.rank() ||
@@ -220,10 +219,26 @@ class Joining {
     return {};
   }
 
-  std::size_t first_unlike(const Graph& other) const {
+  Diagnostic other_operators(const AtSizes& at) const {
+    const std::vector<Node>&ours = made_.nodes, &others = at.graph.nodes;
+    if (ours.empty() || others.empty()) return depends(Node{made_.name}, "which operators it becomes");
+    const auto alike = [](const Node& a, const Node& b) {
+      return a.op == b.op && a.inputs == b.inputs && a.outputs == b.outputs;
+    };
     std::size_t n = 0;
-    while (n + 1 < made_.nodes.size() && n < other.nodes.size() && made_.nodes[n].op == other.nodes[n].op) ++n;
-    return n;
+    while (n + 1 < ours.size() && n + 1 < others.size() && alike(ours[n], others[n])) ++n;
+    return depends(ours[n], "which operators it becomes")
+        .note(fmt::format("at the largest sizes {} stands here, at {} {}", ours[n].op, text_of(at.sizes), others[n].op));
+  }
+
+  static Diagnostic error_at(const Node& node, const std::string& what, const std::string& way_out) {
+    return located(error("lower.sizes", fmt::format("{}: {}", node.op, what)).hint(way_out), node.loc);
+  }
+
+  static std::string text_of(const Sizes& sizes) {
+    std::string text;
+    for (const auto& [symbol, size] : sizes) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", symbol, size);
+    return text;
   }
 
   Numbers sizes_of(ValueId v, int d) const {
@@ -314,10 +329,8 @@ class Joining {
     const auto other = std::ranges::find_if(given_, [&](const AtSizes& at) { return text(at) != first; });
     Diagnostic why = depends(node, what);
     if (other == given_.end()) return why;
-    std::string sizes;
-    for (const auto& [symbol, size] : other->sizes)
-      sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", symbol, size);
-    return std::move(why).note(fmt::format("it is {} at the largest sizes, {} at {}", first, text(*other), sizes));
+    return std::move(why).note(
+        fmt::format("it is {} at the largest sizes, {} at {}", first, text(*other), text_of(other->sizes)));
   }
 
   Status retype(ValueId v, const Node& node) {
@@ -342,6 +355,10 @@ class Joining {
     if (!differs(v)) return {};
     if (made_[v].type.dtype == DType::shape) return shape_operand(node, operand);
     if (is_reciprocal(node, operand)) return {};
+    if (node.op == "tosa.rescale")
+      return error_at(node, "the mean of codes over a dim that varies: 1 / size is a part of its scale, a constant",
+                      "a mean over all of an image's rows and columns by AdaptiveAvgPool2d(1), or choose the sizes: "
+                      "--sizes NAME=SIZE");
     const Value& all = given_[0].graph[v];
     for (const AtSizes& at : given_)
       if (!begins_with(all, at.graph[v])) return depends(node, fmt::format("the constant '{}'", all.name));
