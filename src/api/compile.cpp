@@ -19,6 +19,7 @@
 #include "lower/state_variables.h"
 #include "normalise/normalise.h"
 #include "ops/op.h"
+#include "ops/tosa_rest.h"
 #include "pack/core_form.h"
 #include "pack/pack.h"
 #include "partition/extensions.h"
@@ -222,6 +223,8 @@ class Line {
     return {};
   }
   Calibration* calibration() { return calibration_ ? &*calibration_ : nullptr; }
+  // What the program was found to be at other sizes, instead of samples.
+  void calibrate_as(Calibration* other) { at_others_ = other; }
 
   Result<Compiled> finished() {
     if (!input_symbols(start_).empty()) return over_sizes_within();
@@ -245,8 +248,7 @@ class Line {
 
  private:
   Status chosen() {
-    const bool may_vary = target_.varies && !options_.in_integers();
-    TOSAIC_TRY(start_, may_vary ? with_chosen_sizes(method_.graph, options_.sizes)
+    TOSAIC_TRY(start_, target_.varies ? with_chosen_sizes(method_.graph, options_.sizes)
                                 : at_chosen_sizes(method_.graph, options_.sizes));
     admit_floats();
     stored_ = fitting(start_, method_.sample_inputs);
@@ -274,11 +276,20 @@ class Line {
   Result<Compiled> over_sizes_within() {
     TOSAIC_TRY(const std::vector<Symbol> symbols, bounded(input_symbols(start_)));
     std::vector<AtSizes> inner, outer;
+    std::optional<Calibration> calibration;
+    if (options_.in_integers()) {
+      TOSAIC_TRY(const Samples samples, samples_of_any_sizes(start_));
+      TOSAIC_TRY(calibration, calibrated_over_sizes(start_, samples));
+    }
     for (const Sizes& sizes : looked_at(symbols)) {
-      TOSAIC_TRY(Compiled at, compiled_at(sizes, outer.empty()));
+      AtSize fixed(*this, start_, sizes, calibration || !outer.empty());
+      if (calibration) fixed.line->calibrate_as(&*calibration);
+      TOSAIC_TRY(Compiled at, fixed.line->run());
       if (Status one = one_delegate(at); !one.ok()) {
-        if (!options_.pack) return at;  // what is asked is what stands in the way
-        return std::move(one).error();
+        if (options_.pack) return std::move(one).error();
+        one.error().severity = Severity::warning;  // what is asked is what stands in the way
+        if (callbacks_.sink) callbacks_.sink(std::move(one.error()));
+        return at;
       }
       if (!at.lowered.empty()) inner.push_back({sizes, at.lowered[0]});
       outer.push_back({sizes, at.partition.outer});
@@ -291,7 +302,8 @@ class Line {
     }
     const bool delegates = !inner.empty();  // whose operators say more than a call of them does
     if (delegates) { TOSAIC_TRY(result_.lowered[0], over_sizes(std::move(inner), symbols)); }
-    TOSAIC_TRY(result_.partition.outer, over_sizes(std::move(outer), symbols));
+    TOSAIC_TRY(result_.partition.outer,
+               over_sizes(std::move(outer), symbols, delegates ? &result_.lowered[0] : nullptr));
     Graph& calls = result_.partition.outer;
     for (const auto& [k, size] : numbers_of_sizes()) calls[calls.outputs[k]].size = size;
     TOSAIC_CHECK(call_alone(calls));
@@ -307,17 +319,68 @@ class Line {
     return std::move(result_);
   }
 
-  Result<Compiled> compiled_at(const Sizes& sizes, bool says) const {
-    CompileOptions options = options_;
-    options.pack = options.self_check = false;
-    options.print_after.clear();
-    options.sizes.clear();
-    for (const auto& [name, size] : sizes) options.sizes.push_back(fmt::format("{}={}", name, size));
-    Method method = method_;
-    method.graph = start_;
-    CompileCallbacks callbacks = callbacks_;
-    if (!says) callbacks.sink = {};
-    return Line(method, options, callbacks, given_).run();
+  // The program at one of its sizes, as far as the graph of what it becomes.
+  struct AtSize {
+    AtSize(const Line& from, const Graph& varying, const Sizes& sizes, bool silent, SamplesFor samples = {})
+        : method(from.method_),
+          options(from.options_),
+          callbacks(from.callbacks_),
+          line(std::make_unique<Line>(with_sizes(varying, sizes, silent), options, callbacks, std::move(samples))) {}
+    Method method;
+    CompileOptions options;
+    CompileCallbacks callbacks;
+    std::unique_ptr<Line> line;
+
+   private:
+    const Method& with_sizes(const Graph& varying, const Sizes& sizes, bool silent) {
+      method.graph = varying;
+      options.pack = options.self_check = false;
+      options.target.spec.add(tosa::sizes_vary);
+      options.print_after.clear();
+      options.sizes.clear();
+      for (const auto& [name, size] : sizes) options.sizes.push_back(fmt::format("{}={}", name, size));
+      if (silent) callbacks.sink = {};
+      return method;
+    }
+  };
+
+  Result<Samples> samples_of_any_sizes(const Graph& varying) const {
+    if (!options_.invent_samples || given_ || !method_.sample_inputs.empty())
+      return samples_for(options_, callbacks_, given_, varying, method_.sample_inputs);
+    TOSAIC_TRY(const Sizes sizes, largest_sizes(input_symbols(varying)));
+    TOSAIC_TRY(const Graph largest, specialise(varying, sizes));
+    return invented_samples(largest);
+  }
+
+  // Samples have sizes of their own, and are one sequence of runs: the program is calibrated at each size, and what a
+  // tensor is seen to hold at any of them is its range at all. Nothing: it has nothing to calibrate.
+  Result<std::optional<Calibration>> calibrated_over_sizes(const Graph& varying, const Samples& samples) const {
+    std::vector<std::pair<Sizes, Samples>> by_sizes;
+    for (const std::vector<Tensor>& sample : samples) {
+      std::vector<Shape> shapes;
+      for (const Tensor& tensor : sample) shapes.push_back(tensor.type.shape);
+      TOSAIC_TRY(Sizes sizes, sizes_of(varying, shapes));
+      auto found = std::ranges::find(by_sizes, sizes, &std::pair<Sizes, Samples>::first);
+      if (found == by_sizes.end()) found = by_sizes.insert(found, {std::move(sizes), {}});
+      found->second.push_back(sample);
+    }
+    if (by_sizes.empty()) {  // which says that there are none
+      TOSAIC_TRY(Sizes largest, largest_sizes(input_symbols(varying)));
+      by_sizes.push_back({std::move(largest), {}});
+    }
+    StateContents contents;
+    std::vector<std::unique_ptr<AtSize>> lines;
+    std::vector<Calibration*> calibrations;
+    for (const auto& [sizes, its] : by_sizes) {
+      const auto source = [&its](const Graph&) -> Result<Samples> { return its; };
+      AtSize& fixed =
+          *lines.emplace_back(std::make_unique<AtSize>(*this, varying, sizes, !lines.empty(), SamplesFor(source)));
+      TOSAIC_CHECK(fixed.line->begun(contents));
+      if (Calibration* found = fixed.line->calibration()) calibrations.push_back(found);
+    }
+    if (calibrations.empty()) return std::optional<Calibration>();
+    TOSAIC_CHECK(share_ranges(calibrations));
+    return std::optional<Calibration>(std::move(*calibrations[0]));
   }
 
   // The outputs that are numbers to the program's user and follow from sizes.
@@ -443,10 +506,25 @@ class Line {
     if (by_pt2e_ && !options_.quantise.request.empty()) return already_quantised();
     if (!by_pt2e_ && computes_floats(graph_)) {
       widen_halves(graph_);
+      std::optional<Calibration> known;
+      Samples given;
+      if (!at_others_ && given_ && !input_symbols(method_.graph).empty()) {
+        TOSAIC_TRY(given, samples_of_any_sizes(method_.graph));
+        if (fitting(graph_, given).size() != given.size()) {
+          TOSAIC_TRY(known, calibrated_over_sizes(method_.graph, given));
+        }
+      }
+      if (at_others_ || known) {
+        TOSAIC_TRY(Calibration found, calibrated_at(at_others_ ? *at_others_ : *known, std::move(graph_),
+                                                    how_to_quantise(options_, method_), callbacks_.sink));
+        calibration_.emplace(std::move(found));
+        return {};
+      }
       if (stored_.empty() && !given_ && !options_.invent_samples && !method_.sample_inputs.empty())
         return error("calibrate.no-samples", "the samples that the model holds are of other sizes than the chosen ones")
             .hint("give --calibrate FILE.npz with samples of these sizes, or choose the sizes of those in the model");
-      TOSAIC_TRY(const Samples samples, samples_for(options_, callbacks_, given_, graph_, stored_));
+      if (given.empty()) { TOSAIC_TRY(given, samples_for(options_, callbacks_, given_, graph_, stored_)); }
+      const Samples& samples = given;
       result_.samples = samples.size();
       if (!samples.empty()) sample_ = samples[0];
       QuantiseOptions how = how_to_quantise(options_, method_);
@@ -582,6 +660,7 @@ class Line {
   Samples stored_;  // that it holds, of these sizes
   Graph graph_;     // until it is partitioned
   std::optional<Calibration> calibration_;
+  Calibration* at_others_ = nullptr;
   std::vector<std::string> narrowed_;  // values that were int64 in the program
   std::vector<Tensor> sample_;         // for the self-check
 };

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "ir/extent.h"
+#include "ir/sized_attribute.h"
 #include "ops/tosa_op.h"
 #include "ops/tosa_walk.h"
 
@@ -19,7 +20,8 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;  // one for each of the sizes looked at
 
-constexpr std::size_t most_products = 3;  // symbols in a product that is tried
+constexpr std::size_t most_products = 3;  // factors of a product that is tried
+constexpr std::size_t most_terms = 100;   // of which there are enough
 
 Diagnostic depends(const Node& node, const std::string& what) {
   return located(
@@ -32,18 +34,22 @@ Diagnostic depends(const Node& node, const std::string& what) {
 class Fitting {
  public:
   Fitting(std::span<const Symbol> symbols, const std::vector<AtSizes>& given) {
-    std::vector<Term> last{{Dim(1), Numbers(given.size(), 1)}};
-    for (std::size_t n = 0; n < most_products; ++n) {
-      std::vector<Term> next;
-      for (const Term& t : last)
-        for (const Symbol& s : symbols) {
-          Term made{t.dim * Dim(s), t.numbers};
-          for (std::size_t i = 0; i < given.size(); ++i) made.numbers[i] *= given[i].sizes.at(s.name);
-          if (std::ranges::find(next, made.dim, &Term::dim) == next.end()) next.push_back(std::move(made));
-        }
-      terms_.insert(terms_.end(), next.begin(), next.end());
-      last = std::move(next);
+    for (const Symbol& s : symbols) {
+      Term& factor = factors_.emplace_back(Term{Dim(s), {}});
+      for (const AtSizes& at : given) factor.numbers.push_back(at.sizes.at(s.name));
     }
+    multiply();
+  }
+
+  // Numbers of which an operator's own rule says what they are. Such Dims, (s0 - 1)//2 + 1 where a window moves by
+  // twos, are factors like symbols: what is flattened behind it has products of them.
+  void learn(const Numbers& numbers, const Dim& dim) {
+    if (dim.is_number() || (*this)(numbers) == dim) return;
+    known_[numbers] = dim;
+    if (std::ranges::find(factors_, dim, &Term::dim) != factors_.end()) return;
+    factors_.push_back({dim, numbers});
+    std::erase_if(known_, [](const auto& entry) { return !entry.second; });
+    multiply();
   }
 
   std::optional<Dim> operator()(const Numbers& numbers) {
@@ -58,6 +64,23 @@ class Fitting {
     Dim dim;
     Numbers numbers;
   };
+
+  void multiply() {
+    terms_.clear();
+    std::vector<Term> last{{Dim(1), Numbers(factors_.empty() ? 0 : factors_[0].numbers.size(), 1)}};
+    for (std::size_t n = 0; n < most_products && terms_.size() < most_terms; ++n) {
+      std::vector<Term> next;
+      std::set<std::string> made_of;
+      for (const Term& t : last)
+        for (const Term& factor : factors_) {
+          Term made{t.dim * factor.dim, t.numbers};
+          for (std::size_t i = 0; i < made.numbers.size(); ++i) made.numbers[i] *= factor.numbers[i];
+          if (made_of.insert(to_string(made.dim)).second) next.push_back(std::move(made));
+        }
+      terms_.insert(terms_.end(), next.begin(), next.end());
+      last = std::move(next);
+    }
+  }
 
   std::optional<Dim> found(const Numbers& numbers) const {
     for (const Term& t : terms_)
@@ -102,7 +125,7 @@ class Fitting {
     return std::nullopt;
   }
 
-  std::vector<Term> terms_;
+  std::vector<Term> factors_, terms_;
   std::map<Numbers, std::optional<Dim>> known_;
 };
 
@@ -151,8 +174,8 @@ Graph separated(const Graph& graph) {
 
 class Joining {
  public:
-  Joining(std::vector<AtSizes> given, std::span<const Symbol> symbols)
-      : given_(std::move(given)), fit_(symbols, given_) {
+  Joining(std::vector<AtSizes> given, std::span<const Symbol> symbols, const Graph* delegate)
+      : given_(std::move(given)), delegate_(delegate), fit_(symbols, given_) {
     for (AtSizes& at : given_) at.graph = separated(at.graph);
     made_ = given_[0].graph;
   }
@@ -161,10 +184,12 @@ class Joining {
     TOSAIC_CHECK(same_nodes());
     for (ValueId v : made_.inputs) TOSAIC_CHECK(retype(v, Node{"input '" + made_[v].name + "'"}));
     for (Node& node : made_.nodes) {
-      for (ValueId v : node.outputs)
-        if (v != no_value) TOSAIC_CHECK(retype(v, node));
+      TOSAIC_CHECK(attributes(node));
       for (std::size_t i = 0; i < node.inputs.size(); ++i)
         if (node.inputs[i] != no_value && made_[node.inputs[i]].is_constant()) TOSAIC_CHECK(constant(node, i));
+      if (follows(node)) continue;
+      for (ValueId v : node.outputs)
+        if (v != no_value) TOSAIC_CHECK(retype(v, node));
     }
     for (ValueId v : made_.outputs)
       if (made_[v].is_constant() && differs(v)) return depends(Node{"'" + made_[v].name + "'"}, "what is returned");
@@ -180,13 +205,11 @@ class Joining {
       const Graph& other = at.graph;
       if (other.nodes.size() != made_.nodes.size() || other.values.size() != made_.values.size() ||
           other.inputs != made_.inputs || other.outputs != made_.outputs)
-        return depends(made_.nodes.empty() ? Node{made_.name} : made_.nodes[first_unlike(other)],
-                       "which operators it becomes");
+        return other_operators(at);
       for (std::size_t n = 0; n < made_.nodes.size(); ++n) {
         const Node &a = made_.nodes[n], &b = other.nodes[n];
         if (a.op != b.op || a.inputs != b.inputs || a.outputs != b.outputs || !a.regions.empty())
-          return depends(a, "which operators it becomes");
-        if (a.attrs != b.attrs) return depends(a, "an attribute");
+          return other_operators(at);
       }
       for (ValueId v = 0; v < made_.values.size(); ++v)
         if (made_[v].type.dtype != other[v].type.dtype || made_[v].type.rank() != other[v].type.rank() ||
@@ -196,18 +219,124 @@ class Joining {
     return {};
   }
 
-  std::size_t first_unlike(const Graph& other) const {
+  Diagnostic other_operators(const AtSizes& at) const {
+    const std::vector<Node>&ours = made_.nodes, &others = at.graph.nodes;
+    if (ours.empty() || others.empty()) return depends(Node{made_.name}, "which operators it becomes");
+    const auto alike = [](const Node& a, const Node& b) {
+      return a.op == b.op && a.inputs == b.inputs && a.outputs == b.outputs;
+    };
     std::size_t n = 0;
-    while (n + 1 < made_.nodes.size() && n < other.nodes.size() && made_.nodes[n].op == other.nodes[n].op) ++n;
-    return n;
+    while (n + 1 < ours.size() && n + 1 < others.size() && alike(ours[n], others[n])) ++n;
+    return depends(ours[n], "which operators it becomes")
+        .note(fmt::format("at the largest sizes {} stands here, at {} {}", ours[n].op, text_of(at.sizes), others[n].op));
+  }
+
+  static Diagnostic error_at(const Node& node, const std::string& what, const std::string& way_out) {
+    return located(error("lower.sizes", fmt::format("{}: {}", node.op, what)).hint(way_out), node.loc);
+  }
+
+  static std::string text_of(const Sizes& sizes) {
+    std::string text;
+    for (const auto& [symbol, size] : sizes) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", symbol, size);
+    return text;
+  }
+
+  Numbers sizes_of(ValueId v, int d) const {
+    Numbers sizes;
+    for (const AtSizes& at : given_) sizes.push_back(at.graph[v].type.shape.size(d));
+    return sizes;
+  }
+
+  Numbers values_of(const Dim& dim) const {
+    Numbers values;
+    for (const AtSizes& at : given_)
+      values.push_back(dim.with([&](const Symbol& s) { return Dim(at.sizes.at(s.name)); }).value());
+    return values;
+  }
+
+  // Empty: nobody can tell.
+  std::vector<TensorType> inferred(const Node& node) const {
+    std::vector<TensorType> types;
+    if (node.op == "delegate" && delegate_) {
+      for (ValueId v : delegate_->outputs) types.push_back((*delegate_)[v].type);
+      return types;
+    }
+    const tosa::Op* op = tosa::find(node.op);
+    if (!op || !op->infer) return {};
+    try {
+      return op->infer(tosa::View(made_, node));
+    } catch (const UnknownSize&) { return {}; }
+  }
+
+  // The results' sizes as the operator's own rule has them: where it computes with symbols, and with nothing that is
+  // another number at another size.
+  bool follows(const Node& node) {
+    const std::vector<TensorType> types = inferred(node);
+    if (types.empty() || types.size() != node.outputs.size()) return false;
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      const ValueId v = node.outputs[i];
+      if (v == no_value || types[i].rank() != made_[v].type.rank()) return false;
+      for (int d = 0; d < types[i].rank(); ++d)
+        if (values_of(types[i].shape[d]) != sizes_of(v, d)) return false;
+    }
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      const ValueId v = node.outputs[i];
+      for (int d = 0; d < types[i].rank(); ++d) fit_.learn(sizes_of(v, d), types[i].shape[d]);
+      made_[v].type.shape = types[i].shape;
+    }
+    return true;
+  }
+
+  // Those of pools may be sizes: the mean of a whole image is a window as large as that.
+  Status attributes(Node& node) {
+    const auto n = static_cast<std::size_t>(&node - made_.nodes.data());
+    for (const auto& [name, first] : Attrs(node.attrs)) {
+      const auto at = [&, attribute = std::string_view(name)](const AtSizes& other) {
+        return other.graph.nodes[n].attrs.find(attribute);
+      };
+      const auto same = [&](const AtSizes& other) { return at(other) && *at(other) == first; };
+      const auto other = std::ranges::find_if_not(given_, same);
+      if (other == given_.end()) continue;
+      const auto* numbers = std::get_if<Numbers>(&first);
+      const bool may = node.op == "tosa.avg_pool2d" || node.op == "tosa.max_pool2d";
+      if (!numbers || !at(*other)) return depends(node, fmt::format("its attribute '{}'", name));
+      if (!may) return attribute_depends(node, name);
+      std::vector<SymbolicArgument> sized;
+      for (std::size_t i = 0; i < numbers->size(); ++i) {
+        Numbers values;
+        for (const AtSizes& g : given_)
+          if (const auto* list = std::get_if<Numbers>(at(g)); list && i < list->size()) values.push_back((*list)[i]);
+        const auto dim = values.size() == given_.size() ? fit_(values) : std::nullopt;
+        if (!dim) return attribute_depends(node, name);
+        sized.push_back({"", *dim});
+      }
+      node.attrs.set(sized_name(name), std::move(sized));
+    }
+    return {};
+  }
+
+  Diagnostic attribute_depends(const Node& node, const std::string& name) const {
+    const auto n = static_cast<std::size_t>(&node - made_.nodes.data());
+    return differs_at_sizes(node, fmt::format("its attribute '{}'", name), [&](const AtSizes& at) {
+      const auto* list = std::get_if<Numbers>(at.graph.nodes[n].attrs.find(name));
+      return list ? fmt::format("{}", fmt::join(*list, ", ")) : std::string("another");
+    });
+  }
+
+  template <class Text>
+  Diagnostic differs_at_sizes(const Node& node, const std::string& what, Text text) const {
+    const std::string first = text(given_[0]);
+    const auto other = std::ranges::find_if(given_, [&](const AtSizes& at) { return text(at) != first; });
+    Diagnostic why = depends(node, what);
+    if (other == given_.end()) return why;
+    return std::move(why).note(
+        fmt::format("it is {} at the largest sizes, {} at {}", first, text(*other), text_of(other->sizes)));
   }
 
   Status retype(ValueId v, const Node& node) {
     std::vector<Dim> dims;
     for (int d = 0; d < made_[v].type.rank(); ++d) {
-      Numbers sizes;
-      for (const AtSizes& at : given_) sizes.push_back(at.graph[v].type.shape.size(d));
-      const auto dim = fit_(sizes);
+      const auto dim = fit_(sizes_of(v, d));
       if (!dim) return depends(node, fmt::format("dimension {} of its result", d));
       dims.push_back(*dim);
     }
@@ -226,6 +355,10 @@ class Joining {
     if (!differs(v)) return {};
     if (made_[v].type.dtype == DType::shape) return shape_operand(node, operand);
     if (is_reciprocal(node, operand)) return {};
+    if (node.op == "tosa.rescale")
+      return error_at(node, "the mean of codes over a dim that varies: 1 / size is a part of its scale, a constant",
+                      "a mean over all of an image's rows and columns by AdaptiveAvgPool2d(1), or choose the sizes: "
+                      "--sizes NAME=SIZE");
     const Value& all = given_[0].graph[v];
     for (const AtSizes& at : given_)
       if (!begins_with(all, at.graph[v])) return depends(node, fmt::format("the constant '{}'", all.name));
@@ -267,7 +400,12 @@ class Joining {
   // The result's type says what is resized, a SLICE's beginning an attribute.
   Status shape_operand(Node& node, std::size_t operand) {
     if (node.op == "tosa.reshape" || node.op == "tosa.tile" || (node.op == "tosa.slice" && operand == 2)) return {};
-    if (node.op != "tosa.slice") return depends(node, "an amount");
+    if (node.op != "tosa.slice") {
+      const auto text = [&](const AtSizes& at) {
+        return fmt::format("{}", fmt::join(at.graph[node.inputs[operand]].constant.as<std::int64_t>(), ", "));
+      };
+      return differs_at_sizes(node, fmt::format("its operand '{}'", tosa::find(node.op)->inputs[operand].name), text);
+    }
     std::vector<SymbolicArgument> start;
     const std::size_t rank = given_[0].graph[node.inputs[1]].constant.size() / sizeof(std::int64_t);
     for (std::size_t d = 0; d < rank; ++d) {
@@ -291,10 +429,7 @@ class Joining {
       if (elements_of(made_[node.inputs[0]].type.shape) == elements_of(made_[node.outputs[0]].type.shape)) return {};
       return depends(node, "the new shape");
     }
-    std::vector<TensorType> types;
-    try {
-      types = op->infer(tosa::View(made_, node));
-    } catch (const UnknownSize&) { return {}; }
+    const std::vector<TensorType> types = inferred(node);
     for (std::size_t i = 0; i < types.size() && i < node.outputs.size(); ++i)
       if (types[i].shape != made_[node.outputs[i]].type.shape)
         return depends(node, fmt::format("its result, {} or {},", to_string(types[i].shape),
@@ -303,6 +438,7 @@ class Joining {
   }
 
   std::vector<AtSizes> given_;
+  const Graph* delegate_;
   Fitting fit_;
   Graph made_;
   std::vector<Node> slices_;
@@ -349,8 +485,8 @@ std::vector<Sizes> looked_at(std::span<const Symbol> symbols) {
   return chosen;
 }
 
-Result<Graph> over_sizes(std::vector<AtSizes> given, std::span<const Symbol> symbols) {
-  return Joining(std::move(given), symbols).run();
+Result<Graph> over_sizes(std::vector<AtSizes> given, std::span<const Symbol> symbols, const Graph* delegate) {
+  return Joining(std::move(given), symbols, delegate).run();
 }
 
 }  // namespace tosaic

@@ -24,6 +24,7 @@ std::vector<Sizes> looked_at(std::span<const Symbol> symbols);
 // their result's type says the size, and symbolic_start (ir/extent.h) where a SLICE begins. A constant that is smaller
 // at smaller sizes is a SLICE of the largest; one number that is 1 / size, for an elementwise operator, has that as its
 // Value::size. Error lower.sizes: something else depends on a size, with its place.
-Result<Graph> over_sizes(std::vector<AtSizes> given, std::span<const Symbol> symbols);
+// `delegate`: what the graphs call as such, over sizes already.
+Result<Graph> over_sizes(std::vector<AtSizes> given, std::span<const Symbol> symbols, const Graph* delegate = nullptr);
 
 }  // namespace tosaic

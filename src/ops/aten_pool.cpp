@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ops/aten_slicing.h"
+#include "ops/tosa_rest.h"
 
 namespace tosaic {
 namespace {
@@ -33,7 +34,12 @@ Fitted fit(Builder& b, const std::string& op, Val x, const Pooling& p) {
     const auto k = static_cast<std::size_t>(i);
     const Coverage c =
         coverage(b, op, x.dim(1 + i), p.kernel[k], p.stride[k], p.padding[k], p.dilation[k], p.ceil_mode);
-    f.x = fitted(b, f.x, 1 + i, c.overhang, f.pads[2 * k + 1]);
+    // What is left at the end, or lacks, would be another node at another size.
+    const std::int64_t more = p.ceil_mode ? p.stride[k] - 1 : 0, padded = p.padding[k] + more;
+    if (b.spec() && b.spec()->has(tosa::sizes_vary) && padded < p.kernel[k])
+      f.pads[2 * k + 1] = padded;
+    else
+      f.x = fitted(b, f.x, 1 + i, c.overhang, f.pads[2 * k + 1]);
   }
   return f;
 }

@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 
+#include "ops/tosa_rest.h"
 #include "ops/trial.h"
 
 namespace tosaic {
@@ -74,9 +75,10 @@ std::vector<Val> Builder::tosa_all(std::string_view name, std::vector<Val> opera
   std::vector<Val> results;
   for (ValueId v : node.outputs) results.emplace_back(this, v);
   // ERROR_IFs are the partitioner's to see, but a node that breaks one has no meaning: refuse it here.
-  if (op->check)
-    if (auto broken = op->check(tosa::View(graph_, node)))
-      refuse("tosa." + broken->label, fmt::format("tosa.{}: {}", name, broken->message));
+  const tosa::View view(graph_, node);
+  tosa::Check broken = op->check ? op->check(view) : std::nullopt;
+  if (!broken && !(spec_ && spec_->has(tosa::sizes_vary))) broken = tosa::check_rest(view);
+  if (broken) refuse("tosa." + broken->label, fmt::format("tosa.{}: {}", name, broken->message));
   if (Bytes data; types.size() == 1 && folded(*op, node, types[0], data))
     graph_[node.outputs[0]].constant = std::move(data);
   else

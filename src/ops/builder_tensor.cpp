@@ -6,6 +6,7 @@
 
 #include "ops/builder.h"
 #include "ops/halves.h"
+#include "ops/tosa_rest.h"
 
 namespace tosaic {
 namespace {
@@ -139,7 +140,8 @@ Val Builder::convolution(std::string_view op, Val x, Val weight, std::optional<V
     std::int64_t room = x.dim(1 + i) + pad[2 * k] + pad[2 * k + 1] - span;
     if (room < 0)
       refuse("aten.kernel-size", fmt::format("a kernel of {} does not fit the padded input of {}", span, room + span));
-    std::int64_t excess = room % stride[k];  // elements at the end that no window reaches
+    if (spec_ && spec_->has(tosa::sizes_vary)) continue;  // how many are left would be another node at another size
+    std::int64_t excess = room % stride[k];               // elements at the end that no window reaches
     std::int64_t from_pad = std::min(excess, std::max<std::int64_t>(pad[2 * k + 1], 0));
     pad[2 * k + 1] -= from_pad;
     if (excess > from_pad) x = slice_axis(x, 1 + i, 0, x.dim(1 + i) - (excess - from_pad));

@@ -87,16 +87,31 @@ Check check_convolution_operands(const View& view, std::int64_t weight_inputs, s
   return std::nullopt;
 }
 
+namespace {
+// Without the size of what is slid over.
+Slide slide_along(const View& view, std::size_t i, std::int64_t kernel) {
+  return {.kernel = kernel,
+          .before = item(view, "pad", 2 * i, 0),
+          .after = item(view, "pad", 2 * i + 1, 0),
+          .stride = item(view, "stride", i, 1),
+          .dilation = item(view, "dilation", i, 1)};
+}
+}  // namespace
+
 std::vector<Slide> convolution_slides(const View& view, std::span<const std::int64_t> kernel) {
   std::vector<Slide> slides;
-  for (std::size_t i = 0; i < kernel.size(); ++i)
-    slides.push_back({.size = view.in(0).shape.size(1 + static_cast<int>(i)),
-                      .kernel = kernel[i],
-                      .before = item(view, "pad", 2 * i, 0),
-                      .after = item(view, "pad", 2 * i + 1, 0),
-                      .stride = item(view, "stride", i, 1),
-                      .dilation = item(view, "dilation", i, 1)});
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    slides.push_back(slide_along(view, i, kernel[i]));
+    slides.back().size = view.in(0).shape.size(1 + static_cast<int>(i));
+  }
   return slides;
+}
+
+std::vector<Dim> convolution_sizes(const View& view, std::span<const std::int64_t> kernel) {
+  std::vector<Dim> sizes;
+  for (std::size_t i = 0; i < kernel.size(); ++i)
+    sizes.push_back(positions(view.in(0).shape[1 + static_cast<int>(i)], slide_along(view, i, kernel[i])));
+  return sizes;
 }
 
 Check check_convolution_slides(const View& view, std::span<const std::int64_t> kernel) {
@@ -106,8 +121,7 @@ Check check_convolution_slides(const View& view, std::span<const std::int64_t> k
   return check_slides(view, convolution_slides(view, kernel));
 }
 
-std::vector<TensorType> convolution_output(const View& view, std::span<const std::int64_t> sizes,
-                                           std::int64_t channels) {
+std::vector<TensorType> convolution_output(const View& view, std::span<const Dim> sizes, std::int64_t channels) {
   std::vector<Dim> dims{view.in(0).shape[0]};
   dims.insert(dims.end(), sizes.begin(), sizes.end());
   dims.push_back(channels);

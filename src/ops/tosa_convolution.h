@@ -17,11 +17,12 @@ Op convolution_row(std::string_view name, std::uint16_t schema_number, std::stri
 Check check_convolution_operands(const View& view, std::int64_t weight_inputs, std::int64_t out_channels);
 // The slides of the spatial axes 1.. of the input, by the attributes pad, stride and dilation.
 std::vector<Slide> convolution_slides(const View& view, std::span<const std::int64_t> kernel);
+// The result's sizes along them.
+std::vector<Dim> convolution_sizes(const View& view, std::span<const std::int64_t> kernel);
 // check_length of pad, stride and dilation, then check_slides.
 Check check_convolution_slides(const View& view, std::span<const std::int64_t> kernel);
 // [N, sizes..., channels] of the bias's dtype.
-std::vector<TensorType> convolution_output(const View& view, std::span<const std::int64_t> sizes,
-                                           std::int64_t channels);
+std::vector<TensorType> convolution_output(const View& view, std::span<const Dim> sizes, std::int64_t channels);
 
 // The operands of a run as doubles, zero points taken off. A double holds every partial sum of integers exactly
 // as long as it stays below 2^53, which the sizes are checked for: one loop serves every dtype.

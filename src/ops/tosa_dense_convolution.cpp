@@ -14,9 +14,7 @@ std::vector<std::int64_t> kernel_of(const View& view) {
 }
 
 std::vector<TensorType> infer(const View& view) {
-  std::vector<std::int64_t> sizes;
-  for (const Slide& s : convolution_slides(view, kernel_of(view))) sizes.push_back(positions(s));
-  return convolution_output(view, sizes, view.in(1).shape.size(0));
+  return convolution_output(view, convolution_sizes(view, kernel_of(view)), view.in(1).shape.size(0));
 }
 
 Check check(const View& view) {

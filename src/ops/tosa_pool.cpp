@@ -3,24 +3,46 @@
 
 #include <algorithm>
 
+#include "ir/sized_attribute.h"
+
 namespace tosaic::tosa {
+
+namespace {
+// Without the size of what is slid over.
+Slide slide_along(const View& view, std::size_t i) {
+  return {.kernel = item(view, "kernel", i, 1),
+          .before = item(view, "pad", 2 * i, 0),
+          .after = item(view, "pad", 2 * i + 1, 0),
+          .stride = item(view, "stride", i, 1)};
+}
+
+Dim sized(const View& view, std::string_view attribute, std::size_t i) {
+  return sized_attribute(view.node().attrs, attribute, i).value_or(item(view, attribute, i, 1));
+}
+}  // namespace
 
 std::vector<Slide> pool_slides(const View& view) {
   std::vector<Slide> slides;
-  for (std::size_t i = 0; i < 2; ++i)
-    slides.push_back({.size = view.in(0).shape.size(1 + static_cast<int>(i)),
-                      .kernel = item(view, "kernel", i, 1),
-                      .before = item(view, "pad", 2 * i, 0),
-                      .after = item(view, "pad", 2 * i + 1, 0),
-                      .stride = item(view, "stride", i, 1)});
+  for (std::size_t i = 0; i < 2; ++i) {
+    slides.push_back(slide_along(view, i));
+    slides.back().size = view.in(0).shape.size(1 + static_cast<int>(i));
+  }
   return slides;
 }
 
 std::vector<TensorType> infer_pool(const View& view) {
-  const auto slides = pool_slides(view);
   const Shape& in = view.in(0).shape;
-  Shape shape(std::vector<Dim>{in[0], positions(slides[0]), positions(slides[1]), in[3]});
-  return {{view.in(0).dtype, std::move(shape), std::nullopt}};
+  std::vector<Dim> dims{in[0]};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Dim &size = in[1 + static_cast<int>(i)], kernel = sized(view, "kernel", i), stride = sized(view, "stride", i);
+    Slide slide = slide_along(view, i);
+    if (kernel.is_number() && stride.is_number())
+      dims.push_back(positions(size, slide));
+    else
+      dims.push_back(floor_div(size + Dim(slide.before + slide.after) - kernel, stride) + 1);
+  }
+  dims.push_back(in[3]);
+  return {{view.in(0).dtype, Shape(std::move(dims)), std::nullopt}};
 }
 
 Check check_pool(const View& view) {

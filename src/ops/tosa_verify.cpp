@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "ops/tosa_rest.h"
 #include "ops/tosa_row.h"
 #include "ops/tosa_verify.h"
 
@@ -295,7 +296,8 @@ Check verify_operands(const View& view, const Spec& spec) {
   if (Check c = check_types(*op, view, spec, in, bind(op->outputs, node.outputs))) return c;
   if (Check c = check_rounding(*op, view, spec)) return c;
   if (Check c = check_constants(*op, view, spec, in)) return c;
-  return op->check ? op->check(view) : std::nullopt;
+  if (Check c = op->check ? op->check(view) : std::nullopt) return c;
+  return check_rest(view);
 }
 
 Check verify_node(const View& view, const Spec& spec) {
@@ -312,6 +314,7 @@ Check verify_node(const View& view, const Spec& spec) {
   if (Check c = check_rounding(*op, view, spec)) return c;
   if (Check c = check_constants(*op, view, spec, in)) return c;
   if (Check c = op->check ? op->check(view) : std::nullopt) return c;
+  if (Check c = spec.has(sizes_vary) ? std::nullopt : check_rest(view)) return c;
   if (Check c = check_outputs(*op, view)) return c;
   if (Check c = check_level(*op, view, spec.level, in)) return c;
   if (Check c = check_level(*op, view, spec.level, out)) return c;
@@ -335,6 +338,7 @@ Status check_run_time_operands(const Run& run) {
   for (ValueId id : node.outputs) copy.outputs.push_back(known.add_value("", run.view.graph()[id].type));
   const View view(known, copy);
   Check failed = op.check ? op.check(view) : std::nullopt;
+  if (!failed) failed = check_rest(view);
   if (!failed) failed = check_outputs(op, view);
   if (failed) return error("tosa." + failed->label, failed->message);
   return {};

@@ -18,6 +18,14 @@ std::int64_t positions(const Slide& s) {
   return r < 0 || s.stride < 1 ? 0 : r / s.stride + 1;
 }
 
+Dim positions(const Dim& size, Slide s) {
+  if (s.stride < 1) return 0;
+  if (!size.is_number())
+    return floor_div(size + Dim(s.before + s.after - (s.kernel - 1) * s.dilation - 1), s.stride) + 1;
+  s.size = size.value();
+  return positions(s);
+}
+
 std::int64_t item(const View& view, std::string_view attribute, std::size_t i, std::int64_t otherwise) {
   const Attr* attr = view.node().attrs.find(attribute);
   const auto* list = attr ? std::get_if<std::vector<std::int64_t>>(attr) : nullptr;
@@ -45,12 +53,6 @@ Check check_slides(const View& view, std::span<const Slide> slides) {
       return broken(fmt::format("{}.output-size", op),
                     "a kernel of {} with dilation {} does not fit an input of {} with padding {} and {}", s.kernel,
                     s.dilation, s.size, s.before, s.after);
-    if (room(s) % s.stride != 0)
-      return broken(fmt::format("{}.output-size", op),
-                    "a kernel of {} with dilation {} can move by {} over an input of {} with padding {} and {}, which "
-                    "stride {} does "
-                    "not divide",
-                    s.kernel, s.dilation, room(s), s.size, s.before, s.after, s.stride);
   }
   return std::nullopt;
 }

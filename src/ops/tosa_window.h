@@ -23,11 +23,15 @@ std::int64_t room(const Slide& slide);
 // room / stride + 1, and 0 for windows that do not fit.
 std::int64_t positions(const Slide& slide);
 
+// The same along an axis whose size may be a Dim; one without windows that fit, as a number, has none.
+Dim positions(const Dim& size, Slide slide);
+
 // Element i of a list attribute, `otherwise` when the list is shorter or missing.
 std::int64_t item(const View& view, std::string_view attribute, std::size_t i, std::int64_t otherwise);
 // "<op>.attribute-length".
 Check check_length(const View& view, std::string_view attribute, std::size_t wanted);
 // "<op>.pad", "<op>.stride", "<op>.dilation", "<op>.output-size": what holds for every sliding window.
+// What a stride leaves of the input is tosa_rest.h's to see.
 Check check_slides(const View& view, std::span<const Slide> slides);
 // "<op>.level-kernel", "<op>.level-pad", "<op>.level-stride".
 Check level_slides(const View& view, const Level& level, std::span<const Slide> slides);

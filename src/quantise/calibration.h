@@ -9,8 +9,16 @@
 #include "quantise/compared_numbers.h"
 #include "quantise/plan.h"
 #include "quantise/quantise.h"
+#include "quantise/row_norms.h"
 
 namespace tosaic {
+
+// Rows that were scaled, for the program at other sizes.
+struct RowScaling {
+  std::vector<RowNorm> norms;
+  std::vector<double> largest;
+  std::vector<char> wide;
+};
 
 // A program whose composites are expanded, as it is quantised: what becomes integers, of which width and range.
 struct Calibrated {
@@ -19,7 +27,8 @@ struct Calibrated {
   std::vector<Range> ranges;
   std::map<ValueId, Range> narrow;  // of 8-bit copies of wider tensors
   ComparedNumbers compared;
-  ValueId first_scaled;  // from here on, values belong to norms of scaled rows
+  ValueId first_scaled;             // from here on, values belong to norms of scaled rows
+  std::vector<RowScaling> rounds = {};  // what was done about them, in order
 };
 
 struct Calibration::Impl {

@@ -382,6 +382,7 @@ Result<Calibrated> calibrated_by_rows(Graph graph, std::vector<char> inner, cons
   std::set<ValueId> widened;
   const auto first_scaled = static_cast<ValueId>(graph.values.size());
   Decider decider(options, first_scaled, sink);
+  std::vector<RowScaling> rounds;
   for (int round = 1;; ++round) {
     Expanded program{graph, inner, bounds};
     linear_forms(program.graph, program.inner);
@@ -399,11 +400,13 @@ Result<Calibrated> calibrated_by_rows(Graph graph, std::vector<char> inner, cons
       for (Diagnostic& d : said) sink(std::move(d));
       if (round > 1) result.first_scaled = first_scaled;
       for (auto [mean, of] : scaled.means) result.ranges[mean].include(result.ranges[of]);
+      result.rounds = std::move(rounds);
       return result;
     }
     std::vector<double> largest;
     for (const Range& range : result.ranges) largest.push_back(std::max(-range.lowest, range.highest));
     scale_rows(graph, unlike, largest, result.plan.wide, inner, scaled);
+    rounds.push_back({std::move(unlike), std::move(largest), result.plan.wide});
   }
 }
 

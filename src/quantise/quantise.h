@@ -65,6 +65,12 @@ Result<Calibration> calibrate(Graph graph, const std::vector<std::vector<Tensor>
                               const QuantiseOptions& options, const Sink& sink, StateContents& contents);
 // A state that several of them keep has one range in all: what any of them saw of it.
 void share_state_ranges(std::span<Calibration* const> methods);
+// One program, calibrated at each of the sizes that its samples have: a tensor has one range at all of them. Error
+// calibrate.sizes: at one of them it is another program.
+Status share_ranges(std::span<Calibration* const> at_sizes);
+// The program (as `calibrate` takes it) at sizes that no sample has, with the plan and the ranges of one that was
+// calibrated. The same error.
+Result<Calibration> calibrated_at(Calibration& other, Graph graph, const QuantiseOptions& options, const Sink& sink);
 Result<Graph> quantised(Calibration calibration);
 
 // Is there a scale on any of the graph's types?

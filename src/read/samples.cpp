@@ -17,7 +17,6 @@ Result<std::vector<Tensor>> unstacked(Tensor stacked, const Value& input, const 
   const TensorType& wanted = input.type;
   if (is_float(wanted.dtype) && storage_size(wanted.dtype) == 2 && stacked.type.dtype == DType::f32)
     stacked = {stacked.type.with(wanted.dtype), converted({stacked.type, stacked.data.data()}, wanted.dtype)};
-  Shape expected = wanted.shape;
   auto bad = [&](const std::string& why) {
     return error("calibrate.sample-type",
                  fmt::format("samples for input '{}' are {}: {}", input.name, to_string(stacked.type), why))
@@ -29,11 +28,14 @@ Result<std::vector<Tensor>> unstacked(Tensor stacked, const Value& input, const 
   if (rest.size() != static_cast<std::size_t>(wanted.rank()) + 1) return bad("one axis more than the input is needed");
   const std::int64_t count = rest.front();
   rest.erase(rest.begin());
-  if (rest != expected.sizes()) return bad("the shape of one sample does not fit");
+  for (std::size_t d = 0; d < rest.size(); ++d)
+    if (!wanted.shape[static_cast<int>(d)].bounds().contain(rest[d]))
+      return bad("the shape of one sample does not fit");
+  const TensorType type = wanted.with(Shape(rest));
   std::vector<Tensor> samples;
-  const std::size_t bytes = wanted.storage_bytes();
+  const std::size_t bytes = type.storage_bytes();
   for (std::int64_t i = 0; i < count; ++i)
-    samples.push_back({wanted, stacked.data.slice(static_cast<std::size_t>(i) * bytes, bytes)});
+    samples.push_back({type, stacked.data.slice(static_cast<std::size_t>(i) * bytes, bytes)});
   return samples;
 }
 

@@ -2,6 +2,7 @@
 // Pools and RESIZE: an invocation makes one element, or a group the mean of a whole image.
 #include <algorithm>
 
+#include "ir/sized_attribute.h"
 #include "ops/tosa_scaling.h"
 #include "shaders/functions.h"
 #include "shaders/group_fold.h"
@@ -20,6 +21,11 @@ struct Axis {
     return {largest(first, first.shader->integer(0)), smallest(first + kernel, size)};
   }
 };
+
+// Of kernel, stride or pad: of a pool over a whole image it may be a size.
+Dim window_number(const Node& node, std::string_view name, std::size_t i) {
+  return sized_attribute(node.attrs, name, i).value_or(node.attrs.get<std::vector<std::int64_t>>(name)[i]);
+}
 
 // sum / count by TOSA's reciprocal of each count that there can be; + output zero point, held to the dtype.
 Value mean_of_integers(Kernel& s, const tosa::View& view, Value sum, Value count, std::int64_t most) {
@@ -45,7 +51,7 @@ MadeList make_pool(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
   const Shape &in = view.in(0).shape, &out = view.out().shape;
   const bool is_mean = node.op == "tosa.avg_pool2d", floating = is_float(view.in(0).dtype);
-  const auto &kernel = view.ints("kernel"), &stride = view.ints("stride"), &pad = view.ints("pad");
+  const auto kernel = [&](std::size_t i) { return window_number(node, "kernel", i); };
   const bool quads =
       reads_texels(work.tier) && is_multiple(out[3], 4) && has_quads(view.in(0).dtype) && end.has_quads(work.graph);
   const int lanes = quads ? 4 : 1;
@@ -53,7 +59,8 @@ MadeList make_pool(const Work& work, const Node& node, const Finish& end) {
   const Value channels = s.param(out[3]);
   const auto axis = [&](std::size_t i) {
     const int dim = static_cast<int>(i) + 1;
-    return Axis{s.param(in[dim]), s.param(kernel[i]), s.param(pad[2 * i]), s.param(stride[i]), s.param(out[dim])};
+    return Axis{s.param(in[dim]), s.param(kernel(i)), s.param(window_number(node, "pad", 2 * i)),
+                s.param(window_number(node, "stride", i)), s.param(out[dim])};
   };
   const Axis y = axis(0), x = axis(1);
   const Value first = quads ? s.index() * 4 : s.index();
@@ -86,11 +93,10 @@ MadeList make_pool(const Work& work, const Node& node, const Finish& end) {
   std::vector<Value> values;
   s.repeat(lanes, [&](int i) {
     const Value value = results[static_cast<std::size_t>(i)].get();
-    values.push_back(!is_mean ? value
-                     : floating
-                         ? value / s.signed_to_real(count)
-                         : mean_of_integers(s, view, value, count,
-                                            std::min(kernel[0], most(in[1])) * std::min(kernel[1], most(in[2]))));
+    values.push_back(!is_mean   ? value
+                     : floating ? value / s.signed_to_real(count)
+                                : mean_of_integers(s, view, value, count,
+                                                   most(min(kernel(0), in[1])) * most(min(kernel(1), in[2]))));
   });
   end.store_lanes(s, first, values);
   return one(s);
@@ -98,10 +104,10 @@ MadeList make_pool(const Work& work, const Node& node, const Finish& end) {
 
 bool has_one_window(const tosa::View& view) {
   const Shape& in = view.in(0).shape;
-  const auto &kernel = view.ints("kernel"), &pad = view.ints("pad");
-  return in[1] == Dim(kernel[0]) && in[2] == Dim(kernel[1]) &&
-         std::ranges::all_of(pad, [](std::int64_t n) { return n == 0; }) &&
-         GroupFold::takes({in[0], kernel[0] * kernel[1], in[3]}, view.in(0).dtype);
+  const Dim height = window_number(view.node(), "kernel", 0), width = window_number(view.node(), "kernel", 1);
+  return in[1] == height && in[2] == width &&
+         std::ranges::all_of(view.ints("pad"), [](std::int64_t n) { return n == 0; }) &&
+         GroupFold::takes({in[0], height * width, in[3]}, view.in(0).dtype);
 }
 
 MadeList make_shared_pool(const Work& work, const Node& node, const Finish& end) {

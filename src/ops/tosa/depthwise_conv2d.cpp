@@ -11,9 +11,7 @@ std::vector<std::int64_t> kernel_of(const View& view) { return {view.in(1).shape
 std::int64_t channels_of(const View& view) { return view.in(1).shape.size(2) * view.in(1).shape.size(3); }
 
 std::vector<TensorType> infer(const View& view) {
-  std::vector<std::int64_t> sizes;
-  for (const Slide& s : convolution_slides(view, kernel_of(view))) sizes.push_back(positions(s));
-  return convolution_output(view, sizes, channels_of(view));
+  return convolution_output(view, convolution_sizes(view, kernel_of(view)), channels_of(view));
 }
 
 Check check(const View& view) {

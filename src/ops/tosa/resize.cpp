@@ -9,12 +9,17 @@ namespace {
 // Operands {input, scale, offset, border}. Along each axis output position o lies at (o * d + offset) / n of the
 // input, where scale is n / d.
 struct Axis {
-  std::int64_t size, n, d, offset, border;
+  std::int64_t size;  // 0: a Dim
+  std::int64_t n, d, offset, border;
   std::int64_t reach() const { return (size - 1) * n - offset + border; }
   std::int64_t out() const {
     // Dims from 2^14 on are refused by `check`; here they must only not overflow.
     if (d < 1 || size > INT32_MAX || n > INT32_MAX || n < 1 || reach() < 0) return 0;
     return reach() / d + 1;
+  }
+  Dim out_of(const Dim& in) const {
+    if (in.is_number() || d < 1) return out();
+    return floor_div((in - 1) * Dim(n) + Dim(border - offset), d) + 1;
   }
 };
 
@@ -23,8 +28,9 @@ std::optional<std::vector<Axis>> axes_of(const View& view) {
   const auto scale = view.constant_integers(1), offset = view.constant_integers(2), border = view.constant_integers(3);
   if (!scale || !offset || !border || scale->size() != 4 || offset->size() != 2 || border->size() != 2)
     return std::nullopt;
-  return std::vector<Axis>{{view.in(0).shape.size(1), (*scale)[0], (*scale)[1], (*offset)[0], (*border)[0]},
-                           {view.in(0).shape.size(2), (*scale)[2], (*scale)[3], (*offset)[1], (*border)[1]}};
+  const auto size = [&](int dim) { return view.in(0).shape[dim].is_number() ? view.in(0).shape.size(dim) : 0; };
+  return std::vector<Axis>{{size(1), (*scale)[0], (*scale)[1], (*offset)[0], (*border)[0]},
+                           {size(2), (*scale)[2], (*scale)[3], (*offset)[1], (*border)[1]}};
 }
 
 bool is_bilinear(const View& view) { return view.text("mode") == "bilinear"; }
@@ -33,7 +39,7 @@ std::vector<TensorType> infer(const View& view) {
   const auto axes = axes_of(view);
   if (!axes) return {};
   const Shape& in = view.in(0).shape;
-  Shape shape(std::vector<Dim>{in[0], (*axes)[0].out(), (*axes)[1].out(), in[3]});
+  Shape shape(std::vector<Dim>{in[0], (*axes)[0].out_of(in[1]), (*axes)[1].out_of(in[2]), in[3]});
   DType type = view.in(0).dtype;
   if (is_bilinear(view)) type = type == DType::i8 ? DType::i32 : type == DType::i16 ? DType::i48 : type;
   return {{type, std::move(shape), std::nullopt}};

@@ -15,19 +15,23 @@ struct Axis {
     return (size - 1) * stride + before + after + kernel;
   }
 };
+Axis axis_of(const View& view, int i, std::int64_t size) {
+  const auto k = static_cast<std::size_t>(i);
+  return {size, view.in(1).shape.size(1 + i), item(view, "out_pad", 2 * k, 0), item(view, "out_pad", 2 * k + 1, 0),
+          item(view, "stride", k, 1)};
+}
 std::vector<Axis> axes_of(const View& view) {
-  std::vector<Axis> axes;
-  for (int i = 0; i < 2; ++i) {
-    const auto k = static_cast<std::size_t>(i);
-    axes.push_back({view.in(0).shape.size(1 + i), view.in(1).shape.size(1 + i), item(view, "out_pad", 2 * k, 0),
-                    item(view, "out_pad", 2 * k + 1, 0), item(view, "stride", k, 1)});
-  }
-  return axes;
+  return {axis_of(view, 0, view.in(0).shape.size(1)), axis_of(view, 1, view.in(0).shape.size(2))};
 }
 
 std::vector<TensorType> infer(const View& view) {
-  const auto axes = axes_of(view);
-  return convolution_output(view, std::vector<std::int64_t>{axes[0].out(), axes[1].out()}, view.in(1).shape.size(0));
+  std::vector<Dim> sizes;
+  for (int i = 0; i < 2; ++i) {
+    const Dim& size = view.in(0).shape[1 + i];
+    const Axis axis = axis_of(view, i, size.is_number() ? size.value() : 1);
+    sizes.push_back(size.is_number() ? Dim(axis.out()) : (size - 1) * Dim(axis.stride) + Dim(axis.out()));
+  }
+  return convolution_output(view, sizes, view.in(1).shape.size(0));
 }
 
 Check check(const View& view) {
