@@ -249,7 +249,7 @@ class Line {
  private:
   Status chosen() {
     TOSAIC_TRY(start_, target_.varies ? with_chosen_sizes(method_.graph, options_.sizes)
-                                : at_chosen_sizes(method_.graph, options_.sizes));
+                                      : at_chosen_sizes(method_.graph, options_.sizes));
     admit_floats();
     stored_ = fitting(start_, method_.sample_inputs);
     if (!stored_.empty()) sample_ = stored_[0];
@@ -281,7 +281,8 @@ class Line {
       TOSAIC_TRY(const Samples samples, samples_of_any_sizes(start_));
       TOSAIC_TRY(calibration, calibrated_over_sizes(start_, samples));
     }
-    for (const Sizes& sizes : looked_at(symbols)) {
+    TOSAIC_TRY(const std::vector<Sizes> looked, looked_at(symbols, start_));
+    for (const Sizes& sizes : looked) {
       AtSize fixed(*this, start_, sizes, calibration || !outer.empty());
       if (calibration) fixed.line->calibrate_as(&*calibration);
       TOSAIC_TRY(Compiled at, fixed.line->run());
@@ -301,7 +302,10 @@ class Line {
       if (outer.size() == 1) result_ = std::move(at);
     }
     const bool delegates = !inner.empty();  // whose operators say more than a call of them does
-    if (delegates) { TOSAIC_TRY(result_.lowered[0], over_sizes(std::move(inner), symbols)); }
+    if (delegates) {
+      TOSAIC_TRY(result_.lowered[0], over_sizes(std::move(inner), symbols));
+      result_.lowered[0].guards = start_.guards;
+    }
     TOSAIC_TRY(result_.partition.outer,
                over_sizes(std::move(outer), symbols, delegates ? &result_.lowered[0] : nullptr));
     Graph& calls = result_.partition.outer;

@@ -122,22 +122,6 @@ class Specialiser {
   const Sizes& sizes_;
 };
 
-// Those that hold at these sizes are done with.
-Status hold_guards(Graph& graph, const Sizes& sizes) {
-  std::vector<Guard> open;
-  for (Guard& guard : graph.guards) {
-    guard.violation = at(guard.violation, sizes);
-    if (!guard.violation.is_number())
-      open.push_back(std::move(guard));
-    else if (guard.violation.value() != 0)
-      return error("model.size", fmt::format("the program was exported for sizes with {}, which these are not: {}",
-                                             guard.text, sizes_text(sizes)))
-          .hint("export it with an example of this kind, as a program of its own, or take out the branch on sizes");
-  }
-  graph.guards = std::move(open);
-  return {};
-}
-
 }  // namespace
 
 std::optional<std::int64_t> value_of_symbol(const Dim& dim, std::int64_t size) {
@@ -195,6 +179,21 @@ Result<Sizes> sizes_of(const Graph& graph, std::span<const Shape> shapes) {
   return sizes;
 }
 
+Result<std::vector<Guard>> open_guards(const std::vector<Guard>& guards, const Sizes& sizes) {
+  std::vector<Guard> open;
+  for (const Guard& guard : guards) {
+    try {
+      const Dim violation = at(guard.violation, sizes);
+      if (!violation.is_number()) open.push_back({guard.text, violation});
+      if (!violation.is_number() || violation.value() == 0) continue;
+    } catch (const std::exception&) {}  // a division by zero, say
+    return error("model.size", fmt::format("the program was exported for sizes with {}, which these are not: {}",
+                                           guard.text, sizes_text(sizes)))
+        .hint("export it with an example of this kind, as a program of its own, or take out the branch on sizes");
+  }
+  return open;
+}
+
 Status replace_symbols(Graph& graph, const Sizes& sizes) {
   try {
     return Specialiser(sizes).run(graph);
@@ -219,7 +218,7 @@ Result<Graph> specialise(Graph graph, const Sizes& sizes) {
     if (std::none_of(symbols.begin(), symbols.end(), [&](const Symbol& s) { return s.name == given.first; }))
       return size_error(fmt::format("the program has no size '{}'; {}", given.first,
                                     all.empty() ? "all its sizes are numbers" : "it has " + all));
-  TOSAIC_CHECK(hold_guards(graph, sizes));
+  TOSAIC_TRY(graph.guards, open_guards(graph.guards, sizes));
   if (symbols.empty()) return graph;
   TOSAIC_CHECK(replace_symbols(graph, sizes));
   drop_dead(graph);

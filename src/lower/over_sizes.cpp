@@ -7,11 +7,11 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <random>
 #include <set>
 
 #include "ir/extent.h"
 #include "ir/sized_attribute.h"
+#include "ir/tensor.h"
 #include "ops/tosa_op.h"
 #include "ops/tosa_walk.h"
 
@@ -228,7 +228,8 @@ class Joining {
     std::size_t n = 0;
     while (n + 1 < ours.size() && n + 1 < others.size() && alike(ours[n], others[n])) ++n;
     return depends(ours[n], "which operators it becomes")
-        .note(fmt::format("at the largest sizes {} stands here, at {} {}", ours[n].op, text_of(at.sizes), others[n].op));
+        .note(
+            fmt::format("at the largest sizes {} stands here, at {} {}", ours[n].op, text_of(at.sizes), others[n].op));
   }
 
   static Diagnostic error_at(const Node& node, const std::string& what, const std::string& way_out) {
@@ -354,7 +355,7 @@ class Joining {
     const ValueId v = node.inputs[operand];
     if (!differs(v)) return {};
     if (made_[v].type.dtype == DType::shape) return shape_operand(node, operand);
-    if (is_reciprocal(node, operand)) return {};
+    if (is_size(node, operand) || is_reciprocal(node, operand)) return {};
     if (node.op == "tosa.rescale")
       return error_at(node, "the mean of codes over a dim that varies: 1 / size is a part of its scale, a constant",
                       "a mean over all of an image's rows and columns by AdaptiveAvgPool2d(1), or choose the sizes: "
@@ -372,6 +373,41 @@ class Joining {
     slice.loc = node.loc;
     slices_.push_back(std::move(slice));
     return {};
+  }
+
+  // A number by which an elementwise operator computes: a size, or what follows from one. Of f32 a CAST makes it.
+  bool is_size(Node& node, std::size_t operand) {
+    const ValueId v = node.inputs[operand];
+    const tosa::Op* op = tosa::find(node.op);
+    const DType dtype = made_[v].type.dtype;
+    if (!op || !op->elementwise || op->inputs[operand].constant || (dtype != DType::f32 && dtype != DType::i32))
+      return false;
+    constexpr double exact = 1 << 24;  // integers up to which f32 has
+    Numbers sizes;
+    for (const AtSizes& at : given_) {
+      const Value& value = at.graph[v];
+      if (value.constant.size() != 4 || value.type.shape.elements() != 1) return false;
+      const double number = element_as_double(dtype, value.constant.data(), 0);
+      if (number != std::floor(number) || std::fabs(number) > exact) return false;
+      sizes.push_back(static_cast<std::int64_t>(number));
+    }
+    const auto size = fit_(sizes);
+    if (!size) return false;
+    if (dtype == DType::i32) {
+      made_[v].size = *size;
+      return true;
+    }
+    TensorType integer = made_[v].type;
+    integer.dtype = DType::i32;
+    const ValueId whole = made_.add_value(made_[v].name + "_size", integer,
+                                          constant_bytes(DType::i32, std::vector<std::int64_t>{sizes[0]}));
+    made_[whole].size = *size;
+    made_[v].constant = {};
+    Node cast{"tosa.cast", {whole}};
+    cast.outputs = {v};
+    cast.loc = node.loc;
+    slices_.push_back(std::move(cast));
+    return true;
   }
 
   // A number by which an elementwise operator computes: 1 / size, as in a mean.
@@ -454,35 +490,6 @@ Result<std::vector<Symbol>> bounded(std::vector<Symbol> symbols) {
     s.range.lowest = std::max<std::int64_t>(s.range.lowest.value_or(1), 1);
   }
   return symbols;
-}
-
-std::vector<Sizes> looked_at(std::span<const Symbol> symbols) {
-  constexpr std::int64_t few = 3;  // sizes of a symbol: all of them are looked at
-  const std::size_t wanted = 4 + 4 * symbols.size();
-  Sizes bounds;
-  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
-  std::uint64_t all = 1;
-  for (const Symbol& s : symbols) {
-    const std::int64_t highest = *s.range.highest;
-    // At 1 a dim may be left out where it would be kept.
-    const std::int64_t lowest =
-        highest - *s.range.lowest < few ? *s.range.lowest : std::max<std::int64_t>(*s.range.lowest, 2);
-    ranges.emplace_back(lowest, highest);
-    bounds.emplace(s.name, highest);
-    all = std::min<std::uint64_t>(all * static_cast<std::uint64_t>(highest - lowest + 1), 1 << 20);
-  }
-  std::vector<Sizes> chosen{bounds};
-  std::mt19937 random(1);
-  while (chosen.size() < std::min<std::uint64_t>(all, wanted)) {
-    Sizes next;
-    for (std::size_t i = 0; i < symbols.size(); ++i) {
-      const auto [lowest, highest] = ranges[i];
-      next.emplace(symbols[i].name,
-                   lowest + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(highest - lowest + 1)));
-    }
-    if (std::ranges::find(chosen, next) == chosen.end()) chosen.push_back(std::move(next));
-  }
-  return chosen;
 }
 
 Result<Graph> over_sizes(std::vector<AtSizes> given, std::span<const Symbol> symbols, const Graph* delegate) {

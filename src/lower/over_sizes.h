@@ -17,13 +17,15 @@ struct AtSizes {
 
 // Symbols as tensors with elements have them (at least 1). Error model.size: one has no upper bound.
 Result<std::vector<Symbol>> bounded(std::vector<Symbol> symbols);
-// Where to look: the upper bounds first, then others, spread and unlike each other; all there are, if they are few.
-std::vector<Sizes> looked_at(std::span<const Symbol> symbols);
+// Where to look at a program: the upper bounds first, then the lowest ones, those around which min, max and comparisons
+// of its sizes change sides, and others, spread and unlike each other; all there are, if they are few. Its guards hold
+// at each. Error lower.sizes: at the upper bounds they do not.
+Result<std::vector<Sizes>> looked_at(std::span<const Symbol> symbols, const Graph& program);
 
 // `given` are what one program became at those sizes. RESHAPE, TILE and SLICE keep the shape operands of the first;
 // their result's type says the size, and symbolic_start (ir/extent.h) where a SLICE begins. A constant that is smaller
-// at smaller sizes is a SLICE of the largest; one number that is 1 / size, for an elementwise operator, has that as its
-// Value::size. Error lower.sizes: something else depends on a size, with its place.
+// at smaller sizes is a SLICE of the largest; one number for an elementwise operator that is a size, or in f32 1 /
+// size, has that size as its Value::size. Error lower.sizes: something else depends on a size, with its place.
 // `delegate`: what the graphs call as such, over sizes already.
 Result<Graph> over_sizes(std::vector<AtSizes> given, std::span<const Symbol> symbols, const Graph* delegate = nullptr);
 

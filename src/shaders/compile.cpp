@@ -76,6 +76,7 @@ class Assembly {
       if (std::ranges::none_of(rest, [&](TierId other) { return has_same_kernels(work, work_of(other)); }))
         TOSAIC_CHECK(add_tier(work));
     }
+    program_.guards = given_.guards;
     program_.constants = constants_.all();
     return std::move(program_);
   }

@@ -122,7 +122,8 @@ Buffer Kernel::integers(const std::vector<std::int32_t>& numbers) { return const
 Value Kernel::scalar(ValueId v) {
   const Bytes& data = graph()[v].constant;
   const DType dtype = type(v).dtype;
-  if (graph()[v].size) return real_of(told({*graph()[v].size, true}));
+  if (graph()[v].size && is_float(dtype)) return real_of(told({*graph()[v].size, true}));
+  if (graph()[v].size) return told({*graph()[v].size});
   if (is_float(dtype)) return real_param(element_as_double(dtype, data.data(), 0));
   const std::int64_t number = element_as_integer(dtype, data.data(), 0);
   if (dtype == DType::boolean) return param(number) != integer(0);

@@ -32,8 +32,8 @@ class Uploader {
     const VkPhysicalDeviceType type = device_->info().type;
     const bool unified = type == VK_PHYSICAL_DEVICE_TYPE_CPU || type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
     const std::uint64_t bytes = content.size();
-    TOSAIC_TRY(std::shared_ptr<DeviceBuffer> made,
-               DeviceBuffer::make(device_, with_room_for_views(bytes), unified ? Placement::shared : Placement::device));
+    TOSAIC_TRY(std::shared_ptr<DeviceBuffer> made, DeviceBuffer::make(device_, with_room_for_views(bytes),
+                                                                      unified ? Placement::shared : Placement::device));
     RopeReader reader(content);
     if (made->mapped()) {
       reader.next(static_cast<std::size_t>(bytes), made->mapped());

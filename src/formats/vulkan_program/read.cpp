@@ -297,6 +297,12 @@ Result<Program> read(const Bytes& given, const FindOutside& outside) {
     program.tiers.push_back(std::move(tier));
   }
   TOSAIC_CHECK(check_symbols(program));
+  for (std::uint32_t i = 0; i < count(p.guards()); ++i) {
+    const fbs::Guard& guard = *p.guards()->Get(i);
+    if (guard.violation() >= program.expressions.size())
+      return bad("a guard is size {} of {}", guard.violation(), program.expressions.size());
+    program.guards.push_back({text(guard.text()), program.expressions[guard.violation()]});
+  }
   return program;
 }
 

@@ -67,6 +67,7 @@ Result<Sizes> sizes_of(const Program& program, std::span<const Shape> inputs) {
               .hint(
                   "the range was given when the model was exported (torch.export.Dim(..., min=, max=)): export it "
                   "with a wider one");
+  TOSAIC_TRY(const std::vector<Guard> open, open_guards(program.guards, sizes));
   return sizes;
 }
 

@@ -15,8 +15,9 @@
 
 namespace tosaic::vulkan_program {
 
-// 1: no sizes that vary; 1, 2: SPIR-V is not packed; 1 to 3: all constants are inside. What has them is written as 3.
-inline constexpr std::uint32_t version = 4, version_without_parts = 3, oldest_version = 1;
+// 1: no sizes that vary; 1, 2: SPIR-V is not packed; 1 to 3: all constants are inside; 1 to 4: no guards. A program is
+// written as the oldest of 3 to 5 that says it.
+inline constexpr std::uint32_t version = 5, version_without_guards = 4, version_without_parts = 3, oldest_version = 1;
 inline constexpr std::uint64_t alignment = 256;             // of ranges; Vulkan asks for no more
 inline constexpr std::uint64_t most_range_bytes = 1 << 27;  // of one binding: what every Vulkan device takes
 inline constexpr std::uint32_t most_groups = 65535;         // along each axis, likewise
@@ -77,6 +78,7 @@ struct Tensor {
 struct Program {
   std::vector<Dim> expressions;         // of sizes, each of symbols that have bounds and that an input's dim tells
   std::vector<Tensor> inputs, outputs;  // memory is for their sizes at the bounds
+  std::vector<Guard> guards;            // of those sizes
   std::uint64_t io_bytes = 0;
   Rope constants;  // of a file that was read: one piece, or a few with those that lie outside it
   std::vector<Tier> tiers;
@@ -88,8 +90,8 @@ std::uint32_t expression(Program& program, const Dim& dim);
 inline constexpr std::uint32_t row_groups = 32768;
 std::array<std::uint32_t, 3> groups_of(std::uint64_t count);
 
-// The sizes at which inputs have these shapes. Errors: model.size, a shape that no sizes make, or one beyond a bound,
-// with the symbol's name.
+// The sizes at which inputs have these shapes. Errors: model.size, a shape that no sizes make, one beyond a bound, with
+// the symbol's name, or one that a guard does not let pass.
 Result<Sizes> sizes_of(const Program& program, std::span<const Shape> inputs);
 // Writes into the tier's dispatches what these sizes make of them. Errors: model.size.
 Status resize(const Program& program, const Sizes& sizes, std::vector<Dispatch>& dispatches);

@@ -96,6 +96,7 @@ std::size_t room_for(const Program& program) {
               d.place.size() + sizeof(fbs::SizedPush) * d.sizes.size();
   }
   for (const Dim& dim : program.expressions) room += 64 + ranged_text(dim).size();
+  for (const Guard& guard : program.guards) room += 128 + guard.text.size() + ranged_text(guard.violation).size();
   return room;
 }
 
@@ -118,14 +119,23 @@ Rope written(Program program, const std::vector<Part>& parts) {
   Modules modules(b);
   for (const Tier& t : program.tiers) tiers.push_back(put(b, modules, t));
   const auto tier_list = b.CreateVector(tiers);
+  std::vector<Offset<fbs::Guard>> guards;
+  for (const Guard& guard : program.guards) {
+    const auto text = b.CreateString(guard.text);
+    guards.push_back(fbs::CreateGuard(b, text, expression(program, guard.violation)));
+  }
+  const auto guard_list = guards.empty() ? 0 : b.CreateVector(guards);
   std::vector<Offset<flatbuffers::String>> texts;
   for (const Dim& dim : program.expressions) {
     const std::string text = ranged_text(dim);
     texts.push_back(b.CreateString(text.substr(1, text.size() - 2)));  // without its parentheses
   }
   const auto expressions = texts.empty() ? 0 : b.CreateVector(texts);
-  b.Finish(fbs::CreateProgram(b, parts.empty() ? version_without_parts : version, inputs, outputs, program.io_bytes,
-                              constants, tier_list, expressions, part_list),
+  const std::uint32_t written = !guards.empty() ? version
+                                : parts.empty() ? version_without_parts
+                                                : version_without_guards;
+  b.Finish(fbs::CreateProgram(b, written, inputs, outputs, program.io_bytes, constants, tier_list, expressions,
+                              part_list, guard_list),
            fbs::ProgramIdentifier());
   return file.finished();
 }
