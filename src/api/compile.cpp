@@ -249,7 +249,7 @@ class Line {
  private:
   Status chosen() {
     TOSAIC_TRY(start_, target_.varies ? with_chosen_sizes(method_.graph, options_.sizes)
-                                : at_chosen_sizes(method_.graph, options_.sizes));
+                                      : at_chosen_sizes(method_.graph, options_.sizes));
     admit_floats();
     stored_ = fitting(start_, method_.sample_inputs);
     if (!stored_.empty()) sample_ = stored_[0];
@@ -287,8 +287,10 @@ class Line {
       TOSAIC_TRY(Compiled at, fixed.line->run());
       if (Status one = one_delegate(at); !one.ok()) {
         if (options_.pack) return std::move(one).error();
-        one.error().severity = Severity::warning;  // what is asked is what stands in the way
-        if (callbacks_.sink) callbacks_.sink(std::move(one.error()));
+        Diagnostic& why = one.error();  // what is asked is what stands in the way
+        why.severity = Severity::warning;
+        why.message = "compile refuses the program: " + why.message;
+        if (callbacks_.sink) callbacks_.sink(std::move(why));
         return at;
       }
       if (!at.lowered.empty()) inner.push_back({sizes, at.lowered[0]});
