@@ -288,8 +288,10 @@ class Line {
       TOSAIC_TRY(Compiled at, fixed.line->run());
       if (Status one = one_delegate(at); !one.ok()) {
         if (options_.pack) return std::move(one).error();
-        one.error().severity = Severity::warning;  // what is asked is what stands in the way
-        if (callbacks_.sink) callbacks_.sink(std::move(one.error()));
+        Diagnostic& why = one.error();  // what is asked is what stands in the way
+        why.severity = Severity::warning;
+        why.message = "compile refuses the program: " + why.message;
+        if (callbacks_.sink) callbacks_.sink(std::move(why));
         return at;
       }
       if (!at.lowered.empty()) inner.push_back({sizes, at.lowered[0]});

@@ -3,6 +3,7 @@
 #include <array>
 #include <random>
 
+#include "ops/tosa_rest.h"
 #include "tosa/one_node.h"
 
 namespace tosaic {
@@ -340,6 +341,13 @@ TEST_P(Convolutions, WindowRules) {
   EXPECT_EQ(broken(c), "");
   c.pad.back() = 1;
   EXPECT_EQ(broken(c), "output-size");
+  if (std::string(op) != "transpose_conv2d") {  // of a graph for many sizes, windows leave a rest
+    tosa::Spec any_size = tosa::Spec::everything();
+    any_size.add(tosa::sizes_vary);
+    EXPECT_EQ(c.node().verify(any_size), "");
+    c.pad.back() = -1;
+    EXPECT_NE(c.node().verify(any_size), "");
+  }
   c = good(op);
   c.dilation.back() = 4;
   c.outputs = {good(op).node().inferred()};
@@ -383,6 +391,16 @@ TEST(Conv2d, HugeSizesDoNotOverflow) {
   c.input = in(i8, {1, std::int64_t{1} << 40, 1, 2});
   c.outputs = {good("conv2d").node().inferred()};
   EXPECT_EQ(c.node().verify(), "transpose_conv2d.output-size");
+}
+
+TEST(Conv2d, RowsMayBeSymbolicWhateverTheStrideLeaves) {
+  Conv c = good("conv2d");
+  const std::int64_t kernel = c.weight.type.shape.size(1);
+  c.input.type.shape.set(1, Symbol{"h", {4, 40}});
+  c.pad = {1, 1, 0, 0}, c.stride = {2, 1};
+  const Dim rows = c.node().inferred().shape[1];
+  for (std::int64_t h : {4, 5, 39})
+    EXPECT_EQ(rows.with([&](const Symbol&) { return Dim(h); }), Dim((h + 2 - kernel) / 2 + 1)) << to_string(rows);
 }
 
 TEST(Conv2d, BatchMayBeSymbolic) {

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One payload for Vulkan at every size, of networks whose windows have strides: equal to eager PyTorch, and in integers bit
+for bit to the program of each size on the CPU."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+import tosaic
+from torch import nn
+from torch.export import Dim
+from torch.utils._pytree import tree_leaves
+
+sys.path.append(str(Path(__file__).parents[1] / "models"))
+from mobilenet import MobileNetV2  # noqa: E402
+from resnet import ResNet18  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def layer(i, o, stride=1):
+    return nn.Sequential(nn.Conv2d(i, o, 3, stride, 1), nn.BatchNorm2d(o), nn.ReLU())
+
+
+class UNet(nn.Module):
+    def __init__(self, mode="nearest"):
+        super().__init__()
+        self.how = {"mode": mode} if mode == "nearest" else {"mode": mode, "align_corners": False}
+        self.a, self.b, self.c, self.d, self.e = layer(3, 4), layer(4, 8), layer(8, 8), layer(16, 8), layer(12, 4)
+        self.up, self.out = nn.ConvTranspose2d(8, 8, 2, 2), nn.Conv2d(4, 2, 1)
+
+    def forward(self, x):
+        a = self.a(x)
+        b = self.b(F.max_pool2d(a, 2))
+        y = self.d(torch.cat([self.up(self.c(F.max_pool2d(b, 2))), b], 1))
+        return self.out(self.e(torch.cat([F.interpolate(y, scale_factor=2, **self.how), a], 1)))
+
+
+class Detector(nn.Module):
+    """Boxes and classes of three scales, flattened into one list."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = layer(3, 8, 2)
+        self.scales = nn.ModuleList([layer(8, 8, 2), layer(8, 8, 2), layer(8, 8, 2)])
+        self.heads = nn.ModuleList([nn.Conv2d(8, 6, 1) for _ in range(3)])
+
+    def forward(self, x):
+        x, found = self.stem(x), []
+        for scale, head in zip(self.scales, self.heads, strict=True):
+            x = scale(x)
+            found.append(head(x).flatten(2))
+        y = torch.cat(found, 2).transpose(1, 2)
+        return y[..., :4].sigmoid(), y[..., 4:].softmax(-1)
+
+
+class Patches(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.patches, self.norm, self.head = nn.Conv2d(3, 16, 16, 16), nn.LayerNorm(16), nn.Linear(16, 5)
+        self.attention = nn.MultiheadAttention(16, 2, batch_first=True)
+
+    def forward(self, x):
+        t = self.patches(x).flatten(2).transpose(1, 2)
+        n = self.norm(t)
+        return self.head((t + self.attention(n, n, n, need_weights=False)[0]).mean(1))
+
+
+class Pools(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 8, 1, 2)
+
+    def forward(self, x):
+        y = self.first(x)
+        return (F.avg_pool2d(y, 3, 2, 1), F.avg_pool2d(y, 3, 2, 1, count_include_pad=False),
+                F.avg_pool2d(y, 2, ceil_mode=True), F.max_pool2d(y, 3, 2, ceil_mode=True), F.max_pool2d(y, 3, 3),
+                F.adaptive_avg_pool2d(y, 1))
+
+
+class Speech(nn.Module):
+    """Waves to letters, in the manner of wav2vec."""
+
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(nn.Conv1d(1, 16, 10, 5), nn.GELU(), nn.Conv1d(16, 16, 3, 2), nn.GELU(),
+                                      nn.Conv1d(16, 16, 2, 2), nn.GELU())
+        self.norm, self.head = nn.LayerNorm(16), nn.Linear(16, 8)
+
+    def forward(self, wave):
+        return self.head(self.norm(self.features(wave).transpose(1, 2))).log_softmax(-1)
+
+
+class Volume(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv3d(3, 4, 3, 2, 1)
+
+    def forward(self, x):
+        return self.conv(x).relu()
+
+
+def image(*sizes):
+    return torch.randn(1, 3, *sizes)
+
+
+def thirty_seconds():
+    return {2: 32 * Dim("h", max=4), 3: 32 * Dim("w", max=4)}
+
+
+def any_size():
+    return {2: Dim.AUTO(min=33, max=130), 3: Dim.AUTO(min=33, max=130)}
+
+
+BY_32, ANY = [(64, 96), (128, 64), (96, 128)], [(64, 97), (33, 130), (130, 51), (40, 40)]
+# Name -> (module, its shapes, an input of some sizes, sizes).
+PROGRAMS = {
+    "MobileNetV2": (MobileNetV2, any_size, image, ANY),
+    "ResNet18": (ResNet18, any_size, image, ANY),
+    "ResNet18 by 32": (ResNet18, thirty_seconds, image, BY_32),
+    "U-Net": (UNet, thirty_seconds, image, BY_32),
+    "U-Net, bilinear": (lambda: UNet("bilinear"), thirty_seconds, image, BY_32),
+    "detector": (Detector, any_size, image, ANY),
+    "patches": (Patches, any_size, image, ANY),
+    "pools": (Pools, any_size, image, ANY),
+    "speech": (Speech, lambda: {2: Dim("t", min=100, max=4000)}, lambda t: torch.randn(2, 1, t), [(400,), (4000,), (123,)]),
+    "volume": (Volume, lambda: {2: Dim("d", min=3, max=9), 3: Dim("h", min=3, max=19)},
+               lambda d, h: torch.randn(1, 3, d, h, 8), [(4, 8), (5, 19), (3, 3)]),
+}
+
+
+def program_of(name):
+    make, shapes, example, sizes = PROGRAMS[name]
+    torch.manual_seed(3)
+    module = make().eval()
+    return module, torch.export.export(module, (example(*sizes[0]),), dynamic_shapes=(shapes(),)), example, sizes
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_floats_are_those_of_eager(name, tmp_path):
+    module, program, example, sizes = program_of(name)
+    tosaic.compile(program, target="vulkan").save(tmp_path / "m.pte")
+    session = tosaic.load(tmp_path / "m.pte")
+    for size in [*sizes, sizes[0]]:
+        x = example(*size)
+        for a, b in zip(tree_leaves(module(x)), tree_leaves(session.run(x)), strict=True):
+            torch.testing.assert_close(b, a, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("quantize", ["int8", "int16x8"])
+@pytest.mark.parametrize("name", ["MobileNetV2", "U-Net", "U-Net, bilinear", "detector", "pools", "speech", "volume"])
+def test_integers_are_those_of_the_program_of_each_size(name, quantize, tmp_path):
+    if (name, quantize) == ("MobileNetV2", "int16x8"):
+        pytest.skip("the pieces are those of the detector")
+    _, program, example, sizes = program_of(name)
+    samples = [(example(*size),) for size in sizes[:2]]
+    how = {"quantize": quantize, "calibration": samples}
+    tosaic.compile(program, target="vulkan", **how).save(tmp_path / "m.pte")
+    session = tosaic.load(tmp_path / "m.pte")
+    (spec,) = (n for n in program.graph.nodes if n.op == "placeholder" and "val" in n.meta and n.name in ("x", "image", "wave"))
+    varying = [d for d, size in enumerate(spec.meta["val"].shape) if not isinstance(size, int)]
+    for size in sizes:  # the last ones were not calibrated
+        x = example(*size)
+        chosen = [f"{spec.name}.{d}={x.shape[d]}" for d in varying]
+        fixed = tosaic.compile(program, target="tosa-int", tosa_spec="TOSA-1.0+INT+int16+int4", sizes=chosen, **how)
+        for a, b in zip(tree_leaves(fixed.run(x)), tree_leaves(session.run(x)), strict=True):
+            assert torch.equal(a, b)
+
+
+def test_one_size_of_samples_is_the_calibration_of_that_size(tmp_path):
+    _, program, example, sizes = program_of("detector")
+    samples = [(example(*sizes[0]),) for _ in range(3)]
+    tosaic.compile(program, target="vulkan", quantize="int8", calibration=samples).save(tmp_path / "m.pte")
+    fixed = tosaic.compile(torch.export.export(PROGRAMS["detector"][0]().eval(), samples[0]), target="tosa-int",
+                           calibration=samples)
+    again = tosaic.compile(program, target="tosa-int", sizes=[f"x.2={sizes[0][0]}", f"x.3={sizes[0][1]}"],
+                           calibration=samples)
+    del fixed
+    x = example(*sizes[0])
+    session = tosaic.load(tmp_path / "m.pte")
+    for a, b in zip(again.run(x), session.run(x), strict=True):
+        assert torch.equal(a, b)
+
+
+class Mean(nn.Module):
+    def forward(self, x):
+        return x.mean((2, 3))
+
+
+class Adaptive(nn.Module):
+    def forward(self, x):
+        return F.adaptive_avg_pool2d(x, 3)
+
+
+class Resized(nn.Module):
+    def forward(self, x):
+        return F.interpolate(F.max_pool2d(x, 2), size=x.shape[2:], mode="bilinear", align_corners=False)
+
+
+@pytest.mark.parametrize("module, how, why", [
+    (Mean(), {"quantize": "int8", "calibration": [(image(64, 97),)]}, r"mean of codes over a dim that varies(.|\n)*Adaptive"),
+    (Adaptive(), {}, "which operators it becomes depends on the sizes"),
+    (Resized(), {}, r"operand 'scale' depends on the sizes(.|\n)*at the largest sizes"),
+])
+def test_what_depends_on_sizes_is_told_with_its_reason(module, how, why):
+    program = torch.export.export(module, (image(64, 97),), dynamic_shapes=(any_size(),))
+    with pytest.raises(tosaic.Error, match=why) as refused:
+        tosaic.compile(program, target="vulkan", **how)
+    assert "lower.sizes" in str(refused.value) and "--sizes" in str(refused.value)
+
+
+def test_explain_says_what_compile_says():
+    class Doubles(nn.Module):
+        def forward(self, x):
+            return x.double().exp().float().relu()
+
+    program = torch.export.export(Doubles(), (torch.randn(3, 8),), dynamic_shapes=({0: Dim("n", max=16)},))
+    with pytest.raises(tosaic.Error, match="all has to run on the device") as refused:
+        tosaic.compile(program, target="vulkan")
+    explained = tosaic.explain(program, target="vulkan")
+    told = [str(m) for m in explained.summary.messages if "compile refuses the program" in str(m)]
+    assert len(told) == 1 and "all has to run on the device" in told[0] and "--sizes NAME=SIZE" in told[0]
+    assert str(refused.value).splitlines()[0].split("]: ")[1] in told[0]
