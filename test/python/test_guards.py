@@ -122,3 +122,45 @@ def test_arithmetic_on_sizes(name):
         x = torch.randn(size, 3)
         torch.testing.assert_close(session.run(x), module(x))
         torch.testing.assert_close(tosaic.compile(exported, target="tosa-fp", sizes=[f"x.0={size}"]).run(x), module(x))
+
+
+# One program for all sizes on Vulkan: what it is at a few sizes must be what it is at all of them.
+BENDS = {
+    "slice of the smaller": (lambda x: x[: torch.sym_min(x.shape[0], 5)] + 1, True),
+    "sum of such a slice": (lambda x: x[: torch.sym_min(x.shape[0], 5)].sum(0), True),
+    "padded to eight": (lambda x: torch.nn.functional.pad(x, (0, 0, 0, torch.sym_max(8 - x.shape[0], 0))), True),
+    "one branch or the other": (lambda x: torch.cond(x.shape[0] > 4, torch.sin, torch.cos, (x,)), True),
+    "even": (lambda x: x * 2 if x.shape[0] % 2 == 0 else x * 3, False),
+    "more than six": (lambda x: x * 2 if x.shape[0] > 6 else x * 3, False),
+    "times the size": (lambda x: x * x.shape[0] + x.shape[0] // 2, False),
+    "positions behind a size": (lambda x: x + (torch.arange(3) + x.shape[0]), False),
+    **{name: (function, False) for name, function in ARITHMETIC.items()},
+}
+
+
+@pytest.mark.parametrize("name", BENDS)
+def test_one_program_for_all_sizes_on_vulkan(name):
+    """Right at every size that torch's program takes, and refused at the others; or not made at all."""
+    function, may_be_refused = BENDS[name]
+    module = One(function)
+    try:
+        exported = torch.export.export(module, (torch.randn(8, 3),), dynamic_shapes=({0: AUTO(min=2, max=20)},))
+    except Exception as why:
+        pytest.skip(f"torch does not export it: {why}"[:200])
+    try:
+        session = tosaic.compile(exported, target="vulkan").session()
+    except tosaic.Error as why:
+        assert "lower.sizes" in str(why) or "all has to run on the device" in str(why)
+        assert may_be_refused or name in ARITHMETIC, why
+        return
+    held = 0
+    for size in range(2, 21):
+        x = torch.randn(size, 3)
+        result = wanted(exported, (x,))
+        if result is None:
+            with pytest.raises(tosaic.Error, match="model.size"):
+                session.run(x)
+        else:
+            held += 1
+            torch.testing.assert_close(session.run(x), result, rtol=1e-4, atol=1e-4)
+    assert held
