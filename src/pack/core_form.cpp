@@ -9,6 +9,7 @@
 #include "ops/core_form.h"
 #include "ops/operator_name.h"
 #include "ops/trial.h"
+#include "ops/unknown_operator.h"
 #include "pack/executorch_kernels.h"
 
 namespace tosaic::packing {
@@ -68,11 +69,14 @@ Result<Node> core_form(Graph& graph, const Node& node) {
   const bool custom = node.attrs.find("argument_order") &&
                       (node.op.starts_with("aten.") ? executorch_call(node.op).has_value()
                                                     : kernels::out_variant_by_name(node.op).has_value());
-  if (!found.op && !custom)
+  if (!found.op && !custom) {
+    if (Diagnostic why = unknown_operator(node.op); why.code != "aten.unknown-operator")
+      return located(std::move(why), node.loc);
     return located(error("pack.unknown-operator",
                          fmt::format("{} stays outside the delegate, and no kernel is known for it", node.op))
                        .hint("save the program after ep = ep.run_decompositions(), or leave the call out"),
                    node.loc);
+  }
   if (node.outputs.empty() || node.outputs[0] == no_value)
     return located(error("pack.no-kernel", fmt::format("{} stays outside the delegate, but has no result", node.op)),
                    node.loc);

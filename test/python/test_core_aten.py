@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's core ATen operators, as this version tags them: each has a lowering, or a reason here why it has none."""
 
-import torch
+import pytest
 import tosaic
+import torch
+from functions import Of
 
 TRAINING = "a gradient: programs for training are refused"
 COMPLEX = "gives or takes complex numbers; fft2 and rfft2 of real pairs are known by their own names"
@@ -44,3 +46,15 @@ def test_each_has_a_lowering_or_a_reason():
     core = set(core_operators())
     assert len(core) > 180
     assert core - known == set(WITHOUT)
+
+
+def test_the_tool_says_why(tmp_path):
+    """Compiling what has no lowering names the reason, not only the operator."""
+    calls = {
+        "aten.training": lambda x: torch.ops.aten.avg_pool2d_backward(x[..., ::2, ::2], x, [2, 2], [2, 2], [0, 0], False, True, None),
+        "aten.resized": lambda x: x.clone().resize_(2, 2),
+    }
+    for code, function in calls.items():
+        exported = torch.export.export(Of(function), (torch.randn(1, 2, 4, 4),), strict=False)
+        with pytest.raises(tosaic.Error, match=code):
+            tosaic.compile(exported, target="tosa-fp")
