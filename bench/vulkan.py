@@ -50,6 +50,12 @@ def of_tosaic(tosaic, program, image, seconds):
             "on": hot["device"]}
 
 
+def packed_modules(tosaic, program):
+    """Bytes of all tiers' shaders in the file, which holds those that are equal once."""
+    delegates = json.loads(bench.process(tosaic, "inspect", program, "--json")[2])["methods"][0]["delegates"]
+    return sum(tier["stored_spirv_bytes"] for d in delegates for tier in d["vulkan"]["tiers"])
+
+
 def install_ncnn():
     python = PEERS / "bin/python"
     if not (PEERS / "lib").exists():
@@ -94,10 +100,13 @@ def rows(table, tosaic, python, name, seconds):
     bench.process(sys.executable, bench.ROOT / "test/models/make_models.py", "--output", bench.MODELS, "--only", name)
     image = bench.WORK / f"{name}.npy"
     np.save(image, np.load(bench.MODELS / f"{name}_expected.npz")["input_0"][0])
-    for kind, options in (("fp32", []), ("int8", ["--quantize", "int8", "--calibrate", bench.MODELS / f"{name}_samples.npz"])):
+    for kind, options in (("fp32", []), ("fp16", ["--vulkan-precision", "fp16"]),
+                          ("int8", ["--quantize", "int8", "--calibrate", bench.MODELS / f"{name}_samples.npz"])):
         program = bench.WORK / f"{name}_{kind}_vulkan.pte"
-        bench.process(tosaic, "compile", bench.MODELS / f"{name}.pt2", "--target", "vulkan", "-o", program,
-                      "--require-full-delegation", *options)
+        compiled = bench.process(tosaic, "compile", bench.MODELS / f"{name}.pt2", "--target", "vulkan", "-o", program,
+                                 "--require-full-delegation", *options)[0]
+        print(f"  {name} {kind}: compiled for all tiers in {bench.milliseconds(compiled)}, its shaders take "
+              f"{packed_modules(tosaic, program) / 1000:.0f} KB of the file", flush=True)
         ours = bench.once(lambda: of_tosaic(tosaic, program, image, seconds))
         peer = "fp32" if kind == "fp32" else "fp16"  # the nearest that it has
 
