@@ -33,6 +33,7 @@ def text_of(program: Any, call_graph: list) -> str:
         verifiers=[],
         torch_version=torch.__version__,
     )
+    whole.guards_code = list(getattr(program, "_guards_code", []))  # since torch 2.9
     return json.dumps(whole, default=_members, allow_nan=False)
 
 

@@ -305,11 +305,11 @@ class Line {
     }
     const bool delegates = !inner.empty();  // whose operators say more than a call of them does
     if (delegates) {
-      TOSAIC_TRY(result_.lowered[0], over_sizes(std::move(inner), symbols));
+      TOSAIC_TRY(result_.lowered[0], over_sizes(std::move(inner), symbols, start_));
       result_.lowered[0].guards = start_.guards;
     }
     TOSAIC_TRY(result_.partition.outer,
-               over_sizes(std::move(outer), symbols, delegates ? &result_.lowered[0] : nullptr));
+               over_sizes(std::move(outer), symbols, start_, delegates ? &result_.lowered[0] : nullptr));
     Graph& calls = result_.partition.outer;
     for (const auto& [k, size] : numbers_of_sizes()) calls[calls.outputs[k]].size = size;
     TOSAIC_CHECK(call_alone(calls));

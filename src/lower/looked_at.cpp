@@ -86,6 +86,9 @@ class Looking {
       Sizes one = bounds_;
       one[s.name] = lowest_[s.name];
       add(one);
+      one[s.name] =
+          std::min(lowest_[s.name] + 1, *s.range.highest);  // of n // 2 and (n + 1) // 2 one is another number
+      add(one);
     }
     add_bends();
     add_others();

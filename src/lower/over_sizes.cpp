@@ -52,6 +52,14 @@ class Fitting {
     multiply();
   }
 
+  // Numbers that the program itself says. Of shapes the operators' rules have other forms for the same.
+  void know(const Numbers& numbers, const Dim& dim) { said_.try_emplace(numbers, dim); }
+  std::optional<Dim> any(const Numbers& numbers) {
+    if (const auto dim = (*this)(numbers)) return dim;
+    const auto said = said_.find(numbers);
+    return said == said_.end() ? std::nullopt : std::optional(said->second);
+  }
+
   std::optional<Dim> operator()(const Numbers& numbers) {
     if (std::ranges::all_of(numbers, [&](std::int64_t n) { return n == numbers[0]; })) return Dim(numbers[0]);
     const auto [known, added] = known_.try_emplace(numbers);
@@ -127,6 +135,7 @@ class Fitting {
 
   std::vector<Term> factors_, terms_;
   std::map<Numbers, std::optional<Dim>> known_;
+  std::map<Numbers, Dim> said_;
 };
 
 // Is `part` what lies at the beginning of `all`, along every dim?
@@ -174,8 +183,9 @@ Graph separated(const Graph& graph) {
 
 class Joining {
  public:
-  Joining(std::vector<AtSizes> given, std::span<const Symbol> symbols, const Graph* delegate)
+  Joining(std::vector<AtSizes> given, std::span<const Symbol> symbols, const Graph& program, const Graph* delegate)
       : given_(std::move(given)), delegate_(delegate), fit_(symbols, given_) {
+    know_sizes(program, symbols);
     for (AtSizes& at : given_) at.graph = separated(at.graph);
     made_ = given_[0].graph;
   }
@@ -199,6 +209,20 @@ class Joining {
   }
 
  private:
+  // Of inputs' symbols; what depends on values is nothing that all sizes have.
+  void know_sizes(const Graph& program, std::span<const Symbol> symbols) {
+    const auto know = [&](const Dim& dim) {
+      const auto is_given = [&](const Symbol& s) {
+        return std::ranges::find(symbols, s.name, &Symbol::name) != symbols.end();
+      };
+      if (!dim.is_number() && std::ranges::all_of(dim.symbols(), is_given)) fit_.know(values_of(dim), dim);
+    };
+    for (const Value& value : program.values) {
+      for (const Dim& dim : value.type.shape.dims()) know(dim);
+      if (value.size) know(*value.size);
+    }
+  }
+
   // Apart from shapes and constants, the graphs are one.
   Status same_nodes() const {
     for (const AtSizes& at : given_) {
@@ -391,7 +415,7 @@ class Joining {
       if (number != std::floor(number) || std::fabs(number) > exact) return false;
       sizes.push_back(static_cast<std::int64_t>(number));
     }
-    const auto size = fit_(sizes);
+    const auto size = fit_.any(sizes);
     if (!size) return false;
     if (dtype == DType::i32) {
       made_[v].size = *size;
@@ -492,8 +516,9 @@ Result<std::vector<Symbol>> bounded(std::vector<Symbol> symbols) {
   return symbols;
 }
 
-Result<Graph> over_sizes(std::vector<AtSizes> given, std::span<const Symbol> symbols, const Graph* delegate) {
-  return Joining(std::move(given), symbols, delegate).run();
+Result<Graph> over_sizes(std::vector<AtSizes> given, std::span<const Symbol> symbols, const Graph& program,
+                         const Graph* delegate) {
+  return Joining(std::move(given), symbols, program, delegate).run();
 }
 
 }  // namespace tosaic
