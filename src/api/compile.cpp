@@ -516,7 +516,7 @@ class Line {
       Samples given;
       if (!at_others_ && given_ && !input_symbols(method_.graph).empty()) {
         TOSAIC_TRY(given, samples_of_any_sizes(method_.graph));
-        if (fitting(graph_, given).size() != given.size()) {
+        if (!given.empty() && fitting(graph_, given).size() != given.size()) {
           TOSAIC_TRY(known, calibrated_over_sizes(method_.graph, given));
         }
       }
@@ -689,6 +689,7 @@ Result<SamplesFor> samples_by_size(const Method& method, const SamplesFor& sourc
   if (!source) return SamplesFor();
   TOSAIC_TRY(const Samples all, source(method.graph));
   return SamplesFor([all](const Graph& at_sizes) -> Result<Samples> {
+    if (!input_symbols(at_sizes).empty()) return Samples();  // of any sizes: each method has its own
     Samples found = fitting(at_sizes, all);
     if (!found.empty()) return found;
     std::string sizes;
