@@ -16,6 +16,7 @@ class Barriers : public OnFaultyDevice {
   void SetUp() override {
     OnFaultyDevice::SetUp();
     if (!device) return;
+    if (!is_cpu()) GTEST_SKIP() << for_cpu_devices;
     real_barrier = kept.vkCmdPipelineBarrier;
     device->vk.vkCmdPipelineBarrier =
         [](VkCommandBuffer commands, VkPipelineStageFlags before, VkPipelineStageFlags after, VkDependencyFlags flags,

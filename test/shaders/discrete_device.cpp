@@ -30,6 +30,7 @@ DiscreteDevice OnDiscreteDevice::gpu;
 
 void OnDiscreteDevice::SetUp() {
   OnFaultyDevice::SetUp();
+  if (device && !is_cpu()) GTEST_SKIP() << for_cpu_devices;
   if (device) real_memory = vkGetPhysicalDeviceMemoryProperties;
 }
 

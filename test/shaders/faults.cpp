@@ -261,16 +261,17 @@ TEST_F(Faults, UnloadingGivesEverythingBack) {
     }
     EXPECT_TRUE(alive.empty()) << alive.size() << " objects are left";
   }
-  for (const char* kind : {"AllocateMemory", "CreateBuffer", "CreateShaderModule", "CreateDescriptorSetLayout",
-                           "CreatePipelineLayout", "CreateDescriptorPool", "CreateCommandPool", "CreateQueryPool",
-                           "CreateFence", "CreateBufferView", "ComputePipelines"})
-    EXPECT_GT(ever[kind], 0) << kind;  // views: of tier cpu
+  for (const char* kind :
+       {"AllocateMemory", "CreateBuffer", "CreateShaderModule", "CreateDescriptorSetLayout", "CreatePipelineLayout",
+        "CreateDescriptorPool", "CreateCommandPool", "CreateQueryPool", "CreateFence", "ComputePipelines"})
+    EXPECT_GT(ever[kind], 0) << kind;
+  if (is_cpu()) { EXPECT_GT(ever["CreateBufferView"], 0); }
   // Nor where a load fails half way, wherever that is.
   const auto no_views = [](VkDevice, const VkBufferViewCreateInfo*, const VkAllocationCallbacks*, VkBufferView*) {
     return VK_ERROR_OUT_OF_HOST_MEMORY;
   };
   device->vk.vkCreateBufferView = no_views;
-  EXPECT_EQ(code_of(two_steps()), "vulkan.memory");
+  if (is_cpu()) { EXPECT_EQ(code_of(two_steps()), "vulkan.memory"); }
   EXPECT_TRUE(alive.empty()) << alive.size() << " objects are left";
   device->vk = kept;
   count_all(device);

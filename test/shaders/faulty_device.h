@@ -9,6 +9,9 @@
 
 namespace tosaic::test {
 
+// Of tests that make another device of this machine's, or many: GPUs are what they are, and have few of them.
+inline constexpr const char* for_cpu_devices = "for a CPU device, of which another one can be made";
+
 class OnFaultyDevice : public testing::Test {
  protected:
   void SetUp() override {
@@ -19,6 +22,7 @@ class OnFaultyDevice : public testing::Test {
     kept = device->vk;
     setenv("TOSAIC_VULKAN_SELF_TEST", "always", 1);
   }
+  bool is_cpu() const { return device && device->info().type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
   void TearDown() override {
     if (device) device->vk = kept;
     unsetenv("TOSAIC_VULKAN_SELF_TEST");
