@@ -120,6 +120,7 @@ class Fallback : public OnFaultyDevice {
 };
 
 TEST_F(Fallback, TheNextTierWhereTheBestIsBeyondALimit) {
+  if (!is_cpu()) GTEST_SKIP() << for_cpu_devices;
   const Net net = product(DType::f32, 16, 64, 64);
   const std::vector<TierId> all = every_tier();
   EXPECT_EQ(tier_of(net, all, [](auto&) {}), "cpu");
