@@ -394,6 +394,16 @@ Runnable runnable_method(runtime::Method method, const std::string& executor) {
   return r;
 }
 
+// Who asks for none means the only one, which may be there at several sizes.
+std::string asked_or_only(const pte::Program& program, const std::string& method, bool share_states) {
+  if (program.plans.empty() || method != SessionOptions().method ||
+      std::ranges::find(program.plans, method, &pte::Plan::name) != program.plans.end())
+    return method;
+  const std::string& first = program.plans[0].name;
+  const std::size_t sizes = program.plans.size();
+  return sizes == 1 || sizes_of_one_method(program, first, share_states).size() == sizes ? first : method;
+}
+
 Result<Runnable> load_pte(const Source& source, const SessionOptions& options, const Sink& sink) {
   TOSAIC_TRY(pte::Program program, pte::read(source.file, source.name));
   runtime::Options how;
@@ -418,8 +428,9 @@ Result<Runnable> load_pte(const Source& source, const SessionOptions& options, c
     for (const pte::Plan& plan : program.plans) together.methods.push_back(plan.name);
   }
   how.shared = together.memory;
-  std::vector<std::string> names = sizes_of_one_method(program, options.method, together.memory != nullptr);
-  if (names.empty()) names = {options.method};
+  const std::string asked = asked_or_only(program, options.method, together.memory != nullptr);
+  std::vector<std::string> names = sizes_of_one_method(program, asked, together.memory != nullptr);
+  if (names.empty()) names = {asked};
   std::vector<Runnable> methods;
   for (const std::string& name : names) {
     TOSAIC_TRY(runtime::Method method, runtime::Method::load(program, name, how));
