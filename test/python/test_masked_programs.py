@@ -362,7 +362,30 @@ def test_slices_as_long_as_an_input(tmp_path):
         same(itself.run(x, at), other(x, at))
 
 
-def test_a_place_outside_of_the_cache_is_refused(tmp_path):
+@pytest.mark.parametrize("target", ["tosa-fp", "vulkan"])
+@pytest.mark.parametrize("place", [8, -1])
+def test_a_place_outside_of_the_cache_is_refused(place, target, tmp_path):
+    """On Vulkan it was not, where the program is given the place."""
+
+    class Cache(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("keys", torch.zeros(1, 8, 4))
+
+        def forward(self, x, at):
+            self.keys.index_copy_(1, at, x)
+            return self.keys.sum(-1)
+
+    program = torch.export.export(Cache(), (torch.randn(1, 1, 4), torch.tensor([3])), strict=False)
+    tosaic.compile(program, target=target).save(tmp_path / "m.pte")
+    session = tosaic.load(tmp_path / "m.pte")
+    session.run(torch.ones(1, 1, 4), torch.tensor([7]))
+    with pytest.raises(tosaic.Error, match="outside"):
+        session.run(torch.randn(1, 1, 4), torch.tensor([place]))
+    assert torch.as_tensor(session.state_dict()["keys"]).sum() == 4
+
+
+def test_a_computed_place_outside_of_the_cache_is_refused(tmp_path):
     program = torch.export.export(Narrowed(), (torch.randn(1, 2, 1, 4), torch.tensor([3])), strict=False)
     tosaic.compile(program, target="tosa-fp").save(tmp_path / "m.pte")
     session = tosaic.load(tmp_path / "m.pte")

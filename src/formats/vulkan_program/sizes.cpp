@@ -70,6 +70,13 @@ Result<Sizes> sizes_of(const Program& program, std::span<const Shape> inputs) {
   return sizes;
 }
 
+Status check_places(const Tensor& input, std::int64_t rows, std::span<const std::int32_t> places) {
+  const auto outside = std::ranges::find_if(places, [&](std::int32_t place) { return place < 0 || place >= rows; });
+  if (outside == places.end()) return {};
+  return error("tosa.unpredictable",
+               fmt::format("input '{}': index {} is outside 0..{}", input.name, *outside, rows - 1));
+}
+
 Status resize(const Program& program, const Sizes& sizes, std::vector<Dispatch>& dispatches) {
   try {
     std::vector<std::int64_t> numbers;
