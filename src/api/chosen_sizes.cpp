@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <charconv>
+#include <limits>
+#include <map>
 
 namespace tosaic {
 namespace {
@@ -41,9 +43,15 @@ Result<std::optional<std::int64_t>> size_in(const std::string& choice, const std
   std::int64_t number = 0;
   const auto end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, number);
-  if (read.ec != std::errc() || read.ptr != end || number < 0)
+  const bool beyond = read.ec == std::errc::result_out_of_range && text[0] != '-';
+  if (beyond) number = std::numeric_limits<std::int64_t>::max();
+  if ((read.ec != std::errc() && !beyond) || read.ptr != end || number < 0)
     return error("option.value", fmt::format("'{}' of --sizes {} is neither a number nor max", text, choice))
         .hint(way_out);
+  if (number > std::numeric_limits<std::int32_t>::max())
+    return error("model.size", fmt::format("--sizes {}: no dimension of a tensor is larger than {}", choice,
+                                           std::numeric_limits<std::int32_t>::max()))
+        .hint("choose a smaller size: what is computed of it has to fit into memory, too");
   return std::optional(number);
 }
 
@@ -67,12 +75,17 @@ class Choosing {
       return error("model.size", fmt::format("{} is {}, which has no upper bound", name, to_string(dim)))
           .hint("choose a number");
     const auto value = size ? value_of_symbol(dim, *size) : symbol.range.highest;
-    if (!value) return error("model.size", fmt::format("{} is {}, and cannot be {}", name, to_string(dim), *size));
+    if (!value)
+      return error("model.size", fmt::format("{} is {}, and cannot be {}", name, to_string(dim), *size))
+          .hint(fmt::format("choose a size of that form, or {} itself", symbol.name));
     const auto [known, fresh] = sizes_.emplace(symbol.name, *value);
-    if (!fresh && known->second != *value)
-      return error("model.size", fmt::format("size '{}' cannot be {} and {} at once: {}", symbol.name, known->second,
-                                             *value, listed(places_)));
-    return {};
+    if (fresh) chosen_by_.emplace(symbol.name, choice);
+    if (fresh || known->second == *value) return {};
+    const std::string& before = chosen_by_.find(symbol.name)->second;
+    return error("model.size",
+                 fmt::format("{} and {} do not fit together: {}", before, choice,
+                             before.starts_with(name + "=") ? fmt::format("{} cannot be both", name) : listed(places_)))
+        .hint("choose one of them: the other size follows");
   }
 
   const Sizes& sizes() const { return sizes_; }
@@ -90,6 +103,7 @@ class Choosing {
   std::vector<Symbol> symbols_;
   std::vector<DynamicDim> places_;
   Sizes sizes_;
+  std::map<std::string, std::string> chosen_by_;  // of each symbol, the choice that said it first
 };
 
 }  // namespace

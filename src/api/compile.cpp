@@ -478,7 +478,7 @@ class Line {
     integer_ = options_.in_integers() || is_quantised(graph_);
     if (integer_ || options_.coded.bits == 0) return {};
     if (!target_.keeps_codes) return no_codes(target_);
-    return code_weights(graph_, options_.coded);
+    return code_weights(graph_, options_.coded, callbacks_.sink);
   }
 
   bool keeps_codes() const { return target_.keeps_codes && !options_.in_integers(); }
@@ -639,6 +639,7 @@ class Line {
                                              method_.fixed_outputs, method_.number_outputs},
                                             callbacks_.sink, {options_.several_methods, target_.in_place}));
     result_.packed.named_data = std::move(inside);
+    result_.packed.plans.at(0).name = method_.name;
     if (options_.several_methods && !target_.self_check) return {};  // who puts them together writes the program
     TOSAIC_TRY(result_.program, pte::write(result_.packed));
     if (!options_.written_at_once) result_.program = result_.program.joined();

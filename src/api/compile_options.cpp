@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The options of every compilation: each is described and read here, and nowhere else.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <algorithm>
 
 #include "api/compile.h"
@@ -135,10 +136,15 @@ const std::vector<GeneralOption>& table() {
 Status known_elsewhere(const Target& target, std::span<const OptionInfo> known, const Options& given) {
   for (const auto& [name, values] : given.all()) {
     if (find_option(known, name)) continue;
-    for (const Target& other : all_targets())
-      if (find_option(other.options, name))
-        return error("option.target", fmt::format("the target {} takes no option '{}'", target.name, name))
-            .hint(fmt::format("it belongs to {} targets, such as {}", other.family, other.name));
+    std::vector<std::string> families, takers;
+    for (const Target& other : all_targets()) {
+      if (!find_option(other.options, name) || std::ranges::find(families, other.family) != families.end()) continue;
+      families.push_back(other.family);
+      takers.push_back(fmt::format("{} targets, such as {}", other.family, other.name));
+    }
+    if (!takers.empty())
+      return error("option.target", fmt::format("the target {} takes no option '{}'", target.name, name))
+          .hint(fmt::format("it belongs to {}", fmt::join(takers, ", and to ")));
   }
   return {};
 }

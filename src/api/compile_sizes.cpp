@@ -90,7 +90,7 @@ Result<std::vector<SizedMethod>> sized(const Method& of, const std::string& name
 
 Result<std::vector<SizedMethod>> sized_methods(const ExportedProgram& program,
                                                const std::vector<std::string>& choices) {
-  if (program.methods.size() == 1) return sized(program.methods[0], "forward", choices);
+  if (program.methods.size() == 1) return sized(program.methods[0], program.methods[0].name, choices);
   for (const std::string& choice : choices)
     if (std::ranges::none_of(program.methods, [&](const Method& m) { return has_size(m.graph, choice); }))
       return chosen_sizes(program.methods[0].graph, {choice}).error();

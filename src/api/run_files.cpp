@@ -38,10 +38,12 @@ Result<OwnedTensor> read_input(const std::string& path, const TensorInfo& wanted
   if (!same || !fits(tensor.type.shape, wanted)) {
     Diagnostic why = error("run.input-type", fmt::format("input {} is {}, the program takes {}", i,
                                                          to_string(tensor.type), to_string(wanted)));
-    for (const Dimension& d : wanted.dims)
-      if (d.dynamic())
-        why.notes.push_back(
-            fmt::format("{} is {}..{}", d.expression, d.lowest, d.size < 0 ? "" : std::to_string(d.size)));
+    for (std::size_t k = 0; k < wanted.dims.size(); ++k)
+      if (const Dimension& d = wanted.dims[k]; d.dynamic()) {
+        const std::string range = fmt::format("{}..{}", d.lowest, d.size < 0 ? "" : std::to_string(d.size));
+        why.notes.push_back(wanted.name.empty() ? fmt::format("{} is {}", d.expression, range)
+                                                : fmt::format("{}.{} is {} ({})", wanted.name, k, range, d.expression));
+      }
     return std::move(why).at({path, 0, ""});
   }
   return OwnedTensor{wanted.dtype, tensor.type.shape.sizes(), tensor.data};

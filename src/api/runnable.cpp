@@ -8,6 +8,7 @@
 
 #include "api/by_method.h"
 #include "api/by_sizes.h"
+#include "api/compile.h"
 #include "api/numbers_apart.h"
 #include "api/program.h"
 #include "api/stateful.h"
@@ -233,14 +234,45 @@ void return_tensors_of_numbers(Graph& graph) {
   drop_dead(graph);
 }
 
+Result<Runnable> load_pte(const Source& source, const SessionOptions& options, const Sink& sink);
+
+// What no TOSA graph says (results as large as values are) runs as its .pte does: delegates, and kernels beside them.
+Result<Runnable> compiled_to_run(Graph graph, const Source& source, SessionOptions options) {
+  return_tensors_of_numbers(graph);
+  Runnable known;
+  for (ValueId v : graph.inputs) known.input_names.push_back(graph[v].name);
+  for (ValueId v : graph.outputs) known.output_names.push_back(graph[v].name);
+  ExportedProgram program;
+  Method& method = program.methods.emplace_back();
+  method.name = options.method = "forward";
+  method.graph = std::move(graph);
+  TOSAIC_TRY(const CompileOptions how, compile_options_for("tosa-fp", {}));
+  TOSAIC_TRY(const Compiled compiled, compile_model(program, how, {}));
+  Source alone;
+  alone.name = source.name;
+  alone.file = compiled.program.joined();
+  TOSAIC_TRY(Runnable r, load_pte(alone, options, {}));
+  r.input_names = std::move(known.input_names);
+  r.output_names = std::move(known.output_names);
+  r.input_tree.clear();
+  r.output_tree.clear();
+  r.other_outputs = {};
+  return r;
+}
+
 // A program whose sizes are numbers, without states, in floats.
 Result<Runnable> lowered_to_run(Graph graph, const Source& source, const SessionOptions& options, const Sink& sink) {
-  TOSAIC_TRY(Graph normal, normalise(std::move(graph), {.fold_quantisation = false}, sink));
+  TOSAIC_TRY(Graph normal, normalise(Graph(graph), {.fold_quantisation = false}, sink));
   return_tensors_of_numbers(normal);
   TOSAIC_CHECK(runs_as_it_stands(normal));
-  TOSAIC_TRY(Lowered lowered, lower(normal));
-  tidy(lowered.graph);
-  return runnable_graph(std::move(lowered.graph), source, options);
+  Result<Lowered> lowered = lower(normal);
+  if (!lowered.ok()) {
+    Result<Runnable> compiled = compiled_to_run(std::move(graph), source, options);
+    if (compiled.ok()) return compiled;
+    return std::move(lowered).error();
+  }
+  tidy(lowered->graph);
+  return runnable_graph(std::move(lowered->graph), source, options);
 }
 
 // Of one of several methods the buffers would be its own alone.
@@ -362,6 +394,16 @@ Runnable runnable_method(runtime::Method method, const std::string& executor) {
   return r;
 }
 
+// Who asks for none means the only one, which may be there at several sizes.
+std::string asked_or_only(const pte::Program& program, const std::string& method, bool share_states) {
+  if (program.plans.empty() || method != SessionOptions().method ||
+      std::ranges::find(program.plans, method, &pte::Plan::name) != program.plans.end())
+    return method;
+  const std::string& first = program.plans[0].name;
+  const std::size_t sizes = program.plans.size();
+  return sizes == 1 || sizes_of_one_method(program, first, share_states).size() == sizes ? first : method;
+}
+
 Result<Runnable> load_pte(const Source& source, const SessionOptions& options, const Sink& sink) {
   TOSAIC_TRY(pte::Program program, pte::read(source.file, source.name));
   runtime::Options how;
@@ -386,8 +428,9 @@ Result<Runnable> load_pte(const Source& source, const SessionOptions& options, c
     for (const pte::Plan& plan : program.plans) together.methods.push_back(plan.name);
   }
   how.shared = together.memory;
-  std::vector<std::string> names = sizes_of_one_method(program, options.method, together.memory != nullptr);
-  if (names.empty()) names = {options.method};
+  const std::string asked = asked_or_only(program, options.method, together.memory != nullptr);
+  std::vector<std::string> names = sizes_of_one_method(program, asked, together.memory != nullptr);
+  if (names.empty()) names = {asked};
   std::vector<Runnable> methods;
   for (const std::string& name : names) {
     TOSAIC_TRY(runtime::Method method, runtime::Method::load(program, name, how));

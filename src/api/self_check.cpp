@@ -313,7 +313,7 @@ runtime::NamedData external_data(const Compiled& compiled) {
 // The whole program on the sample: every delegate sees what the others and the kernels between them give.
 Status check_program(const Compiled& compiled, const std::vector<Tensor>& sample, const runtime::Options& options) {
   TOSAIC_TRY(const pte::Program program, pte::read(compiled.program.joined(), ""));
-  TOSAIC_TRY(runtime::Method method, runtime::Method::load(program, "forward", options));
+  TOSAIC_TRY(runtime::Method method, runtime::Method::load(program, program.plans.at(0).name, options));
   TOSAIC_TRY(const auto results, method.run(arguments_for(compiled, method.input_types(), sample)));
   (void)results;
   return {};

@@ -46,6 +46,7 @@ constexpr std::array families{
            "make it again, together with its program"},
     Family{"ptd.", "", "make it again, together with its program"},
     Family{"tosa-file.corrupt", "the TOSA file is damaged, or was made by another version", tosa_again},
+    Family{"tosa-file.size", "", "choose smaller sizes (--sizes), or export the model for smaller inputs"},
     Family{"tosa-file.", "", tosa_again},
     Family{"vgf.corrupt", "the VGF file is damaged, or was made by another version", vgf_again},
     Family{"vgf.truncated", "the VGF file is cut short", vgf_again},

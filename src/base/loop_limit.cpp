@@ -8,12 +8,16 @@
 
 namespace tosaic {
 
-std::int64_t most_turns() {
+Result<std::int64_t> most_turns() {
   constexpr std::int64_t usual = 1000000;
   const std::string text = environment_variable("TOSAIC_LOOP_LIMIT");
+  if (text.empty()) return usual;
   std::int64_t wanted = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), wanted);
-  return problem == std::errc() && end == text.data() + text.size() && wanted > 0 ? wanted : usual;
+  if (problem == std::errc() && end == text.data() + text.size() && wanted > 0) return wanted;
+  return error("run.loop-limit",
+               fmt::format("TOSAIC_LOOP_LIMIT is '{}' in the environment, which is no number of turns", text))
+      .hint(fmt::format("give it a whole number from 1 on, or leave it out: a loop may then take {} turns", usual));
 }
 
 Diagnostic too_many_turns(std::int64_t most) {

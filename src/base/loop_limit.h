@@ -3,12 +3,12 @@
 #pragma once
 #include <cstdint>
 
-#include "base/diagnostic.h"
+#include "base/result.h"
 
 namespace tosaic {
 
-// A million, or what the environment variable TOSAIC_LOOP_LIMIT says.
-std::int64_t most_turns();
+// A million, or what the environment variable TOSAIC_LOOP_LIMIT says. Error run.loop-limit: it says no number of turns.
+Result<std::int64_t> most_turns();
 // run.loop-limit: a loop would take one turn more than these.
 Diagnostic too_many_turns(std::int64_t most);
 

@@ -25,22 +25,28 @@ void collect(const Graph& graph, ValueId v, std::vector<Symbol>& found) {
   if (graph[v].size) add(*graph[v].size);
 }
 
-// "dimension 0 of input 'x'", where a symbol is met first.
-std::string place_of(const Graph& graph, const Symbol& symbol) {
-  const auto holds = [&](const Dim& dim) {
+// Where a symbol is met, as a user says it: "x.0", dimension 0 of input x.
+struct Place {
+  std::string name;
+  Dim dim;
+};
+
+// A place that is the symbol and nothing else, if there is one; that of this name does not count.
+std::optional<Place> place_of(const Graph& graph, const Symbol& symbol, const std::string& but = "") {
+  std::optional<Place> found;
+  const auto look = [&](std::string name, const Dim& dim) {
     const auto all = dim.symbols();
-    return std::find(all.begin(), all.end(), symbol) != all.end();
+    if (name == but || std::find(all.begin(), all.end(), symbol) == all.end()) return;
+    if (!found || (found->dim != Dim(symbol) && dim == Dim(symbol))) found = Place{std::move(name), dim};
   };
-  for (ValueId v : graph.inputs) {
-    const Shape& shape = graph[v].type.shape;
-    for (int d = 0; d < shape.rank(); ++d)
-      if (holds(shape[d]))
-        return fmt::format("dimension {} of input '{}' is {}", d, graph[v].name, to_string(shape[d]));
-    if (graph[v].size && holds(*graph[v].size)) return fmt::format("input '{}' is {}", graph[v].name, symbol.name);
-  }
+  const auto look_in = [&](const std::string& name, const Value& value) {
+    for (int d = 0; d < value.type.rank(); ++d) look(fmt::format("{}.{}", name, d), value.type.shape[d]);
+    if (value.size) look(name, *value.size);
+  };
+  for (ValueId v : graph.inputs) look_in(graph[v].name, graph[v]);
   for (const State& s : graph.states)
-    if (s.input < graph.values.size()) return fmt::format("state '{}' is {}", s.name, to_string(graph[s.input].type));
-  return "nothing says where it comes from";
+    if (s.input < graph.values.size()) look_in(s.name, graph[s.input]);
+  return found;
 }
 
 Dim at(const Dim& dim, const Sizes& sizes) {
@@ -50,10 +56,48 @@ Dim at(const Dim& dim, const Sizes& sizes) {
   });
 }
 
-std::string sizes_text(const Sizes& sizes) {
+// "x.0 is 9 (s0 + 1)", or of no known place "s0 is 8".
+std::string size_text(const std::optional<Place>& place, const std::string& symbol, std::int64_t size) {
+  const Dim there = place ? at(place->dim, {{symbol, size}}) : Dim(size);
+  if (!place || !there.is_number()) return fmt::format("{} is {}", symbol, size);
+  return fmt::format("{} is {} ({})", place->name, there.value(), to_string(place->dim));
+}
+
+std::string sizes_text(const Sizes& sizes, const Graph* graph) {
+  std::vector<Symbol> symbols;
+  if (graph) symbols = input_symbols(*graph);
   std::string text;
-  for (const auto& [name, size] : sizes) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, size);
+  for (const auto& [name, size] : sizes) {
+    const auto symbol = std::ranges::find(symbols, name, &Symbol::name);
+    const auto place = symbol == symbols.end() ? std::nullopt : place_of(*graph, *symbol);
+    text += (text.empty() ? "" : ", ") + size_text(place, name, size);
+  }
   return text;
+}
+
+// A symbol that cannot have that size.
+Diagnostic outside(const Graph& graph, const Symbol& symbol, std::int64_t size) {
+  const auto place = place_of(graph, symbol);
+  const Bounds range = place ? place->dim.bounds() : symbol.range;
+  const std::string where = size_text(place, symbol.name, size);
+  if (place && place->dim.symbols().size() > 1)
+    return size_error(fmt::format("{}, outside of its range {}: {} is {}", where, to_string(symbol.range), place->name,
+                                  to_string(place->dim)));
+  return size_error(fmt::format("{}, outside of its range {}", where, to_string(range)));
+}
+
+// Dimension `d` of an input that cannot have that size, where these are known.
+Diagnostic no_such_size(const Graph& graph, ValueId input, int d, std::int64_t size, const Sizes& sizes) {
+  const Dim& dim = graph[input].type.shape[d];
+  const std::string name = fmt::format("{}.{}", graph[input].name, d);
+  const Dim wanted = at(dim, sizes);
+  if (!wanted.is_number()) return size_error(fmt::format("{} is {}, and cannot be {}", name, to_string(dim), size));
+  std::string why;
+  for (const Symbol& symbol : dim.symbols())
+    why += (why.empty() ? ", as " : " and ") +
+           size_text(place_of(graph, symbol, name), symbol.name, sizes.find(symbol.name)->second);
+  return size_error(fmt::format("{} is {}, and has to be {}{}{}", name, size, wanted.value(),
+                                dim.is_number() || dim == Dim(dim.symbols()[0]) ? "" : " = " + to_string(dim), why));
 }
 
 class Specialiser {
@@ -175,11 +219,12 @@ Result<Sizes> sizes_of(const Graph& graph, std::span<const Shape> shapes) {
   }
   for (std::size_t i = 0; i < shapes.size(); ++i)
     for (int d = 0; d < shapes[i].rank(); ++d)
-      if (at(graph[graph.inputs[i]].type.shape[d], sizes) != shapes[i][d]) return wrong(i);
+      if (at(graph[graph.inputs[i]].type.shape[d], sizes) != shapes[i][d])
+        return no_such_size(graph, graph.inputs[i], d, shapes[i].size(d), sizes);
   return sizes;
 }
 
-Result<std::vector<Guard>> open_guards(const std::vector<Guard>& guards, const Sizes& sizes) {
+Result<std::vector<Guard>> open_guards(const std::vector<Guard>& guards, const Sizes& sizes, const Graph* graph) {
   std::vector<Guard> open;
   for (const Guard& guard : guards) {
     try {
@@ -188,7 +233,7 @@ Result<std::vector<Guard>> open_guards(const std::vector<Guard>& guards, const S
       if (!violation.is_number() || violation.value() == 0) continue;
     } catch (const std::exception&) {}  // a division by zero, say
     return error("model.size", fmt::format("the program was exported for sizes with {}, which these are not: {}",
-                                           guard.text, sizes_text(sizes)))
+                                           guard.text, sizes_text(sizes, graph)))
         .hint("export it with an example of this kind, as a program of its own, or take out the branch on sizes");
   }
   return open;
@@ -208,17 +253,17 @@ Result<Graph> specialise(Graph graph, const Sizes& sizes) {
   for (const Symbol& s : symbols) all += fmt::format("{}{} in {}", all.empty() ? "" : ", ", s.name, to_string(s.range));
   for (const Symbol& s : symbols) {
     const auto given = sizes.find(s.name);
-    if (given == sizes.end())
-      return size_error(fmt::format("size '{}' ({}) is not given: {}", s.name, to_string(s.range), place_of(graph, s)));
-    if (given->second < 0 || !s.range.contain(given->second))
-      return size_error(fmt::format("size '{}' is {}, outside of its range {}: {}", s.name, given->second,
-                                    to_string(s.range), place_of(graph, s)));
+    if (const auto place = place_of(graph, s); given == sizes.end())
+      return size_error(fmt::format(
+          "size '{}' ({}) is not given: {}", s.name, to_string(s.range),
+          place ? fmt::format("{} is {}", place->name, to_string(place->dim)) : "nothing says where it comes from"));
+    if (given->second < 0 || !s.range.contain(given->second)) return outside(graph, s, given->second);
   }
   for (const auto& given : sizes)
     if (std::none_of(symbols.begin(), symbols.end(), [&](const Symbol& s) { return s.name == given.first; }))
       return size_error(fmt::format("the program has no size '{}'; {}", given.first,
                                     all.empty() ? "all its sizes are numbers" : "it has " + all));
-  TOSAIC_TRY(graph.guards, open_guards(graph.guards, sizes));
+  TOSAIC_TRY(graph.guards, open_guards(graph.guards, sizes, &graph));
   if (symbols.empty()) return graph;
   TOSAIC_CHECK(replace_symbols(graph, sizes));
   drop_dead(graph);

@@ -22,8 +22,10 @@ std::optional<std::int64_t> value_of_symbol(const Dim& dim, std::int64_t size);
 // Each symbol at its upper bound. Error model.size: one has none.
 Result<Sizes> largest_sizes(const std::vector<Symbol>& symbols);
 
-// Those whose sizes are no numbers yet; the others hold. Error model.size: one does not.
-Result<std::vector<Guard>> open_guards(const std::vector<Guard>& guards, const Sizes& sizes);
+// Those whose sizes are no numbers yet; the others hold. Error model.size: one does not; `graph` says which inputs have
+// these sizes.
+Result<std::vector<Guard>> open_guards(const std::vector<Guard>& guards, const Sizes& sizes,
+                                       const Graph* graph = nullptr);
 
 // The graph, its bodies of control flow included, where these symbols are numbers: in types, in arguments, and as the
 // integers that were computed from sizes, which become constants. Symbols that are not given must be such as depend on

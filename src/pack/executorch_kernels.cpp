@@ -32,6 +32,19 @@ std::string call_name(const pte::OperatorName& kernel) {
   return kernel.overload.empty() ? kernel.name : kernel.name + "." + kernel.overload;
 }
 
+std::vector<Symbol> symbols_of_arguments(const Node& node) {
+  std::vector<Symbol> found;
+  const auto add = [&](const SymbolicArgument& a) {
+    if (a.size)
+      for (Symbol& symbol : a.size->symbols()) found.push_back(std::move(symbol));
+  };
+  for (const auto& [name, attr] : node.attrs) {
+    if (const auto* one = std::get_if<SymbolicArgument>(&attr)) add(*one);
+    if (const auto* list = std::get_if<std::vector<SymbolicArgument>>(&attr)) std::ranges::for_each(*list, add);
+  }
+  return found;
+}
+
 // Why `tosaic run` cannot run the call; nothing when it can. No Trial: this is the graph of one call that its kernel
 // will be compiled from (kernels/lowered_kernel.cpp), of its largest size where that depends on values.
 Status runs_here(const Graph& graph, const Node& node, const std::vector<char>& used) {
@@ -59,8 +72,11 @@ Status runs_here(const Graph& graph, const Node& node, const std::vector<char>& 
   }
   one.nodes = {std::move(copy)};
   // What depends on values is judged at its largest.
-  TOSAIC_TRY(const Sizes sizes, largest_sizes(input_symbols(one)));
-  TOSAIC_TRY(one, specialise(std::move(one), sizes));
+  std::vector<Symbol> symbols = input_symbols(one);
+  for (Symbol& symbol : symbols_of_arguments(node))
+    if (std::ranges::find(symbols, symbol) == symbols.end()) symbols.push_back(std::move(symbol));
+  TOSAIC_TRY(const Sizes sizes, largest_sizes(symbols));
+  TOSAIC_CHECK(replace_symbols(one, sizes));
   TOSAIC_TRY(const Lowered lowered, lower(one, {.fold = false}));
   return execute::Executable::check_lowering(lowered.graph);
 }

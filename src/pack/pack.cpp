@@ -246,7 +246,7 @@ class Packer {
     return number;
   }
 
-  // item(): a number out of a tensor, which only the program's user gets (arguments cannot depend on it).
+  // item(): a number out of a tensor, for the program's user or as an argument of later calls.
   Status number_call(const Node& node) {
     const ValueId number = node.outputs.at(0);
     TOSAIC_TRY(const Index from, use(node.inputs.at(0)));
@@ -471,6 +471,27 @@ class Packer {
     return constant(pte::None{});
   }
 
+  // A number that item() took out before, by its name.
+  std::optional<Index> computed(const SymbolicArgument& a) {
+    if (a.name.empty()) return a.size && a.size->is_number() ? std::optional(constant(a.size->value())) : std::nullopt;
+    const auto value = std::ranges::find(g_.values, a.name, &Value::name);
+    if (value == g_.values.end()) return std::nullopt;
+    const Index made = tensors_[static_cast<std::size_t>(value - g_.values.begin())];
+    if (made < 0 || std::holds_alternative<pte::TensorValue>(plan_.values[at(made)])) return std::nullopt;
+    return made;
+  }
+  // The same for an argument, which may be a list of them and of numbers.
+  std::optional<Index> computed_argument(const Attr& value) {
+    if (const auto* one = std::get_if<SymbolicArgument>(&value)) return computed(*one);
+    pte::IntList items;
+    for (const SymbolicArgument& a : std::get<std::vector<SymbolicArgument>>(value)) {
+      const auto item = computed(a);
+      if (!item) return std::nullopt;
+      items.items.push_back(*item);
+    }
+    return add(std::move(items));
+  }
+
   Result<Index> argument(const Node& node, const SchemaArgument& a) {
     const Attr* attr = node.attrs.find(a.name);
     if (!attr && !a.has_default && !a.is_optional())
@@ -482,10 +503,13 @@ class Packer {
       return error("pack.argument", fmt::format("{}: argument '{}' cannot be stored as {}", node.op, a.name, a.type));
     };
     if (std::holds_alternative<std::monostate>(value)) return constant(pte::None{});
-    if (std::holds_alternative<SymbolicArgument>(value) || std::holds_alternative<std::vector<SymbolicArgument>>(value))
+    if (std::holds_alternative<SymbolicArgument>(value) ||
+        std::holds_alternative<std::vector<SymbolicArgument>>(value)) {
+      if (const auto computed = computed_argument(value)) return *computed;
       return error("pack.symbolic-argument",
                    fmt::format("{}: argument '{}' is known only when the program runs", node.op, a.name))
           .hint("export the model with fixed input sizes; of a number that item() takes out, use the tensor itself");
+    }
     if (type == "Layout" || type == "Device" || type == "MemoryFormat") return constant(pte::None{});
     if (const auto* dtype = std::get_if<DType>(&value)) {
       const auto number = pte::scalar_type(*dtype);

@@ -99,7 +99,7 @@ class Given {
 
   Status turns(Sample state) {
     others_.add(state);
-    const std::int64_t most = most_turns();
+    TOSAIC_TRY(const std::int64_t most, most_turns());
     for (std::int64_t turn = 0;; ++turn) {
       seen_[0].add(state);
       TOSAIC_TRY(const Sample goes_on, bodies_[0].run(state));

@@ -2,6 +2,8 @@
 #include "quantise/coded_weights.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <set>
@@ -19,7 +21,8 @@ constexpr std::int64_t least_elements = 1 << 14;
 // The calls are those that torchao's quantize_ leaves in a program.
 class Coding {
  public:
-  Coding(Graph& graph, const CodedWeights& how) : graph_(graph), how_(how), out_(graph) {}
+  Coding(Graph& graph, const CodedWeights& how, std::vector<std::string>& small)
+      : graph_(graph), how_(how), out_(graph), small_(small) {}
 
   Status run() {
     Status status;
@@ -42,23 +45,27 @@ class Coding {
   std::set<ValueId> of_layers_;
   std::map<ValueId, ValueId> reals_;    // of codes of a weight
   std::map<ValueId, ValueId> rounded_;  // activations as their codes
+  std::vector<std::string>& small_;     // what is too small to be coded
 
   // A product with a constant matrix whose rows its operand's last dim meets.
-  bool is_layer(const Node& node) const {
+  bool is_layer(const Node& node) {
     const FoundOp found = find_aten(node.op);
     if (!found.op || found.rule != Rule::accumulate || !found.schema || node.inputs.size() < 2) return false;
     if (found.schema->arguments.size() < 2 || found.schema->arguments[1].name != "weight") return false;
     const Value &x = graph_[node.inputs[0]], &weight = graph_[node.inputs[1]];
-    return is_matrix(weight) && !x.is_constant() && x.type.dtype == DType::f32;
+    return !x.is_constant() && x.type.dtype == DType::f32 && is_matrix(weight);
   }
   // Rows of a constant matrix by their numbers.
-  bool is_look_up(const Node& node) const {
-    return node.op == "aten.embedding.default" && is_matrix(graph_[node.inputs[0]]) &&
-           !graph_[node.inputs[1]].is_constant();
+  bool is_look_up(const Node& node) {
+    return node.op == "aten.embedding.default" && !graph_[node.inputs[1]].is_constant() &&
+           is_matrix(graph_[node.inputs[0]]);
   }
-  static bool is_matrix(const Value& weight) {
-    return weight.is_constant() && weight.type.dtype == DType::f32 && weight.type.rank() == 2 &&
-           weight.type.shape.elements() >= least_elements;
+  bool is_matrix(const Value& weight) {
+    if (!weight.is_constant() || weight.type.dtype != DType::f32 || weight.type.rank() != 2) return false;
+    if (weight.type.shape.elements() >= least_elements) return true;
+    std::string what = fmt::format("'{}' ({})", weight.name, to_string(weight.type.shape));
+    if (std::ranges::find(small_, what) == small_.end()) small_.push_back(std::move(what));
+    return false;
   }
 
   Status code(Node& node) {
@@ -133,13 +140,32 @@ class Coding {
   }
 };
 
+Status code(Graph& graph, const CodedWeights& how, std::vector<std::string>& small) {
+  for (Node& node : graph.nodes)
+    for (Graph& body : node.regions) TOSAIC_CHECK(code(body, how, small));
+  return Coding(graph, how, small).run();
+}
+
+Diagnostic stay_floats(std::vector<std::string> small) {
+  constexpr std::size_t shown = 3;
+  const std::size_t all = small.size();
+  small.resize(std::min(all, shown));
+  Diagnostic note = warning(
+      "quantise.small-weights",
+      fmt::format("{}{} stay{} floats: codes of fewer than {} weights would save little", fmt::join(small, ", "),
+                  all > shown ? fmt::format(" and {} more", all - shown) : "", all == 1 ? "s" : "", least_elements));
+  note.severity = Severity::note;
+  return note;
+}
+
 }  // namespace
 
-Status code_weights(Graph& graph, const CodedWeights& how) {
+Status code_weights(Graph& graph, const CodedWeights& how, const std::function<void(Diagnostic)>& sink) {
   if (how.bits == 0) return {};
-  for (Node& node : graph.nodes)
-    for (Graph& body : node.regions) TOSAIC_CHECK(code_weights(body, how));
-  return Coding(graph, how).run();
+  std::vector<std::string> small;
+  TOSAIC_CHECK(code(graph, how, small));
+  if (sink && !small.empty()) sink(stay_floats(std::move(small)));
+  return {};
 }
 
 }  // namespace tosaic

@@ -2,6 +2,8 @@
 // Programs of floats whose linear layers have weights of codes: smaller in the file and in memory, and so faster where
 // reading them is most of the work. No samples are needed: what is quantised of activations is so as it comes.
 #pragma once
+#include <functional>
+
 #include "ir/graph.h"
 
 namespace tosaic {
@@ -12,7 +14,8 @@ struct CodedWeights {
   bool dynamic = false;    // activations of these layers become codes of 8 bits, by row
 };
 
-// Of a normalised program. Error quantise.group-size: a row of a weight is no whole number of groups.
-Status code_weights(Graph& graph, const CodedWeights& how);
+// Of a normalised program. What stays floats because codes of it would save little is told in one note,
+// quantise.small-weights. Error quantise.group-size: a row of a weight is no whole number of groups.
+Status code_weights(Graph& graph, const CodedWeights& how, const std::function<void(Diagnostic)>& sink = {});
 
 }  // namespace tosaic

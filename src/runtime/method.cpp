@@ -271,7 +271,7 @@ void Method::Impl::let_vary() {
       std::vector<Dim> dims = cell.type.shape.dims();
       for (std::uint32_t d = 0; d < info.rank; ++d)
         if (info.least[d] != info.most[d])
-          dims[d] = Symbol{fmt::format("{}_{}", info.name, d), {info.least[d], info.most[d]}};
+          dims[d] = Symbol{fmt::format("{}.{}", info.name, d), {info.least[d], info.most[d]}};
       said.insert_or_assign(call->args[k], Shape(dims));
     }
   }
@@ -283,7 +283,7 @@ void Method::Impl::let_vary() {
         continue;
       }
       for (int d = 0; cell.varies && d < cell.type.rank(); ++d)
-        types[i].shape.set(d, Symbol{fmt::format("{}{}_{}", what, i, d), {0, cell.type.shape.size(d)}});
+        types[i].shape.set(d, Symbol{fmt::format("{} {}.{}", what, i, d), {0, cell.type.shape.size(d)}});
     }
   };
   tell(inputs, input_types, "input");
@@ -686,7 +686,8 @@ Result<std::size_t> Method::Impl::run_step(std::size_t pc) {
 // The jump goes back. What it encloses is entered anew, loops as well.
 Status Method::Impl::count_turn(std::size_t pc) {
   auto& back = std::get<JumpStep>(steps[pc]);
-  const std::int64_t most = origin->options.most_turns > 0 ? origin->options.most_turns : most_turns();
+  std::int64_t most = origin->options.most_turns;
+  if (most <= 0) { TOSAIC_TRY(most, most_turns()); }
   if (back.turns == most) return too_many_turns(most);
   for (std::size_t s = back.destination; s < pc; ++s)
     if (auto* inner = std::get_if<JumpStep>(&steps[s])) inner->turns = 0;

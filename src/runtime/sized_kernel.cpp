@@ -112,10 +112,12 @@ class SizedKernel : public Kernel {
     std::vector<std::int64_t> key = key_of(cells);
     auto kept = std::ranges::find(kept_, key, &Kept::key);
     if (kept == kept_.end()) {
-      TOSAIC_TRY(auto shapes, result_shapes(*making_, call_, cells));
-      for (const auto& [cell, shape] : shapes) TOSAIC_CHECK(resize(*making_->plan, call_, cells, cell, shape));
-      TOSAIC_TRY(auto kernel, fixed_kernel(*making_, call_, cells, true, source(scratch_)));
-      kept_.push_front({std::move(key), std::move(shapes), std::move(kernel)});
+      auto shapes = result_shapes(*making_, call_, cells);
+      if (!shapes.ok()) return refused(std::move(shapes).error());
+      for (const auto& [cell, shape] : *shapes) TOSAIC_CHECK(resize(*making_->plan, call_, cells, cell, shape));
+      auto kernel = fixed_kernel(*making_, call_, cells, true, source(scratch_));
+      if (!kernel.ok()) return refused(std::move(kernel).error());
+      kept_.push_front({std::move(key), *std::move(shapes), *std::move(kernel)});
       if (kept_.size() > most_kept) kept_.pop_back();
     } else {
       kept_.splice(kept_.begin(), kept_, kept);
@@ -137,6 +139,20 @@ class SizedKernel : public Kernel {
     std::unique_ptr<Kernel> kernel;
   };
   static constexpr std::size_t most_kept = 16;
+
+  // What an operator says of its operands' sizes, of which the file says no relation, is said of the inputs'.
+  Diagnostic refused(Diagnostic why) const {
+    const pte::Plan& plan = *making_->plan;
+    if (!why.code.starts_with("aten.") ||
+        std::ranges::none_of(plan.inputs, [&](std::int32_t i) { return has_many_sizes(plan, i); }))
+      return why;
+    why.notes.insert(why.notes.begin(),
+                     fmt::format("{}: {}", name_of(operator_of(*making_, call_)), std::move(why.message)));
+    why.code = "run.sizes";
+    why.message = "the sizes of the inputs do not fit together, or not the program";
+    why.help = "give sizes that the model was exported for: the file keeps their bounds, and no relation between them";
+    return why;
+  }
 
   std::vector<std::int64_t> key_of(const Cells& cells) const {
     std::vector<std::int64_t> key;

@@ -8,6 +8,7 @@
 #include "shaders/coded_weights.h"
 #include "shaders/halves.h"
 #include "shaders/kernels.h"
+#include "shaders/places.h"
 #include "shaders/steps.h"
 
 namespace tosaic::shaders {
@@ -69,6 +70,8 @@ class Assembly {
 
   Result<vulkan_program::Program> make(std::span<const vulkan_program::TierId> tiers) {
     place_interface();
+    const auto rows = rows_of_inputs(given_);
+    for (std::size_t i = 0; i < rows.size(); ++i) program_.inputs[i].rows = rows[i];
     for (std::size_t i = 0; i < tiers.size(); ++i) {
       const Work work = work_of(tiers[i]);
       // Devices of one that another one is equal to run that.

@@ -107,6 +107,7 @@ struct ComputeModel::Session {
   std::vector<Dispatch> dispatches;  // of the sizes at hand
   std::vector<Shape> shapes;         // of inputs, then of outputs
   std::vector<std::size_t> input_bytes, output_bytes;
+  std::vector<std::int64_t> rows;  // that inputs are places of; 0: an input is none
   Undo undo;
 
   Status make() {
@@ -133,6 +134,9 @@ struct ComputeModel::Session {
         bytes->push_back(t.type.with(shapes.back()).storage_bytes());
       }
     }
+    rows.clear();
+    for (const vulkan_program::Tensor& t : shared.program.inputs)
+      rows.push_back(t.rows ? at(Shape(std::vector<Dim>{*t.rows})).size(0) : 0);
   }
 
   // Commands of other sizes.
@@ -361,6 +365,10 @@ Status ComputeModel::run(std::span<const void* const> in, std::span<void* const>
   if (in.size() != to.size() || out.size() != from.size())
     return error("run.input-count", fmt::format("{} inputs and {} outputs are given, the model has {} and {}",
                                                 in.size(), out.size(), to.size(), from.size()));
+  for (std::size_t i = 0; i < in.size(); ++i)  // shaders would write nothing there, and read something
+    if (s.rows[i] > 0)
+      TOSAIC_CHECK(vulkan_program::check_places(
+          to[i], s.rows[i], {static_cast<const std::int32_t*>(in[i]), s.input_bytes[i] / sizeof(std::int32_t)}));
   if (!s.recorded) TOSAIC_CHECK(s.device->noticed(s.record()));
   std::byte* const write = (s.upload ? *s.upload : *s.io).mapped();
   for (std::size_t i = 0; i < in.size(); ++i)

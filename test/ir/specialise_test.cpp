@@ -57,12 +57,12 @@ TEST(Specialise, errors_name_the_symbol_its_range_and_the_size) {
     auto g = specialise(graph_of(text), sizes);
     return g.ok() ? "" : g.error().code + ": " + g.error().message;
   };
-  EXPECT_EQ(why(two_sizes, {{"s0", 9}, {"s1", 0}}),
-            "model.size: size 's0' is 9, outside of its range 1..8: dimension 0 of input 'x' is s0");
-  EXPECT_EQ(why(two_sizes, {{"s0", 8}}),
-            "model.size: size 's1' (0..) is not given: dimension 0 of input 'y' is 2*s0 + s1");
+  EXPECT_EQ(why(two_sizes, {{"s0", 9}, {"s1", 0}}), "model.size: x.0 is 9 (s0), outside of its range 1..8");
+  EXPECT_EQ(why(two_sizes, {{"s0", 8}}), "model.size: size 's1' (0..) is not given: y.0 is 2*s0 + s1");
   EXPECT_EQ(why(two_sizes, {{"s0", 8}, {"s1", -1}}),
-            "model.size: size 's1' is -1, outside of its range 0..: dimension 0 of input 'y' is 2*s0 + s1");
+            "model.size: s1 is -1, outside of its range 0..: y.0 is 2*s0 + s1");
+  EXPECT_EQ(why("graph @main(%x: (2*s0 + 1 for s0 in 1..8)xf32) -> (%x) {\n}", {{"s0", 9}}),
+            "model.size: x.0 is 19 (2*s0 + 1), outside of its range 3..17");
   EXPECT_EQ(why(two_sizes, {{"s0", 8}, {"s1", 0}, {"batch", 1}}),
             "model.size: the program has no size 'batch'; it has s0 in 1..8, s1 in 0..");
   EXPECT_EQ(why("graph @main(%x: 2xf32) -> (%x) {\n}", {{"s0", 1}}),
@@ -83,10 +83,18 @@ TEST(Specialise, sizes_follow_from_the_inputs_shapes) {
     auto found = sizes_of(g, shapes);
     return found.ok() ? "" : found.error().message;
   };
-  EXPECT_EQ(why({{3, 5}, {11}}), "input 'x' is (s0 in 1..8)x4, and cannot be 3x5");
+  EXPECT_EQ(why({{3, 5}, {11}}), "x.1 is 5, and has to be 4");
   EXPECT_EQ(why({{3}, {11}}), "input 'x' is (s0 in 1..8)x4, and cannot be 3");
   EXPECT_EQ(why({{3, 4}, {11}, {1}}), "there are more shapes than inputs");
   const Graph related = graph_of("graph @main(%x: (2*s0 + 1 for s0 in 1..8)xf32, %y: (s0 in 1..8)xf32) -> (%x) {\n}");
+  const auto of_related = [&](std::vector<Shape> shapes) {
+    auto found = sizes_of(related, shapes);
+    return found.ok() ? "" : found.error().message;
+  };
+  EXPECT_EQ(of_related({{7}, {4}}), "y.0 is 4, and has to be 3, as x.0 is 7 (2*s0 + 1)");
+  EXPECT_EQ(of_related({{6}, {3}}), "x.0 is 6, and has to be 7 = 2*s0 + 1, as y.0 is 3 (s0)");
+  const Graph even = graph_of("graph @main(%x: (2*s0 for s0 in 1..8)xf32) -> (%x) {\n}");
+  EXPECT_EQ(sizes_of(even, std::vector<Shape>{{7}}).error().message, "x.0 is 2*s0, and cannot be 7");
   EXPECT_EQ(*sizes_of(related, std::vector<Shape>{{7}, {3}}), (Sizes{{"s0", 3}}));
   EXPECT_FALSE(sizes_of(related, std::vector<Shape>{{7}, {4}}).ok());
   EXPECT_FALSE(sizes_of(related, std::vector<Shape>{{6}, {3}}).ok());

@@ -285,6 +285,27 @@ def test_loop_without_end(way, monkeypatch):
             tosaic.compile(program, target="tosa-fp", tosa_spec=LOOPS if way == "inside" else "TOSA-1.0+FP").run(x)
 
 
+@pytest.mark.parametrize("limit", ["abc", "0", "-1", "1e3"])
+@pytest.mark.parametrize("way", ["itself", "tosa-fp", "calibrated"])
+def test_limit_that_is_none(limit, way, monkeypatch):
+    """It was the usual one, silently."""
+
+    class Doubled(nn.Module):
+        def forward(self, x):
+            return while_loop(lambda x: x.sum() < 9, lambda x: (x * 2.0,), (x,))[0]
+
+    monkeypatch.setenv("TOSAIC_LOOP_LIMIT", limit)
+    x = torch.ones(3)
+    program = torch.export.export(Doubled(), (x,), strict=False)
+    with pytest.raises(tosaic.Error, match=f"run.loop-limit(.|\n)*TOSAIC_LOOP_LIMIT is '{limit}'(.|\n)*from 1 on"):
+        if way == "itself":
+            tosaic.Program.of(program).session().run(x)
+        elif way == "calibrated":
+            tosaic.compile(program, target="tosa-int", calibration=[(x,)])
+        else:
+            tosaic.compile(program, target="tosa-fp").run(x)
+
+
 def test_limit_counts_each_loop_by_itself(monkeypatch):
     """Inner loops begin anew: 9 turns of 9 are below a limit of 9."""
 

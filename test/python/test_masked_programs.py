@@ -2,6 +2,7 @@
 """Rows that a mask chooses, and slices that begin where a tensor says, as users wrote them (the numbers are those of their
 issues). Each program has a delegate for all of it, and gives what eager PyTorch gives: with none, some and all rows chosen."""
 import copy
+import warnings
 
 import pytest
 import tosaic
@@ -361,9 +362,92 @@ def test_slices_as_long_as_an_input(tmp_path):
         same(itself.run(x, at), other(x, at))
 
 
-def test_a_place_outside_of_the_cache_is_refused(tmp_path):
+@pytest.mark.parametrize("target", ["tosa-fp", "vulkan"])
+@pytest.mark.parametrize("place", [8, -1])
+def test_a_place_outside_of_the_cache_is_refused(place, target, tmp_path):
+    """On Vulkan it was not, where the program is given the place."""
+
+    class Cache(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("keys", torch.zeros(1, 8, 4))
+
+        def forward(self, x, at):
+            self.keys.index_copy_(1, at, x)
+            return self.keys.sum(-1)
+
+    program = torch.export.export(Cache(), (torch.randn(1, 1, 4), torch.tensor([3])), strict=False)
+    tosaic.compile(program, target=target).save(tmp_path / "m.pte")
+    session = tosaic.load(tmp_path / "m.pte")
+    session.run(torch.ones(1, 1, 4), torch.tensor([7]))
+    with pytest.raises(tosaic.Error, match="outside"):
+        session.run(torch.randn(1, 1, 4), torch.tensor([place]))
+    assert torch.as_tensor(session.state_dict()["keys"]).sum() == 4
+
+
+def test_a_computed_place_outside_of_the_cache_is_refused(tmp_path):
     program = torch.export.export(Narrowed(), (torch.randn(1, 2, 1, 4), torch.tensor([3])), strict=False)
     tosaic.compile(program, target="tosa-fp").save(tmp_path / "m.pte")
     session = tosaic.load(tmp_path / "m.pte")
     with pytest.raises(tosaic.Error, match="outside"):
         session.run(torch.randn(1, 2, 1, 4), torch.tensor([8]))
+
+
+class Kept(nn.Module):
+    """Detections above a threshold, counted in a buffer: results as large as the values say."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, boxes, scores):
+        keep = scores > 0.5
+        self.seen.add_(keep.sum())
+        return boxes[keep] * 2, torch.nonzero(keep), torch.masked_select(scores, keep), self.seen.clone(), boxes.shape[0]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_results_as_large_as_values_say_of_a_program_itself(dynamic):
+    """It was refused, though its .pte runs."""
+    boxes = Dim("boxes", min=2, max=16)
+    program = torch.export.export(Kept(), (torch.randn(ROWS, 4), torch.rand(ROWS)), strict=False,
+                                  dynamic_shapes=({0: boxes}, {0: boxes}) if dynamic else None)
+    eager = Kept()
+    itself = tosaic.Program.of(program)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", tosaic.CompileWarning)  # of delegates, which the user did not ask for
+        session = itself.session()
+    beside = session.clone()
+    for count in (ROWS, 3, 16) if dynamic else (ROWS,):
+        for scores in (torch.rand(count), torch.zeros(count), torch.ones(count)):
+            x = torch.randn(count, 4)
+            *tensors, size = session.run(x, scores)
+            *wanted, rows = eager(x, scores)
+            assert size == rows
+            for got, want in zip(tensors, wanted, strict=True):
+                assert got.shape == want.shape and torch.equal(torch.as_tensor(got).to(want.dtype), want)
+    assert int(beside.run(torch.randn(ROWS, 4), torch.ones(ROWS))[3]) == ROWS
+
+
+class Leading(nn.Module):
+    """As many rows as a tensor says, and a tensor of that size."""
+
+    def forward(self, x, k):
+        rows = k.item()
+        torch._check(rows >= 1)
+        torch._check(rows <= ROWS)
+        return x[:rows].sum(0), torch.zeros(rows, 2) + 1
+
+
+def test_sizes_that_a_tensor_says(tmp_path):
+    """compile refused a number of the program as an argument, and so did the program itself."""
+    x = torch.randn(ROWS, 3)
+    program = torch.export.export(Leading(), (x, torch.tensor(3)), strict=False)
+    artifact = tosaic.compile(program, target="tosa-fp")
+    artifact.save(tmp_path / "m.pte")
+    assert not [m for m in artifact.summary.messages if m.code == "pack.executorch-only"]
+    for session in (tosaic.load(tmp_path / "m.pte"), tosaic.Program.of(program).session()):
+        for rows in (3, ROWS, 1):
+            for got, want in zip(session.run(x, torch.tensor(rows)), Leading()(x, torch.tensor(rows)), strict=True):
+                assert got.shape == want.shape
+                torch.testing.assert_close(torch.as_tensor(got), want)

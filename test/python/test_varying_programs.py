@@ -119,6 +119,16 @@ def test_sizes_beyond_the_bounds_are_refused(tmp_path):
     torch.testing.assert_close(session.run(rows(3)).shape, torch.Size([3, 6]))
 
 
+def test_sizes_that_do_not_fit_together_are_the_inputs(tmp_path):
+    """It was said of the model's line, though the model is right."""
+    exported = torch.export.export(Of(lambda a, b: a + b), (rows(9), rows(9)), dynamic_shapes=(({0: N}, {0: N}),), strict=False)
+    (tmp_path / "m.pte").write_bytes(executorch.to_edge(exported).to_executorch().buffer)
+    session = tosaic.load(tmp_path / "m.pte")
+    with pytest.raises(tosaic.Error, match=r"run.sizes(.|\n)*inputs do not fit together(.|\n)*5x6 and 4x6 do not broadcast"):
+        session.run(rows(5), rows(4))
+    assert session.run(rows(5), rows(5)).shape == (5, 6)
+
+
 def masks():
     some = torch.arange(6) % 2 == 0
     return [some, torch.ones(6, dtype=torch.bool), torch.zeros(6, dtype=torch.bool), ~some]

@@ -101,6 +101,11 @@ Result<Tensor> tensor_of(const fbs::Tensor& t, std::uint64_t io_bytes, const std
   tensor.offset = t.offset();
   TOSAIC_CHECK(check_inside(tensor.offset, elements * storage_size(*dtype), io_bytes, "tensor '" + tensor.name + "'"));
   if (t.dims()) { TOSAIC_TRY(tensor.type.shape, symbolic(t, tensor, expressions)); }
+  if (t.rows() < 0 || (t.rows_size() != no_expression && t.rows_size() >= expressions.size()))
+    return bad("tensor '{}' has places of {} rows, or of size {}", tensor.name, t.rows(), t.rows_size());
+  if (t.rows() > 0) tensor.rows = t.rows();
+  if (t.rows_size() != no_expression) tensor.rows = expressions[t.rows_size()];
+  if (tensor.rows && *dtype != DType::i32) return bad("tensor '{}' has places that are no i32", tensor.name);
   return tensor;
 }
 

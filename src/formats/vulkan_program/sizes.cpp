@@ -58,17 +58,23 @@ Result<Sizes> sizes_of(const Program& program, std::span<const Shape> inputs) {
     return error("model.size", fmt::format("the program's sizes cannot be computed for these inputs: {}", e.what()));
   }
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    for (const Dim& dim : program.inputs[i].type.shape.dims())
-      for (const Symbol& s : dim.symbols())
+    for (int d = 0; d < inputs[i].rank(); ++d)
+      for (const Dim& dim = program.inputs[i].type.shape[d]; const Symbol& s : dim.symbols())
         if (const auto value = sizes.find(s.name); value != sizes.end() && !s.range.contain(value->second))
-          return error("model.size",
-                       fmt::format("size '{}' is {}, outside of its range {}: input '{}' is {}", s.name, value->second,
-                                   to_string(s.range), program.inputs[i].name, to_string(inputs[i])))
+          return error("model.size", fmt::format("{}.{} is {}, outside of its range {} ({})", program.inputs[i].name, d,
+                                                 inputs[i].size(d), to_string(dim.bounds()), to_string(dim)))
               .hint(
                   "the range was given when the model was exported (torch.export.Dim(..., min=, max=)): export it "
                   "with a wider one");
   TOSAIC_TRY(const std::vector<Guard> open, open_guards(program.guards, sizes));
   return sizes;
+}
+
+Status check_places(const Tensor& input, std::int64_t rows, std::span<const std::int32_t> places) {
+  const auto outside = std::ranges::find_if(places, [&](std::int32_t place) { return place < 0 || place >= rows; });
+  if (outside == places.end()) return {};
+  return error("tosa.unpredictable",
+               fmt::format("input '{}': index {} is outside 0..{}", input.name, *outside, rows - 1));
 }
 
 Status resize(const Program& program, const Sizes& sizes, std::vector<Dispatch>& dispatches) {

@@ -73,6 +73,7 @@ struct Tensor {
   std::string name;
   TensorType type;
   std::uint64_t offset = 0;
+  std::optional<Dim> rows = {};  // of an i32 input: each element is the place of one of so many rows
 };
 
 struct Program {
@@ -96,6 +97,8 @@ Result<Sizes> sizes_of(const Program& program, std::span<const Shape> inputs);
 // Writes into the tier's dispatches what these sizes make of them. Errors: model.size.
 Status resize(const Program& program, const Sizes& sizes, std::vector<Dispatch>& dispatches);
 Shape at(const Shape& shape, const Sizes& sizes);
+// Are these elements of an input places of rows that there are? Error: tosa.unpredictable, as the CPU says it.
+Status check_places(const Tensor& input, std::int64_t rows, std::span<const std::int32_t> places);
 
 Rope write(const Program& program);
 // With every piece of the constants of at least so many bytes outside, under a key that its content makes.

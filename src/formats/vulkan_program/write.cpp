@@ -78,7 +78,9 @@ Offset<flatbuffers::Vector<Offset<fbs::Tensor>>> put(FlatBufferBuilder& b, Progr
       for (const Dim& dim : t.type.shape.dims())
         places.push_back(dim.is_number() ? no_expression : expression(program, dim));
     const auto dims = places.empty() ? 0 : b.CreateVector(places);
-    list.push_back(fbs::CreateTensor(b, name, dtype, shape, t.offset, dims));
+    const bool number = t.rows && t.rows->is_number();
+    list.push_back(fbs::CreateTensor(b, name, dtype, shape, t.offset, dims, number ? t.rows->value() : 0,
+                                     t.rows && !number ? expression(program, *t.rows) : no_expression));
   }
   return b.CreateVector(list);
 }

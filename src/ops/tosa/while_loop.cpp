@@ -36,7 +36,7 @@ Check check(const View& view) {
 Status eval(const Run& run) {
   const Graph &condition = run.view.node().regions[0], &body = run.view.node().regions[1];
   std::vector<Tensor> values = owned(run.in);
-  const std::int64_t most = most_turns();
+  TOSAIC_TRY(const std::int64_t most, most_turns());
   for (std::int64_t turns = 0;; ++turns) {
     TOSAIC_TRY(const std::vector<Tensor> verdict, (*run.region)(condition, values));
     if (verdict.size() != 1 || verdict[0].data.empty())
