@@ -103,6 +103,15 @@ class GraphReader {
     return source_.types.tensor_type(meta->second, fmt::format("tensor '{}'", name));
   }
   ValueId define_tensor(std::string_view name) { return define_value(name, type_of(name)); }
+  // A call's result. Complex ones are pairs, and their call says so.
+  ValueId define_result(std::string_view name, Node& node) {
+    const auto meta = types_.find(name);
+    if (meta == types_.end() || !ProgramTypes::is_complex(meta->second)) return define_tensor(name);
+    node.attrs.set("complex_results", true);
+    const ValueId id = define_value(name, source_.types.pairs_type(meta->second, fmt::format("tensor '{}'", name)));
+    complex_.insert(id);
+    return id;
+  }
 
   // The value that a name stands for; weights are loaded here, when first used.
   ValueId use(std::string_view name) {
@@ -120,6 +129,13 @@ class GraphReader {
                .hint("the file is damaged: save the program again"));
     entry.id = graph_.add_value(std::string(name), declared, std::move(tensor.data));
     return entry.id;
+  }
+
+  // What leaves the program: no type outside says what pairs are.
+  ValueId use_real(std::string_view name) {
+    const ValueId v = use(name);
+    if (complex_.contains(v)) type_of(name);  // which refuses it
+    return v;
   }
 
   [[noreturn]] void fail_undefined(std::string_view name) {
@@ -153,7 +169,7 @@ class GraphReader {
         if (name.empty())
           add_fixed(fixed_outputs_, graph_.outputs.size(), "as_none", value);
         else
-          graph_.outputs.push_back(use(name));
+          graph_.outputs.push_back(use_real(name));
     } else if (auto symbol = symbol_output(tag, value)) {
       number_outputs_.push_back(graph_.outputs.size());
       graph_.outputs.push_back(use(*symbol));
@@ -550,7 +566,7 @@ class GraphReader {
     auto [tag, value] = output.tagged();
     if (auto names = tensor_names(tag, value)) {
       for (std::string_view name : *names) {
-        node.outputs.push_back(name.empty() ? no_value : define_tensor(name));
+        node.outputs.push_back(name.empty() ? no_value : define_result(name, node));
         if (!name.empty()) locations_[std::string(name)] = node.loc;
       }
     } else if (auto symbol = symbol_output(tag, value)) {
@@ -605,6 +621,7 @@ class GraphReader {
   };
   std::unordered_map<ValueId, Looks> looks_at_;
   std::unordered_map<ValueId, LocRef> written_inputs_;
+  std::unordered_set<ValueId> complex_;  // those that are pairs
   std::map<std::string, std::string> decomposed_;  // operator -> who says it in others
   FixedValues fixed_inputs_, fixed_outputs_;
   std::vector<std::size_t> number_outputs_;
