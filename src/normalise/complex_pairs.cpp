@@ -13,6 +13,7 @@
 #include "normalise/fourier_pairs.h"
 #include "normalise/pair_movement.h"
 #include "ops/aten_calls.h"
+#include "ops/inconsistent.h"
 #include "ops/trial.h"
 
 namespace tosaic {
@@ -154,10 +155,11 @@ class PairCall {
     if (name_ == "real" && is_complex(0)) return taken(operand(0), 0);
     if (name_ == "imag" && is_complex(0)) return taken(operand(0), 1);
     if (name_ == "complex" || name_ == "polar") {
-      if (!given(1)) return {};
+      if (!given(1) || !node_.attrs.find(mark)) return {};
       Val a = in_pairs(real(0)), c = in_pairs(real(1));
       if (name_ == "polar") return turned(a, c);
-      auto dims = graph_[node_.outputs.at(0)].type.shape.sizes();
+      if (node_.outputs[0] == no_value) unknown();
+      auto dims = graph_[node_.outputs[0]].type.shape.sizes();
       dims.back() = 1;
       a = spread(a, Shape(dims));
       c = spread(c, Shape(dims));
@@ -297,13 +299,18 @@ class PairWriter {
     Rewriter out(graph_);
     for (Node& node : out.nodes()) {
       const bool gives = node.attrs.find(mark) != nullptr;
-      const bool takes = std::any_of(node.inputs.begin(), node.inputs.end(),
-                                     [&](ValueId v) { return v != no_value && complex_[v]; });
+      const bool takes =
+          std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v != no_value && complex_[v]; });
       if (!gives && !takes && !has_form_on_pairs(node.op)) {
         out.keep(std::move(node));
         continue;
       }
-      if (node.outputs.empty()) continue;  // asserts what the types say
+      if (std::ranges::all_of(node.outputs, [](ValueId v) { return v == no_value; }))
+        continue;  // asserts what the types say
+      if (gives && !std::ranges::all_of(node.outputs, [&](ValueId v) { return v == no_value || may_be_pairs(v); }))
+        return located(error(std::string(inconsistent_model), node.op + " gives complex numbers that are no pairs")
+                           .hint("the file is damaged or was changed by hand: save the program again"),
+                       node.loc);
       if (auto done = say(node); !done.ok()) return done;
       for (ValueId v : node.outputs)
         if (v != no_value && gives) complex_[v] = 1;
@@ -312,6 +319,11 @@ class PairWriter {
   }
 
  private:
+  bool may_be_pairs(ValueId v) const {
+    const TensorType& type = graph_[v].type;
+    return type.dtype == DType::f32 && !type.quantised() && type.rank() > 0 && type.shape[type.rank() - 1] == Dim(2);
+  }
+
   Status say(const Node& node) {
     Builder b(graph_);
     b.keep_aten(true);
@@ -322,15 +334,16 @@ class PairWriter {
         const ValueId v = node.outputs[i];
         if (v == no_value) continue;
         if (i >= made.size() || made[i].type().shape != graph_[v].type.shape)
-          b.refuse("model.complex", fmt::format("{} gives {}, but {} where its pairs are computed", node.op,
-                                                to_string(graph_[v].type),
-                                                i < made.size() ? to_string(made[i].type()) : "nothing"));
+          b.refuse("model.complex",
+                   fmt::format("{} gives {}, but {} where its pairs are computed", node.op, to_string(graph_[v].type),
+                               i < made.size() ? to_string(made[i].type()) : "nothing"));
         graph_.nodes.push_back({"aten.alias.default", {made[i].id()}, {}, {v}, node.loc, {}});
       }
     } catch (const Refusal& refusal) {
       Diagnostic why = refusal.why;
       if (why.help.empty())
-        why.help = "take complex numbers apart before it: torch.view_as_real(x) gives pairs, x.real and x.imag the parts";
+        why.help =
+            "take complex numbers apart before it: torch.view_as_real(x) gives pairs, x.real and x.imag the parts";
       return why;
     } catch (const UnknownSize& why) { return unknown_size(node, why); }
     complex_.resize(graph_.values.size(), 0);

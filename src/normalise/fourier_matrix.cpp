@@ -28,11 +28,11 @@ Turn turn(const Matrix& m, std::int64_t k, std::int64_t t) {
 
 Val matrix(Builder& b, const Matrix& m, std::int64_t outs, std::int64_t ins,
            void (*fill)(const Matrix&, std::int64_t k, std::int64_t t, Turn, float* at, std::int64_t row)) {
+  if (m.length <= 0 || m.rows <= 0 || m.columns <= 0) b.refuse("aten.fft.length", "a transform of no numbers");
+  if (m.length > most_weights || m.rows > most_weights / ins / outs / m.columns)
+    b.refuse("aten.fft.length", fmt::format("a transform of {} numbers would be a product with {} x {} x {} constants",
+                                            m.length, m.rows, m.columns, ins * outs));
   const std::int64_t rows = outs * m.columns, row = ins * m.rows;
-  if (m.length <= 0 || rows <= 0 || row <= 0) b.refuse("aten.fft.length", "a transform of no numbers");
-  if (row > most_weights / rows)
-    b.refuse("aten.fft.length",
-             fmt::format("a transform of {} numbers is a product with {}x{} constants", m.length, rows, row));
   std::vector<float> weights(static_cast<std::size_t>(rows * row));
   for (std::int64_t k = 0; k < m.columns; ++k)
     for (std::int64_t t = 0; t < m.rows && t < m.length; ++t)  // what lies behind the length does not count

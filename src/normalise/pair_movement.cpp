@@ -42,7 +42,10 @@ class Call {
     if (name == "movedim") return along({"source", "destination"});
     if (name == "flip") return along({"dims"});
     if (name == "roll") return ints("dims").empty() ? std::nullopt : along({"dims"});
-    if (name == "t" && rank() == 2) return Moved{"aten.transpose.int", {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}}};
+    if (name == "t" && rank() == 2)
+      return Moved{"aten.transpose.int", {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}}};
+    if (name == "mT" && rank() > 1)
+      return Moved{"aten.transpose.int", {{"dim0", std::int64_t{-3}}, {"dim1", std::int64_t{-2}}}};
     if (name == "permute") {
       Ints dims = ints("dims");
       for (std::int64_t& d : dims) d += d < 0 ? rank() : 0;

@@ -22,6 +22,8 @@ constexpr std::array schemas{
                      "return_complex=False) -> Tensor"),
 };
 
+constexpr std::int64_t longest_frame = std::int64_t{1} << 20;
+
 struct Frames {
   std::int64_t length, hop;
   std::optional<Val> window;  // [length]; none: ones
@@ -40,7 +42,7 @@ Frames frames_of(const Call& call) {
   Frames f{call.integer("n_fft"), 0, call.optional_tensor("window")};
   f.hop = given(call, "hop_length", f.length / 4);
   const std::int64_t width = given(call, "win_length", f.length);
-  if (f.length <= 0 || f.hop <= 0 || width <= 0 || width > f.length)
+  if (f.length <= 0 || f.length > longest_frame || f.hop <= 0 || width <= 0 || width > f.length)
     b.refuse("aten.stft.frames",
              fmt::format("frames of {} numbers under a window of {}, {} apart", f.length, width, f.hop));
   if (f.window && (f.window->rank() != 1 || f.window->dim(0) != width || f.window->dtype() != DType::f32))

@@ -105,12 +105,18 @@ class GraphReader {
   ValueId define_tensor(std::string_view name) { return define_value(name, type_of(name)); }
   // A call's result. Complex ones are pairs, and their call says so.
   ValueId define_result(std::string_view name, Node& node) {
-    const auto meta = types_.find(name);
-    if (meta == types_.end() || !ProgramTypes::is_complex(meta->second)) return define_tensor(name);
+    if (!is_complex(name)) return define_tensor(name);
     node.attrs.set("complex_results", true);
-    const ValueId id = define_value(name, source_.types.pairs_type(meta->second, fmt::format("tensor '{}'", name)));
+    const ValueId id = define_value(name, pairs_type_of(name));
     complex_.insert(id);
     return id;
+  }
+  bool is_complex(std::string_view name) const {
+    const auto meta = types_.find(name);
+    return meta != types_.end() && ProgramTypes::is_complex(meta->second);
+  }
+  TensorType pairs_type_of(std::string_view name) const {
+    return source_.types.pairs_type(types_.at(name), fmt::format("tensor '{}'", name));
   }
 
   // The value that a name stands for; weights are loaded here, when first used.
@@ -122,13 +128,23 @@ class GraphReader {
     if (entry.kind == "custom object")
       unsupported(fmt::format("'{}' is a custom class object", name), "export a model of plain tensors");
     Tensor tensor = source_.weights.load(entry.weight, entry.kind);
-    const TensorType declared = type_of(name);
+    const bool complex = is_complex(name);
+    const TensorType declared = complex ? pairs_type_of(name) : type_of(name);
     if (declared.dtype != tensor.type.dtype || declared.shape != tensor.type.shape)
       fail(error("pt2.weight-mismatch", fmt::format("the program takes {} '{}' as {}, but {} is stored", entry.kind,
                                                     entry.weight, to_string(declared), to_string(tensor.type)))
                .hint("the file is damaged: save the program again"));
-    entry.id = graph_.add_value(std::string(name), declared, std::move(tensor.data));
+    entry.id =
+        graph_.add_value(complex ? fmt::format("{}.pairs", name) : std::string(name), declared, std::move(tensor.data));
+    if (complex) entry.id = seen_as_complex(name, entry.id);
     return entry.id;
+  }
+  // Complex constants are pairs that a call sees as such: nothing but calls says of its results what they are.
+  ValueId seen_as_complex(std::string_view name, ValueId pairs) {
+    const ValueId id = graph_.add_value(std::string(name), graph_[pairs].type);
+    graph_.nodes.push_back({"aten.view_as_complex.default", {pairs}, {{"complex_results", true}}, {id}, {}, {}});
+    complex_.insert(id);
+    return id;
   }
 
   // What leaves the program: no type outside says what pairs are.
@@ -621,7 +637,7 @@ class GraphReader {
   };
   std::unordered_map<ValueId, Looks> looks_at_;
   std::unordered_map<ValueId, LocRef> written_inputs_;
-  std::unordered_set<ValueId> complex_;  // those that are pairs
+  std::unordered_set<ValueId> complex_;            // those that are pairs
   std::map<std::string, std::string> decomposed_;  // operator -> who says it in others
   FixedValues fixed_inputs_, fixed_outputs_;
   std::vector<std::size_t> number_outputs_;

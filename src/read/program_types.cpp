@@ -40,15 +40,13 @@ Dim ProgramTypes::size(const Json& sym_int) const {
 DType ProgramTypes::dtype(const Json& number, const std::string& what) {
   const Pt2DType found = pt2_dtype(number.integer());
   if (found.type) return *found.type;
-  fail(
-      error("pt2.unsupported-dtype",
-            fmt::format("{} is of dtype {}, which tosaic cannot hold", what,
-                        found.name.empty() ? fmt::format("number {}", number.integer()) : std::string(found.name)))
-          .hint(
-              found.name.starts_with("complex")
-                  ? "inside a program tensors may be of complex64; what it takes, returns and keeps must be real: "
-                    "torch.view_as_real(x) gives pairs, torch.view_as_complex takes them"
-                  : "compute this part in another dtype, or leave it out of the exported program"));
+  fail(error("pt2.unsupported-dtype",
+             fmt::format("{} is of dtype {}, which tosaic cannot hold", what,
+                         found.name.empty() ? fmt::format("number {}", number.integer()) : std::string(found.name)))
+           .hint(found.name.starts_with("complex")
+                     ? "inside a program tensors may be of complex64; what it takes, returns and keeps must be real: "
+                       "torch.view_as_real(x) gives pairs, torch.view_as_complex takes them"
+                     : "compute this part in another dtype, or leave it out of the exported program"));
 }
 
 std::int64_t ProgramTypes::plain_integer(const Json& sym_int, const std::string& what) {
