@@ -84,8 +84,13 @@ class PairCall {
   }
 
   Vals said() {
+    if (name_.ends_with('_')) return written();
     if (auto made = transform()) return *made;
     if (auto made = taken_apart()) return *made;
+    if (is_complex(0)) {  // as calls in place are once they have been made pure
+      const auto made = name_ == "copy" ? std::optional<Vals>(pair(1)) : filling();
+      if (made) return spread(made->front(), operand(0).shape());
+    }
     if (auto made = arithmetic()) return *made;
     const ValueId first = first_complex();
     if (first != no_value)
@@ -138,6 +143,29 @@ class PairCall {
     return short_time ? pairs::short_time(x, of, call) : pairs::fourier(x, of, call);
   }
 
+  // A call in place is one that is not, and its result copied there: what looks at the same memory sees it.
+  Vals written() {
+    if (!is_complex(0)) unknown();
+    name_.remove_suffix(1);
+    std::optional<Vals> value;
+    if (name_ == "copy")
+      value = pair(1);
+    else
+      value = filling();
+    if (!value) value = arithmetic();
+    if (!value || value->size() != 1) unknown();
+    // A node by hand: the builder takes what it gives for a constant where that is one, and the write would be gone.
+    const ValueId self = node_.inputs[0];
+    const ValueId now = graph_.add_value(graph_[self].name + ".written", graph_[self].type);
+    graph_.nodes.push_back({"aten.copy_.default", {self, value->front().id()}, {}, {now}, node_.loc, {}});
+    return Val(&b_, now);
+  }
+  std::optional<Vals> filling() {
+    if (name_ == "zero") return pair_of(0, 0);
+    if (name_ == "fill") return overload_ == "Tensor" ? pair(1) : other_pairs(number("value"));
+    return {};
+  }
+
   // Between pairs and their parts.
   std::optional<Vals> taken_apart() {
     if (among(name_, {"view_as_real", "view_as_complex", "clone", "contiguous", "alias", "detach", "lift_fresh_copy",
@@ -185,20 +213,24 @@ class PairCall {
   Other other() {
     if (is_complex(1)) return {{}, {}, operand(1)};
     if (given(1)) return {{}, in_pairs(real(1)), {}};
-    const Attr* attr = node_.attrs.find("other");
+    return number("other");
+  }
+  Other number(std::string_view name) {
+    const Attr* attr = node_.attrs.find(name);
     if (!attr) unknown();
     if (const auto* n = std::get_if<std::int64_t>(attr)) return {static_cast<double>(*n), {}, {}};
     if (const auto* n = std::get_if<double>(attr)) return {*n, {}, {}};
     if (const auto* both = std::get_if<std::vector<double>>(attr); both && both->size() == 2)
-      return {{}, {}, b_.constant({DType::f32, Shape{2}, std::nullopt}, constant_bytes(DType::f32, *both))};
+      return {{}, {}, pair_of((*both)[0], (*both)[1])};
     unknown();
+  }
+  Val pair_of(double re, double im) {
+    const std::vector<double> both{re, im};
+    return b_.constant({DType::f32, Shape{2}, std::nullopt}, constant_bytes(DType::f32, both));
   }
   Val other_pairs(const Other& y) {
     if (y.pairs) return *y.pairs;
-    if (y.number) {
-      const std::vector<double> both{*y.number, 0};
-      return b_.constant({DType::f32, Shape{2}, std::nullopt}, constant_bytes(DType::f32, both));
-    }
+    if (y.number) return pair_of(*y.number, 0);
     return pairs::with_zeros(real(1));
   }
 
@@ -219,6 +251,10 @@ class PairCall {
       c = calls::mul(c, alpha);
       return name_ == "add" ? calls::add(a, c) : calls::sub(a, c);
     }
+    if (name_ == "where" && overload_ == "self" && given(0) && !is_complex(0)) {
+      const Val a = pair(1), c = pair(2);
+      return calls::where(in_pairs(operand(0)), a, c);
+    }
     if (name_ == "mul") return multiplied();
     if (name_ == "div" && overload_ != "Tensor_mode" && overload_ != "Scalar_mode") return divided();
     if (among(name_, {"matmul", "mm", "bmm"}) && (is_complex(0) || is_complex(1))) return matrix_product();
@@ -231,6 +267,11 @@ class PairCall {
     if (name_ == "reciprocal") {
       const Val above = conjugate(x), below = squares(x);
       return b_.aten("aten.div.Tensor", {above, below});
+    }
+    if (name_ == "log") {
+      const Val size = calls::mul(calls::log(squares(x)), 0.5);
+      const Val angle = b_.aten("aten.atan2.default", {part(x, 1), part(x, 0)});
+      return joined(size, angle);
     }
     if (name_ == "exp") {
       const Val size = calls::exp(part(x, 0)), angle = part(x, 1);
@@ -275,7 +316,8 @@ class PairCall {
   }
 
   Vals same_call(const pairs::Moved& how) {
-    const bool list = among(name_, {"cat", "concat", "stack"});  // of which some may be real
+    const bool list =
+        among(name_, {"cat", "concat", "stack", "slice_scatter", "select_scatter"});  // of which some may be real
     std::vector<std::optional<Val>> operands;
     for (std::size_t i = 0; i < node_.inputs.size(); ++i)
       operands.push_back(!given(i) ? std::nullopt : std::optional(list ? pair(i) : operand(i)));
@@ -305,8 +347,7 @@ class PairWriter {
         out.keep(std::move(node));
         continue;
       }
-      if (std::ranges::all_of(node.outputs, [](ValueId v) { return v == no_value; }))
-        continue;  // asserts what the types say
+      if (node.op.starts_with("aten._assert")) continue;  // what the types say
       if (gives && !std::ranges::all_of(node.outputs, [&](ValueId v) { return v == no_value || may_be_pairs(v); }))
         return located(error(std::string(inconsistent_model), node.op + " gives complex numbers that are no pairs")
                            .hint("the file is damaged or was changed by hand: save the program again"),

@@ -31,8 +31,9 @@ class Call {
 
   std::optional<Moved> moved() {
     const std::string_view name = name_of(node_.op);
-    if (among(name, {"select", "slice", "narrow", "split", "split_with_sizes", "chunk", "unbind", "index_select",
-                     "unsqueeze", "squeeze", "cat", "concat", "stack", "unflatten", "cumsum"}))
+    if (among(name,
+              {"select", "slice", "narrow", "split", "split_with_sizes", "chunk", "unbind", "index_select", "unsqueeze",
+               "squeeze", "cat", "concat", "stack", "unflatten", "cumsum", "slice_scatter", "select_scatter"}))
       return along({"dim"});
     if (name == "flatten") {
       if (!node_.attrs.find("end_dim")) made_.attrs.set("end_dim", std::int64_t{-1});

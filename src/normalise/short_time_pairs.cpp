@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Short-time Fourier transforms: frames that overlap, under a window, each transformed. That is a convolution whose
-// weights are the transform's matrix times the window; its inverse is a transposed one, which adds up what overlaps.
+// weights are the transform's matrix times the window; its inverse a product, whose frames are added where they
+// overlap.
 #include <array>
 #include <cmath>
 
@@ -23,6 +24,7 @@ constexpr std::array schemas{
 };
 
 constexpr std::int64_t longest_frame = std::int64_t{1} << 20;
+constexpr std::int64_t most_pieces = 64;  // that a frame is cut into
 
 struct Frames {
   std::int64_t length, hop;
@@ -76,6 +78,27 @@ Val forward(Val x, const Call& call) {
   return batched ? y : calls::view(y, {bins, y.dim(2), 2});
 }
 
+// [batch, count, length] to [batch, all]: each frame begins `hop` behind the one before. Frames are cut into pieces of
+// `hop`; all the first ones lie beside each other, the second ones begin one piece later, and so on.
+Val overlapped(Val frames, std::int64_t hop) {
+  Builder& b = frames.builder();
+  const auto padded = [&](Val x, std::vector<std::int64_t> pad) {
+    return b.aten("aten.constant_pad_nd.default", {x}, {{"pad", std::move(pad)}, {"value", 0.0}});
+  };
+  const std::int64_t batch = frames.dim(0), count = frames.dim(1), length = frames.dim(2);
+  const std::int64_t pieces = (length + hop - 1) / hop;
+  if (pieces > most_pieces)
+    b.refuse("aten.istft.overlap", fmt::format("frames of {} numbers that begin {} apart", length, hop));
+  if (pieces * hop != length) frames = padded(frames, {0, pieces * hop - length});
+  std::optional<Val> sum;
+  for (std::int64_t p = 0; p < pieces; ++p) {
+    Val piece = calls::slice(frames, 2, p * hop, hop);
+    if (pieces > 1) piece = padded(piece, {0, 0, p, pieces - 1 - p});
+    sum = sum ? calls::add(*sum, piece) : piece;
+  }
+  return calls::slice(calls::view(*sum, {batch, (count + pieces - 1) * hop}), 1, 0, (count - 1) * hop + length);
+}
+
 // Overlapping windows add up to a curve by which the sum of frames is divided.
 Val backward(Val x, const Call& call) {
   Builder& b = call.builder();
@@ -83,34 +106,30 @@ Val backward(Val x, const Call& call) {
   if (x.rank() != 3 && x.rank() != 4) b.refuse("aten.istft.shape", "pairs of shape " + to_string(x.shape()));
   if (call.flag("return_complex")) b.refuse("aten.istft.return_complex", "return_complex");
   const bool batched = x.rank() == 4;
-  const std::int64_t bins = x.dim(-3), count = x.dim(-2);
+  const std::int64_t batch = batched ? x.dim(0) : 1, bins = x.dim(-3), count = x.dim(-2);
   const bool half = said(call, "onesided", bins != f.length);
-  if (bins != (half ? f.length / 2 + 1 : f.length))
+  if (!half) b.refuse("aten.istft.onesided", "both sides of a spectrum");
+  if (bins != f.length / 2 + 1)
     b.refuse("aten.istft.shape", fmt::format("{} bins of frames of {} numbers", bins, f.length));
   const double n = static_cast<double>(f.length), factor = call.flag("normalized") ? 1 / std::sqrt(n) : 1 / n;
-  if (!half) b.refuse("aten.istft.onesided", "both sides of a spectrum");
-  const Matrix m{f.length, bins, f.length, 1, factor};
-  // Channels are bins, the real and the imaginary part of each: [1, 2 bins, count] by [2 bins, 1, length].
-  x = calls::view(calls::transpose(calls::view(x, {batched ? x.dim(0) : 1, bins, count, 2}), 2, 3),
-                  {batched ? x.dim(0) : 1, 2 * bins, count});
-  Val weight = calls::view(calls::transpose(to_real(b, m), 0, 1), {2 * bins, 1, f.length});
-  const Val window = calls::view(f.window ? *f.window : b.filled(1, DType::f32, Shape{f.length}), {1, 1, f.length});
-  weight = calls::mul(weight, window);
-  const Attrs stride{{"stride", std::vector<std::int64_t>{f.hop}}};
-  Val y = b.aten("aten.conv_transpose1d.default", {x, weight, std::nullopt}, stride);
-  Val curve = b.aten("aten.conv_transpose1d.default",
-                     {b.filled(1, DType::f32, Shape{1, 1, count}), calls::mul(window, window), std::nullopt}, stride);
-  curve = calls::reciprocal(curve);
-  const std::int64_t whole = y.dim(2), start = call.flag("center") ? f.length / 2 : 0;
+  x = calls::view(calls::transpose(calls::view(x, {batch, bins, count, 2}), 1, 2), {batch, count, 2 * bins});
+  const Val window = f.window ? *f.window : b.filled(1, DType::f32, Shape{f.length});
+  Val weight = to_real(b, {f.length, bins, f.length, 1, factor});
+  weight = calls::mul(weight, calls::view(window, {f.length, 1}));
+  Val y = overlapped(b.aten("aten.linear.default", {x, weight, std::nullopt}), f.hop);
+  const Val squares = calls::view(calls::mul(window, window), {1, 1, f.length});
+  const Val all = b.aten("aten.expand.default", {squares}, {{"size", std::vector<std::int64_t>{1, count, f.length}}});
+  const Val curve = calls::reciprocal(overlapped(all, f.hop));
+  const std::int64_t whole = y.dim(1), start = call.flag("center") ? f.length / 2 : 0;
   const std::int64_t wanted = call.has("length") ? call.integer("length") : whole - 2 * start;
   const std::int64_t size = std::min(wanted, whole - start);
   if (size <= 0) b.refuse("aten.istft.shape", fmt::format("{} numbers", size));
-  y = calls::slice(y, 2, start, size);
-  y = calls::mul(y, calls::slice(curve, 2, start, size));
+  y = calls::slice(y, 1, start, size);
+  y = calls::mul(y, calls::slice(curve, 1, start, size));
   if (size < wanted)
     y = b.aten("aten.constant_pad_nd.default", {y},
                {{"pad", std::vector<std::int64_t>{0, wanted - size}}, {"value", 0.0}});
-  return batched ? calls::view(y, {y.dim(0), wanted}) : calls::view(y, {wanted});
+  return batched ? y : calls::view(y, {wanted});
 }
 
 }  // namespace

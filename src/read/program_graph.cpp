@@ -600,7 +600,9 @@ class GraphReader {
   void note_writes(const Schema* schema, const Node& node) {
     if (node.inputs.empty() || node.inputs[0] == no_value) return;
     const bool writes = schema ? schema->in_place : name_says_in_place(node.op);
-    if (!writes && !(schema && schema->view)) return;
+    const bool sees_pairs = node.op == "aten.view_as_real.default" || node.op == "aten.view_as_complex.default" ||
+                            node.op == "aten.real.default" || node.op == "aten.imag.default";
+    if (!writes && !(schema && schema->view) && !sees_pairs) return;
     auto seen = looks_at_.find(node.inputs[0]);
     Looks at = seen == looks_at_.end() ? Looks{node.inputs[0], true} : seen->second;
     at.whole = at.whole && writes;

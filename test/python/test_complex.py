@@ -60,6 +60,8 @@ def test_cut_and_filled(n):
     same(lambda x: real(torch.fft.fft(torch.view_as_complex(x), n=n)), pairs)
     same(lambda x: torch.fft.irfft(torch.view_as_complex(x), n=n), pairs)
     same(lambda x: torch.fft.irfft(x, n=n), x)
+    same(lambda x: torch.fft.hfft(torch.view_as_complex(x), n=n), pairs)
+    same(lambda x: real(torch.fft.ihfft(x, n=n).resolve_conj()), x)
     same(lambda x: real(torch.fft.fft2(x, s=(n, 3), dim=(1, 0))), x)
 
 
@@ -116,6 +118,8 @@ ARITHMETIC = {
     "complex": lambda a, c, r: torch.complex(r, r * 2),
     "complex_broadcast": lambda a, c, r: torch.complex(r, r[0]),
     "turned_real": lambda a, c, r: r * 1j,
+    "log": lambda a, c, r: a.log(),
+    "where": lambda a, c, r: torch.where(r > 0, a, c * 2),
     "to": lambda a, c, r: r.to(torch.complex64) + a,
     "detach": lambda a, c, r: a.clone().detach().contiguous(),
 }
@@ -258,12 +262,35 @@ def test_round_trip(n):
     same(Filtered(n), noise(3, n))
 
 
+def doubled_parts(x):
+    y = torch.fft.fft(x)
+    real(y)[..., 0].mul_(2)
+    y.imag.add_(1)
+    return real(y)
+
+
+def filled(x):
+    y = torch.fft.rfft(x)
+    y[:, 0] = 0
+    y[:, 1:3].mul_(1 + 2j)
+    y += y * x[:, :1]
+    return real(y)
+
+
+def written_input(x):
+    y = torch.view_as_complex(x.clone())
+    y.copy_(y * y)
+    y[0].fill_(2)
+    return real(y)
+
+
 EVERYWHERE = {
     "filtered": (Filtered(12), noise(3, 12)),
     "rfft2": (lambda x: real(torch.fft.rfft2(x)), noise(2, 8, 7)),
     "spectrogram": (SPECTROGRAMS["short_window"], noise(2, 160)),
     "mel": (SPECTROGRAMS["mel"], noise(2, 160)),
     "angle": (lambda x: torch.fft.fft(x).angle(), noise(2, 7) + 3),
+    "in_place": (filled, noise(4, 8)),
     "back": (lambda x: torch.istft(torch.stft(x, 16, 4, window=torch.ones(16), return_complex=True), 16, 4,
                                    window=torch.ones(16)), noise(2, 64)),
 }
@@ -283,6 +310,12 @@ def test_decomposed(name):
     got = np.asarray(tosaic.compile(program, target="tosa-fp").run(x))
     wanted = program.module()(x).detach()
     assert np.abs(got - wanted.numpy()).max() <= 3e-6 * max(1.0, float(wanted.abs().max()))
+
+
+def test_in_place():
+    same(doubled_parts, noise(4, 8))
+    same(filled, noise(4, 8))
+    same(written_input, noise(4, 8, 2))
 
 
 class Kept(nn.Module):
