@@ -12,7 +12,7 @@ from typing import Any
 
 from . import _core
 from ._errors import Error
-from ._tensors import describe, torch_name
+from ._tensors import describe, has_dtype, torch_name
 
 
 ORIGIN = "tosaic_exported"  # the meta of a node that is a piece of a call: (its name, its operator, who says it so)
@@ -167,6 +167,10 @@ def _weights(program) -> list[tuple]:
         if tensor.device.type != "cpu":
             raise Error(code="program.device", message=f"'{name}' of the program is on the device '{tensor.device}'",
                         help="export model.cpu()")
+        if str(tensor.dtype) == "torch.complex64":  # as the core holds them: pairs of floats
+            import torch
+
+            tensor = torch.view_as_real(tensor.detach().resolve_conj())
         storage = tensor.untyped_storage()
         rows.append((name, storage, storage.data_ptr(), storage.nbytes(), torch_name(tensor.dtype), tuple(tensor.shape),
                      tensor.stride(), tensor.storage_offset()))
@@ -182,7 +186,7 @@ def _examples(program) -> list[list[tuple]]:
 
     leaves = _pytree.tree_leaves(program.example_inputs)
     tensors = [x.detach().contiguous() for x in leaves if isinstance(x, torch.Tensor)]
-    if any(type(x).__name__ == "FakeTensor" or x.device.type != "cpu" for x in tensors):
+    if any(type(x).__name__ == "FakeTensor" or x.device.type != "cpu" or not has_dtype(x.dtype) for x in tensors):
         return []
     sample = [(x, describe(x)[0]) for x in tensors]
     takes = [s for s in program.graph_signature.input_specs

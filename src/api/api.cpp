@@ -2,6 +2,7 @@
 // include/tosaic/tosaic.hpp: what there is.
 #include "tosaic/tosaic.hpp"
 
+#include "normalise/complex_pairs.h"
 #include "ops/op.h"
 
 namespace tosaic {
@@ -16,7 +17,9 @@ std::vector<OperatorInfo> operators() {
   return list;
 }
 
-bool knows_operator(const std::string& overload) { return find_aten(overload).op != nullptr; }
+bool knows_operator(const std::string& overload) {
+  return find_aten(overload).op != nullptr || has_form_on_pairs(overload);
+}
 
 std::string version() { return TOSAIC_VERSION; }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/states.h"
+#include "normalise/complex_pairs.h"
 #include "normalise/known_numbers.h"
 #include "ops/inconsistent.h"
 #include "ops/op.h"
@@ -86,6 +87,7 @@ Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink
   TOSAIC_CHECK(specialised(graph));
   for (const Node& node : graph.nodes)
     if (const FoundOp found = find_aten(node.op); found.op) TOSAIC_CHECK(fits_schema(node, *found.schema));
+  TOSAIC_CHECK(say_complex_in_pairs(graph));
   const StatesAsTensors states(graph);
   TOSAIC_CHECK(functionalise(graph));
   compute_masked_wholes(graph);

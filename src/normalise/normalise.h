@@ -15,9 +15,9 @@ namespace tosaic {
 
 using Sink = std::function<void(Diagnostic)>;
 
-// The whole stage, in this order: functionalise, compute_masked_wholes, take_numbers_as_tensors, drop_identities,
-// fold_constants, inline_bodies, narrow_integers, drop_dynamic_scales, recognise_linear, fold_batch_norm,
-// fold_quantisation, mark_distinct_places.
+// The whole stage, in this order: say_complex_in_pairs, functionalise, compute_masked_wholes, take_numbers_as_tensors,
+// drop_identities, fold_constants, inline_bodies, narrow_integers, drop_dynamic_scales, recognise_linear,
+// fold_batch_norm, fold_quantisation, mark_distinct_places.
 struct NormaliseOptions {
   bool inline_bodies = true;      // false: control flow passes untouched
   bool narrow_loops = false;      // a target takes loops and branches as they are, in 32 bits

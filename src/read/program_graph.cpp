@@ -103,6 +103,21 @@ class GraphReader {
     return source_.types.tensor_type(meta->second, fmt::format("tensor '{}'", name));
   }
   ValueId define_tensor(std::string_view name) { return define_value(name, type_of(name)); }
+  // A call's result. Complex ones are pairs, and their call says so.
+  ValueId define_result(std::string_view name, Node& node) {
+    if (!is_complex(name)) return define_tensor(name);
+    node.attrs.set("complex_results", true);
+    const ValueId id = define_value(name, pairs_type_of(name));
+    complex_.insert(id);
+    return id;
+  }
+  bool is_complex(std::string_view name) const {
+    const auto meta = types_.find(name);
+    return meta != types_.end() && ProgramTypes::is_complex(meta->second);
+  }
+  TensorType pairs_type_of(std::string_view name) const {
+    return source_.types.pairs_type(types_.at(name), fmt::format("tensor '{}'", name));
+  }
 
   // The value that a name stands for; weights are loaded here, when first used.
   ValueId use(std::string_view name) {
@@ -113,13 +128,30 @@ class GraphReader {
     if (entry.kind == "custom object")
       unsupported(fmt::format("'{}' is a custom class object", name), "export a model of plain tensors");
     Tensor tensor = source_.weights.load(entry.weight, entry.kind);
-    const TensorType declared = type_of(name);
+    const bool complex = is_complex(name);
+    const TensorType declared = complex ? pairs_type_of(name) : type_of(name);
     if (declared.dtype != tensor.type.dtype || declared.shape != tensor.type.shape)
       fail(error("pt2.weight-mismatch", fmt::format("the program takes {} '{}' as {}, but {} is stored", entry.kind,
                                                     entry.weight, to_string(declared), to_string(tensor.type)))
                .hint("the file is damaged: save the program again"));
-    entry.id = graph_.add_value(std::string(name), declared, std::move(tensor.data));
+    entry.id =
+        graph_.add_value(complex ? fmt::format("{}.pairs", name) : std::string(name), declared, std::move(tensor.data));
+    if (complex) entry.id = seen_as_complex(name, entry.id);
     return entry.id;
+  }
+  // Complex constants are pairs that a call sees as such: nothing but calls says of its results what they are.
+  ValueId seen_as_complex(std::string_view name, ValueId pairs) {
+    const ValueId id = graph_.add_value(std::string(name), graph_[pairs].type);
+    graph_.nodes.push_back({"aten.view_as_complex.default", {pairs}, {{"complex_results", true}}, {id}, {}, {}});
+    complex_.insert(id);
+    return id;
+  }
+
+  // What leaves the program: no type outside says what pairs are.
+  ValueId use_real(std::string_view name) {
+    const ValueId v = use(name);
+    if (complex_.contains(v)) type_of(name);  // which refuses it
+    return v;
   }
 
   [[noreturn]] void fail_undefined(std::string_view name) {
@@ -153,7 +185,7 @@ class GraphReader {
         if (name.empty())
           add_fixed(fixed_outputs_, graph_.outputs.size(), "as_none", value);
         else
-          graph_.outputs.push_back(use(name));
+          graph_.outputs.push_back(use_real(name));
     } else if (auto symbol = symbol_output(tag, value)) {
       number_outputs_.push_back(graph_.outputs.size());
       graph_.outputs.push_back(use(*symbol));
@@ -550,7 +582,7 @@ class GraphReader {
     auto [tag, value] = output.tagged();
     if (auto names = tensor_names(tag, value)) {
       for (std::string_view name : *names) {
-        node.outputs.push_back(name.empty() ? no_value : define_tensor(name));
+        node.outputs.push_back(name.empty() ? no_value : define_result(name, node));
         if (!name.empty()) locations_[std::string(name)] = node.loc;
       }
     } else if (auto symbol = symbol_output(tag, value)) {
@@ -568,7 +600,9 @@ class GraphReader {
   void note_writes(const Schema* schema, const Node& node) {
     if (node.inputs.empty() || node.inputs[0] == no_value) return;
     const bool writes = schema ? schema->in_place : name_says_in_place(node.op);
-    if (!writes && !(schema && schema->view)) return;
+    const bool sees_pairs = node.op == "aten.view_as_real.default" || node.op == "aten.view_as_complex.default" ||
+                            node.op == "aten.real.default" || node.op == "aten.imag.default";
+    if (!writes && !(schema && schema->view) && !sees_pairs) return;
     auto seen = looks_at_.find(node.inputs[0]);
     Looks at = seen == looks_at_.end() ? Looks{node.inputs[0], true} : seen->second;
     at.whole = at.whole && writes;
@@ -605,6 +639,7 @@ class GraphReader {
   };
   std::unordered_map<ValueId, Looks> looks_at_;
   std::unordered_map<ValueId, LocRef> written_inputs_;
+  std::unordered_set<ValueId> complex_;            // those that are pairs
   std::map<std::string, std::string> decomposed_;  // operator -> who says it in others
   FixedValues fixed_inputs_, fixed_outputs_;
   std::vector<std::size_t> number_outputs_;

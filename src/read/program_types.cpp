@@ -40,15 +40,13 @@ Dim ProgramTypes::size(const Json& sym_int) const {
 DType ProgramTypes::dtype(const Json& number, const std::string& what) {
   const Pt2DType found = pt2_dtype(number.integer());
   if (found.type) return *found.type;
-  fail(
-      error("pt2.unsupported-dtype",
-            fmt::format("{} is of dtype {}, which tosaic cannot hold", what,
-                        found.name.empty() ? fmt::format("number {}", number.integer()) : std::string(found.name)))
-          .hint(
-              found.name.starts_with("complex")
-                  ? "compute with real and imaginary parts as two tensors: tosaic.tosa.rfft2d and fft2d give them, and "
-                    "products with matrices of cosines and sines are transforms of any size"
-                  : "compute this part in another dtype, or leave it out of the exported program"));
+  fail(error("pt2.unsupported-dtype",
+             fmt::format("{} is of dtype {}, which tosaic cannot hold", what,
+                         found.name.empty() ? fmt::format("number {}", number.integer()) : std::string(found.name)))
+           .hint(found.name.starts_with("complex")
+                     ? "inside a program tensors may be of complex64; what it takes, returns and keeps must be real: "
+                       "torch.view_as_real(x) gives pairs, torch.view_as_complex takes them"
+                     : "compute this part in another dtype, or leave it out of the exported program"));
 }
 
 std::int64_t ProgramTypes::plain_integer(const Json& sym_int, const std::string& what) {
@@ -63,8 +61,20 @@ std::vector<std::int64_t> ProgramTypes::plain_integers(const Json& list, const s
   return numbers;
 }
 
+bool ProgramTypes::is_complex(const Json& meta) { return meta.at("dtype").integer() == pt2_complex64; }
+
+TensorType ProgramTypes::pairs_type(const Json& meta, const std::string& what) const {
+  TensorType type = strided_type(DType::f32, meta, what);
+  std::vector<Dim> dims = type.shape.dims();
+  dims.emplace_back(2);
+  return type.with(Shape(std::move(dims)));
+}
+
 TensorType ProgramTypes::tensor_type(const Json& meta, const std::string& what) const {
-  const DType type = dtype(meta.at("dtype"), what);
+  return strided_type(dtype(meta.at("dtype"), what), meta, what);
+}
+
+TensorType ProgramTypes::strided_type(DType type, const Json& meta, const std::string& what) const {
   if (auto layout = meta.find("layout"); layout && layout->integer() != pt2_strided)
     fail(error("pt2.unsupported-layout",
                fmt::format("{} is {}, but only strided tensors are supported", what, pt2_layout(layout->integer())))

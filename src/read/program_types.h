@@ -20,6 +20,9 @@ class ProgramTypes {
   // A TensorMeta. `what` names the tensor in errors. Throws pt2.unsupported-dtype, pt2.unsupported-layout,
   // pt2.bad-shape.
   TensorType tensor_type(const Json& meta, const std::string& what) const;
+  // Whether a TensorMeta is of complex64, which are pairs inside a program; and as these, f32 with a last dim of two.
+  static bool is_complex(const Json& meta);
+  TensorType pairs_type(const Json& meta, const std::string& what) const;
   // A SymInt: a number, or an expression over symbols.
   Dim size(const Json& sym_int) const;
   // Sizes and the like, which must all be plain numbers: those of stored tensors.
@@ -28,6 +31,7 @@ class ProgramTypes {
   static DType dtype(const Json& number, const std::string& what);
 
  private:
+  TensorType strided_type(DType type, const Json& meta, const std::string& what) const;
   Bounds bounds_of(std::string_view symbol) const;
   std::unordered_map<std::string, Bounds> symbols_;
 };

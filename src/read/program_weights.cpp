@@ -41,6 +41,20 @@ bool has_not_finite(const Tensor& tensor) {
   }
 }
 
+// Complex numbers as PyTorch stores them: the real part, and the imaginary one behind it.
+StoredTensor pairs_of(StoredTensor complex, const std::string& what) {
+  const auto doubled = [&](std::int64_t& n) {
+    if (__builtin_mul_overflow(n, std::int64_t{2}, &n))
+      fail("pt2.bad-shape", fmt::format("{} lies beyond what memory holds", what));
+  };
+  for (std::int64_t& stride : complex.strides) doubled(stride);
+  doubled(complex.offset);
+  complex.sizes.push_back(2);
+  complex.strides.push_back(1);
+  check_sizes(complex.sizes, what);
+  return complex;
+}
+
 }  // namespace
 
 void ProgramWeights::add_config(const std::string& record, const std::string& folder) {
@@ -86,11 +100,13 @@ StoredTensor ProgramWeights::find(const std::string& name, const std::string& wh
     fail(error("pt2.missing-weight", fmt::format("the archive lacks record '{}', which holds {}", record, what))
              .hint("the file is incomplete: save the program again with torch.export.save"));
   const Json layout = meta.at("tensor_meta");
-  StoredTensor tensor{value_or_fail(archive_.read(*entry)), ProgramTypes::dtype(layout.at("dtype"), what),
-                      ProgramTypes::plain_integers(layout.at("sizes"), what),
-                      ProgramTypes::plain_integers(layout.at("strides"), what),
-                      ProgramTypes::plain_integer(layout.at("storage_offset"), what)};
+  const bool complex = ProgramTypes::is_complex(layout);
+  StoredTensor tensor{
+      value_or_fail(archive_.read(*entry)), complex ? DType::f32 : ProgramTypes::dtype(layout.at("dtype"), what),
+      ProgramTypes::plain_integers(layout.at("sizes"), what), ProgramTypes::plain_integers(layout.at("strides"), what),
+      ProgramTypes::plain_integer(layout.at("storage_offset"), what)};
   check_sizes(tensor.sizes, what);
+  if (complex) tensor = pairs_of(std::move(tensor), what);
   if (tensor.storage.empty() && Shape(tensor.sizes).elements() > 0)
     fail(error("pt2.missing-weight", fmt::format("{} has a shape, but no data", what))
              .hint("the program was exported with fake tensors: export a model with real weights"));

@@ -16,6 +16,8 @@ struct Pt2DType {
   std::optional<DType> type;  // nothing: tosaic cannot hold such elements
 };
 
+inline constexpr std::int64_t pt2_complex64 = 10;
+
 inline Pt2DType pt2_dtype(std::int64_t number) {
   switch (number) {
     case 1: return {"uint8", DType::u8};
@@ -27,7 +29,7 @@ inline Pt2DType pt2_dtype(std::int64_t number) {
     case 7: return {"float32", DType::f32};
     case 8: return {"float64", DType::f64};
     case 9: return {"complex32", {}};
-    case 10: return {"complex64", {}};
+    case pt2_complex64: return {"complex64", {}};
     case 11: return {"complex128", {}};
     case 12: return {"bool", DType::boolean};
     case 13: return {"bfloat16", DType::bf16};

@@ -7,7 +7,7 @@ import torch
 from functions import Of
 
 TRAINING = "a gradient: programs for training are refused"
-COMPLEX = "gives or takes complex numbers; fft2 and rfft2 of real pairs are known by their own names"
+COMPLEX = "gives or takes complex numbers: said in real operators before there are lowerings (test_complex.py)"
 NUMBERS = "a number and no tensor: the program's reader takes it"
 WITHOUT = {
     "_adaptive_avg_pool2d_backward.default": TRAINING,

@@ -120,7 +120,8 @@ TEST(BadPt2, impossible_strides_and_offsets) {
   expect_refused(config(offset, R"("storage_offset": {"as_int": 1})"), "pt2.tensor-beyond-record", "reach element 108");
   expect_refused(config(offset, R"("storage_offset": {"as_int": -1})"), "pt2.tensor-beyond-record", "offset -1");
   expect_refused(config(R"("dtype": 7)", R"("dtype": 6)"), "pt2.weight-mismatch", "f16");
-  expect_refused(config(R"("dtype": 7)", R"("dtype": 10)"), "pt2.unsupported-dtype", "complex64");
+  expect_refused(config(R"("dtype": 7)", R"("dtype": 10)"), "pt2.tensor-beyond-record", "conv.weight");
+  expect_refused(config(R"("dtype": 7)", R"("dtype": 11)"), "pt2.unsupported-dtype", "complex128");
   expect_refused(config(R"("use_pickle": false)", R"("use_pickle": true)"), "pt2.pickled-weight", "tensor subclass");
 }
 TEST(BadPt2, expanded_tensor_beyond_reason) {
@@ -140,7 +141,7 @@ TEST(BadPt2, expanded_tensor_beyond_reason) {
       "pt2.tensor-too-large", "108 stored elements");
 }
 TEST(BadPt2, type_that_cannot_be_held) {
-  auto r = read_bytes(with_program_text("conv.pt2", R"("mean":{"dtype":7)", R"("mean":{"dtype":10)"));
+  auto r = read_bytes(with_program_text("conv.pt2", R"("mean":{"dtype":7)", R"("mean":{"dtype":11)"));
   ASSERT_FALSE(r.ok());
   EXPECT_EQ(r.program.error().code, "pt2.unsupported-dtype");
   EXPECT_EQ(r.program.error().place.text, "y = y.mean((2, 3))") << "the line that makes it";

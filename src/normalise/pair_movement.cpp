@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "normalise/pair_movement.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+
+namespace tosaic::pairs {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+bool among(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// "view" of "aten.view_copy.default".
+std::string_view name_of(std::string_view op) {
+  op.remove_prefix(std::min(op.find('.'), op.size() - 1) + 1);
+  op = op.substr(0, op.find('.'));
+  if (op.ends_with("_copy")) op.remove_suffix(5);
+  return op;
+}
+
+class Call {
+ public:
+  Call(const Node& node, const Shape& pairs) : node_(node), pairs_(pairs), made_{node.op, {}} {
+    for (const auto& [name, attr] : node.attrs)
+      if (name != "complex_results" && name != "argument_order") made_.attrs.set(name, attr);
+  }
+
+  std::optional<Moved> moved() {
+    const std::string_view name = name_of(node_.op);
+    if (among(name,
+              {"select", "slice", "narrow", "split", "split_with_sizes", "chunk", "unbind", "index_select", "unsqueeze",
+               "squeeze", "cat", "concat", "stack", "unflatten", "cumsum", "slice_scatter", "select_scatter"}))
+      return along({"dim"});
+    if (name == "flatten") {
+      if (!node_.attrs.find("end_dim")) made_.attrs.set("end_dim", std::int64_t{-1});
+      return along({"start_dim", "end_dim"});
+    }
+    if (name == "transpose") return along({"dim0", "dim1"});
+    if (name == "movedim") return along({"source", "destination"});
+    if (name == "flip") return along({"dims"});
+    if (name == "roll") return ints("dims").empty() ? std::nullopt : along({"dims"});
+    if (name == "t" && rank() == 2)
+      return Moved{"aten.transpose.int", {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}}};
+    if (name == "mT" && rank() > 1)
+      return Moved{"aten.transpose.int", {{"dim0", std::int64_t{-3}}, {"dim1", std::int64_t{-2}}}};
+    if (name == "permute") {
+      Ints dims = ints("dims");
+      for (std::int64_t& d : dims) d += d < 0 ? rank() : 0;
+      return with("dims", std::move(dims), rank());
+    }
+    if (among(name, {"view", "_unsafe_view", "expand"})) return with("size", ints("size"), 2);
+    if (name == "reshape") return with("shape", ints("shape"), 2);
+    if (name == "repeat") return with("repeats", ints("repeats"), 1);
+    if (among(name, {"sum", "mean"})) return summed(name);
+    if (name == "constant_pad_nd" || (name == "pad" && constant_pad())) return padded();
+    if (name == "fft_fftshift" || name == "fft_ifftshift") return shifted(name == "fft_ifftshift");
+    return {};
+  }
+
+ private:
+  std::int64_t rank() const { return pairs_.rank() - 1; }
+
+  Ints ints(std::string_view name) const {
+    const Attr* attr = node_.attrs.find(name);
+    if (!attr) return {};
+    if (const auto* one = std::get_if<std::int64_t>(attr)) return {*one};
+    const auto* list = std::get_if<Ints>(attr);
+    return list ? *list : Ints{};
+  }
+
+  // Dims that are counted from behind have the pairs' own behind them.
+  std::optional<Moved> along(std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names) {
+      const Attr* attr = made_.attrs.find(name);
+      if (!attr) continue;
+      Attr dims = *attr;
+      if (auto* one = std::get_if<std::int64_t>(&dims)) *one -= *one < 0;
+      if (auto* list = std::get_if<Ints>(&dims))
+        for (std::int64_t& d : *list) d -= d < 0;
+      made_.attrs.set(std::string(name), std::move(dims));
+    }
+    return made_;
+  }
+
+  std::optional<Moved> with(std::string name, Ints list, std::int64_t last) {
+    if (list.empty() && rank() > 0) return {};  // not numbers
+    list.push_back(last);
+    made_.attrs.set(std::move(name), std::move(list));
+    return made_;
+  }
+
+  Ints all_dims() const {
+    Ints dims(static_cast<std::size_t>(rank()));
+    std::iota(dims.begin(), dims.end(), 0);
+    return dims;
+  }
+
+  std::optional<Moved> summed(std::string_view name) {
+    if (node_.attrs.find("dtype") && !std::holds_alternative<std::monostate>(*node_.attrs.find("dtype"))) return {};
+    const Ints dims = ints("dim");
+    made_.op = name == "sum" ? "aten.sum.dim_IntList" : "aten.mean.dim";
+    made_.attrs.set("dim", dims.empty() ? all_dims() : dims);
+    return along({"dim"});
+  }
+
+  bool constant_pad() const { return node_.attrs.get_or<std::string>("mode", "constant") == "constant"; }
+  std::optional<Moved> padded() {
+    const Attr* value = node_.attrs.find("value");
+    const bool zero = !value || std::holds_alternative<std::monostate>(*value) || *value == Attr(std::int64_t{0}) ||
+                      *value == Attr(0.0);
+    Ints pad = ints("pad");
+    if (!zero || pad.empty()) return {};
+    pad.insert(pad.begin(), {0, 0});
+    return Moved{"aten.constant_pad_nd.default", {{"pad", std::move(pad)}, {"value", 0.0}}};
+  }
+
+  std::optional<Moved> shifted(bool back) {
+    Ints dims = ints("dim"), shifts;
+    if (dims.empty()) dims = all_dims();
+    for (std::int64_t& d : dims) {
+      d += d < 0 ? rank() : 0;
+      if (d < 0 || d >= rank()) return {};
+      shifts.push_back((pairs_.size(static_cast<int>(d)) + (back ? 1 : 0)) / 2);
+    }
+    return Moved{"aten.roll.default", {{"shifts", std::move(shifts)}, {"dims", std::move(dims)}}};
+  }
+
+  const Node& node_;
+  const Shape& pairs_;
+  Moved made_;
+};
+
+}  // namespace
+
+std::optional<Moved> moved(const Node& node, const Shape& pairs) {
+  if (!node.op.starts_with("aten.")) return {};
+  return Call(node, pairs).moved();
+}
+
+}  // namespace tosaic::pairs
