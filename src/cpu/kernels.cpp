@@ -6,6 +6,7 @@
 #include "cpu/layout/layout.h"
 #include "cpu/matrix/coded_product.h"
 #include "cpu/matrix/matmul.h"
+#include "cpu/matrix/unpacked_product.h"
 #include "cpu/step.h"
 #include "cpu/window/conv.h"
 #include "cpu/window/depthwise.h"
@@ -18,6 +19,7 @@ std::span<const KernelRow> kernel_rows() {
       {.name = "view", .take = take_view},
       {.name = "coded", .take = take_coded},
       {.name = "coded_rows", .take = take_coded_rows},
+      {.name = "unpacked", .take = take_unpacked},
       {.name = "conv_i8", .take = take_conv_i8},
       {.name = "conv_i16", .take = take_conv_i16},
       {.name = "conv_f32", .take = take_conv_f32},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "cpu/matrix/unpacked_product.h"
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
 #include "ops/tosa_op.h"
@@ -47,7 +48,9 @@ class Widening {
     return wide_[value] = wide;
   }
   void widen(Node node) {
-    for (ValueId& input : node.inputs) input = widened(input, node.loc);
+    const bool weight_stays = reads_unpacked(graph_, node);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      if (i != 1 || !weight_stays) node.inputs[i] = widened(node.inputs[i], node.loc);
     out_.keep(
         std::move(node), [&](ValueId v) { return is_narrow(graph_[v].type.dtype) ? fresh(v, "$sum") : v; },
         [&](ValueId wide, ValueId v, const LocRef& loc) { out_.add("tosa.cast", {wide}, {}, v, loc); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions, products, pools and reductions on f16, bf16 and 8-bit floats are computed as f32 ones between
-// casts, which chains then absorb: each sum is rounded once. Everything else keeps its dtypes.
+// casts, which chains then absorb: each sum is rounded once. Everything else keeps its dtypes, and so do weights that
+// are read unpacked (cpu/matrix/unpacked_product.h).
 #pragma once
 #include "ir/graph.h"
 

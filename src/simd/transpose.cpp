@@ -24,11 +24,22 @@ struct Matrix {
       for (std::int64_t j = j0; j < j1; ++j) to[j * to_pitch + i] = from[i * from_pitch + j];
   }
 #if HWY_TARGET != HWY_SCALAR
-  HWY_INLINE void four_by_four(std::int64_t i, std::int64_t j) const {
-    const hn::FixedTag<std::uint32_t, 4> d;
-    const hn::RepartitionToWide<decltype(d)> d64;
-    const auto row = [&](std::int64_t r) { return hn::LoadU(d, from + (i + r) * from_pitch + j); };
-    const auto a = row(0), b = row(1), c = row(2), e = row(3);
+  template <class D>
+  HWY_INLINE hn::Vec<D> every_fourth(D d, std::int64_t i, std::int64_t j) const {
+    if constexpr (hn::MaxLanes(D()) == 4) {
+      return hn::LoadU(d, from + i * from_pitch + j);
+    } else {
+      const hn::Half<D> half;
+      const auto blocks = static_cast<std::int64_t>(hn::Lanes(half));
+      return hn::Combine(d, every_fourth(half, i + blocks, j), every_fourth(half, i, j));
+    }
+  }
+  // As many rows as a vector has lanes, four columns: a block of a vector holds four elements of each fourth row.
+  template <class D>
+  HWY_INLINE void rows_by_four(D d, std::int64_t i, std::int64_t j) const {
+    const hn::RepartitionToWide<D> d64;
+    const auto a = every_fourth(d, i, j), b = every_fourth(d, i + 1, j), c = every_fourth(d, i + 2, j),
+               e = every_fourth(d, i + 3, j);
     const auto ab = hn::BitCast(d64, hn::InterleaveLower(d, a, b)), ce = hn::BitCast(d64, hn::InterleaveLower(d, c, e));
     const auto AB = hn::BitCast(d64, hn::InterleaveUpper(d, a, b)), CE = hn::BitCast(d64, hn::InterleaveUpper(d, c, e));
     const auto put = [&](std::int64_t column, auto v) {
@@ -50,10 +61,15 @@ void transpose(const std::uint32_t* from, std::int64_t from_pitch, std::uint32_t
   whole_rows = rows / 4 * 4;
   whole_columns = columns / 4 * 4;
   // Sixteen rows are a line of the result: it is written whole, and not needed again.
+  const hn::ScalableTag<std::uint32_t> wide;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(wide));
   for (std::int64_t i0 = 0; i0 < whole_rows; i0 += 16) {
     const std::int64_t i1 = i0 + 16 < whole_rows ? i0 + 16 : whole_rows;
-    for (std::int64_t j = 0; j < whole_columns; j += 4)
-      for (std::int64_t i = i0; i < i1; i += 4) m.four_by_four(i, j);
+    for (std::int64_t j = 0; j < whole_columns; j += 4) {
+      std::int64_t i = i0;
+      for (; i + lanes <= i1; i += lanes) m.rows_by_four(wide, i, j);
+      for (; i < i1; i += 4) m.rows_by_four(hn::FixedTag<std::uint32_t, 4>(), i, j);
+    }
   }
 #endif
   m.plain(0, whole_rows, whole_columns, columns);

@@ -35,12 +35,21 @@ HWY_NOINLINE void tile(const GemmF32Call& call) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
   using V = hn::Vec<Floats>;
+  // A panel that is partly used goes through memory of our own, so that nothing past the row's end is touched.
+  const int width = vectors * static_cast<int>(lanes);
+  const bool whole = call.columns == width;
+  HWY_ALIGN float edge[rows * vectors * HWY_MAX_BYTES / sizeof(float)];
+  float* c = whole ? call.c : edge;
+  const std::int64_t c_stride = whole ? call.c_stride : width;
+  const auto used = static_cast<std::size_t>(call.columns) * sizeof(float);
+  if (!call.bias && !whole)
+    for (int r = 0; r < rows; ++r) std::memcpy(edge + r * width, call.c + r * call.c_stride, used);
   V acc[rows][vectors];
 #pragma GCC unroll 2
   for (int v = 0; v < vectors; ++v) {
-    const V bias = hn::LoadU(d, call.bias + static_cast<std::size_t>(v) * lanes);
+    const std::int64_t at = v * static_cast<std::int64_t>(lanes);
 #pragma GCC unroll 12
-    for (int r = 0; r < rows; ++r) acc[r][v] = bias;
+    for (int r = 0; r < rows; ++r) acc[r][v] = hn::LoadU(d, call.bias ? call.bias + at : c + r * c_stride + at);
   }
   const float* b = call.b;
   // Four rows per base register: x86 addresses base, base+s, base+2s, base+3s without further registers.
@@ -65,24 +74,19 @@ HWY_NOINLINE void tile(const GemmF32Call& call) {
     ++a8;
   }
   const V lowest = hn::Set(d, call.lowest), highest = hn::Set(d, call.highest);
-  // A panel that is partly used goes through memory of our own, so that nothing past the row's end is written.
-  const int width = vectors * static_cast<int>(lanes);
-  const bool whole = call.columns == width;
-  HWY_ALIGN float edge[rows * vectors * HWY_MAX_BYTES / sizeof(float)];
-  float* c = whole ? call.c : edge;
-  const std::int64_t c_stride = whole ? call.c_stride : width;
 #pragma GCC unroll 12
   for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v) {
-      // x86's max and min give the second operand when one is NaN: a NaN passes.
-      const V x = hn::Min(highest, hn::Max(lowest, acc[r][v]));
+      // A NaN passes: it is on no side of a bound.
+      V x = acc[r][v];
+      x = hn::IfThenElse(hn::Lt(x, lowest), lowest, x);
+      x = hn::IfThenElse(hn::Gt(x, highest), highest, x);
       hn::StoreU(x, d, c + r * c_stride + v * static_cast<int>(lanes));
     }
   }
   if (whole) return;
-  for (int r = 0; r < rows; ++r)
-    std::memcpy(call.c + r * call.c_stride, edge + r * width, static_cast<std::size_t>(call.columns) * sizeof(float));
+  for (int r = 0; r < rows; ++r) std::memcpy(call.c + r * call.c_stride, edge + r * width, used);
 }
 
 template <int vectors>

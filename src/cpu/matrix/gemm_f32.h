@@ -19,7 +19,7 @@ struct GemmF32Call {
   const float* b;         // one panel: [k][vectors * lanes]
   std::int64_t b_stride;  // elements between its rows
   int vectors;            // 1 or 2
-  const float* bias;      // [vectors * lanes]
+  const float* bias;      // [vectors * lanes]; null: the sums go on from what c holds
   float lowest, highest;  // NaN passes through
   float* c;
   std::int64_t c_stride;

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/matrix/unpacked_product.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "cpu/matrix/epilogue.h"
+#include "cpu/matrix/gemm_f32.h"
+#include "cpu/matrix/rows_kernel.h"
+#include "cpu/window/window.h"
+#include "simd/transpose.h"
+
+namespace tosaic::cpu {
+namespace {
+
+// Up to so many rows sums along k cost less than panels.
+constexpr std::int64_t few_rows = 48;
+// Of k in a panel, so that it and what it meets stay in the second-level cache. Where weights lie [k][n], few rows take
+// fewer: neighbouring panels of a row of weights come soon after each other.
+constexpr std::int64_t block_of_k = 1024, short_block_of_k = 64;
+constexpr std::int64_t rows_of_task = 256, cached_bytes_of_rows = 512 << 10;
+
+// Bytes of weights from which they are not packed. In f32 packing saves some rows up to a fifth of their time, where
+// that is worth more than the memory; floats of 16 bits cost less as they lie than widened.
+std::size_t large(DType type, std::int64_t rows) {
+  if (type != DType::f32) return 128 << 10;
+  return rows <= 8 ? 1 << 20 : 4 << 20;
+}
+
+bool is_convolution(const Node& node) { return node.op == "tosa.conv2d"; }
+// Of the result, in each batch.
+std::int64_t rows_of(const Graph& graph, const Node& node) {
+  const Shape& shape = graph[node.outputs[0]].type.shape;
+  return is_convolution(node) ? shape.elements() / std::max<std::int64_t>(1, shape.size(3)) : shape.size(1);
+}
+
+struct Unpacked {
+  const std::byte* weights = nullptr;  // [batch][n][k], or by_columns [batch][k][n]
+  DType type = DType::f32;
+  bool by_columns = false;
+  std::int64_t batch = 1, n = 0, k = 0;
+  std::vector<float> bias;  // padded to whole panels
+  Epilogue epilogue;
+  Sharing sharing;  // of one batch
+  ValueId input = no_value;
+  std::size_t scratch = 0;
+  const GemmF32* kernel = &gemm_f32();
+  const RowsKernel* rows = &rows_kernel();
+
+  std::int64_t width() const { return 2 * kernel->lanes; }
+  bool few() const { return !by_columns && sharing.rows <= few_rows; }
+  std::int64_t element() const { return static_cast<std::int64_t>(storage_size(type)); }
+  std::int64_t k_at_once() const {
+    return std::min(k, by_columns && sharing.rows <= kernel->max_rows ? short_block_of_k : block_of_k);
+  }
+  std::size_t panel_bytes() const { return align_up(static_cast<std::size_t>(k_at_once() * width()) * 4); }
+
+  void plan(std::int64_t row_count, int threads) {
+    sharing.rows = row_count;
+    sharing.max_rows = few() ? rows->max_rows : kernel->max_rows;
+    sharing.panels = (n + width() - 1) / width();
+    sharing.row_tasks = (row_count + rows_of_task - 1) / rows_of_task;
+    sharing.rows_per_task = (row_count + sharing.row_tasks - 1) / sharing.row_tasks;
+    const std::int64_t tasks = threads == 1 ? 1 : 8 * threads, others = batch * sharing.row_tasks;
+    sharing.column_tasks = std::min(sharing.panels, (tasks + others - 1) / others);
+    sharing.panels_per_task = (sharing.panels + sharing.column_tasks - 1) / sharing.column_tasks;
+    sharing.column_tasks = (sharing.panels + sharing.panels_per_task - 1) / sharing.panels_per_task;
+    scratch = few() ? 0 : panel_bytes() * (type == DType::f32 || by_columns ? 1 : 2);
+  }
+
+  struct Block {
+    const float* data;
+    std::int64_t stride;
+  };
+  // Panel p of `matrix` from k `first` on, `count` of them: where it lies, or in `memory`.
+  Block block(const std::byte* matrix, std::int64_t p, std::int64_t first, std::int64_t count, int vectors,
+              std::byte* memory) const {
+    const std::int64_t column = p * width(), columns = std::min(width(), n - column),
+                       to_width = vectors * kernel->lanes;
+    auto* to = reinterpret_cast<float*>(memory);
+    if (by_columns) {
+      const std::byte* from = matrix + (first * n + column) * element();
+      if (type == DType::f32 && columns == to_width) return {reinterpret_cast<const float*>(from), n};
+      for (std::int64_t i = 0; i < count; ++i, from += n * element()) {
+        float* row = to + i * to_width;
+        if (type == DType::f32)
+          std::memcpy(row, from, static_cast<std::size_t>(columns) * 4);
+        else
+          rows->widen(type, from, columns, row);
+        std::fill(row + columns, row + to_width, 0.0f);
+      }
+      return {to, to_width};
+    }
+    const std::byte* from = matrix + (column * k + first) * element();
+    std::int64_t pitch = k;
+    if (type != DType::f32) {
+      auto* wide = reinterpret_cast<float*>(memory + panel_bytes());
+      for (std::int64_t j = 0; j < columns; ++j) rows->widen(type, from + j * k * element(), count, wide + j * count);
+      from = reinterpret_cast<const std::byte*>(wide);
+      pitch = count;
+    }
+    simd::transpose_words(reinterpret_cast<const std::uint32_t*>(from), pitch, reinterpret_cast<std::uint32_t*>(to),
+                          to_width, columns, count);
+    if (columns < to_width)
+      for (std::int64_t i = 0; i < count; ++i) std::fill(to + i * to_width + columns, to + (i + 1) * to_width, 0.0f);
+    return {to, to_width};
+  }
+
+  // a and c: of the part's first row.
+  void by_panels(const Sharing::Part& part, const float* a, const std::byte* matrix, float* c,
+                 std::byte* memory) const {
+    const std::int64_t step = k_at_once();
+    // Either rows of A stay in the second-level cache as a whole, and weights are read along their rows, or a block of
+    // each.
+    const bool near = !by_columns && part.rows * k * 4 <= cached_bytes_of_rows;
+    const std::int64_t group = near ? 1 : part.last_panel - part.first_panel;
+    for (std::int64_t from = part.first_panel; from < part.last_panel; from += group)
+      for (std::int64_t first = 0; first < k; first += step)
+        for (std::int64_t p = from; p < from + group; ++p)
+          one_panel(part, p, first, std::min(step, k - first), a, matrix, c, memory);
+  }
+  void one_panel(const Sharing::Part& part, std::int64_t p, std::int64_t first, std::int64_t count, const float* a,
+                 const std::byte* matrix, float* c, std::byte* memory) const {
+    const std::int64_t column = p * width();
+    const bool last = first + count == k;
+    GemmF32Call call{};
+    call.a_stride = k;
+    call.k = count;
+    call.columns = static_cast<int>(std::min(width(), n - column));
+    call.vectors = call.columns > kernel->lanes ? 2 : 1;
+    const Block b = block(matrix, p, first, count, call.vectors, memory);
+    call.b = b.data;
+    call.b_stride = b.stride;
+    call.bias = first == 0 ? bias.data() + column : nullptr;
+    call.lowest = last ? epilogue.lowest : -std::numeric_limits<float>::infinity();
+    call.highest = last ? epilogue.highest : std::numeric_limits<float>::infinity();
+    call.c_stride = n;
+    sharing.for_groups(part.rows, [&](std::int64_t row, std::int64_t rows_here) {
+      call.a = a + row * k + first;
+      call.rows = static_cast<int>(rows_here);
+      call.c = c + row * n + column;
+      kernel->panel(call);
+    });
+  }
+
+  void by_rows(const Sharing::Part& part, const float* a, const std::byte* matrix, float* c) const {
+    RowsCall call{};
+    call.a_stride = call.k = k;
+    call.lowest = epilogue.lowest;
+    call.highest = epilogue.highest;
+    call.c_stride = n;
+    const std::int64_t end = std::min(n, part.last_panel * width());
+    for (std::int64_t column = part.first_panel * width(); column < end; column += RowsKernel::columns_at_once) {
+      call.weight = matrix + column * k * element();
+      call.columns = static_cast<int>(std::min<std::int64_t>(RowsKernel::columns_at_once, end - column));
+      call.bias = bias.data() + column;
+      sharing.for_groups(part.rows, [&](std::int64_t row, std::int64_t count) {
+        call.rows = static_cast<int>(count);
+        call.a = a + row * k;
+        call.c = c + row * n + column;
+        rows->product(type, call);
+      });
+    }
+  }
+
+  void run_task(const Frame& frame, std::int64_t task, std::byte* memory) const {
+    const std::int64_t at = task / sharing.tasks();
+    const auto part = sharing.part(task % sharing.tasks());
+    const std::int64_t row = at * sharing.rows + part.first_row;
+    const auto* a = static_cast<const float*>(frame.read(input)) + row * k;
+    float* c = static_cast<float*>(frame.write(epilogue.output)) + row * n;
+    const std::byte* matrix = weights + at * n * k * element();
+    few() ? by_rows(part, a, matrix, c) : by_panels(part, a, matrix, c, memory);
+  }
+};
+
+}  // namespace
+
+bool reads_unpacked(const Graph& graph, const Node& node) {
+  const bool convolution = is_convolution(node);
+  if (!convolution && node.op != "tosa.matmul") return false;
+  const Value& weight = graph[node.inputs[1]];
+  const auto takes = [](DType type) { return type == DType::f32 || type == DType::f16 || type == DType::bf16; };
+  if (!weight.is_constant() || !takes(weight.type.dtype)) return false;
+  if (weight.constant.size() < large(weight.type.dtype, rows_of(graph, node))) return false;
+  if (graph[node.inputs[0]].is_constant() || !takes(graph[node.inputs[0]].type.dtype)) return false;
+  return !convolution || (graph[node.inputs[2]].is_constant() && window_of(graph, node).is_matrix());
+}
+
+bool take_unpacked(Planning& planning, std::uint32_t n) {
+  const Node& node = planning.node(n);
+  if (!reads_unpacked(planning.graph, node)) return false;
+  const Value& weight = planning.graph[node.inputs[1]];
+  const Shape& shape = weight.type.shape;
+  auto product = std::make_shared<Unpacked>();
+  product->weights = weight.constant.data();
+  product->type = weight.type.dtype;
+  product->by_columns = !is_convolution(node);
+  product->input = node.inputs[0];
+  product->batch = product->by_columns ? shape.size(0) : 1;
+  product->n = shape.size(product->by_columns ? 2 : 0);
+  product->k = shape.elements() / (product->n * product->batch);
+  product->bias.assign(align_up(static_cast<std::size_t>(product->n), static_cast<std::size_t>(product->width())),
+                       0.0f);
+  if (!product->by_columns) {
+    const std::span<const float> given = planning.graph[node.inputs[2]].constant.as<float>();
+    for (std::size_t j = 0; j < static_cast<std::size_t>(product->n); ++j)
+      product->bias[j] = given[given.size() == 1 ? 0 : j];
+  }
+  // No chain: it wants whole rows, and every task would make all panels anew.
+  product->epilogue = find_epilogue(planning, n, false, false);
+  product->plan(rows_of(planning.graph, node), planning.threads);
+  Step step{.kernel = "unpacked", .nodes = {n}, .reads = {product->input}};
+  product->epilogue.describe(step);
+  step.scratch_per_thread = product->scratch;
+  step.run = [product = std::shared_ptr<const Unpacked>(std::move(product))](const Frame& frame) -> Status {
+    frame.pool.run(product->batch * product->sharing.tasks(), [&](std::int64_t task, int thread) {
+      product->run_task(frame, task, frame.scratch + static_cast<std::size_t>(thread) * product->scratch);
+    });
+    return {};
+  };
+  planning.add(std::move(step));
+  return true;
+}
+
+}  // namespace tosaic::cpu
