@@ -63,12 +63,9 @@ def test_executorch_runs_our_kernel_calls(module, inputs, tool, tmp_path):
 ATEN = torch.ops.aten
 IMAGE, WEIGHT = torch.linspace(-1, 1, 72).reshape(1, 2, 6, 6), torch.linspace(-2, 1, 54).reshape(3, 2, 3, 3)
 UNKNOWN = {  # operators that tosaic does not know, and ExecuTorch does
-    "a_default_left_out": (lambda x: ATEN._pdist_forward(x), X),
-    "by_name": (lambda x: ATEN._pdist_forward(x, p=1.0), X),
     "lists_and_flags": (lambda g, x, w: ATEN.convolution_backward(g, x, w, [3], [1, 1], [1, 1], [1, 1], False, [0, 0], 1,
                                                                   [True, True, True]),
                         torch.linspace(0, 1, 108).reshape(1, 3, 6, 6).sin(), IMAGE, WEIGHT),
-    "two_results": (lambda x: ATEN.native_dropout(x, 0.5, False), X),
     "a_size_that_depends_on_values": (lambda x, m: torch.masked_select(x, m) * 2, X, X > 0.5),
 }
 
