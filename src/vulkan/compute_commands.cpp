@@ -40,7 +40,7 @@ VkDeviceSize seen_bytes(const BoundRange& range) {
 }  // namespace
 
 BoundRange bound_range(const DeviceBuffer& buffer, VkDeviceSize offset, const vulkan_program::Range& range) {
-  return {buffer.handle(), offset, range.bytes, range.view, buffer.bytes() - offset - range.bytes};
+  return {buffer.handle(), offset, range.bytes, range.view};
 }
 
 VkDeviceSize with_room_for_views(VkDeviceSize bytes) {

@@ -148,7 +148,9 @@ Status Constants::upload(const std::shared_ptr<Device>& device, const Rope& cont
 BoundRange Constants::at(const Range& range) const {
   const auto behind = std::ranges::upper_bound(stretches_, range.offset, {}, &Stretch::begin);
   const Stretch& s = *(behind - 1);
-  return bound_range(*s.buffer, s.offset + (range.offset - s.begin), range);
+  BoundRange bound = bound_range(*s.buffer, s.offset + (range.offset - s.begin), range);
+  bound.behind = s.buffer->bytes() - bound.offset - bound.bytes;
+  return bound;
 }
 
 }  // namespace tosaic::vulkan

@@ -137,7 +137,7 @@ def test_sizes_beyond_a_bound(made, executorch, tosaic, tmp_path):
     done = subprocess.run([tosaic, "run", program, "--input", tmp_path / "x.npy"], capture_output=True, text=True)
     assert done.returncode == 1
     assert 'input 0 is 5x3xi64, the program takes "words.0"x"words.1"xi64' in done.stderr
-    assert "note: words_0 is 1..4" in done.stderr
+    assert 'note: "words.0" is 1..4' in done.stderr
     with pytest.raises(RuntimeError):
         executorch(program)([np.zeros((5, 3), np.int64)])
 
