@@ -27,7 +27,7 @@ struct Calibrated {
   std::vector<Range> ranges;
   std::map<ValueId, Range> narrow;  // of 8-bit copies of wider tensors
   ComparedNumbers compared;
-  ValueId first_scaled;             // from here on, values belong to norms of scaled rows
+  ValueId first_scaled;                 // from here on, values belong to norms of scaled rows
   std::vector<RowScaling> rounds = {};  // what was done about them, in order
 };
 

@@ -71,14 +71,13 @@ Result<Calibration> calibrated_at(Calibration& other, Graph graph, const Quantis
   TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
   TOSAIC_CHECK(expand_composites(graph, inner, bounds, whole));
   ScaledRows scaled;
-  for (const RowScaling& round : known.rounds)
-    scale_rows(graph, round.norms, round.largest, round.wide, inner, scaled);
+  for (const RowScaling& round : known.rounds) scale_rows(graph, round.norms, round.largest, round.wide, inner, scaled);
   linear_forms(graph, inner);
   TOSAIC_CHECK(is_one_program(known.graph, graph));
   Calibrated here{std::move(graph), known.plan,         known.ranges, known.narrow,
                   known.compared,   known.first_scaled, known.rounds};
-  return Calibration(std::make_unique<Calibration::Impl>(
-      Calibration::Impl{std::move(here), other.impl().exact, states, {}, sink}));
+  return Calibration(
+      std::make_unique<Calibration::Impl>(Calibration::Impl{std::move(here), other.impl().exact, states, {}, sink}));
 }
 
 }  // namespace tosaic
