@@ -79,10 +79,10 @@ static std::vector<char> without_dead_nodes(Graph& graph) {
   std::vector<char> alive(graph.nodes.size(), 0);
   for (std::size_t n = graph.nodes.size(); n-- > 0;) {
     const Node& node = graph.nodes[n];
-    // A node without outputs acts only by its effect (an in-place write, an assertion): keep it.
-    alive[n] = node.outputs.empty() || std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
-                 return v != no_value && needed[v] && !graph[v].is_constant();
-               });
+    // A node without outputs acts only by its effect (an assertion), and one that writes in place by that as well.
+    alive[n] = node.outputs.empty() || name_says_in_place(node.op) ||
+               std::any_of(node.outputs.begin(), node.outputs.end(),
+                           [&](ValueId v) { return v != no_value && needed[v] && !graph[v].is_constant(); });
     if (!alive[n]) continue;
     named.mark(node, needed);
     for (ValueId v : node.inputs)
@@ -93,6 +93,11 @@ static std::vector<char> without_dead_nodes(Graph& graph) {
   std::size_t n = 0;
   std::erase_if(graph.nodes, [&](const Node&) { return !alive[n++]; });
   return needed;
+}
+
+bool name_says_in_place(std::string_view op) {
+  const auto name = op.substr(0, op.rfind('.'));
+  return name.size() > 1 && name.ends_with('_') && !name.ends_with("__");
 }
 
 void drop_dead_nodes(Graph& graph) { without_dead_nodes(graph); }

@@ -116,7 +116,10 @@ struct Graph {
 // The node index that produces each value, -1 for inputs and constants; and the nodes that read each value.
 std::vector<std::int32_t> producers(const Graph& graph);
 std::vector<std::vector<std::uint32_t>> consumers(const Graph& graph);
-// Drops nodes whose outputs nobody needs, or have become constants, and the values that then belong to nobody.
+// Does PyTorch's naming say that the operator writes to its first tensor? "aten.relu_.default".
+bool name_says_in_place(std::string_view op);
+// Drops nodes whose outputs nobody needs, or have become constants, and the values that then belong to nobody. What
+// writes in place is needed for that.
 void drop_dead(Graph& graph);
 // The nodes alone: values keep their ids.
 void drop_dead_nodes(Graph& graph);

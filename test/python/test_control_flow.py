@@ -188,8 +188,6 @@ def test_what_stays_is_said_by_name():
         tosaic.compile(program, target="tosa-fp")
 
 
-# Sizes that follow from values in a tensor: refused by name.
-REFUSED = {"assume_constant_result": "symbolic", "constrain_as_size_example": "symbolic"}
 GALLERY = sorted(name for name, case in all_examples().items() if case.support_level.name == "SUPPORTED")
 
 
@@ -202,10 +200,6 @@ def test_gallery_of_pytorch(name):
     with torch.no_grad():
         program = torch.export.export(case.model.eval(), *copy.deepcopy(calls[0]), dynamic_shapes=case.dynamic_shapes,
                                       strict=False)
-    if name in REFUSED:
-        with pytest.raises(tosaic.Error, match=REFUSED[name]):
-            tosaic.Program.of(program).session().run(*calls[0][0])
-        return
     sizes = [f"{node.name}.{d}={size.node.hint}" for node in program.graph.find_nodes(op="placeholder")
              if isinstance(node.meta.get("val"), torch.Tensor)
              for d, size in enumerate(node.meta["val"].shape) if isinstance(size, torch.SymInt)]

@@ -246,6 +246,31 @@ def test_states_as_variables(model, tmp_path):
     check(lambda step, flat: interpreter.run(*copied(step)))
 
 
+def test_a_write_into_a_part_at_chosen_sizes():
+    """The write's own result is read by nobody: choosing sizes dropped it, and the cache stayed empty."""
+
+    class Part(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("keys", torch.zeros(8, 3))
+
+        def forward(self, x):
+            self.keys[: x.shape[0]].add_(x)
+            self.keys.narrow(0, 4, x.shape[0]).copy_(x * 2)
+            return self.keys.sum(0) + x.sum(0)
+
+    module = Part()
+    program = torch.export.export(copy.deepcopy(module), (torch.randn(3, 3),),
+                                  dynamic_shapes=({0: torch.export.Dim("n", min=2, max=4)},))
+    sessions = [tosaic.compile(program, target="tosa-fp", sizes=["x.0=3"]).session(), tosaic.Program.of(program).session(),
+                tosaic.compile(program, target="vulkan").session()]
+    for _ in range(4):
+        x = torch.randn(3, 3)
+        wanted = module(x)
+        for session in sessions:
+            torch.testing.assert_close(session.run(x), wanted)
+
+
 def test_methods_keep_states_of_their_own():
     """What a delegate keeps in itself no other method sees: the programs of several methods have no VARIABLEs."""
     x = torch.randn(5, 4)
