@@ -262,8 +262,7 @@ def test_a_write_into_a_part_at_chosen_sizes():
     module = Part()
     program = torch.export.export(copy.deepcopy(module), (torch.randn(3, 3),),
                                   dynamic_shapes=({0: torch.export.Dim("n", min=2, max=4)},))
-    sessions = [tosaic.compile(program, target="tosa-fp", sizes=["x.0=3"]).session(), tosaic.Program.of(program).session(),
-                tosaic.compile(program, target="vulkan").session()]
+    sessions = [tosaic.compile(program, target="tosa-fp", sizes=["x.0=3"]).session(), tosaic.Program.of(program).session()]
     for _ in range(4):
         x = torch.randn(3, 3)
         wanted = module(x)
