@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <set>
 #include <utility>
 
@@ -163,16 +164,31 @@ void tell_unchecked_assumptions(const Graph& graph, const Sink& sink) {
   sink(located(std::move(why), assumed.empty() ? condition : place));
 }
 
+// The input that a guard names; strict exports of keyword arguments say its place among the call's leaves.
+ValueId named_input(const Graph& graph, const FixedValues& fixed, std::string_view name) {
+  for (ValueId v : graph.inputs)
+    if (graph[v].name == name) return v;
+  constexpr std::string_view leaves = "flat_args_";
+  std::size_t place = 0;
+  if (!name.starts_with(leaves) ||
+      std::from_chars(name.data() + leaves.size(), name.data() + name.size(), place).ec != std::errc())
+    return no_value;
+  std::size_t tensors = place;
+  for (const FixedValue& other : fixed) {
+    if (other.position == place) return no_value;
+    tensors -= other.position < place;
+  }
+  return tensors < graph.inputs.size() ? graph.inputs[tensors] : no_value;
+}
+
 // Those that hold whatever the sizes are need no keeping.
-void read_guards(const Json& root, Graph& graph, const Sink& sink) {
+void read_guards(const Json& root, Graph& graph, const FixedValues& fixed, const Sink& sink) {
   const auto list = root.find("guards_code");
   if (!list) return;
   const SizeOf size_of = [&](std::string_view name, std::int64_t dim) -> std::optional<Dim> {
-    for (ValueId v : graph.inputs) {
-      const Shape& shape = graph[v].type.shape;
-      if (graph[v].name == name && dim >= 0 && dim < shape.rank()) return shape[static_cast<int>(dim)];
-    }
-    return std::nullopt;
+    const ValueId v = named_input(graph, fixed, name);
+    if (v == no_value || dim < 0 || dim >= graph[v].type.rank()) return std::nullopt;
+    return graph[v].type.shape[static_cast<int>(dim)];
   };
   std::vector<std::string> unread;
   for (const Json& item : list->items()) {
@@ -202,7 +218,7 @@ Method& read_method(const std::string& name, const Json& root, ProgramWeights& w
   method.input_spec = input_spec;
   method.output_spec = output_spec;
   method.graph = std::move(read.graph);
-  read_guards(root, method.graph, sink);
+  read_guards(root, method.graph, read.fixed_inputs, sink);
   method.fixed_inputs = std::move(read.fixed_inputs);
   method.fixed_outputs = std::move(read.fixed_outputs);
   method.number_outputs = std::move(read.number_outputs);

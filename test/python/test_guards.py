@@ -164,3 +164,15 @@ def test_one_program_for_all_sizes_on_vulkan(name):
             held += 1
             torch.testing.assert_close(session.run(x), result, rtol=1e-4, atol=1e-4)
     assert held
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_guards_of_calls_by_keywords(strict):
+    exported = torch.export.export(Of(BRANCHES["longer"][0]), (), {"x": torch.randn(6, 3), "y": torch.randn(4, 3)},
+                                   dynamic_shapes={"x": {0: AUTO}, "y": {0: AUTO}}, strict=strict)
+    program = tosaic.Program.of(exported)
+    session = program.session()
+    x, y = tensors((9, 8))
+    torch.testing.assert_close(session.run(x=x, y=y), x.sum(0) - y.sum(0))
+    with pytest.raises(tosaic.Error, match="model.size"):
+        session.run(x=y, y=x)
