@@ -9,6 +9,14 @@
 #include "ir/text.h"
 
 namespace tosaic {
+
+Dim at(const Dim& dim, const Sizes& sizes) {
+  return dim.with([&](const Symbol& s) {
+    const auto found = sizes.find(s.name);
+    return found == sizes.end() ? Dim(s) : Dim(found->second);
+  });
+}
+
 namespace {
 
 Diagnostic size_error(const std::string& message) {
@@ -47,13 +55,6 @@ std::optional<Place> place_of(const Graph& graph, const Symbol& symbol, const st
   for (const State& s : graph.states)
     if (s.input < graph.values.size()) look_in(s.name, graph[s.input]);
   return found;
-}
-
-Dim at(const Dim& dim, const Sizes& sizes) {
-  return dim.with([&](const Symbol& s) {
-    const auto found = sizes.find(s.name);
-    return found == sizes.end() ? Dim(s) : Dim(found->second);
-  });
 }
 
 // "x.0 is 9 (s0 + 1)", or of no known place "s0 is 8".

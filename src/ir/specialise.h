@@ -10,6 +10,9 @@ namespace tosaic {
 
 using Sizes = std::map<std::string, std::int64_t, std::less<>>;  // by the symbol's name
 
+// The dim where these symbols are numbers; others stay. Throws what arithmetic throws.
+Dim at(const Dim& dim, const Sizes& sizes);
+
 // The symbols that the shapes of inputs and states are made of, by name. What else a graph has for sizes follows from
 // them, or depends on values.
 std::vector<Symbol> input_symbols(const Graph& graph);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <random>
-#include <set>
 
 #include "ir/dim_parts.h"
 #include "lower/over_sizes.h"
@@ -15,13 +14,6 @@ namespace {
 constexpr std::int64_t few = 3;             // sizes of a symbol: all of them are looked at
 constexpr std::int64_t most_walked = 4096;  // sizes of a symbol among which bends are looked for
 constexpr std::size_t most_bends = 16;      // of a program
-
-Dim at(const Dim& dim, const Sizes& sizes) {
-  return dim.with([&](const Symbol& s) {
-    const auto found = sizes.find(s.name);
-    return found == sizes.end() ? Dim(s) : Dim(found->second);
-  });
-}
 
 // Differences whose sign decides something: of what min and max choose between, and of compared sizes.
 class Differences {

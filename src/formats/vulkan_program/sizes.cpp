@@ -11,13 +11,6 @@
 namespace tosaic::vulkan_program {
 namespace {
 
-Dim at(const Dim& dim, const Sizes& sizes) {
-  return dim.with([&](const Symbol& s) {
-    const auto found = sizes.find(s.name);
-    return found == sizes.end() ? Dim(s) : Dim(found->second);
-  });
-}
-
 // `count` groups in rows that fill no more than a device takes?
 bool can_be_dispatched(std::int64_t count) {
   return count >= 0 && count <= std::int64_t{row_groups} * std::int64_t{most_groups};
