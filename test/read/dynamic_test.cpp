@@ -24,9 +24,6 @@ std::vector<std::string> parts_of(const std::string& line) {
       parts.back() += line[i];
   return parts;
 }
-Dim at(const Dim& dim, const Sizes& sizes) {
-  return dim.with([&](const Symbol& s) { return Dim(sizes.at(s.name)); });
-}
 
 TEST(ReadPt2, dynamic_shapes_are_what_torch_says_at_every_size) {
   std::ifstream file(fixture_path("dynamic_sizes.txt"));
