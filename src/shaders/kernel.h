@@ -39,6 +39,8 @@ inline constexpr std::size_t most_buffers = 12;
 bool reads_texels(TierId tier);
 // Do invocations of a group share memory in it?
 bool shares_memory(TierId tier);
+// Does it multiply four codes in a word by four others?
+bool has_dots(TierId tier);
 // Is f16 no operator's result but how values are kept, and the way that the last bit goes the device's?
 bool packs_halves(const Work& work);
 

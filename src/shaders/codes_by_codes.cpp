@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of codes by codes: of a few rows by work groups that divide the depth, with dot products of words where
+// there are such; of any by invocations that make four columns of some rows, as floats, exactly: sums of up to 512
+// products of codes, and what zero points make of them, stay below 2^24.
+#include "shaders/codes_by_codes.h"
+
+#include "shaders/product.h"
+#include "shaders/row_product.h"
+
+namespace tosaic::shaders {
+namespace {
+
+using namespace row_product;
+
+constexpr std::int64_t few_rows = 8;        // of which each is a work group's
+constexpr std::uint32_t reads_at_once = 4;  // that wait together
+constexpr std::int64_t rows_at_once = 8;    // of an invocation
+constexpr std::int64_t most_at_once = 512;  // products that are summed as floats
+
+// Four codes by four.
+class CodeDots {
+ public:
+  CodeDots(Kernel& s, std::optional<Value> zero) : s_(s), packed_(has_dots(s.work().tier)), zero_(std::move(zero)) {}
+
+  struct Left {
+    Value word;
+    Quad codes;  // instead of it
+  };
+  Left left(Value word) const {
+    if (packed_) return {word, {}};
+    Left made{word, codes_of_word(s_, word)};
+    for (Value& code : made.codes) code = centred(code, zero_);
+    return made;
+  }
+  Value sum(const Left& left, Value bytes) const {
+    if (packed_) {
+      const Value dot = s_.dot_of_codes(bytes, left.word);
+      return zero_ ? dot - s_.dot_of_codes(bytes, s_.integer(0x01010101)) * *zero_ : dot;
+    }
+    const Quad codes = codes_of_word(s_, bytes);
+    Value all = left.codes[0] * codes[0];
+    for (std::size_t i = 1; i < 4; ++i) all = all + left.codes[i] * codes[i];
+    return all;
+  }
+
+ private:
+  Kernel& s_;
+  const bool packed_;
+  const std::optional<Value> zero_;
+};
+
+// The longest part of a group, in vectors, that is summed as floats; of whole groups they may reach beyond the end.
+std::int64_t vectors_at_once(const CodedMatrix& m) {
+  const std::int64_t per = m.per_word(), group = m.group / per, most = most_at_once / per;
+  if (group <= most) return group;
+  if (!m.has_groups()) return most;
+  std::int64_t part = most;
+  while (group % part != 0) --part;
+  return part;
+}
+
+}  // namespace
+
+Quad codes_of_word(Kernel& s, Value word) {
+  Quad codes;
+  for (std::size_t i = 0; i < 4; ++i)
+    codes[i] = shift_right_signed(i == 3 ? word : word << s.integer(24 - 8 * static_cast<int>(i)), s.integer(24));
+  return codes;
+}
+
+bool takes_codes_by_codes(const tosa::View& view) { return multiplies_codes(view.graph(), view.node()); }
+bool takes_few_rows_by_codes(const tosa::View& view) {
+  return takes_codes_by_codes(view) && most(rows_of_product(view)) <= few_rows;
+}
+
+MadeList make_row_codes_by_codes(const Work& work, const Node& node, const Finish& end) {
+  const tosa::View view(work.graph, node);
+  const auto matrix = coded_matrix(work, node);
+  if (!matrix) return std::nullopt;
+  const Dim rows = rows_of_product(view);
+  const std::int64_t across = (matrix->quads() + wide - 1) / wide;
+  Kernel s(work, std::string(tosa::find(node.op)->name), Groups{rows * across, wide * deep});
+  const CodesByDepth codes(s, *matrix);
+  const Value local = s.local(), tiles = s.param(across), quads = s.param(matrix->quads()), zero = s.integer(0);
+  const Value row = s.group() / tiles, first = s.group() % tiles * wide, words = s.param(matrix->depth / 4);
+  const Value quad = first + local % s.integer(wide), part = local / s.integer(wide), all_rows = s.param(rows);
+  const Value there = (quad < quads) & (row < all_rows), own = s.select(there, quad, zero);
+  const Value own_row = s.select(there, row, zero), begin = own_row * words;
+  const Buffer input = s.input_words(node.inputs[0], false);
+  const RowScales by_row(s, node);
+  const CodeDots dots(s, by_row.zero(own_row));
+  const bool grouped = matrix->has_groups();
+  const std::size_t of_vector = codes.words_of_vector();
+  const VectorVariable sum = s.variable(s.splat(grouped ? s.real(0) : zero));
+  s.loop(part, codes.vectors(), s.integer(deep * reads_at_once), [&](Value first_vector) {
+    std::vector<Quad> weights, scales;
+    std::vector<Value> x;
+    for (std::uint32_t n = 0; n < reads_at_once; ++n) {
+      const Value at = first_vector + n * deep, inside = at < codes.vectors(), place = s.select(inside, at, zero);
+      weights.push_back(codes.vector(own, place));
+      for (Value& word : weights.back()) word = s.select(inside, word, zero);
+      if (grouped) scales.push_back(codes.scales_at(own, place));
+      for (std::size_t i = 0; i < of_vector; ++i)
+        x.push_back(s.load(input, begin + place * static_cast<std::int64_t>(of_vector) + static_cast<std::int64_t>(i)));
+    }
+    for (std::size_t n = 0; n < reads_at_once; ++n) {
+      Quad four;
+      for (std::size_t i = 0; i < of_vector; ++i) {
+        const CodeDots::Left left = dots.left(x[n * of_vector + i]);
+        for (std::size_t q = 0; q < 4; ++q) {
+          const Value dot = dots.sum(left, codes.bytes(weights[n][q], i));
+          four[q] = i == 0 ? dot : four[q] + dot;
+        }
+      }
+      for (std::size_t q = 0; q < 4; ++q) {
+        four[q] = codes.without_factor(four[q]);
+        if (grouped) four[q] = s.signed_to_real(four[q]) * scales[n][q];
+      }
+      sum.set(sum.get() + s.vector(four));
+    }
+  });
+  const std::optional<Buffer> of_columns =
+      grouped ? std::nullopt : std::optional(s.constant(DType::f32, matrix->scales));
+  store_row_sums(s, view, end, sum, {row, first, s.param(matrix->rows), all_rows}, [&](Value folded, Value column) {
+    return by_row.scaled(of_columns ? s.signed_to_real(folded) * s.load(*of_columns, column) : folded, row);
+  });
+  return one(s);
+}
+
+MadeList make_codes_by_codes(const Work& work, const Node& node, const Finish& end) {
+  const tosa::View view(work.graph, node);
+  const auto matrix = coded_matrix(work, node);
+  if (!matrix) return std::nullopt;
+  const Dim rows = rows_of_product(view);
+  const std::int64_t at_once = std::min(rows_at_once, most(rows));
+  const bool grouped = matrix->has_groups();
+  Kernel s(work, std::string(tosa::find(node.op)->name), ceil_div(rows, at_once) * matrix->quads());
+  const CodesByDepth codes(s, *matrix);
+  const std::size_t of_vector = codes.words_of_vector();
+  const Value quads = s.param(matrix->quads()), quad = s.index() % quads, first = s.index() / quads * at_once;
+  const Value all_rows = s.param(rows), all_columns = s.param(matrix->rows), words = s.param(matrix->depth / 4);
+  const Buffer input = s.input_words(node.inputs[0], false);
+  const RowScales by_row(s, node);
+  const Vector none = s.splat(s.real(0));
+  std::vector<Value> own_rows;
+  std::vector<VectorVariable> sums, totals;
+  std::vector<std::optional<Value>> zeros;
+  for (std::int64_t r = 0; r < at_once; ++r) {
+    own_rows.push_back(smallest(first + r, all_rows - 1));
+    sums.push_back(s.variable(none));
+    totals.push_back(s.variable(s.splat(grouped ? s.real(0) : s.integer(0))));
+    const auto zero = by_row.zero(own_rows.back());
+    zeros.push_back(zero ? std::optional(s.signed_to_real(*zero)) : std::nullopt);
+  }
+  const VectorVariable of_weights = s.variable(none);
+  const Value step = s.param(vectors_at_once(*matrix));
+  s.loop(s.integer(0), codes.vectors(), step, [&](Value begin) {
+    s.loop(begin, smallest(begin + step, codes.vectors()), s.integer(1), [&](Value at) {
+      const Quad weights = codes.vector(quad, at);
+      for (std::size_t i = 0; i < of_vector; ++i) {
+        std::array<Quad, 4> by_depth;
+        for (std::size_t q = 0; q < 4; ++q) {
+          const Quad four = codes_of_word(s, codes.bytes(weights[q], i));
+          for (std::size_t k = 0; k < 4; ++k) by_depth[k][q] = s.signed_to_real(four[k]);
+        }
+        std::array<Vector, 4> columns;
+        for (std::size_t k = 0; k < 4; ++k) {
+          columns[k] = s.vector(by_depth[k]);
+          if (zeros[0]) of_weights.set(of_weights.get() + columns[k]);
+        }
+        const Value word = at * static_cast<std::int64_t>(of_vector) + static_cast<std::int64_t>(i);
+        for (std::size_t r = 0; r < sums.size(); ++r) {
+          const Quad x = codes_of_word(s, s.load(input, own_rows[r] * words + word));
+          Vector sum = sums[r].get();
+          for (std::size_t k = 0; k < 4; ++k) sum = sum + columns[k] * s.signed_to_real(x[k]);
+          sums[r].set(sum);
+        }
+      }
+    });
+    const Quad scales = grouped ? codes.scales_at(quad, begin) : Quad{};
+    for (std::size_t r = 0; r < sums.size(); ++r) {
+      Vector sum = sums[r].get();
+      if (zeros[r]) sum = sum + of_weights.get() * (s.real(0) - *zeros[r]);
+      Quad four;
+      for (std::size_t q = 0; q < 4; ++q) {
+        const Value whole = codes.without_factor(lane(sum, static_cast<Word>(q)));
+        four[q] = grouped ? whole * scales[q] : s.real_to_signed(whole);
+      }
+      totals[r].set(totals[r].get() + s.vector(four));
+      sums[r].set(none);
+    }
+    if (zeros[0]) of_weights.set(none);
+  });
+  const std::optional<Buffer> of_columns =
+      grouped ? std::nullopt : std::optional(s.constant(DType::f32, matrix->scales));
+  for (std::size_t r = 0; r < sums.size(); ++r) {
+    const Value row = first + static_cast<std::int64_t>(r);
+    s.repeat(4, [&](int q) {
+      const Value column = quad * 4 + q;
+      s.when((row < all_rows) & (column < all_columns), [&] {
+        Value sum = lane(totals[r].get(), static_cast<Word>(q));
+        if (of_columns) sum = s.signed_to_real(sum) * s.load(*of_columns, column);
+        end.store(s, row * all_columns + column, by_row.scaled(sum, own_rows[r]) + bias_at(s, view, column));
+      });
+    });
+  }
+  return one(s);
+}
+
+}  // namespace tosaic::shaders

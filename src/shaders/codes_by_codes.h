@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Factors of products of codes by codes as shaders read them (coded_weights.h, plan/row_codes.h). Codes of activations
+// count from their row's zero point; products are integers, and so are sums: of a column's whole depth, or of a part of
+// a group, whose scale they then get.
+#pragma once
+#include "plan/row_codes.h"
+#include "shaders/axes.h"
+#include "shaders/codes.h"
+
+namespace tosaic::shaders {
+
+// The weight: words of codes along the depth, four columns' beside each other.
+class CodesByDepth {
+ public:
+  CodesByDepth(Kernel& s, const CodedMatrix& m)
+      : s_(s),
+        bits_(m.bits),
+        words_(s.constant(DType::i32, m.words, true)),
+        scales_buffer_(s.constant(DType::f32, m.scales, true)),
+        row_(s.param(m.depth / m.per_word())),
+        scales_(s, m, scales_buffer_) {}
+  // Vectors of a column, each of as many words of four codes.
+  Value vectors() const { return row_; }
+  std::size_t words_of_vector() const { return bits_ == 4 ? 2 : 1; }
+
+  Quad vector(Value quad, Value at) const { return s_.load_quad(words_, quad * row_ + at); }
+  // Four codes in bytes, times factor(): those of the vector's word `which`.
+  Value bytes(Value word, std::size_t which) const {
+    if (bits_ == 8) return word;
+    return (which == 0 ? word << s_.integer(4) : word) & 0xf0f0f0f0;
+  }
+  Value bytes(Value word, Value which) const {
+    return bits_ == 8 ? word : (word << (s_.integer(4) - which * 4)) & 0xf0f0f0f0;
+  }
+  Value without_factor(Value sum) const {
+    if (bits_ == 8) return sum;
+    return sum.kind == Kind::real ? sum * s_.real(1.0 / 16) : shift_right_signed(sum, s_.integer(4));
+  }
+  const CodeScales& scales() const { return scales_; }
+  Quad scales_at(Value quad, Value vector) const { return scales_.of_group(quad, scales_.group_of(vector)); }
+
+  // What one weight is: of row `row` among four.
+  Value weight(Value quad, Value row, Value channel) const {
+    const auto per = static_cast<std::int64_t>(4 * words_of_vector());
+    const Value at = channel / s_.integer(per), in_word = channel % s_.integer(4);
+    const Quad words = vector(quad, at), four = scales_at(quad, at);
+    Value word = words[0], scale = four[0];
+    for (std::size_t q = 1; q < 4; ++q) {
+      const Value is = row == static_cast<std::int64_t>(q);
+      word = s_.select(is, words[q], word);
+      scale = s_.select(is, four[q], scale);
+    }
+    const Value which = channel % s_.integer(per) / s_.integer(4);
+    const Value code = shift_right_signed(bytes(word, which) << (s_.integer(24) - in_word * 8), s_.integer(24));
+    return s_.signed_to_real(without_factor(code)) * scale;
+  }
+
+ private:
+  Kernel& s_;
+  const int bits_;
+  const Buffer words_, scales_buffer_;
+  const Value row_;
+  const CodeScales scales_;
+};
+
+// The signed bytes of a word.
+Quad codes_of_word(Kernel& s, Value word);
+
+// What the product's rows are given: their scales and zero points.
+class RowScales {
+ public:
+  RowScales(Kernel& s, const Node& node) : s_(s), node_(node) {}
+  Value scaled(Value sum, Value row) const {
+    const auto scale = load(plan::row_scale_operand, row);
+    return scale ? sum * *scale : sum;
+  }
+  // An integer; none: 0.
+  std::optional<Value> zero(Value row) const {
+    const auto zero = load(plan::row_zero_operand, row);
+    return zero ? std::optional(s_.real_to_signed(*zero)) : std::nullopt;
+  }
+
+ private:
+  std::optional<Value> load(std::size_t operand, Value row) const {
+    const std::vector<ValueId>& in = node_.inputs;
+    if (in.size() <= operand || in[operand] == no_value) return std::nullopt;
+    return s_.load(s_.input(in[operand]), row);
+  }
+  Kernel& s_;
+  const Node& node_;
+};
+
+}  // namespace tosaic::shaders
