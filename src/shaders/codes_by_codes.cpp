@@ -113,8 +113,7 @@ MadeList make_row_codes_by_codes(const Work& work, const Node& node, const Finis
         }
       }
       for (std::size_t q = 0; q < 4; ++q) {
-        four[q] = codes.without_factor(four[q]);
-        if (grouped) four[q] = s.signed_to_real(four[q]) * scales[n][q];
+        four[q] = grouped ? s.signed_to_real(four[q]) * scales[n][q] : codes.without_factor(four[q]);
       }
       sum.set(sum.get() + s.vector(four));
     }
@@ -183,8 +182,8 @@ MadeList make_codes_by_codes(const Work& work, const Node& node, const Finish& e
       if (zeros[r]) sum = sum + of_weights.get() * (s.real(0) - *zeros[r]);
       Quad four;
       for (std::size_t q = 0; q < 4; ++q) {
-        const Value whole = codes.without_factor(lane(sum, static_cast<Word>(q)));
-        four[q] = grouped ? whole * scales[q] : s.real_to_signed(whole);
+        const Value part = lane(sum, static_cast<Word>(q));
+        four[q] = grouped ? part * scales[q] : s.real_to_signed(codes.without_factor(part));
       }
       totals[r].set(totals[r].get() + s.vector(four));
       sums[r].set(none);

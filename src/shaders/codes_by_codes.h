@@ -36,8 +36,12 @@ class CodesByDepth {
     if (bits_ == 8) return sum;
     return sum.kind == Kind::real ? sum * s_.real(1.0 / 16) : shift_right_signed(sum, s_.integer(4));
   }
-  const CodeScales& scales() const { return scales_; }
-  Quad scales_at(Value quad, Value vector) const { return scales_.of_group(quad, scales_.group_of(vector)); }
+  // Of sums of a vector's group, with the factor in them.
+  Quad scales_at(Value quad, Value vector) const {
+    Quad four = scales_.of_group(quad, scales_.group_of(vector));
+    for (Value& scale : four) scale = without_factor(scale);
+    return four;
+  }
 
   // What one weight is: of row `row` among four.
   Value weight(Value quad, Value row, Value channel) const {
@@ -52,7 +56,7 @@ class CodesByDepth {
     }
     const Value which = channel % s_.integer(per) / s_.integer(4);
     const Value code = shift_right_signed(bytes(word, which) << (s_.integer(24) - in_word * 8), s_.integer(24));
-    return s_.signed_to_real(without_factor(code)) * scale;
+    return s_.signed_to_real(code) * scale;
   }
 
  private:

@@ -211,12 +211,13 @@ class CodesTile {
     std::array<Quad, 4> numbers_;
   };
 
-  // Sums of codes that count from the row's zero point.
+  // Sums of codes that count from the row's zero point; those of groups with the factor that is in their scales.
   Quad counted_from_zero(std::uint32_t row, std::uint32_t column) {
     Vector sum = sums_[place(row, column)].get();
     if (!zeros_.empty()) sum = sum + of_weights_[column].get() * -zeros_[row];
     Quad four = lanes(sum);
-    for (Value& x : four) x = codes_.without_factor(x);
+    for (Value& x : four)
+      if (!grouped_) x = codes_.without_factor(x);
     return four;
   }
 

@@ -9,6 +9,7 @@
 #include "plan/row_codes.h"
 #include "shaders/elements.h"
 #include "shaders/reduction.h"
+#include "shaders/steps.h"
 
 namespace tosaic::shaders {
 namespace {
@@ -37,6 +38,8 @@ struct RowShapes {
     reduced = Shape(dims);
   }
   std::int64_t size() const { return rows.size(rows.rank() - 1); }
+  // A number for each row, in whatever shape.
+  bool is_by_row(const Shape& shape) const { return elements_of(shape) == elements_of(reduced); }
 };
 
 class Search {
@@ -73,22 +76,34 @@ class Search {
   }
 
   bool comes_together(const std::vector<std::uint32_t>& nodes) const {
-    return std::ranges::all_of(nodes, [&](std::uint32_t n) {
-      return std::ranges::all_of(uses_.users[uses_.node(n).outputs[0]], [&](std::uint32_t user) {
-        return user > nodes.back() || std::ranges::binary_search(nodes, user);
-      });
-    });
+    return std::ranges::all_of(nodes, [&](std::uint32_t n) { return is_read_behind(uses_.node(n).outputs[0], nodes); });
   }
 
  private:
+  bool is_read_behind(ValueId v, const std::vector<std::uint32_t>& nodes) const {
+    return std::ranges::all_of(uses_.users[v], [&](std::uint32_t user) {
+      const Node& node = uses_.node(user);
+      return user > nodes.back() || std::ranges::binary_search(nodes, user) ||
+             (is_view(node) && is_read_behind(node.outputs[0], nodes));
+    });
+  }
+
   bool takes(std::uint32_t n) const {
     const Node& node = uses_.node(n);
     if (node.outputs.size() != 1) return false;
     const Shape& made = uses_.type(node.outputs[0]).shape;
-    if (!is_reduction(node)) return (made == shapes_.rows || made == shapes_.reduced) && can_(n);
+    if (is_view(node)) return shapes_.is_by_row(made);
+    if (!is_reduction(node)) return (shapes_.is_by_row(made) || (made == shapes_.rows && walks_rows(node))) && can_(n);
     const tosa::View view(uses_.graph, node);
     return free_(n) && made == shapes_.reduced && view.in(0).shape == shapes_.rows && is_float(view.in(0).dtype) &&
            view.integer("axis") == shapes_.rows.rank() - 1;
+  }
+  // A number for each row is the same for all of its elements.
+  bool walks_rows(const Node& node) const {
+    return std::ranges::none_of(node.inputs, [&](ValueId v) {
+      return v != no_value && !uses_.constant(v) && shapes_.is_by_row(uses_.type(v).shape) &&
+             uses_.type(v).shape != shapes_.reduced;
+    });
   }
 
   const plan::Uses& uses_;
@@ -185,8 +200,10 @@ class RowsToCodes {
   bool makes_known(std::uint32_t n) {
     const ValueId v = s_.graph().nodes[n].outputs[0];
     if (known_.contains(v)) return true;
-    if (is_reduction(s_.graph().nodes[n]) || s_.type(v).shape != shapes_.reduced || !can_compute(v)) return false;
-    known_[v] = evaluate(s_, plan::expression_of(s_.graph(), {n}), own_, known_);
+    const Node& node = s_.graph().nodes[n];
+    if (is_reduction(node) || !shapes_.is_by_row(s_.type(v).shape) || !can_compute(v)) return false;
+    known_[v] =
+        is_view(node) ? known_.at(node.inputs[0]) : evaluate(s_, plan::expression_of(s_.graph(), {n}), own_, known_);
     return true;
   }
 

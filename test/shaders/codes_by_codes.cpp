@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of codes by codes on each tier: codes that are given, and activations that become codes as they come.
+#include "formats/spirv/run_shader.h"
 #include "shaders/heads.h"
 #include "shaders/on_device.h"
 
@@ -77,12 +78,14 @@ ValueId layer_norm(Net& net, ValueId x) {
                  net.constant(DType::f32, {1, net.graph[x].type.shape.size(1)}, 0.5, 2));
 }
 
-// The kernels of each tier are these.
+// The kernels of each tier are these, and the driver's check knows what they are written in.
 void expect_kernels(const Net& net, const std::vector<std::string>& kernels) {
   for (const auto& tier : compiled(net.graph, every_tier()).tiers) {
     std::vector<std::string> made;
     for (const auto& dispatch : tier.dispatches) made.push_back(dispatch.kernel);
     EXPECT_EQ(made, kernels) << tier.name;
+    for (const Bytes& code : tier.modules)
+      EXPECT_TRUE(spirv::ShaderProgram::decode(code.as<spirv::Word>())) << tier.name << ": extend run_shader.cpp";
   }
 }
 
