@@ -12,6 +12,20 @@
 namespace tosaic::shaders {
 namespace {
 
+constexpr std::int64_t longest_sum = 1 << 16;  // of 255 times 128, which 32 bits hold
+
+// An i8 product by constant codes, which count from 0 as those of the other factor do.
+bool multiplies_integers(const tosa::View& view) {
+  const auto counts_from_0 = [&](std::size_t operand) {
+    const auto zero = view.constant_integers(operand);
+    return zero && zero->at(0) == 0;
+  };
+  const Shape& weight = view.in(1).shape;
+  return view.in(0).dtype == DType::i8 && view.in(1).dtype == DType::i8 && view.out().dtype == DType::i32 &&
+         !view.constant(1).null() && weight.size(1) % 4 == 0 && weight.size(1) <= longest_sum && counts_from_0(2) &&
+         counts_from_0(3);
+}
+
 // Which operand of a node may be codes, and how many rows it then has; 0: none. MATMUL has them as columns.
 struct Reading {
   std::size_t operand = 0;
@@ -26,8 +40,8 @@ Reading reading_of(const Graph& graph, const Node& node) {
   }
   if (node.op == "tosa.matmul") {
     const TensorType& weight = view.in(1);
-    const bool one = is_float(weight.dtype) && weight.shape.is_static() && weight.shape.size(0) == 1;
-    return {1, one ? weight.shape.size(2) : 0, true};
+    const bool one = weight.shape.is_static() && weight.shape.size(0) == 1;
+    return {1, one && (is_float(weight.dtype) || multiplies_integers(view)) ? weight.shape.size(2) : 0, true};
   }
   if (node.op != "tosa.conv2d" || !is_float(view.in(1).dtype) || !view.in(1).shape.is_static()) return {};
   return {1, is_plain(view) ? view.in(1).shape.size(0) : 0};
@@ -53,6 +67,7 @@ struct Found {
   ValueId codes = no_value;
 };
 Found found_in(const Graph& graph, ValueId weight) {
+  if (graph[weight].is_constant()) return {nullptr, graph[weight].type.dtype == DType::i8 ? weight : no_value};
   const Node* product = maker(graph, behind_views(graph, weight));
   if (!product) return {};
   if (is_cast_codes(graph, *product)) return {nullptr, product->inputs[0]};
@@ -74,8 +89,7 @@ std::int64_t depth_of_codes(const Graph& graph, const Node& node) {
   const Found found = found_in(graph, weight);
   const auto form = found.product ? plan::coded_form(graph, *found.product, depth) : std::nullopt;
   const std::int64_t group = form ? form->group : depth;
-  constexpr std::int64_t most = 1 << 16;  // whose sums of 255 times 128 fit 32 bits
-  return (found.product && !form) || group % 4 != 0 || group > most ? 0 : depth;
+  return (found.product && !form) || group % 4 != 0 || group > longest_sum ? 0 : depth;
 }
 
 class Weights {
@@ -265,7 +279,7 @@ std::optional<Graph> with_codes(const Graph& graph) {
 
 bool has_codes(const Graph& graph, const Node& node) {
   const Reading r = reading_of(graph, node);
-  if (r.rows == 0 || graph[node.inputs[r.operand]].is_constant()) return false;
+  if (r.rows == 0) return false;
   const Found found = found_in(graph, node.inputs[r.operand]);
   return found.codes != no_value && !(found.product && r.by_columns);
 }

@@ -68,6 +68,40 @@ Quad codes_of_word(Kernel& s, Value word) {
   return codes;
 }
 
+CodedSums::CodedSums(Kernel& s, const Node& node, const CodedMatrix& m, bool by_quads)
+    : s_(s), node_(node), integers_(is_integer(s.type(node.outputs[0]).dtype)), by_quads_(by_quads) {
+  if (!integers_ && !m.has_groups()) of_columns_ = s.constant(DType::f32, m.scales, by_quads_);
+}
+
+std::optional<Value> CodedSums::by_row(std::size_t operand, Value row) const {
+  const std::vector<ValueId>& in = node_.inputs;
+  if (in.size() <= operand || in[operand] == no_value) return std::nullopt;
+  return s_.load(s_.input(in[operand]), row);
+}
+
+std::optional<Value> CodedSums::zero(Value row) const {
+  const auto zero = by_row(plan::row_zero_operand, row);
+  return zero ? std::optional(s_.real_to_signed(*zero)) : std::nullopt;
+}
+
+Quad CodedSums::scaled(const Quad& sums, Value row, Value column) const {
+  if (integers_) return sums;
+  const auto of_row = by_row(plan::row_scale_operand, row);
+  Quad scaled = sums, of_columns;
+  if (of_columns_ && by_quads_) of_columns = s_.load_quad(*of_columns_, shift_right_unsigned(column, s_.integer(2)));
+  if (of_columns_ && !by_quads_) of_columns[0] = s_.load(*of_columns_, column);
+  for (std::size_t q = 0; q < (by_quads_ ? 4 : 1); ++q) {
+    if (of_columns_) scaled[q] = s_.signed_to_real(scaled[q]) * of_columns[q];
+    if (of_row) scaled[q] = scaled[q] * *of_row;
+  }
+  return scaled;
+}
+
+Value CodedSums::finished(Value sum, Value row, Value column) const {
+  if (integers_) return sum;
+  return scaled({sum}, row, column)[0] + bias_at(s_, tosa::View(s_.graph(), node_), column);
+}
+
 bool takes_codes_by_codes(const tosa::View& view) { return multiplies_codes(view.graph(), view.node()); }
 bool takes_few_rows_by_codes(const tosa::View& view) {
   return takes_codes_by_codes(view) && most(rows_of_product(view)) <= few_rows;
@@ -87,8 +121,8 @@ MadeList make_row_codes_by_codes(const Work& work, const Node& node, const Finis
   const Value there = (quad < quads) & (row < all_rows), own = s.select(there, quad, zero);
   const Value own_row = s.select(there, row, zero), begin = own_row * words;
   const Buffer input = s.input_words(node.inputs[0], false);
-  const RowScales by_row(s, node);
-  const CodeDots dots(s, by_row.zero(own_row));
+  const CodedSums sums(s, node, *matrix);
+  const CodeDots dots(s, sums.zero(own_row));
   const bool grouped = matrix->has_groups();
   const std::size_t of_vector = codes.words_of_vector();
   const VectorVariable sum = s.variable(s.splat(grouped ? s.real(0) : zero));
@@ -118,11 +152,8 @@ MadeList make_row_codes_by_codes(const Work& work, const Node& node, const Finis
       sum.set(sum.get() + s.vector(four));
     }
   });
-  const std::optional<Buffer> of_columns =
-      grouped ? std::nullopt : std::optional(s.constant(DType::f32, matrix->scales));
-  store_row_sums(s, view, end, sum, {row, first, s.param(matrix->rows), all_rows}, [&](Value folded, Value column) {
-    return by_row.scaled(of_columns ? s.signed_to_real(folded) * s.load(*of_columns, column) : folded, row);
-  });
+  store_row_sums(s, view, end, sum, {row, first, s.param(matrix->rows), all_rows},
+                 [&](Value folded, Value column) { return sums.finished(folded, row, column); });
   return one(s);
 }
 
@@ -139,7 +170,7 @@ MadeList make_codes_by_codes(const Work& work, const Node& node, const Finish& e
   const Value quads = s.param(matrix->quads()), quad = s.index() % quads, first = s.index() / quads * at_once;
   const Value all_rows = s.param(rows), all_columns = s.param(matrix->rows), words = s.param(matrix->depth / 4);
   const Buffer input = s.input_words(node.inputs[0], false);
-  const RowScales by_row(s, node);
+  const CodedSums coded(s, node, *matrix);
   const Vector none = s.splat(s.real(0));
   std::vector<Value> own_rows;
   std::vector<VectorVariable> sums, totals;
@@ -148,7 +179,7 @@ MadeList make_codes_by_codes(const Work& work, const Node& node, const Finish& e
     own_rows.push_back(smallest(first + r, all_rows - 1));
     sums.push_back(s.variable(none));
     totals.push_back(s.variable(s.splat(grouped ? s.real(0) : s.integer(0))));
-    const auto zero = by_row.zero(own_rows.back());
+    const auto zero = coded.zero(own_rows.back());
     zeros.push_back(zero ? std::optional(s.signed_to_real(*zero)) : std::nullopt);
   }
   const VectorVariable of_weights = s.variable(none);
@@ -190,16 +221,13 @@ MadeList make_codes_by_codes(const Work& work, const Node& node, const Finish& e
     }
     if (zeros[0]) of_weights.set(none);
   });
-  const std::optional<Buffer> of_columns =
-      grouped ? std::nullopt : std::optional(s.constant(DType::f32, matrix->scales));
   for (std::size_t r = 0; r < sums.size(); ++r) {
     const Value row = first + static_cast<std::int64_t>(r);
     s.repeat(4, [&](int q) {
       const Value column = quad * 4 + q;
       s.when((row < all_rows) & (column < all_columns), [&] {
-        Value sum = lane(totals[r].get(), static_cast<Word>(q));
-        if (of_columns) sum = s.signed_to_real(sum) * s.load(*of_columns, column);
-        end.store(s, row * all_columns + column, by_row.scaled(sum, own_rows[r]) + bias_at(s, view, column));
+        const Value sum = lane(totals[r].get(), static_cast<Word>(q));
+        end.store(s, row * all_columns + column, coded.finished(sum, own_rows[r], column));
       });
     });
   }

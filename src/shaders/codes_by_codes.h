@@ -70,28 +70,25 @@ class CodesByDepth {
 // The signed bytes of a word.
 Quad codes_of_word(Kernel& s, Value word);
 
-// What the product's rows are given: their scales and zero points.
-class RowScales {
+// What becomes of the product's sums: they get the scales of their rows, and without groups those of their columns, and
+// the bias; sums that are the result themselves stay integers.
+class CodedSums {
  public:
-  RowScales(Kernel& s, const Node& node) : s_(s), node_(node) {}
-  Value scaled(Value sum, Value row) const {
-    const auto scale = load(plan::row_scale_operand, row);
-    return scale ? sum * *scale : sum;
-  }
-  // An integer; none: 0.
-  std::optional<Value> zero(Value row) const {
-    const auto zero = load(plan::row_zero_operand, row);
-    return zero ? std::optional(s_.real_to_signed(*zero)) : std::nullopt;
-  }
+  // By quads: all columns are asked for by fours.
+  CodedSums(Kernel& s, const Node& node, const CodedMatrix& m, bool by_quads = false);
+  bool stay_integers() const { return integers_; }
+  // The row's zero point, an integer; none: 0.
+  std::optional<Value> zero(Value row) const;
+  Value finished(Value sum, Value row, Value column) const;
+  // The same without the bias: of four columns from `column` on, or of that one alone.
+  Quad scaled(const Quad& sums, Value row, Value column) const;
 
  private:
-  std::optional<Value> load(std::size_t operand, Value row) const {
-    const std::vector<ValueId>& in = node_.inputs;
-    if (in.size() <= operand || in[operand] == no_value) return std::nullopt;
-    return s_.load(s_.input(in[operand]), row);
-  }
+  std::optional<Value> by_row(std::size_t operand, Value row) const;
   Kernel& s_;
   const Node& node_;
+  const bool integers_, by_quads_;
+  std::optional<Buffer> of_columns_;
 };
 
 }  // namespace tosaic::shaders

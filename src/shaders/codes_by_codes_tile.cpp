@@ -13,13 +13,13 @@ namespace {
 
 class CodesTile {
  public:
-  CodesTile(Kernel& s, const ProductTile& tile, const Node& node, const CodedMatrix& matrix, const CodesByDepth& codes,
-            Fetched& left)
+  CodesTile(Kernel& s, const ProductTile& tile, const CodedMatrix& matrix, const CodesByDepth& codes, Fetched& left,
+            const CodedSums& coded)
       : s_(s),
         tile_(tile),
         codes_(codes),
         left_(left),
-        by_row_(s, node),
+        coded_(coded),
         packed_(has_dots(s.work().tier)),
         grouped_(matrix.has_groups()),
         keeps_totals_(grouped_ || !packed_),
@@ -105,7 +105,7 @@ class CodesTile {
   void begin_sums(Value first_row) {
     for (std::uint32_t r = 0; r < tile_.own_rows; ++r) {
       const Value row = first_row + own_row() + std::int64_t{r * down()};
-      const auto of_row = by_row_.zero(s_.select(row < all_rows_, row, s_.integer(0)));
+      const auto of_row = coded_.zero(s_.select(row < all_rows_, row, s_.integer(0)));
       if (of_row) zeros_.push_back(packed_ ? *of_row : s_.signed_to_real(*of_row));
     }
     for (std::uint32_t i = 0; i < tile_.own_rows * quads_of_columns(); ++i) {
@@ -253,7 +253,7 @@ class CodesTile {
   const ProductTile tile_;
   const CodesByDepth& codes_;
   Fetched& left_;
-  const RowScales by_row_;
+  const CodedSums& coded_;
   const bool packed_, grouped_, keeps_totals_;
   const std::int64_t scaled_every_;  // words
   Shared memory_;
@@ -280,24 +280,13 @@ MadeList make_tiled_codes_by_codes(const Work& work, const Node& node, const Fin
   left.bind(node.inputs[0]);
   const Value all_rows = s.param(rows), all_columns = s.param(columns), tiles_across = s.param(across);
   const Value first_row = s.group() / tiles_across * tile.rows, first_column = s.group() % tiles_across * tile.columns;
-  CodesTile product(s, tile, node, *matrix, codes, left);
-  Sink sink(s, end, &view, columns % 4 == 0, first_column, all_rows, all_columns, s.integer(0), all_columns);
+  const bool by_quads = columns % 4 == 0;
+  const CodedSums coded(s, node, *matrix, by_quads);
+  CodesTile product(s, tile, *matrix, codes, left, coded);
+  Sink sink(s, end, coded.stay_integers() ? nullptr : &view, by_quads, first_column, all_rows, all_columns,
+            s.integer(0), all_columns);
   sink.prepare(tile.columns, tile.invocations());
-  const std::optional<Buffer> of_columns =
-      matrix->has_groups() ? std::nullopt : std::optional(s.constant(DType::f32, matrix->scales, columns % 4 == 0));
-  const RowScales by_row(s, node);
-  sink.scale([&](const Quad& sums, Value row, Value column, int count) {
-    Quad scaled = sums, scales;
-    if (of_columns && count == 4)
-      scales = s.load_quad(*of_columns, shift_right_unsigned(column, s.integer(2)));
-    else if (of_columns)
-      scales[0] = s.load(*of_columns, column);
-    for (std::size_t q = 0; q < static_cast<std::size_t>(count); ++q) {
-      if (of_columns) scaled[q] = s.signed_to_real(scaled[q]) * scales[q];
-      scaled[q] = by_row.scaled(scaled[q], row);
-    }
-    return scaled;
-  });
+  sink.scale([&](const Quad& sums, Value row, Value column) { return coded.scaled(sums, row, column); });
   const std::int64_t of_step = std::int64_t{tile.depth} * tile.split;
   product.sum(first_row, first_column, all_rows, s.param(matrix->quads()), s.param(words),
               (words + of_step - 1) / of_step);

@@ -34,7 +34,7 @@ class Sink {
   void prepare(std::uint32_t columns, std::uint32_t invocations);
   // What becomes of sums of a row before the bias is added: of four columns from `column` on, or of the first one
   // alone.
-  using Scaled = std::function<Quad(const Quad& sums, Value row, Value column, int count)>;
+  using Scaled = std::function<Quad(const Quad& sums, Value row, Value column)>;
   void scale(Scaled scaled) { scaled_ = std::move(scaled); }
   void take(const TileSums& sums, Value first_row) const;
 
