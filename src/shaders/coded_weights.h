@@ -46,12 +46,14 @@ MadeList make_coded_product(const Work&, const Node&, const Finish&);
 bool takes_few_coded_rows(const tosa::View& view);
 MadeList make_coded_row_product(const Work&, const Node&, const Finish&);
 MadeList make_coded_tiled_product(const Work&, const Node&, const Finish&);  // product.cpp
-// Of codes by codes (codes_by_codes.cpp, codes_by_codes_tile.cpp).
+// Of codes by codes.
 bool takes_codes_by_codes(const tosa::View& view);
 MadeList make_codes_by_codes(const Work&, const Node&, const Finish&);
 bool takes_few_rows_by_codes(const tosa::View& view);
 MadeList make_row_codes_by_codes(const Work&, const Node&, const Finish&);
-MadeList make_tiled_codes_by_codes(const Work&, const Node&, const Finish&);
+bool takes_many_rows_by_codes(const tosa::View& view);
+MadeList make_tiled_codes_by_codes(const Work&, const Node&, const Finish&);     // codes_by_codes_tile.cpp
+MadeList make_subgroup_codes_by_codes(const Work&, const Node&, const Finish&);  // codes_by_codes_subgroup.cpp
 bool takes_coded_gather(const tosa::View& view);
 MadeList make_coded_gather(const Work&, const Node&, const Finish&);
 

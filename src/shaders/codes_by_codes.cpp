@@ -15,7 +15,7 @@ using namespace row_product;
 constexpr std::int64_t few_rows = 8;        // of which each is a work group's
 constexpr std::uint32_t reads_at_once = 4;  // that wait together
 constexpr std::int64_t rows_at_once = 8;    // of an invocation
-constexpr std::int64_t most_at_once = 512;  // products that are summed as floats
+constexpr std::int64_t most_at_once = 512;  // products
 
 // Four codes by four.
 class CodeDots {
@@ -49,7 +49,8 @@ class CodeDots {
   const std::optional<Value> zero_;
 };
 
-// The longest part of a group, in vectors, that is summed as floats; of whole groups they may reach beyond the end.
+}  // namespace
+
 std::int64_t vectors_at_once(const CodedMatrix& m) {
   const std::int64_t per = m.per_word(), group = m.group / per, most = most_at_once / per;
   if (group <= most) return group;
@@ -58,8 +59,6 @@ std::int64_t vectors_at_once(const CodedMatrix& m) {
   while (group % part != 0) --part;
   return part;
 }
-
-}  // namespace
 
 Quad codes_of_word(Kernel& s, Value word) {
   Quad codes;
@@ -105,6 +104,9 @@ Value CodedSums::finished(Value sum, Value row, Value column) const {
 bool takes_codes_by_codes(const tosa::View& view) { return multiplies_codes(view.graph(), view.node()); }
 bool takes_few_rows_by_codes(const tosa::View& view) {
   return takes_codes_by_codes(view) && most(rows_of_product(view)) <= few_rows;
+}
+bool takes_many_rows_by_codes(const tosa::View& view) {
+  return takes_codes_by_codes(view) && most(rows_of_product(view)) > few_rows;
 }
 
 MadeList make_row_codes_by_codes(const Work& work, const Node& node, const Finish& end) {

@@ -67,6 +67,10 @@ class CodesByDepth {
   const CodeScales scales_;
 };
 
+// How many vectors are summed as floats, exactly, before the sum is taken: a part of a group; without groups there may
+// be fewer at the end.
+std::int64_t vectors_at_once(const CodedMatrix& m);
+
 // The signed bytes of a word.
 Quad codes_of_word(Kernel& s, Value word);
 
