@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of codes by codes: of a few rows by work groups that divide the depth, with dot products of words where
 // there are such; of any by invocations that make four columns of some rows, as floats, exactly: sums of up to 512
-// products of codes, and what zero points make of them, stay below 2^24.
+// products of 255 and 128, or of 128 and 128 and what zero points make of them, do not exceed 2^24.
 #include "shaders/codes_by_codes.h"
 
 #include "shaders/product.h"
@@ -181,10 +181,8 @@ MadeList make_codes_by_codes(const Work& work, const Node& node, const Finish& e
     own_rows.push_back(smallest(first + r, all_rows - 1));
     sums.push_back(s.variable(none));
     totals.push_back(s.variable(s.splat(grouped ? s.real(0) : s.integer(0))));
-    const auto zero = coded.zero(own_rows.back());
-    zeros.push_back(zero ? std::optional(s.signed_to_real(*zero)) : std::nullopt);
+    zeros.push_back(coded.zero(own_rows.back()));
   }
-  const VectorVariable of_weights = s.variable(none);
   const Value step = s.param(vectors_at_once(*matrix));
   s.loop(s.integer(0), codes.vectors(), step, [&](Value begin) {
     s.loop(begin, smallest(begin + step, codes.vectors()), s.integer(1), [&](Value at) {
@@ -196,32 +194,26 @@ MadeList make_codes_by_codes(const Work& work, const Node& node, const Finish& e
           for (std::size_t k = 0; k < 4; ++k) by_depth[k][q] = s.signed_to_real(four[k]);
         }
         std::array<Vector, 4> columns;
-        for (std::size_t k = 0; k < 4; ++k) {
-          columns[k] = s.vector(by_depth[k]);
-          if (zeros[0]) of_weights.set(of_weights.get() + columns[k]);
-        }
+        for (std::size_t k = 0; k < 4; ++k) columns[k] = s.vector(by_depth[k]);
         const Value word = at * static_cast<std::int64_t>(of_vector) + static_cast<std::int64_t>(i);
         for (std::size_t r = 0; r < sums.size(); ++r) {
           const Quad x = codes_of_word(s, s.load(input, own_rows[r] * words + word));
           Vector sum = sums[r].get();
-          for (std::size_t k = 0; k < 4; ++k) sum = sum + columns[k] * s.signed_to_real(x[k]);
+          for (std::size_t k = 0; k < 4; ++k) sum = sum + columns[k] * s.signed_to_real(centred(x[k], zeros[r]));
           sums[r].set(sum);
         }
       }
     });
     const Quad scales = grouped ? codes.scales_at(quad, begin) : Quad{};
     for (std::size_t r = 0; r < sums.size(); ++r) {
-      Vector sum = sums[r].get();
-      if (zeros[r]) sum = sum + of_weights.get() * (s.real(0) - *zeros[r]);
       Quad four;
       for (std::size_t q = 0; q < 4; ++q) {
-        const Value part = lane(sum, static_cast<Word>(q));
+        const Value part = lane(sums[r].get(), static_cast<Word>(q));
         four[q] = grouped ? part * scales[q] : s.real_to_signed(codes.without_factor(part));
       }
       totals[r].set(totals[r].get() + s.vector(four));
       sums[r].set(none);
     }
-    if (zeros[0]) of_weights.set(none);
   });
   for (std::size_t r = 0; r < sums.size(); ++r) {
     const Value row = first + static_cast<std::int64_t>(r);
