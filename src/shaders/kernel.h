@@ -95,6 +95,9 @@ class Kernel : public Shader {
   // By groups: there is no index(), and there may be more of them than asked for.
   Kernel(const Work& work, std::string name, const Groups& groups);
 
+  // Is the last bit of a reciprocal one that codes may depend on?
+  bool rounds_reciprocals = false;
+
   const Work& work() const { return work_; }
   const Graph& graph() const { return work_.graph; }
   const TensorType& type(ValueId v) const { return graph()[v].type; }

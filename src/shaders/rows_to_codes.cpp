@@ -351,6 +351,7 @@ MadeList make_rows_to_codes(const Work& work, const std::vector<std::uint32_t>& 
   const std::uint32_t parts =
       shares_memory(work.tier) ? std::clamp(std::bit_floor(quads), 16u, most_invocations) : subgroup;
   Kernel s(work, "codes", Groups{elements_of(RowShapes(shape).reduced), parts});
+  s.rounds_reciprocals = true;
   return RowsToCodes(s, nodes, shape, parts).make();
 }
 

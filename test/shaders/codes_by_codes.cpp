@@ -154,6 +154,25 @@ TEST_F(CodesByCodes, Rows) {
     }
 }
 
+// Symmetric, as torchao says it: the largest element of each row is 127.5 steps, a tie that the last bit of the
+// reciprocal decides. Codes are those of the interpreter all the same.
+TEST_F(CodesByCodes, Ties) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  Net net(21);
+  const ValueId x = net.input(DType::f32, {600, 64}, -3, 3);
+  const ValueId size = net.node(
+      "maximum", {net.node("sub", {number(net, 0), reduced(net, "reduce_min", x)}), reduced(net, "reduce_max", x)},
+      {{"nan_mode", std::string("propagate")}});
+  const ValueId scale = clamped(net, product(net, size, number(net, 1 / 127.5)), 1e-7, infinity);
+  const ValueId steps = whole(net, product(net, x, net.node("reciprocal", {scale})));
+  const ValueId codes = net.node("cast", {clamped(net, steps, -128, 127)}, {}, DType::i8);
+  net.output(codes);
+  const ValueId real = product(net, net.node("cast", {codes}, {}, DType::f32), scale);
+  net.output(linear(net, real, weight(net, {8, 64, 64, -127, 127})));
+  expect_kernels(net, {"codes", "conv2d"});
+  expect_on_device(net, {2e-6, 1e-4});
+}
+
 // What rows are made of by reductions before is a part of it, however many products read them.
 TEST_F(CodesByCodes, NormsAndSeveralProducts) {
   for (const std::int64_t rows : {1, 30}) {
