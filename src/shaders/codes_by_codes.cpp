@@ -148,9 +148,8 @@ MadeList make_row_codes_by_codes(const Work& work, const Node& node, const Finis
           four[q] = i == 0 ? dot : four[q] + dot;
         }
       }
-      for (std::size_t q = 0; q < 4; ++q) {
+      for (std::size_t q = 0; q < 4; ++q)
         four[q] = grouped ? s.signed_to_real(four[q]) * scales[n][q] : codes.without_factor(four[q]);
-      }
       sum.set(sum.get() + s.vector(four));
     }
   });

@@ -24,7 +24,7 @@ class CodesByDepth {
   std::size_t words_of_vector() const { return bits_ == 4 ? 2 : 1; }
 
   Quad vector(Value quad, Value at) const { return s_.load_quad(words_, quad * row_ + at); }
-  // Four codes in bytes, times factor(): those of the vector's word `which`.
+  // Four codes in bytes, those of 4 bits times a factor of 16: of the vector's word `which`.
   Value bytes(Value word, std::size_t which) const {
     if (bits_ == 8) return word;
     return (which == 0 ? word << s_.integer(4) : word) & 0xf0f0f0f0;

@@ -50,7 +50,6 @@ class Search {
   // Those that make `wanted` and depend on a reduction, from reduction `first` on.
   std::vector<std::uint32_t> nodes(const std::set<ValueId>& wanted, std::uint32_t first) const {
     std::vector<std::uint32_t> found;
-    std::set<ValueId> needed = wanted;
     std::set<std::uint32_t> candidates;
     const auto ask = [&](ValueId v) {
       if (v != no_value && uses_.producer[v] >= 0) candidates.insert(static_cast<std::uint32_t>(uses_.producer[v]));
@@ -230,15 +229,14 @@ class RowsToCodes {
     std::map<ValueId, Quad> known = values ? *values : std::map<ValueId, Quad>{};
     if (const auto found = known.find(v); found != known.end()) return found->second;
     const std::vector<std::uint32_t> needed = nodes_for(v, known);
-    const auto load = [&](ValueId from) { return s_.load_quad(s_.input(from, true), at); };
     Quad made;
     if (needed.empty()) {
-      made = load(v);
+      made = load(v, at);
     } else {
       for (std::uint32_t n : needed)
         for (ValueId read : s_.graph().nodes[n].inputs)
           if (is_read_by_place(read) && !known.contains(read)) {
-            known[read] = load(read);
+            known[read] = load(read, at);
             if (values) (*values)[read] = known[read];
           }
       for (const auto& [number, value] : known_) known[number] = {value, value, value, value};
@@ -246,6 +244,12 @@ class RowsToCodes {
     }
     if (values) (*values)[v] = made;
     return made;
+  }
+  Quad load(ValueId v, Value at) {
+    if (!reads_texels(s_.work().tier) || has_quads(s_.type(v).dtype)) return s_.load_quad(s_.input(v, true), at);
+    Quad four;
+    for (int q = 0; q < 4; ++q) four[static_cast<std::size_t>(q)] = s_.load(s_.input(v), at * 4 + q);
+    return four;
   }
   // From outside, by the element's own place.
   bool is_read_by_place(ValueId v) const {

@@ -216,6 +216,19 @@ TEST_F(CodesByCodes, TablesThatAreWeights) {
   }
 }
 
+// As MATMUL has them, whose scales stand behind the product.
+TEST_F(CodesByCodes, ByColumns) {
+  for (const std::int64_t rows : {2, 30}) {
+    Net net(6);
+    const ValueId codes = net.node("cast", {net.constant(DType::i8, {1, 128, 50}, -128, 127)}, {}, DType::f32);
+    const ValueId none = net.zero(DType::f32), x = quantised(net, net.input(DType::f32, {rows, 128}, -1, 2)).real;
+    const ValueId v = net.node("matmul", {shaped(net, x, {1, rows, 128}), codes, none, none});
+    net.output(product(net, v, net.constant(DType::f32, {1, 1, 50}, 0.001, 0.01)));
+    expect_kernels(net, {"codes", "matmul"});
+    expect_on_device(net, {2e-5, 2e-5});
+  }
+}
+
 // Activations are kept in 16 bits, scales of rows are not: those of these rows are below what 16 bits hold.
 TEST_F(CodesByCodes, InHalves) {
   for (const std::int64_t rows : {2, 33}) {
@@ -225,6 +238,13 @@ TEST_F(CodesByCodes, InHalves) {
     net.output(net.node("add", {y, number(net, 0)}));
     expect_on_device(net, {1e-6, 1e-9}, {}, shaders::Precision::fp16);
   }
+  // Rows that are kept in 16 bits themselves: codes of the next step, perhaps, and of no others.
+  Net net(14);
+  const ValueId x =
+      net.node("abs", {net.node("transpose", {net.input(DType::f32, {64, 24}, -1, 1)}, {{"perms", Sizes{1, 0}}})});
+  net.output(linear(net, quantised(net, layer_norm(net, net.node("floor", {product(net, x, number(net, 200))}))).real,
+                    weight(net, {32, 64, 64, -127, 127})));
+  expect_on_device(net, {0.01, 1.0}, {}, shaders::Precision::fp16);
 }
 
 // Zero points that are no codes, groups that words do not divide, scales by element: floats, as ever.
