@@ -20,7 +20,7 @@ constexpr std::int64_t most_at_once = 512;  // products
 // Four codes by four.
 class CodeDots {
  public:
-  CodeDots(Kernel& s, std::optional<Value> zero) : s_(s), packed_(has_dots(s.work().tier)), zero_(std::move(zero)) {}
+  CodeDots(Kernel& s, const std::optional<Value>& zero) : s_(s), packed_(has_dots(s.work().tier)), zero_(zero) {}
 
   struct Left {
     Value word;
