@@ -5,6 +5,7 @@
 #include "shaders/axes.h"
 #include "shaders/coded_weights.h"
 #include "shaders/codes.h"
+#include "shaders/codes_by_codes.h"
 #include "shaders/product.h"
 #include "shaders/row_product.h"
 
@@ -19,7 +20,9 @@ constexpr std::int64_t rows_at_once = 8;    // of an invocation
 
 }  // namespace
 
-bool takes_coded_product(const tosa::View& view) { return has_codes(view.graph(), view.node()); }
+bool takes_coded_product(const tosa::View& view) {
+  return has_codes(view.graph(), view.node()) && !multiplies_codes(view.graph(), view.node());
+}
 bool takes_few_coded_rows(const tosa::View& view) {
   return takes_coded_product(view) && most(rows_of_product(view)) <= few_rows;
 }
@@ -104,6 +107,14 @@ MadeList make_coded_gather(const Work& work, const Node& node, const Finish& end
   const auto matrix = coded_matrix(work, node);
   if (!matrix) return std::nullopt;
   Kernel s(work, "gather", elements_of(view.out().shape));
+  if (matrix->by_depth) {
+    const CodesByDepth codes(s, *matrix);
+    const Value channels = s.param(table[2]), rows = s.param(table[1]), channel = s.index() % channels;
+    const Value asked = s.load(s.input(node.inputs[1]), s.index() / channels);
+    const Value row = smallest(largest(asked, s.integer(0)), rows - 1);
+    end.store(s, s.index(), codes.weight(row / s.integer(4), row % s.integer(4), channel));
+    return one(s);
+  }
   const Codes codes(s, *matrix);
   const Value channels = s.param(table[2]), rows = s.param(table[1]), channel = s.index() % channels;
   const Value asked = s.load(s.input(node.inputs[1]), s.index() / channels);

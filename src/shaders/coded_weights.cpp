@@ -4,12 +4,27 @@
 #include <algorithm>
 
 #include "plan/coded_form.h"
+#include "plan/row_codes.h"
 #include "plan/uses.h"
 #include "shaders/product.h"
 #include "shaders/steps.h"
 
 namespace tosaic::shaders {
 namespace {
+
+constexpr std::int64_t longest_sum = 1 << 16;  // of 255 times 128, which 32 bits hold
+
+// An i8 product by constant codes, which count from 0 as those of the other factor do.
+bool multiplies_integers(const tosa::View& view) {
+  const auto counts_from_0 = [&](std::size_t operand) {
+    const auto zero = view.constant_integers(operand);
+    return zero && zero->at(0) == 0;
+  };
+  const Shape& weight = view.in(1).shape;
+  return view.in(0).dtype == DType::i8 && view.in(1).dtype == DType::i8 && view.out().dtype == DType::i32 &&
+         !view.constant(1).null() && weight.size(1) % 4 == 0 && weight.size(1) <= longest_sum && counts_from_0(2) &&
+         counts_from_0(3);
+}
 
 // Which operand of a node may be codes, and how many rows it then has; 0: none. MATMUL has them as columns.
 struct Reading {
@@ -25,10 +40,10 @@ Reading reading_of(const Graph& graph, const Node& node) {
   }
   if (node.op == "tosa.matmul") {
     const TensorType& weight = view.in(1);
-    const bool one = is_float(weight.dtype) && weight.shape.is_static() && weight.shape.size(0) == 1;
-    return {1, one ? weight.shape.size(2) : 0, true};
+    const bool one = weight.shape.is_static() && weight.shape.size(0) == 1;
+    return {1, one && (is_float(weight.dtype) || multiplies_integers(view)) ? weight.shape.size(2) : 0, true};
   }
-  if (node.op != "tosa.conv2d" || !is_float(view.in(0).dtype) || !view.in(1).shape.is_static()) return {};
+  if (node.op != "tosa.conv2d" || !is_float(view.in(1).dtype) || !view.in(1).shape.is_static()) return {};
   return {1, is_plain(view) ? view.in(1).shape.size(0) : 0};
 }
 
@@ -44,6 +59,37 @@ ValueId behind_views(const Graph& graph, ValueId v) {
 
 bool is_cast_codes(const Graph& graph, const Node& node) {
   return node.op == "tosa.cast" && graph[node.inputs[0]].is_constant() && graph[node.inputs[0]].type.dtype == DType::i8;
+}
+
+// The codes, and the product of them and scales, if there are any, behind views.
+struct Found {
+  const Node* product = nullptr;
+  ValueId codes = no_value;
+};
+Found found_in(const Graph& graph, ValueId weight) {
+  if (graph[weight].is_constant()) return {nullptr, graph[weight].type.dtype == DType::i8 ? weight : no_value};
+  const Node* product = maker(graph, behind_views(graph, weight));
+  if (!product) return {};
+  if (is_cast_codes(graph, *product)) return {nullptr, product->inputs[0]};
+  if (product->op != "tosa.mul") return {};
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+    const Node* cast = maker(graph, behind_views(graph, product->inputs[i]));
+    if (cast && is_cast_codes(graph, *cast) && graph[product->inputs[1 - i]].is_constant())
+      return {product, cast->inputs[0]};
+  }
+  return {};
+}
+
+// Of a product by a weight of codes: the elements of its rows, if codes of those can be multiplied; else 0.
+std::int64_t depth_of_codes(const Graph& graph, const Node& node) {
+  if (node.op == "tosa.gather" || !has_codes(graph, node)) return 0;
+  const Reading r = reading_of(graph, node);
+  const ValueId weight = node.inputs[r.operand];
+  const std::int64_t depth = graph[weight].type.shape.elements() / r.rows;
+  const Found found = found_in(graph, weight);
+  const auto form = found.product ? plan::coded_form(graph, *found.product, depth) : std::nullopt;
+  const std::int64_t group = form ? form->group : depth;
+  return (found.product && !form) || group % 4 != 0 || group > longest_sum ? 0 : depth;
 }
 
 class Weights {
@@ -70,6 +116,7 @@ class Weights {
     }
     graph_.nodes = std::move(nodes);
     fold();  // what turned out to be no codes
+    take_activations();
     drop_dead(graph_);
     return std::move(graph_);
   }
@@ -145,30 +192,29 @@ class Weights {
     before.push_back({.op = "tosa.cast", .inputs = {v}, .attrs = {}, .outputs = {x}, .loc = mul.loc, .regions = {}});
   }
 
+  // Products by codes read those of their activations, too.
+  void take_activations() {
+    const std::vector<std::int32_t> producer = producers(graph_);
+    for (Node& node : graph_.nodes) {
+      const std::int64_t depth = depth_of_codes(graph_, node);
+      if (depth == 0) continue;
+      const auto codes = plan::row_codes(graph_, producer, node.inputs[0], depth);
+      if (codes && (codes->zero == no_value || is_cast_code(codes->zero))) plan::read_row_codes(node, *codes);
+    }
+  }
+
+  // Whole numbers of 8 bits, which sums of 32 bits have room for.
+  bool is_cast_code(ValueId v) const {
+    const Node* cast = maker(graph_, behind_views(graph_, v));
+    return cast && cast->op == "tosa.cast" && graph_[cast->inputs[0]].type.dtype == DType::i8;
+  }
+
   Graph graph_;
   const plan::Uses uses_;
   std::vector<bool> fixed_;    // follows from constants
   std::vector<ValueId> kept_;  // products of codes and scales
   bool any_ = false;
 };
-
-// The codes, and the product of them and scales, if there are any, behind views.
-struct Found {
-  const Node* product = nullptr;
-  ValueId codes = no_value;
-};
-Found found_in(const Graph& graph, ValueId weight) {
-  const Node* product = maker(graph, behind_views(graph, weight));
-  if (!product) return {};
-  if (is_cast_codes(graph, *product)) return {nullptr, product->inputs[0]};
-  if (product->op != "tosa.mul") return {};
-  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
-    const Node* cast = maker(graph, behind_views(graph, product->inputs[i]));
-    if (cast && is_cast_codes(graph, *cast) && graph[product->inputs[1 - i]].is_constant())
-      return {product, cast->inputs[0]};
-  }
-  return {};
-}
 
 std::vector<float> numbers_of(const tosaic::Value& constant) {
   std::vector<float> list(static_cast<std::size_t>(constant.type.shape.elements()));
@@ -177,10 +223,12 @@ std::vector<float> numbers_of(const tosaic::Value& constant) {
   return list;
 }
 
-std::shared_ptr<const CodedMatrix> packed(const Graph& graph, ValueId weight, std::int64_t rows, bool by_columns) {
+std::shared_ptr<const CodedMatrix> packed(const Graph& graph, ValueId weight, std::int64_t rows, bool by_columns,
+                                          bool by_depth) {
   const Found found = found_in(graph, weight);
   CodedMatrix m;
   m.rows = rows;
+  m.by_depth = by_depth;
   m.depth = m.group = graph[weight].type.shape.elements() / rows;
   std::vector<float> scales(static_cast<std::size_t>(rows), 1.0f);
   if (found.product) {
@@ -191,17 +239,21 @@ std::shared_ptr<const CodedMatrix> packed(const Graph& graph, ValueId weight, st
   }
   const auto codes = graph[found.codes].constant.as<std::int8_t>();
   const bool narrow = std::ranges::all_of(codes, [](std::int8_t c) { return c >= -8 && c <= 7; });
-  m.bits = narrow && m.group % 2 == 0 ? 4 : 8;
+  m.bits = narrow && m.group % (by_depth ? 8 : 2) == 0 ? 4 : 8;
   const auto quads = static_cast<std::size_t>(m.quads()), depth = static_cast<std::size_t>(m.depth),
              per = static_cast<std::size_t>(m.per_word()), groups = depth / static_cast<std::size_t>(m.group);
-  std::vector<std::uint32_t> words(quads * depth / per, m.bits == 4 ? 0x88888888u : 0u);
+  std::vector<std::uint32_t> words(quads * depth / per * (by_depth ? 4 : 1),
+                                   m.bits == 4 && !by_depth ? 0x88888888u : 0u);
   std::vector<float> by_four(quads * groups * 4, 0.0f);
   for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r) {
     const std::size_t shift = r % 4 * 8;
     std::uint32_t* to = words.data() + r / 4 * (depth / per);
     for (std::size_t k = 0; k < depth; ++k) {
       const std::int8_t code = codes[by_columns ? k * static_cast<std::size_t>(rows) + r : r * depth + k];
-      if (per == 1)
+      if (by_depth)
+        words[(r / 4 * (depth / per) + k / per) * 4 + r % 4] |=
+            (static_cast<std::uint32_t>(code) & (per == 8 ? 15 : 255)) << (k % 4 * 8 + (k % per >= 4 ? 4 : 0));
+      else if (per == 1)
         to[k] |= std::uint32_t{static_cast<std::uint8_t>(code)} << shift;
       else
         to[k / 2] ^= static_cast<std::uint32_t>((code + 8) ^ 8) << (shift + k % 2 * 4);
@@ -227,18 +279,29 @@ std::optional<Graph> with_codes(const Graph& graph) {
 
 bool has_codes(const Graph& graph, const Node& node) {
   const Reading r = reading_of(graph, node);
-  if (r.rows == 0 || graph[node.inputs[r.operand]].is_constant()) return false;
+  if (r.rows == 0) return false;
   const Found found = found_in(graph, node.inputs[r.operand]);
   return found.codes != no_value && !(found.product && r.by_columns);
 }
 
+bool multiplies_codes(const Graph& graph, const Node& node) {
+  return node.op != "tosa.gather" && reading_of(graph, node).rows > 0 && graph[node.inputs[0]].type.dtype == DType::i8;
+}
+
 std::shared_ptr<const CodedMatrix> coded_matrix(const Work& work, const Node& node) {
-  if (!has_codes(work.graph, node)) return nullptr;
-  const Reading r = reading_of(work.graph, node);
-  const ValueId weight = behind_views(work.graph, node.inputs[r.operand]);
-  if (!work.coded) return packed(work.graph, weight, r.rows, r.by_columns);
-  const auto [found, added] = work.coded->known.try_emplace({weight, r.rows, r.by_columns});
-  if (added) found->second = packed(work.graph, weight, r.rows, r.by_columns);
+  const Graph& graph = work.graph;
+  if (!has_codes(graph, node)) return nullptr;
+  const Reading r = reading_of(graph, node);
+  const ValueId weight = behind_views(graph, node.inputs[r.operand]);
+  const auto multiplies_it = [&](const Node& other) {
+    return multiplies_codes(graph, other) && behind_views(graph, other.inputs[1]) == weight;
+  };
+  // A table lies as a product has it that reads the same.
+  const bool by_depth =
+      node.op == "tosa.gather" ? std::ranges::any_of(graph.nodes, multiplies_it) : multiplies_codes(graph, node);
+  if (!work.coded) return packed(graph, weight, r.rows, r.by_columns, by_depth);
+  const auto [found, added] = work.coded->known.try_emplace({weight, r.rows, r.by_columns, by_depth});
+  if (added) found->second = packed(graph, weight, r.rows, r.by_columns, by_depth);
   return found->second;
 }
 

@@ -19,18 +19,26 @@ std::optional<Graph> with_codes(const Graph& graph);
 struct CodedMatrix {
   std::int64_t rows = 0, depth = 0, group = 0;
   int bits = 8;
-  Bytes words;   // i32 [rows / 4][depth / per_word()]: bytes of four rows; of 4 bits, those of two neighbours, plus 8
+  // Products of codes by codes want neighbours in a word, all others (and tables that only they read) rows.
+  bool by_depth = false;
+  // i32 [rows / 4][depth / per_word()]: bytes of four rows; of 4 bits, those of two neighbours, plus 8.
+  // By depth [rows / 4][depth / per_word()][4]: bytes of four neighbours; of 4 bits, further four in the upper halves.
+  Bytes words;
   Bytes scales;  // f32 [rows / 4][depth / group][4]
-  std::int64_t per_word() const { return bits == 4 ? 2 : 1; }
+  std::int64_t per_word() const { return (bits == 4 ? 2 : 1) * (by_depth ? 4 : 1); }
   std::int64_t quads() const { return (rows + 3) / 4; }
+  bool has_groups() const { return group < depth; }
 };
 // The weight or table that `node` reads; null: it has no codes.
 bool has_codes(const Graph& graph, const Node& node);
 std::shared_ptr<const CodedMatrix> coded_matrix(const Work& work, const Node& node);
-// What tiers, kernels and their attempts share: by the value behind views, its rows, and whether these are columns.
+// What tiers, kernels and their attempts share: by the value behind views, its rows, whether these are columns, and
+// whether words lie along the depth.
 struct CodedMatrices {
-  std::map<std::tuple<ValueId, std::int64_t, bool>, std::shared_ptr<const CodedMatrix>> known;
+  std::map<std::tuple<ValueId, std::int64_t, bool, bool>, std::shared_ptr<const CodedMatrix>> known;
 };
+// Does the product multiply codes of its activations as well (plan/row_codes.h)?
+bool multiplies_codes(const Graph& graph, const Node& node);
 
 // Products by such weights, in the profile of floats; rows of such tables.
 bool takes_coded_product(const tosa::View& view);
@@ -38,6 +46,14 @@ MadeList make_coded_product(const Work&, const Node&, const Finish&);
 bool takes_few_coded_rows(const tosa::View& view);
 MadeList make_coded_row_product(const Work&, const Node&, const Finish&);
 MadeList make_coded_tiled_product(const Work&, const Node&, const Finish&);  // product.cpp
+// Of codes by codes.
+bool takes_codes_by_codes(const tosa::View& view);
+MadeList make_codes_by_codes(const Work&, const Node&, const Finish&);
+bool takes_few_rows_by_codes(const tosa::View& view);
+MadeList make_row_codes_by_codes(const Work&, const Node&, const Finish&);
+bool takes_many_rows_by_codes(const tosa::View& view);
+MadeList make_tiled_codes_by_codes(const Work&, const Node&, const Finish&);     // codes_by_codes_tile.cpp
+MadeList make_subgroup_codes_by_codes(const Work&, const Node&, const Finish&);  // codes_by_codes_subgroup.cpp
 bool takes_coded_gather(const tosa::View& view);
 MadeList make_coded_gather(const Work&, const Node&, const Finish&);
 

@@ -7,7 +7,27 @@
 
 namespace tosaic::shaders {
 
-// The matrix as a shader reads it.
+// Its scales, four rows' beside each other.
+class CodeScales {
+ public:
+  CodeScales(Kernel& s, const CodedMatrix& m, const Buffer& scales)
+      : s_(s), scales_(scales), groups_(s.param(m.depth / m.group)) {
+    const std::int64_t words = m.group / m.per_word();
+    is_shift_ = std::has_single_bit(static_cast<std::uint64_t>(words));
+    group_ = s.param(is_shift_ ? std::countr_zero(static_cast<std::uint64_t>(words)) : words);
+  }
+  Value group_of(Value word) const { return is_shift_ ? shift_right_unsigned(word, group_) : word / group_; }
+  Quad of_group(Value quad, Value group) const { return s_.load_quad(scales_, quad * groups_ + group); }
+
+ private:
+  Kernel& s_;
+  const Buffer scales_;
+  const Value groups_;
+  Value group_;
+  bool is_shift_ = false;
+};
+
+// The matrix as a shader reads it, whose words lie along its rows.
 class Codes {
  public:
   Codes(Kernel& s, const CodedMatrix& m)
@@ -15,13 +35,9 @@ class Codes {
         bits_(m.bits),
         per_(m.per_word()),
         words_(s.constant(DType::i32, m.words)),
-        scales_(s.constant(DType::f32, m.scales, true)),
+        scales_buffer_(s.constant(DType::f32, m.scales, true)),
         row_(s.param(m.depth / m.per_word())),
-        groups_(s.param(m.depth / m.group)) {
-    const std::int64_t words = m.group / m.per_word();
-    is_shift_ = std::has_single_bit(static_cast<std::uint64_t>(words));
-    group_ = s.param(is_shift_ ? std::countr_zero(static_cast<std::uint64_t>(words)) : words);
-  }
+        scales_(s, m, scales_buffer_) {}
   std::int64_t per_word() const { return per_; }
   Value words() const { return row_; }  // of a row
 
@@ -31,8 +47,8 @@ class Codes {
     Vector scale;
   };
   Read read(Value quad, Value at) const {
-    const Value group = is_shift_ ? shift_right_unsigned(at, group_) : at / group_;
-    return {s_.load(words_, quad * row_ + at), s_.vector(s_.load_quad(scales_, quad * groups_ + group))};
+    const Value group = scales_.group_of(at), word = s_.load(words_, quad * row_ + at);
+    return {word, s_.vector(scales_.of_group(quad, group))};
   }
   // Those of one column of the word's, of as many as it has.
   Vector weights(const Read& read, Value which) const {
@@ -63,10 +79,9 @@ class Codes {
   Kernel& s_;
   const int bits_;
   const std::int64_t per_;
-  const Buffer words_, scales_;
-  const Value row_, groups_;
-  Value group_;
-  bool is_shift_ = false;
+  const Buffer words_, scales_buffer_;
+  const Value row_;
+  const CodeScales scales_;
 };
 
 // What is fetched of it for the places of an invocation, to be used later.

@@ -168,6 +168,21 @@ Value reciprocal(Value x) {
   return s.select((size > s.real(1e-37)) & (size < s.real(1e37)), better, first);
 }
 
+Value rounded_reciprocal(Value x) {
+  Shader& s = *x.shader;
+  const Value first = reciprocal(x), size = magnitude(x);
+  const auto split = [&](Value a) {  // into two of 12 bits each, whose products are exact
+    const Value c = a * s.real(4097), high = c - (c - a);
+    return std::pair(high, a - high);
+  };
+  const auto [x_high, x_low] = split(x);
+  const auto [high, low] = split(first);
+  const Value product = x * first;
+  const Value lost = ((x_high * high - product) + x_high * low + x_low * high) + x_low * low;
+  const Value better = first + first * ((s.real(1) - product) - lost);
+  return s.select((size > s.real(1e-30)) & (size < s.real(1e30)), better, first);
+}
+
 Value reciprocal_root(Value x) {
   Shader& s = *x.shader;
   const Value first = s.call(Function::inverse_sqrt, {x});

@@ -15,6 +15,9 @@ Value hyperbolic_tangent(Value x);
 Value sigmoid(Value x);
 Value error_function(Value x);
 Value reciprocal(Value x);
+// The nearest float, all but for a few numbers in a million, whatever the device's division and its fused products
+// make: of numbers between 1e-30 and 1e30.
+Value rounded_reciprocal(Value x);
 Value reciprocal_root(Value x);
 // The larger (smaller) of two; of reals NaN as TOSA's nan_mode says.
 Value larger(Value a, Value b, bool ignore_nan);

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "ops/tosa_op.h"
+#include "plan/row_codes.h"
 #include "shaders/steps.h"
 
 namespace tosaic::shaders {
@@ -49,6 +50,10 @@ Graph in_halves(const Graph& graph) {
   std::vector<bool> stays(graph.values.size(), false);
   for (const auto* list : {&graph.inputs, &graph.outputs})
     for (ValueId v : *list) stays[memories.of(v)] = true;
+  // Scales of rows of codes, and their zero points.
+  for (const Node& node : graph.nodes)
+    for (std::size_t i = plan::row_scale_operand; has_weights(node) && i < node.inputs.size(); ++i)
+      if (const ValueId v = node.inputs[i]; v != no_value) stays[memories.of(v)] = true;
   for (const Node& node : graph.nodes)
     for (ValueId v : node.outputs) {
       const ValueId memory = memories.of(v);

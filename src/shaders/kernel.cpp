@@ -7,6 +7,7 @@ namespace tosaic::shaders {
 
 bool reads_texels(TierId tier) { return tier == TierId::cpu; }
 bool shares_memory(TierId tier) { return tier != TierId::cpu; }
+bool has_dots(TierId tier) { return tier == TierId::dot || tier == TierId::coopmat; }
 
 bool packs_halves(const Work& work) { return work.in_halves && work.tier == TierId::coopmat; }
 

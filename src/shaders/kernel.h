@@ -39,6 +39,8 @@ inline constexpr std::size_t most_buffers = 12;
 bool reads_texels(TierId tier);
 // Do invocations of a group share memory in it?
 bool shares_memory(TierId tier);
+// Does it multiply four codes in a word by four others?
+bool has_dots(TierId tier);
 // Is f16 no operator's result but how values are kept, and the way that the last bit goes the device's?
 bool packs_halves(const Work& work);
 
@@ -92,6 +94,9 @@ class Kernel : public Shader {
          std::uint32_t group_size = Shader::usual_group_size);
   // By groups: there is no index(), and there may be more of them than asked for.
   Kernel(const Work& work, std::string name, const Groups& groups);
+
+  // Is the last bit of a reciprocal one that codes may depend on?
+  bool rounds_reciprocals = false;
 
   const Work& work() const { return work_; }
   const Graph& graph() const { return work_.graph; }

@@ -21,6 +21,10 @@ constexpr KernelRow rows[] = {
     {"argmax", make_argmax},
     {"avg_pool2d", make_shared_pool, sharing, has_one_window},
     {"avg_pool2d", make_pool},
+    {"conv2d", make_row_codes_by_codes, sharing, takes_few_rows_by_codes},
+    {"conv2d", make_tiled_codes_by_codes, sharing, takes_many_rows_by_codes},
+    {"conv2d", make_subgroup_codes_by_codes, tiers_of(TierId::cpu), takes_many_rows_by_codes},
+    {"conv2d", make_codes_by_codes, vulkan_program::all_tiers, takes_codes_by_codes},
     {"conv2d", make_coded_row_product, sharing, takes_few_coded_rows},
     {"conv2d", make_coded_tiled_product, sharing, takes_coded_product},
     {"conv2d", make_coded_product, vulkan_program::all_tiers, takes_coded_product},
@@ -40,6 +44,10 @@ constexpr KernelRow rows[] = {
     {"fft2d", make_fourier},
     {"gather", make_coded_gather, vulkan_program::all_tiers, takes_coded_gather},
     {"gather", make_gather},
+    {"matmul", make_row_codes_by_codes, sharing, takes_few_rows_by_codes},
+    {"matmul", make_tiled_codes_by_codes, sharing, takes_many_rows_by_codes},
+    {"matmul", make_subgroup_codes_by_codes, tiers_of(TierId::cpu), takes_many_rows_by_codes},
+    {"matmul", make_codes_by_codes, vulkan_program::all_tiers, takes_codes_by_codes},
     {"matmul", make_coded_row_product, sharing, takes_few_coded_rows},
     {"matmul", make_coded_tiled_product, sharing, takes_coded_product},
     {"matmul", make_coded_product, vulkan_program::all_tiers, takes_coded_product},
@@ -75,6 +83,8 @@ std::span<const KernelRow> kernel_rows(const Node& node) {
 
 bool has_same_kernels(const Work& a, const Work& b) {
   if (reads_texels(a.tier) != reads_texels(b.tier) || packs_halves(a) != packs_halves(b)) return false;
+  const auto by_codes = [&](const Node& node) { return takes_codes_by_codes(tosa::View(a.graph, node)); };
+  if (has_dots(a.tier) != has_dots(b.tier) && std::ranges::any_of(a.graph.nodes, by_codes)) return false;
   const auto differs = [&](const Node& node, const KernelRow& row) {
     if (row.tiers.has(a.tier) == row.tiers.has(b.tier)) return false;
     try {

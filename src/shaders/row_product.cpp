@@ -23,7 +23,7 @@ bool has_few_rows(const tosa::View& view) {
 }
 
 void store_row_sums(Kernel& s, const tosa::View& view, const Finish& end, const VectorVariable& sum,
-                    const RowOfQuads& of) {
+                    const RowOfQuads& of, const std::function<Value(Value sum, Value column)>& finished) {
   const Value local = s.local(), part = local / s.integer(wide);
   const Shared memory = s.shared(sum.get().kind, wide * deep);
   s.store(memory, local, sum.get());
@@ -38,7 +38,8 @@ void store_row_sums(Kernel& s, const tosa::View& view, const Finish& end, const 
   const Value column = of.first * 4 + local;
   s.when((local < 4 * wide) & (column < of.all_columns) & (of.row < of.all_rows), [&] {
     const Value folded = s.load(memory, local / s.integer(4), local % s.integer(4));
-    end.store(s, of.row * of.all_columns + column, folded + bias_at(s, view, column));
+    end.store(s, of.row * of.all_columns + column,
+              finished ? finished(folded, column) : folded + bias_at(s, view, column));
   });
 }
 

@@ -13,8 +13,9 @@ struct RowOfQuads {
   Value row, first;  // of the row's quads of columns, the group's first one
   Value all_columns, all_rows;
 };
-// Adds up what the invocations have of each column, and stores it, with its bias, through `end`.
+// Adds up what the invocations have of each column, and stores it, with its bias, through `end`. `finished`: what
+// becomes of a sum instead.
 void store_row_sums(Kernel& s, const tosa::View& view, const Finish& end, const VectorVariable& sum,
-                    const RowOfQuads& of);
+                    const RowOfQuads& of, const std::function<Value(Value sum, Value column)>& finished = {});
 
 }  // namespace tosaic::shaders

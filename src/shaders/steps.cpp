@@ -9,12 +9,14 @@
 #include "plan/groups.h"
 #include "plan/movement.h"
 #include "shaders/attention.h"
+#include "shaders/coded_weights.h"
 #include "shaders/compile.h"
 #include "shaders/depthwise_behind.h"
 #include "shaders/elements.h"
 #include "shaders/kernels.h"
 #include "shaders/placed.h"
 #include "shaders/rows.h"
+#include "shaders/rows_to_codes.h"
 
 namespace tosaic::shaders {
 namespace {
@@ -42,6 +44,8 @@ class Planning {
     for (std::uint32_t n = 0; n < count; ++n)
       if (is_view(graph_.nodes[n])) take_view(n);
     for (std::uint32_t n = 0; n < count && packs_halves(work_); ++n) take_attention(n);
+    for (std::uint32_t n = 0; n < count; ++n)
+      if (multiplies_codes(graph_, graph_.nodes[n])) take_rows_to_codes(n);
     for (std::uint32_t n = 0; n < count; ++n)
       if (!taken_[n] && shares_memory(work_.tier)) take_rows(n);
     for (std::uint32_t n = 0; n < count; ++n)
@@ -125,6 +129,12 @@ class Planning {
   void take_rows(std::uint32_t n) {
     for (std::vector<std::uint32_t>& chain : row_chains(uses_, fusing().can, n))
       if (MadeList made = make_rows(work_, chain)) return add(std::move(chain), std::move(made));
+  }
+
+  void take_rows_to_codes(std::uint32_t n) {
+    const auto is_free = [&](std::uint32_t m) { return !taken_[m]; };
+    for (std::vector<std::uint32_t>& nodes : rows_to_codes(uses_, is_free, fusing().can, graph_.nodes[n]))
+      if (MadeList made = make_rows_to_codes(work_, nodes)) return add(std::move(nodes), std::move(made));
   }
 
   void take_kernel(std::uint32_t n) {

@@ -81,11 +81,13 @@ Sink::Taken Sink::taken(const TileSums& sums, Value first_row, Value number, boo
   const Value element = before_ + line * apart_ + column, known = s_.select(t.there, column, zero);
   t.at = s_.select(t.there, by_quads_ ? shift_right_unsigned(element, s_.integer(2)) : element, zero);
   if (!by_quads_) {
-    const Value sum = sum_at(s_, sums, from, place % s_.integer(4));
+    Value sum = sum_at(s_, sums, from, place % s_.integer(4));
+    if (scaled_) sum = scaled_({sum}, s_.select(t.there, line, zero), known)[0];
     t.results[0] = end_.finished(s_, t.at, biased_ ? sum + bias_at(s_, *biased_, known) : sum);
     return t;
   }
   Quad all = sums_at(s_, sums, from);
+  if (scaled_) all = scaled_(all, s_.select(t.there, line, zero), known);
   if (biased_) {
     const Quad bias = bias_ ? *bias_ : bias_quad_at(s_, *biased_, shift_right_unsigned(known, s_.integer(2)));
     for (std::size_t q = 0; q < 4; ++q) all[q] = all[q] + bias[q];

@@ -2,6 +2,8 @@
 // The sums of a product's tile in memory that a work group shares: from there each goes through what follows the
 // product, into the rows and columns that there are.
 #pragma once
+#include <functional>
+
 #include "shaders/kernels.h"
 
 namespace tosaic::shaders {
@@ -30,6 +32,10 @@ class Sink {
   void store_into(const Buffer& buffer) { raw_ = buffer; }
   // Before the sums are made: reads what each invocation then needs whatever the row.
   void prepare(std::uint32_t columns, std::uint32_t invocations);
+  // What becomes of sums of a row before the bias is added: of four columns from `column` on, or of the first one
+  // alone.
+  using Scaled = std::function<Quad(const Quad& sums, Value row, Value column)>;
+  void scale(Scaled scaled) { scaled_ = std::move(scaled); }
   void take(const TileSums& sums, Value first_row) const;
 
  private:
@@ -43,6 +49,7 @@ class Sink {
   const bool by_quads_;
   const Value first_column_, all_rows_, all_columns_, before_, apart_;
   std::optional<Buffer> raw_;
+  Scaled scaled_;
   std::optional<Quad> bias_;  // of all of this invocation's quads
 };
 

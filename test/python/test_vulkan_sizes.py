@@ -169,6 +169,24 @@ def test_integers_are_those_of_the_program_of_each_size(name, quantize, tmp_path
             assert torch.equal(a, b)
 
 
+@pytest.mark.parametrize("weights", ["int4", "int8"])
+def test_codes_of_rows_are_those_of_the_program_of_each_size(weights):
+    """--quantize dynamic-int8: rows become codes in one dispatch, and products multiply these, however many rows."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.LayerNorm(128), nn.Linear(128, 192), nn.GELU(), nn.Linear(192, 128)).eval()
+    program = torch.export.export(model, (torch.randn(2, 128),), dynamic_shapes=({0: Dim("n", min=1, max=96)},))
+    options = {"quantize": "dynamic-int8", "weights": weights}
+    session = tosaic.compile(program, target="vulkan", **options).session(device="vulkan")
+    session.measure()
+    for rows in (2, 1, 11, 96):
+        x = torch.randn(rows, 128, generator=torch.Generator().manual_seed(rows))
+        wanted = tosaic.compile(torch.export.export(model, (x,)), target="tosa-fp", **options).run(x)
+        ours = session.run(x)
+        assert 10 * torch.log10(wanted.square().sum() / (wanted - ours).square().sum()) > 60
+    kernels = [name.split()[0] for name, *_ in session.profile()]
+    assert kernels.count("codes") == 2 and "reduce_max" not in kernels, kernels
+
+
 def test_one_size_of_samples_is_the_calibration_of_that_size(tmp_path):
     _, program, example, sizes = program_of("detector")
     samples = [(example(*sizes[0]),) for _ in range(3)]

@@ -4,6 +4,7 @@
 #include "vulkan/self_test.h"
 #include "formats/spirv/run_shader.h"
 #include "shaders/faulty_device.h"
+#include "shaders/images.h"
 
 namespace tosaic::test {
 namespace {
@@ -105,6 +106,20 @@ const std::vector<std::pair<std::string, Net>>& nets() {
                   n.constant(DType::i32, {48}, -99, 99), n.numbers(DType::i8, {5}), n.numbers(DType::i8, {0})},
                  attrs),
           DType::i8, 38, 40, true, 0, 5));
+    });
+    add("codes by codes", [](Net& n) {
+      const ValueId zero = n.node("cast", {n.input(DType::i8, {20, 1}, -128, 127)}, {}, DType::f32),
+                    none = n.zero(DType::i8);
+      const ValueId x =
+          n.node("sub", {n.node("cast", {n.input(DType::i8, {20, 64}, -128, 127)}, {}, DType::f32), zero});
+      const ValueId w = n.node("mul", {n.node("cast", {n.constant(DType::i8, {24, 2, 32}, -8, 7)}, {}, DType::f32),
+                                       n.constant(DType::f32, {24, 2, 1}, 0.01, 0.1), none});
+      const ValueId scaled = n.node("mul", {x, n.input(DType::f32, {20, 1}, 0.01, 0.1), none});
+      n.output(
+          n.node("conv2d",
+                 {n.node("reshape", {scaled, n.shape({1, 1, 20, 64})}), n.node("reshape", {w, n.shape({24, 1, 1, 64})}),
+                  n.constant(DType::f32, {24}, -1, 1), n.zero(DType::f32), n.zero(DType::f32)},
+                 steps({0, 0, 0, 0}, {1, 1}, DType::f32)));
     });
     add("long sum", [](Net& n) {
       n.output(n.node("reduce_sum", {n.input(DType::f32, {3, 900}, -1, 1)}, {{"axis", std::int64_t{1}}}));

@@ -6,6 +6,7 @@
 #include "cpu/matrix/epilogue.h"
 #include "cpu/matrix/gemm_f32.h"
 #include "cpu/window/window.h"
+#include "plan/row_codes.h"
 
 namespace tosaic::cpu {
 namespace {
@@ -120,9 +121,9 @@ bool take_coded(Planning& planning, std::uint32_t n) {
     product->bias[j] = given[given.size() == 1 ? 0 : j];
   product->input = node.inputs[0];
   product->codes = planning.type(product->input).dtype == DType::i8;
-  if (product->codes && node.inputs.size() > coded_scale) {
-    product->scale = node.inputs[coded_scale];
-    product->zero = node.inputs[coded_zero];
+  if (product->codes && node.inputs.size() > plan::row_scale_operand) {
+    product->scale = node.inputs[plan::row_scale_operand];
+    product->zero = node.inputs[plan::row_zero_operand];
   }
   const std::int64_t rows = planning.type(node.outputs[0]).shape.elements() / weight.n;
   product->widens = !product->codes && rows >= rows_to_widen;

@@ -7,6 +7,7 @@
 
 #include "cpu/window/window.h"
 #include "plan/coded_form.h"
+#include "plan/row_codes.h"
 
 namespace tosaic::cpu {
 namespace {
@@ -103,7 +104,9 @@ class Weights {
       TOSAIC_TRY(graph_[weight].constant, computed(weight));
       return {};
     }
-    if (!looks_up(node)) take_activations(node, *found_[weight]);
+    if (looks_up(node)) return {};
+    if (const auto codes = plan::row_codes(graph_, producer_, node.inputs[0], found_[weight]->k))
+      plan::read_row_codes(node, *codes);
     return {};
   }
 
@@ -173,43 +176,6 @@ class Weights {
     if (needed == 0) return nullptr;
     const int bits = as.group % 8 == 0 ? needed : 8;
     return std::make_shared<const CodedPanels>(pack_codes(codes, scales, as.n, as.k, as.group, bits));
-  }
-
-  bool is_codes(const Node& node, std::int64_t elements) const {
-    return node.op == "tosa.cast" && graph_[node.inputs[0]].type.dtype == DType::i8 &&
-           graph_[node.inputs[0]].type.shape.elements() == elements;
-  }
-
-  // Codes, or (codes - zero) * scale, both by row: the product reads the three.
-  void take_activations(Node& node, const CodedPanels& weight) const {
-    const ValueId input = node.inputs[0];
-    const std::int64_t rows = graph_[input].type.shape.elements() / weight.k;
-    const auto by_row = [&](ValueId v, const Shape& all) {
-      const Shape& shape = graph_[v].type.shape;
-      return graph_[v].type.dtype == DType::f32 && shape.rank() == all.rank() && all.rank() > 0 &&
-             all.size(all.rank() - 1) == weight.k && shape.size(shape.rank() - 1) == 1 && shape.elements() == rows;
-    };
-    const Node* scaled = maker(behind_views(input));
-    if (!scaled) return;
-    if (is_codes(*scaled, rows * weight.k)) {
-      node.inputs[0] = scaled->inputs[0];
-      return;
-    }
-    if (scaled->op != "tosa.mul") return;
-    const Shape& all = graph_[scaled->outputs[0]].type.shape;
-    const std::size_t scale_at = by_row(scaled->inputs[1], all) ? 1 : 0;
-    if (!by_row(scaled->inputs[scale_at], all)) return;
-    const Node* cast = maker(behind_views(scaled->inputs[1 - scale_at]));
-    ValueId zero = no_value;
-    if (cast && cast->op == "tosa.sub" && by_row(cast->inputs[1], graph_[cast->outputs[0]].type.shape)) {
-      zero = cast->inputs[1];
-      cast = maker(behind_views(cast->inputs[0]));
-    }
-    if (!cast || !is_codes(*cast, rows * weight.k)) return;
-    node.inputs[0] = cast->inputs[0];
-    node.inputs.resize(coded_scale, no_value);
-    node.inputs.push_back(scaled->inputs[scale_at]);
-    node.inputs.push_back(zero);
   }
 
   // Nodes that nobody reads any more. Values keep their numbers.

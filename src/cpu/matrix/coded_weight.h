@@ -11,11 +11,8 @@
 
 namespace tosaic::cpu {
 
-// The activations of a product that takes codes as well: its operands behind the convolution's own.
-constexpr std::size_t coded_scale = 5, coded_zero = 6;
-
 // Takes what computes such weights out of the graph. What can take them reads a value that nothing computes, and
-// products the codes of their activations, where these have one scale for each row.
+// products the codes of their activations, where these have one scale for each row (plan/row_codes.h).
 Result<CodedWeights> compute_weights(Graph& graph, std::span<const ValueId> observed);
 
 }  // namespace tosaic::cpu

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/row_codes.h"
+
+#include "ir/extent.h"
+
+namespace tosaic::plan {
+namespace {
+
+class Search {
+ public:
+  Search(const Graph& graph, std::span<const std::int32_t> producer, ValueId value, std::int64_t k)
+      : graph_(graph), producer_(producer), elements_(elements_of(graph[value].type.shape)), k_(k) {}
+
+  std::optional<RowCodes> found(ValueId value) const {
+    const Node* scaled = maker_behind_views(value);
+    if (!scaled) return std::nullopt;
+    if (is_codes(*scaled)) return RowCodes{scaled->inputs[0]};
+    if (scaled->op != "tosa.mul") return std::nullopt;
+    const Shape& all = graph_[scaled->outputs[0]].type.shape;
+    const std::size_t scale_at = is_by_row(scaled->inputs[1], all) ? 1 : 0;
+    if (!is_by_row(scaled->inputs[scale_at], all)) return std::nullopt;
+    RowCodes codes{.scale = scaled->inputs[scale_at]};
+    const Node* cast = maker_behind_views(scaled->inputs[1 - scale_at]);
+    if (cast && cast->op == "tosa.sub" && is_by_row(cast->inputs[1], graph_[cast->outputs[0]].type.shape)) {
+      codes.zero = cast->inputs[1];
+      cast = maker_behind_views(cast->inputs[0]);
+    }
+    if (!cast || !is_codes(*cast)) return std::nullopt;
+    codes.codes = cast->inputs[0];
+    return codes;
+  }
+
+ private:
+  const Node* maker_behind_views(ValueId v) const {
+    for (;;) {
+      if (producer_[v] < 0) return nullptr;
+      const Node& node = graph_.nodes[static_cast<std::size_t>(producer_[v])];
+      if (node.op != "tosa.reshape" && node.op != "tosa.identity") return &node;
+      v = node.inputs[0];
+    }
+  }
+  bool is_codes(const Node& node) const {
+    const TensorType& type = graph_[node.inputs[0]].type;
+    return node.op == "tosa.cast" && type.dtype == DType::i8 && elements_of(type.shape) == elements_;
+  }
+  // One number for each row of `all`.
+  bool is_by_row(ValueId v, const Shape& all) const {
+    const TensorType& type = graph_[v].type;
+    const int last = all.rank() - 1;
+    if (type.dtype != DType::f32 || last < 0 || type.shape.rank() != all.rank() || all[last] != Dim(k_)) return false;
+    for (int d = 0; d < last; ++d)
+      if (type.shape[d] != all[d]) return false;
+    return type.shape[last] == Dim(1);
+  }
+
+  const Graph& graph_;
+  const std::span<const std::int32_t> producer_;
+  const Dim elements_;
+  const std::int64_t k_;
+};
+
+}  // namespace
+
+std::optional<RowCodes> row_codes(const Graph& graph, std::span<const std::int32_t> producer, ValueId value,
+                                  std::int64_t k) {
+  return Search(graph, producer, value, k).found(value);
+}
+
+void read_row_codes(Node& product, const RowCodes& codes) {
+  product.inputs[0] = codes.codes;
+  if (codes.scale == no_value) return;
+  product.inputs.resize(row_scale_operand, no_value);
+  product.inputs.push_back(codes.scale);
+  product.inputs.push_back(codes.zero);
+}
+
+}  // namespace tosaic::plan
