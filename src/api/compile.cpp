@@ -23,6 +23,7 @@
 #include "pack/core_form.h"
 #include "pack/pack.h"
 #include "partition/extensions.h"
+#include "quantise/coded_bodies.h"
 #include "quantise/plan.h"
 #include "read/samples.h"
 #include "tidy/tidy.h"
@@ -551,6 +552,9 @@ class Line {
       calibration_.reset();
     }
     insert_boundaries(graph_, options_.quantised_io ? Io::codes : by_pt2e_ ? Io::as_written : Io::floats);
+    if (!codes_cross_bodies(target_.spec)) return {};
+    code_control_flow(graph_, target_.spec);
+    if (options_.quantised_io) codes_at_io(graph_);
     return {};
   }
 
