@@ -5,6 +5,8 @@
 
 #include "ir/states.h"
 #include "normalise/normalise.h"
+#include "quantise/coded_bodies.h"
+#include "quantise/pieces.h"
 #include "quantise/plan.h"
 
 namespace tosaic {
@@ -12,12 +14,25 @@ namespace {
 
 // The types that `quantise` would give.
 Result<Graph> planned(Graph graph, const QuantiseOptions& options) {
+  QuantiseOptions inside = options;
+  inside.request = {};
+  for (Node& node : graph.nodes) {
+    if (!node.attrs.find("kept")) continue;
+    const bool loop = node.op == "higher_order.while_loop";  // whose condition stays float
+    inside.numbers_stay = loop || options.numbers_stay;
+    for (std::size_t b = loop ? 1 : 0; b < node.regions.size(); ++b) {
+      TOSAIC_TRY(node.regions[b], planned(std::move(node.regions[b]), inside));
+      insert_boundaries(node.regions[b], Io::floats);
+    }
+  }
   widen_halves(graph);
   const StatesAsTensors states(graph);
   TOSAIC_TRY(Expanded program, expanded(std::move(graph), options));
   TOSAIC_TRY(const Decisions decisions, decide(program, options.request, options));
   if (options.spec) TOSAIC_CHECK(check_decisions(program, decisions, options, *options.spec));
-  const QuantisationPlan plan = plan_quantisation(program, options, {}, decisions);
+  Pieces pieces;
+  if (options.numbers_stay) keep_numbers(program.graph, pieces.floats);
+  const QuantisationPlan plan = plan_quantisation(program, options, pieces, decisions);
   graph = on_nominal_scales(std::move(program.graph), plan);
   drop_dead(graph);
   states.restore(graph);
@@ -50,6 +65,7 @@ Result<Graph> Supports::typed(const SupportQuestion& question) {
   options.wide_inside = question.spec.has(tosa::Feature::int16);
   if (!by_pt2e) { TOSAIC_TRY(graph, planned(std::move(graph), options)); }
   insert_boundaries(graph, by_pt2e ? Io::as_written : Io::floats);
+  if (codes_cross_bodies(question.spec)) code_control_flow(graph, question.spec);
   return graph;
 }
 
@@ -57,12 +73,13 @@ const Supports::Form& Supports::form_of(const SupportQuestion& question) {
   const bool folded = folds_quantisation(question);
   const bool wide_inside = folded && question.spec.has(tosa::Feature::int16);
   const Scheme scheme = question.integer ? question.quantise.scheme : Scheme::int8;
+  const std::string coded_for = codes_cross_bodies(question.spec) ? question.spec.text() : "";
   const bool per_channel = !question.integer || question.quantise.per_channel;
   for (const Form& form : forms_)
     if (form.integer == question.integer && form.folded == folded && form.wide_inside == wide_inside &&
-        form.per_channel == per_channel && form.scheme == scheme)
+        form.per_channel == per_channel && form.scheme == scheme && form.coded_for == coded_for)
       return form;
-  forms_.push_back({question.integer, folded, wide_inside, per_channel, scheme, typed(question), nullptr});
+  forms_.push_back({question.integer, folded, wide_inside, per_channel, scheme, coded_for, typed(question), nullptr});
   if (forms_.back().graph.ok()) forms_.back().placer = std::make_unique<Placer>(*forms_.back().graph, true);
   return forms_.back();
 }

@@ -29,6 +29,7 @@ class Supports {
   struct Form {  // the program as a kind of target is asked about it
     bool integer, folded, wide_inside, per_channel;
     Scheme scheme;
+    std::string coded_for;  // the specification, where its branches and loops are in codes
     Result<Graph> graph;
     std::unique_ptr<Placer> placer;
   };

@@ -169,6 +169,16 @@ class Simple(nn.Module):
         return i, torch.cond(flag.sum() > 0, lambda x: self.wide(x).relu(), lambda x: x.sigmoid(), (x,)) * 2
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_asked_without_samples(name):
+    program, _, _ = export(name, torch.int32)
+
+    def taken(spec):
+        return [v.taken for v in tosaic.supports(program, tosa_spec=spec, quantize="int8") if v.op.startswith("higher_order")]
+
+    assert all(taken(INSIDE)) and not any(taken(OUTSIDE)) and len(taken(INSIDE)) > 0
+
+
 def test_bodies_that_pt2e_quantised():
     from executorch.backends.arm.quantizer import TOSAQuantizer, get_symmetric_quantization_config
     from executorch.backends.arm.tosa.specification import TosaSpecification
@@ -185,6 +195,7 @@ def test_bodies_that_pt2e_quantised():
         theirs = [leaves(converted(*c)) for c in calls]
     artifact = tosaic.compile(program, target="tosa-int", tosa_spec=INSIDE)
     assert artifact.summary.delegates == 1 and all(n.taken for n in artifact.summary.nodes if "higher_order" in n.op)
+    assert all(v.taken for v in tosaic.supports(program, tosa_spec=INSIDE) if v.op.startswith("higher_order"))
     outside = tosaic.compile(program, target="tosa-int", tosa_spec=OUTSIDE)
     nearly_the_same(artifact.run, calls, [leaves(outside.run(*c)) for c in calls])
     for run in (artifact.run, tosaic.Program.of(program).session().run):
