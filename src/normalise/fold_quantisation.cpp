@@ -219,7 +219,7 @@ void fold_quantise(Graph& graph) {
     if (!scales || !foldable(graph[codes].type.dtype) || graph[x].type.shape != graph[codes].type.shape) continue;
     TensorType type = graph[codes].type.with(trimmed(*scales, graph[codes].type.dtype));
     graph[codes].type = type;
-    if (graph[x].is_constant() && graph[x].type.dtype == DType::f32) {
+    if (graph[x].is_constant() && (graph[x].type.dtype == DType::f32 || graph[x].type.quantised())) {
       graph[codes].constant = codes_of_constant(graph[x], type);
       continue;
     }

@@ -43,12 +43,14 @@ Node dequantise_node(const TensorType& type, ValueId codes, ValueId real, LocRef
   return conversion("quantized_decomposed.dequantize_per_tensor.default", type, codes, real, std::move(loc));
 }
 
-Bytes codes_of_constant(const Value& reals, const TensorType& type) {
+Bytes codes_of_constant(const Value& value, const TensorType& type) {
+  const Bytes reals = value.type.quantised() ? real_constant(value) : value.constant;
+  const DType dtype = value.type.quantised() ? DType::f32 : value.type.dtype;
   const auto codes = codes_of(type);
   const auto zero = static_cast<double>(type.scales->zero_point[0]);
-  std::vector<std::int64_t> result(static_cast<std::size_t>(reals.type.shape.elements()));
+  std::vector<std::int64_t> result(static_cast<std::size_t>(value.type.shape.elements()));
   for (std::size_t i = 0; i < result.size(); ++i) {
-    const double real = element_as_double(reals.type.dtype, reals.constant.data(), i);
+    const double real = element_as_double(dtype, reals.data(), i);
     const double code = std::isnan(real) ? zero : std::nearbyint(real / type.scales->scale[0]) + zero;
     result[i] = static_cast<std::int64_t>(
         std::clamp(code, static_cast<double>(codes.lowest), static_cast<double>(codes.highest)));
