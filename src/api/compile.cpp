@@ -24,6 +24,7 @@
 #include "pack/core_form.h"
 #include "pack/pack.h"
 #include "partition/extensions.h"
+#include "quantise/coded_bodies.h"
 #include "quantise/plan.h"
 #include "read/samples.h"
 #include "tidy/tidy.h"
@@ -555,6 +556,9 @@ class Line {
       calibration_.reset();
     }
     insert_boundaries(graph_, options_.quantised_io ? Io::codes : by_pt2e_ ? Io::as_written : Io::floats);
+    if (!codes_cross_bodies(target_.spec)) return {};
+    code_control_flow(graph_, target_.spec);
+    if (options_.quantised_io) codes_at_io(graph_);
     return {};
   }
 
@@ -588,9 +592,8 @@ class Line {
 
   Status tidied() {
     TOSAIC_CHECK(tidied_regions());
-    // Methods keep states together, which delegates do not.
-    if (target_.keeps_variables && target_.spec.has(tosa::Feature::variable) && !options_.several_methods)
-      states_as_variables(result_.partition.outer, result_.lowered);
+    if (target_.keeps_variables && target_.spec.has(tosa::Feature::variable))
+      states_as_variables(result_.partition.outer, result_.lowered, target_.spec, options_.shared_states);
     for (const Graph& region : result_.lowered) {
       TOSAIC_CHECK(tosa::verify_graph(region, target_.spec));
       TOSAIC_CHECK(story_.note("tidy", region));
@@ -740,11 +743,16 @@ Result<Compiled> compile_model(const ExportedProgram& program, const CompileOpti
     if (!samples.contains(m.method)) {
       TOSAIC_TRY(samples[m.method], samples_by_size(*m.method, given_for(*m.method, callbacks)));
     }
+  std::set<std::string> known, shared;  // states: what methods keep together, no delegate keeps
+  for (const SizedMethod& m : methods)
+    for (const State& state : m.method->graph.states)
+      if (!known.insert(state.name).second) shared.insert(state.name);
   std::vector<CompileOptions> its_own(methods.size(), options);
   std::vector<std::unique_ptr<Line>> lines;
   for (std::size_t i = 0; i < methods.size(); ++i) {
     its_own[i].sizes = methods[i].sizes;
     its_own[i].several_methods = true;
+    its_own[i].shared_states = shared;
     const Method& method = *methods[i].method;
     lines.push_back(std::make_unique<Line>(method, its_own[i], callbacks, samples[&method]));
   }

@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,8 +34,9 @@ struct CompileOptions {
   bool self_check = true;       // where the target has one
   bool invent_samples = false;  // random calibration samples where none are given (for `explain`)
   std::vector<std::string> print_after;
-  std::vector<std::string> sizes;  // "x.0=4": of dynamic sizes
-  bool several_methods = false;    // what is compiled is one of them
+  std::vector<std::string> sizes;            // "x.0=4": of dynamic sizes
+  bool several_methods = false;              // what is compiled is one of them
+  std::set<std::string> shared_states = {};  // that others of them keep, too
   // Floats become integers. (Targets without integers keep PT2E's conversions as arithmetic.)
   bool in_integers() const { return target.integer() || quantise_always || !quantise.request.empty(); }
 };

@@ -60,7 +60,6 @@ class ControlFlow {
   Vals finished(Node made, const std::vector<TensorType>& declared) {
     Vals results;
     for (const TensorType& type : declared) {
-      if (type.quantised()) b_.refuse("quantise.control-flow", node_.op + " has no integer form");
       made.outputs.push_back(b_.graph().add_value(fmt::format("body.{}", b_.graph().values.size()), type));
       results.emplace_back(&b_, made.outputs.back());
     }
@@ -85,7 +84,6 @@ Vals lower_control_flow(Builder& b, const Node& node, const std::vector<std::opt
   std::vector<ValueId> ids;
   for (const auto& v : operands) {
     if (!v) b.refuse("model.control-flow", node.op + " lacks an operand");
-    if (v->type().quantised()) b.refuse("quantise.control-flow", node.op + " has no integer form");
     ids.push_back(v->id());
   }
   for (const Graph& body : node.regions)

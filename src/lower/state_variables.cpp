@@ -2,15 +2,22 @@
 #include "lower/state_variables.h"
 
 #include <algorithm>
-#include <iterator>
+
+#include "ops/aten_conversion.h"
+#include "ops/builder.h"
 
 namespace tosaic {
 namespace {
 
-// TOSA 1.0's VARIABLE: of these types, and without dimensions of 0.
-bool may_be_variable(const TensorType& type) {
-  const bool known = type.dtype == DType::f32 || type.dtype == DType::f16 || type.dtype == DType::i8;
-  return known && !type.quantised() && type.shape.is_static() && type.shape.elements() > 0;
+// What TOSA 1.0's VARIABLE holds a tensor of a delegate as: of these types, and without dimensions of 0. Truths are i8
+// there, for CAST makes one of the other.
+std::optional<TensorType> held_as(const TensorType& type, const tosa::Spec& spec) {
+  if (!type.shape.is_static() || type.shape.elements() == 0) return std::nullopt;
+  if (type.dtype == DType::f32 || type.dtype == DType::f16) return type;
+  if (!spec.has(tosa::Feature::pro_int)) return std::nullopt;
+  if (type.dtype == DType::boolean) return type.with(DType::i8);
+  if (type.dtype == DType::i8 && (!type.quantised() || type.scales->per_tensor())) return type;
+  return std::nullopt;
 }
 
 std::size_t uses(const Graph& graph, ValueId v) {
@@ -32,30 +39,64 @@ Node variable_node(const std::string& op, const std::string& name) {
   return node;
 }
 
-void keep_inside(Graph& region, ValueId before, ValueId after, const State& state) {
-  const TensorType type = region[before].type;
-  Bytes initial = state.initial.null() ? Bytes::of(std::vector<std::byte>(type.storage_bytes())) : state.initial;
+// A program's state at the border of the only delegate that reads and writes it. What is a float to the program may be
+// codes there, behind conversions.
+struct Crossing {
+  Node* call = nullptr;
+  ValueId read = no_value, written = no_value;  // what the call takes and gives
+  bool given = false;                           // to somebody beside the state
+};
+
+void keep_inside(Graph& region, ValueId before, ValueId after, const TensorType& held, const Graph& outer,
+                 const State& state, const tosa::Spec& spec) {
+  Value initial = outer[state.input];
+  initial.constant =
+      state.initial.null() ? Bytes::of(std::vector<std::byte>(initial.type.storage_bytes())) : state.initial;
+  if (held.quantised()) initial.constant = codes_of_constant(initial, held);
   Node declared = variable_node("variable", state.name);
-  declared.attrs.set("var_shape", type.shape.sizes());
-  declared.attrs.set("type", type.dtype);
-  declared.inputs = {region.add_value(state.name + ".initial", type, std::move(initial))};
+  declared.attrs.set("var_shape", held.shape.sizes());
+  declared.attrs.set("type", held.dtype);
+  declared.inputs = {region.add_value(state.name + ".initial", held, std::move(initial.constant))};
   Node read = variable_node("variable_read", state.name), write = variable_node("variable_write", state.name);
-  read.outputs = {before};
-  write.inputs = {after};
+  const bool truths = region[before].type.dtype == DType::boolean;
+  read.outputs = {truths ? region.add_value(state.name + ".held", held) : before};
   // Whatever stands between reads what the variable held before.
+  if (truths) region.nodes.insert(region.nodes.begin(), {"tosa.cast", read.outputs, {}, {before}, nullptr, {}});
   region.nodes.insert(region.nodes.begin(), std::move(read));
   region.nodes.insert(region.nodes.begin(), std::move(declared));
+  Builder b(region, &spec);
+  b.set_loc(region.nodes.back().loc);
+  const Val made(&b, after);
+  write.inputs = {truths ? b.cast(made, held.dtype).id() : held.quantised() ? b.rescale(made, held).id() : after};
   region.nodes.push_back(std::move(write));
 }
 
-// The only call that reads the state, if that writes it, too.
-Node* call_around(Graph& outer, const State& state) {
-  if (state.input == state.output || uses(outer, state.input) != 2) return nullptr;  // by the call, and as a state
-  for (Node& node : outer.nodes) {
-    if (node.op != "delegate" || std::ranges::count(node.inputs, state.input) != 1) continue;
-    return std::ranges::count(node.outputs, state.output) == 1 ? &node : nullptr;
-  }
+// The conversion that reads a value (the first), or makes it.
+Node* conversion(Graph& outer, std::string_view op, std::vector<ValueId> Node::*side, ValueId v) {
+  for (Node& node : outer.nodes)
+    if (node.op == op && (node.*side)[0] == v) return &node;
   return nullptr;
+}
+
+Crossing crossing(Graph& outer, const State& state) {
+  if (state.input == state.output || uses(outer, state.input) != 2) return {};  // by its reader, and as a state
+  Crossing found{nullptr, state.input, state.output, uses(outer, state.output) > 1};
+  const Node* to_codes =
+      conversion(outer, "quantized_decomposed.quantize_per_tensor.default", &Node::inputs, state.input);
+  const Node* from_codes =
+      conversion(outer, "quantized_decomposed.dequantize_per_tensor.default", &Node::outputs, state.output);
+  if (static_cast<bool>(to_codes) != static_cast<bool>(from_codes)) return {};
+  if (to_codes) {
+    found.read = to_codes->outputs[0];
+    found.written = from_codes->inputs[0];
+    if (uses(outer, found.read) != 1) return {};
+    found.given |= uses(outer, found.written) > 1;
+  }
+  for (Node& node : outer.nodes)
+    if (node.op == "delegate" && std::ranges::count(node.inputs, found.read) == 1 &&
+        std::ranges::count(node.outputs, found.written) == 1)
+      found.call = &node;
+  return found;
 }
 
 template <class T>
@@ -63,17 +104,17 @@ void erase_at(std::vector<T>& list, std::size_t at) {
   list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
-bool kept_inside(Graph& outer, std::vector<Graph>& regions, const State& state) {
-  if (!may_be_variable(outer[state.input].type)) return false;
-  Node* call = call_around(outer, state);
-  if (!call) return false;
+bool kept_inside(Graph& outer, std::vector<Graph>& regions, const State& state, const tosa::Spec& spec) {
+  const auto [call, read, written, given] = crossing(outer, state);
+  if (!call || (!given && call->outputs.size() == 1)) return false;
   Graph& region = regions.at(static_cast<std::size_t>(call->attrs.get<std::int64_t>("region")));
-  const std::size_t in = place_of(call->inputs, state.input), out = place_of(call->outputs, state.output);
+  const std::size_t in = place_of(call->inputs, read), out = place_of(call->outputs, written);
   const ValueId before = region.inputs.at(in), after = region.outputs.at(out);
-  if (!(region[before].type == outer[state.input].type) || !(region[after].type == region[before].type)) return false;
-  const bool given = uses(outer, state.output) > 1;  // beside the state
-  if (!given && call->outputs.size() == 1) return false;
-  keep_inside(region, before, after, state);
+  const auto held = held_as(region[before].type, spec);
+  const bool codes = region[before].type.quantised();
+  if (!held || codes != region[after].type.quantised() || codes != (read != state.input)) return false;
+  if (!codes && !(region[after].type == region[before].type)) return false;
+  keep_inside(region, before, after, *held, outer, state, spec);
   erase_at(call->inputs, in);
   erase_at(region.inputs, in);
   if (!given) {
@@ -85,16 +126,19 @@ bool kept_inside(Graph& outer, std::vector<Graph>& regions, const State& state) 
 
 }  // namespace
 
-void states_as_variables(Graph& outer, std::vector<Graph>& regions) {
+void states_as_variables(Graph& outer, std::vector<Graph>& regions, const tosa::Spec& spec,
+                         const std::set<std::string>& shared) {
   const std::size_t all = outer.states.size();
   for (std::size_t i = 0; i < outer.states.size();) {
     const State state = outer.states[i];
-    if (kept_inside(outer, regions, state))
+    if (!shared.contains(state.name) && kept_inside(outer, regions, state, spec))
       erase_at(outer.states, i);
     else
       ++i;
   }
-  if (outer.states.size() < all) drop_dead(outer);
+  if (outer.states.size() == all) return;
+  drop_dead(outer);
+  for (Graph& region : regions) make_names_unique(region);
 }
 
 }  // namespace tosaic

@@ -63,19 +63,6 @@ Scales trimmed(Scales s, DType type) {
   return s;
 }
 
-Bytes quantised_constant(const Value& x, const TensorType& type) {
-  const auto codes = codes_of(type);
-  std::vector<std::int64_t> result;
-  for (float v : x.constant.as<float>()) {
-    double code = std::nearbyint(static_cast<double>(v) / type.scales->scale[0]) +
-                  static_cast<double>(type.scales->zero_point[0]);
-    if (std::isnan(code)) code = static_cast<double>(type.scales->zero_point[0]);
-    result.push_back(static_cast<std::int64_t>(
-        std::clamp(code, static_cast<double>(codes.lowest), static_cast<double>(codes.highest))));
-  }
-  return constant_bytes(type.dtype, result);
-}
-
 bool foldable(DType type) { return type == DType::i8 || type == DType::i16 || type == DType::i32; }
 
 // Codes without a sign that only dequantise reads are as good with one: 128 less, like their zero point. Neither TOSA's
@@ -232,8 +219,8 @@ void fold_quantise(Graph& graph) {
     if (!scales || !foldable(graph[codes].type.dtype) || graph[x].type.shape != graph[codes].type.shape) continue;
     TensorType type = graph[codes].type.with(trimmed(*scales, graph[codes].type.dtype));
     graph[codes].type = type;
-    if (graph[x].is_constant() && graph[x].type.dtype == DType::f32) {
-      graph[codes].constant = quantised_constant(graph[x], type);
+    if (graph[x].is_constant() && (graph[x].type.dtype == DType::f32 || graph[x].type.quantised())) {
+      graph[codes].constant = codes_of_constant(graph[x], type);
       continue;
     }
     if (graph[x].type.quantised()) {  // codes to codes: a change of scale, which an identity with two types expresses

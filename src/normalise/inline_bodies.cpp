@@ -242,8 +242,8 @@ class Inliner {
     return {};
   }
 
-  // A branch or a loop that stays one. Constants (weights, mostly) belong to the bodies that read them; what is
-  // carried from turn to turn changes.
+  // A branch or a loop that stays one. Constants (weights, mostly, codes too) belong to the bodies that read them; what
+  // is carried from turn to turn changes.
   Status keep(Node node, std::string why) {
     const bool loop = node.op == "higher_order.while_loop";
     for (std::size_t b = loop ? 1 : 0; b < node.regions.size(); ++b)
@@ -253,9 +253,14 @@ class Inliner {
     if ((loop && fixed != node.outputs.size()) || !decides(node)) return keep(std::move(node));
     for (std::size_t i = node.inputs.size(); i-- > fixed;) {
       const Value& operand = graph_[node.inputs[i]];
-      if (!operand.is_constant()) continue;
+      const Node* made = operand.is_constant() ? nullptr : dequantised(node.inputs[i]);
+      if (!operand.is_constant() && !made) continue;
       for (Graph& body : node.regions) {
-        body[body.inputs[i - before]].constant = operand.constant;
+        const ValueId v = body.inputs[i - before];
+        if (made)
+          make_inside(body, *made, v);
+        else
+          body[v].constant = operand.constant;
         body.inputs.erase(body.inputs.begin() + static_cast<std::ptrdiff_t>(i - before));
       }
       node.inputs.erase(node.inputs.begin() + static_cast<std::ptrdiff_t>(i));
@@ -264,6 +269,22 @@ class Inliner {
     node.attrs.set("operands", std::vector<std::int64_t>{count(fixed), count(node.inputs.size() - fixed)});
     node.attrs.set("kept", std::move(why));
     return keep(std::move(node));
+  }
+
+  // The node that makes reals of constant codes (PT2E's weights).
+  const Node* dequantised(ValueId v) const {
+    const auto constant = [&](ValueId operand) { return operand == no_value || graph_[operand].is_constant(); };
+    for (const Node& node : graph_.nodes)
+      if (node.op.starts_with("quantized_decomposed.dequantize") && node.outputs[0] == v)
+        return std::ranges::all_of(node.inputs, constant) ? &node : nullptr;
+    return nullptr;
+  }
+  void make_inside(Graph& body, Node made, ValueId result) const {
+    for (ValueId& v : made.inputs)
+      if (v != no_value) v = body.add_value(graph_[v].name + ".given", graph_[v].type, graph_[v].constant);
+    made.outputs = {result};
+    body.nodes.insert(body.nodes.begin(), std::move(made));
+    make_names_unique(body);
   }
 
   // By one truth.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/aten_conversion.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "ir/tensor.h"
 
 namespace tosaic {
@@ -38,6 +41,21 @@ Node quantise_node(const TensorType& type, ValueId real, ValueId codes, LocRef l
 }
 Node dequantise_node(const TensorType& type, ValueId codes, ValueId real, LocRef loc) {
   return conversion("quantized_decomposed.dequantize_per_tensor.default", type, codes, real, std::move(loc));
+}
+
+Bytes codes_of_constant(const Value& value, const TensorType& type) {
+  const Bytes reals = value.type.quantised() ? real_constant(value) : value.constant;
+  const DType dtype = value.type.quantised() ? DType::f32 : value.type.dtype;
+  const auto codes = codes_of(type);
+  const auto zero = static_cast<double>(type.scales->zero_point[0]);
+  std::vector<std::int64_t> result(static_cast<std::size_t>(value.type.shape.elements()));
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const double real = element_as_double(dtype, reals.data(), i);
+    const double code = std::isnan(real) ? zero : std::nearbyint(real / type.scales->scale[0]) + zero;
+    result[i] = static_cast<std::int64_t>(
+        std::clamp(code, static_cast<double>(codes.lowest), static_cast<double>(codes.highest)));
+  }
+  return constant_bytes(type.dtype, result);
 }
 
 void FloatCalls::keep(Node node) {

@@ -10,6 +10,9 @@ namespace tosaic {
 Node quantise_node(const TensorType& type, ValueId real, ValueId codes, LocRef loc);
 Node dequantise_node(const TensorType& type, ValueId codes, ValueId real, LocRef loc);
 
+// A constant, of reals or of other codes, as codes of that type, the nearest; NaN is 0.
+Bytes codes_of_constant(const Value& value, const TensorType& type);
+
 // Calls that compute with real numbers among tensors of codes.
 class FloatCalls {
  public:

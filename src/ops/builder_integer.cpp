@@ -106,7 +106,8 @@ Val Builder::rescale(Val x, TensorType to) {
   if (!s.per_tensor() && s.axis != from.rank() - 1)
     refuse("quantise.rescale-axis", fmt::format("scales along axis {} of {}", s.axis, to_string(from.shape)));
   const bool scale32 = from.dtype != DType::i48;
-  const bool saturates = scale32 && (to.dtype == DType::i8 || to.dtype == DType::i16);
+  const bool bounded = t.lowest < t.highest;
+  const bool saturates = scale32 && (to.dtype == DType::i8 || to.dtype == DType::i16 || bounded);
   std::vector<std::int64_t> multipliers, shifts;
   for (double scale : s.scale) {
     // Beyond 2^29 only 0 does not saturate.

@@ -30,7 +30,7 @@ Status compute_on_reals(Graph& graph) {
   FloatCalls floats(graph, out);
   for (Node& node : out.nodes()) {
     for (Graph& body : node.regions) TOSAIC_CHECK(compute_on_reals(body));
-    if (node.op == "delegate" || node.op.starts_with("quantized_decomposed.")) {
+    if (node.op == "delegate" || !node.regions.empty() || node.op.starts_with("quantized_decomposed.")) {
       out.keep(std::move(node));
       continue;
     }

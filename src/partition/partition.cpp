@@ -218,6 +218,8 @@ Status Placer::about(std::size_t n, const tosa::Spec& spec) {
   }
   if (!taken.ok())
     if (Status contradiction = sound(call, answer); !contradiction.ok()) taken = std::move(contradiction);
+  if (const std::string floats = node.attrs.get_or<std::string>("floats", ""); !taken.ok() && !floats.empty())
+    taken.error().notes.insert(taken.error().notes.begin(), floats);
   return taken.ok() ? taken : Status(located(std::move(taken.error()), node.loc));
 }
 

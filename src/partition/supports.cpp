@@ -6,6 +6,8 @@
 #include "ir/states.h"
 #include "normalise/normalise.h"
 #include "normalise/split_weights.h"
+#include "quantise/coded_bodies.h"
+#include "quantise/pieces.h"
 #include "quantise/plan.h"
 
 namespace tosaic {
@@ -13,12 +15,25 @@ namespace {
 
 // The types that `quantise` would give.
 Result<Graph> planned(Graph graph, const QuantiseOptions& options) {
+  QuantiseOptions inside = options;
+  inside.request = {};
+  for (Node& node : graph.nodes) {
+    if (!node.attrs.find("kept")) continue;
+    const bool loop = node.op == "higher_order.while_loop";  // whose condition stays float
+    inside.numbers_stay = loop || options.numbers_stay;
+    for (std::size_t b = loop ? 1 : 0; b < node.regions.size(); ++b) {
+      TOSAIC_TRY(node.regions[b], planned(std::move(node.regions[b]), inside));
+      insert_boundaries(node.regions[b], Io::floats);
+    }
+  }
   widen_halves(graph);
   const StatesAsTensors states(graph);
   TOSAIC_TRY(Expanded program, expanded(std::move(graph), options));
   TOSAIC_TRY(const Decisions decisions, decide(program, options.request, options));
   if (options.spec) TOSAIC_CHECK(check_decisions(program, decisions, options, *options.spec));
-  const QuantisationPlan plan = plan_quantisation(program, options, {}, decisions);
+  Pieces pieces;
+  if (options.numbers_stay) keep_numbers(program.graph, pieces.floats);
+  const QuantisationPlan plan = plan_quantisation(program, options, pieces, decisions);
   graph = on_nominal_scales(std::move(program.graph), plan);
   drop_dead(graph);
   states.restore(graph);
@@ -29,6 +44,8 @@ bool folds_quantisation(const SupportQuestion& question) {
   return question.integer || question.spec.has(tosa::Feature::pro_int);
 }
 
+bool takes_loops(const SupportQuestion& question) { return question.spec.has(tosa::Feature::controlflow); }
+
 }  // namespace
 
 Supports::Supports(Graph exported) : exported_(std::move(exported)), nodes_(exported_nodes(exported_)) {
@@ -36,11 +53,13 @@ Supports::Supports(Graph exported) : exported_(std::move(exported)), nodes_(expo
                                  [](const Node& n) { return n.op.find("quantize") != std::string::npos; });
 }
 
-const Result<Graph>& Supports::normalised(bool fold_quantisation, std::uint64_t most_weight_bytes) {
-  auto& graph = normalised_[{fold_quantisation || !has_conversions_, most_weight_bytes}];
+const Result<Graph>& Supports::normalised(const SupportQuestion& question) {
+  const bool folds = folds_quantisation(question) || !has_conversions_, loops = takes_loops(question);
+  const std::uint64_t most = most_weight_bytes(question);
+  auto& graph = normalised_[{folds, loops, most}];
   if (!graph) {
-    graph = normalise(exported_, {.fold_quantisation = fold_quantisation}, {});
-    if (graph->ok()) split_weights(**graph, most_weight_bytes);
+    graph = normalise(exported_, {.narrow_loops = loops, .fold_quantisation = folds}, {});
+    if (graph->ok()) split_weights(**graph, most);
   }
   return *graph;
 }
@@ -54,7 +73,7 @@ std::uint64_t Supports::most_weight_bytes(const SupportQuestion& question) const
 }
 
 Result<Graph> Supports::typed(const SupportQuestion& question) {
-  TOSAIC_TRY(Graph graph, normalised(folds_quantisation(question), most_weight_bytes(question)));
+  TOSAIC_TRY(Graph graph, normalised(question));
   const bool by_pt2e = is_quantised(graph);
   if (!question.integer && !by_pt2e) return graph;
   if (by_pt2e && !question.quantise.request.empty()) return already_quantised();
@@ -62,20 +81,23 @@ Result<Graph> Supports::typed(const SupportQuestion& question) {
   options.wide_inside = question.spec.has(tosa::Feature::int16);
   if (!by_pt2e) { TOSAIC_TRY(graph, planned(std::move(graph), options)); }
   insert_boundaries(graph, by_pt2e ? Io::as_written : Io::floats);
+  if (codes_cross_bodies(question.spec)) code_control_flow(graph, question.spec);
   return graph;
 }
 
 const Supports::Form& Supports::form_of(const SupportQuestion& question) {
   const bool folded = folds_quantisation(question);
-  const bool wide_inside = folded && question.spec.has(tosa::Feature::int16);
-  const Scheme scheme = question.integer ? question.quantise.scheme : Scheme::int8;
-  const std::uint64_t most = most_weight_bytes(question);
-  const bool per_channel = !question.integer || question.quantise.per_channel;
+  const Kind kind{question.integer,
+                  folded,
+                  folded && question.spec.has(tosa::Feature::int16),
+                  takes_loops(question),
+                  !question.integer || question.quantise.per_channel,
+                  question.integer ? question.quantise.scheme : Scheme::int8,
+                  most_weight_bytes(question),
+                  codes_cross_bodies(question.spec) ? question.spec.text() : ""};
   for (const Form& form : forms_)
-    if (form.integer == question.integer && form.folded == folded && form.wide_inside == wide_inside &&
-        form.most_weight_bytes == most && form.per_channel == per_channel && form.scheme == scheme)
-      return form;
-  forms_.push_back({question.integer, folded, wide_inside, per_channel, most, scheme, typed(question), nullptr});
+    if (form.kind == kind) return form;
+  forms_.push_back({kind, typed(question), nullptr});
   if (forms_.back().graph.ok()) forms_.back().placer = std::make_unique<Placer>(*forms_.back().graph, true);
   return forms_.back();
 }

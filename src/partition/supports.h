@@ -5,6 +5,7 @@
 #pragma once
 #include <deque>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "partition/verdict.h"
@@ -27,10 +28,15 @@ class Supports {
   Result<std::vector<Verdict>> about(const SupportQuestion& question);
 
  private:
-  struct Form {  // the program as a kind of target is asked about it
-    bool integer, folded, wide_inside, per_channel;
-    std::uint64_t most_weight_bytes;
+  struct Kind {  // of targets, which are asked about one form of the program
+    bool integer, folded, wide_inside, takes_loops, per_channel;
     Scheme scheme;
+    std::uint64_t most_weight_bytes;
+    std::string coded_for;  // the specification, where its branches and loops are in codes
+    bool operator==(const Kind&) const = default;
+  };
+  struct Form {
+    Kind kind;
     Result<Graph> graph;
     std::unique_ptr<Placer> placer;
   };
@@ -40,7 +46,7 @@ class Supports {
     const tosa::Product* product;
     std::vector<Verdict> verdicts;
   };
-  const Result<Graph>& normalised(bool fold_quantisation, std::uint64_t most_weight_bytes);
+  const Result<Graph>& normalised(const SupportQuestion& question);
   // What the question's device holds, where some weight is larger; else 0: all devices are asked about one graph.
   std::uint64_t most_weight_bytes(const SupportQuestion& question) const;
   Result<Graph> typed(const SupportQuestion& question);
@@ -50,8 +56,8 @@ class Supports {
   Graph exported_;
   std::vector<ExportedNode> nodes_;
   bool has_conversions_ = false;  // PT2E's, which float targets keep as arithmetic
-  // By how: PT2E's conversions are folded; the most bytes of a weight.
-  std::map<std::pair<bool, std::uint64_t>, std::optional<Result<Graph>>> normalised_;
+  // By how: PT2E's conversions are folded; loops stay, in 32 bits; the most bytes of a weight.
+  std::map<std::tuple<bool, bool, std::uint64_t>, std::optional<Result<Graph>>> normalised_;
   std::deque<Form> forms_;
   std::deque<Answer> answers_;
 };

@@ -7,6 +7,7 @@
 #include "base/loop_limit.h"
 #include "execute/executable.h"
 #include "lower/lower.h"
+#include "quantise/coded_bodies.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {
@@ -141,11 +142,12 @@ Result<QuantisedBodies> quantised_bodies(const Graph& graph, const Samples& samp
   QuantiseOptions inside = options;  // overrides name nodes of the program
   inside.request = {};
   inside.progress = {};
-  inside.float_outputs = true;
+  const bool codes_cross = options.spec && codes_cross_bodies(*options.spec);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
     const bool loop = node.op == "higher_order.while_loop";
     inside.numbers_stay = loop || options.numbers_stay;
+    inside.float_outputs = !codes_cross || (loop && computes_floats(node.regions[0]));
     if (!node.attrs.find("kept") || !std::ranges::any_of(node.regions, computes_floats)) continue;
     Given given(graph, n, options.threads);
     auto found = given.on(samples);

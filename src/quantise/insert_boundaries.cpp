@@ -11,8 +11,9 @@ namespace {
 
 bool is_conversion(const Node& node) { return node.op.starts_with("quantized_decomposed."); }
 
-// Codes in, codes out: an input that is only quantised becomes its codes, an output that was dequantised too.
-void strip_conversions_at_io(Graph& graph) {
+}  // namespace
+
+void codes_at_io(Graph& graph) {
   auto read_by = consumers(graph);
   auto made_by = producers(graph);
   auto conversion = [&](std::uint32_t n, std::string_view name) {
@@ -32,9 +33,8 @@ void strip_conversions_at_io(Graph& graph) {
     v = codes;
   }
   std::erase_if(graph.nodes, [](const Node& n) { return n.op.empty(); });
+  drop_dead(graph);
 }
-
-}  // namespace
 
 // Has the node codes, and must it compute with floats?
 static bool among_floats(const Graph& graph, const Node& node) {
@@ -89,7 +89,7 @@ void insert_boundaries(Graph& graph, Io io) {
     graph[real].name = std::exchange(graph[codes].name, graph[codes].name + ".codes");
   }
   states.restore(graph);
-  if (io == Io::codes) strip_conversions_at_io(graph);
+  if (io == Io::codes) codes_at_io(graph);
   drop_dead(graph);
 }
 

@@ -212,6 +212,24 @@ bool leave_masks_outside(const Graph& graph, std::size_t n, const Looks& looks, 
 
 }  // namespace
 
+void keep_numbers(const Graph& graph, std::vector<char>& floats) {
+  std::vector<char> number(graph.values.size(), 0);
+  for (ValueId v : graph.inputs) number[v] = graph[v].type.shape.elements() == 1;
+  floats.resize(graph.nodes.size(), 0);
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    bool any = false, all = true;
+    for (ValueId v : node.inputs) {
+      if (v == no_value || graph[v].is_constant()) continue;
+      any |= number[v] != 0;
+      all &= number[v] != 0;
+    }
+    floats[n] |= any && all;
+    for (ValueId v : node.outputs)
+      if (v != no_value) number[v] = any && all && graph[v].type.shape.elements() == 1;
+  }
+}
+
 bool may_be_wide(const Graph& graph, ValueId tensor) {
   std::vector<char> same(graph.values.size(), 0);
   same[tensor] = 1;

@@ -19,6 +19,9 @@ struct Pieces {
 Result<Pieces> unlike_pieces(const Graph& graph, const std::vector<std::vector<Tensor>>& samples,
                              const QuantiseOptions& options, const Sink& sink);
 
+// Nodes that compute numbers from the program's single numbers stay float.
+void keep_numbers(const Graph& graph, std::vector<char>& floats);
+
 // May everything that holds the tensor's codes have 16 bits? Products of two computed tensors want both alike, and what
 // is joined further on would draw other tensors in.
 bool may_be_wide(const Graph& graph, ValueId tensor);

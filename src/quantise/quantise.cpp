@@ -243,25 +243,6 @@ Result<std::vector<Range>> observe(const Graph& graph, QuantisationPlan& plan,
   return ranges;
 }
 
-// Nodes that compute numbers from the program's single numbers.
-void keep_numbers(const Graph& graph, std::vector<char>& floats) {
-  std::vector<char> number(graph.values.size(), 0);
-  for (ValueId v : graph.inputs) number[v] = graph[v].type.shape.elements() == 1;
-  floats.resize(graph.nodes.size(), 0);
-  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    const Node& node = graph.nodes[n];
-    bool any = false, all = true;
-    for (ValueId v : node.inputs) {
-      if (v == no_value || graph[v].is_constant()) continue;
-      any |= number[v] != 0;
-      all &= number[v] != 0;
-    }
-    floats[n] |= any && all;
-    for (ValueId v : node.outputs)
-      if (v != no_value) number[v] = any && all && graph[v].type.shape.elements() == 1;
-  }
-}
-
 Result<Calibrated> calibrated(Expanded program, const Decisions& decisions,
                               const std::vector<std::vector<Tensor>>& samples, const std::set<ValueId>& widened,
                               RowSizes& rows, const QuantiseOptions& options, const Sink& sink) {

@@ -101,5 +101,7 @@ enum class Io : std::uint8_t { as_written, floats, codes };
 // Where a float node meets quantised ones, and at the graph's own ends as `io` says, explicit
 // quantise/dequantise nodes go between.
 void insert_boundaries(Graph& graph, Io io);
+// An input that is only quantised becomes its codes, an output that was dequantised, too.
+void codes_at_io(Graph& graph);
 
 }  // namespace tosaic

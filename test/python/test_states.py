@@ -270,17 +270,84 @@ def test_a_write_into_a_part_at_chosen_sizes():
             torch.testing.assert_close(session.run(x), wanted)
 
 
-def test_methods_keep_states_of_their_own():
-    """What a delegate keeps in itself no other method sees: the programs of several methods have no VARIABLEs."""
+# Of codes behind conversions; int32 and codes of 16 bits no VARIABLE has.
+STAYS_OF_INTEGERS = STAYS | {"seen": set()}
+
+
+@pytest.mark.parametrize("target", ["tosa-int", "tosa-fp"])
+def test_states_of_integers_as_variables(model, target, tmp_path):
+    """The delegate keeps the codes that it reads: run after run those of the program that keeps floats between."""
+    import executorch.kernels.quantized  # noqa: F401  its kernels at the border of delegates
+    import tosaic.executorch.runtime
+
+    name, program, steps, wanted, _ = model
+    spec = "TOSA-1.0+INT" if target == "tosa-int" else "TOSA-1.0+FP+INT"  # where codes are made inside
+
+    def compiled(more):
+        return tosaic.compile(program, target=target, tosa_spec=spec + more, quantize="int8", calibration=[copied(s) for s in steps])
+
+    path = tmp_path / "m.pte"
+    compiled("+variable").save(path)
+    session, method = tosaic.load(path), tosaic.executorch.runtime.load_program(path).load_method("forward")
+    stays = STAYS_OF_INTEGERS.get(name, set())
+    assert {s.name for s in session.states} == stays
+    plain = compiled("").session()
+    assert stays or plain.states or name == "writes_its_input"
+    results = [[torch.as_tensor(t).clone() for t in listed(plain.run(*copied(step)))] for step in steps]
+    interpreter = tosaic.load(path, executor="interp")
+    for again in range(2):
+        for step, expected, real in zip(steps, results, wanted):
+            flat = [t for t in torch.utils._pytree.tree_leaves(copied(step))]
+            ways = [listed(session.run(*copied(step)))]
+            if not again:
+                ways += [method.execute(flat)[-len(expected):], listed(interpreter.run(*copied(step)))]
+            for got in ways:
+                for a, b, c in zip(expected, got, real, strict=True):
+                    torch.testing.assert_close(b, a, rtol=1e-6, atol=1e-6)
+                    assert decibels(c, b) > LEAST["int8"]
+        session.reset()
+
+
+def test_codes_of_16_bits_stay_states():
+    """No VARIABLE of TOSA 1.0 holds them."""
     x = torch.randn(5, 4)
+    program = torch.export.export(Average(), (x,))
+    artifact = tosaic.compile(program, target="tosa-int", tosa_spec="TOSA-1.0+INT+int16+variable", quantize="int16x8",
+                              calibration=[(x,)])
+    assert [s.name for s in artifact.session().states] == ["mean"]
+
+
+@pytest.mark.parametrize("target", ["tosa-fp", "tosa-int"])
+def test_methods_keep_states_of_their_own(target, tmp_path):
+    """What a delegate keeps in itself no other method sees: what several of them keep is no VARIABLE, what one has is."""
+    import executorch.kernels.quantized  # noqa: F401
+    import tosaic.executorch.runtime
+
+    torch.manual_seed(0)
+    x, frames = torch.randn(5, 4), [torch.randn(1, 8, 3) for _ in range(4)]
+    stream = Stream().eval()
     programs = {name: torch.export.export(Average(), (x,)) for name in ("first", "second")}
-    session = tosaic.compile(programs, target="tosa-fp", tosa_spec="TOSA-1.0+FP+variable").session()
+    programs["stream"] = torch.export.export(copy.deepcopy(stream), (frames[0],))
+    samples = {"first": [(x,)], "second": [(x,)], "stream": [(f,) for f in frames]}
+    artifact = tosaic.compile(programs, target=target, tosa_spec=f"TOSA-1.0+{target[5:].upper()}+variable",
+                              **({"calibration": samples} if target == "tosa-int" else {}))
+    session = artifact.session()
     assert [s.name for s in session.states] == ["mean"]
     session.run(x)
     again = session.method("second").run(x)
     eager = Average()
     eager(x)
-    torch.testing.assert_close(again, eager(x))
+    close = {"rtol": 0, "atol": 1e-5 if target == "tosa-fp" else 0.05}
+    torch.testing.assert_close(again, eager(x), **close)
+    own = session.method("stream")
+    assert "past" not in [s.name for s in own.states]
+    artifact.save(tmp_path / "m.pte")
+    method = tosaic.executorch.runtime.load_program(tmp_path / "m.pte").load_method("stream")
+    with torch.no_grad():
+        for f in frames:
+            expected = stream(f)
+            torch.testing.assert_close(own.run(f), expected, **close)
+            torch.testing.assert_close(method.execute([f])[0], expected, **close)
 
 
 def test_program_itself_runs(model):

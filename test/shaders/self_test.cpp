@@ -176,11 +176,11 @@ TEST_F(Wrong, ShadersThatTakeTooLongStayUnchecked) {
   const std::uint64_t most = std::exchange(vulkan::most_self_test_steps, 10);
   const auto all = device->checked;
   device->checked = {0};  // none of them
-  const std::string said = load();
+  const std::string told = load();
   vulkan::most_self_test_steps = most;
   unsigned unchecked = 0, shaders = 0;
-  const std::size_t at = said.find('\n') + 1;  // behind the line of sizes
-  ASSERT_EQ(std::sscanf(said.c_str() + at, "%u of %u shaders were not checked", &unchecked, &shaders), 2) << said;
+  const std::size_t at = told.find('\n') + 1;  // behind the line of sizes
+  ASSERT_EQ(std::sscanf(told.c_str() + at, "%u of %u shaders were not checked", &unchecked, &shaders), 2) << told;
   EXPECT_EQ(unchecked, shaders);
   EXPECT_GT(shaders, 0u);
   device->checked = all;
