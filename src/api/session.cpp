@@ -312,8 +312,12 @@ Status Session::set_state(const std::string& name, const InputTensor& content) {
     const Turn turn(impl_->source.together->busy);
     TOSAIC_CHECK(turn.taken());
     TOSAIC_TRY(const std::size_t i, impl_->state(name));
-    TOSAIC_TRY(const Tensor lent, borrowed(content, impl_->loaded.states[i].second, fmt::format("state '{}'", name)));
-    return impl_->loaded.set_state(i, lent);
+    Result<Tensor> lent = borrowed(content, impl_->loaded.states[i].second, fmt::format("state '{}'", name));
+    if (!lent.ok()) {
+      if (lent.error().code == "run.input-type") lent.error().code = "run.state-type";
+      return std::move(lent).error();
+    }
+    return impl_->loaded.set_state(i, *lent);
   });
 }
 
