@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 
+#include "api/assumptions.h"
 #include "api/by_method.h"
 #include "api/by_sizes.h"
 #include "api/compile.h"
@@ -262,17 +263,20 @@ Result<Runnable> compiled_to_run(Graph graph, const Source& source, SessionOptio
 
 // A program whose sizes are numbers, without states, in floats.
 Result<Runnable> lowered_to_run(Graph graph, const Source& source, const SessionOptions& options, const Sink& sink) {
+  // Devices would compute integers for it that they do not have.
+  const auto assumptions = options.device.starts_with("vulkan") ? Assumptions() : Assumptions(graph);
   TOSAIC_TRY(Graph normal, normalise(Graph(graph), {.fold_quantisation = false}, sink));
   return_tensors_of_numbers(normal);
   TOSAIC_CHECK(runs_as_it_stands(normal));
   Result<Lowered> lowered = lower(normal);
   if (!lowered.ok()) {
     Result<Runnable> compiled = compiled_to_run(std::move(graph), source, options);
-    if (compiled.ok()) return compiled;
+    if (compiled.ok()) return assumptions.checked(*std::move(compiled));
     return std::move(lowered).error();
   }
   tidy(lowered->graph);
-  return runnable_graph(std::move(lowered->graph), source, options);
+  TOSAIC_TRY(Runnable r, runnable_graph(std::move(lowered->graph), source, options));
+  return assumptions.checked(std::move(r));
 }
 
 // Of one of several methods the buffers would be its own alone.

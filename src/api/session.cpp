@@ -292,7 +292,9 @@ Status Session::warm(std::span<const InputTensor> inputs) {
     TOSAIC_TRY(const std::vector<OwnedTensor> likely, likely_inputs(*this));
     std::vector<InputTensor> views;
     for (const OwnedTensor& t : likely) views.push_back(t.view());
-    return impl_->warm(views);
+    Status warmed = impl_->warm(views);
+    if (!warmed.ok() && warmed.error().code == "run.assumption") return {};  // of inputs that nobody gave
+    return warmed;
   });
 }
 
