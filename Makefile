@@ -162,7 +162,7 @@ check-aarch64: check-aarch64-runtime  ## everything but the ExecuTorch plug-in c
 
 test-py: build plugin  ## all of Python but the package: golden text, the demo, peers (fast subset), delegates, fuzz seeds, conformance slice
 	@rm -rf build/test-results/test-py && mkdir -p build/test-results/test-py
-	@$(MAKE) zoo-env || echo "== without the zoo's libraries its tests fail, the others run"
+	@$(MAKE) -s zoo-env || echo "== without the zoo's libraries its tests fail, the others run"
 	@$(PYTHON) -m pytest -q test --ignore test/python -n $(JOBS) --dist worksteal --junitxml=build/test-results/test-py/pytest.xml
 
 # An environment of its own: the wheel, and the peers where they are installed already.

@@ -176,7 +176,7 @@ Status Session::Impl::warm(std::span<const InputTensor> given) {
   std::vector<OwnedTensor> kept;
   for (std::size_t i = 0; i < states.size(); ++i) kept.push_back(owned(loaded.state(i)));
   TOSAIC_TRY(const std::vector<Tensor> lent, borrow(given));
-  const Status said = [&]() -> Status {
+  Status said = [&]() -> Status {
     TOSAIC_TRY(const std::vector<Tensor> results, run(lent));
     return {};
   }();
