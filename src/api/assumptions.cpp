@@ -52,7 +52,7 @@ class Numbers {
       for (ValueId v : node.outputs)
         if (v != no_value) {
           made_by_.emplace(graph[v].name, &node);
-          if (node.op != "aten.item.default" || !graph[v].size) continue;
+          if (!is_item(node) || !graph[v].size) continue;
           if (const auto symbols = graph[v].size->symbols(); symbols.size() == 1)
             of_symbol_.emplace(symbols[0].name, graph[v].name);
         }
@@ -71,6 +71,12 @@ class Numbers {
   }
 
  private:
+  bool is_item(const Node& node) const {
+    if (node.op != "aten.item.default" || node.inputs.size() != 1 || node.inputs[0] == no_value) return false;
+    const Shape& shape = graph_[node.inputs[0]].type.shape;
+    return shape.is_static() && shape.elements() == 1;
+  }
+
   Expression of(const Attr* number, std::vector<std::string>& items, int& left) const {
     if (!number || left-- <= 0) return {};
     if (const auto* n = std::get_if<std::int64_t>(number)) return [n = *n](const Items&) { return n; };
@@ -82,7 +88,7 @@ class Numbers {
     if (made != made_by_.end()) {
       const Node& node = *made->second;
       const auto operand = [&](const char* name) { return of(node.attrs.find(name), items, left); };
-      if (node.op == "aten.item.default") return item(argument->name, items);
+      if (is_item(node)) return item(argument->name, items);
       if (node.op == "torch.sym_not") return with(operand("a"), [](const Number& a) { return !truth(a); });
       if (node.op == "torch.sym_ite") return choice(operand("b"), operand("t"), operand("f"));
       for (const Comparison& c : comparisons)

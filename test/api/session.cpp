@@ -235,6 +235,45 @@ TEST(Session, SizesStatesAndLoopsOnBothExecutors) {
     }
 }
 
+// `item` and `condition`: of the number %n, and of what the program asserts of it.
+Result<Session> asserting(const std::string& item, const std::string& condition) {
+  const std::string text =
+      "graph @main(%x: 2xf32, %k: 1xi64, %none: 0xi64) -> (%y) {\n  %n: i64(u0 in 0..9) = " + item +
+      "\n  %b: bool = " + condition +
+      "\n  aten._assert_scalar.default() {self=$b, assert_msg=\"Runtime assertion failed for "
+      "expression u0 <= 9 on node 'b'\"}\n  %y: 2xf32 = aten.add.Tensor(%x, %x)\n}";
+  TOSAIC_TRY(const Program program, Program::read(Bytes::copy(text.data(), text.size()), "asserts.txt"));
+  return Session::load(program);
+}
+
+TEST(Session, ChecksWhatAProgramAsserts) {
+  const auto said = [](Session& session, std::int64_t k) {
+    const float x[2] = {1, 2};
+    const auto got = session.run({{x, DType::f32, {2}}, {&k, DType::i64, {1}}, {&k, DType::i64, {0}}});
+    return got.ok() ? "ran" : got.error().code + ": " + got.error().message;
+  };
+  const std::string item = "aten.item.default(%k)", at_most_nine = "_operator.le() {a=$n(u0 in 0..9), b=9}";
+  Session session = good(asserting(item, at_most_nine));
+  EXPECT_EQ(said(session, 9), "ran");
+  EXPECT_EQ(said(session, 10), "run.assumption: the program is the module's only where u0 <= 9, and u0 is 10");
+  // What no program of PyTorch's says asserts nothing.
+  int loaded = 0;
+  for (const auto& [of, condition] : {std::pair{item, "torch.sym_not() {a=$b}"},
+                                      {item, "_operator.eq() {a=$b, b=$b}"},
+                                      {item, "torch.sym_ite() {b=$b, t=$b, f=$b}"},
+                                      {item, "_operator.le() {a=$n(u0 in 0..9)}"},
+                                      {item, "_operator.le() {a=$n(u1 in 0..9), b=\"9\"}"},
+                                      {"aten.item.default(%none)", at_most_nine.c_str()},
+                                      {"aten.item.default(none)", at_most_nine.c_str()},
+                                      {"aten.item.default()", at_most_nine.c_str()}}) {
+    auto damaged = asserting(of, condition);
+    if (!damaged.ok()) continue;
+    EXPECT_EQ(said(*damaged, 10), "ran") << of << ", " << condition;
+    ++loaded;
+  }
+  EXPECT_GT(loaded, 4);
+}
+
 TEST(Session, WarmLeavesNothingBehind) {
   const float x[2] = {10, 20};
   const InputTensor given{x, DType::f32, {2}};

@@ -92,6 +92,7 @@ class Writes(nn.Module):
     def forward(self, x, k):
         n = k.item()
         torch._check(n <= 4)
+        torch._check(n < 2 * x.shape[0])
         self.seen.add_(x.sum(0) * n)
         return self.seen + x, n
 
@@ -100,10 +101,12 @@ def test_states_stay_and_sizes_vary():
     program = torch.export.export(Writes(), (X, torch.tensor(3)), strict=False, dynamic_shapes=({0: Dim("n", min=2, max=9)}, None))
     session, eager = Both(tosaic.Program.of(program).session), Writes()
     session.warm()
-    for rows, k in ((5, 3), (2, 9), (2, 4), (7, 5), (3, 0)):
+    for rows, k, broken in ((5, 3, ""), (2, 9, "u0 <= 4"), (2, 4, r"u0 < 2\*s\d+"), (7, 5, "u0 <= 4"), (3, 4, ""), (2, 0, "")):
         x, k = torch.rand(rows, 3), torch.tensor(k)
-        if k > 4:
-            with pytest.raises(tosaic.Error, match=f"u0 <= 4, and u0 is {k}"):
+        if broken:
+            with pytest.raises(RuntimeError):
+                eager(x, k)
+            with pytest.raises(tosaic.Error, match=f"only where {broken}, and u0 is {k}"):
                 session.run(x, k)
         else:
             got, wanted = session.run(x, k), eager(x, k)
