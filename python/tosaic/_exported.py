@@ -164,6 +164,10 @@ def _weights(program) -> list[tuple]:
     for name, tensor in [*program.state_dict.items(), *program.constants.items()]:
         if not hasattr(tensor, "untyped_storage"):
             continue  # a custom object: the graph's reader says so where it is used
+        if hasattr(tensor, "__tensor_flatten__"):
+            raise Error(code="program.tensor-class",
+                        message=f"'{name}' of the program is a {type(tensor).__name__}, several tensors in one",
+                        help="call torchao.utils.unwrap_tensor_subclass(model) before torch.export.export")
         if tensor.device.type != "cpu":
             raise Error(code="program.device", message=f"'{name}' of the program is on the device '{tensor.device}'",
                         help="export model.cpu()")

@@ -18,6 +18,7 @@
 #include "lower/over_sizes.h"
 #include "lower/state_variables.h"
 #include "normalise/normalise.h"
+#include "normalise/split_weights.h"
 #include "ops/op.h"
 #include "ops/tosa_rest.h"
 #include "pack/core_form.h"
@@ -476,9 +477,12 @@ class Line {
       callbacks_.sink(std::move(found.error()));
     }
     integer_ = options_.in_integers() || is_quantised(graph_);
-    if (integer_ || options_.coded.bits == 0) return {};
-    if (!target_.keeps_codes) return no_codes(target_);
-    return code_weights(graph_, options_.coded, callbacks_.sink);
+    if (!integer_ && options_.coded.bits != 0) {
+      if (!target_.keeps_codes) return no_codes(target_);
+      TOSAIC_CHECK(code_weights(graph_, options_.coded, callbacks_.sink));
+    }
+    split_weights(graph_, target_.spec.most_weight_bytes(options_.in_integers()));
+    return {};
   }
 
   bool keeps_codes() const { return target_.keeps_codes && !options_.in_integers(); }

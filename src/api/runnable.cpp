@@ -24,6 +24,7 @@
 #include "kernels/lowered_kernel.h"
 #include "lower/lower.h"
 #include "normalise/normalise.h"
+#include "normalise/split_weights.h"
 #include "ops/operator_name.h"
 #include "ops/tosa_op.h"
 #include "runtime/method.h"
@@ -237,8 +238,10 @@ void return_tensors_of_numbers(Graph& graph) {
 
 Result<Runnable> load_pte(const Source& source, const SessionOptions& options, const Sink& sink);
 
-// What no TOSA graph says (results as large as values are) runs as its .pte does: delegates, and kernels beside them.
-Result<Runnable> compiled_to_run(Graph graph, const Source& source, SessionOptions options) {
+// What no TOSA graph says (results as large as values are), or no graph for a device (64-bit integers), runs as its
+// .pte for the target does: delegates, and kernels beside them; `whole`: only conversions of integers.
+Result<Runnable> compiled_to_run(Graph graph, const Source& source, SessionOptions options, const char* target,
+                                 bool whole = false) {
   return_tensors_of_numbers(graph);
   Runnable known;
   for (ValueId v : graph.inputs) known.input_names.push_back(graph[v].name);
@@ -247,7 +250,8 @@ Result<Runnable> compiled_to_run(Graph graph, const Source& source, SessionOptio
   Method& method = program.methods.emplace_back();
   method.name = options.method = "forward";
   method.graph = std::move(graph);
-  TOSAIC_TRY(const CompileOptions how, compile_options_for("tosa-fp", {}));
+  TOSAIC_TRY(CompileOptions how, compile_options_for(target, {}));
+  how.require_full_delegation = whole;
   TOSAIC_TRY(const Compiled compiled, compile_model(program, how, {}));
   Source alone;
   alone.name = source.name;
@@ -263,19 +267,31 @@ Result<Runnable> compiled_to_run(Graph graph, const Source& source, SessionOptio
 
 // A program whose sizes are numbers, without states, in floats.
 Result<Runnable> lowered_to_run(Graph graph, const Source& source, const SessionOptions& options, const Sink& sink) {
-  // Devices would compute integers for it that they do not have.
-  const auto assumptions = options.device.starts_with("vulkan") ? Assumptions() : Assumptions(graph);
   TOSAIC_TRY(Graph normal, normalise(Graph(graph), {.fold_quantisation = false}, sink));
+  if (options.device == "vulkan") split_weights(normal, shaders::spec().most_weight_bytes(false));
   return_tensors_of_numbers(normal);
   TOSAIC_CHECK(runs_as_it_stands(normal));
   Result<Lowered> lowered = lower(normal);
   if (!lowered.ok()) {
-    Result<Runnable> compiled = compiled_to_run(std::move(graph), source, options);
-    if (compiled.ok()) return assumptions.checked(*std::move(compiled));
+    Result<Runnable> compiled = compiled_to_run(std::move(graph), source, options, "tosa-fp");
+    if (compiled.ok()) return compiled;
     return std::move(lowered).error();
   }
   tidy(lowered->graph);
-  TOSAIC_TRY(Runnable r, runnable_graph(std::move(lowered->graph), source, options));
+  // Tokens are 64-bit integers to PyTorch: the host narrows them.
+  const auto is_long = [](const Value& v) { return v.type.dtype == DType::i64; };
+  if (options.device == "vulkan" && std::ranges::any_of(lowered->graph.values, is_long)) {
+    Result<Runnable> compiled = compiled_to_run(std::move(graph), source, options, "vulkan", true);
+    if (compiled.ok()) return compiled;
+  }
+  return runnable_graph(std::move(lowered->graph), source, options);
+}
+
+// The same, and what it asserts of its numbers is looked at; devices would compute integers for it that they do not
+// have.
+Result<Runnable> asserted_to_run(Graph graph, const Source& source, const SessionOptions& options, const Sink& sink) {
+  const auto assumptions = options.device.starts_with("vulkan") ? Assumptions() : Assumptions(graph);
+  TOSAIC_TRY(Runnable r, lowered_to_run(std::move(graph), source, options, sink));
   return assumptions.checked(std::move(r));
 }
 
@@ -311,12 +327,12 @@ Result<Runnable> load_program(const Program& program, const Source& source, cons
   if (!input_symbols(*graph).empty()) {
     known.device = options.executor;
     const MakeRunnable make = [source, options](Graph at_sizes) {  // when `sink` may be gone
-      return lowered_to_run(std::move(at_sizes), source, options, {});
+      return asserted_to_run(std::move(at_sizes), source, options, {});
     };
     return numbers_apart(stateful(by_sizes(std::move(graph), make, std::move(known)), states), method.number_outputs,
                          method.fixed_outputs);
   }
-  TOSAIC_TRY(Runnable r, lowered_to_run(std::move(*graph), source, options, sink));
+  TOSAIC_TRY(Runnable r, asserted_to_run(std::move(*graph), source, options, sink));
   r.examples = known.examples;
   return numbers_apart(stateful(std::move(r), states), method.number_outputs, method.fixed_outputs);
 }

@@ -48,6 +48,7 @@ struct Violation;
 struct Product {
   std::string_view name;  // "Ethos-U55"
   std::optional<Violation> (*check)(const View& view) = nullptr;
+  std::uint64_t most_tensor_bytes = 0;  // 0: any
 };
 
 // What a TOSA graph may use: "TOSA-1.0+INT+int16+int4", "TOSA-1.0+FP", with "+8k" for the level.
@@ -62,6 +63,11 @@ class Spec {
   Level level = level_none;
   const Product* product = nullptr;  // a device's own limits, beyond the standard's
   std::string text() const;          // parses back; without the product
+  // Of a weight in floats of 32 bits, which integers make a fourth of. 0: any.
+  std::uint64_t most_weight_bytes(bool in_integers) const {
+    return product ? product->most_tensor_bytes * (in_integers ? 4 : 1) : 0;
+  }
+
  private:
   std::uint32_t bits_ = 0;
 };

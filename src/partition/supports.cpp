@@ -5,6 +5,7 @@
 
 #include "ir/states.h"
 #include "normalise/normalise.h"
+#include "normalise/split_weights.h"
 #include "quantise/plan.h"
 
 namespace tosaic {
@@ -35,14 +36,25 @@ Supports::Supports(Graph exported) : exported_(std::move(exported)), nodes_(expo
                                  [](const Node& n) { return n.op.find("quantize") != std::string::npos; });
 }
 
-const Result<Graph>& Supports::normalised(bool fold_quantisation) {
-  auto& graph = fold_quantisation || !has_conversions_ ? folded_ : unfolded_;
-  if (!graph) graph = normalise(exported_, {.fold_quantisation = fold_quantisation}, {});
+const Result<Graph>& Supports::normalised(bool fold_quantisation, std::uint64_t most_weight_bytes) {
+  auto& graph = normalised_[{fold_quantisation || !has_conversions_, most_weight_bytes}];
+  if (!graph) {
+    graph = normalise(exported_, {.fold_quantisation = fold_quantisation}, {});
+    if (graph->ok()) split_weights(**graph, most_weight_bytes);
+  }
   return *graph;
 }
 
+std::uint64_t Supports::most_weight_bytes(const SupportQuestion& question) const {
+  const std::uint64_t most = question.spec.most_weight_bytes(question.integer);
+  const bool some = most > 0 && std::ranges::any_of(exported_.values, [&](const Value& v) {
+                      return v.is_constant() && v.constant.size() > most;
+                    });
+  return some ? most : 0;
+}
+
 Result<Graph> Supports::typed(const SupportQuestion& question) {
-  TOSAIC_TRY(Graph graph, normalised(folds_quantisation(question)));
+  TOSAIC_TRY(Graph graph, normalised(folds_quantisation(question), most_weight_bytes(question)));
   const bool by_pt2e = is_quantised(graph);
   if (!question.integer && !by_pt2e) return graph;
   if (by_pt2e && !question.quantise.request.empty()) return already_quantised();
@@ -57,12 +69,13 @@ const Supports::Form& Supports::form_of(const SupportQuestion& question) {
   const bool folded = folds_quantisation(question);
   const bool wide_inside = folded && question.spec.has(tosa::Feature::int16);
   const Scheme scheme = question.integer ? question.quantise.scheme : Scheme::int8;
+  const std::uint64_t most = most_weight_bytes(question);
   const bool per_channel = !question.integer || question.quantise.per_channel;
   for (const Form& form : forms_)
     if (form.integer == question.integer && form.folded == folded && form.wide_inside == wide_inside &&
-        form.per_channel == per_channel && form.scheme == scheme)
+        form.most_weight_bytes == most && form.per_channel == per_channel && form.scheme == scheme)
       return form;
-  forms_.push_back({question.integer, folded, wide_inside, per_channel, scheme, typed(question), nullptr});
+  forms_.push_back({question.integer, folded, wide_inside, per_channel, most, scheme, typed(question), nullptr});
   if (forms_.back().graph.ok()) forms_.back().placer = std::make_unique<Placer>(*forms_.back().graph, true);
   return forms_.back();
 }

@@ -4,6 +4,7 @@
 // that codes cannot follow) may still leave a node outside.
 #pragma once
 #include <deque>
+#include <map>
 #include <vector>
 
 #include "partition/verdict.h"
@@ -28,6 +29,7 @@ class Supports {
  private:
   struct Form {  // the program as a kind of target is asked about it
     bool integer, folded, wide_inside, per_channel;
+    std::uint64_t most_weight_bytes;
     Scheme scheme;
     Result<Graph> graph;
     std::unique_ptr<Placer> placer;
@@ -38,15 +40,18 @@ class Supports {
     const tosa::Product* product;
     std::vector<Verdict> verdicts;
   };
-  const Result<Graph>& normalised(bool fold_quantisation);
+  const Result<Graph>& normalised(bool fold_quantisation, std::uint64_t most_weight_bytes);
+  // What the question's device holds, where some weight is larger; else 0: all devices are asked about one graph.
+  std::uint64_t most_weight_bytes(const SupportQuestion& question) const;
   Result<Graph> typed(const SupportQuestion& question);
   const Form& form_of(const SupportQuestion& question);
   Result<std::vector<Verdict>> about_decided(const SupportQuestion& question);
 
   Graph exported_;
   std::vector<ExportedNode> nodes_;
-  bool has_conversions_ = false;                    // PT2E's, which float targets keep as arithmetic
-  std::optional<Result<Graph>> folded_, unfolded_;  // normalised
+  bool has_conversions_ = false;  // PT2E's, which float targets keep as arithmetic
+  // By how: PT2E's conversions are folded; the most bytes of a weight.
+  std::map<std::pair<bool, std::uint64_t>, std::optional<Result<Graph>>> normalised_;
   std::deque<Form> forms_;
   std::deque<Answer> answers_;
 };

@@ -63,7 +63,7 @@ std::optional<tosa::Violation> refusal(const tosa::View& view) {
 }
 
 tosa::Spec spec() {
-  static constexpr tosa::Product product{"Vulkan", refusal};
+  static constexpr tosa::Product product{"Vulkan", refusal, vulkan_program::most_range_bytes};
   tosa::Spec spec = *tosa::Spec::parse("TOSA-1.0+FP+INT+int16+int4+bf16+fp8e4m3+fp8e5m2+fft");
   spec.product = &product;
   return spec;

@@ -65,3 +65,11 @@ def test_products_of_unsigned_codes_run():
     x = torch.randint(0, 256, (17, 16), dtype=torch.uint8)
     program = torch.export.export(Product(), (x,))
     assert torch.equal(tosaic.Program.of(program).session().run(x), program.module()(x))
+
+
+def test_tensors_of_several_tensors_are_refused():
+    model, x = Gated().eval(), torch.randn(1, 64)
+    ao.quantize_(model, ao.Int8WeightOnlyConfig())
+    with pytest.raises(tosaic.Error, match="unwrap_tensor_subclass") as refused:
+        tosaic.compile(torch.export.export(model, (x,)), target="tosa-fp")
+    assert refused.value.code == "program.tensor-class"

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "normalise/split_weights.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+
+#include "ir/rewriter.h"
+#include "ir/tensor.h"
+
+namespace tosaic {
+namespace {
+
+// Where there is room, pieces begin at whole groups of codes, and at rows that kernels take together.
+constexpr std::int64_t step = 128;
+
+// A stretch of a matrix, along its rows or columns.
+struct Stretch {
+  int dim;
+  std::int64_t begin, count;
+  auto operator<=>(const Stretch&) const = default;
+};
+
+class Splitter {
+ public:
+  Splitter(Graph& graph, std::uint64_t most_bytes) : graph_(graph), most_bytes_(most_bytes), out_(graph) {
+    for (const Node& node : out_.nodes())
+      if (node.op == "torchao.dequantize_affine.default") of_codes_.emplace(node.outputs[0], node);
+  }
+
+  void run() {
+    out_.each([&](Node& node) {
+      if (node.op == "aten.linear.default" && (node.inputs.size() < 3 || !is_computed(node.inputs[2])))
+        split(node, 1, 0);
+      else if (node.op == "aten.embedding.default")
+        split(node, 0, 1);
+      else
+        out_.keep(std::move(node));
+    });
+  }
+
+ private:
+  void split(Node& node, std::size_t at, int dim) {
+    const ValueId weight = node.inputs[at];
+    const std::int64_t width = width_of_pieces(weight, dim);
+    if (width == 0) return out_.keep(std::move(node));
+    std::vector<ValueId> results;
+    const std::int64_t end = graph_[weight].type.shape.size(dim);
+    for (std::int64_t begin = 0; begin < end; begin += width) {
+      const Stretch stretch{dim, begin, std::min(width, end - begin)};
+      Node piece = node;
+      piece.inputs[at] = part(weight, stretch, node.loc);
+      if (dim == 0 && node.inputs.size() > 2 && node.inputs[2] != no_value)
+        piece.inputs[2] = cut(node.inputs[2], {0, stretch.begin, stretch.count});
+      const Value whole = graph_[node.outputs[0]];
+      std::vector<Dim> dims = whole.type.shape.dims();
+      dims.back() = Dim(stretch.count);
+      piece.outputs = {graph_.add_value(name_of(whole, stretch), {whole.type.dtype, Shape(std::move(dims)), {}})};
+      results.push_back(piece.outputs[0]);
+      out_.keep(std::move(piece));
+    }
+    const std::int64_t last = graph_[node.outputs[0]].type.rank() - 1;
+    out_.add("aten.cat.default", std::move(results), {{"dim", last}}, node.outputs[0], node.loc);
+  }
+
+  // Along the dim; 0: it stays whole.
+  std::int64_t width_of_pieces(ValueId matrix, int dim) const {
+    const TensorType& type = graph_[matrix].type;
+    if (!is_float(type.dtype) || type.quantised() || type.rank() != 2 || !type.shape.is_static()) return 0;
+    const auto bytes = static_cast<std::uint64_t>(type.storage_bytes());
+    const std::int64_t all = type.shape.size(dim);
+    if (bytes <= most_bytes_) return 0;
+    const auto fit = static_cast<std::int64_t>(most_bytes_ / (bytes / static_cast<std::uint64_t>(all)));
+    if (fit == 0) return 0;
+    const auto unit = std::min(step, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(fit))));
+    if (!graph_[matrix].is_constant() && !coded(matrix, dim, unit)) return 0;
+    const std::int64_t pieces = (all + fit - 1) / fit, even = (all + pieces - 1) / pieces;
+    return std::min((even + unit - 1) / unit, fit / unit) * unit;
+  }
+
+  bool is_computed(ValueId v) const { return v != no_value && !graph_[v].is_constant(); }
+
+  // The call that makes the matrix of constant codes, with scales of rows, or of groups in them that fill the unit.
+  const Node* coded(ValueId matrix, int dim, std::int64_t unit) const {
+    const auto found = of_codes_.find(matrix);
+    if (found == of_codes_.end()) return nullptr;
+    const Node& node = found->second;
+    if (std::ranges::any_of(node.inputs, [&](ValueId v) { return is_computed(v); })) return nullptr;
+    const auto block = node.attrs.get_or<std::vector<std::int64_t>>("block_size", {});
+    const std::int64_t columns = graph_[matrix].type.shape.size(1);
+    const bool whole_rows = block.size() == 2 && block[1] == columns;
+    return block.size() == 2 && block[0] == 1 && (dim == 0 || whole_rows || unit % block[1] == 0) ? &node : nullptr;
+  }
+
+  ValueId part(ValueId matrix, const Stretch& stretch, const LocRef& loc) {
+    if (graph_[matrix].is_constant()) return cut(matrix, stretch);
+    const auto [known, added] = parts_.try_emplace({matrix, stretch}, no_value);
+    if (!added) return known->second;
+    const Node made = of_codes_.at(matrix);
+    Attrs attrs = made.attrs;
+    auto block = attrs.get<std::vector<std::int64_t>>("block_size");
+    const std::int64_t rows = graph_[matrix].type.shape.size(0), columns = graph_[matrix].type.shape.size(1);
+    const std::int64_t groups = columns / block[1];
+    // Of [rows, groups] scales and zero points; one of a row is that of each piece of it.
+    const Stretch by_group =
+        stretch.dim == 0 ? stretch : Stretch{1, stretch.begin / block[1], stretch.count / block[1]};
+    std::vector<ValueId> inputs{cut(made.inputs[0], stretch)};
+    for (std::size_t i = 1; i < made.inputs.size(); ++i) {
+      const bool cuts = made.inputs[i] != no_value && (stretch.dim == 0 || groups > 1);
+      inputs.push_back(cuts ? cut(made.inputs[i], by_group, {rows, groups}) : made.inputs[i]);
+    }
+    if (stretch.dim == 1 && groups == 1) block[1] = stretch.count;
+    attrs.set("block_size", std::move(block));
+    const ValueId real =
+        graph_.add_value(name_of(graph_[matrix], stretch), {graph_[matrix].type.dtype, shape_of(matrix, stretch), {}});
+    return known->second = out_.add(made.op, std::move(inputs), std::move(attrs), real, loc);
+  }
+
+  // Of a constant, seen as a matrix of these sizes. Rows stay where they lie.
+  ValueId cut(ValueId whole, const Stretch& stretch, std::vector<std::int64_t> sizes = {}) {
+    const auto [known, added] = parts_.try_emplace({whole, stretch}, no_value);
+    if (!added) return known->second;
+    const Value value = graph_[whole];
+    if (sizes.empty()) sizes = value.type.shape.sizes();
+    const std::size_t row = value.constant.size() / static_cast<std::size_t>(sizes[0]);
+    const auto begin = static_cast<std::size_t>(stretch.begin), count = static_cast<std::size_t>(stretch.count);
+    Bytes bytes;
+    if (stretch.dim == 0) {
+      bytes = value.constant.slice(begin * row, count * row);
+    } else {
+      const std::size_t element = storage_size(value.type.dtype);
+      std::byte* to = nullptr;
+      bytes = Bytes::fresh(static_cast<std::size_t>(sizes[0]) * count * element, to);
+      for (std::size_t r = 0; r < static_cast<std::size_t>(sizes[0]); ++r)
+        std::memcpy(to + r * count * element, value.constant.data() + r * row + begin * element, count * element);
+    }
+    sizes[static_cast<std::size_t>(stretch.dim)] = stretch.count;
+    return known->second = graph_.add_value(name_of(value, stretch), {value.type.dtype, Shape(std::move(sizes)), {}},
+                                            std::move(bytes));
+  }
+
+  Shape shape_of(ValueId matrix, const Stretch& stretch) const {
+    std::vector<std::int64_t> sizes = graph_[matrix].type.shape.sizes();
+    sizes[static_cast<std::size_t>(stretch.dim)] = stretch.count;
+    return Shape(std::move(sizes));
+  }
+  static std::string name_of(const Value& whole, const Stretch& stretch) {
+    return fmt::format("{}.{}_{}", whole.name, stretch.dim == 0 ? "rows" : "columns", stretch.begin);
+  }
+
+  Graph& graph_;
+  const std::uint64_t most_bytes_;
+  Rewriter out_;
+  std::map<ValueId, Node> of_codes_;
+  std::map<std::pair<ValueId, Stretch>, ValueId> parts_;  // layers share weights
+};
+
+}  // namespace
+
+void split_weights(Graph& graph, std::uint64_t most_bytes) {
+  if (most_bytes == 0) return;
+  Splitter(graph, most_bytes).run();
+  drop_dead(graph);
+  make_names_unique(graph);
+}
+
+}  // namespace tosaic
