@@ -115,7 +115,7 @@ class TOSAIC_API Session {
   Status warm(std::span<const InputTensor> inputs = {});
   // The buffers that a program writes and keeps from run to run, by their names in the module. (Not VARIABLEs of TOSA.)
   const std::vector<TensorInfo>& states() const;
-  // What a state holds now, and its new content. Errors: session.busy, run.state (no such name), run.input-type.
+  // What a state holds now, and its new content. Errors: session.busy, run.state (no such name), run.state-type.
   Result<OwnedTensor> state(const std::string& name) const;
   Status set_state(const std::string& name, const InputTensor& content);
   // A program's state (buffers of a .pte, VARIABLEs of TOSA) is kept from run to run; now it is again what it was when

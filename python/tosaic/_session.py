@@ -151,7 +151,7 @@ class Session:
             states: tensors of PyTorch or NumPy, or objects that speak DLPack, by the names of `states`.
 
         Raises:
-            Error: run.state (no such state), run.state-type, run.input-type, session.busy. Nothing has changed then.
+            Error: run.state (no such state), run.state-type, session.busy. Nothing has changed then.
         """
         known = {s.name: s for s in self.states}
         unknown = [name for name in states if name not in known]

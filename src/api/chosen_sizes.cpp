@@ -130,8 +130,8 @@ Result<Graph> at_chosen_sizes(const Graph& graph, const std::vector<std::string>
     if (!sizes.contains(s.name))
       return error("model.dynamic-shape",
                    fmt::format("the program is for many sizes ({}), a compiled one for one of each", listed(places)))
-          .hint(fmt::format("choose: --sizes {}=4, say, or =max; or export the model without dynamic_shapes",
-                            places[0].name));
+          .hint(fmt::format("choose: --sizes {}=4, say{}; or export the model without dynamic_shapes", places[0].name,
+                            places[0].dim.bounds().highest ? ", or =max" : ""));
   return specialise(graph, sizes);
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 
+#include "api/assumptions.h"
 #include "api/by_method.h"
 #include "api/by_sizes.h"
 #include "api/compile.h"
@@ -286,6 +287,14 @@ Result<Runnable> lowered_to_run(Graph graph, const Source& source, const Session
   return runnable_graph(std::move(lowered->graph), source, options);
 }
 
+// The same, and what it asserts of its numbers is looked at; devices would compute integers for it that they do not
+// have.
+Result<Runnable> asserted_to_run(Graph graph, const Source& source, const SessionOptions& options, const Sink& sink) {
+  const auto assumptions = options.device.starts_with("vulkan") ? Assumptions() : Assumptions(graph);
+  TOSAIC_TRY(Runnable r, lowered_to_run(std::move(graph), source, options, sink));
+  return assumptions.checked(std::move(r));
+}
+
 // Of one of several methods the buffers would be its own alone.
 Result<const Method*> method_of(const ExportedProgram& program, const std::string& name) {
   if (program.methods.size() == 1) return &program.methods[0];
@@ -318,12 +327,12 @@ Result<Runnable> load_program(const Program& program, const Source& source, cons
   if (!input_symbols(*graph).empty()) {
     known.device = options.executor;
     const MakeRunnable make = [source, options](Graph at_sizes) {  // when `sink` may be gone
-      return lowered_to_run(std::move(at_sizes), source, options, {});
+      return asserted_to_run(std::move(at_sizes), source, options, {});
     };
     return numbers_apart(stateful(by_sizes(std::move(graph), make, std::move(known)), states), method.number_outputs,
                          method.fixed_outputs);
   }
-  TOSAIC_TRY(Runnable r, lowered_to_run(std::move(*graph), source, options, sink));
+  TOSAIC_TRY(Runnable r, asserted_to_run(std::move(*graph), source, options, sink));
   r.examples = known.examples;
   return numbers_apart(stateful(std::move(r), states), method.number_outputs, method.fixed_outputs);
 }

@@ -176,7 +176,7 @@ Status Session::Impl::warm(std::span<const InputTensor> given) {
   std::vector<OwnedTensor> kept;
   for (std::size_t i = 0; i < states.size(); ++i) kept.push_back(owned(loaded.state(i)));
   TOSAIC_TRY(const std::vector<Tensor> lent, borrow(given));
-  const Status said = [&]() -> Status {
+  Status said = [&]() -> Status {
     TOSAIC_TRY(const std::vector<Tensor> results, run(lent));
     return {};
   }();
@@ -292,7 +292,9 @@ Status Session::warm(std::span<const InputTensor> inputs) {
     TOSAIC_TRY(const std::vector<OwnedTensor> likely, likely_inputs(*this));
     std::vector<InputTensor> views;
     for (const OwnedTensor& t : likely) views.push_back(t.view());
-    return impl_->warm(views);
+    Status warmed = impl_->warm(views);
+    if (!warmed.ok() && warmed.error().code == "run.assumption") return {};  // of inputs that nobody gave
+    return warmed;
   });
 }
 
@@ -312,8 +314,12 @@ Status Session::set_state(const std::string& name, const InputTensor& content) {
     const Turn turn(impl_->source.together->busy);
     TOSAIC_CHECK(turn.taken());
     TOSAIC_TRY(const std::size_t i, impl_->state(name));
-    TOSAIC_TRY(const Tensor lent, borrowed(content, impl_->loaded.states[i].second, fmt::format("state '{}'", name)));
-    return impl_->loaded.set_state(i, lent);
+    Result<Tensor> lent = borrowed(content, impl_->loaded.states[i].second, fmt::format("state '{}'", name));
+    if (!lent.ok()) {
+      if (lent.error().code == "run.input-type") lent.error().code = "run.state-type";
+      return std::move(lent).error();
+    }
+    return impl_->loaded.set_state(i, *lent);
   });
 }
 

@@ -70,6 +70,8 @@ constexpr std::array families{
            "look for indices outside their table and divisions by zero, in the inputs or in the model"},
     Family{"tosa.", "", "the graph breaks a rule of the TOSA specification: correct it where it was made"},
     Family{"run.input", "", "`tosaic inspect` shows what the program takes; convert arrays with numpy's .astype"},
+    Family{"run.state-type", "",
+           "`tosaic inspect` shows what it is; convert the content with numpy's .astype or .reshape"},
     Family{"run.out-of-memory", "", "run it where there is more memory, or export the model for smaller inputs"},
     Family{"run.", "", "`tosaic inspect` shows what the program is made of"},
     Family{"kernel.", "", "run the program with ExecuTorch, or compile the model from its .pt2 with tosaic"},

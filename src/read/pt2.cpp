@@ -12,6 +12,7 @@
 
 #include "formats/zip/zip.h"
 #include "ops/operator_name.h"
+#include "read/assumption.h"
 #include "read/guards.h"
 #include "read/json.h"
 #include "read/program_graph.h"
@@ -98,19 +99,6 @@ std::pair<std::string_view, std::string_view> tree_specs(const Json& graph_modul
   return {};
 }
 
-// "Eq(u0, 1)" of "Runtime assertion failed for expression Eq(u0, 1) on node 'eq'": a symbol u0 is a number that the
-// program computes. Empty: sizes of inputs, which are looked at when there are inputs.
-std::string_view computed_assumption(std::string_view assertion) {
-  constexpr std::string_view before = "expression ", after = " on node";
-  const auto begin = assertion.find(before), end = assertion.rfind(after);
-  if (begin == assertion.npos || end == assertion.npos || end < begin + before.size()) return {};
-  const std::string_view text = assertion.substr(begin + before.size(), end - begin - before.size());
-  const auto word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
-  for (std::size_t i = 0; i + 1 < text.size(); ++i)
-    if (text[i] == 'u' && (i == 0 || !word(text[i - 1])) && text[i + 1] >= '0' && text[i + 1] <= '9') return text;
-  return {};
-}
-
 // x[mask] has no fewer rows than none, and no more than the mask has elements; nor has torch.where(mask) places: what
 // torch.export asserts of every mask.
 std::vector<std::string> bounds_of_masked_rows(const Graph& graph) {
@@ -130,7 +118,8 @@ std::vector<std::string> bounds_of_masked_rows(const Graph& graph) {
   return certain;
 }
 
-// What a module assumes of numbers that it computes it asserts, and raises an exception; what is compiled goes on.
+// What a module assumes of numbers that it computes it asserts, and raises an exception; what is compiled goes on
+// (api/assumptions.h is for what runs by itself).
 // draft_export takes the example's side of a branch: up to torch 2.11 no assertion says so, only the condition is left.
 void tell_unchecked_assumptions(const Graph& graph, const Sink& sink) {
   std::vector<std::string> assumed;
@@ -156,7 +145,7 @@ void tell_unchecked_assumptions(const Graph& graph, const Sink& sink) {
       "pt2.unchecked-assumption",
       assumed.empty() ? "the program goes one way at a branch on computed values, whichever way the module would go"
                       : fmt::format("the program is the module's only where {}, of numbers that it computes from its "
-                                    "inputs; that is not checked when it runs",
+                                    "inputs; a compiled program does not check that when it runs",
                                     fmt::join(assumed, " and ")));
   why.notes = {
       "torch.export.draft_export assumes such things where it cannot trace a branch, torch._check asserts them"};

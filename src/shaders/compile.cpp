@@ -70,8 +70,9 @@ class Assembly {
 
   Result<vulkan_program::Program> make(std::span<const vulkan_program::TierId> tiers) {
     place_interface();
-    const auto rows = rows_of_inputs(given_);
-    for (std::size_t i = 0; i < rows.size(); ++i) program_.inputs[i].rows = rows[i];
+    const auto places = places_of_inputs(given_);
+    for (std::size_t i = 0; i < places.size(); ++i)
+      if (places[i]) program_.inputs[i].rows = places[i]->end, program_.inputs[i].first_row = places[i]->first;
     for (std::size_t i = 0; i < tiers.size(); ++i) {
       const Work work = work_of(tiers[i]);
       // Devices of one that another one is equal to run that.

@@ -7,37 +7,55 @@
 namespace tosaic::shaders {
 namespace {
 
-class Places {
+// The elements of a constant that are least and greatest.
+struct Span {
+  std::int64_t least = 0, greatest = 0;
+};
+
+class Search {
  public:
-  explicit Places(const Graph& graph) : graph_(graph) {
+  explicit Search(const Graph& graph) : graph_(graph) {
     for (const Node& node : graph.nodes)
       for (ValueId v : node.outputs) made_by_.emplace(v, &node);
     for (const Node& node : graph.nodes)
       if (node.op == "tosa.gather" || node.op == "tosa.scatter")
-        take(node.inputs.at(1), graph[node.inputs.at(0)].type.shape[1]);
+        take(node.inputs.at(1), {0, graph[node.inputs.at(0)].type.shape[1]});
   }
 
-  std::optional<Dim> rows_of(ValueId input) const {
-    const auto found = rows_.find(input);
-    return found == rows_.end() ? std::nullopt : std::optional(found->second);
+  std::optional<Places> of(ValueId input) const {
+    const auto found = found_.find(input);
+    if (found == found_.end() || (found->second.end.is_number() && found->second.end.value() <= 0)) return std::nullopt;
+    return found->second;
   }
 
  private:
-  // Of two tables the smaller one counts, where both are numbers.
-  void take(ValueId v, const Dim& rows) {
+  const Node* maker(ValueId v, const char* op) const {
     const auto made = made_by_.find(v);
-    if (made != made_by_.end()) {
-      if (keeps_all(*made->second)) take_operands(*made->second, rows);
-      return;
-    }
-    const auto [known, fresh] = rows_.emplace(v, rows);
-    if (fresh || !rows.is_number()) return;
-    if (!known->second.is_number() || rows.value() < known->second.value()) known->second = rows;
+    return made != made_by_.end() && made->second->op == op ? made->second : nullptr;
   }
 
-  void take_operands(const Node& node, const Dim& rows) {
-    const std::size_t moved = node.op == "tosa.concat" ? node.inputs.size() : 1;  // the others are shapes
-    for (std::size_t i = 0; i < moved; ++i) take(node.inputs[i], rows);
+  // Of two tables both count, where they are numbers.
+  void take(ValueId v, const Places& places) {
+    if (const auto made = made_by_.find(v); made != made_by_.end()) return take_operands(*made->second, places);
+    const auto [known, fresh] = found_.emplace(v, places);
+    if (fresh) return;
+    Places& both = known->second;
+    both.first = std::max(both.first, places.first);
+    if (places.end.is_number() && (!both.end.is_number() || places.end.value() < both.end.value()))
+      both.end = places.end;
+  }
+
+  void take_operands(const Node& node, const Places& places) {
+    if (keeps_all(node)) {
+      const std::size_t moved = node.op == "tosa.concat" ? node.inputs.size() : 1;  // the others are shapes
+      for (std::size_t i = 0; i < moved; ++i) take(node.inputs[i], places);
+    } else if (node.op == "tosa.add" && places.end.is_number()) {
+      for (const std::size_t i : {0, 1})
+        if (const auto added = added_to(node, i))
+          take(node.inputs[i], {places.first - added->least, places.end.value() - added->greatest});
+    } else if (node.op == "tosa.select") {
+      take_from_end(node, places);
+    }
   }
 
   // Every element of the operands is one of the result's, as it is. (A slice leaves some out, which may be anything.)
@@ -47,18 +65,45 @@ class Places {
     return std::ranges::find(movers, node.op) != std::end(movers);
   }
 
+  // What each element of the addition's operand i is added to: one number, or all of several.
+  std::optional<Span> added_to(const Node& node, std::size_t i) const {
+    const Value &v = graph_[node.inputs[i]], &other = graph_[node.inputs[1 - i]];
+    const auto span = span_of(other);
+    const bool all = v.type.shape.is_static() && v.type.shape.elements() == 1;
+    return span && (all || span->least == span->greatest) ? span : std::nullopt;
+  }
+
+  static std::optional<Span> span_of(const Value& value) {
+    if (!value.is_constant() || value.type.dtype != DType::i32 || value.type.shape.elements() == 0) return std::nullopt;
+    const auto [least, greatest] = std::ranges::minmax(value.constant.as<std::int32_t>());
+    return Span{least, greatest};
+  }
+
+  // place < 0 ? place + rows : place, as PyTorch counts from the end.
+  void take_from_end(const Node& node, const Places& places) {
+    const ValueId place = node.inputs[2];
+    const Node *below = maker(node.inputs[0], "tosa.greater"), *moved = maker(node.inputs[1], "tosa.add");
+    if (!below || !moved || below->inputs[1] != place || !places.end.is_number()) return;
+    const auto zero = span_of(graph_[below->inputs[0]]);
+    const std::size_t operand = moved->inputs[0] == place ? 0 : 1;
+    const auto rows = added_to(*moved, operand);
+    if (moved->inputs[operand] != place || !rows || !zero || zero->least != 0 || zero->greatest != 0) return;
+    if (rows->least < 0) return;
+    take(place, {places.first - rows->greatest, places.end});  // with what may lie between the two stretches
+  }
+
   const Graph& graph_;
   std::unordered_map<ValueId, const Node*> made_by_;
-  std::unordered_map<ValueId, Dim> rows_;
+  std::unordered_map<ValueId, Places> found_;
 };
 
 }  // namespace
 
-std::vector<std::optional<Dim>> rows_of_inputs(const Graph& graph) {
-  const Places places(graph);
-  std::vector<std::optional<Dim>> rows;
-  for (ValueId v : graph.inputs) rows.push_back(graph[v].type.dtype == DType::i32 ? places.rows_of(v) : std::nullopt);
-  return rows;
+std::vector<std::optional<Places>> places_of_inputs(const Graph& graph) {
+  const Search search(graph);
+  std::vector<std::optional<Places>> places;
+  for (ValueId v : graph.inputs) places.push_back(graph[v].type.dtype == DType::i32 ? search.of(v) : std::nullopt);
+  return places;
 }
 
 }  // namespace tosaic::shaders

@@ -190,6 +190,90 @@ TEST(Session, StatesPersistUntilTheyAreReset) {
   }
 }
 
+// Rows are added up into a state until they are many: sizes that vary, a loop that data end, a buffer.
+const char grows[] = R"(graph @main(%x: (s0 in 1..8)x2xf32) -> (%z, %turns) {
+  %kept: 2xf32 = state "kept" = [1.0, 2.0]
+  %zero: i64 = constant [0]
+  %rows: 2xf32 = aten.sum.dim_IntList(%x) {dim=[0], keepdim=false}
+  %turns: i64, %sum: 2xf32 = higher_order.while_loop(%zero, %kept, %rows) {operands=[2, 1]} (
+    graph @goes_on(%i: i64, %u: 2xf32, %r: 2xf32) -> (%more) {
+      %all: f32 = aten.sum.default(%u)
+      %more: bool = aten.lt.Scalar(%all) {other=20.0}
+    }
+    graph @turn(%i: i64, %u: 2xf32, %r: 2xf32) -> (%next, %v) {
+      %next: i64 = aten.add.Tensor(%i, none) {other=1}
+      %v: 2xf32 = aten.add.Tensor(%u, %r)
+    }
+  )
+  %half: 2xf32 = aten.mul.Tensor(%sum, none) {other=0.5}
+  %z: (s0 in 1..8)x2xf32 = aten.sub.Tensor(%x, %sum) {alpha=1}
+  state "kept" %kept -> %half
+})";
+
+TEST(Session, SizesStatesAndLoopsOnBothExecutors) {
+  const Program program = good(Program::read(Bytes::copy(grows, sizeof grows - 1), "grows.txt"));
+  const std::vector<float> ones(16, 1.0f);
+  const Artifact fixed = good(compile(program, "tosa-fp", Options().set("sizes", "x.0=3")));
+  for (const char* executor : {"cpu", "interp"})
+    for (const bool itself : {true, false}) {
+      SessionOptions options;
+      options.executor = executor;
+      Session session = itself ? good(Session::load(program, options)) : good(Session::load(fixed, options));
+      const std::vector<std::int64_t> sizes =
+          itself ? std::vector<std::int64_t>{3, 1, 8} : std::vector<std::int64_t>(3, 3);
+      float kept[2] = {1, 2};
+      for (const std::int64_t rows : sizes) {
+        std::int64_t turns = 0;
+        for (; kept[0] + kept[1] < 20; ++turns)
+          for (float& k : kept) k += static_cast<float>(rows);
+        const auto got = good(session.run({{ones.data(), DType::f32, {rows, 2}}}));
+        EXPECT_EQ(got[0].tensor->sizes, (std::vector<std::int64_t>{rows, 2}));
+        EXPECT_EQ(got[0].tensor->data.as<float>()[2 * rows - 1], 1 - kept[1]) << executor << ", " << rows;
+        EXPECT_EQ(got[1].tensor->data.as<std::int64_t>()[0], turns) << executor << ", " << rows;
+        for (float& k : kept) k *= 0.5f;
+      }
+    }
+}
+
+// `item` and `condition`: of the number %n, and of what the program asserts of it.
+Result<Session> asserting(const std::string& item, const std::string& condition) {
+  const std::string text =
+      "graph @main(%x: 2xf32, %k: 1xi64, %none: 0xi64) -> (%y) {\n  %n: i64(u0 in 0..9) = " + item +
+      "\n  %b: bool = " + condition +
+      "\n  aten._assert_scalar.default() {self=$b, assert_msg=\"Runtime assertion failed for "
+      "expression u0 <= 9 on node 'b'\"}\n  %y: 2xf32 = aten.add.Tensor(%x, %x)\n}";
+  TOSAIC_TRY(const Program program, Program::read(Bytes::copy(text.data(), text.size()), "asserts.txt"));
+  return Session::load(program);
+}
+
+TEST(Session, ChecksWhatAProgramAsserts) {
+  const auto said = [](Session& session, std::int64_t k) {
+    const float x[2] = {1, 2};
+    const auto got = session.run({{x, DType::f32, {2}}, {&k, DType::i64, {1}}, {&k, DType::i64, {0}}});
+    return got.ok() ? "ran" : got.error().code + ": " + got.error().message;
+  };
+  const std::string item = "aten.item.default(%k)", at_most_nine = "_operator.le() {a=$n(u0 in 0..9), b=9}";
+  Session session = good(asserting(item, at_most_nine));
+  EXPECT_EQ(said(session, 9), "ran");
+  EXPECT_EQ(said(session, 10), "run.assumption: the program is the module's only where u0 <= 9, and u0 is 10");
+  // What no program of PyTorch's says asserts nothing.
+  int loaded = 0;
+  for (const auto& [of, condition] : {std::pair{item, "torch.sym_not() {a=$b}"},
+                                      {item, "_operator.eq() {a=$b, b=$b}"},
+                                      {item, "torch.sym_ite() {b=$b, t=$b, f=$b}"},
+                                      {item, "_operator.le() {a=$n(u0 in 0..9)}"},
+                                      {item, "_operator.le() {a=$n(u1 in 0..9), b=\"9\"}"},
+                                      {"aten.item.default(%none)", at_most_nine.c_str()},
+                                      {"aten.item.default(none)", at_most_nine.c_str()},
+                                      {"aten.item.default()", at_most_nine.c_str()}}) {
+    auto damaged = asserting(of, condition);
+    if (!damaged.ok()) continue;
+    EXPECT_EQ(said(*damaged, 10), "ran") << of << ", " << condition;
+    ++loaded;
+  }
+  EXPECT_GT(loaded, 4);
+}
+
 TEST(Session, WarmLeavesNothingBehind) {
   const float x[2] = {10, 20};
   const InputTensor given{x, DType::f32, {2}};

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """86 families of models as classes of the libraries that people take them from: random weights, small sizes.
 
-FAMILIES[name] makes (module, example inputs). The first word of a name is the library; "torch" is PyTorch alone, which
-`make test` has, too.
+FAMILIES[name] makes (module, example inputs). The first word of a name is the library; "torch" is PyTorch alone.
 """
 import torch
 from torch import nn

@@ -5,6 +5,7 @@ arithmetic on sizes. What torch's own exported program refuses is refused, what 
 import pytest
 import torch
 import tosaic
+from executors import Both
 from torch import nn
 from torch.export import Dim
 
@@ -64,7 +65,7 @@ def choices(exported, sizes):
 def test_a_program_holds_for_the_sizes_that_it_was_exported_for(name):
     function, example, others = BRANCHES[name]
     exported = torch.export.export(Of(function), tensors(example), dynamic_shapes=({0: AUTO}, {0: AUTO}))
-    session, refused = tosaic.Program.of(exported).session(), 0
+    session, refused = Both(tosaic.Program.of(exported).session), 0
     for sizes in [example, *others]:
         call = tensors(sizes)
         result = wanted(exported, call)
@@ -117,7 +118,7 @@ class One(nn.Module):
 def test_arithmetic_on_sizes(name):
     module = One(ARITHMETIC[name])
     exported = torch.export.export(module, (torch.randn(7, 3),), dynamic_shapes=({0: n},))
-    session = tosaic.Program.of(exported).session()
+    session = Both(tosaic.Program.of(exported).session)
     for size in (2, 4, 5, 6, 20):
         x = torch.randn(size, 3)
         torch.testing.assert_close(session.run(x), module(x))
@@ -171,7 +172,7 @@ def test_guards_of_calls_by_keywords(strict):
     exported = torch.export.export(Of(BRANCHES["longer"][0]), (), {"x": torch.randn(6, 3), "y": torch.randn(4, 3)},
                                    dynamic_shapes={"x": {0: AUTO}, "y": {0: AUTO}}, strict=strict)
     program = tosaic.Program.of(exported)
-    session = program.session()
+    session = Both(program.session)
     x, y = tensors((9, 8))
     torch.testing.assert_close(session.run(x=x, y=y), x.sum(0) - y.sum(0))
     with pytest.raises(tosaic.Error, match="model.size"):

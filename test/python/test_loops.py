@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 import tosaic
+from executors import Both, held
 from torch import nn
 from torch._higher_order_ops.map import map as map_rows
 from torch._higher_order_ops.scan import scan
@@ -145,14 +146,14 @@ def test_floats_here_and_in_executorch(model, target, tmp_path):
     name, program, calls, wanted = model
     artifact = tosaic.compile(program, target=target)
     assert not any(n.taken for n in artifact.summary.nodes if n.op.startswith("higher_order"))
-    check(artifact.run, calls, wanted, 1e-4)
+    check(held(target, artifact.session).run, calls, wanted, 1e-4)
     artifact.save(tmp_path / "m.pte")
     check(in_executorch(tmp_path / "m.pte"), calls, wanted, 1e-4)
 
 
 def test_program_itself_runs(model):
     name, program, calls, wanted = model
-    check(tosaic.Program.of(program).session().run, calls, wanted)
+    check(Both(tosaic.Program.of(program).session).run, calls, wanted)
 
 
 @pytest.mark.parametrize("target", ["tosa-int", "ethos-u55-128"])
@@ -164,7 +165,8 @@ def test_integers(model, target, tmp_path):
             tosaic.compile(program, target=target, calibration=calls)
         return
     artifact = tosaic.compile(program, target=target, calibration=calls)
-    got = [leaves(artifact.run(*c)) for c in calls]
+    session = Both(artifact.session)
+    got = [leaves(session.run(*c)) for c in calls]
     if name == "settling":  # a turn more or less
         for a, b in zip(wanted, got):
             assert abs(int(a[0]) - int(b[0])) <= 1
@@ -185,7 +187,7 @@ def test_inside_a_delegate(name, tmp_path):
     program, calls, wanted = export(name)
     artifact = tosaic.compile(program, target="tosa-fp", tosa_spec=LOOPS)
     assert all(n.taken for n in artifact.summary.nodes) and artifact.summary.delegates == 1
-    check(artifact.run, calls, wanted, 1e-4)
+    check(Both(artifact.session).run, calls, wanted, 1e-4)
 
 
 class Plain(nn.Module):
@@ -213,7 +215,7 @@ def test_reference_model_agrees(tmp_path):
     artifact = tosaic.compile(program, target="tosa-fp", tosa_spec=LOOPS, single_delegate=True)
     path = tmp_path / "m.tosa"
     artifact.save(path)
-    check(tosaic.load(path).run, calls, wanted, 1e-4)
+    check(Both(tosaic.load, path).run, calls, wanted, 1e-4)
     for call, expected in zip(calls, wanted):
         for a, b in zip(expected, reference_model.run(path, [np.asarray(t) for t in call], tmp_path), strict=True):
             torch.testing.assert_close(torch.as_tensor(b), a, rtol=1e-4, atol=1e-4)
@@ -242,7 +244,8 @@ def test_states(target):
     module, xs = Kept().eval(), [torch.randn(1, 4) for _ in range(6)]
     program = torch.export.export(module, (xs[0],), strict=False)
     calibration = {} if target == "tosa-fp" else {"calibration": [(x,) for x in xs]}
-    session, itself = tosaic.compile(program, target=target, **calibration).session(), tosaic.Program.of(program).session()
+    session = Both(tosaic.compile(program, target=target, **calibration).session)
+    itself = Both(tosaic.Program.of(program).session)
     with torch.no_grad():
         for x in xs:
             h, i = module(x)
@@ -259,7 +262,7 @@ def test_sizes():
 
     n = torch.export.Dim("n", min=2, max=8)
     program = torch.export.export(Growing(), (torch.ones(3, 2),), dynamic_shapes=({0: n},), strict=False)
-    session = tosaic.Program.of(program).session()
+    session = Both(tosaic.Program.of(program).session)
     for size in (2, 5):
         x = torch.rand(size, 2) + 0.1
         torch.testing.assert_close(session.run(x), Growing()(x))
@@ -276,13 +279,16 @@ def test_loop_without_end(way, monkeypatch):
     monkeypatch.setenv("TOSAIC_LOOP_LIMIT", "100")
     x = torch.ones(3)
     program = torch.export.export(Endless(), (x,), strict=False)
-    with pytest.raises(tosaic.Error, match="run.loop-limit(.|\n)*after 100 turns(.|\n)*TOSAIC_LOOP_LIMIT"):
-        if way == "itself":
-            tosaic.Program.of(program).session().run(x)
-        elif way == "calibrated":
+    ends = pytest.raises(tosaic.Error, match="run.loop-limit(.|\n)*after 100 turns(.|\n)*TOSAIC_LOOP_LIMIT")
+    if way == "calibrated":
+        with ends:
             tosaic.compile(program, target="tosa-int", calibration=[(x,)])
-        else:
-            tosaic.compile(program, target="tosa-fp", tosa_spec=LOOPS if way == "inside" else "TOSA-1.0+FP").run(x)
+        return
+    made = tosaic.Program.of(program) if way == "itself" else tosaic.compile(
+        program, target="tosa-fp", tosa_spec=LOOPS if way == "inside" else "TOSA-1.0+FP")
+    for executor in ("cpu", "interp"):
+        with ends:
+            made.session(executor=executor).run(x)
 
 
 @pytest.mark.parametrize("limit", ["abc", "0", "-1", "1e3"])
@@ -366,4 +372,4 @@ def test_their_own_programs():
         with torch.no_grad():
             wanted = [leaves(module(*c)) for c in calls]
             theirs = to_edge(torch.export.export(module, calls[0], strict=False)).to_executorch()
-        check(tosaic.load(bytes(theirs.buffer)).run, calls, wanted)
+        check(Both(tosaic.load, bytes(theirs.buffer)).run, calls, wanted)

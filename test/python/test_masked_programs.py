@@ -7,6 +7,7 @@ import warnings
 import pytest
 import tosaic
 import torch
+from executors import Both, held
 from functions import Of
 from torch import nn
 from torch.export import Dim
@@ -185,10 +186,10 @@ def same(got, wanted, decibels=None):
 def test_chosen_rows(name, target, tmp_path):
     module, inputs = module_of(name), samples()
     program = torch.export.export(module, inputs[0], strict=False)
-    session = tosaic.Program.of(program).session()
+    session = Both(tosaic.Program.of(program).session)
     artifact = tosaic.compile(program, target=target)
     artifact.save(tmp_path / "m.pte")
-    loaded = tosaic.load(tmp_path / "m.pte")
+    loaded = held(target, tosaic.load, tmp_path / "m.pte")
     for x in inputs:
         wanted = module(*x)
         same(session.run(*x), wanted)
@@ -211,9 +212,9 @@ def test_chosen_rows_in_executorch(name, tmp_path):
 def test_chosen_rows_in_integers(name):
     module, inputs = module_of(name), samples()
     program = torch.export.export(module, inputs[0], strict=False)
-    artifact = tosaic.compile(program, target="tosa-int", calibration=inputs)
+    session = Both(tosaic.compile(program, target="tosa-int", calibration=inputs).session)
     for x in inputs[:2]:
-        same(artifact.run(*x), module(*x), decibels=20 if "experts" in name else 25)
+        same(session.run(*x), module(*x), decibels=20 if "experts" in name else 25)
 
 
 MIXING = {
@@ -319,9 +320,9 @@ def test_slices_that_begin_where_a_tensor_says(cls, target, decomposed, tmp_path
     how = {"calibration": runs} if target == "tosa-int" else {}
     tosaic.compile(program, target=target, **how).save(tmp_path / "m.pte")
     eager = copy.deepcopy(cls())
-    sessions = [tosaic.load(tmp_path / "m.pte")]
+    sessions = [held(target, tosaic.load, tmp_path / "m.pte")]
     if target == "tosa-fp":
-        sessions.append(tosaic.Program.of(program).session())
+        sessions.append(Both(tosaic.Program.of(program).session))
     for x in runs:
         wanted = eager(*x)
         for session in sessions:
@@ -352,7 +353,7 @@ def test_slices_as_long_as_an_input(tmp_path):
     program = torch.export.export(Rotated(), (torch.randn(1, 3, 4), torch.tensor([2])), strict=False,
                                   dynamic_shapes=({1: Dim("length", min=2, max=8)}, None))
     tosaic.compile(program, target="tosa-fp", sizes=["x.1=3"]).save(tmp_path / "m.pte")
-    loaded, itself = tosaic.load(tmp_path / "m.pte"), tosaic.Program.of(program).session()
+    loaded, itself = Both(tosaic.load, tmp_path / "m.pte"), Both(tosaic.Program.of(program).session)
     one, other = Rotated(), Rotated()
     for place in (0, 3, 6, 13):
         x, at = torch.randn(1, 3, 4), torch.tensor([place])
@@ -416,7 +417,7 @@ def test_results_as_large_as_values_say_of_a_program_itself(dynamic):
     itself = tosaic.Program.of(program)
     with warnings.catch_warnings():
         warnings.simplefilter("error", tosaic.CompileWarning)  # of delegates, which the user did not ask for
-        session = itself.session()
+        session = Both(itself.session)
     beside = session.clone()
     for count in (ROWS, 3, 16) if dynamic else (ROWS,):
         for scores in (torch.rand(count), torch.zeros(count), torch.ones(count)):
@@ -446,7 +447,7 @@ def test_sizes_that_a_tensor_says(tmp_path):
     artifact = tosaic.compile(program, target="tosa-fp")
     artifact.save(tmp_path / "m.pte")
     assert not [m for m in artifact.summary.messages if m.code == "pack.executorch-only"]
-    for session in (tosaic.load(tmp_path / "m.pte"), tosaic.Program.of(program).session()):
+    for session in (Both(tosaic.load, tmp_path / "m.pte"), Both(tosaic.Program.of(program).session)):
         for rows in (3, ROWS, 1):
             for got, want in zip(session.run(x, torch.tensor(rows)), Leading()(x, torch.tensor(rows)), strict=True):
                 assert got.shape == want.shape

@@ -5,6 +5,7 @@ eager PyTorch returns them, here and in ExecuTorch's runtime."""
 import pytest
 import torch
 import tosaic
+from executors import Both, held
 from functions import Of
 from torch.export import Dim
 from torch.utils._pytree import tree_leaves, tree_structure
@@ -63,7 +64,8 @@ def test_of_fixed_sizes(name, target, tmp_path):
     artifact = tosaic.compile(program, target=target, **how)
     artifact.save(tmp_path / "m.pte")
     wanted = module(x)
-    for session in (artifact, tosaic.load(tmp_path / "m.pte"), tosaic.load(tmp_path / "m.pte").clone()):
+    loaded = held(target, tosaic.load, tmp_path / "m.pte")
+    for session in (artifact, loaded, loaded.clone()):
         got = session.run(x)
         assert tree_structure(wanted) == tree_structure(got)
         if integers:  # how near is other tests' matter
@@ -73,7 +75,7 @@ def test_of_fixed_sizes(name, target, tmp_path):
     if not integers:
         method = tosaic.executorch.runtime.load_program(tmp_path / "m.pte").load_method("forward")
         same_leaves(tree_leaves(wanted), method.execute([x]))
-        session = tosaic.Program.of(program).session()
+        session = Both(tosaic.Program.of(program).session)
         agree(wanted, session.run(x))
         agree(wanted, session.clone().run(x))
 
@@ -85,7 +87,7 @@ def test_of_sizes_that_vary(name, tmp_path):
     module = Of(VARYING[name])
     program = torch.export.export(module, inputs(*EXAMPLE), dynamic_shapes=(SHAPES,), strict=False)
     tosaic.compile(program, target="vulkan").save(tmp_path / "m.pte")
-    session, itself = tosaic.load(tmp_path / "m.pte"), tosaic.Program.of(program).session()
+    session, itself = tosaic.load(tmp_path / "m.pte"), Both(tosaic.Program.of(program).session)
     method = tosaic.executorch.runtime.load_program(tmp_path / "m.pte").load_method("forward")
     for sizes in OTHERS:
         args = inputs(*sizes)
@@ -101,7 +103,7 @@ def test_of_chosen_sizes(name, tmp_path):
     program = torch.export.export(module, inputs(*EXAMPLE), dynamic_shapes=(SHAPES,), strict=False)
     artifact = tosaic.compile(program, target="tosa-fp", sizes=["inputs_0.0=4,7", "inputs_0.1=6", "inputs_1.0=3"])
     artifact.save(tmp_path / "m.pte")
-    for session in (artifact, tosaic.load(tmp_path / "m.pte")):
+    for session in (artifact, Both(tosaic.load, tmp_path / "m.pte")):
         for rows in (4, 7, 4):
             args = inputs(rows, 6, 3)
             agree(module(*args), session.run(*args))

@@ -6,6 +6,7 @@ import itertools
 import pytest
 import torch
 import tosaic
+from executors import Both, held
 from torch import nn
 from torch.export import Dim
 
@@ -93,7 +94,7 @@ def check(module, session, args):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_runs_at_every_size(name, device):
     module, program, call, sizes, _ = program_of(name)
-    session = tosaic.Program.of(program).session(device=device)
+    session = held(device, lambda **how: tosaic.Program.of(program).session(device=device, **how))
     for size in [*sizes, sizes[0]]:
         check(module, session, call(*size))
     check(module, session.clone(), call(*sizes[1]))
@@ -105,7 +106,7 @@ def test_a_chosen_size_is_a_program_of_that_size(name, target, tmp_path):
     module, program, call, sizes, choice = program_of(name)
     for size in sizes:
         tosaic.compile(program, target=target, sizes=choice(*size)).save(tmp_path / "m.pte")
-        check(module, tosaic.load(tmp_path / "m.pte"), call(*size))
+        check(module, held(target, tosaic.load, tmp_path / "m.pte"), call(*size))
 
 
 @pytest.mark.parametrize("target", ["tosa-int", "ethos-u55-128", "ethos-u85-256"])
@@ -139,7 +140,7 @@ def test_several_sizes_in_one_file(name, target, tmp_path):
     choices, sizes = SEVERAL[name]
     artifact = tosaic.compile(program, target=target, sizes=choices)
     artifact.save(tmp_path / "m.pte")
-    session = tosaic.load(tmp_path / "m.pte")
+    session = held(target, tosaic.load, tmp_path / "m.pte")
     for size in [*reversed(sizes), sizes[-1]]:
         check(module, session, call(*size))
         check(module, artifact, call(*size))
@@ -161,7 +162,7 @@ def test_several_sizes_in_integers(target, tmp_path):
     samples = [call(*size) for size in sizes * 3]
     both = tosaic.compile(program, target=target, sizes=["x.0=1", "x.2=20,8", "x.3=12"], calibration=samples)
     both.save(tmp_path / "m.pte")
-    session = tosaic.load(tmp_path / "m.pte")
+    session = Both(tosaic.load, tmp_path / "m.pte")
     for k, size in enumerate(sizes):
         alone = tosaic.compile(program, target=target, sizes=choice(*size), calibration=samples[k::2])
         for sample in samples[k::2]:
@@ -195,16 +196,16 @@ def test_several_sizes_keep_one_state():
 
     program = torch.export.export(Counter(), (rows(4),), dynamic_shapes={"x": {0: n}})
     artifact = tosaic.compile(program, target="tosa-fp", sizes=["x.0=2,4"])
-    session, eager = artifact.session(), Counter()
+    session, eager = Both(artifact.session), Counter()
     for size in (2, 4, 2):
         x = rows(size)
-        torch.testing.assert_close(session(x), eager(x))
+        torch.testing.assert_close(session.run(x), eager(x))
     torch.testing.assert_close(session.state_dict()["runs"], eager.runs)
 
 
 def test_states_outlive_a_change_of_size():
     module = Running()
-    session = tosaic.Program.of(torch.export.export(module, (rows(4),), dynamic_shapes={"x": {0: n}})).session()
+    session = Both(tosaic.Program.of(torch.export.export(module, (rows(4),), dynamic_shapes={"x": {0: n}})).session)
     for i in (4, 2, 9, 4):
         check(module, session, (rows(i),))
     torch.testing.assert_close(session.state_dict()["mean"], module.mean)
@@ -297,6 +298,6 @@ def test_rows_that_go_to_one_place(target, tmp_path):
 
     inputs = torch.randn(5, 2), torch.tensor([1, 3, 1, 1, 0, 3]), torch.randn(6, 2)
     tosaic.compile(torch.export.export(Put(), inputs), target=target).save(tmp_path / "m.pte")
-    got = tosaic.load(tmp_path / "m.pte").run(*inputs)
+    got = held(target, tosaic.load, tmp_path / "m.pte").run(*inputs)
     for a, b in zip(got, Put()(*inputs), strict=True):
         torch.testing.assert_close(a, b)

@@ -5,6 +5,7 @@ import pytest
 import tosaic
 import torch
 import torch.nn.functional as F
+from executors import Both
 from functions import Of
 from torch import nn
 from torch.export import Dim
@@ -86,7 +87,7 @@ def test_at_any_sizes(name, tmp_path):
     from executorch.runtime import Runtime
 
     module, inputs = program_of(name, tmp_path / "m.pte")
-    session = tosaic.load(tmp_path / "m.pte")
+    session = Both(tosaic.load, tmp_path / "m.pte")
     clone = session.clone()
     method = Runtime.get().load_program(tmp_path / "m.pte").load_method("forward")
     for n in (4, 9, 3, 4, 7, 9):
@@ -160,7 +161,7 @@ def test_as_large_as_values_say(name, tmp_path):
     function = PICKED[name]
     exported = torch.export.export(Of(function), (torch.randn(6, 4), masks()[0]), strict=False)
     tosaic.compile(exported, target="tosa-fp").save(tmp_path / "ours.pte")
-    sessions = [tosaic.load(tmp_path / "ours.pte")]
+    sessions = [Both(tosaic.load, tmp_path / "ours.pte")]
     sessions.append(sessions[0].clone())
     methods = []
     if name not in THEIRS_WRONG:
@@ -169,7 +170,7 @@ def test_as_large_as_values_say(name, tmp_path):
         made = executorch.to_edge(exported).to_executorch(
             executorch.ExecutorchBackendConfig(sym_shape_eval_pass=ConstraintBasedSymShapeEvalPass()))
         (tmp_path / "theirs.pte").write_bytes(made.buffer)
-        sessions.append(tosaic.load(tmp_path / "theirs.pte"))
+        sessions.append(Both(tosaic.load, tmp_path / "theirs.pte"))
         if name not in THEIRS_WRONG:
             methods.append(Runtime.get().load_program(tmp_path / "theirs.pte").load_method("forward"))
     for i, mask in enumerate(masks()):

@@ -6,6 +6,7 @@ import copy
 import pytest
 import torch
 import tosaic
+from executors import held
 from torch import nn
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -76,7 +77,8 @@ def test_run_after_run_as_in_eager(make, strict, target):
     torch.manual_seed(1)
     module = make()
     exported = torch.export.export(copy.deepcopy(module), (torch.randn(2, 4),), strict=strict)
-    session = tosaic.Program.of(exported).session() if target == "none" else tosaic.compile(exported, target=target).session()
+    made = tosaic.Program.of(exported) if target == "none" else tosaic.compile(exported, target=target)
+    session = held(target, made.session)
     module = exported.module()  # exporting may have run what no buffer holds
     for _ in range(6):
         x = torch.randn(2, 4)

@@ -66,8 +66,15 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(std::get<0>(instance.param)) + (std::get<1>(instance.param) ? "_interpreted" : "");
     });
 
-TEST(Method, BothBranchesOfACondition) {
-  auto method = Method::load(program_of("branch.pte"), "forward", {.kernels = kernels::lowered_kernels()});
+class OnExecutor : public testing::TestWithParam<bool> {
+ protected:
+  Result<Method> load(const char* name) {
+    return Method::load(program_of(name), "forward", {.interpret = GetParam(), .kernels = kernels::lowered_kernels()});
+  }
+};
+
+TEST_P(OnExecutor, BothBranchesOfACondition) {
+  auto method = load("branch.pte");
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   const TensorType type{DType::f32, {2}, {}};
   for (double x : {5.0, -5.0, 5.0}) {
@@ -77,8 +84,8 @@ TEST(Method, BothBranchesOfACondition) {
   }
 }
 
-TEST(Method, BuffersKeepTheirContent) {
-  auto method = Method::load(program_of("counter.pte"), "forward", {.kernels = kernels::lowered_kernels()});
+TEST_P(OnExecutor, BuffersKeepTheirContent) {
+  auto method = load("counter.pte");
   ASSERT_TRUE(method.ok()) << render(method.error(), false);
   const Tensor ten{{DType::f32, {2}, {}}, constant_bytes(DType::f32, std::vector<double>{10, 10})};
   for (float expected : {11.0f, 21.0f, 31.0f}) {
@@ -87,6 +94,9 @@ TEST(Method, BuffersKeepTheirContent) {
     EXPECT_EQ((*y)[0].data.as<float>()[0], expected);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Method, OnExecutor, testing::Bool(),
+                         [](const auto& i) { return i.param ? "interpreted" : "cpu"; });
 
 std::string code(const pte::Program& program, const std::string& method = "forward") {
   auto loaded = Method::load(program, method,

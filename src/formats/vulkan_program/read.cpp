@@ -105,6 +105,7 @@ Result<Tensor> tensor_of(const fbs::Tensor& t, std::uint64_t io_bytes, const std
     return bad("tensor '{}' has places of {} rows, or of size {}", tensor.name, t.rows(), t.rows_size());
   if (t.rows() > 0) tensor.rows = t.rows();
   if (t.rows_size() != no_expression) tensor.rows = expressions[t.rows_size()];
+  tensor.first_row = t.first_row();
   if (tensor.rows && *dtype != DType::i32) return bad("tensor '{}' has places that are no i32", tensor.name);
   return tensor;
 }

@@ -64,10 +64,11 @@ Result<Sizes> sizes_of(const Program& program, std::span<const Shape> inputs) {
 }
 
 Status check_places(const Tensor& input, std::int64_t rows, std::span<const std::int32_t> places) {
-  const auto outside = std::ranges::find_if(places, [&](std::int32_t place) { return place < 0 || place >= rows; });
+  const auto outside =
+      std::ranges::find_if(places, [&](std::int32_t place) { return place < input.first_row || place >= rows; });
   if (outside == places.end()) return {};
   return error("tosa.unpredictable",
-               fmt::format("input '{}': index {} is outside 0..{}", input.name, *outside, rows - 1));
+               fmt::format("input '{}': index {} is outside {}..{}", input.name, *outside, input.first_row, rows - 1));
 }
 
 Status resize(const Program& program, const Sizes& sizes, std::vector<Dispatch>& dispatches) {

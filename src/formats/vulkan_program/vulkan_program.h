@@ -73,7 +73,8 @@ struct Tensor {
   std::string name;
   TensorType type;
   std::uint64_t offset = 0;
-  std::optional<Dim> rows = {};  // of an i32 input: each element is the place of one of so many rows
+  std::optional<Dim> rows = {};  // of an i32 input: each element is the place of a row before this one
+  std::int64_t first_row = 0;    // and of none before this: negative ones are computed with
 };
 
 struct Program {

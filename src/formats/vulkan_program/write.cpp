@@ -80,7 +80,7 @@ Offset<flatbuffers::Vector<Offset<fbs::Tensor>>> put(FlatBufferBuilder& b, Progr
     const auto dims = places.empty() ? 0 : b.CreateVector(places);
     const bool number = t.rows && t.rows->is_number();
     list.push_back(fbs::CreateTensor(b, name, dtype, shape, t.offset, dims, number ? t.rows->value() : 0,
-                                     t.rows && !number ? expression(program, *t.rows) : no_expression));
+                                     t.rows && !number ? expression(program, *t.rows) : no_expression, t.first_row));
   }
   return b.CreateVector(list);
 }
