@@ -165,8 +165,9 @@ Status Assumptions::check(const std::vector<Tensor>& tensors) const {
     for (const std::string& item : a.items)
       are.push_back(std::visit([&](auto n) { return fmt::format("{} is {}", shown_.find(item)->second, n); },
                                items.find(item)->second));
-    return located(error("run.assumption",
-                         fmt::format("the program is the module's only where {}, and {}", a.text, fmt::join(are, ", ")))
+    Diagnostic what = error("run.assumption", "");
+    what.message = fmt::format("the program is the module's only where {}, and {}", a.text, fmt::join(are, ", "));
+    return located(std::move(what)
                        .note("torch._check asserts such things, torch.export.draft_export assumes them")
                        .hint("run it with inputs for which that holds"),
                    a.loc);
