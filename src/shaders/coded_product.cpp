@@ -10,15 +10,7 @@
 #include "shaders/row_product.h"
 
 namespace tosaic::shaders {
-namespace {
-
 using namespace row_product;
-
-constexpr std::int64_t few_rows = 8;        // of which each is a work group's
-constexpr std::uint32_t reads_at_once = 4;  // that wait together
-constexpr std::int64_t rows_at_once = 8;    // of an invocation
-
-}  // namespace
 
 bool takes_coded_product(const tosa::View& view) {
   return has_codes(view.graph(), view.node()) && !multiplies_codes(view.graph(), view.node());

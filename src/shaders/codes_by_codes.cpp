@@ -12,9 +12,6 @@ namespace {
 
 using namespace row_product;
 
-constexpr std::int64_t few_rows = 8;        // of which each is a work group's
-constexpr std::uint32_t reads_at_once = 4;  // that wait together
-constexpr std::int64_t rows_at_once = 8;    // of an invocation
 constexpr std::int64_t most_at_once = 512;  // products
 
 // Four codes by four.
