@@ -54,6 +54,9 @@ class Interpreter {
     return precise_ && is_float(type.dtype) ? type.with(DType::f64) : type;
   }
   Tensor widened(Tensor tensor) const {
+    // Constants of a mapped file may lie at any byte.
+    if (reinterpret_cast<std::uintptr_t>(tensor.data.data()) % storage_size(tensor.type.dtype) != 0)
+      tensor.data = Bytes::copy(tensor.data.data(), tensor.data.size());
     TensorType type = type_of(tensor.type);
     if (type.dtype == tensor.type.dtype) return tensor;
     Bytes data = converted({tensor.type, tensor.data.data()}, type.dtype);
