@@ -6,12 +6,9 @@
 
 #include "cpu/matrix/coded_weight.h"
 #include "cpu/widen.h"
+#include "ir/aligned.h"
 
 namespace tosaic::cpu {
-
-bool aligned_for(const TensorType& type, const void* p) {
-  return reinterpret_cast<std::uintptr_t>(p) % storage_size(type.dtype) == 0;
-}
 
 Status Compiled::plan_steps(const Options& options) {
   pool = &ThreadPool::shared(options.threads);

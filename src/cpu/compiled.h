@@ -32,6 +32,4 @@ struct Compiled {
   void find_in_place();
 };
 
-bool aligned_for(const TensorType& type, const void* p);
-
 }  // namespace tosaic::cpu

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "cpu/compiled.h"
+#include "ir/aligned.h"
 
 namespace tosaic::cpu {
 namespace {

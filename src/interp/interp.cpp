@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/memory.h"
+#include "ir/aligned.h"
 #include "ops/tosa_op.h"
 
 namespace tosaic::interp {
@@ -54,8 +55,7 @@ class Interpreter {
     return precise_ && is_float(type.dtype) ? type.with(DType::f64) : type;
   }
   Tensor widened(Tensor tensor) const {
-    // Constants of a mapped file may lie at any byte.
-    if (reinterpret_cast<std::uintptr_t>(tensor.data.data()) % storage_size(tensor.type.dtype) != 0)
+    if (!aligned_for(tensor.type, tensor.data.data()))
       tensor.data = Bytes::copy(tensor.data.data(), tensor.data.size());
     TensorType type = type_of(tensor.type);
     if (type.dtype == tensor.type.dtype) return tensor;

@@ -2,6 +2,7 @@
 #include "plan/row_codes.h"
 
 #include "ir/extent.h"
+#include "plan/views.h"
 
 namespace tosaic::plan {
 namespace {
@@ -32,12 +33,7 @@ class Search {
 
  private:
   const Node* maker_behind_views(ValueId v) const {
-    for (;;) {
-      if (producer_[v] < 0) return nullptr;
-      const Node& node = graph_.nodes[static_cast<std::size_t>(producer_[v])];
-      if (node.op != "tosa.reshape" && node.op != "tosa.identity") return &node;
-      v = node.inputs[0];
-    }
+    return maker(graph_, producer_, behind_views(graph_, producer_, v));
   }
   bool is_codes(const Node& node) const {
     const TensorType& type = graph_[node.inputs[0]].type;

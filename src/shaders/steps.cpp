@@ -285,8 +285,6 @@ class Planning {
 
 }  // namespace
 
-bool is_view(const Node& node) { return node.op == "tosa.reshape" || node.op == "tosa.identity"; }
-
 ValueId behind_views(const plan::Uses& uses, ValueId v) {
   for (auto user = uses.only_user(v); user && is_view(uses.node(*user)); user = uses.only_user(v))
     v = uses.node(*user).outputs[0];

@@ -5,6 +5,7 @@
 
 #include "plan/memory.h"
 #include "plan/uses.h"
+#include "plan/views.h"
 #include "shaders/kernel.h"
 
 namespace tosaic::shaders {
@@ -21,8 +22,7 @@ struct Steps {
   std::vector<plan::Alias> aliases;
 };
 
-// RESHAPE and IDENTITY: the same bytes.
-bool is_view(const Node& node);
+using plan::is_view;
 // The last view of a value, where each alone reads the one before: the same elements in the same order.
 ValueId behind_views(const plan::Uses& uses, ValueId v);
 

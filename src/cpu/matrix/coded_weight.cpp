@@ -8,11 +8,10 @@
 #include "cpu/window/window.h"
 #include "plan/coded_form.h"
 #include "plan/row_codes.h"
+#include "plan/views.h"
 
 namespace tosaic::cpu {
 namespace {
-
-bool is_view(const Node& node) { return node.op == "tosa.reshape" || node.op == "tosa.identity"; }
 
 class Weights {
  public:
@@ -54,13 +53,8 @@ class Weights {
       packed_;  // of what views show, by rows
   bool changed_ = false;
 
-  const Node* maker(ValueId v) const {
-    return producer_[v] < 0 ? nullptr : &graph_.nodes[static_cast<std::size_t>(producer_[v])];
-  }
-  ValueId behind_views(ValueId v) const {
-    for (const Node* node = maker(v); node && is_view(*node); node = maker(v)) v = node->inputs[0];
-    return v;
-  }
+  const Node* maker(ValueId v) const { return plan::maker(graph_, producer_, v); }
+  ValueId behind_views(ValueId v) const { return plan::behind_views(graph_, producer_, v); }
 
   // What follows from constants, by this executor itself.
   Result<Bytes> computed(ValueId value) const {
