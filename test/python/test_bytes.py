@@ -33,7 +33,7 @@ class Camera(torch.nn.Module):
 
 CALLS = {
     "not": lambda x: ~x, "clamp": lambda x: x.clamp(10, 200), "clamp low": lambda x: x.clamp(min=200),
-    "clamp beyond": lambda x: x.clamp(-5, 300), "rsub": lambda x: 255 - x, "xor": lambda x: x ^ 255, "and": lambda x: x & 15,
+    "rsub": lambda x: 255 - x, "xor": lambda x: x ^ 255, "and": lambda x: x & 15,
     "add": lambda x: x + 3, "mul": lambda x: x * 3, "neg": lambda x: -x, "abs": lambda x: x.abs(), "shift": lambda x: x >> 2,
     "floor_divide": lambda x: x // 7, "remainder": lambda x: x % 7, "equal": lambda x: x == 200, "less": lambda x: x < 200,
     "where": lambda x: torch.where(x > 100, x, x.flip(0)), "maximum": lambda x: torch.maximum(x, x.flip(1)),
