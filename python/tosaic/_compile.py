@@ -24,15 +24,14 @@ def _calibration(given: Any, program: Program, method: str):
     tensors = [a.tensor for a in arguments if a.tensor is not None]
 
     def leaves_of(batch: Any) -> list[Any]:
-        args, kwargs = ((), dict(batch)) if isinstance(batch, Mapping) else (batch, {})
-        if not isinstance(args, (tuple, list)):
-            args = (args,)
+        args, kwargs = _call_in(batch, call)
         try:
             return call.flatten(tuple(args), kwargs) if call else list(args)
         except Error as why:
             raise Error(code="calibrate.structure", message=f"a sample does not have the form of a call: {why}",
-                        help="give an iterable of calls: each a tensor (the only input), a tuple of arguments or a dict of "
-                             "keyword arguments; from a loader of (input, label): (x for x, _ in loader)") from None
+                        help="give an iterable of calls: each a tensor (the only input), a tuple of arguments, a dict of "
+                             "arguments by name, or both ((x,), {'mask': m}); from a loader of (input, label): "
+                             "(x for x, _ in loader)") from None
 
     def samples():
         for place, batch in enumerate(given):
@@ -49,6 +48,20 @@ def _calibration(given: Any, program: Program, method: str):
             yield [owner for _, owner in pairs], [row for row, _ in pairs]
 
     return samples()
+
+
+def _call_in(batch: Any, call: Any) -> tuple[Any, dict[str, Any]]:
+    """A sample's arguments by position and by name: a dict has the latter, a tuple the former and perhaps a dict of the latter
+    at its end, ((x, y), {"mask": m}) or (x, y, {"mask": m})."""
+    if isinstance(batch, Mapping):
+        return (), dict(batch)
+    if not isinstance(batch, (tuple, list)):
+        return (batch,), {}
+    if call is None or not call.keywords or not batch or not isinstance(batch[-1], Mapping):
+        return batch, {}
+    *args, last = batch
+    nested = len(args) == 1 and isinstance(args[0], (tuple, list)) and len(args[0]) == call.positions
+    return args[0] if nested else args, dict(last)
 
 
 def _samples_of(calibration: Any, program: Program, method: str):
@@ -94,8 +107,8 @@ def compile(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
         example_kwargs: a module's: the call's keyword arguments.
         dynamic_shapes: a module's, as `torch.export.export` takes them: sizes that may vary, with upper bounds.
         target: a name of `tosaic.targets()`: "tosa-int", "tosa-fp", "vgf", "ethos-u55-128", ...
-        calibration: for integer targets: an iterable of calls as the module is called, each a tensor, a tuple of arguments
-            or a dict of keyword arguments; or a path, as the command line takes it: a `.npz` with one array per input,
+        calibration: for integer targets: an iterable of calls as the module is called, each a tensor, a tuple of arguments,
+            a dict of arguments by name, or both, `((x,), {"mask": m})`; or a path, as the command line takes it: a `.npz` with one array per input,
             samples stacked along a new first axis, a `.npy`, or a folder of these. None: the example inputs stored in the
             program. Of several methods a dict of these by the methods' names; what it leaves out takes the stored inputs.
             All of it is one sequence of runs, method by method, and a buffer that methods share has one scale in all.
