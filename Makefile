@@ -117,9 +117,11 @@ ctest-of = rm -rf build/test-results/$(2) && mkdir -p build/test-results/$(2) &&
 
 # What a fresh machine is asked: is there all that each part needs? The answers of all tests are `make test`'s business.
 SLICES := slice-cpp slice-asan slice-py slice-python
-test-slice: build-tests plugin python-env quick-models emulation-layer  ## the first test of each test file; minutes
+test-slice: export GTEST_TOTAL_SHARDS := 1000
+test-slice: export GTEST_SHARD_INDEX := 0
+test-slice: build-tests plugin python-env quick-models emulation-layer zoo-env  ## the first test of each test file; minutes
 	@rm -rf $(addprefix build/test-results/,$(SLICES)) && mkdir -p $(addprefix build/test-results/,$(SLICES))
-	@code=0; export GTEST_TOTAL_SHARDS=1000 GTEST_SHARD_INDEX=0; $(call ctest-of,release,slice-cpp) || code=$$?; \
+	@code=0; $(call ctest-of,release,slice-cpp) || code=$$?; \
 	  echo $$code > build/test-results/slice-cpp/exit
 	@$(call build-of,sanitized,test_ir)
 	@code=0; $(call ctest-of,sanitized,slice-asan) $(call only,ir) || code=$$?; echo $$code > build/test-results/slice-asan/exit
