@@ -279,9 +279,9 @@ Result<Runnable> lowered_to_run(Graph graph, const Source& source, const Session
     return std::move(lowered).error();
   }
   tidy(lowered->graph);
-  // Tokens are 64-bit integers to PyTorch: the host narrows them.
-  const auto is_long = [](const Value& v) { return v.type.dtype == DType::i64; };
-  if (options.device == "vulkan" && std::ranges::any_of(lowered->graph.values, is_long)) {
+  // Tokens are 64-bit integers to PyTorch, which the host narrows, and images bytes without a sign.
+  const auto is_foreign = [](const Value& v) { return v.type.dtype == DType::i64 || v.type.dtype == DType::u8; };
+  if (options.device == "vulkan" && std::ranges::any_of(lowered->graph.values, is_foreign)) {
     Result<Runnable> compiled = compiled_to_run(std::move(graph), source, options, "vulkan", true);
     if (compiled.ok()) return compiled;
   }

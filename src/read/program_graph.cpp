@@ -313,6 +313,7 @@ class GraphReader {
         node.loc = read_location(metadata, node.op, node_name(nodes[i]));
         if (auto by = metadata ? metadata->find("decomposed_by") : std::nullopt)
           decomposed_.emplace(node.loc->op, by->text());
+        if (metadata && metadata->find("undecomposed")) node.attrs.set("undecomposed", true);
         read_node(nodes[i], node);
       } catch (ReadError& e) {
         // The innermost node is the place; the text tells which one it was even without a source line.

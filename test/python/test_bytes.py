@@ -78,3 +78,10 @@ def test_an_image_goes_in_whole(target):
         got, want = artifact.run(image), Camera()(image)
         noise = 10 * torch.log10((want**2).mean() / ((got - want) ** 2).mean())
         assert noise > (35 if integers else 90)
+
+
+@pytest.mark.parametrize("device", ["cpu", "vulkan"])
+def test_a_file_of_pytorch_runs(device, tmp_path):
+    image = torch.randint(0, 256, (1, 3, 8, 8), dtype=torch.uint8)
+    torch.export.save(torch.export.export(Camera(), (image,)), tmp_path / "camera.pt2")
+    torch.testing.assert_close(tosaic.load(tmp_path / "camera.pt2", device=device).run(image), Camera()(image).detach())

@@ -123,6 +123,31 @@ def test_an_operator_without_results_is_explained():
     assert refused.value.code == "model.effect"
 
 
+def test_a_hint_leads_on():
+    """What PyTorch says in no other operators is not sent to PyTorch again; a lowering, as the hint says, helps."""
+    module = Module(lambda x: torch.special.bessel_j0(x))
+    with pytest.raises(tosaic.Error, match="special_bessel_j0") as refused:
+        tosaic.compile(module, (X,), "tosa-fp")
+    assert "run_decompositions" not in str(refused.value) and "tosaic.lowering" in refused.value.help
+
+    @tosaic.lowering("tosaic_tests::fourth")
+    def fourth_in_others(x):
+        return x * x * x * x
+
+    artifact = tosaic.compile(Module(fourth), (X,), "tosa-fp")
+    torch.testing.assert_close(artifact.run(X), X**4)
+
+
+@torch.library.custom_op("tosaic_tests::fourth", mutates_args=())
+def fourth(x: torch.Tensor) -> torch.Tensor:
+    return x**4
+
+
+@fourth.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
 class Masked(torch.nn.Module):
     def forward(self, x, *, mask):
         return torch.relu(x) * mask
