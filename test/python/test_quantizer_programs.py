@@ -88,6 +88,21 @@ def test_an_input_that_meets_a_number_first_is_quantised(function):
     assert decibels(function(x), tosaic.load(bytes(edge.to_executorch().buffer)).run(x)) > 25
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8])
+def test_integers_that_meet_floats(dtype):
+    class Adds(nn.Module):
+        def forward(self, x, y):
+            return x + torch.arange(10, dtype=torch.float32).reshape(2, 5).unsqueeze(-1), y * x
+
+    inputs = torch.randint(0, 10, (2, 5, 3)).to(dtype), torch.randn(2, 5, 3)
+    program = quantised(Adds(), inputs)
+    edge = to_edge_transform_and_lower(program, partitioner=[TOSAPartitioner(SPEC)])
+    targets = [str(n.target) for n in edge.exported_program().graph.nodes if n.op == "call_function"]
+    assert sum("executorch_call_delegate" in t for t in targets) >= 1 and not any("aten.add" in t or "aten.mul" in t for t in targets)
+    for wanted, got in zip(Adds()(*inputs), tosaic.load(bytes(edge.to_executorch().buffer)).run(*inputs), strict=True):
+        assert decibels(wanted, got) > 30
+
+
 # ---- writes
 
 

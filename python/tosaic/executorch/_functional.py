@@ -22,6 +22,10 @@ _HELP = ("work on a copy (x = x.clone()), put parts together (torch.cat, torch.w
          "torch.export.export(model, inputs).run_decompositions({}).module() gives")
 
 
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+_KEPT = ("nn_module_stack", "stack_trace", "source_fn_stack", "torch_fn")
+
+
 def _writes(node: Node) -> bool:
     """Does the call write to its first tensor?"""
     if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload) or not node.args:
@@ -158,8 +162,7 @@ class _Functional:
     def _call(self, target: Any, args: tuple, kwargs: dict, like: Node) -> Node:
         with self.gm.graph.inserting_before(self.place):
             node = self.gm.graph.call_function(target, tuple(args), dict(kwargs))
-        node.meta.update({k: like.meta[k] for k in ("nn_module_stack", "stack_trace", "source_fn_stack", "torch_fn")
-                          if k in like.meta})
+        node.meta.update({k: like.meta[k] for k in _KEPT if k in like.meta})
         values = torch.fx.map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
         with self.mode:
             node.meta["val"] = target(*values[0], **values[1])
@@ -170,6 +173,29 @@ class _Functional:
         trace = [line.strip() for line in (node.meta.get("stack_trace") or "").splitlines() if line.strip()]
         return Error(code="quantizer.write", message=f"'{node.name}': {why}: PT2E would lose what is written",
                      notes=trace[-2:], help=_HELP)
+
+
+def say_promotions(gm: GraphModule) -> None:
+    """An integer that meets a float becomes one by a call of its own: as a float it can be quantised."""
+    mode = fake_mode_of(gm)
+    for node in list(gm.graph.nodes):
+        if node.op != "call_function" or torch.Tag.pointwise not in getattr(node.target, "tags", ()):
+            continue
+        values = {n: n.meta.get("val") for n in node.all_input_nodes}
+        given = node.meta.get("val")
+        if not isinstance(given, torch.Tensor) or given.dtype != torch.float32 or not any(
+                isinstance(v, torch.Tensor) and v.dtype == torch.float32 for v in values.values()):
+            continue
+        for operand, value in values.items():
+            if not isinstance(value, torch.Tensor) or value.dtype not in _INTEGERS:
+                continue
+            with gm.graph.inserting_before(node):
+                cast = gm.graph.call_function(_aten.to.dtype, (operand, torch.float32))
+            cast.meta.update({k: node.meta[k] for k in _KEPT if k in node.meta})
+            with mode:
+                cast.meta["val"] = _aten.to.dtype(value, torch.float32)
+            node.replace_input_with(operand, cast)
+    gm.recompile()
 
 
 def make_functional(gm: GraphModule) -> None:

@@ -23,7 +23,7 @@ from .. import _core
 from .._errors import CompileWarning, Error
 from ._annotation import Annotator, is_annotated
 from ._arm_passes import in_arm_pieces
-from ._functional import make_functional
+from ._functional import make_functional, say_promotions
 from ._node_finders import (GlobalNodeFinder, InputNodeFinder, ModuleNameNodeFinder, ModuleTypeNodeFinder, NodeFinder,
                             NodeNameNodeFinder, NodeTargetNodeFinder, OutputNodeFinder)
 from ._plan import Plan, give_places, take_to_pieces
@@ -208,6 +208,7 @@ class TOSAQuantizer(Quantizer):
             model = quantizer.transform_for_annotation(model)
         _tensors_by_position(model)
         make_functional(model)
+        say_promotions(model)
         if self._for_arm:
             return in_arm_pieces(model, self.compile_spec, [n for n, c in self._configs(model).items() if c is None])
         self._plan(model, in_pieces=True)
