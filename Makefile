@@ -14,14 +14,15 @@ TOSAIC := build/release/bin/tosaic
 BUILD_PACKAGES := g++ cmake ninja-build ccache python3 libflatbuffers-dev flatbuffers-compiler libsimdjson-dev \
                   libcli11-dev libfmt-dev libgtest-dev libbenchmark-dev libhwy-dev libxxhash-dev libmd-dev zlib1g-dev \
                   libvulkan-dev libvulkan-volk-dev
-# Any Vulkan 1.3 driver will do to run VGF files; Mesa's runs on the CPU.
-VULKAN_PACKAGES := libvulkan1 mesa-vulkan-drivers vulkan-validationlayers glslang-tools
+# Any Vulkan 1.3 driver will do; Mesa's runs on the CPU.
+DRIVER_PACKAGES := libvulkan1 mesa-vulkan-drivers
+VULKAN_PACKAGES := $(DRIVER_PACKAGES) vulkan-validationlayers glslang-tools
 LINT_PACKAGES  := clang-format-14 clang-tidy-14
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
 CROSS_PACKAGES := g++-aarch64-linux-gnu qemu-user-static
 VENV_PACKAGES  := python3-venv python3-dev
 
-.PHONY: help demo build plugin install wheel python-env pages build-tests dev test test-cpp test-asan test-asan-part test-sanitized test-py test-python test-python-sanitized test-python-races check-aarch64 check-aarch64-runtime test-executorch-suite test-executorch-vulkan-suite test-versions test-peers test-ethosu test-vgf test-vulkan conformance fuzz bench bench-ethosu bench-vgf bench-vulkan bench-large bench-llm matrix models quick-models zoo zoo-env venv format lint clean
+.PHONY: help demo build plugin install wheel python-env pages build-tests dev test test-slice test-fresh test-cpp test-asan test-asan-part test-sanitized test-py test-python test-python-sanitized test-python-races check-aarch64 check-aarch64-runtime test-executorch-suite test-executorch-vulkan-suite test-versions test-peers test-ethosu test-vgf test-vulkan conformance fuzz bench bench-ethosu bench-vgf bench-vulkan bench-large bench-llm matrix models quick-models zoo zoo-env venv format lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -121,6 +122,25 @@ ctest-of = rm -rf build/test-results/$(2) && mkdir -p build/test-results/$(2) &&
   PATH=/usr/bin:$$PATH VIRTUAL_ENV=$(PYTHON_FOLDER) GTEST_OUTPUT=xml:$(CURDIR)/build/test-results/$(2)/ \
     ctest --test-dir build/$(1) -j $(JOBS) --no-tests=error \
     --output-on-failure --output-junit $(CURDIR)/build/test-results/$(2)/ctest.xml
+
+# What a fresh machine is asked: is there all that each part needs? The answers of all tests are `make test`'s business.
+SLICES := slice-cpp slice-asan slice-py slice-python
+test-slice: build-tests plugin python-env quick-models emulation-layer  ## the first test of each test file; minutes
+	@rm -rf $(addprefix build/test-results/,$(SLICES)) && mkdir -p $(addprefix build/test-results/,$(SLICES))
+	@code=0; export GTEST_TOTAL_SHARDS=1000 GTEST_SHARD_INDEX=0; $(call ctest-of,release,slice-cpp) || code=$$?; \
+	  echo $$code > build/test-results/slice-cpp/exit
+	@$(call build-of,sanitized,test_ir)
+	@code=0; $(call ctest-of,sanitized,slice-asan) $(call only,ir) || code=$$?; echo $$code > build/test-results/slice-asan/exit
+	@code=0; $(PYTHON) -m pytest -q test --first-of-each-file --ignore test/python -n $(JOBS) \
+	  --junitxml=build/test-results/slice-py/pytest.xml || code=$$?; echo $$code > build/test-results/slice-py/exit
+	@code=0; PATH=$(PYTHON_FOLDER)/bin:$$PATH build/python-env/bin/python -m pytest -q test/python --first-of-each-file -n $(JOBS) \
+	  --junitxml=build/test-results/slice-python/pytest.xml || code=$$?; echo $$code > build/test-results/slice-python/exit
+	@python3 test/count_results.py build/test-results $(SLICES)
+
+# SUITES are Debian's; the first is the one that is supported, the second the next.
+SUITES ?= bookworm trixie
+test-fresh:  ## demo and test-slice in Debian systems that have nothing, made by debootstrap; as root
+	@.ci/test-fresh $(SUITES)
 
 test-cpp: build-tests emulation-layer  ## C++ tests, release build
 	@$(call ctest-of,release,test-cpp)
@@ -296,7 +316,7 @@ quick-models: venv
 
 # ---- use ------------------------------------------------------------------------------------------------------
 
-demo: build $(STAMPS)/vela  ## compile, explain and run the handwritten digits, also for an NPU and on Vulkan; no PyTorch needed
+demo: build $(STAMPS)/vela $(STAMPS)/packages-DRIVER  ## compile, explain and run the handwritten digits, also for an NPU and on Vulkan; no PyTorch needed
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" examples/digits/demo.sh $(TOSAIC)
 
 bench: build venv  ## tosaic beside its peers, one table

@@ -2,7 +2,11 @@
 # What tosaic needs, with the least version that works. CONTRIBUTING names the packages of several systems.
 find_package(Threads REQUIRED)
 find_package(fmt 9 REQUIRED)
-find_package(simdjson 3.0 REQUIRED)
+# Not `find_package(simdjson 3.0)`: its package file says that only releases of the same minor version will do.
+find_package(simdjson REQUIRED CONFIG)
+if(simdjson_VERSION VERSION_LESS 3.0)
+  message(FATAL_ERROR "simdjson ${simdjson_VERSION} in ${simdjson_DIR} is too old: 3.0 or newer is needed")
+endif()
 find_package(ZLIB 1.2 REQUIRED)
 find_package(hwy 1.0 REQUIRED CONFIG)
 find_path(MESSAGE_DIGEST_INCLUDE sha2.h REQUIRED)

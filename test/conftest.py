@@ -12,7 +12,17 @@ def pytest_addoption(parser):
     parser.addoption("--all-models", action="store_true", help="every model, not only the quick ones")
     parser.addoption("--ethosu-library", default="", help="the Ethos-U simulator, if not beside the tool")
     parser.addoption("--ethosu-cache", default="", help="a folder that keeps what Vela compiled")
+    parser.addoption("--first-of-each-file", action="store_true", help="one test of each file: is there what it needs?")
     parser.addoption("--bless", action="store_true", help="rewrite the expected outputs of test/cli")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--first-of-each-file"):
+        first = {}
+        for item in items:
+            first.setdefault(item.path, item)
+        config.hook.pytest_deselected(items=[item for item in items if first[item.path] is not item])
+        items[:] = first.values()
 
 
 @pytest.fixture(scope="session")

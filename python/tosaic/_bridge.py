@@ -106,6 +106,10 @@ def _traced(function: Callable, node: torch.fx.Node, table: dict) -> tuple[torch
     module.graph.eliminate_dead_code()
     if any(isinstance(getattr(module, n.target), torch.nn.Module) for n in module.graph.nodes if n.op == "get_attr"):
         raise _CannotSay("it has control flow")
+    for piece in module.graph.nodes:
+        if piece.op == "call_function" and isinstance(piece.target, torch._ops.OpOverload) and (
+                piece.target._schema.is_mutable and not piece.target._schema.returns):
+            raise _CannotSay(f"{piece.target.name()} returns nothing of what it makes")
     sizes = {s for n in module.graph.nodes for s in free_unbacked_symbols(n.meta.get("val"))}
     if new := sizes - {s for n in (node, *inputs) for s in free_unbacked_symbols(n.meta.get("val"))}:
         raise _CannotSay(f"it has sizes that are known when the program runs ({', '.join(map(str, new))})")

@@ -13,8 +13,8 @@ from ._errors import Error
 from ._program import Program
 from ._tensors import Described, describe, number
 
-_FORM = ("give an iterable of calls: each a tensor (the only input), a tuple of arguments or a dict of keyword arguments; "
-         "from a loader of (input, label): (x for x, _ in loader)")
+_FORM = ("give an iterable of calls: each a tensor (the only input), a tuple of arguments, a dict of arguments by name, or both "
+         "((x,), {'mask': m}); from a loader of (input, label): (x for x, _ in loader)")
 
 
 def samples_for(calibration: Any, program: Program) -> dict[str, Any]:
@@ -64,17 +64,31 @@ class _Samples:
                 yield owners, sample
 
     def leaves_of(self, batch: Any) -> list[Any]:
-        """A dict is keyword arguments, or the only argument of a module that takes a dict."""
-        args = tuple(batch) if isinstance(batch, (tuple, list)) else (batch,)
-        if self.call is None:
-            return [] if isinstance(batch, Mapping) else list(args)
+        """A dict is arguments by name, or the only argument of a module that takes a dict."""
+        forms = [_call_in(batch, self.call)]
+        if self.call is not None and isinstance(batch, Mapping):
+            forms.append(((batch,), {}))
         told = None
-        for form in [((), dict(batch)), (args, {})] if isinstance(batch, Mapping) else [(args, {})]:
+        for args, kwargs in forms:
             try:
-                return self.call.flatten(*form)
+                return self.call.flatten(tuple(args), kwargs) if self.call else list(args)
             except Error as why:
                 told = told or why
         raise Error(code="calibrate.structure", message=f"a sample does not have the form of a call: {told}", help=_FORM)
+
+
+def _call_in(batch: Any, call: Any) -> tuple[Any, dict[str, Any]]:
+    """A sample's arguments by position and by name: a dict has the latter, a tuple the former and perhaps a dict of the latter
+    at its end, ((x, y), {"mask": m}) or (x, y, {"mask": m})."""
+    if isinstance(batch, Mapping):
+        return (), dict(batch)
+    if not isinstance(batch, (tuple, list)):
+        return (batch,), {}
+    if call is None or not call.keywords or not batch or not isinstance(batch[-1], Mapping):
+        return batch, {}
+    *args, last = batch
+    nested = len(args) == 1 and isinstance(args[0], (tuple, list)) and len(args[0]) == call.positions
+    return args[0] if nested else args, dict(last)
 
 
 def _split(rows: list[Described], tensors: list[_core.TensorInfo]) -> list[list[Described]]:

@@ -66,8 +66,9 @@ def compile(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
         example_kwargs: a module's: the call's keyword arguments.
         dynamic_shapes: a module's, as `torch.export.export` takes them: sizes that may vary, with upper bounds.
         target: a name of `tosaic.targets()`: "tosa-int", "tosa-fp", "vgf", "ethos-u55-128", ...
-        calibration: for integer targets: an iterable of calls as the module is called, each a tensor, a tuple of arguments
-            or a dict of keyword arguments (batches of a loader are split into calls of the program's size); or a path, as the command line takes it: a `.npz` with one array per input,
+        calibration: for integer targets: an iterable of calls as the module is called, each a tensor, a tuple of arguments,
+            a dict of arguments by name, or both, `((x,), {"mask": m})` (batches of a loader are split into calls of the
+            program's size); or a path, as the command line takes it: a `.npz` with one array per input,
             samples stacked along a new first axis, a `.npy`, or a folder of these. None: the example inputs stored in the
             program. Of several methods a dict of these by the methods' names; what it leaves out takes the stored inputs.
             All of it is one sequence of runs, method by method, and a buffer that methods share has one scale in all.

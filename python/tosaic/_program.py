@@ -79,7 +79,7 @@ class Program:
     def _trees(self) -> tuple[Call | None, Tree | None]:
         if len(self._core.methods) > 1:
             return None, None
-        return trees_of(self._core, self._exported)
+        return trees_of(self._core, self._exported, [a.name for a in self._core.methods[0]["inputs"]])
 
     def _call(self, method: str) -> tuple[Call | None, list[_core.Argument]]:
         """How a method is called, as far as that is known, and what its leaves are."""

@@ -250,5 +250,6 @@ def load(file: str | os.PathLike[str] | bytes, *, executor: str = "cpu", method:
 def _trees_in_file(core: _core.Session) -> tuple[Call | None, Tree | None]:
     """How a .pte says that it is called, and what it returns, as far as these are tuples, lists and dicts."""
     taken, given = (Tree(text) if text.startswith("[") else None for text in (core.input_tree, core.output_tree))
-    call = Call(taken) if taken and not taken.foreign and taken.leaves == len(core.arguments) else None
+    told = taken and not taken.foreign and taken.leaves == len(core.arguments)
+    call = Call(taken, [a.name for a in core.arguments]) if told else None
     return call, given if given and not given.foreign and given.leaves <= len(core.outputs) else None

@@ -465,13 +465,14 @@ class Line {
   // What a program's own conversions made integers stays so wherever the target has any.
   Status normalised() {
     const bool has_integers = target_.spec.has(tosa::Feature::pro_int);
+    Status found = acts_on_operands(start_);
     TOSAIC_TRY(graph_, normalise(std::move(start_),
                                  {.narrow_loops = target_.spec.has(tosa::Feature::controlflow),
                                   .fold_quantisation = options_.in_integers() || has_integers,
                                   .keep_codes = keeps_codes(),
                                   .narrowed = &narrowed_},
                                  callbacks_.sink));
-    Status found = runs_as_it_stands(graph_);
+    if (found.ok()) found = runs_as_it_stands(graph_);
     if (!found.ok() && options_.pack) return found;
     if (!found.ok() && callbacks_.sink) {  // what nobody can write may still be asked about
       found.error().severity = Severity::warning;

@@ -267,6 +267,7 @@ Result<Runnable> compiled_to_run(Graph graph, const Source& source, SessionOptio
 
 // A program whose sizes are numbers, without states, in floats.
 Result<Runnable> lowered_to_run(Graph graph, const Source& source, const SessionOptions& options, const Sink& sink) {
+  TOSAIC_CHECK(acts_on_operands(graph));
   TOSAIC_TRY(Graph normal, normalise(Graph(graph), {.fold_quantisation = false}, sink));
   if (options.device == "vulkan") split_weights(normal, shaders::spec().most_weight_bytes(false));
   return_tensors_of_numbers(normal);

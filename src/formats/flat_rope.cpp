@@ -12,7 +12,7 @@ flatbuffers::Offset<flatbuffers::Vector<std::uint8_t>> FlatRope::bytes(const Rop
     return builder_.CreateVector(reinterpret_cast<const std::uint8_t*>(joined.data()), size);
   }
   std::uint8_t* room = nullptr;
-  const flatbuffers::uoffset_t from_end = builder_.CreateUninitializedVector(size, 1, &room);
+  const auto from_end = builder_.CreateUninitializedVector<std::uint8_t>(size, &room).o;
   views_.push_back({from_end, data});
   return {from_end};
 }

@@ -251,7 +251,7 @@ class GraphReader {
   void define_weight(const Json& content, std::string_view kind, std::string_view key) {
     const std::string_view name = content.at("arg").at("name").text();
     std::string weight(content.at(key).text());
-    if (kind != "parameter") buffers_.emplace(weight, name);
+    (kind == "parameter" ? parameters_ : buffers_).emplace(weight, name);
     define(name, {no_value, kind, std::move(weight)});
   }
 
@@ -261,11 +261,14 @@ class GraphReader {
       auto [tag, value] = content.at("arg").tagged();
       return add_output(tag, value);
     }
-    if (kind == "buffer_mutation") {
-      const std::string buffer(content.at("buffer_name").text());
-      auto placeholder = buffers_.find(buffer);
-      if (placeholder == buffers_.end())
-        fail("pt2.bad-json", fmt::format("the mutated buffer '{}' is no input of the graph", buffer));
+    if (kind == "buffer_mutation" || kind == "parameter_mutation") {  // kept from run to run alike
+      const bool is_buffer = kind == "buffer_mutation";
+      const std::string buffer(content.at(is_buffer ? "buffer_name" : "parameter_name").text());
+      const auto& held = is_buffer ? buffers_ : parameters_;
+      auto placeholder = held.find(buffer);
+      if (placeholder == held.end())
+        fail("pt2.bad-json",
+             fmt::format("the mutated {} '{}' is no input of the graph", is_buffer ? "buffer" : "parameter", buffer));
       return set_state(use(placeholder->second), buffer, use(content.at("arg").at("name").text()));
     }
     LocRef loc;
@@ -275,7 +278,6 @@ class GraphReader {
       const std::string_view input = content.at("user_input_name").text();
       return return_input(input, use(input), use(content.at("arg").at("name").text()), loc);
     }
-    if (kind == "parameter_mutation") unsupported("the program writes to a parameter", "register it as a buffer", loc);
     if (kind == "loss_output" || kind.starts_with("gradient_"))
       unsupported("the program is one for training: it returns gradients", "export the model in eval mode", loc);
     if (kind == "token")
@@ -383,7 +385,7 @@ class GraphReader {
     if (runs_its_body(node)) return splice(json.at("outputs"), node);
     for (const Json& output : json.at("outputs").items()) read_output(output, node);
     note_writes(found.schema, node);
-    check_effect(found.schema, node);
+    mark_effect(found.schema, node);
   }
 
   // Calls that compute what their body does, under circumstances that matter to training alone.
@@ -430,14 +432,13 @@ class GraphReader {
     node.op.clear();
   }
 
-  // A call that is made for what it does to something is nothing that a graph of values can hold.
-  static void check_effect(const Schema* schema, const Node& node) {
+  // A call that is made for what it does to something, which an unknown operator's name does not tell: for all that is
+  // known, to each of its operands (`acts_on_operands`, normalise.h).
+  static void mark_effect(const Schema* schema, Node& node) {
     if (schema || node.op.starts_with("_operator.")) return;
     const bool results = std::any_of(node.outputs.begin(), node.outputs.end(), [](ValueId v) { return v != no_value; });
     const bool asserts = node.op.starts_with("aten._assert") || node.op.starts_with("aten.sym_constrain");
-    if (name_says_out(node.op) || (!results && node.regions.empty() && !asserts))
-      unsupported(fmt::format("{} {}", node.op, results ? "writes into a tensor that it is given" : "has no results"),
-                  "use the form that returns a new tensor", node.loc);
+    if (name_says_out(node.op) || (!results && node.regions.empty() && !asserts)) node.attrs.set("effect", true);
   }
 
   void read_known(const Schema& schema, const std::vector<Argument>& arguments, Node& node) {
@@ -619,12 +620,8 @@ class GraphReader {
     if (!graph_[root].is_constant()) return;
     const auto found = scope_.find(graph_[root].name);
     if (found == scope_.end()) return;
-    const Entry& entry = found->second;
-    if (entry.kind == "parameter")
-      unsupported(fmt::format("the program writes to its parameter '{}'", entry.weight), "register it as a buffer",
-                  node.loc);
-    // A tensor that the module holds without having registered it is kept from run to run, too.
-    set_state(root, entry.weight,
+    // A parameter, and a tensor that the module holds without having registered it, is kept from run to run, too.
+    set_state(root, found->second.weight,
               at.whole && !node.outputs.empty() && node.outputs[0] != no_value ? node.outputs[0] : root);
   }
 
@@ -635,7 +632,8 @@ class GraphReader {
   std::unordered_map<std::string_view, Json> types_;
   std::unordered_map<std::string_view, Dim> sizes_;  // the integers that follow from sizes, by name
   std::unordered_map<std::string_view, Entry> scope_;
-  std::unordered_map<std::string, std::string_view> buffers_;  // what a program may write: its name -> placeholder
+  // What a program may write: its name -> placeholder.
+  std::unordered_map<std::string, std::string_view> buffers_, parameters_;
   struct Looks {
     ValueId root;  // the value whose memory it shares
     bool whole;    // it is that value, element by element: only in-place calls lie between

@@ -5,7 +5,9 @@
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  Val x = b.cast(call.tensor("self"), DType::boolean);
+  const Val given = reduced_tensor(call);
+  if (given.shape().is_empty()) return of_nothing(call, given, call.axes("dim", given.rank()), false, 0, DType::i32);
+  Val x = b.cast(given, DType::boolean);
   return summed(x, call.axes("dim", x.rank()), false);
 }
 }  // namespace

@@ -8,7 +8,10 @@
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  Val x = with_dtype(b, call, call.tensor("self"));
+  const Val given = reduced_tensor(call);
+  if (given.shape().is_empty())
+    return of_nothing(call, given, call.axes("dim", given.rank()), call.flag("keepdim"), 0, given.dtype());
+  Val x = with_dtype(b, call, given);
   const double infinity = std::numeric_limits<double>::infinity();
   const auto axes = call.axes("dim", x.rank());
   const bool keep = call.flag("keepdim");
