@@ -220,7 +220,7 @@ test-python-sanitized: $(STAMPS)/packages-BUILD quick-models  ## a part of the P
 	  PATH=$(PYTHON_FOLDER)/bin:$$PATH LD_PRELOAD=$$libraries PYTHONMALLOC=malloc SHARDS=$(SHARDS) SEED=$(SEED) \
 	  ASAN_OPTIONS=detect_leaks=1:leak_check_at_exit=0:abort_on_error=1:detect_stack_use_after_return=1:log_path=$(PYTHON_REPORTS)/report \
 	  UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=build/sanitized/python:test/python \
-	  TOSAIC_EXECUTORCH_PLUGIN=$(CURDIR)/build/sanitized/lib/libtosaic_executorch.so \
+	  TOSAIC_EXECUTORCH_PLUGIN=$(CURDIR)/build/sanitized/python/tosaic/lib/libtosaic_executorch.so \
 	  $(PYTHON) -m pytest -q test/python -p sanitized -p no:faulthandler -n $(JOBS) --dist worksteal --junitxml=$(PYTHON_REPORTS)/pytest.xml
 
 # As above with ThreadSanitizer, which sees what is compiled for it alone: PyTorch's threads and a driver's are theirs. It
@@ -233,7 +233,7 @@ test-python-races: $(STAMPS)/packages-BUILD quick-models  ## the Python package 
 	@libraries=$$(for name in tsan stdc++; do g++ -print-file-name=lib$$name.so; done | paste -sd:); \
 	  PATH=$(PYTHON_FOLDER)/bin:$$PATH LD_PRELOAD=$$libraries SHARDS=$(SHARDS) SEED=$(SEED) \
 	  TSAN_OPTIONS=ignore_noninstrumented_modules=1:report_thread_leaks=0:exitcode=0:log_path=$(RACES)/report \
-	  PYTHONPATH=build/tsan/python:test/python TOSAIC_EXECUTORCH_PLUGIN=$(CURDIR)/build/tsan/lib/libtosaic_executorch.so \
+	  PYTHONPATH=build/tsan/python:test/python TOSAIC_EXECUTORCH_PLUGIN=$(CURDIR)/build/tsan/python/tosaic/lib/libtosaic_executorch.so \
 	  setarch -R $(PYTHON) -m pytest -q test/python -p sanitized -p no:faulthandler -n $(JOBS) --dist worksteal --junitxml=$(RACES)/pytest.xml
 
 # ExecuTorch's own tests of its Arm backends and of its Vulkan one, with tosaic under them.

@@ -39,7 +39,7 @@ def _find() -> pathlib.Path:
     here = pathlib.Path(__file__).resolve()
     places = [here.parents[1] / "lib" / _LIBRARY]  # of the package
     if len(here.parents) > 3:
-        places.append(here.parents[3] / "build/release/lib" / _LIBRARY)  # of the sources
+        places += [here.parents[3] / "build/release" / folder / _LIBRARY for folder in ("lib", "python/tosaic/lib")]  # of the sources
     for place in places:
         if place.is_file():
             return place
