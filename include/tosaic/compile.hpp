@@ -7,6 +7,7 @@
 //   if (!artifact.ok()) std::cerr << tosaic::render(artifact.error(), true);
 //   tosaic::Bytes pte = *artifact->piece("pte");
 #pragma once
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -132,6 +133,11 @@ TOSAIC_API Result<Artifact> compile(const Program& program, const std::string& t
 // has one range in all of them. Also: calibrate.methods, for names that the program does not have.
 TOSAIC_API Result<Artifact> compile(const Program& program, const std::string& target, const Options& options,
                                     const Callbacks& callbacks, const MethodSamples& samples);
+// No samples: what `{}` says, which could be either of the two above.
+inline Result<Artifact> compile(const Program& program, const std::string& target, const Options& options,
+                                const Callbacks& callbacks, std::nullptr_t) {
+  return compile(program, target, options, callbacks, SampleSource());
+}
 
 // Which nodes of the exported program the target takes, and why not the others: milliseconds, no samples, nothing is
 // compiled. What only samples tell (pieces of unlike ranges, waves that codes cannot follow) may still leave a node

@@ -176,7 +176,8 @@ class Artifact:
         tell(said)
         if len(methods) > 1 or method not in (None, methods[0]):
             return Session(core, *_trees_in_file(core), core.arguments)
-        return Session(core, *self._program._trees(), self._program.inputs)
+        return Session(core, *self._program._trees(), self._program.inputs,
+                       self._program._core.methods[0]["written_inputs"])
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """As `Session.run`, on a session that is kept: state goes on from run to run. For one thread at a time."""

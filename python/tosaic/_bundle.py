@@ -17,13 +17,13 @@ from ._tensors import describe
 
 
 def _dense(x: Any) -> Any:
-    """As the core copies it: row-major."""
+    """A row-major copy: a module may write to what it is given."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(x, torch.Tensor):
-        return x.detach().contiguous()
+        return x.detach().clone(memory_format=torch.contiguous_format)
     import numpy
 
-    return numpy.ascontiguousarray(x if hasattr(x, "__array__") else numpy.from_dlpack(x)).reshape(x.shape)
+    return numpy.array(x if hasattr(x, "__array__") else numpy.from_dlpack(x), order="C")
 
 
 def _values(leaves: list[Any], alive: list[Any]) -> list[Any]:
@@ -51,7 +51,11 @@ def bundle(pte: bytes, program: Program, session: Session, cases: Iterable[Any],
         args, kwargs = ((), dict(case)) if isinstance(case, Mapping) else (case, {})
         args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
         leaves = call.flatten(args, kwargs) if call else list(args)
+        inputs = _values(leaves, alive)
         given = session.run(*args, **kwargs)  # also looks at the inputs
+        # New contents of inputs that the module writes are outputs of the file, before what it returns.
+        tensors = [x for x, a in zip(leaves, program.inputs) if a.tensor is not None] if call else leaves
+        written = [tensors[at] for at in session._written_inputs]
         if results is not None:
             try:
                 given = next(results)
@@ -59,7 +63,7 @@ def bundle(pte: bytes, program: Program, session: Session, cases: Iterable[Any],
                 raise Error(code="bundle.expected", message=f"there are more cases than the {len(rows)} results expected",
                             help="give one result for each case") from None
         outputs = result.flatten(given, "the result") if result else list(given) if isinstance(given, (tuple, list)) else [given]
-        rows.append(("forward", _values(leaves, alive), _values(outputs, alive)))
+        rows.append(("forward", inputs, _values([*written, *outputs], alive)))
     if results is not None and next(results, rows) is not rows:
         raise Error(code="bundle.expected", message=f"more results are expected than there are cases ({len(rows)})",
                     help="give one result for each case")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Any
 
 from ._errors import Error
@@ -165,10 +166,15 @@ class Call:
             return args, kwargs
         return (*args, *(rest.pop(name) for name in missing)), rest
 
+    def _takes_names_only(self) -> bool:
+        return self._args is not None and not self._args["children_spec"] and bool(self._kwargs["children_spec"])
+
     def flatten(self, args: tuple, kwargs: dict) -> list[Any]:
         """The leaves in order. Raises Error run.tree where the call has another form."""
         if self._plain and not kwargs and len(args) == len(self._args["children_spec"]):
             return list(args)
+        if len(args) == 1 and not kwargs and isinstance(args[0], Mapping) and self._takes_names_only():
+            args, kwargs = (), dict(args[0])  # a tokenizer's
         if self._tree.foreign:
             return self._tree.flattened_by_torch((args, kwargs))
         leaves: list[Any] = []

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from . import _core
 from ._errors import Error, tell
 from ._pytree import Call, Flat, Tree
-from ._tensors import describe, maker_for, number
+from ._tensors import describe, maker_for, number, writer_to
 
 
 class OperationTime(NamedTuple):
@@ -28,7 +28,8 @@ class Session:
     """
 
     def __init__(self, core: _core.Session, call: Call | None = None, result: Tree | None = None,
-                 arguments: list[_core.Argument] | None = None) -> None:
+                 arguments: list[_core.Argument] | None = None, written_inputs: list[int] | None = None) -> None:
+        """`written_inputs`: which of the tensors that it takes the module writes to, where that is known."""
         self._core = core
         self._call = call
         self._result = result or Flat()
@@ -36,6 +37,7 @@ class Session:
         self._inputs = core.inputs
         # New contents of inputs that the program writes stand before what it returns.
         self._written = len(core.outputs) - result.leaves if result is not None else 0
+        self._written_inputs = written_inputs or []
 
     @property
     def inputs(self) -> list[_core.TensorInfo]:
@@ -61,15 +63,20 @@ class Session:
 
         Returns:
             What the module returns: the same containers, with tensors of the kind that was given (PyTorch's where nothing
-            was given and torch is loaded), which own their memory. Tensors that are given are only read: what a module writes to
-            its inputs is left out.
+            was given and torch is loaded), which own their memory. Tensors that are given are only read, but for those
+            that the module itself writes to: they hold their new content behind the run, as behind a call of the module.
+            (A file does not say which these are: of a loaded one that content is left out.)
 
         Raises:
-            Error: run.tree, run.input-type, run.literal, tensor.*, session.busy, and what happens inside.
+            Error: run.tree, run.input-type, run.literal, run.read-only, tensor.*, session.busy, and what happens inside.
         """
-        leaves, described, alive = self._described(args, kwargs)
+        leaves, described, alive, tensors = self._described(args, kwargs)
         make = maker_for(leaves)
-        results = [make(*r) if type(r) is tuple else r for r in self._core.run(described)[self._written :]]
+        writers = [writer_to(tensors[at]) for at in self._written_inputs]
+        given = self._core.run(described)
+        for write, content in zip(writers, given):
+            write(*content)
+        results = [make(*r) if type(r) is tuple else r for r in given[self._written :]]
         del alive  # until here
         return self._result.unflatten(results)
 
@@ -87,19 +94,20 @@ class Session:
         """
         if not args and not kwargs:
             return self._core.warm([])
-        _, described, alive = self._described(args, kwargs)
+        _, described, alive, _ = self._described(args, kwargs)
         self._core.warm(described)
         del alive  # until here
 
-    def _described(self, args: tuple, kwargs: dict) -> tuple[list[Any], list[tuple], list[Any]]:
-        """The call's leaves, its tensors as the core takes them, and what has to live as long as these."""
+    def _described(self, args: tuple, kwargs: dict) -> tuple[list[Any], list[tuple], list[Any], list[Any]]:
+        """The call's leaves, its tensors as the core takes them, what has to live as long as these, and the tensors."""
         leaves = self._call.flatten(args, kwargs) if self._call is not None else self._listed(args, kwargs)
-        described, alive = [], []
+        described, alive, tensors = [], [], []
         for leaf, info in self._tensors_among(leaves):
+            tensors.append(leaf)
             row, owner = number(leaf, info.dtype, len(info.dims)) if type(leaf) in (int, float, bool) else describe(leaf)
             described.append(row)
             alive.append(owner)
-        return leaves, described, alive
+        return leaves, described, alive, tensors
 
     def _listed(self, args: tuple, kwargs: dict) -> list[Any]:
         if kwargs:

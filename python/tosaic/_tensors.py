@@ -100,6 +100,22 @@ def number(value, dtype: str, rank: int) -> tuple[Described, Any]:
     return _of_numpy(numpy.asarray(value, dtype={v: k for k, v in _NUMPY_NAMES.items()}[dtype]))
 
 
+def writer_to(x) -> Callable[[Any, str], None]:
+    """What puts new content, as the core gives it, into a tensor of the caller's. Numbers stay what they are."""
+    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    if torch is not None and isinstance(x, torch.Tensor):
+        return lambda content, dtype: x.detach().copy_(_to_torch(content, dtype))
+    if type(x) in (int, float, bool) or (numpy is not None and isinstance(x, numpy.generic)):
+        return lambda content, dtype: None
+    import numpy
+
+    there = x if isinstance(x, numpy.ndarray) else numpy.from_dlpack(x)
+    if not there.flags.writeable:
+        raise Error(code="run.read-only", message="the module writes to this input, and the tensor that is given cannot be "
+                    "written", help="give a copy, or work on one in forward(): x = x.clone()")
+    return lambda content, dtype: numpy.copyto(there, _to_numpy(content, dtype))
+
+
 # ---- results
 
 def _to_numpy(array, dtype: str):

@@ -22,6 +22,7 @@ MethodInfo describe(const Method& method) {
   info.inputs = arguments_of(infos(graph.inputs), method.fixed_inputs);
   info.outputs = arguments_of(infos(graph.outputs), method.fixed_outputs);
   for (const State& state : graph.states) info.buffers.push_back(tensor_info(state.name, graph[state.input].type));
+  info.written_inputs = method.written_inputs;
   info.nodes = graph.nodes.size();
   info.sample_sets = method.sample_inputs.size();
   return info;

@@ -61,8 +61,8 @@ class GraphReader {
       if (const ValueId v = scope_.at(placeholder).id; v != no_value && graph_[v].is_constant())
         read_buffers.emplace_back(buffer, v);
     std::ranges::sort(read_buffers);
-    return {std::move(graph_), std::move(fixed_inputs_), std::move(fixed_outputs_), std::move(number_outputs_),
-            std::move(read_buffers)};
+    return {std::move(graph_),          std::move(fixed_inputs_), std::move(fixed_outputs_),
+            std::move(number_outputs_), std::move(read_buffers),  std::move(outputs_of_inputs_)};
   }
 
   // The body of a control flow operator: all inputs and outputs are its operands and results.
@@ -209,9 +209,13 @@ class GraphReader {
     for (ValueId v : graph_.inputs) {
       const auto written = written_inputs_.find(v);
       if (written == written_inputs_.end()) continue;
-      warn_written(graph_[v].name, written->second);
-      graph_.outputs.push_back(v);
+      return_input(graph_[v].name, v, v, written->second);
     }
+  }
+  void return_input(std::string_view input, ValueId v, ValueId content, const LocRef& loc) {
+    warn_written(input, loc);
+    outputs_of_inputs_.push_back(static_cast<std::size_t>(std::ranges::find(graph_.inputs, v) - graph_.inputs.begin()));
+    graph_.outputs.push_back(content);
   }
   void warn_written(std::string_view input, const LocRef& loc) {
     source_.sink(located(
@@ -271,9 +275,8 @@ class GraphReader {
     if (auto argument = content.find("arg"))
       if (auto name = argument->find("name")) loc = locations_[std::string(name->text())];
     if (kind == "user_input_mutation") {
-      warn_written(content.at("user_input_name").text(), loc);
-      graph_.outputs.push_back(use(content.at("arg").at("name").text()));
-      return;
+      const std::string_view input = content.at("user_input_name").text();
+      return return_input(input, use(input), use(content.at("arg").at("name").text()), loc);
     }
     if (kind == "loss_output" || kind.starts_with("gradient_"))
       unsupported("the program is one for training: it returns gradients", "export the model in eval mode", loc);
@@ -638,6 +641,7 @@ class GraphReader {
   };
   std::unordered_map<ValueId, Looks> looks_at_;
   std::unordered_map<ValueId, LocRef> written_inputs_;
+  std::vector<std::size_t> outputs_of_inputs_;     // which inputs the first outputs are new contents of
   std::unordered_set<ValueId> complex_;            // those that are pairs
   std::map<std::string, std::string> decomposed_;  // operator -> who says it in others
   FixedValues fixed_inputs_, fixed_outputs_;

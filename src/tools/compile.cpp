@@ -10,6 +10,7 @@
 
 #include "base/diagnostic.h"
 #include "tools/described.h"
+#include "tools/models.h"
 #include "tools/streams.h"
 #include "tools/tool.h"
 #include "tools/values.h"
@@ -118,23 +119,6 @@ void act(Tool& tool, const CompileRequest& request) {
   if (!tool.quiet && (!prints || !request.output.empty())) summary(tool, request, artifact->summary());
 }
 
-// "prefill=prefill.pt2 decode=decode.pt2"; one file alone may have any name.
-Status name_models(const std::vector<std::string>& models, CompileRequest& request) {
-  std::error_code none;
-  if (models.size() == 1 && (models[0].find('=') == std::string::npos || std::filesystem::exists(models[0], none))) {
-    request.model = models[0];
-    return {};
-  }
-  for (const std::string& model : models) {
-    const std::size_t equals = model.find('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == model.size())
-      return error("usage.models", fmt::format("'{}' stands among several programs without a method's name", model))
-          .hint("tosaic compile prefill=prefill.pt2 decode=decode.pt2");
-    request.methods.emplace_back(model.substr(0, equals), model.substr(equals + 1));
-  }
-  return {};
-}
-
 // "samples.npz", or "prefill=prefill.npz" and another for each method.
 Status name_samples(const std::vector<std::string>& samples, CompileRequest& request) {
   std::error_code none;
@@ -205,7 +189,10 @@ void add_compile(CLI::App& app, Tool& tool) {
     tool.action = [=, &tool] {
       request->emit = pairs(*emit);
       request->options = *options;
-      if (const Status known = name_models(*models, *request); !known.ok()) return tool.fail(known.error());
+      const auto named = name_models(*models, "compile");
+      if (!named.ok()) return tool.fail(named.error());
+      request->model = named->only;
+      request->methods = named->methods;
       if (const Status known = name_samples(*samples, *request); !known.ok()) return tool.fail(known.error());
       act(tool, *request);
     };

@@ -39,7 +39,7 @@ def _find() -> pathlib.Path:
     here = pathlib.Path(__file__).resolve()
     places = [here.parents[1] / "lib" / _LIBRARY]  # of the package
     if len(here.parents) > 3:
-        places.append(here.parents[3] / "build/release/lib" / _LIBRARY)  # of the sources
+        places += [here.parents[3] / "build/release" / folder / _LIBRARY for folder in ("lib", "python/tosaic/lib")]  # of the sources
     for place in places:
         if place.is_file():
             return place
@@ -70,6 +70,8 @@ def _load() -> tuple[pathlib.Path, ctypes.CDLL]:
     minor = _built_for(file)
     _check_executorch(minor, file)
     import executorch.runtime  # noqa: F401  loads libexecutorch.so, with the registry
+    with contextlib.suppress(ImportError):  # programs of integers take and give floats by these kernels
+        import executorch.kernels.quantized  # noqa: F401
     try:  # a name that is loaded already, or nothing
         ctypes.CDLL("libexecutorch.so", mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
     except OSError:

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# Made by test/python/test_types.py; `make pages` writes it again.
+"""The options of `tosaic.compile` and the other questions, for editors and type checkers."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Literal, TypedDict
+
+
+class CompileOptions(TypedDict, total=False):
+    """What `help(tosaic.compile)` explains; None is the default."""
+
+    quantize: Literal['auto', 'int8', 'int16x8', 'dynamic-int8'] | None
+    quantise: Literal['auto', 'int8', 'int16x8', 'dynamic-int8'] | None
+    io: Literal['float', 'quantized'] | None
+    observer: Literal['histogram', 'minmax'] | None
+    weights: Literal['per-channel', 'per-tensor', 'int4', 'int8'] | None
+    group_size: int | None
+    plan: str | PathLike[str] | None
+    override: str | Sequence[str] | None
+    tosa_spec: str | None
+    sizes: str | Sequence[str] | None
+    require_full_delegation: bool | None
+    single_delegate: bool | None
+    print_after: Literal['read', 'normalise', 'quantise', 'partition', 'lower', 'tidy'] | Sequence[Literal['read', 'normalise', 'quantise', 'partition', 'lower', 'tidy']] | None
+    threads: int | None
+    vela: str | PathLike[str] | None
+    vela_config: str | PathLike[str] | None
+    system_config: str | None
+    memory_mode: str | None
+    vela_flags: str | Sequence[str] | None
+    vela_files: str | PathLike[str] | None
+    external: str | Sequence[str] | Mapping[str, str | PathLike[str]] | None
+    self_check: bool | None
+    vgf_converter: str | PathLike[str] | None
+    vgf_flags: str | Sequence[str] | None
+    vulkan_tiers: Literal['cpu', 'coopmat', 'dot', 'base'] | Sequence[Literal['cpu', 'coopmat', 'dot', 'base']] | None
+    vulkan_precision: Literal['fp32', 'fp16'] | None
