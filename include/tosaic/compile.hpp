@@ -99,9 +99,11 @@ struct Summary {
   std::vector<Diagnostic> messages;          // notes and warnings
 };
 
-// Copies share what was compiled; any number of threads may use one.
+// Copies share what was compiled; any number of threads may use one. One that was moved from is as it was.
 class TOSAIC_API Artifact {
  public:
+  Artifact(const Artifact&) = default;
+  Artifact& operator=(const Artifact&) = default;
   const Summary& summary() const;
   // Its pieces, each made when asked for:
   //   pte           the ExecuTorch program (not of `explain`)
@@ -117,12 +119,16 @@ class TOSAIC_API Artifact {
   Result<std::string> manifest() const;
 
   struct Impl;
-  explicit Artifact(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  explicit Artifact(std::shared_ptr<const Impl> impl);  // null: an artifact without pieces
   const Impl& impl() const { return *impl_; }
 
  private:
   std::shared_ptr<const Impl> impl_;
 };
+
+// The piece that a file of this name holds, as its ending says: "pte" of net.pte, "header" of net.h, "tosa" of
+// net.tosa; "manifest" of net.json. Error: artifact.ending, which names the endings that there are.
+TOSAIC_API Result<std::string> piece_in_file(const std::string& path);
 
 // Reads nothing but `program` and `samples`; without samples, an integer target is calibrated with the example inputs
 // stored in the program. Errors: target.unknown, option.*, calibrate.*, quantise.*, target.*, pack.*, vela.*,

@@ -38,9 +38,11 @@ struct HeldProgram {
   std::vector<std::vector<OwnedTensor>> samples;            // sets of example inputs: one per tensor input, in order
 };
 
-// Copies share what was read; any number of threads may use one.
+// Copies share what was read; any number of threads may use one. One that was moved from is as it was.
 class TOSAIC_API Program {
  public:
+  Program(const Program&) = default;
+  Program& operator=(const Program&) = default;
   // A .pt2 of torch.export.save (PyTorch 2.9 to 2.15), or a graph in tosaic's text form; told apart by content. The
   // file stays mapped, its weights are not copied. Errors: file.*, pt2.*, text.*.
   static Result<Program> open(const std::string& path, const Messages& messages = {});
@@ -64,7 +66,7 @@ class TOSAIC_API Program {
   Result<std::vector<OwnedTensor>> sample_inputs(std::size_t set = 0, const std::string& method = "forward") const;
 
   struct Impl;
-  explicit Program(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  explicit Program(std::shared_ptr<const Impl> impl);  // null: a program without methods
   const Impl& impl() const { return *impl_; }
 
  private:

@@ -151,21 +151,27 @@ class Session:
         make = maker_for([])
         return {s.name: make(*self._core.state(s.name)) for s in self.states}
 
-    def load_state_dict(self, states: dict[str, Any]) -> None:
-        """Gives states a new content: those that are named. A module's `state_dict()` has parameters besides, which are
-        passed over where all states of the program are in it.
+    def load_state_dict(self, states: dict[str, Any], strict: bool = True) -> None:
+        """Gives the states a new content. A module's `state_dict()` has parameters besides, which are passed over.
 
         Args:
             states: tensors of PyTorch or NumPy, or objects that speak DLPack, by the names of `states`.
+            strict: all states have to be there, as for a module of PyTorch's; False: those that are there get their content,
+                the others keep what they hold.
 
         Raises:
-            Error: run.state (no such state), run.state-type, session.busy. Nothing has changed then.
+            Error: run.state (a state is missing, or none has that name), run.state-type, session.busy. Nothing has changed
+                then.
         """
         known = {s.name: s for s in self.states}
+        missing = [name for name in known if name not in states]
         unknown = [name for name in states if name not in known]
-        if unknown and not (known and known.keys() <= states.keys()):
+        if unknown and (missing or not known):
             raise Error(code="run.state", message=f"the program keeps no state '{unknown[0]}'",
                         help=f"its states are {', '.join(known)}" if known else "it keeps none")
+        if strict and missing:
+            raise Error(code="run.state", message=f"nothing is given for the state '{missing[0]}'",
+                        help=f"give all of {', '.join(known)}; strict=False leaves the others as they are")
         before = self.state_dict()
         try:
             for name in known.keys() & states.keys():
@@ -218,6 +224,8 @@ class Session:
 
 
 def session_options(executor: str, method: str, device: str, vulkan_device: str, threads: int, data) -> dict[str, Any]:
+    if not -(2**31) <= threads < 2**31:  # what the core has no number for; the rest it refuses itself
+        raise Error(code="run.threads", message=f"'threads' is {threads}", help="0 (all cores) to 1024")
     return {"executor": executor, "method": method, "device": device, "vulkan_device": vulkan_device, "threads": threads,
             "data": {name: bytes(content) for name, content in (data or {}).items()}}
 

@@ -44,7 +44,15 @@ def has_dtype(dtype) -> bool:
         return False
 
 
+def _without_mask(x) -> None:
+    """Elements that are masked out have values beneath their mask: whatever was there before."""
+    raise Error(code="tensor.masked", message=f"a {type(x).__qualname__} has masked elements, of which tosaic knows nothing",
+                help="fill them: NumPy's array.filled(value), PyTorch's masked_tensor.to_tensor(value)")
+
+
 def _of_torch(x) -> tuple[Described, Any]:
+    if type(x).__name__ == "MaskedTensor" and not bool(x.get_mask().all()):
+        _without_mask(x)
     if x.device.type != "cpu":
         raise Error(code="tensor.device", message=f"a tensor is on the device '{x.device}'; tosaic reads the CPU's memory",
                     help="give tensor.cpu()")
@@ -77,6 +85,8 @@ def describe(x) -> tuple[Described, Any]:
         return _of_torch(x)
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(x, (numpy.ndarray, numpy.generic)):
+        if isinstance(x, numpy.ma.MaskedArray) and numpy.ma.is_masked(x):
+            _without_mask(x)
         return _of_numpy(numpy.asarray(x))
     if hasattr(x, "__dlpack__"):
         import numpy

@@ -13,6 +13,7 @@
 #include "api/compile_sizes.h"
 #include "api/self_check.h"
 #include "ir/rewriter.h"
+#include "ir/source_notes.h"
 #include "kernels/out_variant.h"
 #include "lower/lower.h"
 #include "lower/over_sizes.h"
@@ -620,7 +621,11 @@ class Line {
     for (const Graph& region : result_.lowered) {
       const Destination to{result_.lowered.size() > 1 ? fmt::format("_{}", result_.emitted.size()) : "",
                            options_.several_methods};
-      TOSAIC_TRY(Emitted made, target_.emit(region, target_, options_.emit, to));
+      // Another compiler's payload says nothing of the source, and its estimates are told with places.
+      Graph stripped;
+      const bool strip = options_.strip && !target_.self_check;
+      if (strip) stripped = without_source_notes(region);
+      TOSAIC_TRY(Emitted made, target_.emit(strip ? stripped : region, target_, options_.emit, to));
       for (const Diagnostic& note : made.notes)
         if (callbacks_.sink && result_.emitted.empty()) callbacks_.sink(note);
       if (!options_.written_at_once) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/memory.h"
+#include "base/zero_again.h"
 
 namespace tosaic::runtime {
 namespace {
@@ -66,7 +67,7 @@ Status SharedMemory::make() {
 }
 
 void SharedMemory::reset() {
-  std::memset(start_.get(), 0, bytes_);
+  zero_again(start_, bytes_);
   for (const auto& [at, content] : contents_) std::memcpy(start_.get() + at, content.data(), content.size());
 }
 

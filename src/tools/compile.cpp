@@ -100,9 +100,9 @@ Emits emits() {
 
 void act(Tool& tool, const CompileRequest& request) {
   const bool prints = request.options.has("print-after");
-  if (request.output.empty() && !request.emit.contains("tosa") && !request.emit.contains("vgf") && !prints)
+  if (request.output.empty() && request.emit.empty() && request.report.empty() && !prints)
     return tool.fail(error("usage.missing", "tosaic compile is not told what to write")
-                         .hint("-o FILE.pte writes the program; --emit tosa=FILE or vgf=FILE parts of it; "
+                         .hint("-o FILE.pte writes the program, other endings its parts, as --emit does beside it; "
                                "--print-after STAGE shows a graph"));
   Callbacks callbacks;
   callbacks.message = tool.sink();
@@ -155,7 +155,11 @@ void add_compile(CLI::App& app, Tool& tool) {
       ->type_name("TARGET")
       ->check(known_target())
       ->capture_default_str();
-  command->add_option("--output,-o", request->output, ".pte to write")->type_name("FILE");
+  command
+      ->add_option("--output,-o", request->output,
+                   "the file to write, its ending says what: .pte the program, .tosa or .vgf the delegates' graphs, .h "
+                   "the program as a C array, .json the report")
+      ->type_name("FILE");
   command
       ->add_option(
           "--calibrate", *samples,

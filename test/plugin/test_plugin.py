@@ -443,3 +443,44 @@ def test_a_cpp_project(plugin, digits, ours, tmp_path):
         assert "backends TOSABackend VgfBackend TosaicVulkan VulkanBackend EthosUBackend" in said
         expected, = ours(digits(target), [image(target)])
         np.testing.assert_array_equal(np.fromfile(tmp_path / "output", np.float32), expected.ravel())
+
+
+# ---- damaged files
+
+LOADS = r"""
+import importlib.util, os, sys, warnings
+os.environ["TOSAIC_EXECUTORCH_PLUGIN"] = sys.argv[1]
+warnings.simplefilter("ignore")
+spec = importlib.util.spec_from_file_location("plugin_runtime", sys.argv[2])
+spec.loader.exec_module(importlib.util.module_from_spec(spec))
+from executorch.runtime import Runtime, Verification
+whole = open(sys.argv[3], "rb").read()
+refused = 0
+for name in sys.argv[4:]:
+    name = name.encode()
+    at = whole.find(name)
+    assert at > 0, name
+    for bad in b"\xff", b"\x9b", b"\xc3", b"\x1b":
+        for place in at, at + len(name) - 1:
+            content = whole[:place] + bad + whole[place + 1:]
+            try:
+                Runtime.get().load_program(content, verification=Verification.Minimal).load_method("forward")
+            except RuntimeError as error:
+                refused += 1
+                str(error).encode()
+print("alive", refused)
+"""
+
+
+@pytest.mark.parametrize("target, names", [("tosa-fp", ["conv2d", "relu", "linear", "const."]),
+                                           ("vgf", ["main", "input"])])
+def test_damaged_names_end_no_process(target, names, digits, library):
+    """Names are bytes of a file; ExecuTorch's log is Python's here, which takes UTF-8 and throws at anything else."""
+    content = digits(target).read_bytes()
+    names = [n for n in names if n.encode() in content]
+    done = subprocess.run([sys.executable, "-c", LOADS, library, RUNTIME, digits(target), *names], capture_output=True,
+                          env=ENVIRONMENT, timeout=300)
+    assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
+    assert done.stdout.decode().startswith("alive "), done.stdout
+    for line in done.stderr.decode().splitlines():  # UTF-8, and nothing that a terminal obeys
+        assert not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in line), line

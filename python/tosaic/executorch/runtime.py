@@ -107,7 +107,7 @@ def _words() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        if said := _plugin.tosaic_executorch_error().decode():
+        if said := _plugin.tosaic_executorch_error().decode(errors="backslashreplace"):
             raise RuntimeError(f"{error}\n{said}") from None
         raise
 
@@ -162,13 +162,13 @@ def set_option(key: str, value: str | int | bool, backend: str | None = None) ->
 
 def _missing(data: str | os.PathLike | bytes | BinaryIO) -> list[str]:
     if isinstance(data, (bytes, bytearray)):
-        return _plugin.tosaic_executorch_missing(bytes(data), len(data)).decode().split()
+        return _plugin.tosaic_executorch_missing(bytes(data), len(data)).decode(errors="backslashreplace").split()
     if not isinstance(data, (str, os.PathLike)) or os.path.getsize(data) == 0:
         return []  # for ExecuTorch to read, or to refuse
     with open(data, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) as content:
         view = ctypes.c_char.from_buffer(content)
         try:
-            return _plugin.tosaic_executorch_missing(ctypes.addressof(view), len(content)).decode().split()
+            return _plugin.tosaic_executorch_missing(ctypes.addressof(view), len(content)).decode(errors="backslashreplace").split()
         finally:
             del view  # the mapping is not closed while something points into it
 
