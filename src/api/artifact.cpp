@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <set>
 
+#include "api/asked.h"
 #include "api/guard.h"
 #include "api/program.h"
 #include "formats/ptd/ptd_file.h"
 #include "formats/tosa/tosa_file.h"
 #include "ir/source_notes.h"
-#include "partition/extensions.h"
 #include "partition/supports.h"
 
 namespace tosaic {
@@ -291,18 +291,48 @@ Result<Artifact> compile(const Program& program, const std::string& target, cons
   });
 }
 
+// What tells a program at some sizes from the same at others.
+static std::string sizes_of(const AskedProgram& asked) {
+  std::string text = asked.varies ? "varies " : "";
+  for (ValueId v : asked.graph.inputs) text += to_string(asked.graph[v].type.shape) + " ";
+  return text;
+}
+
+// What a program becomes at several sizes is one program for all of them, or it is not taken: only lowering it at each
+// tells. The node that stands in the way is named; error: there is none.
+static Status is_one_at_all_sizes(const ExportedProgram& program, const std::string& target, const Options& options,
+                                  std::vector<Verdict>& verdicts) {
+  TOSAIC_TRY(CompileOptions how, compile_options_for(target, options));
+  how.pack = false;
+  how.invent_samples = true;
+  auto made = compile_model(program, how, {});
+  if (made.ok()) return {};
+  for (Verdict& v : verdicts) {
+    if (made.error().context != "node " + v.node.name) continue;
+    v.taken = false;
+    v.reason = made.error();
+    return {};
+  }
+  return std::move(made).error();
+}
+
 Result<std::vector<NodeVerdict>> supports(const Program& program, const std::string& target, const Options& options) {
   return guarded(program.name(), [&]() -> Result<std::vector<NodeVerdict>> {
     TOSAIC_TRY(CompileOptions how, compile_options_for(target, options));
     const Program::Impl& impl = program.impl();
-    TOSAIC_TRY(const Method* method, only_method(impl.exported));
-    if (!how.target.spec_given && !how.in_integers())
-      for (const NeededExtension& needed : needed_extensions(method->graph, how.target.spec))
-        how.target.spec.add(needed.feature);
-    const std::lock_guard<std::mutex> lock(impl.asking);
-    if (!impl.supports) impl.supports = std::make_unique<Supports>(method->graph);
-    TOSAIC_TRY(const auto verdicts,
-               impl.supports->about({how.target.spec, how.in_integers(), how_to_quantise(how, *method)}));
+    TOSAIC_TRY(AskedProgram asked, asked_program(impl.exported, how));
+    how.target.spec = asked.spec;
+    const FormFor form = form_for(how, asked.spec);
+    std::vector<Verdict> verdicts;
+    {
+      const std::lock_guard<std::mutex> lock(impl.asking);
+      std::unique_ptr<Supports>& supports = impl.supports[sizes_of(asked)];
+      if (!supports) supports = std::make_unique<Supports>(std::move(asked.graph), exported_nodes(asked.method->graph));
+      TOSAIC_TRY(verdicts, supports->about({asked.spec, how.in_integers(), how_to_quantise(how, *asked.method),
+                                            form.keeps_codes, form.coded}));
+    }
+    if (asked.varies && std::ranges::all_of(verdicts, &Verdict::taken))
+      TOSAIC_CHECK(is_one_at_all_sizes(impl.exported, target, options, verdicts));
     return node_verdicts(verdicts);
   });
 }

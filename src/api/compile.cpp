@@ -9,6 +9,7 @@
 #include <random>
 #include <set>
 
+#include "api/asked.h"
 #include "api/chosen_sizes.h"
 #include "api/compile_sizes.h"
 #include "api/self_check.h"
@@ -19,7 +20,6 @@
 #include "lower/over_sizes.h"
 #include "lower/state_variables.h"
 #include "normalise/normalise.h"
-#include "normalise/split_weights.h"
 #include "ops/op.h"
 #include "ops/tosa_rest.h"
 #include "pack/core_form.h"
@@ -251,8 +251,7 @@ class Line {
 
  private:
   Status chosen() {
-    TOSAIC_TRY(start_, target_.varies ? with_chosen_sizes(method_.graph, options_.sizes)
-                                      : at_chosen_sizes(method_.graph, options_.sizes));
+    TOSAIC_TRY(start_, at_sizes_for(target_, method_.graph, options_.sizes));
     admit_floats();
     stored_ = fitting(start_, method_.sample_inputs);
     if (!stored_.empty()) sample_ = stored_[0];
@@ -321,6 +320,7 @@ class Line {
       TOSAIC_CHECK(story_.note("tidy", result_.lowered[0]));
     }
     if (!options_.pack) return std::move(result_);
+    std::erase_if(result_.stage_seconds, [](const auto& stage) { return stage.first == "emit"; });  // of one size: none
     TOSAIC_CHECK(emitted());
     TOSAIC_CHECK(story_.end("emit"));
     TOSAIC_CHECK(packed());
@@ -463,16 +463,9 @@ class Line {
         .hint("choose the sizes: --sizes NAME=SIZE");
   }
 
-  // What a program's own conversions made integers stays so wherever the target has any.
   Status normalised() {
-    const bool has_integers = target_.spec.has(tosa::Feature::pro_int);
     Status found = acts_on_operands(start_);
-    TOSAIC_TRY(graph_, normalise(std::move(start_),
-                                 {.narrow_loops = target_.spec.has(tosa::Feature::controlflow),
-                                  .fold_quantisation = options_.in_integers() || has_integers,
-                                  .keep_codes = keeps_codes(),
-                                  .narrowed = &narrowed_},
-                                 callbacks_.sink));
+    TOSAIC_TRY(graph_, normal_form(std::move(start_), form_for(options_, target_.spec), callbacks_.sink, &narrowed_));
     if (found.ok()) found = runs_as_it_stands(graph_);
     if (!found.ok() && options_.pack) return found;
     if (!found.ok() && callbacks_.sink) {  // what nobody can write may still be asked about
@@ -480,11 +473,7 @@ class Line {
       callbacks_.sink(std::move(found.error()));
     }
     integer_ = options_.in_integers() || is_quantised(graph_);
-    if (!integer_ && options_.coded.bits != 0) {
-      if (!target_.keeps_codes) return no_codes(target_);
-      TOSAIC_CHECK(code_weights(graph_, options_.coded, callbacks_.sink));
-    }
-    split_weights(graph_, target_.spec.most_weight_bytes(options_.in_integers()));
+    if (!integer_ && options_.coded.bits != 0 && !target_.keeps_codes) return no_codes(target_);
     return {};
   }
 

@@ -36,8 +36,10 @@ std::invoke_result_t<F> guarded(const std::string& file, F&& body) noexcept {
     return with_way_out(std::move(result.error()), file);
   } catch (const std::bad_alloc&) { return out_of_memory(); } catch (const UnknownSize& unknown) {
     try {
-      Diagnostic why = error("model.dynamic-shape", std::string(unknown.what()) + ", which cannot be compiled yet")
-                           .hint("export the model without dynamic_shapes, at the size that you deploy");
+      Diagnostic why = error("model.dynamic-shape", std::string(unknown.what()) + ", and a number is needed there")
+                           .hint(
+                               "choose the sizes: --sizes NAME=SIZE, in Python sizes=[...]; or export the model "
+                               "without dynamic_shapes, at the size that you deploy");
       return with_way_out(std::move(why), file);
     } catch (...) { return out_of_memory(); }
   } catch (const std::exception& problem) {

@@ -4,11 +4,10 @@
 #include <filesystem>
 
 #include "api/artifact.h"
-#include "api/chosen_sizes.h"
+#include "api/asked.h"
 #include "api/guard.h"
 #include "api/program.h"
 #include "ir/states.h"
-#include "normalise/normalise.h"
 #include "quantise/plan.h"
 #include "tosaic/tosaic.hpp"
 
@@ -31,13 +30,14 @@ struct Planned {
 };
 
 Result<Planned> planned(const Program& program, const std::string& target, const Options& given, bool in_pieces) {
-  TOSAIC_TRY(const CompileOptions options, compile_options_for(target, given));
-  TOSAIC_TRY(const Method* method, only_method(program.impl().exported));
+  TOSAIC_TRY(CompileOptions options, compile_options_for(target, given));
   if (!options.in_integers())
     return error("plan.floats", fmt::format("{} computes floats: nothing is quantised", target))
         .hint("give --quantize int8, or overrides, or a target of integers");
-  TOSAIC_TRY(Graph chosen, at_chosen_sizes(method->graph, options.sizes));
-  TOSAIC_TRY(Graph graph, normalise(std::move(chosen), {.fold_quantisation = true}, {}));
+  TOSAIC_TRY(AskedProgram asked, asked_program(program.impl().exported, options));
+  const Method* const method = asked.method;
+  options.target.spec = asked.spec;
+  TOSAIC_TRY(Graph graph, normal_form(std::move(asked.graph), form_for(options, asked.spec)));
   if (is_quantised(graph)) return already_quantised();
   widen_halves(graph);
   const QuantiseOptions how = how_to_quantise(options, *method);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a Program holds, and the border's types made of ours.
 #pragma once
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -23,7 +24,7 @@ struct Program::Impl {
   std::vector<Program> parts;  // that this one is made of
   // What the answers for several targets have in common; made when first asked.
   mutable std::mutex asking;
-  mutable std::unique_ptr<Supports> supports;
+  mutable std::map<std::string, std::unique_ptr<Supports>> supports;  // by the inputs' sizes
 };
 
 // Program::read without the guard at the border.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "partition/supports.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "ir/states.h"
-#include "normalise/normalise.h"
-#include "normalise/split_weights.h"
 #include "quantise/coded_bodies.h"
 #include "quantise/pieces.h"
 #include "quantise/plan.h"
@@ -46,21 +45,32 @@ bool folds_quantisation(const SupportQuestion& question) {
 
 bool takes_loops(const SupportQuestion& question) { return question.spec.has(tosa::Feature::controlflow); }
 
+FormFor form_for(const SupportQuestion& q) {
+  const bool codes = q.keeps_codes && !q.integer;
+  return {q.spec, q.integer, codes, codes ? q.coded : CodedWeights{}};
+}
+
+// What of a question decides about the form of weights, as text.
+std::string weight_form(const SupportQuestion& question) {
+  const FormFor form = form_for(question);
+  return fmt::format("{} {} {} {}", form.keeps_codes, form.coded.bits, form.coded.group, form.coded.dynamic);
+}
+
 }  // namespace
 
-Supports::Supports(Graph exported) : exported_(std::move(exported)), nodes_(exported_nodes(exported_)) {
+Supports::Supports(Graph exported) : Supports(exported, exported_nodes(exported)) {}
+
+Supports::Supports(Graph at_sizes, std::vector<ExportedNode> nodes)
+    : exported_(std::move(at_sizes)), nodes_(std::move(nodes)) {
   has_conversions_ = std::any_of(exported_.nodes.begin(), exported_.nodes.end(),
                                  [](const Node& n) { return n.op.find("quantize") != std::string::npos; });
 }
 
 const Result<Graph>& Supports::normalised(const SupportQuestion& question) {
   const bool folds = folds_quantisation(question) || !has_conversions_, loops = takes_loops(question);
-  const std::uint64_t most = most_weight_bytes(question);
-  auto& graph = normalised_[{folds, loops, most}];
-  if (!graph) {
-    graph = normalise(exported_, {.narrow_loops = loops, .fold_quantisation = folds}, {});
-    if (graph->ok()) split_weights(**graph, most);
-  }
+  auto& graph =
+      normalised_[fmt::format("{} {} {} {}", folds, loops, most_weight_bytes(question), weight_form(question))];
+  if (!graph) graph = normal_form(exported_, form_for(question));
   return *graph;
 }
 
@@ -94,7 +104,8 @@ const Supports::Form& Supports::form_of(const SupportQuestion& question) {
                   !question.integer || question.quantise.per_channel,
                   question.integer ? question.quantise.scheme : Scheme::int8,
                   most_weight_bytes(question),
-                  codes_cross_bodies(question.spec) ? question.spec.text() : ""};
+                  codes_cross_bodies(question.spec) ? question.spec.text() : "",
+                  weight_form(question)};
   for (const Form& form : forms_)
     if (form.kind == kind) return form;
   forms_.push_back({kind, typed(question), nullptr});

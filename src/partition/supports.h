@@ -5,9 +5,10 @@
 #pragma once
 #include <deque>
 #include <map>
-#include <tuple>
+#include <string>
 #include <vector>
 
+#include "partition/normal_form.h"
 #include "partition/verdict.h"
 #include "quantise/quantise.h"
 
@@ -17,12 +18,16 @@ struct SupportQuestion {
   tosa::Spec spec;
   bool integer = false;           // floats become integers first; PT2E's integers stay so wherever the target has any
   QuantiseOptions quantise = {};  // how; `wide_inside` follows from the specification
+  bool keeps_codes = false;       // of a program that stays floats, as FormFor says it
+  CodedWeights coded = {};
 };
 
 // Answers about one program. What the questions have in common is done once: keep it to ask about several targets.
 class Supports {
  public:
   explicit Supports(Graph exported);
+  // The program at some sizes, and the nodes of the exported one, which is for any.
+  Supports(Graph at_sizes, std::vector<ExportedNode> nodes);
   // One verdict per exported node, in the program's order. Errors: what `normalise` refuses; plan.*, for what the user
   // decides.
   Result<std::vector<Verdict>> about(const SupportQuestion& question);
@@ -33,6 +38,7 @@ class Supports {
     Scheme scheme;
     std::uint64_t most_weight_bytes;
     std::string coded_for;  // the specification, where its branches and loops are in codes
+    std::string weights;    // weight_form()
     bool operator==(const Kind&) const = default;
   };
   struct Form {
@@ -56,8 +62,8 @@ class Supports {
   Graph exported_;
   std::vector<ExportedNode> nodes_;
   bool has_conversions_ = false;  // PT2E's, which float targets keep as arithmetic
-  // By how: PT2E's conversions are folded; loops stay, in 32 bits; the most bytes of a weight.
-  std::map<std::tuple<bool, bool, std::uint64_t>, std::optional<Result<Graph>>> normalised_;
+  // By how: PT2E's conversions are folded; loops stay, in 32 bits; the most bytes of a weight, and its form.
+  std::map<std::string, std::optional<Result<Graph>>> normalised_;
   std::deque<Form> forms_;
   std::deque<Answer> answers_;
 };

@@ -130,7 +130,14 @@ static void keep_libraries() {
   for (const std::string& name : names) dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
+// What is thrown at exit ends the process badly; without memory for it, nothing is closed.
 void Device::close_at_exit() {
+  try {
+    close_all();
+  } catch (const std::exception&) {}
+}
+
+void Device::close_all() {
   Opened& all = opened();
   const std::unique_lock lock(all.guard, std::try_to_lock);
   // A child of fork() has none of the threads that the driver would wait for.

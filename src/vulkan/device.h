@@ -110,6 +110,7 @@ class Device {
  private:
   static std::shared_ptr<Device> lent(std::shared_ptr<Device> device);
   static void close_at_exit();
+  static void close_all();
   bool is_cpu() const { return info_.type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
   Status start(VkPhysicalDevice physical);
   Status start_for_graphs(VkPhysicalDevice physical);

@@ -11,6 +11,7 @@
 
 #include "vulkan/call.h"
 #include "vulkan/compute_features.h"
+#include "vulkan/driver_means.h"
 #include "vulkan/emulation_layer.h"
 #include "vulkan/ml_extensions.h"
 
@@ -194,6 +195,7 @@ std::uint32_t compute_family(VkPhysicalDevice device) {
 }
 
 Result<Driver> open_driver(bool emulation) {
+  TOSAIC_CHECK(has_means_for_drivers());
   if (volkGetInstanceVersion() == 0 && volkInitialize() != VK_SUCCESS)
     return error("vulkan.no-loader", "libvulkan.so.1, the Vulkan loader, is not installed")
         .hint("Debian's package is libvulkan1; a driver is needed as well, e.g. mesa-vulkan-drivers for the CPU");

@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 Reasons = dict[str, str]  # by name of the node: why it stays outside
 
+_OF_SIZES = ("model.dynamic-shape", "model.size", "lower.sizes")  # why sizes that vary stand in the way
+
 
 def _edge_operator(op: Any) -> Any:
     """The edge dialect's form of an ATen operator, which users' checks are written for."""
@@ -183,7 +185,17 @@ class _Partitioner(Partitioner):
         """Why not, for the nodes that stay outside."""
         reasons: Reasons = {}
         for target, options in self.compile_spec.questions():
-            for verdict in _core.supports(core, target, options):
+            try:
+                verdicts = _core.supports(core, target, options)
+            except Error as error:
+                if error.code not in _OF_SIZES:
+                    raise
+                # Of a program whose sizes vary, the target takes none of the nodes.
+                verdicts = []
+                for node in program.graph.nodes:
+                    if node.op == "call_function":
+                        reasons.setdefault(node.name, _reason(error))
+            for verdict in verdicts:
                 if not verdict.taken:
                     at = f" ({verdict.place})" if verdict.place else ""
                     reasons.setdefault(verdict.name, verdict.reason.reason + at)

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The normal form of a program for a target: what compile, explain, supports and plan begin with, so that their answers
+// are about one graph.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "normalise/normalise.h"
+#include "ops/tosa_op.h"
+#include "quantise/coded_weights.h"
+
+namespace tosaic {
+
+struct FormFor {
+  tosa::Spec spec;
+  bool integer = false;      // its floats become integers
+  bool keeps_codes = false;  // weights may be codes with scales (Target::keeps_codes, of a program that stays floats)
+  CodedWeights coded = {};   // what the user wants of them
+};
+
+// Normalised; of the weights, those that the user wants as codes are; none is larger than the device holds. `narrowed`:
+// receives the names of int32 values that were int64. Errors: those of normalise and of code_weights.
+Result<Graph> normal_form(Graph graph, const FormFor& target, const Sink& sink = {},
+                          std::vector<std::string>* narrowed = nullptr);
+
+}  // namespace tosaic
