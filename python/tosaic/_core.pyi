@@ -396,6 +396,9 @@ def compile(program: Program, target: str, options: dict[str, list[str]], progre
     The artifact, and what was said. Samples by the method's name, empty for the only one: a file's path, or what owns the memory and its tensors as (address, dtype, sizes, strides).
     """
 
+def piece_in_file(path: str) -> str:
+    """The piece that a file holds, as its ending says; "manifest" of .json."""
+
 def explain(program: Program, target: str, options: dict[str, list[str]]) -> tuple[Artifact, list[Diagnostic]]:
     """An artifact without a program: its summary is what counts."""
 
