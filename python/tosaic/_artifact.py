@@ -175,10 +175,10 @@ class Artifact:
         core, said = _core.Session.of_artifact(
             self._core, session_options(executor, method or methods[0], device, vulkan_device, threads, None))
         tell(said)
+        known = {m["name"]: m["written_inputs"] for m in self._program._core.methods}
         if len(methods) > 1 or method not in (None, methods[0]):
-            return Session(core, *_trees_in_file(core), core.arguments)
-        return Session(core, *self._program._trees(), self._program.inputs,
-                       self._program._core.methods[0]["written_inputs"])
+            return Session(core, *_trees_in_file(core), core.arguments, known.get(method or methods[0]))
+        return Session(core, *self._program._trees(), self._program.inputs, known[methods[0]])
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """As `Session.run`, on a session that is kept: state goes on from run to run. For one thread at a time."""

@@ -271,6 +271,18 @@ def test_the_callers_tensors_are_written(module, functional):
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_the_methods_of_one_file_write_their_own():
+    inputs = (torch.randn(2, 6), torch.randn(2, 6))
+    programs = {"adds": torch.export.export(Adds(), inputs), "rows": torch.export.export(WritesRows(), inputs)}
+    artifact = tosaic.compile(programs, target="tosa-fp")
+    for name, module in (("adds", Adds()), ("rows", WritesRows())):
+        mine, eager = [x.clone() for x in inputs], [x.clone() for x in inputs]
+        got, wanted = artifact.session(method=name).run(*mine), module(*eager)
+        torch.testing.assert_close(got, wanted)
+        torch.testing.assert_close(mine, eager)
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_a_tensor_that_cannot_be_written_is_refused_before_the_run():
     artifact = tosaic.compile(Adds(), (torch.randn(2, 6), torch.randn(2, 6)), "tosa-fp")
     locked = np.zeros((2, 6), np.float32)
