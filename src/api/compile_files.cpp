@@ -73,7 +73,7 @@ Result<Wanted> wanted_of(const CompileRequest& request) {
 }
 
 // What cannot be written is worth saying before the work, not after it.
-Status plan(Outputs& outputs, const CompileRequest& request, const Wanted& wanted) {
+Result<Wanted> plan(Outputs& outputs, const CompileRequest& request) {
   for (const auto& [name, path] : request.methods) outputs.reads(path);
   for (const auto& [name, path] : request.calibrate_methods) outputs.reads(path);
   for (const std::string& path :
@@ -84,7 +84,7 @@ Status plan(Outputs& outputs, const CompileRequest& request, const Wanted& wante
   if (weights == commands) weights.clear();  // one file takes both
   for (const std::string& path : {commands, weights})
     if (!path.empty()) TOSAIC_CHECK(outputs.plan(path));
-  for (const auto& [kind, path] : wanted) {
+  for (const auto& [kind, path] : request.emit) {
     const Target* target = target_that_emits(kind);
     if (!target && !is_one_file(kind))
       return error("compile.emit", fmt::format("there is nothing called '{}' to write", kind))
@@ -92,7 +92,9 @@ Status plan(Outputs& outputs, const CompileRequest& request, const Wanted& wante
     const bool folder = target && target->emits->is_file_in_folder;
     TOSAIC_CHECK(folder ? outputs.plan_folder(path, target->emits->is_file_in_folder) : outputs.plan(path));
   }
-  return {};
+  for (const std::string& path : {request.output, request.report})
+    if (!path.empty()) TOSAIC_CHECK(outputs.plan(path));
+  return wanted_of(request);  // endings last: a name that is taken twice says more than how it ends
 }
 
 // One file per delegate: `path` itself when there is one, else numbered.
@@ -177,10 +179,9 @@ std::vector<std::pair<std::string, SamplesFor>> sample_files(const CompileReques
 }  // namespace
 
 Result<std::string> piece_in_file(const std::string& path) {
-  const std::string ending = std::filesystem::path(path).extension().string();
   std::vector<std::string> endings;
   for (const auto& [kind, known] : piece_files()) {
-    if (known == ending) return kind;
+    if (path.ends_with(known)) return kind;
     endings.push_back(known);
   }
   return error("artifact.ending", fmt::format("what is to be written to '{}'?", path))
@@ -190,9 +191,8 @@ Result<std::string> piece_in_file(const std::string& path) {
 Result<Artifact> compile(const CompileRequest& request, const Callbacks& callbacks) {
   const std::string& name = request.methods.empty() ? request.model : request.methods[0].second;
   return guarded(name, [&]() -> Result<Artifact> {
-    TOSAIC_TRY(const Wanted wanted, wanted_of(request));
     Outputs outputs;
-    TOSAIC_CHECK(plan(outputs, request, wanted));
+    TOSAIC_TRY(const Wanted wanted, plan(outputs, request));
     Options options = request.options;
     for (const auto& [kind, path] : request.emit)
       if (const Target* target = target_that_emits(kind); target && !target->emits->option.empty())

@@ -79,6 +79,7 @@ constexpr std::array families{
     Family{"delegate.memory", "", "run it where there is more memory, or export the model for smaller inputs"},
     Family{"delegate.", "", "the program and what its delegate runs do not belong together: compile the model again"},
     Family{"model.methods", "", "export and save one model per file"},
+    Family{"tensor.", "", "make the tensor with one of tosaic's constructors, and give its bytes whole"},
     Family{"calibrate.", "", "give arrays with the names, types and shapes that `tosaic inspect` shows for the inputs"},
     Family{"quantise.", "", "change the model there, or leave the quantisation to samples: --calibrate"},
     Family{"aten.unknown-operator", "",

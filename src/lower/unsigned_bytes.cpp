@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "ops/builder.h"
@@ -67,16 +68,16 @@ class Unsigned {
       return;
     std::vector<Node> before = std::move(graph_.nodes);
     graph_.nodes.clear();
-    std::vector<ValueId> retyped;
+    // Settled before anything is rewritten: a value has as many readers as it likes.
     for (ValueId v = 0; v < graph_.values.size(); ++v)
-      if (is_unsigned(graph_, v)) retyped.push_back(v);
+      if (is_unsigned(graph_, v)) bytes_.insert(v);
+    for (ValueId v : bytes_) graph_[v].type.dtype = DType::i8;
     for (Node& node : before) {
-      if (node.op == "tosa.cast" && concerned(node))
+      if (node.op == "tosa.cast" && (bytes_.contains(node.inputs[0]) || bytes_.contains(node.outputs[0])))
         convert(node);
       else
         graph_.nodes.push_back(std::move(node));
     }
-    for (ValueId v : retyped) graph_[v].type.dtype = DType::i8;
   }
 
  private:
@@ -85,11 +86,9 @@ class Unsigned {
     Builder b(graph_, &spec_);
     b.fold(false);
     b.set_loc(node.loc);
-    const bool reads = is_unsigned(graph_, from), writes = is_unsigned(graph_, to);
-    const DType wanted = writes ? DType::i8 : graph_[to].type.dtype;
-    if (reads) graph_[from].type.dtype = DType::i8;
+    const DType wanted = graph_[to].type.dtype;
     const Val x(&b, from);
-    const Val y = reads ? numbers_of(b, x, wanted, spec_) : wanted == x.dtype() ? x : b.cast(x, wanted);
+    const Val y = bytes_.contains(from) ? numbers_of(b, x, wanted, spec_) : wanted == x.dtype() ? x : b.cast(x, wanted);
     if (y.id() == from || y.id() + 1 != graph_.values.size()) {
       graph_.nodes.push_back({"tosa.identity", {y.id()}, {}, {to}, node.loc, {}});
       return;
@@ -100,6 +99,7 @@ class Unsigned {
 
   Graph& graph_;
   const tosa::Spec& spec_;
+  std::unordered_set<ValueId> bytes_;  // of the values, those that are bytes without a sign
 };
 
 }  // namespace

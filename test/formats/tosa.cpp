@@ -271,23 +271,35 @@ TEST(TosaFile, SaysItsVersion) {
   EXPECT_NE(warned->message.find("a.tosa is TOSA 1.1.0 (draft)"), std::string::npos);
 }
 
-// What later writers tell readers to heed stands in fields that this schema does not have.
-TEST(TosaFile, ConditionsThatAreNotKnownAreHeeded) {
-  const auto file = [](flatbuffers::voffset_t slot) {
+// A file may say which readers can take it, and later writers may say more than this schema has fields for.
+TEST(TosaFile, ConditionsAreHeeded) {
+  const auto file = [](int major, int minor, flatbuffers::voffset_t further = 0, bool inside = false) {
     flatbuffers::FlatBufferBuilder b;
-    const auto said = tosa_schema::CreateSoftwareVersion(b, 2026, 5, 0);
+    const auto least = tosa_schema::CreateSoftwareVersion(b, major, minor, 0);
     const auto version = tosa_schema::CreateVersion(b, 1, 1, 0, false);
+    const auto demands = b.StartTable();
+    b.AddOffset(tosa_schema::Compatibility::VT_MINIMUM_READER_VERSION, least);
+    if (further && inside) b.AddOffset(further, least);
+    const auto compatibility = flatbuffers::Offset<tosa_schema::Compatibility>(b.EndTable(demands));
     const auto start = b.StartTable();
     b.AddOffset(tosa_schema::TosaGraph::VT_VERSION, version);
-    b.AddOffset(slot, said);
+    b.AddOffset(tosa_schema::TosaGraph::VT_COMPATIBILITY, compatibility);
+    if (further && !inside) b.AddOffset(further, least);
     b.Finish(flatbuffers::Offset<tosa_schema::TosaGraph>(b.EndTable(start)), tosa_schema::TosaGraphIdentifier());
     return Bytes::copy(b.GetBufferPointer(), b.GetSize());
   };
-  EXPECT_EQ(code_of_read(file(tosa_schema::TosaGraph::VT_SOFTWARE_VERSION)), "tosa-file.empty");
-  const auto refused = tosa_file::read(file(tosa_schema::TosaGraph::VT_SOFTWARE_VERSION + 2), "new.tosa");
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().code, "tosa-file.version");
-  EXPECT_NE(refused.error().message.find("TOSA 1.1.0 and states conditions"), std::string::npos);
+  const auto message = [](const Bytes& bytes) { return tosa_file::read(bytes, "new.tosa").error().message; };
+  EXPECT_EQ(code_of_read(file(2026, 8)), "tosa-file.empty");  // taken as far as it goes
+  EXPECT_EQ(code_of_read(file(2025, 11)), "tosa-file.empty");
+  for (const Bytes& later : {file(2026, 9), file(2027, 1)}) {
+    EXPECT_EQ(code_of_read(later), "tosa-file.version");
+    EXPECT_NE(message(later).find("TOSA 1.1.0 and asks for readers"), std::string::npos);
+  }
+  for (const Bytes& more : {file(2026, 8, tosa_schema::TosaGraph::VT_COMPATIBILITY + 2),
+                            file(2026, 8, tosa_schema::Compatibility::VT_MINIMUM_READER_VERSION + 2, true)}) {
+    EXPECT_EQ(code_of_read(more), "tosa-file.version");
+    EXPECT_NE(message(more).find("TOSA 1.1.0 and states conditions"), std::string::npos);
+  }
 }
 
 // One bit of a table's head, and its fields are gone: no graph that takes nothing and gives nothing comes of it.

@@ -46,7 +46,9 @@ CALLS = {
     "hardtanh": lambda x: hardtanh(x, 5, 200), "any": lambda x: (x - 1).any(1), "all": lambda x: x.all(0),
     "float": lambda x: x.float() / 255, "half": lambda x: x.half(), "int": lambda x: x.int() * 1000, "bool": lambda x: x.bool(),
     "from float": lambda x: (x.float() * 0.9).to(torch.uint8), "to int8": lambda x: x.to(torch.int8),
+    "many readers": lambda x: (x.float() / 255, x.int() + 1, x > 100, x.half(), x),
 }
+FLOATS = {"float", "half", "from float", "many readers"}  # what a target of integers alone does not compute in itself
 
 
 def flat(value):
@@ -56,9 +58,9 @@ def flat(value):
 @pytest.mark.filterwarnings("ignore::tosaic.CompileWarning")
 @pytest.mark.parametrize("name", CALLS)
 def test_calls(name):
-    """Bit for bit, on the CPU and whole on the GPU."""
+    """Bit for bit, on the CPU, in integers and whole on the GPU."""
     want = flat(CALLS[name](X))
-    for target in ("tosa-fp", "vulkan"):
+    for target in ("tosa-fp", "vulkan", *(["tosa-int"] if name not in FLOATS else [])):
         artifact = tosaic.compile(Module(CALLS[name]), (X,), target)
         if target == "vulkan":
             assert "in 1 delegate" in str(artifact) and "outside" not in str(artifact), str(artifact)

@@ -113,16 +113,32 @@ class Reader {
     if (!version) return error("tosa-file.version", "the file states no TOSA version").hint(version_help);
     if (!version->Verify(verifier)) return broken();
     TOSAIC_CHECK(check_version(*version));
-    // Behind what TOSA 1.1 has (version, regions, the writer's version) stands what later writers tell readers to heed.
-    constexpr flatbuffers::voffset_t known = tosa_schema::TosaGraph::VT_SOFTWARE_VERSION;
-    if (has_field_behind(*table, known))
-      return error("tosa-file.version",
-                   fmt::format("the file is TOSA {} and states conditions for its readers that are not known here",
-                               text_of(*version)))
-          .hint(std::string("look for a newer tosaic, or ") + version_help);
     flatbuffers::Verifier whole(bytes, buffer_size, 64, max_tables);
     if (!tosa_schema::VerifyTosaGraphBuffer(whole)) return broken();
-    return tosa_schema::GetTosaGraph(bytes);
+    const tosa_schema::TosaGraph* graph = tosa_schema::GetTosaGraph(bytes);
+    TOSAIC_CHECK(check_conditions(*graph));
+    return graph;
+  }
+
+  // What the writer demands of readers: a release of the format's library that knows all that the file uses. Fields
+  // behind those of TOSA 1.1 are further demands, unknown here.
+  static Status check_conditions(const tosa_schema::TosaGraph& graph) {
+    const auto refused = [&](const std::string& what) {
+      return error("tosa-file.version", fmt::format("the file is TOSA {} and {}", text_of(*graph.version()), what))
+          .hint(std::string("look for a newer tosaic, or ") + version_help);
+    };
+    const auto as_table = [](const auto& part) { return reinterpret_cast<const flatbuffers::Table*>(&part); };
+    const auto* demands = graph.compatibility();
+    if (has_field_behind(*as_table(graph), tosa_schema::TosaGraph::VT_COMPATIBILITY) ||
+        (demands &&
+         has_field_behind(*as_table(*demands), tosa_schema::Compatibility::VT_MINIMUM_READER_VERSION)))
+      return refused("states conditions for its readers that are not known here");
+    const auto* least = demands ? demands->minimum_reader_version() : nullptr;
+    constexpr std::pair known{2026, 8};  // the release whose schema this is
+    if (least && std::pair(least->_major(), least->_minor()) > known)
+      return refused(fmt::format("asks for readers of its format's release {}.{} or later, where {}.{} is known",
+                                 least->_major(), least->_minor(), known.first, known.second));
+    return {};
   }
 
   // 1.0 and 1.1, whose numbers agree wherever a file holds nothing newer; drafts too, since the schema's default is
