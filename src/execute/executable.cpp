@@ -67,7 +67,10 @@ Status verify_foreign(const Graph& graph, const Node& node) {
   for (ValueId v : node.outputs) copy.outputs.push_back(taken(v));
   for (const auto& [name, attr] : node.attrs) {
     const auto* number = std::get_if<std::int64_t>(&attr);
-    copy.attrs.set(name, number ? Attr(std::clamp<std::int64_t>(*number, INT32_MIN, INT32_MAX)) : attr);
+    const auto* type = std::get_if<DType>(&attr);
+    copy.attrs.set(name, number ? Attr(std::clamp<std::int64_t>(*number, INT32_MIN, INT32_MAX))
+                         : type ? Attr(standing_in(*type))
+                                : attr);
   }
   if (auto broken = tosa::verify_node(tosa::View(one, copy), tosa::Spec::everything()))
     return error("tosa." + broken->label, broken->message);

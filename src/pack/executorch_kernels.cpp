@@ -88,6 +88,11 @@ bool cuts_off(const Node& node) {
          std::any_of(pads.begin(), pads.end(), [](auto p) { return p < 0; });
 }
 
+// Its remainder of integers has the dividend's sign, as in C: -2 for -5 % 3.
+bool has_wrong_sign(const Graph& graph, const Node& node) {
+  return node.op.starts_with("aten.remainder.") && is_integer(graph[node.outputs[0]].type.dtype);
+}
+
 bool has_kernel(const Node& node) {
   const FoundOp found = find_aten(node.op);
   return found.op && executorch_has(kernels::out_variant(*found.schema)) && !cuts_off(node);
@@ -140,7 +145,7 @@ Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)
       continue;
     }
     const Status here = runs_here(graph, node, used);
-    if (has_kernel(form)) {
+    if (has_kernel(form) && !has_wrong_sign(graph, form)) {
       if (!here.ok()) only_theirs(node, here.error().message);
       out.keep(std::move(form));
       continue;

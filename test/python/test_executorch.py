@@ -247,7 +247,7 @@ def test_channels_last_tensors_cross_the_border_as_they_lie(spec):
 
     def body(x):
         y = convolution(x).relu()
-        return torch.cumsum(y.double(), 1).float() * 2 + y  # doubles stay outside
+        return torch.exp(-y.double()).float() * 2 + y  # doubles stay outside
 
     program = exported(body, x)
     partitioner = ArmPartitioner(spec)

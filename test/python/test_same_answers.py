@@ -100,7 +100,9 @@ def test_answers_agree(name):
         assert planned == "plan.floats" or isinstance(supported, str) == (isinstance(planned, str) and "\n" not in planned), (
             about, planned)
         if isinstance(explained, str) or isinstance(supported, str):
-            assert supported == explained == compiled, about
+            assert explained == compiled, about
+            # What ends the program is one node's fault: supports says so of the node.
+            assert supported == compiled or compiled in {n.reason.code for n in supported if n.reason}, (about, supported)
             continue
         assert judged(supported) == judged(explained.nodes), about
         warned = any("compile refuses" in m.message for m in explained.summary.messages)

@@ -61,7 +61,7 @@ def type_of(option):
     if option.kind in ("list", "pairs"):
         item = words if option.allowed and option.kind == "list" else "str"
         return f"{item} | Sequence[{item}]" + (" | Mapping[str, str | PathLike[str]]" if option.kind == "pairs" else "")
-    return {"flag": "bool", "number": "int", "file": "str | PathLike[str]", "text": words if option.allowed else "str"}[option.kind]
+    return {"flag": "bool", "number": "int", "size": "int | str", "file": "str | PathLike[str]", "text": words if option.allowed else "str"}[option.kind]
 
 
 def test_options_in_the_signature():
