@@ -22,6 +22,7 @@ class CompileOptions(TypedDict, total=False):
     sizes: str | Sequence[str] | None
     require_full_delegation: bool | None
     single_delegate: bool | None
+    strip: bool | None
     print_after: Literal['read', 'normalise', 'quantise', 'partition', 'lower', 'tidy'] | Sequence[Literal['read', 'normalise', 'quantise', 'partition', 'lower', 'tidy']] | None
     threads: int | None
     vela: str | PathLike[str] | None
@@ -30,7 +31,11 @@ class CompileOptions(TypedDict, total=False):
     memory_mode: str | None
     vela_flags: str | Sequence[str] | None
     vela_files: str | PathLike[str] | None
+    vela_timeout: int | None
     external: str | Sequence[str] | Mapping[str, str | PathLike[str]] | None
+    sram: int | str | None
+    scratch: int | str | None
+    flash: int | str | None
     self_check: bool | None
     vgf_converter: str | PathLike[str] | None
     vgf_flags: str | Sequence[str] | None
