@@ -141,6 +141,7 @@ void shape_for_u55_of(Graph& graph, bool little_memory) {
   minima_as_maxima(graph);
   shape_for_all(graph, little_memory);
   factors_of_their_own(graph);
+  make_names_unique(graph);
 }
 
 }  // namespace
