@@ -13,9 +13,10 @@
 
 namespace tosaic {
 
-// Rows that were scaled, for the program at other sizes.
+// Norms that were written anew, for the program at other sizes: their rows are scaled, or they are held in parts.
 struct RowScaling {
   std::vector<RowNorm> norms;
+  std::vector<std::vector<double>> ends;  // of the parts; none: rows are scaled
   std::vector<double> largest;
   std::vector<char> wide;
 };
@@ -26,6 +27,7 @@ struct Calibrated {
   QuantisationPlan plan;
   std::vector<Range> ranges;
   std::map<ValueId, Range> narrow;  // of 8-bit copies of wider tensors
+  CertainRanges certain;
   ComparedNumbers compared;
   ValueId first_scaled;                 // from here on, values belong to norms of scaled rows
   std::vector<RowScaling> rounds = {};  // what was done about them, in order

@@ -5,6 +5,9 @@
 #include <algorithm>
 
 #include "quantise/calibration.h"
+#include "quantise/large_pools.h"
+#include "quantise/norms_in_parts.h"
+#include "quantise/sums_of_shares.h"
 
 namespace tosaic {
 namespace {
@@ -70,11 +73,19 @@ Result<Calibration> calibrated_at(Calibration& other, Graph graph, const Quantis
   KnownBounds bounds;
   TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
   TOSAIC_CHECK(expand_composites(graph, inner, bounds, whole));
+  CertainRanges certain;  // in the ranges that are known
+  average_with_ranges(graph, inner, options);
+  hold_sums_of_shares(graph, inner, certain, options);
   ScaledRows scaled;
-  for (const RowScaling& round : known.rounds) scale_rows(graph, round.norms, round.largest, round.wide, inner, scaled);
+  std::set<ValueId> refused;
+  for (const RowScaling& round : known.rounds)
+    if (round.ends.empty())
+      scale_rows(graph, round.norms, round.largest, round.wide, inner, certain, scaled);
+    else
+      hold_in_parts(graph, round.norms, round.ends, inner, certain, refused);
   linear_forms(graph, inner);
   TOSAIC_CHECK(is_one_program(known.graph, graph));
-  Calibrated here{std::move(graph), known.plan,         known.ranges, known.narrow,
+  Calibrated here{std::move(graph), known.plan,         known.ranges, known.narrow, known.certain,
                   known.compared,   known.first_scaled, known.rounds};
   return Calibration(
       std::make_unique<Calibration::Impl>(Calibration::Impl{std::move(here), other.impl().exact, states, {}, sink}));

@@ -19,7 +19,8 @@ namespace tosaic {
 struct Expanded {
   Graph graph;
   std::vector<char> inner;  // per value: did not exist before
-  KnownBounds bounds = {};  // of results of composites
+  KnownBounds bounds = {};     // of results of composites
+  CertainRanges certain = {};  // which samples can only widen
 };
 // Composites that are to be float stay whole.
 Result<Expanded> expanded(Graph graph, const QuantiseOptions& options = {});

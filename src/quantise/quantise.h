@@ -4,6 +4,7 @@
 // quantised already carry their scales and only pass through `insert_boundaries`.
 #pragma once
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -78,6 +79,14 @@ bool is_quantised(const Graph& graph);
 
 // Half floats become f32, but for the graph's own inputs and outputs: before `quantise`.
 void widen_halves(Graph& graph);
+
+// Ranges that mathematics gives, whatever the samples show.
+struct CertainRange {
+  double lowest = 0, highest = 0;
+  double most = std::numeric_limits<double>::infinity();  // but no more than so many times what the samples show
+  bool closed = false;                                    // and what they show beyond it saturates
+};
+using CertainRanges = std::map<ValueId, CertainRange>;
 
 // Its steps:
 // Composites (Rule::inside) become the operators that their lowering calls, until none is left. `inner[v]` is set
