@@ -16,7 +16,8 @@ namespace tosaic {
 
 struct OptionInfo {
   // flag: on or off. text, file and number: one value. list: any number of texts. pairs: a list of KIND=VALUE.
-  enum class Kind : std::uint8_t { flag, text, file, number, list, pairs };
+  // size: of a memory, "512K" (1024 bytes each), "2M".
+  enum class Kind : std::uint8_t { flag, text, file, number, list, pairs, size };
   std::string name;  // "memory-mode"
   Kind kind = Kind::flag;
   std::string default_value;             // as text; flags: "true" or "" (off)

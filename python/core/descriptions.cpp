@@ -100,7 +100,7 @@ void bind_options(nb::module_& m) {
       .def_prop_ro(
           "kind",
           [](const OptionInfo& o) {
-            constexpr const char* names[] = {"flag", "text", "file", "number", "list", "pairs"};
+            constexpr const char* names[] = {"flag", "text", "file", "number", "list", "pairs", "size"};
             return names[static_cast<int>(o.kind)];
           },
           "\"flag\", \"text\", \"file\", \"number\", \"list\" or \"pairs\".")

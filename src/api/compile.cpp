@@ -10,17 +10,19 @@
 #include <set>
 
 #include "api/asked.h"
+#include "api/board.h"
 #include "api/chosen_sizes.h"
 #include "api/compile_sizes.h"
+#include "api/culprit.h"
+#include "api/delegation.h"
 #include "api/self_check.h"
 #include "ir/rewriter.h"
 #include "ir/source_notes.h"
-#include "kernels/out_variant.h"
 #include "lower/lower.h"
 #include "lower/over_sizes.h"
 #include "lower/state_variables.h"
 #include "normalise/normalise.h"
-#include "ops/op.h"
+#include "normalise/split_weights.h"
 #include "ops/tosa_rest.h"
 #include "pack/core_form.h"
 #include "pack/pack.h"
@@ -48,7 +50,13 @@ class Story {
   }
   Status end(const std::string& stage) {
     auto now = std::chrono::steady_clock::now();
-    result_.stage_seconds.emplace_back(stage, std::chrono::duration<double>(now - begin_).count());
+    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    auto& stages = result_.stage_seconds;
+    const auto known = std::ranges::find(stages, stage, &std::pair<std::string, double>::first);
+    if (known == stages.end())
+      stages.emplace_back(stage, seconds);
+    else  // in another try
+      known->second += seconds;
     begin_ = now;
     return go_on();
   }
@@ -107,93 +115,6 @@ Result<Samples> samples_for(const CompileOptions& options, const CompileCallback
   return Samples{};
 }
 
-// Operators of no library that tosaic knows are called as kernels of the runtime, which may or may not have them.
-void warn_of_kernels(const Partition& partition, const Sink& sink) {
-  std::set<std::string> said;
-  for (const Node& node : partition.outer.nodes) {
-    const bool known = node.op == "delegate" || node.op.starts_with("aten.") || find_aten(node.op).op;
-    const auto kernel = known ? std::nullopt : kernels::out_variant_by_name(node.op);
-    if (!sink || !kernel || !said.insert(node.op).second) continue;
-    const std::string name = fmt::format("{}.{}", kernel->name, kernel->overload);
-    sink(located(
-        warning("pack.unknown-kernel",
-                fmt::format("operator {} is not known to tosaic: the program calls the kernel {}", node.op, name))
-            .note("arguments that the exported program leaves at their defaults are not passed")
-            .hint("run the program with ExecuTorch, linked with that kernel; `tosaic run` does not have it"),
-        node.loc));
-  }
-}
-
-Status fully_delegated(const Partition& partition) {
-  for (std::size_t n = 0; n < partition.placements.size(); ++n) {
-    const Placement& p = partition.placements[n];
-    if (p.region >= 0) continue;
-    Diagnostic why = p.reason;
-    if (why.code == "target.conversion") continue;
-    why.severity = Severity::error;
-    why.notes.emplace_back("--require-full-delegation allows no node outside the delegate");
-    return why;
-  }
-  return {};
-}
-
-// A program that is written although nobody could say whether it is right.
-Diagnostic not_checked(const Diagnostic& why) {
-  return warning("self-check.undecided",
-                 "the simulator cannot tell what a delegate computes, so it is written unchecked")
-      .note(fmt::format("{}: {}", why.code, why.message))
-      .hint("compare it on the device, or with another Ethos-U target");
-}
-
-// A program that runs on the CPU alone is seldom what the user wanted, and never who gave samples for the delegate.
-Status delegated_something(const CompileOptions& options, const Compiled& compiled, bool samples_given,
-                           const Sink& sink) {
-  const auto& placements = compiled.partition.placements;
-  if (!compiled.partition.regions.empty() || placements.empty() || !options.pack) return {};
-  const auto why = std::find_if(placements.begin(), placements.end(),
-                                [](const Placement& p) { return p.reason.code != "target.conversion"; });
-  if (why == placements.end()) return {};
-  Diagnostic nothing =
-      warning("target.nothing-delegated",
-              fmt::format("no node of the program runs on {}: all stay on the CPU", options.target.name));
-  nothing.notes.push_back(fmt::format("the first: {}", why->reason.message));
-  nothing.notes.insert(nothing.notes.end(), why->reason.notes.begin(), why->reason.notes.end());
-  nothing.help = "`tosaic explain` says of each node why";
-  nothing.place = why->reason.place;
-  nothing.context = why->reason.context;
-  if (samples_given) {
-    nothing.severity = Severity::error;
-    return nothing;
-  }
-  if (sink) sink(std::move(nothing));
-  return {};
-}
-
-Node* delegate_of(Graph& outer, std::int64_t region) {
-  for (Node& node : outer.nodes) {
-    if (node.op == "delegate" && node.attrs.get<std::int64_t>("region") == region) return &node;
-    for (Graph& body : node.regions)
-      if (Node* found = delegate_of(body, region)) return found;
-  }
-  return nullptr;
-}
-
-// An operand may turn out to be none (what `copy` writes over): its delegate does not take it.
-void drop_unread_inputs(Graph& region, Node& delegate) {
-  std::vector<char> read(region.values.size(), 0);
-  for (const Node& node : region.nodes)
-    for (ValueId v : node.inputs)
-      if (v != no_value) read[v] = 1;
-  for (ValueId v : region.outputs) read[v] = 1;
-  if (std::ranges::none_of(region.inputs, [&](ValueId v) { return read[v]; })) return;
-  for (std::size_t i = region.inputs.size(); i-- > 0;) {
-    if (read[region.inputs[i]]) continue;
-    region.inputs.erase(region.inputs.begin() + static_cast<std::ptrdiff_t>(i));
-    delegate.inputs.erase(delegate.inputs.begin() + static_cast<std::ptrdiff_t>(i));
-  }
-  drop_dead(region);
-}
-
 // The stages, in order; each leaves to the next what the members hold.
 class Line {
  public:
@@ -203,7 +124,8 @@ class Line {
         callbacks_(callbacks),
         given_(std::move(samples)),
         target_(options.target),
-        story_(options, callbacks, result_) {
+        story_(options, callbacks, result_),
+        samples_wanted_(static_cast<bool>(given_)) {
     result_.target = target_;
   }
 
@@ -215,6 +137,7 @@ class Line {
 
   // As far as what the samples say; its states begin with these contents, and leave theirs.
   Status begun(StateContents& contents) {
+    if (options_.pack && target_.ready) TOSAIC_CHECK(target_.ready(target_, options_.emit));
     TOSAIC_CHECK(chosen());
     if (!input_symbols(start_).empty()) return {};
     TOSAIC_CHECK(story_.note("read", start_));
@@ -234,6 +157,13 @@ class Line {
     story_.go_on_with();
     if (integer_) TOSAIC_CHECK(quantised());
     TOSAIC_CHECK(story_.end("quantise", graph_));
+    TOSAIC_CHECK(options_.pack && target_.self_check ? delegated_rightly() : delegated());
+    return std::move(result_);
+  }
+
+ private:
+  // From the nodes to the program. What is wrong with its delegates is in `faults_`; then there is no program.
+  Status delegated() {
     TOSAIC_CHECK(partitioned());
     TOSAIC_CHECK(story_.end("partition", result_.partition.outer));
     TOSAIC_CHECK(lowered());
@@ -242,14 +172,94 @@ class Line {
     TOSAIC_CHECK(story_.end("tidy"));
     if (options_.pack) TOSAIC_CHECK(emitted());
     TOSAIC_CHECK(story_.end("emit"));
-    if (!options_.pack) return std::move(result_);
+    if (!options_.pack || !faults_.empty()) return {};
     TOSAIC_CHECK(packed());
     TOSAIC_CHECK(story_.end("pack"));
     if (options_.self_check && target_.self_check && !result_.emitted.empty()) TOSAIC_CHECK(checked());
-    return std::move(result_);
+    if (!faults_.empty()) return {};
+    TOSAIC_CHECK(fits_board(result_, options_.emit));
+    return options_.several_methods ? Status() : fits_flash(result_, options_.emit);
   }
 
- private:
+  // The same, until no delegate is wrong: what its compiler cannot take goes elsewhere.
+  Status delegated_rightly() {
+    constexpr int most_rounds = 8;
+    Graph program = graph_;
+    const std::size_t printed = result_.printed.size();
+    SetAside aside;
+    for (int round = 1;; ++round) {
+      faults_.clear();
+      said_.clear();
+      samples_wanted_ = given_ && aside.empty();
+      const Status done = delegated();
+      if (!done.ok() || faults_.empty()) {
+        if (callbacks_.sink)
+          for (const auto& list : {aside.warnings(), said_})
+            for (const Diagnostic& why : list) callbacks_.sink(why);
+        return done;
+      }
+      if (round == 1 && !compiler_works()) return faults_[0].why;
+      for (const Fault& fault : faults_) {
+        const Graph& region = result_.partition.regions[fault.region];
+        if (round == most_rounds || tries_ >= most_tries) {
+          aside.mark_all(program, region, fault.why, target_.name);
+          continue;
+        }
+        const Culprit found = find_culprit(
+            region, fault, [&](const Graph& part, const GivenInputs& inputs) { return wrong_with(part, inputs); });
+        TOSAIC_CHECK(story_.go_on());
+        const Node& node = region.nodes[found.node];
+        if (options_.single_delegate || options_.require_full_delegation) return stays_wrong(fault.why, node, options_);
+        aside.mark(program, node, region, found.right_alone, fault.why, target_.name);
+      }
+      result_.printed.resize(printed);
+      result_.partition = {};
+      result_.lowered.clear();
+      result_.emitted.clear();
+      graph_ = program;
+    }
+  }
+
+  // Tries leave no files.
+  Options unkept(const Options& given) const {
+    Options options = given;
+    if (target_.emits && !target_.emits->option.empty()) options.set(target_.emits->option, "");
+    return options;
+  }
+
+  bool compiler_works() const {
+    const Graph least = least_graph();
+    const auto made = target_.emit(least, target_, unkept(options_.emit), {});
+    if (!made.ok() || !options_.self_check) return made.ok();
+    return !self_check_alone(target_, least, *made, {}, options_.quantise.threads);
+  }
+
+  // A part of a region by itself. What is not its compiler's fault is none here.
+  std::optional<Fault> wrong_with(const Graph& part, const GivenInputs& inputs) {
+    if (++tries_ > most_tries || !story_.go_on().ok()) return std::nullopt;
+    auto graph = lowered_region(part);
+    if (!graph.ok()) return std::nullopt;
+    Node call;
+    call.inputs = graph->inputs;
+    tidied_region(*graph, &call);
+    if (graph->inputs.empty() || !tosa::verify_graph(*graph, target_.spec).ok()) return std::nullopt;
+    const auto made = target_.emit(*graph, target_, unkept(options_.emit), {});
+    if (!made.ok()) return of_the_graph(made.error()) ? std::optional(Fault{0, made.error(), {}}) : std::nullopt;
+    if (!options_.self_check) return std::nullopt;
+    return self_check_alone(target_, *graph, *made, inputs, options_.quantise.threads);
+  }
+
+  // For the user, when it is known which try it was that counts.
+  void say(Diagnostic why) {
+    if (options_.pack && target_.self_check)
+      said_.push_back(std::move(why));
+    else if (callbacks_.sink)
+      callbacks_.sink(std::move(why));
+  }
+  Sink saying() {
+    return [this](Diagnostic why) { say(std::move(why)); };
+  }
+
   Status chosen() {
     TOSAIC_TRY(start_, at_sizes_for(target_, method_.graph, options_.sizes));
     admit_floats();
@@ -568,21 +578,27 @@ class Line {
       if (p.region < 0 && p.reason.code == inconsistent_model) return p.reason;
     widen_outside(result_.partition.outer, narrowed_);
     if (options_.require_full_delegation) TOSAIC_CHECK(fully_delegated(result_.partition));
-    return delegated_something(options_, result_, static_cast<bool>(given_), callbacks_.sink);
+    return delegated_something(options_, result_, samples_wanted_, saying());
   }
 
   Status lowered() {
     for (const Graph& region : result_.partition.regions) {
-      TOSAIC_TRY(Lowered lowered,
-                 lower(region, {.spec = &target_.spec, .fold = !(keeps_codes() && computes_constants(region))}));
-      result_.lowered.push_back(std::move(lowered.graph));
+      TOSAIC_TRY(Graph lowered, lowered_region(region));
+      result_.lowered.push_back(std::move(lowered));
     }
     for (const Graph& region : result_.lowered) TOSAIC_CHECK(story_.note("lower", region));
     return {};
   }
 
+  Result<Graph> lowered_region(const Graph& region) const {
+    TOSAIC_TRY(Lowered lowered,
+               lower(region, {.spec = &target_.spec, .fold = !(keeps_codes() && computes_constants(region))}));
+    return std::move(lowered.graph);
+  }
+
   Status tidied() {
-    TOSAIC_CHECK(tidied_regions());
+    for (std::size_t k = 0; k < result_.lowered.size(); ++k)
+      tidied_region(result_.lowered[k], delegate_of(result_.partition.outer, static_cast<std::int64_t>(k)));
     if (target_.keeps_variables && target_.spec.has(tosa::Feature::variable))
       states_as_variables(result_.partition.outer, result_.lowered, target_.spec, options_.shared_states);
     for (const Graph& region : result_.lowered) {
@@ -592,18 +608,12 @@ class Line {
     return {};
   }
 
-  Status tidied_regions() {
-    for (std::size_t k = 0; k < result_.lowered.size(); ++k) {
-      Graph& region = result_.lowered[k];
-      tidy(region, {.keep_codes = keeps_codes(), .keep_activations = target_.spec.product != nullptr});
-      narrow_weights(region, target_.spec);
-      if (keeps_codes() && target_.packs_codes) pack_codes(region);
-      if (Node* call = delegate_of(result_.partition.outer, static_cast<std::int64_t>(k));
-          call && !options_.single_delegate)
-        drop_unread_inputs(region, *call);
-      if (target_.shape) target_.shape(region);
-    }
-    return {};
+  void tidied_region(Graph& region, Node* call) const {
+    tidy(region, {.keep_codes = keeps_codes(), .keep_activations = target_.spec.product != nullptr});
+    narrow_weights(region, target_.spec);
+    if (keeps_codes() && target_.packs_codes) pack_codes(region);
+    if (call && !options_.single_delegate) drop_unread_inputs(region, *call);
+    if (target_.shape) target_.shape(region);
   }
 
   Status emitted() {
@@ -614,9 +624,15 @@ class Line {
       Graph stripped;
       const bool strip = options_.strip && !target_.self_check;
       if (strip) stripped = without_source_notes(region);
-      TOSAIC_TRY(Emitted made, target_.emit(strip ? stripped : region, target_, options_.emit, to));
+      auto done = target_.emit(strip ? stripped : region, target_, options_.emit, to);
+      if (!done.ok() && target_.self_check && of_the_graph(done.error())) {
+        faults_.push_back({result_.emitted.size(), std::move(done.error()), {}});
+        result_.emitted.emplace_back();
+        continue;
+      }
+      TOSAIC_TRY(Emitted made, std::move(done));
       for (const Diagnostic& note : made.notes)
-        if (callbacks_.sink && result_.emitted.empty()) callbacks_.sink(note);
+        if (result_.emitted.empty()) say(note);
       if (!options_.written_at_once) {
         made.payload = made.payload.joined();
         for (ExternalData& part : made.external) part.data = Bytes::copy(part.data.data(), part.data.size());
@@ -627,7 +643,7 @@ class Line {
   }
 
   Status packed() {
-    warn_of_kernels(result_.partition, callbacks_.sink);
+    warn_of_kernels(result_.partition, saying());
     std::vector<DelegatePayload> payloads;
     std::vector<pte::NamedData> inside;
     for (const Emitted& e : result_.emitted) {
@@ -639,7 +655,7 @@ class Line {
     TOSAIC_TRY(result_.packed, pack_program(result_.partition.outer, payloads, target_.delegate_id,
                                             {method_.input_spec, method_.output_spec, method_.fixed_inputs,
                                              method_.fixed_outputs, method_.number_outputs},
-                                            callbacks_.sink, {options_.several_methods, target_.in_place}));
+                                            saying(), {options_.several_methods, target_.in_place}));
     result_.packed.named_data = std::move(inside);
     result_.packed.plans.at(0).name = method_.name;
     if (options_.several_methods && !target_.self_check) return {};  // who puts them together writes the program
@@ -649,14 +665,18 @@ class Line {
   }
 
   Status checked() {
-    TOSAIC_TRY(const SelfChecked found, self_check(result_, sample_, options_.quantise.threads));
+    SelfChecked found = self_check(result_, sample_, options_.quantise.threads);
     TOSAIC_CHECK(story_.end("self-check"));
-    for (const Diagnostic& why : found.undecided)
-      if (callbacks_.sink) callbacks_.sink(not_checked(why));
-    if (found.delegates == result_.emitted.size()) result_.self_check_seconds = result_.stage_seconds.back().second;
+    faults_ = std::move(found.faults);
+    if (!faults_.empty()) return {};
+    for (const Diagnostic& why : found.undecided) say(not_checked(why));
+    if (found.delegates != result_.emitted.size()) return {};
+    for (const auto& [stage, seconds] : result_.stage_seconds)
+      if (stage == "self-check") result_.self_check_seconds = seconds;
     return {};
   }
 
+  static constexpr int most_tries = 80;  // of parts
   const Method& method_;
   const CompileOptions& options_;
   const CompileCallbacks& callbacks_;
@@ -672,6 +692,10 @@ class Line {
   Calibration* at_others_ = nullptr;
   std::vector<std::string> narrowed_;  // values that were int64 in the program
   std::vector<Tensor> sample_;         // for the self-check
+  std::vector<Fault> faults_;          // of the delegates that were made
+  std::vector<Diagnostic> said_;       // in this try
+  bool samples_wanted_ = false;        // for a delegate
+  int tries_ = 0;
 };
 
 }  // namespace
@@ -759,6 +783,7 @@ Result<Compiled> compile_model(const ExportedProgram& program, const CompileOpti
                return options.in_integers() ? line->finished() : line->run();
              }));
   if (!options.written_at_once) compiled.program = compiled.program.joined();
+  TOSAIC_CHECK(fits_flash(compiled, options.emit));
   return compiled;
 }
 

@@ -22,8 +22,8 @@ namespace {
 
 // What the delegates of one program found.
 struct Findings {
-  std::optional<Diagnostic> wrong;
-  std::map<std::size_t, Diagnostic> undecided;  // by delegate
+  std::map<std::size_t, Fault> faults;          // by delegate
+  std::map<std::size_t, Diagnostic> undecided;  // the same
   std::set<std::size_t> compared;
 };
 
@@ -176,7 +176,7 @@ class Checked : public contract::Payload {
     if (auto opened = open_device(options_, &status); opened.ok())
       device_.emplace(*std::move(opened));
     else
-      TOSAIC_CHECK(refused(std::move(opened.error()), status));
+      refused(std::move(opened.error()), status, {});
     TOSAIC_TRY(reference_, execute::Executable::make(graph(), {.threads = opening.threads}));
     return {};
   }
@@ -197,10 +197,10 @@ class Checked : public contract::Payload {
     int status = 0;
     if (device_) {
       if (Status ran = device_->execute(call(inputs, outputs), &status); !ran.ok())
-        TOSAIC_CHECK(refused(std::move(ran.error()), status));
+        refused(std::move(ran.error()), status, inputs);
     }
     for (std::size_t i = 0; device_ && i < outputs.size(); ++i)
-      if (std::memcmp(outputs[i], expected[i], space[i].size()) != 0) return differs(i, inputs, outputs, expected[i]);
+      if (std::memcmp(outputs[i], expected[i], space[i].size()) != 0) differs(i, inputs, outputs, expected[i]);
     if (device_) check_.findings.compared.insert(region_);
     for (std::size_t i = 0; i < outputs.size(); ++i)
       if (!space[i].empty()) std::memcpy(outputs[i], expected[i], space[i].size());
@@ -229,20 +229,28 @@ class Checked : public contract::Payload {
     return tensors;
   }
 
-  // What the simulator cannot decide, or has no memory for, is not the payload's fault: the graph's results go on in
-  // its place.
-  Status refused(Diagnostic why, int status) {
-    if (status != TOSAIC_DELEGATE_UNSUPPORTED && why.code != "ethosu.memory") {
-      check_.findings.wrong = why;
-      return why;
-    }
+  // The graph's results go on in the place of what the payload should have given. What the simulator cannot decide, or
+  // has no memory for, is not the payload's fault.
+  void refused(Diagnostic why, int status, std::span<const void* const> inputs) {
     device_.reset();
-    check_.findings.undecided.emplace(region_, std::move(why));
-    return {};
+    if (status == TOSAIC_DELEGATE_UNSUPPORTED || why.code == "ethosu.memory")
+      check_.findings.undecided.emplace(region_, std::move(why));
+    else
+      found(std::move(why), inputs);
   }
 
-  Status differs(std::size_t output, std::span<const void* const> inputs, std::span<void* const> outputs,
-                 const void* expected) {
+  void found(Diagnostic why, std::span<const void* const> inputs) {
+    Fault fault{region_, std::move(why), {}};
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const Value& value = graph()[graph().inputs[i]];
+      fault.inputs.emplace(value.name, Tensor{value.type, Bytes::copy(inputs[i], value.type.storage_bytes())});
+    }
+    check_.findings.compared.erase(region_);  // in an earlier turn of a loop
+    check_.findings.faults.emplace(region_, std::move(fault));
+  }
+
+  void differs(std::size_t output, std::span<const void* const> inputs, std::span<void* const> outputs,
+               const void* expected) {
     const ValueId v = graph().outputs[output];
     const TensorType& type = graph()[v].type;
     const std::size_t size = storage_size(type.dtype);
@@ -255,9 +263,6 @@ class Checked : public contract::Payload {
               fmt::format("output {} (%{}) of delegate {} differs from its TOSA graph in {} of {} elements, in the "
                           "simulator of {}",
                           output, graph()[v].name, region_, wrong, type.shape.elements(), check_.compiled.target.name));
-    why.help =
-        "the program would compute something else than the model: try Vela 5.1.0 if yours is another; --emit vela=DIR "
-        "keeps what shows it, --no-self-check writes the program all the same";
     std::vector<std::string> trace;
     runtime::DelegateOptions options = options_;
     options.trace = [&](const std::string& line) { trace.push_back(line); };
@@ -265,8 +270,8 @@ class Checked : public contract::Payload {
     auto again = open_device(options, &status);
     if (again.ok() && again->execute(call(inputs, outputs)).ok())
       why = blamed(std::move(why), graph(), v, values_in_stream(graph(), {inputs.begin(), inputs.end()}, trace));
-    check_.findings.wrong = why;
-    return why;
+    device_.reset();
+    found(std::move(why), inputs);
   }
 
   const Check& check_;
@@ -319,8 +324,9 @@ Status check_program(const Compiled& compiled, const std::vector<Tensor>& sample
   return {};
 }
 
-// Delegates that the program did not reach, on seeded codes.
-Status check_alone(const Compiled& compiled, std::size_t region, const runtime::Options& options) {
+// Delegates that the program did not reach, on what is given and seeded codes.
+Status check_alone(const Compiled& compiled, std::size_t region, const runtime::Options& options,
+                   const GivenInputs& inputs) {
   const Graph& graph = compiled.lowered[region];
   std::mt19937 random(1);
   std::vector<TensorType> types;
@@ -328,7 +334,9 @@ Status check_alone(const Compiled& compiled, std::size_t region, const runtime::
   for (const auto* values : {&graph.inputs, &graph.outputs})
     for (ValueId v : *values) {
       types.push_back(graph[v].type);
-      const Tensor tensor = seeded(graph[v].type, random);
+      const auto given = values == &graph.inputs ? inputs.find(graph[v].name) : inputs.end();
+      const bool fits = given != inputs.end() && given->second.data.size() == graph[v].type.storage_bytes();
+      const Tensor tensor = fits ? given->second : seeded(graph[v].type, random);
       memory.emplace_back(tensor.data.data(), tensor.data.data() + tensor.data.size());
     }
   std::vector<tosaic_delegate_tensor> arguments;
@@ -340,9 +348,8 @@ Status check_alone(const Compiled& compiled, std::size_t region, const runtime::
   return delegate.execute(arguments);
 }
 
-}  // namespace
-
-Result<SelfChecked> self_check(const Compiled& compiled, const std::vector<Tensor>& sample, int threads) {
+// `sample`: none where the delegates alone are checked.
+Findings check(const Compiled& compiled, const std::vector<Tensor>* sample, const GivenInputs& inputs, int threads) {
   Findings findings;
   runtime::Options options;
   options.threads = threads;
@@ -356,17 +363,35 @@ Result<SelfChecked> self_check(const Compiled& compiled, const std::vector<Tenso
   const tosaic_delegate_api beside = contract::table(choice.api->id, server);
   choice.api = &beside;
   // What fails outside the delegates is no finding of this check; then they are fed one by one.
-  (void)check_program(compiled, sample, options);
-  if (findings.wrong) return *std::move(findings.wrong);
+  if (sample) (void)check_program(compiled, *sample, options);
   for (std::size_t region = 0; region < compiled.emitted.size(); ++region) {
-    if (findings.compared.contains(region) || findings.undecided.contains(region)) continue;
-    Status alone = check_alone(compiled, region, options);
-    if (findings.wrong) return *std::move(findings.wrong);
-    if (!alone.ok()) findings.undecided.emplace(region, std::move(alone.error()));
+    if (findings.compared.contains(region) || findings.undecided.contains(region) || findings.faults.contains(region))
+      continue;
+    Status alone = check_alone(compiled, region, options, inputs);
+    if (!alone.ok() && !findings.faults.contains(region)) findings.undecided.emplace(region, std::move(alone.error()));
   }
+  return findings;
+}
+
+}  // namespace
+
+SelfChecked self_check(const Compiled& compiled, const std::vector<Tensor>& sample, int threads) {
+  Findings findings = check(compiled, &sample, {}, threads);
   SelfChecked checked{findings.compared.size()};
   for (auto& [region, why] : findings.undecided) checked.undecided.push_back(std::move(why));
+  for (auto& [region, fault] : findings.faults) checked.faults.push_back(std::move(fault));
   return checked;
+}
+
+std::optional<Fault> self_check_alone(const Target& target, const Graph& lowered, const Emitted& emitted,
+                                      const GivenInputs& inputs, int threads) {
+  Compiled compiled;
+  compiled.target = target;
+  compiled.lowered.push_back(lowered);
+  compiled.emitted.push_back(emitted);
+  Findings findings = check(compiled, nullptr, inputs, threads);
+  if (findings.faults.empty()) return std::nullopt;
+  return std::move(findings.faults.begin()->second);
 }
 
 }  // namespace tosaic

@@ -2,6 +2,8 @@
 // The last stage where another compiler made the payloads (Vela): the finished program runs on one sample, its
 // delegates in the simulator, and every delegate's output must be what its TOSA graph gives, bit for bit.
 #pragma once
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,14 +11,29 @@
 
 namespace tosaic {
 
+// What a delegate was given, by the names of its inputs.
+using GivenInputs = std::map<std::string, Tensor>;
+
+// A delegate that is not what its graph says.
+struct Fault {
+  std::size_t region;
+  Diagnostic why;      // located at the first operator whose result is missing, as far as that is known
+  GivenInputs inputs;  // that show it; empty: it shows without any
+};
+
 struct SelfChecked {
   std::size_t delegates = 0;               // whose outputs were compared, and equal
   std::vector<Diagnostic> undecided = {};  // why the others could not be: the simulator knows no better
+  std::vector<Fault> faults = {};
 };
 
-// `sample`: one tensor per tensor input of the model; where it does not fit, seeded codes take its place. Errors:
-// self-check.differs, which names the operator and the user's line as far as the stream tells, and whatever the runtime
-// refuses in a payload: vela.*, delegate.arguments, ethosu.*.
-Result<SelfChecked> self_check(const Compiled& compiled, const std::vector<Tensor>& sample, int threads);
+// `sample`: one tensor per tensor input of the model; where it does not fit, seeded codes take its place. What is found
+// is self-check.differs, which names the operator and the user's line as far as the stream tells, and whatever the
+// runtime refuses in a payload: vela.*, delegate.arguments, ethosu.*.
+SelfChecked self_check(const Compiled& compiled, const std::vector<Tensor>& sample, int threads);
+// One delegate alone, on these inputs and seeded codes for the others. Nothing: it gave what its graph gives, or the
+// simulator cannot tell.
+std::optional<Fault> self_check_alone(const Target& target, const Graph& lowered, const Emitted& emitted,
+                                      const GivenInputs& inputs, int threads);
 
 }  // namespace tosaic

@@ -101,6 +101,7 @@ constexpr std::array families{
     Family{"inspect.", "", "if the ending is right, the file is damaged: make or copy it again"},
     Family{"extract.", "", "`tosaic inspect` shows what the program is made of"},
     Family{"convert.", "", "`tosaic convert --help` shows what can be made of what"},
+    Family{"board.", "", "a smaller model or smaller inputs, or another memory mode: --memory-mode"},
     Family{"self-check.", "", "--no-self-check writes the program all the same; --emit vela=DIR keeps what shows it"},
     Family{"compile.", "", "`tosaic compile --help` shows what can be written, and for which targets"},
     Family{"target.", "", "choose a target that takes it, or let it run outside: without --require-full-delegation"},

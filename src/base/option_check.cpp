@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/size_text.h"
 #include "base/spelling.h"
 
 namespace tosaic {
@@ -44,6 +45,9 @@ Status check_option(const OptionInfo& option, const std::string& value) {
         return bad_value(option, fmt::format("a whole number from {} to {}", option.lowest, option.highest), value);
       return {};
     }
+    case Kind::size:
+      if (!parsed_board_size(value)) return bad_value(option, "a size such as 512K or 2M", value);
+      return {};
     case Kind::pairs: {
       const std::size_t equals = value.find('=');
       if (equals == std::string::npos || equals + 1 == value.size() ||

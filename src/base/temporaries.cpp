@@ -3,13 +3,16 @@
 
 #include <fmt/format.h>
 #include <sys/wait.h>
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "base/environment.h"
 
@@ -79,6 +82,21 @@ int Child::wait() {
   int status = 0;
   while (::waitpid(id_, &status, 0) < 0 && errno == EINTR) {}
   return status;
+}
+
+std::optional<int> Child::wait_while(const std::function<bool()>& going_on) {
+  std::chrono::milliseconds pause(1);
+  for (;;) {
+    siginfo_t ended{};
+    if (::waitid(P_PID, static_cast<id_t>(id_), &ended, WEXITED | WNOWAIT | WNOHANG) == 0 && ended.si_pid == id_)
+      return wait();
+    if (!going_on()) break;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, std::chrono::milliseconds(20));
+  }
+  ::kill(id_, SIGKILL);
+  wait();
+  return std::nullopt;
 }
 
 void leave_nothing_behind() {

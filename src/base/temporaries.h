@@ -4,6 +4,7 @@
 #pragma once
 #include <sys/types.h>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -38,6 +39,8 @@ class Child {
   Child& operator=(const Child&) = delete;
   bool started() const { return id_ > 0; }
   int wait();  // the status of waitpid
+  // The same, as long as `going_on`, which is asked every few milliseconds, says so: then the child is killed.
+  std::optional<int> wait_while(const std::function<bool()>& going_on);
 
  private:
   pid_t id_;

@@ -64,21 +64,24 @@ Val convolve_nhwc(Builder& b, Val x, Val weight, std::optional<Val> bias, const 
   return b.concat(parts, x.rank() - 1);
 }
 
-// Puts step - 1 zeros between the elements of the dims `first`, `first + 1`, ...
+// Puts step - 1 zeros between the elements of the dims `first`, `first + 1`, ... What is too much behind the last is
+// cut at the end, in one SLICE.
 Val spread_out(Builder& b, Val x, int first, const Ints& steps) {
+  Ints start = ints_of(static_cast<std::size_t>(x.rank()), 0), size = x.shape().sizes();
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps[i] == 1) continue;
     const int axis = first + static_cast<int>(i);
-    const std::int64_t size = x.dim(axis);
+    const std::int64_t count = x.dim(axis);
     Val y = b.unsqueeze(x, axis + 1);
     Ints before = ints_of(static_cast<std::size_t>(y.rank()), 0), after = before;
     after[static_cast<std::size_t>(axis) + 1] = steps[i] - 1;
     y = b.pad(y, before, after, 0.0);
     auto dims = x.shape().sizes();
-    dims[static_cast<std::size_t>(axis)] = size * steps[i];
-    x = b.slice_axis(b.reshape(y, Shape(dims)), axis, 0, (size - 1) * steps[i] + 1);
+    dims[static_cast<std::size_t>(axis)] = count * steps[i];
+    size[static_cast<std::size_t>(axis)] = (count - 1) * steps[i] + 1;
+    x = b.reshape(y, Shape(dims));
   }
-  return x;
+  return x.shape().sizes() == size ? x : b.slice(x, start, size);
 }
 
 // A transposed convolution as the plain convolution that it is the adjoint of: zeros between the input's elements,

@@ -61,6 +61,14 @@ std::string question(const Graph& graph, const Node& node, const std::vector<cha
   return print(one) + types;
 }
 
+void forget_what_was_found(Node& node) {
+  if (!node.attrs.find(set_aside) && !node.attrs.find(own_delegate)) return;
+  Attrs kept;
+  for (const auto& [name, value] : node.attrs)
+    if (name != set_aside && name != own_delegate) kept.set(name, value);
+  node.attrs = std::move(kept);
+}
+
 Diagnostic stays_in_program(const Node& node) {
   Diagnostic why = error("target.control-flow",
                          fmt::format("{} is the program's own: delegates run what its bodies compute", node.op));
@@ -106,16 +114,19 @@ void with_first_reader(const Graph& graph, const std::vector<Placement>& placeme
 }
 
 // Even levels hold nodes that stay, odd ones delegated nodes; along any path levels never fall. So all
-// delegated nodes of one level form a convex region.
+// delegated nodes of one level form a convex region. Around what has a delegate of its own they rise.
 std::vector<int> levels(const Graph& graph, const std::vector<Placement>& placements) {
   std::vector<int> level(graph.nodes.size(), 0);
   auto made_by = producers(graph);
+  const auto alone = [&](std::size_t n) { return graph.nodes[n].attrs.get_or(own_delegate, false); };
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     int parity = placements[n].region >= 0 ? 1 : 0;
     int needed = parity;
     for (ValueId v : graph.nodes[n].inputs)
       if (v != no_value && made_by[v] >= 0) {
-        int before = level[static_cast<std::size_t>(made_by[v])];
+        const auto maker = static_cast<std::size_t>(made_by[v]);
+        int before = level[maker];
+        if (parity == 1 && before % 2 == 1 && (alone(n) || alone(maker))) ++before;
         needed = std::max(needed, before % 2 == parity ? before : before + 1);
       }
     level[n] = needed;
@@ -131,6 +142,7 @@ Graph region_graph(const Graph& graph, const std::vector<std::size_t>& members, 
   std::map<ValueId, ValueId> inside;
   for (std::size_t n : members) {
     Node node = graph.nodes[n];
+    forget_what_was_found(node);
     for (ValueId& v : node.inputs) {
       if (v == no_value) continue;
       auto [it, fresh] = inside.try_emplace(v, no_value);
@@ -210,6 +222,8 @@ Status Placer::about(std::size_t n, const tosa::Spec& spec) {
   Node call = node;
   call.loc = nullptr;
   if (!node.regions.empty() && !spec.has(tosa::Feature::controlflow)) return located(stays_in_program(node), node.loc);
+  if (std::string why = node.attrs.get_or<std::string>(set_aside, ""); !why.empty())
+    return located(error("target.set-aside", std::move(why)), node.loc);
   Status taken = within_types(graph_, node, used_, spec);
   if (taken.ok()) taken = sizes_known(graph_, node);
   if (taken.ok()) {
@@ -262,7 +276,7 @@ Partition partition(const Graph& graph, const tosa::Spec& spec) {
   result.outer.nodes.clear();
   for (const auto& [l, members] : by_level) {
     if (l % 2 == 0) {
-      for (std::size_t n : members) result.outer.nodes.push_back(graph.nodes[n]);
+      for (std::size_t n : members) forget_what_was_found(result.outer.nodes.emplace_back(graph.nodes[n]));
       continue;
     }
     const int k = static_cast<int>(result.regions.size());

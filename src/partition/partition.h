@@ -4,6 +4,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -11,6 +12,10 @@
 #include "ops/tosa_op.h"
 
 namespace tosaic {
+
+// What somebody found out about a node besides, as its attributes; nothing of them is left in a partition.
+constexpr std::string_view set_aside = "set_aside";        // it stays behind; the text says why
+constexpr std::string_view own_delegate = "own_delegate";  // a flag: no neighbour shares its region
 
 struct Placement {
   int region = -1;    // -1: stays behind
@@ -45,6 +50,7 @@ class Placer {
   std::vector<Answer*> answers_;  // one per node
 };
 
+// Also as the attributes above say.
 Partition partition(const Graph& graph, const tosa::Spec& spec);
 // Outputs that are inputs, constants or another output become copies of them: each is then the result of a node of its
 // own.

@@ -2,6 +2,7 @@
 // Tools that are not ours, as child processes: finding them, running them. For the targets
 // that Vela or Arm's model converter can compile for.
 #pragma once
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -19,8 +20,15 @@ struct Ended {
   int status = 0;    // of waitpid
   std::string said;  // on stdout and stderr
 };
-// Waits for the end. `log` is where its words go on the way. Error: peer.start.
-Result<Ended> run_process(const std::vector<std::string>& command, const std::filesystem::path& log);
+// What a tool may take. One that hangs uses no processor any more: Python's under tight memory, say.
+struct Patience {
+  std::chrono::seconds longest{0};  // 0: as long as it likes
+  std::chrono::seconds idle{60};    // without using the processor
+};
+// Waits for the end; the tool ends with this process, however that ends. `log` is where its words go on the way.
+// Errors: peer.start, peer.deadline, peer.hangs: it was killed then.
+Result<Ended> run_process(const std::vector<std::string>& command, const std::filesystem::path& log,
+                          const Patience& patience = {});
 std::vector<std::string> lines_of(std::string_view text);  // without the empty ones
 
 }  // namespace tosaic

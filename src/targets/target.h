@@ -26,7 +26,8 @@ struct ExternalData {
 struct Emitted {
   Rope payload;
   std::optional<NpuEstimate> estimate;
-  double peer_seconds = 0;  // spent in a compiler that is not ours
+  double scratch_bytes = 0;  // that whoever runs it lends it
+  double peer_seconds = 0;   // spent in a compiler that is not ours
   std::vector<ExternalData> external = {};
   std::vector<std::pair<std::string, std::string>> specs = {};  // what the delegate is told, by key
   std::vector<std::pair<std::string, Bytes>> files = {};        // what that compiler was given and wrote
@@ -60,6 +61,8 @@ struct Target {
   // The payload of one lowered and tidied region. `options` have passed those below, their defaults filled in.
   Result<Emitted> (*emit)(const Graph& tosa, const Target& target, const Options& options,
                           const Destination& to) = nullptr;
+  // Can it be made here, with these options? Asked before anything is computed. nullptr: always.
+  Status (*ready)(const Target& target, const Options& options) = nullptr;
   std::vector<OptionInfo> options = {};  // that this target alone, or its family, understands
   std::optional<EmitKind> emits = {};
   std::string device;        // what runs the payload beside the CPU: "vulkan", "ethos-u"; empty: nothing

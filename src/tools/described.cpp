@@ -20,6 +20,7 @@ std::string placeholder(const OptionInfo& option) {
     case OptionInfo::Kind::number: return "N";
     case OptionInfo::Kind::file: return "FILE";
     case OptionInfo::Kind::pairs: return "KIND=PATH";
+    case OptionInfo::Kind::size: return "SIZE";
     default: return "TEXT";
   }
 }
@@ -48,6 +49,8 @@ void add_one(CLI::App& command, const std::shared_ptr<Options>& to, const Option
   }
   if (option.kind == Kind::number)
     flag->check(whole_number(option.lowest, option.highest));
+  else if (option.kind == Kind::size)
+    flag->check(board_size());
   else if (option.kind == Kind::pairs)
     flag->check(pair_of(option.allowed));
   else if (!option.allowed.empty())

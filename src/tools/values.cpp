@@ -6,6 +6,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/size_text.h"
 #include "base/spelling.h"
 #include "tosaic/tosaic.hpp"
 
@@ -17,22 +18,6 @@ std::string not_this(const std::string& wanted, const std::string& given, const 
   const auto near = nearest(given, known);
   return near.empty() || near.size() == known.size() ? text
                                                      : text + fmt::format("; did you mean {}?", alternatives(near));
-}
-
-std::optional<std::uint64_t> parsed_size(const std::string& text) {
-  double number = 0;
-  const char* end = text.data() + text.size();
-  auto [at, problem] = std::from_chars(text.data(), end, number);
-  if (problem != std::errc() || !(number > 0)) return std::nullopt;
-  const std::size_t letter = at == end ? std::string_view::npos : std::string_view("KMGT").find(std::toupper(*at));
-  if (at != end && letter == std::string_view::npos) return std::nullopt;
-  if (at != end) ++at;
-  const bool binary = at != end && *at == 'i';
-  if (binary) ++at;
-  if (at != end && *at == 'B') ++at;
-  for (std::size_t i = 0; letter != std::string_view::npos && i <= letter; ++i) number *= binary ? 1024 : 1000;
-  if (at != end || number >= 1e18 || number < 1) return std::nullopt;
-  return static_cast<std::uint64_t>(number);
 }
 
 }  // namespace
@@ -97,6 +82,14 @@ CLI::Validator memory_size() {
   return {[](std::string& given) {
             return parsed_size(given) ? std::string()
                                       : fmt::format("takes a number of bytes such as 500M or 16G, not '{}'", given);
+          },
+          ""};
+}
+
+CLI::Validator board_size() {
+  return {[](std::string& given) {
+            return parsed_board_size(given) ? std::string()
+                                            : fmt::format("takes a size such as 512K or 2M, not '{}'", given);
           },
           ""};
 }

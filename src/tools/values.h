@@ -17,6 +17,7 @@ CLI::Validator pair_of(std::vector<std::string> kinds);
 std::map<std::string, std::string> pairs(const std::vector<std::string>& given);
 // "500M", "16G": powers of 1000, with i (16Gi) of 1024.
 CLI::Validator memory_size();
+CLI::Validator board_size();  // OptionInfo::Kind::size
 std::uint64_t bytes_of(const std::string& size);
 
 constexpr std::int64_t most_runs = 1'000'000;  // that are timed

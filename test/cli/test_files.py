@@ -200,6 +200,43 @@ def test_signals_leave_nothing(tosaic, tmp_path, number):
         os.kill(sleeping, 0)
 
 
+def sleeping_vela(tmp_path):
+    shutil.copy(DIGITS / "digits.pt2", tmp_path / "m.pt2")
+    vela = tmp_path / "vela"
+    vela.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
+    vela.chmod(0o755)
+    return ["compile", "m.pt2", "--target", "ethos-u55-128", "--vela", vela, "-o", "m.pte"]
+
+
+def gone(number):
+    for _ in range(100):
+        try:
+            os.kill(number, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_vela_ends_with_who_started_it(tosaic, tmp_path):
+    """Also where nobody can tell it to: SIGKILL."""
+    child = subprocess.Popen([tosaic, *sleeping_vela(tmp_path)], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for _ in range(600):
+        if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip():
+            break
+        time.sleep(0.05)
+    child.kill()
+    child.wait(timeout=30)
+    assert gone(int((tmp_path / "pid").read_text()))
+
+
+def test_vela_has_a_deadline(call, tmp_path):
+    done = call(*sleeping_vela(tmp_path), "--vela-timeout", "1")
+    refused(done, "vela.deadline")
+    assert "--vela-timeout" in done.stderr
+    assert gone(int((tmp_path / "pid").read_text())) and not (tmp_path / "m.pte").exists()
+
+
 # ---- standard streams
 
 def test_stderr_closed_or_full_is_no_reason_to_fail(call, tmp_path):

@@ -6,6 +6,8 @@ from __future__ import annotations
 import logging
 import operator
 import os
+import re
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +22,8 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 from .. import _core
 from .._artifact import _write
-from .._errors import Error
+from .._compile import _find_tools
+from .._errors import CompileWarning, Error
 from . import _edge, backend
 from .compile_specs import ArmCompileSpec, EthosUCompileSpec, TosaCompileSpec, VgfCompileSpec, VulkanCompileSpec
 
@@ -154,6 +157,8 @@ def _not_lent(node: torch.fx.Node) -> str | None:
 
 class _Partitioner(Partitioner):
     _spec_class: type[ArmCompileSpec] = ArmCompileSpec
+    _compiles_elsewhere = False  # the payload is another compiler's work
+    _most_faults = 12  # of that compiler, before a group stays outside whole
     _backend: type = object
     _without_inputs = True  # may a delegate compute what depends on weights alone?
 
@@ -172,6 +177,7 @@ class _Partitioner(Partitioner):
         self.delegation_spec = DelegationSpec(self._backend.__name__, compile_spec._to_list())
         self.additional_checks = list(additional_checks or ())
         self.refused: Reasons = {}
+        self._faults = 0
         self._weights: dict[str, torch.Tensor] = {}  # until the program is partitioned: there they are fake
         self._unwanted: Reasons = {}  # by name of the ATen node
         self._asked: tuple[torch.fx.Graph, list[Any]] | None = None
@@ -279,7 +285,7 @@ class _Partitioner(Partitioner):
         core = _edge.held(program, "program", self._weights, places=places)
         reasons = self._verdicts(program, core)
         self._check(program, reasons)
-        constants, tried = _constants(program), set()
+        constants, tried, compiled = _constants(program), set(), set()
         while True:
             groups = _Grouping(program.graph, reasons, constants, self._without_inputs).run()
             for level in sorted(set(groups.values())):
@@ -291,7 +297,37 @@ class _Partitioner(Partitioner):
                     break
                 tried.add(members)
             else:
-                return reasons, groups
+                why = self._miscompiled(program, groups, compiled) if places and self._compiles_elsewhere else {}
+                if not why:
+                    return reasons, groups
+                reasons.update(why)
+
+    def _miscompiled(self, program: ExportedProgram, groups: dict[torch.fx.Node, int], compiled: set[frozenset]) -> Reasons:
+        """Where another compiler makes the payload: the node of a group that it gets wrong, found by compiling the group
+        now, as long as the node can still stay outside. `compiled`: groups that are right. The payload is not compiled
+        again for the program."""
+        for level in sorted(set(groups.values())):
+            members = frozenset(n for n, group in groups.items() if group == level)
+            if members in compiled:
+                continue
+            error = self._error(program, members, None, fully=True)
+            if not error:
+                compiled.add(members)
+                continue
+            if not (error.diagnostic and _is_miscompiled(error)):
+                raise error
+            self._faults += 1
+            named = {n.name for n in members if n.name in _named_nodes(error.diagnostic.context)}
+            if not named:
+                raise error
+            if self._faults > self._most_faults:
+                named = {n.name for n in members}
+            text = f"what Vela makes of it for {self.compile_spec.target} is wrong ({error.code}: {error.diagnostic.message})"
+            at = f"{error.diagnostic.file}:{error.diagnostic.line}: " if error.diagnostic.file else ""
+            warnings.warn(CompileWarning(f"{at}warning[self-check.set-aside]: {', '.join(sorted(named))} stays outside the "
+                                         f"delegate: {text}", error.diagnostic), stacklevel=5)
+            return dict.fromkeys(named, text)
+        return {}
 
     def _refused(self, program: ExportedProgram, members: frozenset, core: _core.Program | None) -> Reasons:
         """Of members that cannot be one delegate: the node that the error names, those that only pass on what they are
@@ -310,11 +346,17 @@ class _Partitioner(Partitioner):
                      and (alone := self._error(program, frozenset({n}), None)) and _reason(alone) == text}
         return dict.fromkeys(named or {n.name for n in members}, text)
 
-    def _error(self, program: ExportedProgram, members: frozenset, core: _core.Program | None) -> Error | None:
-        """Why members cannot be one delegate."""
+    def _error(self, program: ExportedProgram, members: frozenset, core: _core.Program | None,
+               fully: bool = False) -> Error | None:
+        """Why members cannot be one delegate; `fully`: the payload is made, too."""
+        options = {**self.compile_spec.options(), "single-delegate": ["true"]}
         try:
-            core = core or _edge.held(program, "partition", self._weights, set(members), places=False)
-            _core.explain(core, self.compile_spec.target, {**self.compile_spec.options(), "single-delegate": ["true"]})
+            core = core or _edge.held(program, "partition", self._weights, set(members), places=fully)
+            if fully:
+                _find_tools()
+                _core.compile(core, self.compile_spec.target, options, None, {})
+            else:
+                _core.explain(core, self.compile_spec.target, options)
         except Error as error:
             return error
         return None
@@ -349,6 +391,17 @@ def _gives_tensors(node: torch.fx.Node) -> bool:
 
 def _reason(error: Error) -> str:
     return error.diagnostic.reason if error.diagnostic else str(error)
+
+
+def _is_miscompiled(error: Error) -> bool:
+    """The other compiler is at fault, with this very graph."""
+    return error.code.startswith(("self-check.", "ethosu.")) or error.code in ("vela.failed", "vela.crashed", "vela.interface")
+
+
+def _named_nodes(context: str) -> set[str]:
+    """Of a diagnostic's "in module head (Linear), nodes linear, relu"."""
+    found = re.search(r"\bnodes? (.*)$", context)
+    return {name.strip() for name in found[1].split(",")} if found else set()
 
 
 def _may_pass_on(node: torch.fx.Node, members: frozenset) -> bool:
@@ -414,6 +467,7 @@ class EthosUPartitioner(_Partitioner):
 
     _spec_class, _backend = EthosUCompileSpec, backend.EthosUBackend
     _without_inputs = False  # Vela takes no graph without them
+    _compiles_elsewhere = True
 
 
 class _Lists(OperatorSupportBase):

@@ -20,22 +20,24 @@ Vals lower(Builder& b, const Call& call) {
       parts.push_back(b.slice_axis(x, axis, end, size - end));
     return b.concat(parts, axis);
   }
-  // Spread the source to its places, then choose place by place.
-  Val repeated = b.unsqueeze(source, axis + 1);
-  std::vector<std::int64_t> multiples(static_cast<std::size_t>(repeated.rank()), 1),
-      mask_dims(static_cast<std::size_t>(x.rank()), 1);
-  multiples[static_cast<std::size_t>(axis) + 1] = range.step;
-  window[static_cast<std::size_t>(axis)] = range.count * range.step;
-  Val spread = b.reshape(b.tile(repeated, multiples), Shape(window));
-  std::vector<std::int64_t> before(static_cast<std::size_t>(x.rank()), 0), after = before, mask;
-  before[static_cast<std::size_t>(axis)] = range.start;
-  after[static_cast<std::size_t>(axis)] = std::max<std::int64_t>(size - range.start - range.count * range.step, 0);
-  spread = b.slice_axis(b.pad(spread, before, after, 0.0), axis, 0, size);
-  for (std::int64_t i = 0; i < size; ++i)
-    mask.push_back(i >= range.start && (i - range.start) % range.step == 0 &&
-                   (i - range.start) / range.step < range.count);
-  mask_dims[static_cast<std::size_t>(axis)] = size;
-  return b.select(b.integers(mask, DType::boolean, Shape(mask_dims)), spread, x);
+  // Windows of `step` elements, of which the source's is the first. The last window may be cut short.
+  const std::int64_t whole = (size - range.start) / range.step >= range.count ? range.count : range.count - 1;
+  std::vector<Val> parts;
+  if (range.start > 0) parts.push_back(b.slice_axis(x, axis, 0, range.start));
+  if (whole > 0) {
+    auto windows = x.shape().sizes();
+    windows[static_cast<std::size_t>(axis)] = whole;
+    windows.insert(windows.begin() + axis + 1, range.step);
+    Val rest = b.reshape(b.slice_axis(x, axis, range.start, whole * range.step), Shape(windows));
+    rest = b.slice_axis(rest, axis + 1, 1, range.step - 1);
+    const Val first = b.unsqueeze(b.slice_axis(source, axis, 0, whole), axis + 1);
+    window[static_cast<std::size_t>(axis)] = whole * range.step;
+    parts.push_back(b.reshape(b.concat({first, rest}, axis + 1), Shape(window)));
+  }
+  if (whole < range.count) parts.push_back(b.slice_axis(source, axis, whole, 1));
+  const std::int64_t end = range.start + whole * range.step + (whole < range.count ? 1 : 0);
+  if (end < size) parts.push_back(b.slice_axis(x, axis, end, size - end));
+  return b.concat(parts, axis);
 }
 }  // namespace
 

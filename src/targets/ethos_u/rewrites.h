@@ -36,6 +36,22 @@ class Rewriter : public tosaic::Rewriter {
     for (std::int64_t p : perm) dims.push_back(graph_[x].type.shape.size(static_cast<int>(p)));
     return add("tosa.transpose", {x}, {{"perms", perm}}, graph_[x].type.with(Shape(dims)), loc, to);
   }
+  // The same elements in memory of their own: RESCALE by exactly 1, which is a command.
+  ValueId copied(ValueId x, const LocRef& loc) {
+    const TensorType type = graph_[x].type;
+    const auto constant = [&](DType dtype, std::int64_t value) {
+      return graph_.add_value("one", {dtype, Shape{1}, {}}, constant_bytes(dtype, Ints{value}));
+    };
+    return add("tosa.rescale",
+               {x, constant(DType::i32, std::int64_t{1} << 30), constant(DType::i8, 30), constant(type.dtype, 0),
+                constant(type.dtype, 0)},
+               {{"scale32", true},
+                {"rounding_mode", std::string("single_round")},
+                {"per_channel", false},
+                {"input_unsigned", false},
+                {"output_unsigned", false}},
+               type, loc);
+  }
   ValueId add(std::string op, std::vector<ValueId> inputs, Attrs attrs, TensorType type, const LocRef& loc,
               ValueId to = no_value) {
     if (to == no_value) to = graph_.add_value("npu", std::move(type));
@@ -70,5 +86,9 @@ void sums_along_neighbouring_axes(Graph& graph);
 void parts_of_linears(Graph& graph);
 void activations_before_views(Graph& graph, bool inputs_too);
 void views_of_their_own(Graph& graph);
+void rescales_behind_views(Graph& graph);
+void factors_of_their_own(Graph& graph);   // U55, U65
+void selected_apart(Graph& graph);         // U85
+void booleans_of_their_own(Graph& graph);  // U85
 
 }  // namespace tosaic::ethos_u

@@ -117,6 +117,7 @@ void shape_for_all(Graph& graph, bool little_memory = false) {
   merge_reshapes(graph);
   drop_identity(graph);
   views_of_their_own(graph);
+  rescales_behind_views(graph);
   parts_of_linears(graph);
   narrow_constants(graph);
   one_rescale_per_reader(graph);
@@ -139,6 +140,7 @@ void shape_for_u55_of(Graph& graph, bool little_memory) {
   images_as_rows(graph);
   minima_as_maxima(graph);
   shape_for_all(graph, little_memory);
+  factors_of_their_own(graph);
 }
 
 }  // namespace
@@ -158,6 +160,8 @@ void shape_for_u85(Graph& graph) {
   chains_apart(graph);
   rescales_before_views(graph);
   shape_for_all(graph);
+  booleans_of_their_own(graph);
+  selected_apart(graph);
   chained_views_apart(graph);
   merge_reshapes(graph);
   make_names_unique(graph);

@@ -52,16 +52,24 @@ Status same_interface(const Graph& graph, const vela::Payload& made) {
   return check("output", graph.outputs, made.outputs);
 }
 
-Result<Emitted> emit(const Graph& graph, const Target& target, const Options& options, const Destination& to) {
-  VelaOptions how{options.text("vela"),
-                  options.text("system-config"),
-                  options.text("memory-mode"),
-                  options.text("vela-config"),
-                  options.list("vela-flags"),
-                  options.text("vela-files"),
-                  to.number};
+VelaOptions vela_options(const Target& target, const Options& options, const Destination& to) {
+  VelaOptions how{options.text("vela"),        options.text("system-config"),
+                  options.text("memory-mode"), options.text("vela-config"),
+                  options.list("vela-flags"),  std::chrono::seconds(options.number("vela-timeout")),
+                  options.text("vela-files"),  to.number};
   if (how.system_config.empty()) how.system_config = defaults_of(target).system_config;
   if (how.memory_mode.empty()) how.memory_mode = defaults_of(target).memory_mode;
+  return how;
+}
+
+Status ready(const Target& target, const Options& options) {
+  const VelaOptions how = vela_options(target, options, {});
+  const Defaults usual = defaults_of(target);
+  return vela_ready(target.name, how, how.system_config != usual.system_config || how.memory_mode != usual.memory_mode);
+}
+
+Result<Emitted> emit(const Graph& graph, const Target& target, const Options& options, const Destination& to) {
+  const VelaOptions how = vela_options(target, options, to);
   TOSAIC_TRY(const Rope file, tosa_file::write(graph));
   const Bytes tosa = file.joined();
   TOSAIC_TRY(VelaResult made, run_vela(tosa, graph, target.name, how));
@@ -70,6 +78,7 @@ Result<Emitted> emit(const Graph& graph, const Target& target, const Options& op
   move_out(made.program.commands, options.of_kind("external", "commands"), emitted.external);
   move_out(made.program.weights, options.of_kind("external", "weights"), emitted.external);
   TOSAIC_TRY(emitted.payload, vela::write(made.program));
+  emitted.scratch_bytes = made.program.scratch_bytes;
   emitted.estimate = std::move(made.estimate);
   emitted.peer_seconds = made.seconds;
   emitted.files = std::move(made.files);
@@ -97,10 +106,29 @@ std::vector<OptionInfo> options() {
        .kind = Kind::file,
        .sentence = "folder that keeps what Vela was given and wrote, also when it fails: what --emit vela=DIR sets",
        .placeholder = "DIR"},
+      {.name = "vela-timeout",
+       .kind = Kind::number,
+       .default_value = "3600",
+       .sentence = "the most that vela may take for a delegate, 0: as long as it likes",
+       .lowest = 0,
+       .highest = 1000000,
+       .placeholder = "SECONDS"},
       {.name = "external",
        .kind = Kind::pairs,
        .sentence = "keep in a data file instead of the .pte: weights=FILE.ptd (TOSA targets, too), commands=FILE.ptd",
        .allowed = {"weights", "commands"}},
+      {.name = "sram",
+       .kind = Kind::size,
+       .sentence =
+           "what the board has, e.g. 512K: a program whose own tensors and largest delegate take more is refused, "
+           "with the tensors that do"},
+      {.name = "scratch",
+       .kind = Kind::size,
+       .sentence =
+           "what the board lends a delegate while it runs: one that takes more is refused, with the tensors that do"},
+      {.name = "flash",
+       .kind = Kind::size,
+       .sentence = "what the board has for the program and its data files: larger ones are refused"},
       {.name = "self-check",
        .kind = Kind::flag,
        .default_value = "true",
@@ -132,6 +160,7 @@ std::vector<Target> target_ethos_u() {
                     row.shape,
                     emit};
       target.spec.product = &row.product;
+      target.ready = ready;
       target.self_check = true;
       target.options = options();
       target.emits = EmitKind{"vela", "folder of Vela's", "vela=DIR (Ethos-U: what Vela was given and wrote)",

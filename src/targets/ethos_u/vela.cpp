@@ -5,10 +5,14 @@
 #include <fmt/ranges.h>
 #include <sys/wait.h>
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <map>
+#include <mutex>
 
 #include "base/output.h"
 #include "ir/provenance.h"
@@ -21,6 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view network_name = "network";
+const char* const packaged_config = "Arm/vela.ini";
 
 Result<std::string> find_vela(const std::string& given) {
   if (!given.empty()) {
@@ -44,9 +49,18 @@ const Node* writer_of(const Graph& graph, std::string_view name) {
 // Vela's own words, the last and most telling lines of them, with the user's line where a tensor is named.
 Diagnostic failed(const Ended& ended, const Graph& graph) {
   Diagnostic why;
-  if (WIFSIGNALED(ended.status))
-    why = error("vela.killed", fmt::format("Vela was killed by signal {} ({})", WTERMSIG(ended.status),
-                                           ::strsignal(WTERMSIG(ended.status))));
+  const int signal = WIFSIGNALED(ended.status) ? WTERMSIG(ended.status) : 0;
+  const bool crashed =
+      signal == SIGSEGV || signal == SIGABRT || signal == SIGFPE || signal == SIGBUS || signal == SIGILL;
+  const bool no_memory =
+      std::ranges::any_of(std::array{"MemoryError", "bad_alloc", "Cannot allocate memory"},
+                          [&](const char* words) { return ended.said.find(words) != std::string::npos; });
+  if (no_memory)
+    why = error("vela.memory", "Vela ran out of memory");
+  else if (signal != 0)
+    why =
+        error(crashed ? "vela.crashed" : "vela.killed",
+              fmt::format("Vela was {} by signal {} ({})", crashed ? "ended" : "killed", signal, ::strsignal(signal)));
   else
     why = error("vela.failed", fmt::format("Vela ended with exit code {}", WEXITSTATUS(ended.status)));
   const auto lines = lines_of(ended.said);
@@ -64,7 +78,8 @@ Diagnostic failed(const Ended& ended, const Graph& graph) {
           why.notes.push_back(fmt::format("it names {} (%{})", node.op, graph[v].name));
           return located(std::move(why), node.loc);
         }
-  why.help = "--emit vela=DIR keeps the files that Vela was given";
+  why.help = no_memory ? "compile where there is more memory, or raise its limit (ulimit -v, a container's)"
+                       : "--emit vela=DIR keeps the files that Vela was given";
   return why;
 }
 
@@ -189,23 +204,106 @@ Status keep(const fs::path& from, const std::string& to, const std::string& numb
 
 bool is_vela_file(std::string_view name) { return name.starts_with(network_name) || name.ends_with(".log"); }
 
+namespace {
+
+// What its own file has; asked for only where a name has to be checked.
+std::vector<std::string> packaged_sections(const std::string& vela) {
+  const auto temporary = Temporary::folder();
+  if (!temporary.ok()) return {};
+  const auto listed =
+      run_process({vela, "--list-configs", packaged_config}, fs::path(temporary->path()) / "configs.log");
+  return vela_sections(listed.ok() ? listed->said : "");
+}
+
+Diagnostic ended_early(Diagnostic why, const VelaOptions& options) {
+  if (why.code == "peer.deadline") {
+    why.code = "vela.deadline";
+    why.message = fmt::format("Vela took longer than {} seconds and was ended", options.longest.count());
+    why.help = "--vela-timeout SECONDS gives it more time, 0 all that it wants";
+  } else if (why.code == "peer.hangs") {
+    why.code = "vela.hangs";
+    why.message = "Vela stood still, without using the processor, and was ended";
+    why.help =
+        "it does so where memory is tight: compile where there is more, or raise its limit (ulimit -v, a container's)";
+  }
+  return why;
+}
+
+// The graphs that this process had compiled last, as those of a program that is compiled again in part.
+class Recent {
+ public:
+  struct Entry {
+    std::string how;
+    Bytes tosa;
+    VelaResult result;
+  };
+  std::optional<VelaResult> find(const std::string& how, const Bytes& tosa) {
+    const std::lock_guard lock(mutex_);
+    for (const Entry& e : entries_)
+      if (e.how == how && e.tosa.size() == tosa.size() && std::memcmp(e.tosa.data(), tosa.data(), tosa.size()) == 0)
+        return e.result;
+    return std::nullopt;
+  }
+  void add(Entry entry) {
+    constexpr std::size_t most = 16, most_bytes = std::size_t{64} << 20;
+    if (entry.tosa.size() > most_bytes) return;
+    const std::lock_guard lock(mutex_);
+    bytes_ += entry.tosa.size();
+    entries_.push_back(std::move(entry));
+    while (entries_.size() > most || bytes_ > most_bytes) {
+      bytes_ -= entries_.front().tosa.size();
+      entries_.pop_front();
+    }
+  }
+  static Recent& of_this_process() {
+    static auto* recent = new Recent;
+    return *recent;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<Entry> entries_;
+  std::size_t bytes_ = 0;
+};
+
+// All that Vela's answer follows from besides the graph.
+std::string how_it_runs(const std::string& vela, const std::string& accelerator, const VelaOptions& options,
+                        const Bytes& ini) {
+  std::error_code failure;
+  const auto changed = fs::last_write_time(vela, failure).time_since_epoch().count();
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", vela, changed, accelerator, options.system_config,
+                     options.memory_mode, ini.text(), fmt::join(options.flags, "\n"));
+}
+
+}  // namespace
+
+Status vela_ready(const std::string& accelerator, const VelaOptions& options, bool asked) {
+  TOSAIC_TRY(const std::string vela, find_vela(options.executable));
+  if (!options.config.empty()) {
+    TOSAIC_TRY(const Bytes ini, map_file(options.config));
+    return check_vela_config(options.config, vela_sections(ini.text()), accelerator, options);
+  }
+  if (!asked) return {};
+  const auto sections = packaged_sections(vela);
+  if (!sections.empty()) return check_vela_config("", sections, accelerator, options);
+  if (!fits_family(options.system_config, accelerator))
+    return wrong_family(options.system_config, accelerator, sections);
+  return {};  // what it has, it will say itself
+}
+
 Result<VelaResult> run_vela(const Bytes& tosa, const Graph& graph, const std::string& accelerator,
                             const VelaOptions& options) {
   TOSAIC_TRY(const std::string vela, find_vela(options.executable));
+  Bytes ini;
+  if (!options.config.empty()) { TOSAIC_TRY(ini, map_file(options.config)); }
+  const std::string how = how_it_runs(vela, accelerator, options, ini);
+  if (auto known = options.keep.empty() ? Recent::of_this_process().find(how, tosa) : std::nullopt) {
+    known->seconds = 0;
+    return *std::move(known);
+  }
   TOSAIC_TRY(const Temporary temporary, Temporary::folder());
   const fs::path folder(temporary.path());
-  std::string config = "Arm/vela.ini";
-  const auto packaged = [&] {  // what Vela's own file has; asked for only to say it
-    const auto listed = run_process({vela, "--list-configs", config}, folder / "configs.log");
-    return vela_sections(listed.ok() ? listed->said : "");
-  };
-  if (!options.config.empty()) {
-    TOSAIC_TRY(const Bytes ini, map_file(options.config));
-    TOSAIC_CHECK(check_vela_config(options.config, vela_sections(ini.text()), accelerator, options));
-    config = fs::absolute(options.config).string();
-  } else if (!fits_family(options.system_config, accelerator)) {
-    return wrong_family(options.system_config, accelerator, packaged());
-  }
+  const std::string config = options.config.empty() ? packaged_config : fs::absolute(options.config).string();
   const fs::path network = folder / fmt::format("{}.tosa", network_name), output = folder / "output",
                  log = folder / "vela.log";
   TOSAIC_CHECK(write_file(network.string(), tosa.data(), tosa.size()));
@@ -220,9 +318,11 @@ Result<VelaResult> run_vela(const Bytes& tosa, const Graph& graph, const std::st
                                    "--verbose-performance"};
   command.insert(command.end(), options.flags.begin(), options.flags.end());
   const auto begin = std::chrono::steady_clock::now();
-  TOSAIC_TRY(const Ended ended, run_process(command, log));
+  auto ran = run_process(command, log, {.longest = options.longest});
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   if (!options.keep.empty()) TOSAIC_CHECK(keep(folder / ".", options.keep, options.number));
+  if (!ran.ok()) return ended_early(std::move(ran.error()), options);
+  const Ended& ended = *ran;
   const fs::path npz = output / fmt::format("{}_vela.npz", network_name);
   std::error_code missing;
   if (ended.status != 0 || !fs::exists(npz, missing)) return failed(ended, graph);
@@ -233,6 +333,7 @@ Result<VelaResult> run_vela(const Bytes& tosa, const Graph& graph, const std::st
   TOSAIC_TRY(result.program, vela::read_raw_output(file, npz.filename().string()));
   result.estimate = read_estimate(output, graph);
   result.files = files_in(folder);
+  Recent::of_this_process().add({how, tosa, result});
   return result;
 }
 

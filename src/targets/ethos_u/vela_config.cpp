@@ -71,13 +71,25 @@ Diagnostic wrong_family(const std::string& system_config, const std::string& acc
 
 Status check_vela_config(const std::string& ini, const std::vector<std::string>& sections,
                          const std::string& accelerator, const VelaOptions& options) {
-  for (const std::string& wanted : {fmt::format("{}{}", system_prefix, options.system_config),
-                                    fmt::format("{}{}", memory_prefix, options.memory_mode)})
-    if (!has(sections, wanted))
-      return error("vela.config", fmt::format("it has no section [{}]", wanted))
-          .at({ini, 0, ""})
-          .hint(fmt::format("its sections: {}; choose with --system-config and --memory-mode",
-                            fmt::join(sections, ", ")));
+  const struct {
+    std::string_view prefix;
+    const std::string& name;
+    const char *what, *option;
+  } wanted[] = {{system_prefix, options.system_config, "system configuration", "--system-config"},
+                {memory_prefix, options.memory_mode, "memory mode", "--memory-mode"}};
+  for (const auto& [prefix, name, what, option] : wanted) {
+    if (has(sections, fmt::format("{}{}", prefix, name))) continue;
+    std::vector<std::string> names;
+    for (const std::string& section : sections)
+      if (section.starts_with(prefix) &&
+          (prefix == memory_prefix || fits_family(section.substr(prefix.size()), accelerator)))
+        names.push_back(section.substr(prefix.size()));
+    Diagnostic why = error("vela.config", ini.empty() ? fmt::format("Vela has no {} {}", what, name)
+                                                      : fmt::format("it has no section [{}{}]", prefix, name));
+    why.help = fmt::format("{} takes one of those that it has for {}: {}", option, accelerator, fmt::join(names, ", "));
+    if (names.empty()) why.help = fmt::format("its sections: {}; choose with {}", fmt::join(sections, ", "), option);
+    return std::move(why).at({ini, 0, ""});
+  }
   if (!fits_family(options.system_config, accelerator))
     return wrong_family(options.system_config, accelerator, sections).at({ini, 0, ""});
   return {};
