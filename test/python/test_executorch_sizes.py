@@ -27,7 +27,7 @@ class Partly(nn.Module):
     """An operator in the middle that no delegate takes."""
 
     def forward(self, x):
-        return torch.tanh(torch.sort(x.relu() + 1, -1)[0])
+        return torch.tanh(torch.cumsum((x.relu() + 1).double(), -1).float())
 
 
 def lowered(module, partitioner):
@@ -46,7 +46,7 @@ def test_vulkan_takes_any_size(module, count):
     edge = lowered(module, VulkanPartitioner())
     assert delegates(edge) == count
     session = tosaic.load(bytes(edge.to_executorch().buffer))
-    for rows in (1, 4, 8, 3) if count == 1 else ():  # what stands between delegates is ExecuTorch's to run
+    for rows in (2, 4, 8, 3) if count == 1 else ():  # what stands between delegates is ExecuTorch's to run
         x = torch.randn(rows, 8)
         torch.testing.assert_close(session.run(x), module(x), rtol=1e-5, atol=1e-6)
 

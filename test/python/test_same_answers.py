@@ -117,8 +117,9 @@ def test_a_plan_that_is_printed_is_read(sizes, tmp_path):
     text = tosaic.plan(program, "vulkan", **options)
     file = tmp_path / "plan"
     file.write_text(text)
-    artifact = tosaic.compile(program, target="vulkan", plan=str(file), **options)
-    assert artifact.pte == tosaic.compile(program, target="vulkan", **options).pte
+    samples = calls("layers, any batch", sizes)
+    artifact = tosaic.compile(program, target="vulkan", plan=str(file), calibration=samples, **options)
+    assert artifact.pte == tosaic.compile(program, target="vulkan", calibration=samples, **options).pte
     assert judged(tosaic.supports(program, "vulkan", plan=str(file), **options)) == judged(
         tosaic.explain(program, "vulkan", plan=str(file), **options).nodes)
 

@@ -70,14 +70,14 @@ def _load() -> tuple[pathlib.Path, ctypes.CDLL]:
     minor = _built_for(file)
     _check_executorch(minor, file)
     import executorch.runtime  # noqa: F401  loads libexecutorch.so, with the registry
-    with contextlib.suppress(ImportError):  # programs of integers take and give floats by these kernels
-        import executorch.kernels.quantized  # noqa: F401
     try:  # a name that is loaded already, or nothing
         ctypes.CDLL("libexecutorch.so", mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
     except OSError:
         raise ImportError("this build of ExecuTorch has its runtime inside the Python extension (no libexecutorch.so is "
                           "loaded), where no other library can register backends; PyPI's wheels for Linux since 1.5 "
                           "have it as a library") from None
+    with contextlib.suppress(ImportError):  # programs of integers take and give floats by these kernels
+        import executorch.kernels.quantized  # noqa: F401
     try:
         library = ctypes.CDLL(os.fspath(file))
     except OSError as why:
