@@ -21,6 +21,8 @@ bool fits_parts(const Graph& graph, const RowNorm& norm, const std::vector<char>
   const bool sums = !graph.nodes[norm.reduction].op.starts_with("aten.amax");  // a maximum has the codes of its operand
   return options.scheme == Scheme::int8 && norm.alike && norm.kind != RowNorm::Kind::plain && sums &&
          inner[norm.size] && !wide[norm.source] && !norm.steps.empty() &&
+         // 8 bits, as an output that shows it has, do not hold the factors of quiet rows beside those of the samples.
+         wide[graph.nodes[norm.steps.back().node].outputs[0]] &&
          std::all_of(norm.steps.begin(), norm.steps.end(),
                      [](const SizeStep& step) { return step.operand == 0 && step.added == no_value; });
 }
