@@ -7,6 +7,7 @@
 #include "ir/states.h"
 #include "quantise/bodies.h"
 #include "quantise/compared_numbers.h"
+#include "quantise/function_in_parts.h"
 #include "quantise/plan.h"
 #include "quantise/quantise.h"
 #include "quantise/row_norms.h"
@@ -16,9 +17,10 @@ namespace tosaic {
 // Norms that were written anew, for the program at other sizes: their rows are scaled, or they are held in parts.
 struct RowScaling {
   std::vector<RowNorm> norms;
-  std::vector<std::vector<double>> ends;  // of the parts; none: rows are scaled
+  std::vector<Ends> ends;  // of the parts; none: rows are scaled
   std::vector<double> largest;
   std::vector<char> wide;
+  std::vector<Ends> of_scaled;
 };
 
 // A program whose composites are expanded, as it is quantised: what becomes integers, of which width and range.

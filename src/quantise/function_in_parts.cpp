@@ -17,6 +17,9 @@ double with_knot_at(double lowest, double highest) {
   return lowest * 32767 / (128 * std::floor(256 * lowest / highest));
 }
 
+// The range up to `highest`, or more, in whose 16-bit codes 1 has one.
+double with_code_of_one(double highest) { return std::exp2(std::ceil(std::log2(highest))) * 32767 / 32768; }
+
 }  // namespace
 
 std::optional<std::vector<double>> results_at(const Graph& graph, const Node& node, std::vector<double> at) {
@@ -59,9 +62,15 @@ class InParts::Values {
   bool ok() const { return ok_; }
   bool multiplies() const { return multiplies_; }
   double end(std::size_t i) const { return of_.back()[2 * i]; }
-  // Behind `calls` of them, in part `i` of them all; and in the parts up to that.
-  CertainRange of_part(std::size_t calls, std::size_t i) const { return over(calls, 2 * i, 2 * i + 2); }
-  CertainRange up_to(std::size_t i) const { return over(of_.size() - 1, 0, 2 * i + 2); }
+  // Behind `calls` of them, in part `i`; with a knot of the table that follows at its lowest value, as the sum has it.
+  CertainRange of_part(std::size_t calls, std::size_t i, bool followed) const {
+    CertainRange range = over(calls, 2 * i, 2 * i + 2);
+    const double lowest = std::min(of_[calls][2 * i], of_[calls][2 * i + 2]);
+    if (followed && lowest > range.highest / 256) range.highest = with_knot_at(lowest, range.highest);
+    return range;
+  }
+  // Of them all, in parts `first` to `i`.
+  CertainRange between(std::size_t first, std::size_t i) const { return over(of_.size() - 1, 2 * first, 2 * i + 2); }
 
  private:
   CertainRange over(std::size_t calls, std::size_t first, std::size_t last) const {
@@ -100,70 +109,132 @@ void InParts::finish() {
   drop_dead_nodes(graph_);
 }
 
-bool InParts::hold(const Way& way, const std::vector<double>& ends) {
+bool InParts::hold(const Way& way, const Ends& ends) {
   const ValueId sum = nodes_[way.reduction].outputs[0], y = nodes_[way.calls.back()].outputs[0];
-  const Values values(graph_, nodes_, way, ends);
-  if (!values.ok()) return false;
-  const std::size_t parts = ends.size() - 1;
-  if (parts == 1 && inner_[sum]) {
-    certain_[sum] = held({0, ends.back()});
+  const Values values(graph_, nodes_, way, ends.at);
+  if (!values.ok() || (ends.usual > 0 && !values.multiplies())) return false;
+  const std::size_t parts = ends.at.size() - 1;
+  if (parts == 1 && inner_[sum] && way.base.empty()) {
+    certain_[sum] = held({0, ends.at.back()});
     for (std::size_t k = 0; k < way.calls.size(); ++k)
       if (const ValueId v = nodes_[way.calls[k]].outputs[0]; inner_[v] || !values.multiplies())
-        certain_[v] = held(values.of_part(k + 1, 0));
+        certain_[v] = held(values.of_part(k + 1, 0, way.calls.size() > k + 1));
     return true;
   }
   // What only repeats elements waits for the last call.
-  const auto repeats = [&](std::size_t n) { return nodes_[n].op == "aten.expand.default"; };
+  const auto repeats = [&](std::size_t n) { 
+    return nodes_[n].op == "aten.expand.default" || nodes_[n].op == "aten.expand_as.default";
+  };
   later_.clear();
   const auto moves = [&](std::size_t n) { return repeats(n) || !only_moves(graph_, nodes_[n]); };
   if (const auto first = std::find_if(way.calls.begin(), way.calls.end(), repeats);
       std::all_of(first, way.calls.end(), moves))
     std::copy_if(first, way.calls.end(), std::back_inserter(later_), repeats);
   b_.set_loc(nodes_[way.calls.back()].loc);
+  std::optional<Val> beyond;
+  if (ends.usual > 0) beyond = beyond_usual(way, values, ends);
   std::optional<Val> all;
-  for (std::size_t i = 0; i < parts; ++i) {
+  for (std::size_t i = ends.usual; i < parts; ++i) {
     const Val part = function_of_part(way, values, ends, i);
     if (!all) {
       all = part;
       continue;
     }
     all = values.multiplies() ? calls::mul(*all, part) : calls::add(*all, part);
-    CertainRange range = values.up_to(i);
+    CertainRange range = values.between(ends.usual, i);
     if (values.multiplies()) range.most = room_;
     if (range.most > 0) certain_[all->id()] = held(range);
   }
-  for (const std::size_t n : later_) {
-    const Val repeated = b_.aten(nodes_[n].op, {*all}, nodes_[n].attrs);
-    if (const auto it = certain_.find(all->id()); it != certain_.end()) certain_[repeated.id()] = it->second;
-    all = repeated;
-  }
+  all = repeated(*all, true);
   // The last call made takes the function's place.
   graph_.nodes.back().outputs[0] = y;
   if (auto it = certain_.extract(all->id()); it && (inner_[y] || !values.multiplies())) certain_[y] = it.mapped();
   std::move(graph_.nodes.begin(), graph_.nodes.end(), std::back_inserter(instead_[way.calls.back()]));
   graph_.nodes.clear();
+  if (beyond) multiply_again(way, *beyond);
   inner_.resize(graph_.values.size(), 1);
   return true;
 }
 
-Val InParts::function_of_part(const Way& way, const Values& values, const std::vector<double>& ends, std::size_t i) {
-  const Node& reduction = nodes_[way.reduction];
-  Val x = b_.aten(reduction.op, {Val(&b_, reduction.inputs[0])}, reduction.attrs);
+Val InParts::repeated(Val all, bool certain) {
+  for (const std::size_t n : later_) {
+    const Val next = b_.aten(nodes_[n].op, with_first(nodes_[n], all), nodes_[n].attrs);
+    if (const auto it = certain_.find(all.id()); certain && it != certain_.end()) certain_[next.id()] = it->second;
+    all = next;
+  }
+  return all;
+}
+
+// f(min(s, T)) / f(T), where usual sums begin with T.
+Val InParts::beyond_usual(const Way& way, const Values& values, const Ends& ends) {
+  std::optional<Val> all;
+  for (std::size_t i = 0; i < ends.usual; ++i) {
+    const Val part = calls::mul(function_of_part(way, values, ends, i), 1 / values.end(i + 1));
+    certain_[part.id()] = held({0, with_code_of_one(values.end(i) / values.end(i + 1))});
+    all = all ? calls::mul(*all, part) : part;
+    certain_[all->id()] = held({0, with_code_of_one(values.end(0) / values.end(i + 1))});
+  }
+  return repeated(*all, true);
+}
+
+void InParts::multiply_again(const Way& way, Val factor) {
+  for (const std::size_t n : way.products) {
+    const ValueId y = nodes_[n].outputs[0];
+    const ValueId once = graph_.add_value(graph_[y].name, graph_[y].type);
+    nodes_[n].outputs[0] = once;
+    b_.set_loc(nodes_[n].loc);
+    calls::mul(Val(&b_, once), factor);
+    graph_.nodes.back().outputs[0] = y;
+    instead_[n].push_back(nodes_[n]);
+    std::move(graph_.nodes.begin(), graph_.nodes.end(), std::back_inserter(instead_[n]));
+    graph_.nodes.clear();
+  }
+}
+
+// The operands of a call, the first of which is v instead.
+std::vector<std::optional<Val>> InParts::with_first(const Node& node, Val v) {
+  std::vector<std::optional<Val>> operands{v};
+  for (std::size_t j = 1; j < node.inputs.size(); ++j)
+    operands.push_back(node.inputs[j] == no_value ? std::nullopt : std::optional(Val(&b_, node.inputs[j])));
+  return operands;
+}
+
+// The sum made once more, to be read up to `highest` alone: beyond, it saturates.
+Val InParts::sum_of_part(const Way& way, double highest) {
+  const auto made = [&](const Node& node, ValueId of, std::optional<Val> by) {
+    std::vector<std::optional<Val>> operands;
+    for (const ValueId v : node.inputs)
+      operands.push_back(v == no_value ? std::nullopt : by && v == of ? by : std::optional(Val(&b_, v)));
+    return b_.aten(node.op, std::move(operands), node.attrs);
+  };
+  Val x = made(nodes_[way.reduction], no_value, std::nullopt);
+  ValueId was = nodes_[way.reduction].outputs[0];
+  for (const Way::Between& between : way.base) {
+    const Node& node = nodes_[between.call];
+    certain_[x.id()] = held({0, between.factor * std::pow(highest, between.exponent)});
+    x = made(node, was, x);
+    was = node.outputs[0];
+  }
+  certain_[x.id()] = held({0, highest});
+  return x;
+}
+
+Val InParts::function_of_part(const Way& way, const Values& values, const Ends& ends, std::size_t i) {
+  const std::vector<double>& at = ends.at;
+  const double highest = i == 0 ? at[1] : with_knot_at(at[i], at[i + 1]);
+  Val x = sum_of_part(way, highest);
   Attrs bounds;
-  if (i > 0) bounds.set("min", ends[i]);
-  if (i + 2 < ends.size()) bounds.set("max", ends[i + 1]);
+  if (i > 0) bounds.set("min", at[i]);
+  if (i + 2 < at.size()) bounds.set("max", at[i + 1]);
   if (bounds.size() > 0) x = b_.aten("aten.clamp.default", {x}, bounds);
-  certain_[x.id()] = held({0, i == 0 ? ends[1] : with_knot_at(ends[i], ends[i + 1])});
+  certain_[x.id()] = held({0, highest});
   for (std::size_t k = 0; k < way.calls.size(); ++k) {
     const Node& node = nodes_[way.calls[k]];
     if (std::count(later_.begin(), later_.end(), way.calls[k])) continue;
-    std::vector<std::optional<Val>> operands{x};
-    for (std::size_t j = 1; j < node.inputs.size(); ++j)
-      operands.push_back(node.inputs[j] == no_value ? std::nullopt : std::optional(Val(&b_, node.inputs[j])));
-    x = b_.aten(node.op, std::move(operands), node.attrs);
-    certain_[x.id()] = held(values.of_part(k + 1, i));
+    x = b_.aten(node.op, with_first(node, x), node.attrs);
+    certain_[x.id()] = held(values.of_part(k + 1, i, way.calls.size() > k + 1));
   }
-  if (i == 0) return x;
+  if (i <= ends.usual) return x;
   const double first = values.end(i);
   CertainRange range = certain_[x.id()];
   x = values.multiplies() ? calls::mul(x, 1 / first) : calls::add(x, -first);

@@ -23,6 +23,23 @@ std::optional<std::vector<double>> results_at(const Graph& graph, const Node& no
 struct Way {
   std::size_t reduction = 0;
   std::vector<std::size_t> calls;
+  // Calls between the two that are made once more for each part, too: where the last one gives h, this one's operand is
+  // at most factor * h^exponent.
+  struct Between {
+    std::size_t call = 0;
+    double factor = 1, exponent = 1;
+  };
+  std::vector<Between> base;
+  std::vector<std::size_t> products;  // calls that multiply rows by the function
+};
+
+// `at` ascends; the sum is between its first and its last. Up to at[usual] the sum is small, as few rows have it: what
+// the function has there beyond f(at[usual]) is a factor of its own, 1 for all others, by which products are multiplied
+// again. So it takes nothing of the codes that the usual ones have.
+struct Ends {
+  std::vector<double> at;
+  std::size_t usual = 0;
+  bool empty() const { return at.empty(); }
 };
 
 // Writes such functions anew, in parts.
@@ -33,14 +50,19 @@ class InParts {
   // beyond the ends, where it saturates.
   InParts(Graph& graph, std::vector<char>& inner, CertainRanges& certain, double room, bool closed);
   const std::vector<Node>& nodes() const { return nodes_; }
-  // `ends` of the parts, ascending; the last one ends where the sum does. False: the function cannot be asked.
-  bool hold(const Way& way, const std::vector<double>& ends);
+  // False: the function cannot be asked.
+  bool hold(const Way& way, const Ends& ends);
   void finish();
 
  private:
   class Values;
   CertainRange held(CertainRange range) const;
-  Val function_of_part(const Way& way, const Values& values, const std::vector<double>& ends, std::size_t i);
+  std::vector<std::optional<Val>> with_first(const Node& node, Val v);
+  Val sum_of_part(const Way& way, double highest);
+  Val function_of_part(const Way& way, const Values& values, const Ends& ends, std::size_t i);
+  Val repeated(Val all, bool certain);
+  Val beyond_usual(const Way& way, const Values& values, const Ends& ends);
+  void multiply_again(const Way& way, Val factor);
 
   Graph& graph_;
   std::vector<char>& inner_;

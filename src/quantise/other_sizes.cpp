@@ -79,10 +79,13 @@ Result<Calibration> calibrated_at(Calibration& other, Graph graph, const Quantis
   ScaledRows scaled;
   std::set<ValueId> refused;
   for (const RowScaling& round : known.rounds)
-    if (round.ends.empty())
+    if (round.ends.empty()) {
       scale_rows(graph, round.norms, round.largest, round.wide, inner, certain, scaled);
-    else
+      std::vector<Ends> of_scaled = round.of_scaled;
+      hold_scaled_in_parts(graph, scaled, options, inner, certain, of_scaled);
+    } else {
       hold_in_parts(graph, round.norms, round.ends, inner, certain, refused);
+    }
   linear_forms(graph, inner);
   TOSAIC_CHECK(is_one_program(known.graph, graph));
   Calibrated here{std::move(graph), known.plan,         known.ranges, known.narrow, known.certain,

@@ -279,13 +279,12 @@ Result<Calibrated> calibrated(Expanded program, const Decisions& decisions,
 }
 
 // Norms whose rows are not scaled yet: another row may be of any size, whatever those of the samples are. `alike` says
-// of each whether those are.
-std::vector<RowNorm> unscaled_norms(const Calibrated& c, const std::vector<RowNorm>& norms, const RowSizes& rows,
-                                    const std::vector<char>& inner, const ScaledRows& scaled,
-                                    const QuantiseOptions& options) {
+// of each whether those are. `graph`: as the norms were found in it, before linear_forms.
+std::vector<RowNorm> unscaled_norms(const Graph& graph, const Calibrated& c, const std::vector<RowNorm>& norms,
+                                    const RowSizes& rows, const std::vector<char>& inner, const ScaledRows& scaled, const QuantiseOptions& options) {
   std::vector<RowNorm> found;
   for (RowNorm norm : norms) {
-    if (scaled.done.contains(norm.rows) || scaled.done.contains(c.graph.nodes[norm.product].outputs[0])) continue;
+    if (scaled.done.contains(norm.rows) || scaled.done.contains(graph.nodes[norm.product].outputs[0])) continue;
     if (c.certain.contains(norm.size)) continue;  // the greatest of a row is 1
     if (norm.kind == RowNorm::Kind::plain && c.ranges[norm.rows].lowest < 0) continue;
     const bool to_eight_bits = options.scheme == Scheme::int8 && inner[norm.size];
@@ -308,7 +307,7 @@ bool widens(const Calibrated& c, ValueId v) {
 }
 
 // Eight bits leave nothing of rows that are so much smaller than others.
-void widen_rows(Calibrated& c, const std::vector<RowNorm>& norms, const RowSizes& rows, std::set<ValueId>& widened,
+void widen_rows(const Graph& graph, Calibrated& c, const std::vector<RowNorm>& norms, const RowSizes& rows, std::set<ValueId>& widened,
                 const QuantiseOptions& options, const Sink& sink) {
   constexpr double much = 16;
   for (const RowNorm& norm : norms) {
@@ -325,7 +324,7 @@ void widen_rows(Calibrated& c, const std::vector<RowNorm>& norms, const RowSizes
               .note(wider ? std::string("the tensor takes 16 bits")
                           : fmt::format("of 127 codes, {} are left to the smallest", static_cast<int>(127 / factor)))
               .hint(wider ? "" : "use --quantize int16x8"),
-          c.graph.nodes[norm.product].loc));
+          graph.nodes[norm.product].loc));
   }
   for (ValueId v : widened) c.plan.wide[v] = 1;
 }
@@ -398,10 +397,10 @@ Result<Calibrated> calibrated_by_rows(Graph graph, std::vector<char> inner, Know
     const Sink hold = [&](Diagnostic d) { said.push_back(std::move(d)); };
     TOSAIC_TRY(Calibrated result,
                calibrated(std::move(program), decisions, samples, widened, rows, options, sink ? hold : Sink()));
-    auto found = unscaled_norms(result, norms, rows, inner, scaled, options);
+    auto found = unscaled_norms(graph, result, norms, rows, inner, scaled, options);
     if (round == most) found.clear();
     if (round >= most_scaled) std::erase_if(found, [](const RowNorm& norm) { return !norm.alike; });
-    widen_rows(result, found, rows, widened, options, sink);
+    widen_rows(graph, result, found, rows, widened, options, sink);
     if (found.empty() || !options.wide_inside) {
       for (Diagnostic& d : said) sink(std::move(d));
       if (round > 1) result.first_scaled = first_scaled;
@@ -416,15 +415,17 @@ Result<Calibrated> calibrated_by_rows(Graph graph, std::vector<char> inner, Know
       return !refused.contains(norm.size) && fits_parts(graph, norm, result.plan.wide, inner, options);
     };
     if (std::all_of(found.begin(), found.end(), in_parts)) {
-      std::vector<std::vector<double>> ends;
+      std::vector<Ends> ends;
       for (const RowNorm& norm : found)
         ends.push_back(parts_of(graph, norm, largest[norm.source] / 127, rows.largest(norm)));
       hold_in_parts(graph, found, ends, inner, known.certain, refused);
-      rounds.push_back({std::move(found), std::move(ends), {}, {}});
+      rounds.push_back({std::move(found), std::move(ends), {}, {}, {}});
     } else {
       std::erase_if(found, in_parts);
       scale_rows(graph, found, largest, result.plan.wide, inner, known.certain, scaled);
-      rounds.push_back({std::move(found), {}, std::move(largest), result.plan.wide});
+      std::vector<Ends> of_scaled;
+      hold_scaled_in_parts(graph, scaled, options, inner, known.certain, of_scaled);
+      rounds.push_back({std::move(found), {}, std::move(largest), result.plan.wide, std::move(of_scaled)});
     }
   }
 }

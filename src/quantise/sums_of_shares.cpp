@@ -35,7 +35,7 @@ class Search {
           !computed(graph_, node.outputs[0]) || !graph_[node.inputs[0]].type.shape.is_static() ||
           !share(node.inputs[0]))
         continue;
-      Way way{n, {}};
+      Way way{n, {}, {}, {}};
       follow(node.outputs[0], way, 0);
     }
     return std::move(found_);
@@ -115,7 +115,7 @@ class Search {
       way.calls.pop_back();
     }
     if (any || functions == 0) return;
-    Way done{way.reduction, {way.calls.begin(), way.calls.begin() + static_cast<std::ptrdiff_t>(functions)}};
+    Way done{way.reduction, {way.calls.begin(), way.calls.begin() + static_cast<std::ptrdiff_t>(functions)}, {}, {}};
     if (std::none_of(found_.begin(), found_.end(), [&](const Way& w) { return w.calls.back() == done.calls.back(); }))
       found_.push_back(std::move(done));
   }
@@ -161,7 +161,7 @@ void hold_sums_of_shares(Graph& graph, std::vector<char>& inner, CertainRanges& 
   const std::vector<Way> ways = Search(graph).run();
   if (ways.empty()) return;
   InParts parts(graph, inner, certain, options.scheme == Scheme::int16x8 ? 0 : room_int8, false);
-  for (const Way& way : ways) parts.hold(way, ends_of(graph, parts.nodes()[way.reduction], options));
+  for (const Way& way : ways) parts.hold(way, {ends_of(graph, parts.nodes()[way.reduction], options)});
   parts.finish();
 }
 
