@@ -17,8 +17,9 @@ double with_knot_at(double lowest, double highest) {
   return lowest * 32767 / (128 * std::floor(256 * lowest / highest));
 }
 
-// The range up to `highest`, or more, in whose 16-bit codes 1 has one.
-double with_code_of_one(double highest) { return std::exp2(std::ceil(std::log2(highest))) * 32767 / 32768; }
+// The range up to `highest`, or more, in whose 16-bit codes 1 has one, far enough from its neighbours that a quotient
+// of two numbers in codes, of which the larger is `highest`, comes to it where they are equal.
+double with_code_of_one(double highest) { return std::exp2(1 + std::ceil(std::log2(highest))) * 32767 / 32768; }
 
 }  // namespace
 
