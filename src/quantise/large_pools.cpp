@@ -2,7 +2,8 @@
 // Averages over many elements. A pool keeps its codes' scale, which suits a few neighbours; the average of a whole map
 // is much smaller than its largest element where the map is signed or sparse, and has few codes left. So it becomes a
 // sum with a range of its own: a mean over the whole map, a depthwise convolution with equal weights (exact in 8 bits)
-// over windows. So does what divides by a number of its own (divisor_override), whatever its window.
+// over windows, a mean over tiles where an NPU has no convolution of such strides. So does what divides by a number of
+// its own (divisor_override), whatever its window.
 #include "quantise/large_pools.h"
 
 #include <algorithm>
@@ -86,7 +87,7 @@ class Pools {
   void run() {
     for (Node& node : out_.nodes()) {
       const auto windows = node.inputs.empty() || node.inputs[0] == no_value ? std::nullopt : windows_of(graph_, node);
-      if (!windows || !(whole(node, *windows) || by_convolution(node, *windows))) out_.keep(std::move(node));
+      if (!windows || !(whole(node, *windows) || by_convolution(node, *windows) || by_tiles(node, *windows))) out_.keep(std::move(node));
     }
     inner_.resize(graph_.values.size(), 1);
   }
@@ -129,6 +130,32 @@ class Pools {
                                                         static_cast<std::size_t>(channels * elements), weight)));
     out_.add(dims == 1 ? "aten.conv1d.default" : "aten.conv2d.default", {node.inputs[0], weights, no_value},
              {{"stride", w.stride}, {"padding", w.padding}, {"groups", channels}}, node.outputs[0], node.loc);
+    return true;
+  }
+
+  // Windows side by side that are the map: x as [N * C, rows, of a tile, columns, of a tile], and a mean.
+  bool by_tiles(const Node& node, const Windows& w) {
+    const Shape& x = graph_[node.inputs[0]].type.shape;
+    std::int64_t elements = 1, others = 1;
+    Ints split, dims;
+    for (std::size_t k = 0; k < w.kernel.size(); ++k) {
+      const std::int64_t size = x.size(x.rank() - static_cast<int>(w.kernel.size() - k));
+      if (w.padding[k] != 0 || w.stride[k] != w.kernel[k] || size % w.kernel[k] != 0) return false;
+      split.insert(split.end(), {size / w.kernel[k], w.kernel[k]});
+      dims.push_back(static_cast<std::int64_t>(split.size()));
+      elements *= w.kernel[k];
+    }
+    if (w.kernel.size() > 2 || elements < many || w.divisor) return false;
+    for (int i = 0; i + static_cast<int>(w.kernel.size()) < x.rank(); ++i) others *= x.size(i);
+    split.insert(split.begin(), others);
+    const Shape& y = graph_[node.outputs[0]].type.shape;
+    Ints means{others};
+    for (std::size_t k = 1; k < split.size(); k += 2) means.push_back(split[k]);
+    const ValueId tiles = graph_.add_value("tiles", {DType::f32, Shape(split), {}});
+    const ValueId mean = graph_.add_value("mean", {DType::f32, Shape(means), {}});
+    out_.add("aten.view.default", {node.inputs[0]}, {{"size", split}}, tiles, node.loc);
+    out_.add("aten.mean.dim", {tiles}, {{"dim", dims}, {"keepdim", false}}, mean, node.loc);
+    out_.add("aten.view.default", {mean}, {{"size", y.sizes()}}, node.outputs[0], node.loc);
     return true;
   }
 
