@@ -33,6 +33,7 @@ struct Calibrated {
   ComparedNumbers compared;
   ValueId first_scaled;                 // from here on, values belong to norms of scaled rows
   std::vector<RowScaling> rounds = {};  // what was done about them, in order
+  std::map<std::string, Shape> varying = {};  // as the options had it
 };
 
 struct Calibration::Impl {

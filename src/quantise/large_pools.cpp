@@ -81,18 +81,30 @@ std::optional<Windows> windows_of(const Graph& graph, const Node& node) {
 
 class Pools {
  public:
-  Pools(Graph& graph, std::vector<char>& inner, bool any_stride)
-      : graph_(graph), inner_(inner), any_stride_(any_stride), out_(graph) {}
+  Pools(Graph& graph, std::vector<char>& inner, const QuantiseOptions& options)
+      : graph_(graph),
+        inner_(inner),
+        options_(options),
+        any_stride_(!options.spec || !options.spec->product),
+        out_(graph) {}
 
   void run() {
     for (Node& node : out_.nodes()) {
       const auto windows = node.inputs.empty() || node.inputs[0] == no_value ? std::nullopt : windows_of(graph_, node);
-      if (!windows || !(whole(node, *windows) || by_convolution(node, *windows) || by_tiles(node, *windows))) out_.keep(std::move(node));
+      if (!windows || !stay(node, *windows) || !(whole(node, *windows) || by_convolution(node, *windows) || by_tiles(node, *windows))) out_.keep(std::move(node));
     }
     inner_.resize(graph_.values.size(), 1);
   }
 
  private:
+  // Are they the same windows whatever the program's sizes are?
+  bool stay(const Node& node, const Windows& w) const {
+    const int rank = graph_[node.inputs[0]].type.rank(), dims = static_cast<int>(w.kernel.size());
+    for (int dim = rank - dims; dim < rank; ++dim)
+      if (!size_stays(options_, graph_, node.inputs[0], dim)) return false;
+    return true;
+  }
+
   // One window, as large as the map.
   bool whole(const Node& node, const Windows& w) {
     const Shape& x = graph_[node.inputs[0]].type.shape;
@@ -161,6 +173,7 @@ class Pools {
 
   Graph& graph_;
   std::vector<char>& inner_;
+  const QuantiseOptions& options_;
   const bool any_stride_;
   Rewriter out_;
 };
@@ -168,7 +181,7 @@ class Pools {
 }  // namespace
 
 void average_with_ranges(Graph& graph, std::vector<char>& inner, const QuantiseOptions& options) {
-  Pools(graph, inner, !options.spec || !options.spec->product).run();
+  Pools(graph, inner, options).run();
 }
 
 }  // namespace tosaic

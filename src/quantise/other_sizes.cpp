@@ -65,6 +65,12 @@ Status share_ranges(std::span<Calibration* const> at_sizes) {
   return {};
 }
 
+bool size_stays(const QuantiseOptions& options, const Graph& graph, ValueId v, int dim) {
+  if (options.varying.empty()) return true;
+  const auto it = options.varying.find(graph[v].name);
+  return it != options.varying.end() && it->second.rank() == graph[v].type.rank() && it->second[dim].is_number();
+}
+
 Result<Calibration> calibrated_at(Calibration& other, Graph graph, const QuantiseOptions& options, const Sink& sink) {
   const Calibrated& known = other.impl().found;
   TOSAIC_CHECK(has_no_bodies(graph));
@@ -74,8 +80,10 @@ Result<Calibration> calibrated_at(Calibration& other, Graph graph, const Quantis
   TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
   TOSAIC_CHECK(expand_composites(graph, inner, bounds, whole));
   CertainRanges certain;  // in the ranges that are known
-  average_with_ranges(graph, inner, options);
-  hold_sums_of_shares(graph, inner, certain, options);
+  QuantiseOptions as_known = options;
+  as_known.varying = known.varying;
+  average_with_ranges(graph, inner, as_known);
+  hold_sums_of_shares(graph, inner, certain, as_known);
   ScaledRows scaled;
   std::set<ValueId> refused;
   for (const RowScaling& round : known.rounds)
@@ -89,7 +97,7 @@ Result<Calibration> calibrated_at(Calibration& other, Graph graph, const Quantis
   linear_forms(graph, inner);
   TOSAIC_CHECK(is_one_program(known.graph, graph));
   Calibrated here{std::move(graph), known.plan,         known.ranges, known.narrow, known.certain,
-                  known.compared,   known.first_scaled, known.rounds};
+                  known.compared,   known.first_scaled, known.rounds, known.varying};
   return Calibration(
       std::make_unique<Calibration::Impl>(Calibration::Impl{std::move(here), other.impl().exact, states, {}, sink}));
 }

@@ -406,6 +406,7 @@ Result<Calibrated> calibrated_by_rows(Graph graph, std::vector<char> inner, Know
       if (round > 1) result.first_scaled = first_scaled;
       for (auto [mean, of] : scaled.means) result.ranges[mean].include(result.ranges[of]);
       result.rounds = std::move(rounds);
+      result.varying = options.varying;
       return result;
     }
     std::vector<double> largest;

@@ -36,6 +36,7 @@ struct QuantiseOptions {
   PlanRequest request;        // what the user decides
   std::vector<ExportedNode> exported;  // the nodes that its overrides name
   std::optional<tosa::Spec> spec;      // each decision is tried on it; none: they are not tried
+  std::map<std::string, Shape> varying;  // of a program that is one at all of its sizes: its tensors, by their names
   int threads = 0;
   std::function<void(std::size_t done, std::size_t total)> progress;  // samples calibrated
   std::function<bool()> cancelled;                                    // asked before each sample: compile.cancelled
@@ -73,6 +74,9 @@ Status share_ranges(std::span<Calibration* const> at_sizes);
 // calibrated. The same error.
 Result<Calibration> calibrated_at(Calibration& other, Graph graph, const QuantiseOptions& options, const Sink& sink);
 Result<Graph> quantised(Calibration calibration);
+
+// Has v's dim this size at all of the program's sizes? What is not known by name may vary.
+bool size_stays(const QuantiseOptions& options, const Graph& graph, ValueId v, int dim);
 
 // Is there a scale on any of the graph's types?
 bool is_quantised(const Graph& graph);

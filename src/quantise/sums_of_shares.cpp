@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/tosa_rest.h"
 #include "quantise/function_in_parts.h"
 #include "quantise/row_norms.h"
 
@@ -36,10 +35,14 @@ class Search {
           !share(node.inputs[0]))
         continue;
       Way way{n, {}, {}, {}};
+      const std::size_t first = found_.size();
       follow(node.outputs[0], way, 0);
+      scores_.resize(found_.size(), found_.size() > first ? scores(node.inputs[0]) : no_value);
     }
     return std::move(found_);
   }
+  // What the shares of each way are made of.
+  const std::vector<ValueId>& scores() const { return scores_; }
 
  private:
   const Node* maker(ValueId v) const {
@@ -58,6 +61,12 @@ class Search {
       return value >= 0 && value <= 1 && share(node->inputs[0]);
     }
     return false;
+  }
+  ValueId scores(ValueId share_of) const {
+    const Node* node = maker(share_of);
+    if (node->op == "aten.exp.default") return maker(node->inputs[0])->inputs[0];
+    return scores(node->op == "aten.where.self" && !share(node->inputs[1]) ? node->inputs[2]
+                                                                           : node->inputs[node->op == "aten.where.self"]);
   }
   bool small(ValueId v) const {
     if (v == no_value || !graph_[v].is_constant() || graph_[v].type.shape.elements() != 1) return false;
@@ -138,14 +147,18 @@ class Search {
   std::vector<std::int32_t> made_by_;
   std::vector<std::vector<std::uint32_t>> read_by_;
   std::vector<Way> found_;
+  std::vector<ValueId> scores_;
 };
 
-std::vector<double> ends_of(const Graph& graph, const Node& reduction, const QuantiseOptions& options) {
+std::vector<double> ends_of(const Graph& graph, const Node& reduction, ValueId scores,
+                            const QuantiseOptions& options) {
   const Shape& shape = graph[reduction.inputs[0]].type.shape;
   double elements = 1;
-  for (std::int64_t dim : row_dims(reduction, shape.rank()))
+  bool vary = false;
+  for (std::int64_t dim : row_dims(reduction, shape.rank())) {
     elements *= static_cast<double>(shape.size(static_cast<int>(dim)));
-  const bool vary = options.spec && options.spec->has(tosa::sizes_vary);
+    vary |= (!options.varying.empty() && graph[scores].type.rank() != shape.rank()) || !size_stays(options, graph, scores, static_cast<int>(dim));
+  }
   const double most = vary ? most_elements : std::max(elements, 2.0);
   const double ratio = options.scheme == Scheme::int16x8 ? ratio_int16 : options.wide_inside ? ratio_int8 : ratio_narrow;
   std::vector<double> ends{1};
@@ -158,10 +171,12 @@ std::vector<double> ends_of(const Graph& graph, const Node& reduction, const Qua
 
 void hold_sums_of_shares(Graph& graph, std::vector<char>& inner, CertainRanges& certain,
                          const QuantiseOptions& options) {
-  const std::vector<Way> ways = Search(graph).run();
+  Search search(graph);
+  const std::vector<Way> ways = search.run();
   if (ways.empty()) return;
   InParts parts(graph, inner, certain, options.scheme == Scheme::int16x8 ? 0 : room_int8, false);
-  for (const Way& way : ways) parts.hold(way, {ends_of(graph, parts.nodes()[way.reduction], options)});
+  for (std::size_t i = 0; i < ways.size(); ++i)
+    parts.hold(ways[i], {ends_of(graph, parts.nodes()[ways[i].reduction], search.scores()[i], options)});
   parts.finish();
 }
 
