@@ -31,8 +31,8 @@ struct Calibrated {
   std::map<ValueId, Range> narrow;  // of 8-bit copies of wider tensors
   CertainRanges certain;
   ComparedNumbers compared;
-  ValueId first_scaled;                 // from here on, values belong to norms of scaled rows
-  std::vector<RowScaling> rounds = {};  // what was done about them, in order
+  ValueId first_scaled;                       // from here on, values belong to norms of scaled rows
+  std::vector<RowScaling> rounds = {};        // what was done about them, in order
   std::map<std::string, Shape> varying = {};  // as the options had it
 };
 

@@ -54,9 +54,7 @@ class InParts::Values {
     // Which of f and log f is the straighter over log x?
     const double first = y.front(), last = y.back(), middle = y[y.size() / 2];
     const double x = std::log(at_[at_.size() / 2] / at_.front()) / std::log(at_.back() / at_.front());
-    const auto bend = [&](double a, double b, double c) {
-      return a == c ? 0 : std::fabs((b - a) / (c - a) - x);
-    };
+    const auto bend = [&](double a, double b, double c) { return a == c ? 0 : std::fabs((b - a) / (c - a) - x); };
     multiplies_ = std::min(first, last) > 0 &&
                   bend(std::log(first), std::log(middle), std::log(last)) < bend(first, middle, last);
   }
@@ -123,7 +121,7 @@ bool InParts::hold(const Way& way, const Ends& ends) {
     return true;
   }
   // What only repeats elements waits for the last call.
-  const auto repeats = [&](std::size_t n) { 
+  const auto repeats = [&](std::size_t n) {
     return nodes_[n].op == "aten.expand.default" || nodes_[n].op == "aten.expand_as.default";
   };
   later_.clear();

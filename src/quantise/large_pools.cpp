@@ -17,8 +17,8 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-constexpr std::int64_t many = 16;      // elements of a window
-constexpr std::int64_t longest = 64;   // side of a window that NPUs have as a convolution
+constexpr std::int64_t many = 16;     // elements of a window
+constexpr std::int64_t longest = 64;  // side of a window that NPUs have as a convolution
 constexpr std::int64_t longest_stride = 3;
 
 Ints spread(const Node& node, std::string_view name, std::size_t count, std::int64_t otherwise) {
@@ -91,7 +91,9 @@ class Pools {
   void run() {
     for (Node& node : out_.nodes()) {
       const auto windows = node.inputs.empty() || node.inputs[0] == no_value ? std::nullopt : windows_of(graph_, node);
-      if (!windows || !stay(node, *windows) || !(whole(node, *windows) || by_convolution(node, *windows) || by_tiles(node, *windows))) out_.keep(std::move(node));
+      if (!windows || !stay(node, *windows) ||
+          !(whole(node, *windows) || by_convolution(node, *windows) || by_tiles(node, *windows)))
+        out_.keep(std::move(node));
     }
     inner_.resize(graph_.values.size(), 1);
   }
@@ -136,10 +138,9 @@ class Pools {
     Ints shape{channels, 1};
     shape.insert(shape.end(), w.kernel.begin(), w.kernel.end());
     const double weight = 1.0 / static_cast<double>(w.divisor.value_or(elements));
-    const ValueId weights =
-        graph_.add_value("averaging", {DType::f32, Shape(shape), {}},
-                         constant_bytes(DType::f32, std::vector<double>(
-                                                        static_cast<std::size_t>(channels * elements), weight)));
+    const ValueId weights = graph_.add_value(
+        "averaging", {DType::f32, Shape(shape), {}},
+        constant_bytes(DType::f32, std::vector<double>(static_cast<std::size_t>(channels * elements), weight)));
     out_.add(dims == 1 ? "aten.conv1d.default" : "aten.conv2d.default", {node.inputs[0], weights, no_value},
              {{"stride", w.stride}, {"padding", w.padding}, {"groups", channels}}, node.outputs[0], node.loc);
     return true;

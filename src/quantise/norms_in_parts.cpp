@@ -18,7 +18,7 @@ constexpr double room_above = 1.5;  // for sizes beyond the samples'
 // rows have spikes.
 constexpr double meet_int16[] = {4, 32, 256, 2048}, meet_int8[] = {64, 4096};
 constexpr std::size_t usual_int16 = 2, usual_int8 = 1;
-constexpr double little_more = 8;  // so many times fewer squares cost the codes less than another factor does
+constexpr double little_more = 8;         // so many times fewer squares cost the codes less than another factor does
 constexpr double least_largest = 0.5;     // the largest element of rows that are well above what was added to it
 constexpr double most_largest = 1.03125;  // 1, and what the factor's rounding adds
 constexpr double beside_eps = 1.0625;     // what an eps adds at most: it is scaled with rows that it was no less than
@@ -67,7 +67,8 @@ Ends ends_of_scaled(const Graph& graph, const RowNorm& norm, const QuantiseOptio
   const std::span<const double> meet = all ? std::span<const double>(meet_int16) : meet_int8;
   std::size_t usual = all ? usual_int16 : usual_int8;
   std::vector<double> down{highest};
-  for (std::size_t i = 0; i < meet.size() && down.back() > lowest; ++i) down.push_back(std::max(lowest, below(meet[i])));
+  for (std::size_t i = 0; i < meet.size() && down.back() > lowest; ++i)
+    down.push_back(std::max(lowest, below(meet[i])));
   if (lowest >= below(meet[usual - 1] * little_more)) usual = meet.size();
   usual = std::min(usual, down.size() - 1);
   return {{down.rbegin(), down.rend()}, down.size() - 1 - usual};
@@ -93,8 +94,8 @@ std::optional<Way> way_of_scaled(const RowNorm& norm) {
 bool fits_parts(const Graph& graph, const RowNorm& norm, const std::vector<char>& wide, const std::vector<char>& inner,
                 const QuantiseOptions& options) {
   const bool sums = !graph.nodes[norm.reduction].op.starts_with("aten.amax");  // a maximum has the codes of its operand
-  return options.scheme == Scheme::int8 && norm.alike && norm.kind != RowNorm::Kind::plain && sums &&
-         inner[norm.size] && !wide[norm.source] && !norm.steps.empty() &&
+  return options.varying.empty() && options.scheme == Scheme::int8 && norm.alike && norm.kind != RowNorm::Kind::plain &&
+         sums && inner[norm.size] && !wide[norm.source] && !norm.steps.empty() &&
          // 8 bits, as an output that shows it has, do not hold the factors of quiet rows beside those of the samples.
          wide[graph.nodes[norm.steps.back().node].outputs[0]] &&
          std::all_of(norm.steps.begin(), norm.steps.end(),
@@ -144,7 +145,8 @@ void hold_scaled_in_parts(Graph& graph, const ScaledRows& scaled, const Quantise
     if (!scaled.done.contains(norm.rows) || norm.steps.empty() || certain.contains(norm.size)) continue;
     const std::size_t last = norm.steps.back().node, product = norm.product;
     auto way = way_of_scaled(norm);
-    if (way) found.try_emplace(last, Found{std::move(norm), std::move(*way)}).first->second.way.products.push_back(product);
+    if (way)
+      found.try_emplace(last, Found{std::move(norm), std::move(*way)}).first->second.way.products.push_back(product);
   }
   const auto readers = consumers(graph);
   std::erase_if(found, [&](const auto& entry) {

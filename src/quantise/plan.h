@@ -18,7 +18,7 @@ namespace tosaic {
 // A program in the form that is quantised: composites in pieces, norms as linear maps.
 struct Expanded {
   Graph graph;
-  std::vector<char> inner;  // per value: did not exist before
+  std::vector<char> inner;     // per value: did not exist before
   KnownBounds bounds = {};     // of results of composites
   CertainRanges certain = {};  // which samples can only widen
 };

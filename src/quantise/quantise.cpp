@@ -269,11 +269,11 @@ Result<Calibrated> calibrated(Expanded program, const Decisions& decisions,
     Saturation saturation(program.graph);
     ComparedNumbers compared(program.graph);
     std::map<ValueId, Range> narrow;
-    TOSAIC_TRY(std::vector<Range> ranges, observe(program.graph, program.certain, plan, samples, rows, saturation, compared, narrow,
-                                                  options, sink ? hold : Sink()));
+    TOSAIC_TRY(std::vector<Range> ranges, observe(program.graph, program.certain, plan, samples, rows, saturation,
+                                                  compared, narrow, options, sink ? hold : Sink()));
     if (!again && unlike_numbers(program.graph, saturation, options, pieces, sink)) continue;
     for (Diagnostic& d : said) sink(std::move(d));
-    return Calibrated{std::move(program.graph),   std::move(plan), std::move(ranges), std::move(narrow),
+    return Calibrated{std::move(program.graph),   std::move(plan),     std::move(ranges), std::move(narrow),
                       std::move(program.certain), std::move(compared), no_value};
   }
 }
@@ -281,14 +281,16 @@ Result<Calibrated> calibrated(Expanded program, const Decisions& decisions,
 // Norms whose rows are not scaled yet: another row may be of any size, whatever those of the samples are. `alike` says
 // of each whether those are. `graph`: as the norms were found in it, before linear_forms.
 std::vector<RowNorm> unscaled_norms(const Graph& graph, const Calibrated& c, const std::vector<RowNorm>& norms,
-                                    const RowSizes& rows, const std::vector<char>& inner, const ScaledRows& scaled, const QuantiseOptions& options) {
+                                    const RowSizes& rows, const std::vector<char>& inner, const ScaledRows& scaled,
+                                    const QuantiseOptions& options) {
   std::vector<RowNorm> found;
   for (RowNorm norm : norms) {
     if (scaled.done.contains(norm.rows) || scaled.done.contains(graph.nodes[norm.product].outputs[0])) continue;
     if (c.certain.contains(norm.size)) continue;  // the greatest of a row is 1
     if (norm.kind == RowNorm::Kind::plain && c.ranges[norm.rows].lowest < 0) continue;
     const bool to_eight_bits = options.scheme == Scheme::int8 && inner[norm.size];
-    norm.alike = rows.unlikeness(norm) <= (to_eight_bits ? 8 : 4);
+    // A program of varying sizes is one program whatever samples of one size show.
+    norm.alike = !options.varying.empty() || rows.unlikeness(norm) <= (to_eight_bits ? 8 : 4);
     if (norm.alike && scaled.done.contains(norm.source)) continue;  // x - mean(x) of scaled rows
     found.push_back(std::move(norm));
   }
@@ -307,8 +309,8 @@ bool widens(const Calibrated& c, ValueId v) {
 }
 
 // Eight bits leave nothing of rows that are so much smaller than others.
-void widen_rows(const Graph& graph, Calibrated& c, const std::vector<RowNorm>& norms, const RowSizes& rows, std::set<ValueId>& widened,
-                const QuantiseOptions& options, const Sink& sink) {
+void widen_rows(const Graph& graph, Calibrated& c, const std::vector<RowNorm>& norms, const RowSizes& rows,
+                std::set<ValueId>& widened, const QuantiseOptions& options, const Sink& sink) {
   constexpr double much = 16;
   for (const RowNorm& norm : norms) {
     const ValueId x = norm.source;
@@ -464,7 +466,8 @@ Result<Calibration> calibrate(Graph graph, const std::vector<std::vector<Tensor>
   average_with_ranges(graph, inner, options);
   hold_sums_of_shares(graph, inner, certain, options);
   KnownInside known{std::move(bounds), std::move(certain)};
-  TOSAIC_TRY(Calibrated found, calibrated_by_rows(std::move(graph), std::move(inner), std::move(known), samples, options, sink));
+  TOSAIC_TRY(Calibrated found,
+             calibrated_by_rows(std::move(graph), std::move(inner), std::move(known), samples, options, sink));
   std::vector<char> exact = exact_groups(found, options);
   return Calibration(std::make_unique<Calibration::Impl>(
       Calibration::Impl{std::move(found), std::move(exact), states, std::move(bodies), sink}));

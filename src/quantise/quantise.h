@@ -34,8 +34,8 @@ struct QuantiseOptions {
   bool float_outputs = true;  // what only leaves the program may leave it as floats, computed outside the delegate
   bool numbers_stay = false;  // what is computed from single numbers alone (a loop's counters, tolerances) stays float
   PlanRequest request;        // what the user decides
-  std::vector<ExportedNode> exported;  // the nodes that its overrides name
-  std::optional<tosa::Spec> spec;      // each decision is tried on it; none: they are not tried
+  std::vector<ExportedNode> exported;    // the nodes that its overrides name
+  std::optional<tosa::Spec> spec;        // each decision is tried on it; none: they are not tried
   std::map<std::string, Shape> varying;  // of a program that is one at all of its sizes: its tensors, by their names
   int threads = 0;
   std::function<void(std::size_t done, std::size_t total)> progress;  // samples calibrated

@@ -81,8 +81,7 @@ class Scaling {
     auto [it, fresh] = rows_.try_emplace({norm.size, norm.rows});
     if (!fresh) return it->second;
     // x is scaled before its codes are rounded again, where x - mean(x) would not have finer ones than x.
-    const bool centre =
-        norm.mean != no_value && !norm.alike && !scaled_.done.contains(norm.source) &&
+    const bool centre = norm.mean != no_value && !norm.alike && !scaled_.done.contains(norm.source) &&
                         (wide_[norm.source] || !inner_[norm.rows]);
     const Val x(&b_, centre ? norm.source : norm.rows);
     const Node& reduction = nodes_[norm.reduction];
@@ -126,8 +125,7 @@ class Scaling {
   }
 
   // The step taken by sizes of scaled rows; what is added is scaled with them, by `most` at most.
-  std::pair<Val, Val> taken(const SizeStep& step, Val size, Val factor, double most, double degree,
-                            bool alike) {
+  std::pair<Val, Val> taken(const SizeStep& step, Val size, Val factor, double most, double degree, bool alike) {
     const Node& node = nodes_[step.node];
     const auto same = [&](Val v) {
       std::vector<std::optional<Val>> operands;

@@ -65,8 +65,9 @@ class Search {
   ValueId scores(ValueId share_of) const {
     const Node* node = maker(share_of);
     if (node->op == "aten.exp.default") return maker(node->inputs[0])->inputs[0];
-    return scores(node->op == "aten.where.self" && !share(node->inputs[1]) ? node->inputs[2]
-                                                                           : node->inputs[node->op == "aten.where.self"]);
+    return scores(node->op == "aten.where.self" && !share(node->inputs[1])
+                      ? node->inputs[2]
+                      : node->inputs[node->op == "aten.where.self"]);
   }
   bool small(ValueId v) const {
     if (v == no_value || !graph_[v].is_constant() || graph_[v].type.shape.elements() != 1) return false;
@@ -139,7 +140,8 @@ class Search {
     if (found.rule != Rule::pointwise && found.rule != Rule::transparent && found.rule != Rule::sum &&
         found.rule != Rule::product)
       return false;
-    return graph_[node.outputs[0]].type.shape == graph_[v].type.shape && results_at(graph_, node, {1, 2, 7}).has_value();
+    return graph_[node.outputs[0]].type.shape == graph_[v].type.shape &&
+           results_at(graph_, node, {1, 2, 7}).has_value();
   }
 
  private:
@@ -150,17 +152,19 @@ class Search {
   std::vector<ValueId> scores_;
 };
 
-std::vector<double> ends_of(const Graph& graph, const Node& reduction, ValueId scores,
-                            const QuantiseOptions& options) {
+std::vector<double> ends_of(const Graph& graph, const Node& reduction, ValueId scores, const QuantiseOptions& options) {
   const Shape& shape = graph[reduction.inputs[0]].type.shape;
   double elements = 1;
   bool vary = false;
   for (std::int64_t dim : row_dims(reduction, shape.rank())) {
     elements *= static_cast<double>(shape.size(static_cast<int>(dim)));
-    vary |= (!options.varying.empty() && graph[scores].type.rank() != shape.rank()) || !size_stays(options, graph, scores, static_cast<int>(dim));
+    vary |= (!options.varying.empty() && graph[scores].type.rank() != shape.rank()) ||
+            !size_stays(options, graph, scores, static_cast<int>(dim));
   }
   const double most = vary ? most_elements : std::max(elements, 2.0);
-  const double ratio = options.scheme == Scheme::int16x8 ? ratio_int16 : options.wide_inside ? ratio_int8 : ratio_narrow;
+  const double ratio = options.scheme == Scheme::int16x8 ? ratio_int16
+                       : options.wide_inside             ? ratio_int8
+                                                         : ratio_narrow;
   std::vector<double> ends{1};
   while (ends.back() * ratio < most) ends.push_back(ends.back() * ratio);
   ends.push_back(most);
