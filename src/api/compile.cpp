@@ -467,6 +467,8 @@ class Line {
     const bool has_integers = target_.spec.has(tosa::Feature::pro_int);
     TOSAIC_TRY(graph_, normalise(std::move(start_),
                                  {.narrow_loops = target_.spec.has(tosa::Feature::controlflow),
+                                  .all_inside = options_.single_delegate || options_.require_full_delegation ||
+                                                target_.spec.has(tosa::sizes_vary),
                                   .fold_quantisation = options_.in_integers() || has_integers,
                                   .keep_codes = keeps_codes(),
                                   .narrowed = &narrowed_},
