@@ -52,18 +52,11 @@ $(STAMPS)/emulation-layer: test/requirements.txt | .venv/bin/python $(STAMPS)/pa
 	@.venv/bin/python -m pip install -qq --no-compile --disable-pip-version-check "$$(grep '^ai_ml_emulation_layer' test/requirements.txt)"
 	@mkdir -p $(@D) && touch $@
 
-# What makes the Python package.
-$(STAMPS)/wheel-tools: test/requirements.txt | .venv/bin/python
-	@.venv/bin/python -m pip install -qq --no-compile --disable-pip-version-check $$(grep -E '^(nanobind|scikit-build-core)==' $<)
-	@mkdir -p $(@D) && touch $@
-
 # PYTHON=/path/to/python uses an environment that already holds test/requirements.txt.
 ifeq ($(PYTHON),.venv/bin/python)
 venv: $(STAMPS)/venv $(STAMPS)/packages-VULKAN  ## the pinned Python environment of the peer tests
 emulation-layer: $(STAMPS)/emulation-layer
-wheel-tools: $(STAMPS)/wheel-tools
 else
-wheel-tools:
 venv: $(STAMPS)/packages-VULKAN
 emulation-layer: $(STAMPS)/packages-VULKAN
 endif
@@ -94,8 +87,7 @@ plugin: $(STAMPS)/packages-BUILD venv  ## the ExecuTorch plug-in, at build/relea
 	@$(CMAKE) --build --preset release -j $(JOBS) --target tosaic_executorch plugin_check
 
 # The module is built in build/release, with what is compiled there already.
-# ExecuTorch's plug-in is in it where PYTHON's environment has an ExecuTorch; nothing else of the peers is needed.
-wheel: build wheel-tools  ## the Python package, in build/dist
+wheel: build plugin  ## the Python package, in build/dist
 	@rm -rf build/dist
 	@PATH=/usr/bin:$$PATH $(PYTHON) -m pip wheel -q --no-deps --no-build-isolation --disable-pip-version-check \
 	  --config-settings build-dir=build/release -w build/dist .
@@ -196,7 +188,7 @@ test-py: build plugin  ## all of Python but the package: golden text, the demo, 
 	@$(PYTHON) -m pytest -q test --ignore test/python -n $(JOBS) --dist worksteal --junitxml=build/test-results/test-py/pytest.xml
 
 # An environment of its own: the wheel, and the peers where they are installed already.
-python-env: venv plugin wheel
+python-env: wheel
 	@$(PYTHON) -m venv --clear build/python-env
 	@$(PYTHON) -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
 	  >$$(build/python-env/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/peers.pth
@@ -207,7 +199,6 @@ test-python: python-env quick-models  ## the Python package, installed from its 
 	@PATH=$(PYTHON_FOLDER)/bin:$$PATH build/python-env/bin/python -m pytest -q test/python -n $(JOBS) --dist worksteal \
 	  --junitxml=build/test-results/test-python/pytest.xml
 	@$(call executorch-suite,$(CURDIR)/build/test-results/test-python/executorch_suite.xml,400,0,ours,$(SUITE) $(SUITE_FILES))
-	@$(call executorch-suite,$(CURDIR)/build/test-results/test-python/executorch_quantized_suite.xml,1000,0,ours_quantized,$(SUITE))
 	@$(call executorch-suite,$(CURDIR)/build/test-results/test-python/executorch_vulkan_suite.xml,50,0,vulkan,$(VULKAN_SUITE))
 
 # The core and the ExecuTorch plug-in with AddressSanitizer and UBSan in a Python that has neither, so both are loaded before
@@ -222,7 +213,7 @@ test-python-sanitized: $(STAMPS)/packages-BUILD quick-models  ## a part of the P
 	  PATH=$(PYTHON_FOLDER)/bin:$$PATH LD_PRELOAD=$$libraries PYTHONMALLOC=malloc SHARDS=$(SHARDS) SEED=$(SEED) \
 	  ASAN_OPTIONS=detect_leaks=1:leak_check_at_exit=0:abort_on_error=1:detect_stack_use_after_return=1:log_path=$(PYTHON_REPORTS)/report \
 	  UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=build/sanitized/python:test/python \
-	  TOSAIC_EXECUTORCH_PLUGIN=$(CURDIR)/build/sanitized/python/tosaic/lib/libtosaic_executorch.so \
+	  TOSAIC_EXECUTORCH_PLUGIN=$(CURDIR)/build/sanitized/lib/libtosaic_executorch.so \
 	  $(PYTHON) -m pytest -q test/python -p sanitized -p no:faulthandler -n $(JOBS) --dist worksteal --junitxml=$(PYTHON_REPORTS)/pytest.xml
 
 # As above with ThreadSanitizer, which sees what is compiled for it alone: PyTorch's threads and a driver's are theirs. It
@@ -235,7 +226,7 @@ test-python-races: $(STAMPS)/packages-BUILD quick-models  ## the Python package 
 	@libraries=$$(for name in tsan stdc++; do g++ -print-file-name=lib$$name.so; done | paste -sd:); \
 	  PATH=$(PYTHON_FOLDER)/bin:$$PATH LD_PRELOAD=$$libraries SHARDS=$(SHARDS) SEED=$(SEED) \
 	  TSAN_OPTIONS=ignore_noninstrumented_modules=1:report_thread_leaks=0:exitcode=0:log_path=$(RACES)/report \
-	  PYTHONPATH=build/tsan/python:test/python TOSAIC_EXECUTORCH_PLUGIN=$(CURDIR)/build/tsan/python/tosaic/lib/libtosaic_executorch.so \
+	  PYTHONPATH=build/tsan/python:test/python TOSAIC_EXECUTORCH_PLUGIN=$(CURDIR)/build/tsan/lib/libtosaic_executorch.so \
 	  setarch -R $(PYTHON) -m pytest -q test/python -p sanitized -p no:faulthandler -n $(JOBS) --dist worksteal --junitxml=$(RACES)/pytest.xml
 
 # ExecuTorch's own tests of its Arm backends and of its Vulkan one, with tosaic under them.
@@ -244,7 +235,6 @@ SUITE ?= executorch/backends/arm/test/ops
 VULKAN_SUITE ?= executorch/backends/vulkan/test/test_vulkan_delegate.py
 SAMPLE ?= 40
 # Of the folders that take long to collect: `make test` has two tests of each. The number chooses files that are quick.
-PLUGIN ?= ours
 SUITE_FILES = $$($(abspath $(PYTHON)) $(CURDIR)/test/peers/executorch_suite/chosen.py 10910 misc misc models)
 executorch-suite = cd "$$($(PYTHON) -c "import sysconfig; print(sysconfig.get_path('purelib'))")" && \
   PATH=$(PYTHON_FOLDER)/bin:$$PATH PYTHONPATH=$(CURDIR)/test/peers/executorch_suite SAMPLE=$(2) SEED=$(3) LEAST=2 \
@@ -252,7 +242,7 @@ executorch-suite = cd "$$($(PYTHON) -c "import sysconfig; print(sysconfig.get_pa
       --tb=short -n $(JOBS) --dist worksteal --junitxml=$(1) $(5)
 
 test-executorch-suite: python-env  ## ExecuTorch's 12,000 tests of its Arm backends on tosaic's: every SAMPLE-th (40), the SEED-th of them
-	@$(call executorch-suite,$(CURDIR)/build/executorch_suite.xml,$(SAMPLE),$(or $(SEED),0),$(PLUGIN),$(SUITE))
+	@$(call executorch-suite,$(CURDIR)/build/executorch_suite.xml,$(SAMPLE),$(or $(SEED),0),ours,$(SUITE))
 
 test-executorch-vulkan-suite: python-env  ## ExecuTorch's 101 tests of its Vulkan backend on tosaic's; ten minutes
 	@$(call executorch-suite,$(CURDIR)/build/executorch_vulkan_suite.xml,1,0,vulkan,$(VULKAN_SUITE))
@@ -292,8 +282,8 @@ matrix: build-tests  ## what targets take: test/targets/support_matrix.txt and d
 	@TOSAIC_BLESS=1 build/release/bin/test_targets --gtest_filter='SupportMatrix.*' --gtest_brief=1
 	@$(TOSAIC) ops --markdown >docs/operators.md
 
-pages: python-env  ## what the Python package's tests print (_core.pyi, _compile_options.py, docs/parity.md), written again
-	@TOSAIC_BLESS=1 build/python-env/bin/python -m pytest -q test/python/test_types.py test/python/test_parity.py -k 'stub or page or options'
+pages: python-env  ## what the Python package's tests print: python/tosaic/_core.pyi and docs/parity.md, written again
+	@TOSAIC_BLESS=1 build/python-env/bin/python -m pytest -q test/python/test_types.py test/python/test_parity.py -k 'stub or page'
 
 models: venv  ## the test models, into build/models
 	@$(PYTHON) test/models/make_models.py --output build/models

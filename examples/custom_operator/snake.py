@@ -33,7 +33,7 @@ def main():
     model, samples = Model().eval(), [torch.randn(1, 1, 64) for _ in range(32)]
 
     # tosaic does not know the operator: it would stay outside the delegate, and nothing there could run it.
-    for node in tosaic.supports(model, samples[0], "ethos-u85-256"):
+    for node in tosaic.supports(model, "ethos-u85-256", samples[0]):
         print(f"{node.name:<10} {'taken' if node.taken else node.reason.reason}")
 
     # The same arguments, and PyTorch's functions. Integer targets quantise each of the calls.

@@ -7,7 +7,6 @@
 //   if (!artifact.ok()) std::cerr << tosaic::render(artifact.error(), true);
 //   tosaic::Bytes pte = *artifact->piece("pte");
 #pragma once
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -99,11 +98,9 @@ struct Summary {
   std::vector<Diagnostic> messages;          // notes and warnings
 };
 
-// Copies share what was compiled; any number of threads may use one. One that was moved from is as it was.
+// Copies share what was compiled; any number of threads may use one.
 class TOSAIC_API Artifact {
  public:
-  Artifact(const Artifact&) = default;
-  Artifact& operator=(const Artifact&) = default;
   const Summary& summary() const;
   // Its pieces, each made when asked for:
   //   pte           the ExecuTorch program (not of `explain`)
@@ -119,16 +116,12 @@ class TOSAIC_API Artifact {
   Result<std::string> manifest() const;
 
   struct Impl;
-  explicit Artifact(std::shared_ptr<const Impl> impl);  // null: an artifact without pieces
+  explicit Artifact(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   const Impl& impl() const { return *impl_; }
 
  private:
   std::shared_ptr<const Impl> impl_;
 };
-
-// The piece that a file of this name holds, as its ending says: "pte" of net.pte, "header" of net.h, "tosa" of
-// net.tosa; "manifest" of net.json. Error: artifact.ending, which names the endings that there are.
-TOSAIC_API Result<std::string> piece_in_file(const std::string& path);
 
 // Reads nothing but `program` and `samples`; without samples, an integer target is calibrated with the example inputs
 // stored in the program. Errors: target.unknown, option.*, calibrate.*, quantise.*, target.*, pack.*, vela.*,
@@ -139,11 +132,6 @@ TOSAIC_API Result<Artifact> compile(const Program& program, const std::string& t
 // has one range in all of them. Also: calibrate.methods, for names that the program does not have.
 TOSAIC_API Result<Artifact> compile(const Program& program, const std::string& target, const Options& options,
                                     const Callbacks& callbacks, const MethodSamples& samples);
-// No samples: what `{}` says, which could be either of the two above.
-inline Result<Artifact> compile(const Program& program, const std::string& target, const Options& options,
-                                const Callbacks& callbacks, std::nullptr_t) {
-  return compile(program, target, options, callbacks, SampleSource());
-}
 
 // Which nodes of the exported program the target takes, and why not the others: milliseconds, no samples, nothing is
 // compiled. What only samples tell (pieces of unlike ranges, waves that codes cannot follow) may still leave a node

@@ -52,8 +52,7 @@ enum tosaic_delegate_status {
   TOSAIC_DELEGATE_INTERNAL = 7      /* a defect of the delegate [Internal] */
 };
 
-/* All text that a delegate gives, here and below, is UTF-8 without control characters: what names in a payload have of
- * both is shown as \xff and \x1b. Always terminated, cut between characters where it is longer. */
+/* UTF-8, always terminated, cut at the end where it is longer. */
 typedef struct {
   uint32_t struct_bytes; /* sizeof(tosaic_delegate_error), set by the caller */
   uint32_t line;         /* in `file`; 0: none */

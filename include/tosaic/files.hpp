@@ -24,8 +24,7 @@ struct CompileRequest {
   std::string calibrate;            // as read_samples takes it; empty: the sample inputs stored in the model
   // Or by the methods' names; those that are left out take the sample inputs stored in their .pt2.
   std::vector<std::pair<std::string, std::string>> calibrate_methods;
-  // To write, empty: nothing. The ending says which piece (piece_in_file), that of a graph as `emit` writes it.
-  std::string output;
+  std::string output;  // .pte to write; empty: none
   // What else to write, kind -> path: "tosa" (the delegates' TOSA), "vgf" (target vgf), "vela" (Ethos-U: a folder that
   // keeps what Vela was given and wrote), "header" (the .pte as a C array, aligned to 16 bytes). Several delegates make
   // several files: net.vgf becomes net_0.vgf, net_1.vgf.
@@ -80,7 +79,7 @@ struct Converted {
   double peer_seconds = 0;      // of the last one, in Arm's converter
   std::size_t bytes = 0, operators = 0;
 };
-TOSAIC_API Result<Converted> convert(const ConvertRequest& request, const Messages& messages = {});
+TOSAIC_API Result<Converted> convert(const ConvertRequest& request);
 
 // ---- run
 

@@ -7,7 +7,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "tosaic/export.hpp"
@@ -34,15 +33,7 @@ class TOSAIC_API Options {
   Options& set(const std::string& name, std::string value);
   Options& set(const std::string& name, const char* value) { return set(name, std::string(value)); }
   Options& set(const std::string& name, bool on) { return set(name, on ? "true" : "false"); }
-  // A number of any type; a fraction is refused by whoever takes the option.
-  template <class Number>
-  requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, bool>) Options& set(const std::string& name,
-                                                                                       Number number) {
-    if constexpr (std::is_floating_point_v<Number>)
-      return set_real(name, static_cast<double>(number));
-    else
-      return set(name, std::to_string(number));
-  }
+  Options& set(const std::string& name, int number) { return set(name, std::to_string(number)); }
   Options& set(const std::string& name, std::vector<std::string> values);
   Options& set(const std::string& name, std::initializer_list<const char*> values) {
     return set(name, std::vector<std::string>(values.begin(), values.end()));
@@ -58,7 +49,6 @@ class TOSAIC_API Options {
   const std::map<std::string, std::vector<std::string>, std::less<>>& all() const { return values_; }
 
  private:
-  Options& set_real(const std::string& name, double number);  // whole numbers as such
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
 };
 

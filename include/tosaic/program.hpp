@@ -16,8 +16,6 @@ struct MethodInfo {
   std::string name;                       // "forward"
   std::vector<Argument> inputs, outputs;  // in the order of the pytree's leaves
   std::vector<TensorInfo> buffers;        // what outlives a run
-  // The program writes to these of its tensor inputs (0 is the first tensor): the first outputs are their new contents.
-  std::vector<std::size_t> written_inputs;
   std::size_t nodes = 0;
   std::size_t sample_sets = 0;  // sets of example inputs that the file holds
 };
@@ -38,12 +36,10 @@ struct HeldProgram {
   std::vector<std::vector<OwnedTensor>> samples;            // sets of example inputs: one per tensor input, in order
 };
 
-// Copies share what was read; any number of threads may use one. One that was moved from is as it was.
+// Copies share what was read; any number of threads may use one.
 class TOSAIC_API Program {
  public:
-  Program(const Program&) = default;
-  Program& operator=(const Program&) = default;
-  // A .pt2 of torch.export.save (PyTorch 2.9 to 2.15), or a graph in tosaic's text form; told apart by content. The
+  // A .pt2 of torch.export.save (PyTorch 2.9 to 2.13), or a graph in tosaic's text form; told apart by content. The
   // file stays mapped, its weights are not copied. Errors: file.*, pt2.*, text.*.
   static Result<Program> open(const std::string& path, const Messages& messages = {});
   // The same from memory; `name` stands for the file in messages.
@@ -66,7 +62,7 @@ class TOSAIC_API Program {
   Result<std::vector<OwnedTensor>> sample_inputs(std::size_t set = 0, const std::string& method = "forward") const;
 
   struct Impl;
-  explicit Program(std::shared_ptr<const Impl> impl);  // null: a program without methods
+  explicit Program(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   const Impl& impl() const { return *impl_; }
 
  private:

@@ -34,8 +34,6 @@ struct SessionOptions {
   // 0: all cores. Sessions with as many share one pool, the one that runs first has it.
   int threads = 0;
   static constexpr int most_threads = 1024;
-  // Asked now and then, on the thread that runs, between two operations on the CPU: true ends the run (run.cancelled).
-  std::function<bool()> cancelled = {};
   std::function<void(const std::string&)> told;  // a line about what a delegate or a device opens, and how much memory
 };
 
@@ -103,8 +101,7 @@ class TOSAIC_API Session {
   const std::string& device() const;                 // "cpu", "interp", "vulkan: ...", "ethos-u55-128 (simulated)"
   const std::vector<OwnedTensor>& examples() const;  // inputs that came with the program; empty: none
 
-  // Errors: session.busy, run.input-count, run.input-type (dtype, sizes, bounds), run.null, run.cancelled, and what
-  // happens inside.
+  // Errors: session.busy, run.input-count, run.input-type (dtype, sizes, bounds), run.null, and what happens inside.
   Result<std::vector<Output>> run(std::span<const InputTensor> inputs);
   Result<std::vector<Output>> run(std::initializer_list<InputTensor> inputs) {
     return run(std::span<const InputTensor>(inputs.begin(), inputs.size()));

@@ -60,9 +60,6 @@ struct InputTensor {
   const void* data = nullptr;
   DType dtype = DType::f32;
   std::vector<std::int64_t> sizes, strides = {};
-  // Of the memory from `data` on, where the caller says: a tensor that needs more is refused.
-  std::size_t bytes = not_said;
-  static constexpr std::size_t not_said = ~std::size_t{0};
 };
 // Memory of the caller's that a result is written to; it may overlap no input and no other output.
 struct OutputTensor {
@@ -75,7 +72,7 @@ struct OwnedTensor {
   DType dtype = DType::f32;
   std::vector<std::int64_t> sizes;
   Bytes data;
-  InputTensor view() const { return {data.data(), dtype, sizes, {}, data.size()}; }
+  InputTensor view() const { return {data.data(), dtype, sizes, {}}; }
 };
 // One result of a run.
 struct Output {

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "tosaic/printable.hpp"
-
 namespace tosaic::plugin {
 
 namespace {
@@ -14,24 +12,18 @@ thread_local std::string refusal;
 
 void refuse(const std::string& text) {
   say(executorch::runtime::LogLevel::Error, text);
-  refusal = printable(text, true);
+  refusal = text;
 }
 
 std::string take_refusal() { return std::exchange(refusal, {}); }
 
-// Names of methods and devices among it are ExecuTorch's, as they stand in a file. A listener that takes UTF-8 (Python)
-// throws at anything else, through frames that let nothing through.
-void say(executorch::runtime::LogLevel level, std::string_view given) {
+void say(executorch::runtime::LogLevel level, std::string_view text) {
   constexpr std::size_t longest = 230;
-  const std::string shown = printable(given, true);
-  std::string_view text = shown;
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));
     if (line.size() > longest) {
-      std::size_t end = line.rfind(' ', longest);
-      if (end == line.npos || end == 0)  // between characters
-        for (end = longest; (static_cast<unsigned char>(line[end]) & 0xc0u) == 0x80;) --end;
-      line = line.substr(0, end);
+      const std::size_t blank = line.rfind(' ', longest);
+      line = line.substr(0, blank == line.npos || blank == 0 ? longest : blank);
     }
     if (!line.empty())
       executorch::runtime::internal::logf(level, executorch::runtime::internal::get_log_timestamp(), "tosaic", "", 0,

@@ -16,7 +16,6 @@
 #include "options.h"
 #include "tosaic/delegate.h"
 #include "tosaic/executorch.h"
-#include "tosaic/printable.hpp"
 
 namespace tosaic::plugin {
 namespace {
@@ -222,6 +221,5 @@ const char* tosaic_executorch_missing(const void* program, std::size_t bytes) {
         missing += (missing.empty() ? "" : " ") + std::string(name);
     }
   }
-  missing = tosaic::printable(missing);
   return missing.c_str();
 }

@@ -9,7 +9,7 @@ namespace {
 DType dtype_of(nb::handle name) {
   const auto text = nb::cast<std::string>(name);
   const auto type = dtype_named(text);
-  if (!type) throw nb::type_error(("tosaic has no dtype " + printable(text)).c_str());
+  if (!type) throw nb::type_error(("tosaic has no dtype " + text).c_str());
   return *type;
 }
 

@@ -4,14 +4,13 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "text.h"
-#include "tosaic/printable.hpp"
 #include "tosaic/tosaic.hpp"
 
 namespace tosaic::python {

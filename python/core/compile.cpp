@@ -150,9 +150,6 @@ void bind_compile(nb::module_& m) {
       "owns "
       "the memory and its tensors as (address, dtype, sizes, strides).");
   m.def(
-      "piece_in_file", [](const std::string& path) { return value_of(piece_in_file(path)); }, nb::arg("path"),
-      "The piece that a file holds, as its ending says; \"manifest\" of .json.");
-  m.def(
       "explain",
       [](const Program& program, const std::string& target, const nb::dict& options) {
         const Options how = options_of(options);

@@ -48,7 +48,6 @@ nb::dict method_of(const MethodInfo& method) {
   row["inputs"] = method.inputs;
   row["outputs"] = method.outputs;
   row["buffers"] = method.buffers;
-  row["written_inputs"] = method.written_inputs;
   row["nodes"] = method.nodes;
   row["sample_sets"] = method.sample_sets;
   return row;
@@ -99,7 +98,7 @@ void bind_program(nb::module_& m) {
             return rows;
           },
           nb::sig("def methods(self) -> list[dict[str, typing.Any]]"),
-          "One dict per method: name, inputs, outputs, buffers, written_inputs, nodes, sample_sets.")
+          "One dict per method: name, inputs, outputs, buffers, nodes, sample_sets.")
       .def(
           "sample_inputs",
           [](const Program& p, std::size_t set, const std::string& method) {

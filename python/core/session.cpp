@@ -3,26 +3,8 @@
 #include "bind.h"
 
 namespace tosaic::python {
-namespace {
-
-// Ctrl-C is a signal that Python keeps until somebody asks; the exception that it raises waits until the run has ended.
-bool signalled() {
-  const nb::gil_scoped_acquire held;
-  return PyErr_Occurred() || PyErr_CheckSignals() != 0;
-}
-
-// What ended, unless Python raised something meanwhile.
-template <class T>
-Result<T> ended(Result<T> result) {
-  if (PyErr_Occurred()) throw nb::python_error();
-  return result;
-}
-
-}  // namespace
-
 SessionOptions session_options(const nb::dict& given) {
   SessionOptions options;
-  options.cancelled = signalled;
   for (auto [key, value] : given) {
     const auto name = nb::cast<std::string>(key);
     if (name == "executor") options.executor = nb::cast<std::string>(value);
@@ -97,7 +79,7 @@ void bind_session(nb::module_& m) {
             const std::vector<InputTensor> tensors = all_lent(inputs);
             Result<std::vector<Output>> outputs = unlocked([&] { return s.run(tensors); });
             nb::list results;
-            for (const Output& output : value_of(ended(std::move(outputs)))) results.append(given(output));
+            for (const Output& output : value_of(std::move(outputs))) results.append(given(output));
             return results;
           },
           nb::arg("inputs"),
@@ -108,7 +90,7 @@ void bind_session(nb::module_& m) {
           "warm",
           [](Session& s, nb::handle inputs) {
             const std::vector<InputTensor> tensors = all_lent(inputs);
-            check(ended(unlocked([&] { return s.warm(tensors); })));
+            check(unlocked([&] { return s.warm(tensors); }));
           },
           nb::arg("inputs"),
           nb::sig("def warm(self, inputs: collections.abc.Iterable[tuple[int, str, tuple[int, ...], "

@@ -152,14 +152,13 @@ class Artifact:
         if (ending == ".bpte") != (cases is not None):
             raise Error(code="artifact.cases", message="a .bpte is a program with cases" if cases is None else
                         f"'{path}' cannot hold cases", help="save('model.bpte', cases=[call, ...]), or a .pte without")
-        try:
-            piece = "pte" if ending == ".bpte" else _core.piece_in_file(path)
-        except Error as why:
-            raise Error(code=why.code, message=f"what is to be written to {path!r}?",
-                        help=f"{why.help}, .bpte (with cases); piece(NAME) gives the others as bytes") from None
-        if piece == "manifest":
+        if ending == ".json":
             _write(path, self.manifest.encode())
             return
+        piece = {".pte": "pte", ".bpte": "pte", ".tosa": "tosa", ".vgf": "vgf", ".h": "header"}.get(ending)
+        if piece is None:
+            raise Error(code="artifact.ending", message=f"what is to be written to '{path}'?",
+                        help="end the name with .pte, .bpte, .tosa, .vgf, .h or .json; piece(NAME) gives the others as bytes")
         content = self.piece(piece) if cases is None else self.bundle(cases, expected)
         if piece == "pte":
             for name in self.pieces:
@@ -177,8 +176,7 @@ class Artifact:
         tell(said)
         if len(methods) > 1 or method not in (None, methods[0]):
             return Session(core, *_trees_in_file(core), core.arguments)
-        return Session(core, *self._program._trees(), self._program.inputs,
-                       self._program._core.methods[0]["written_inputs"])
+        return Session(core, *self._program._trees(), self._program.inputs)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """As `Session.run`, on a session that is kept: state goes on from run to run. For one thread at a time."""
@@ -234,20 +232,17 @@ def _write(path: str, content: bytes) -> None:
 
     folder = os.path.dirname(path) or "."
     try:
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".tosaic-")  # whatever the length of the name
-    except (OSError, ValueError) as why:
-        raise Error(code="file.write", message=f"cannot write {path!r}: {getattr(why, 'strerror', None) or why}",
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=os.path.basename(path))
+    except OSError as why:
+        raise Error(code="file.write", message=f"cannot write '{path}': {why.strerror}",
                     help="check the path and its permissions") from why
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
-    except BaseException as why:
+    except BaseException:
         os.unlink(temporary)
-        if isinstance(why, (OSError, ValueError)):
-            raise Error(code="file.write", message=f"cannot write {path!r}: {getattr(why, 'strerror', None) or why}",
-                        help="check the path, its permissions and the room on the disk") from why
         raise
 
 

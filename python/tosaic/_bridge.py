@@ -13,7 +13,6 @@ import dataclasses
 import operator
 import os
 import traceback
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,8 +23,8 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statica
 from torch.utils import _pytree
 
 from . import _core
-from ._errors import CompileWarning, Error
-from ._exported import ORIGIN, UNDECOMPOSED
+from ._errors import Error
+from ._exported import ORIGIN
 from ._lowering import call_of, described, lowerings, name_of
 
 _KEPT = ("stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn")
@@ -107,10 +106,6 @@ def _traced(function: Callable, node: torch.fx.Node, table: dict) -> tuple[torch
     module.graph.eliminate_dead_code()
     if any(isinstance(getattr(module, n.target), torch.nn.Module) for n in module.graph.nodes if n.op == "get_attr"):
         raise _CannotSay("it has control flow")
-    for piece in module.graph.nodes:
-        if piece.op == "call_function" and isinstance(piece.target, torch._ops.OpOverload) and (
-                piece.target._schema.is_mutable and not piece.target._schema.returns):
-            raise _CannotSay(f"{piece.target.name()} returns nothing of what it makes")
     sizes = {s for n in module.graph.nodes for s in free_unbacked_symbols(n.meta.get("val"))}
     if new := sizes - {s for n in (node, *inputs) for s in free_unbacked_symbols(n.meta.get("val"))}:
         raise _CannotSay(f"it has sizes that are known when the program runs ({', '.join(map(str, new))})")
@@ -198,7 +193,6 @@ def _pieces(node: torch.fx.Node, only_lowerings: bool):
             continue
         if not stuck:
             return module, inputs, "PyTorch's decomposition"
-    node.meta[UNDECOMPOSED] = True
     return None
 
 
@@ -333,8 +327,6 @@ def known(program: Any, only_lowerings: bool = False) -> Any:
     Raises:
         Error: lowering.failed, lowering.result.
     """
-    if not only_lowerings:
-        program = _written_out(program)
     module = program.graph_module
     if not _concerned(module, only_lowerings):
         return program
@@ -347,42 +339,6 @@ def known(program: Any, only_lowerings: bool = False) -> Any:
         setattr(new, name, body)
     signature = _signature(program.graph_signature, rewriting)
     return Decomposed(program, new, signature, {**program.constants, **rewriting.constants})
-
-
-def _written_out(program: Any) -> Any:
-    """The program with what only the whole of it can say written out by PyTorch: the casts that autocast leaves out, and the
-    running statistics that a batch norm in training mode writes."""
-    if not hasattr(program, "run_decompositions"):
-        return program
-    nodes = list(program.graph_module.graph.nodes)
-    training = [n for n in nodes if _updates_statistics(n)]
-    if not training and not any(map(_leaves_casts_out, nodes)):
-        return program
-    try:
-        written = program.run_decompositions({})
-    except Exception:  # the core says what it does not take
-        return program
-    if any(_updates_statistics(n) or _leaves_casts_out(n) for n in written.graph_module.graph.nodes):
-        return program
-    if training:
-        at = _place(training[0])
-        warnings.warn(CompileWarning(
-            (f"{at}: " if at else "") + f"warning[model.training]: {training[0].name} is in training mode: it normalises by the "
-            "statistics of what it is given, and updates its running statistics in every run\n  help: export the model after "
-            "eval() where that is not meant"), stacklevel=2)
-    return written
-
-
-def _updates_statistics(node: torch.fx.Node) -> bool:
-    if node.op != "call_function" or node.target is not torch.ops.aten.batch_norm.default:
-        return False
-    args = call_of(node.target, node.args, node.kwargs)[0]
-    return bool(args[5]) and args[3] is not None
-
-
-def _leaves_casts_out(node: torch.fx.Node) -> bool:
-    return (node.op == "call_function" and getattr(node.target, "__name__", "") == "wrap_with_autocast"
-            and len(node.args) > 2 and node.args[2] is True)
 
 
 def _concerned(module: torch.fx.GraphModule, only_lowerings: bool) -> bool:

@@ -368,7 +368,7 @@ class Program:
     @property
     def methods(self) -> list[dict[str, Any]]:
         """
-        One dict per method: name, inputs, outputs, buffers, written_inputs, nodes, sample_sets.
+        One dict per method: name, inputs, outputs, buffers, nodes, sample_sets.
         """
 
     def sample_inputs(self, set: int = 0, method: str = 'forward') -> list[tuple[Any, str]]:

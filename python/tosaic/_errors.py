@@ -3,23 +3,12 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ._core import Diagnostic
-
-
-# What `printable` of the C++ library shows: what a terminal would obey, and bytes that were no UTF-8 (halves of pairs here).
-_NOT_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def _shown(match: re.Match[str]) -> str:
-    number = ord(match.group())
-    byte = number - 0xdc00 if 0xdc80 <= number <= 0xdcff else number
-    return f"\\x{byte:02x}" if byte < 0x100 else f"\\u{byte:04x}"
 
 
 class Error(Exception):
@@ -45,7 +34,6 @@ class Error(Exception):
         else:
             text = (f"{place}: " if place else "") + f"error[{code}]: {message}" + "".join(f"\n  note: {n}" for n in notes)
             text += f"\n  help: {help}" if help else ""
-            text = _NOT_TEXT.sub(_shown, text)
         super().__init__(text)
 
     def __reduce__(self) -> tuple[object, ...]:  # the core's object stays in its process

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import re
-import threading
 from typing import Any
 
 from . import _core
@@ -17,10 +16,7 @@ from ._tensors import describe, has_dtype, torch_name
 
 
 ORIGIN = "tosaic_exported"  # the meta of a node that is a piece of a call: (its name, its operator, who says it so)
-UNDECOMPOSED = "tosaic_undecomposed"  # of an unknown operator that PyTorch says in no others that are known
 TORCH = ((2, 9), (2, 15))  # the first and the last version that were tried
-# Tracing replaces functions of torch.fx for the process, and is PyTorch's in one thread at a time.
-TRACING = threading.RLock()
 
 
 def _of_this_torch(body):
@@ -72,6 +68,59 @@ def is_module(x) -> bool:
 
 def is_exported(x) -> bool:
     return type(x).__module__.startswith("torch.export") and type(x).__name__ == "ExportedProgram"
+
+
+@contextlib.contextmanager
+def _inference(module):
+    """The module as it infers; every part is in its own mode again afterwards."""
+    training = [m for m in module.modules() if m.training]
+    with contextlib.suppress(NotImplementedError):  # what torch.export and PT2E give is in one mode for good
+        module.eval()
+    try:
+        yield
+    finally:
+        for m in training:
+            m.training = True
+
+
+def export(module, args: Any, kwargs: dict[str, Any] | None = None, dynamic_shapes: Any = None):
+    """torch.export.export of the module in inference mode. `args`: a tuple, or the only argument."""
+    import torch
+
+    if args is None and not kwargs:
+        raise Error(code="program.example-inputs", message=f"{type(module).__name__} is a module: how is it called?",
+                    help="give example_inputs, e.g. tosaic.compile(model, (torch.randn(1, 3, 224, 224),), target=...)")
+    if not isinstance(args, tuple):
+        args = () if args is None else (args,)
+    for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+        if tensor.device.type != "cpu":
+            raise Error(code="program.device", message=f"'{name}' of the model is on the device '{tensor.device}'",
+                        help="export model.cpu()")
+    for leaf in torch.utils._pytree.tree_leaves((args, kwargs)):
+        if isinstance(leaf, torch.Tensor) and leaf.device.type != "cpu":
+            raise Error(code="program.device", message=f"an example input is on the device '{leaf.device}'",
+                        help="give tensor.cpu()")
+    if isinstance(module, torch.jit.ScriptModule):
+        raise Error(code="program.kind", message=f"{type(module).__name__} is TorchScript, which torch.export does not take",
+                    help="give the torch.nn.Module that it was made from")
+    args, kwargs = _told_apart((args, kwargs))
+    with _inference(module), torch.no_grad():
+        return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes)
+
+
+def _told_apart(arguments):
+    """A tensor that is given twice, as in model(x, x), as two: torch.export would make one input of both for good."""
+    import torch
+
+    met = set()
+
+    def one(leaf):
+        if not isinstance(leaf, torch.Tensor) or id(leaf) not in met:
+            met.add(id(leaf))
+            return leaf
+        return leaf.clone()
+
+    return torch.utils._pytree.tree_map(one, arguments)
 
 
 @contextlib.contextmanager
@@ -155,7 +204,5 @@ def held(program, name: str = "program", only_lowerings: bool = False):
     from . import _bridge
 
     _refuse_draft(program)
-    with TRACING:
-        program = _bridge.known(program, only_lowerings)
-        graph = _graph_json(program)
-    return _core.Program.held(graph, _weights(program), _examples(program), name)
+    program = _bridge.known(program, only_lowerings)
+    return _core.Program.held(_graph_json(program), _weights(program), _examples(program), name)

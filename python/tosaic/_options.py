@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Any
 
 from . import _core
@@ -20,7 +19,7 @@ def _values(value: Any) -> list[str]:
     return [os.fspath(value) if isinstance(value, os.PathLike) else str(value)]
 
 
-def options_of(keywords: Mapping[str, object]) -> dict[str, list[str]]:
+def options_of(keywords: dict[str, Any]) -> dict[str, list[str]]:
     """memory_mode="Sram_Only" -> {"memory-mode": ["Sram_Only"]}; None means the default."""
     return {name.replace("_", "-"): _values(value) for name, value in keywords.items() if value is not None}
 
@@ -29,8 +28,6 @@ def options_page() -> str:
     """What every option means, for docstrings."""
     def line(option) -> str:
         values = f" One of {', '.join(option.allowed)}." if option.allowed and option.kind != "flag" else ""
-        if option.kind == "flag" and option.default == "true":  # the sentence says what the command line's --no-... does
-            return f"    {option.name.replace('-', '_')}: on by default. False: {option.sentence}."
         default = f" Default: {option.default}." if option.default and option.kind != "flag" else ""
         return f"    {option.name.replace('-', '_')}: {option.sentence}.{values}{default}"
 

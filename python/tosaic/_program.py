@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from . import _core, _exported, _exporting
+from . import _core, _exported
 from ._errors import Error, tell
 from ._pytree import Call, Tree, trees_of
 from ._session import Session, session_options
@@ -49,9 +49,6 @@ class Program:
         if isinstance(model, Program):
             return model
         if isinstance(model, dict):
-            if model and all(hasattr(value, "__dlpack__") for value in model.values()):
-                raise Error(code="program.state-dict", message="that is a state_dict: weights without a program",
-                            help="load them into the module, model.load_state_dict(...), and give the module with example_inputs")
             parts = {name: Program.of(part, stacklevel=stacklevel + 1) for name, part in model.items()}
             core = _core.Program.together({name: part._core for name, part in parts.items()}, "program")
             together = Program(core, None, [d for part in parts.values() for d in part.messages])
@@ -67,9 +64,8 @@ class Program:
             core, said = _exported.held(model)
             exported = model
         elif _exported.is_module(model):
-            exported = _exporting.export(model, example_inputs, example_kwargs, dynamic_shapes)
+            exported = _exported.export(model, example_inputs, example_kwargs, dynamic_shapes)
             core, said = _exported.held(exported, type(model).__name__)
-            _exporting.tell_of_doubles(model, exported, stacklevel + 1)
         else:
             raise Error(code="program.kind", message=f"a {type(model).__qualname__} is no program",
                         help="give a torch.nn.Module with example_inputs, an ExportedProgram, or the path of a .pt2")
@@ -79,7 +75,7 @@ class Program:
     def _trees(self) -> tuple[Call | None, Tree | None]:
         if len(self._core.methods) > 1:
             return None, None
-        return trees_of(self._core, self._exported, [a.name for a in self._core.methods[0]["inputs"]])
+        return trees_of(self._core, self._exported)
 
     def _call(self, method: str) -> tuple[Call | None, list[_core.Argument]]:
         """How a method is called, as far as that is known, and what its leaves are."""
@@ -122,7 +118,7 @@ class Program:
         core, said = _core.Session.of_program(
             self._core, session_options(executor, "forward", device, vulkan_device, threads, None))
         tell(said)
-        return Session(core, *self._trees(), self.inputs, self._core.methods[0]["written_inputs"])
+        return Session(core, *self._trees(), self.inputs)
 
     def __repr__(self) -> str:
         method = self._core.methods[0]

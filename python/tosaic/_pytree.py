@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Mapping
 from typing import Any
 
 from ._errors import Error
@@ -119,81 +118,36 @@ def _unflatten(spec, leaves):
     return _SEQUENCES[kind](items)
 
 
-def _leaf_paths(spec) -> list[str]:
-    """What torch.export appends to an argument's name for each of its leaves: "" for a tensor, "_0", "_key_1"."""
-    if spec["type"] is None:
-        return [""]
-    keys = json.loads(spec["context"]) if spec["type"] in _DICTS else range(len(spec["children_spec"]))
-    return [f"_{key}{rest}" for key, child in zip(keys, spec["children_spec"]) for rest in _leaf_paths(child)]
-
-
 class Call:
     """The form of a call: flattens (args, kwargs)."""
 
-    def __init__(self, tree: Tree, names: list[str] | None = None):
-        """`names`: of the leaves, as in the exported signature. With them, what was exported by position may be given by name."""
+    def __init__(self, tree: Tree):
         self._tree = tree
         self._args, self._kwargs = tree.spec["children_spec"] if tree.spec else (None, None)
         # Most calls are tensors and nothing else.
         self._plain = (not self._tree.foreign and not self._kwargs["children_spec"]
                        and all(c["type"] is None for c in self._args["children_spec"]))
-        self._positions = self._named(names) if names and not tree.foreign else []
-
-    def _named(self, names: list[str]) -> list[str]:
-        """The positional arguments' names; empty where they cannot be told."""
-        found, at = [], 0
-        for child in self._args["children_spec"]:
-            paths = _leaf_paths(child)
-            own = names[at] if paths and at < len(names) else ""
-            found.append(own.removesuffix(paths[0]) if paths and own.endswith(paths[0]) else "")
-            at += len(paths)
-        return found
-
-    @property
-    def keywords(self) -> list[str]:
-        """The arguments that are given by name."""
-        return json.loads(self._kwargs["context"]) if self._kwargs and self._kwargs["children_spec"] else []
-
-    @property
-    def positions(self) -> int:
-        """How many arguments are given by position."""
-        return len(self._args["children_spec"]) if self._args else 0
-
-    def _in_place(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-        """Those that are given by name and were exported by position, by position, as Python does it."""
-        rest, missing = dict(kwargs), self._positions[len(args):]
-        if not missing or not all(name and name in rest for name in missing):
-            return args, kwargs
-        return (*args, *(rest.pop(name) for name in missing)), rest
-
-    def _takes_names_only(self) -> bool:
-        return self._args is not None and not self._args["children_spec"] and bool(self._kwargs["children_spec"])
 
     def flatten(self, args: tuple, kwargs: dict) -> list[Any]:
         """The leaves in order. Raises Error run.tree where the call has another form."""
         if self._plain and not kwargs and len(args) == len(self._args["children_spec"]):
             return list(args)
-        if len(args) == 1 and not kwargs and isinstance(args[0], Mapping) and self._takes_names_only():
-            args, kwargs = (), dict(args[0])  # a tokenizer's
         if self._tree.foreign:
             return self._tree.flattened_by_torch((args, kwargs))
         leaves: list[Any] = []
-        args, kwargs = self._in_place(args, kwargs)
         if kwargs and not self._kwargs["children_spec"]:
-            names = [n for n in self._positions if n]
-            raise _wrong("", f"given {', '.join(kwargs)} by name", f"{', '.join(names)}" if names else
-                         "its arguments by position, as it was exported")
+            raise _wrong("", f"given {', '.join(kwargs)} by name", "its arguments by position, as it was exported")
         _flatten(self._args, args, leaves, "")
         if kwargs or self._kwargs["children_spec"]:
             _flatten(self._kwargs, kwargs, leaves, "")
         return leaves
 
 
-def trees_of(core: Any, exported: Any = None, names: list[str] | None = None) -> tuple[Call | None, Tree | None]:
+def trees_of(core: Any, exported: Any = None) -> tuple[Call | None, Tree | None]:
     """How a program is called and what it returns; None: it does not say. `core` has the texts; `exported`: the
-    ExportedProgram, whose descriptions PyTorch could not write; `names`: of what it takes."""
+    ExportedProgram, whose descriptions PyTorch could not write."""
     taken = Tree(core.input_tree) if core.input_tree else None
     given = Tree(core.output_tree) if core.output_tree else None
     if exported is not None and taken is None and given is None:
         taken, given = Tree("", exported.call_spec.in_spec), Tree("", exported.call_spec.out_spec)
-    return Call(taken, names) if taken else None, given
+    return Call(taken) if taken else None, given

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch._export.serde import serialize
 
-from ._exported import ORIGIN, UNDECOMPOSED
+from ._exported import ORIGIN
 
 _POSITIONAL, _KEYWORD = (k.value for k in (serialize.ArgumentKind.POSITIONAL, serialize.ArgumentKind.KEYWORD))
 
@@ -127,6 +127,4 @@ def _metadata(node: torch.fx.Node) -> dict[str, str]:
         metadata["torch_fn"] = ";".join(function)
     if ORIGIN in node.meta:
         metadata.update(zip(("exported_node", "exported_op", "decomposed_by"), node.meta[ORIGIN]))
-    if UNDECOMPOSED in node.meta:
-        metadata["undecomposed"] = "PyTorch"
     return metadata

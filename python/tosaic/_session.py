@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from . import _core
 from ._errors import Error, tell
 from ._pytree import Call, Flat, Tree
-from ._tensors import describe, maker_for, number, writer_to
+from ._tensors import describe, maker_for, number
 
 
 class OperationTime(NamedTuple):
@@ -28,8 +28,7 @@ class Session:
     """
 
     def __init__(self, core: _core.Session, call: Call | None = None, result: Tree | None = None,
-                 arguments: list[_core.Argument] | None = None, written_inputs: list[int] | None = None) -> None:
-        """`written_inputs`: which of the tensors that it takes the module writes to, where that is known."""
+                 arguments: list[_core.Argument] | None = None) -> None:
         self._core = core
         self._call = call
         self._result = result or Flat()
@@ -37,7 +36,6 @@ class Session:
         self._inputs = core.inputs
         # New contents of inputs that the program writes stand before what it returns.
         self._written = len(core.outputs) - result.leaves if result is not None else 0
-        self._written_inputs = written_inputs or []
 
     @property
     def inputs(self) -> list[_core.TensorInfo]:
@@ -63,20 +61,15 @@ class Session:
 
         Returns:
             What the module returns: the same containers, with tensors of the kind that was given (PyTorch's where nothing
-            was given and torch is loaded), which own their memory. Tensors that are given are only read, but for those
-            that the module itself writes to: they hold their new content behind the run, as behind a call of the module.
-            (A file does not say which these are: of a loaded one that content is left out.)
+            was given and torch is loaded), which own their memory. Tensors that are given are only read: what a module writes to
+            its inputs is left out.
 
         Raises:
-            Error: run.tree, run.input-type, run.literal, run.read-only, tensor.*, session.busy, and what happens inside.
+            Error: run.tree, run.input-type, run.literal, tensor.*, session.busy, and what happens inside.
         """
-        leaves, described, alive, tensors = self._described(args, kwargs)
+        leaves, described, alive = self._described(args, kwargs)
         make = maker_for(leaves)
-        writers = [writer_to(tensors[at]) for at in self._written_inputs]
-        given = self._core.run(described)
-        for write, content in zip(writers, given):
-            write(*content)
-        results = [make(*r) if type(r) is tuple else r for r in given[self._written :]]
+        results = [make(*r) if type(r) is tuple else r for r in self._core.run(described)[self._written :]]
         del alive  # until here
         return self._result.unflatten(results)
 
@@ -94,20 +87,19 @@ class Session:
         """
         if not args and not kwargs:
             return self._core.warm([])
-        _, described, alive, _ = self._described(args, kwargs)
+        _, described, alive = self._described(args, kwargs)
         self._core.warm(described)
         del alive  # until here
 
-    def _described(self, args: tuple, kwargs: dict) -> tuple[list[Any], list[tuple], list[Any], list[Any]]:
-        """The call's leaves, its tensors as the core takes them, what has to live as long as these, and the tensors."""
+    def _described(self, args: tuple, kwargs: dict) -> tuple[list[Any], list[tuple], list[Any]]:
+        """The call's leaves, its tensors as the core takes them, and what has to live as long as these."""
         leaves = self._call.flatten(args, kwargs) if self._call is not None else self._listed(args, kwargs)
-        described, alive, tensors = [], [], []
+        described, alive = [], []
         for leaf, info in self._tensors_among(leaves):
-            tensors.append(leaf)
             row, owner = number(leaf, info.dtype, len(info.dims)) if type(leaf) in (int, float, bool) else describe(leaf)
             described.append(row)
             alive.append(owner)
-        return leaves, described, alive, tensors
+        return leaves, described, alive
 
     def _listed(self, args: tuple, kwargs: dict) -> list[Any]:
         if kwargs:
@@ -151,27 +143,21 @@ class Session:
         make = maker_for([])
         return {s.name: make(*self._core.state(s.name)) for s in self.states}
 
-    def load_state_dict(self, states: dict[str, Any], strict: bool = True) -> None:
-        """Gives the states a new content. A module's `state_dict()` has parameters besides, which are passed over.
+    def load_state_dict(self, states: dict[str, Any]) -> None:
+        """Gives states a new content: those that are named. A module's `state_dict()` has parameters besides, which are
+        passed over where all states of the program are in it.
 
         Args:
             states: tensors of PyTorch or NumPy, or objects that speak DLPack, by the names of `states`.
-            strict: all states have to be there, as for a module of PyTorch's; False: those that are there get their content,
-                the others keep what they hold.
 
         Raises:
-            Error: run.state (a state is missing, or none has that name), run.state-type, session.busy. Nothing has changed
-                then.
+            Error: run.state (no such state), run.state-type, session.busy. Nothing has changed then.
         """
         known = {s.name: s for s in self.states}
-        missing = [name for name in known if name not in states]
         unknown = [name for name in states if name not in known]
-        if unknown and (missing or not known):
+        if unknown and not (known and known.keys() <= states.keys()):
             raise Error(code="run.state", message=f"the program keeps no state '{unknown[0]}'",
                         help=f"its states are {', '.join(known)}" if known else "it keeps none")
-        if strict and missing:
-            raise Error(code="run.state", message=f"nothing is given for the state '{missing[0]}'",
-                        help=f"give all of {', '.join(known)}; strict=False leaves the others as they are")
         before = self.state_dict()
         try:
             for name in known.keys() & states.keys():
@@ -224,8 +210,6 @@ class Session:
 
 
 def session_options(executor: str, method: str, device: str, vulkan_device: str, threads: int, data) -> dict[str, Any]:
-    if not -(2**31) <= threads < 2**31:  # what the core has no number for; the rest it refuses itself
-        raise Error(code="run.threads", message=f"'threads' is {threads}", help="0 (all cores) to 1024")
     return {"executor": executor, "method": method, "device": device, "vulkan_device": vulkan_device, "threads": threads,
             "data": {name: bytes(content) for name, content in (data or {}).items()}}
 
@@ -258,6 +242,5 @@ def load(file: str | os.PathLike[str] | bytes, *, executor: str = "cpu", method:
 def _trees_in_file(core: _core.Session) -> tuple[Call | None, Tree | None]:
     """How a .pte says that it is called, and what it returns, as far as these are tuples, lists and dicts."""
     taken, given = (Tree(text) if text.startswith("[") else None for text in (core.input_tree, core.output_tree))
-    told = taken and not taken.foreign and taken.leaves == len(core.arguments)
-    call = Call(taken, [a.name for a in core.arguments]) if told else None
+    call = Call(taken) if taken and not taken.foreign and taken.leaves == len(core.arguments) else None
     return call, given if given and not given.foreign and given.leaves <= len(core.outputs) else None

@@ -44,15 +44,7 @@ def has_dtype(dtype) -> bool:
         return False
 
 
-def _without_mask(x) -> None:
-    """Elements that are masked out have values beneath their mask: whatever was there before."""
-    raise Error(code="tensor.masked", message=f"a {type(x).__qualname__} has masked elements, of which tosaic knows nothing",
-                help="fill them: NumPy's array.filled(value), PyTorch's masked_tensor.to_tensor(value)")
-
-
 def _of_torch(x) -> tuple[Described, Any]:
-    if type(x).__name__ == "MaskedTensor" and not bool(x.get_mask().all()):
-        _without_mask(x)
     if x.device.type != "cpu":
         raise Error(code="tensor.device", message=f"a tensor is on the device '{x.device}'; tosaic reads the CPU's memory",
                     help="give tensor.cpu()")
@@ -85,8 +77,6 @@ def describe(x) -> tuple[Described, Any]:
         return _of_torch(x)
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(x, (numpy.ndarray, numpy.generic)):
-        if isinstance(x, numpy.ma.MaskedArray) and numpy.ma.is_masked(x):
-            _without_mask(x)
         return _of_numpy(numpy.asarray(x))
     if hasattr(x, "__dlpack__"):
         import numpy
@@ -108,22 +98,6 @@ def number(value, dtype: str, rank: int) -> tuple[Described, Any]:
     import numpy
 
     return _of_numpy(numpy.asarray(value, dtype={v: k for k, v in _NUMPY_NAMES.items()}[dtype]))
-
-
-def writer_to(x) -> Callable[[Any, str], None]:
-    """What puts new content, as the core gives it, into a tensor of the caller's. Numbers stay what they are."""
-    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
-    if torch is not None and isinstance(x, torch.Tensor):
-        return lambda content, dtype: x.detach().copy_(_to_torch(content, dtype))
-    if type(x) in (int, float, bool) or (numpy is not None and isinstance(x, numpy.generic)):
-        return lambda content, dtype: None
-    import numpy
-
-    there = x if isinstance(x, numpy.ndarray) else numpy.from_dlpack(x)
-    if not there.flags.writeable:
-        raise Error(code="run.read-only", message="the module writes to this input, and the tensor that is given cannot be "
-                    "written", help="give a copy, or work on one in forward(): x = x.clone()")
-    return lambda content, dtype: numpy.copyto(there, _to_numpy(content, dtype))
 
 
 # ---- results

@@ -10,7 +10,6 @@
 #include "api/program.h"
 #include "formats/ptd/ptd_file.h"
 #include "formats/tosa/tosa_file.h"
-#include "ir/source_notes.h"
 #include "partition/extensions.h"
 #include "partition/supports.h"
 
@@ -57,9 +56,7 @@ struct Piece {
 };
 
 // All that there is, nothing of it made yet.
-std::vector<Piece> pieces_of(const Artifact::Impl& artifact) {
-  const Compiled& compiled = artifact.compiled;
-  const bool strip = artifact.options.strip;
+std::vector<Piece> pieces_of(const Compiled& compiled) {
   std::vector<Piece> list;
   const auto held = [&](std::string name, const Rope& file) {
     list.push_back({std::move(name), [file]() -> Result<Rope> { return file; }});
@@ -70,9 +67,8 @@ std::vector<Piece> pieces_of(const Artifact::Impl& artifact) {
   }
   const std::size_t count = compiled.lowered.size();
   for (std::size_t i = 0; i < count; ++i)
-    list.push_back({of_delegate("tosa", i, count), [&compiled, i, strip]() -> Result<Rope> {
+    list.push_back({of_delegate("tosa", i, count), [&compiled, i]() -> Result<Rope> {
                       if (compiled.target.payload_is_tosa) return compiled.emitted[i].payload;
-                      if (strip) return tosa_file::write(without_source_notes(compiled.lowered[i]));
                       return tosa_file::write(compiled.lowered[i]);
                     }});
   for (std::size_t i = 0; i < compiled.emitted.size(); ++i) {
@@ -152,10 +148,6 @@ void describe(const Program& program, const Compiled& compiled, Summary& summary
   for (const Graph& region : compiled.lowered) summary.tosa_operators += region.nodes.size();
 }
 
-Diagnostic no_program() {
-  return error("program.empty", "there is no program: it has no methods").hint("give one that Program::open returned");
-}
-
 }  // namespace
 
 std::vector<std::string> external_names(const Compiled& compiled) {
@@ -167,7 +159,7 @@ std::vector<std::string> external_names(const Compiled& compiled) {
 }
 
 Result<Rope> file_of(const Artifact::Impl& artifact, std::string_view name) {
-  const auto pieces = pieces_of(artifact);
+  const auto pieces = pieces_of(artifact.compiled);
   for (const Piece& piece : pieces)
     if (piece.name == name) return piece.make();
   std::vector<std::string> names;
@@ -207,7 +199,6 @@ SamplesFor samples_from(const SampleSource& source) {
 
 Result<const Method*> method_of_samples(const Program& program, const std::string& name) {
   const std::vector<Method>& methods = program.impl().exported.methods;
-  if (methods.empty()) return no_program();
   if (name.empty() && methods.size() == 1) return &methods[0];
   std::string all;
   for (const Method& method : methods) {
@@ -239,7 +230,6 @@ Result<SamplesOfMethods> by_method(const Program& program, std::vector<std::pair
 
 Result<Artifact> make_artifact(const Program& program, const std::string& target, const Options& options,
                                const Callbacks& callbacks, SamplesOfMethods samples, Purpose purpose) {
-  if (program.methods().empty()) return no_program();
   auto impl = std::make_shared<Artifact::Impl>(Artifact::Impl{program, {}, {}, {}});
   TOSAIC_TRY(impl->options, compile_options_for(target, options));
   impl->options.pack = purpose != Purpose::explain;
@@ -315,16 +305,11 @@ Result<Artifact> explain(const Program& program, const std::string& target, cons
 
 std::string one_line(const Diagnostic& reason) { return reason.notes.empty() ? reason.message : reason.notes.front(); }
 
-Artifact::Artifact(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {
-  static const auto none = std::make_shared<const Impl>(Impl{Program(nullptr), {}, {}, {}});
-  if (!impl_) impl_ = none;
-}
-
 const Summary& Artifact::summary() const { return impl_->summary; }
 
 std::vector<std::string> Artifact::pieces() const {
   std::vector<std::string> names;
-  for (const Piece& piece : pieces_of(*impl_)) names.push_back(piece.name);
+  for (const Piece& piece : pieces_of(impl_->compiled)) names.push_back(piece.name);
   return names;
 }
 

@@ -18,7 +18,6 @@ struct Artifact::Impl {
 // The files that the option `external` names; each is the piece "ptd/" + its name.
 std::vector<std::string> external_names(const Compiled& compiled);
 inline const std::string external_piece = "ptd/";
-inline constexpr const char* manifest_piece = "manifest";  // no piece, but what a file of Artifact::manifest is called
 std::string manifest(const Artifact::Impl& artifact);
 // A piece as it goes to disk. Error: artifact.no-piece, those of writing it.
 Result<Rope> file_of(const Artifact::Impl& artifact, std::string_view name);

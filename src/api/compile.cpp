@@ -13,7 +13,6 @@
 #include "api/compile_sizes.h"
 #include "api/self_check.h"
 #include "ir/rewriter.h"
-#include "ir/source_notes.h"
 #include "kernels/out_variant.h"
 #include "lower/lower.h"
 #include "lower/over_sizes.h"
@@ -466,14 +465,13 @@ class Line {
   // What a program's own conversions made integers stays so wherever the target has any.
   Status normalised() {
     const bool has_integers = target_.spec.has(tosa::Feature::pro_int);
-    Status found = acts_on_operands(start_);
     TOSAIC_TRY(graph_, normalise(std::move(start_),
                                  {.narrow_loops = target_.spec.has(tosa::Feature::controlflow),
                                   .fold_quantisation = options_.in_integers() || has_integers,
                                   .keep_codes = keeps_codes(),
                                   .narrowed = &narrowed_},
                                  callbacks_.sink));
-    if (found.ok()) found = runs_as_it_stands(graph_);
+    Status found = runs_as_it_stands(graph_);
     if (!found.ok() && options_.pack) return found;
     if (!found.ok() && callbacks_.sink) {  // what nobody can write may still be asked about
       found.error().severity = Severity::warning;
@@ -621,11 +619,7 @@ class Line {
     for (const Graph& region : result_.lowered) {
       const Destination to{result_.lowered.size() > 1 ? fmt::format("_{}", result_.emitted.size()) : "",
                            options_.several_methods};
-      // Another compiler's payload says nothing of the source, and its estimates are told with places.
-      Graph stripped;
-      const bool strip = options_.strip && !target_.self_check;
-      if (strip) stripped = without_source_notes(region);
-      TOSAIC_TRY(Emitted made, target_.emit(strip ? stripped : region, target_, options_.emit, to));
+      TOSAIC_TRY(Emitted made, target_.emit(region, target_, options_.emit, to));
       for (const Diagnostic& note : made.notes)
         if (callbacks_.sink && result_.emitted.empty()) callbacks_.sink(note);
       if (!options_.written_at_once) {

@@ -33,7 +33,6 @@ struct CompileOptions {
   bool written_at_once = false;
   bool self_check = true;       // where the target has one
   bool invent_samples = false;  // random calibration samples where none are given (for `explain`)
-  bool strip = false;           // payloads and graphs without places in the user's source
   std::vector<std::string> print_after;
   std::vector<std::string> sizes;            // "x.0=4": of dynamic sizes
   bool several_methods = false;              // what is compiled is one of them

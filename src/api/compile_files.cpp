@@ -23,57 +23,16 @@ const Target* target_that_emits(const std::string& kind) {
   return nullptr;
 }
 
-// The pieces that are one file each, and the ending of a file that holds it.
-const std::vector<std::pair<std::string, std::string>>& piece_files() {
-  static const auto files = [] {
-    std::vector<std::pair<std::string, std::string>> list{{"pte", ".pte"}, {"header", ".h"}, {"tosa", ".tosa"}};
-    for (const Target& target : all_targets()) {
-      if (!target.emits || target.emits->is_file_in_folder) continue;
-      const std::pair row(target.emits->name, "." + target.emits->name);
-      if (std::ranges::find(list, row) == list.end()) list.push_back(row);
-    }
-    list.emplace_back(manifest_piece, ".json");
-    return list;
-  }();
-  return files;
-}
-
-bool is_one_file(const std::string& kind) {
-  return std::ranges::any_of(piece_files(), [&](const auto& row) { return row.first == kind; });
-}
-
-// What --emit takes: all but the program and its manifest, which have options of their own.
 std::string emit_kinds() {
-  std::vector<std::string> kinds;
-  for (const auto& [kind, ending] : piece_files())
-    if (kind != "pte" && kind != manifest_piece) kinds.push_back(kind);
+  std::vector<std::string> kinds{"tosa", "header"};
   for (const Target& target : all_targets())
-    if (target.emits && std::ranges::find(kinds, target.emits->name) == kinds.end())
+    if (target.emits && std::find(kinds.begin(), kinds.end(), target.emits->name) == kinds.end())
       kinds.push_back(target.emits->name);
   return fmt::format("{}", fmt::join(kinds, ", "));
 }
 
-using Wanted = std::vector<std::pair<std::string, std::string>>;  // kind, path
-
-// What is asked for by name and by the output's ending, which says the same as a name does.
-Result<Wanted> wanted_of(const CompileRequest& request) {
-  Wanted wanted(request.emit.begin(), request.emit.end());
-  for (const auto& [kind, path] : wanted) {
-    const auto said = piece_in_file(path);
-    if (is_one_file(kind) && said.ok() && *said != kind)
-      return error("compile.emit", fmt::format("{} would hold the {}, and its ending says {}", path, kind, *said))
-          .hint("end the name with what it holds");
-  }
-  if (!request.output.empty()) {
-    TOSAIC_TRY(std::string kind, piece_in_file(request.output));
-    wanted.emplace_back(std::move(kind), request.output);
-  }
-  if (!request.report.empty()) wanted.emplace_back(manifest_piece, request.report);
-  return wanted;
-}
-
 // What cannot be written is worth saying before the work, not after it.
-Status plan(Outputs& outputs, const CompileRequest& request, const Wanted& wanted) {
+Status plan(Outputs& outputs, const CompileRequest& request) {
   for (const auto& [name, path] : request.methods) outputs.reads(path);
   for (const auto& [name, path] : request.calibrate_methods) outputs.reads(path);
   for (const std::string& path :
@@ -82,11 +41,11 @@ Status plan(Outputs& outputs, const CompileRequest& request, const Wanted& wante
   const std::string commands = request.options.of_kind("external", "commands");
   std::string weights = request.options.of_kind("external", "weights");
   if (weights == commands) weights.clear();  // one file takes both
-  for (const std::string& path : {commands, weights})
+  for (const std::string& path : {request.output, request.report, commands, weights})
     if (!path.empty()) TOSAIC_CHECK(outputs.plan(path));
-  for (const auto& [kind, path] : wanted) {
+  for (const auto& [kind, path] : request.emit) {
     const Target* target = target_that_emits(kind);
-    if (!target && !is_one_file(kind))
+    if (!target && kind != "tosa" && kind != "header")
       return error("compile.emit", fmt::format("there is nothing called '{}' to write", kind))
           .hint(fmt::format("{} can be emitted", emit_kinds()));
     const bool folder = target && target->emits->is_file_in_folder;
@@ -126,19 +85,12 @@ Status write_per_delegate(Outputs& outputs, const std::string& kind, const std::
   return {};
 }
 
-Status write_results(Outputs& outputs, const CompileRequest& request, const Wanted& wanted, const Artifact& artifact,
+Status write_results(Outputs& outputs, const CompileRequest& request, const Artifact& artifact,
                      const Messages& messages) {
-  for (const auto& [kind, path] : wanted) {
-    if (!is_one_file(kind)) continue;  // a folder, filled while emitting
-    if (kind == manifest_piece) {
-      TOSAIC_TRY(const std::string text, artifact.manifest());
-      TOSAIC_CHECK(outputs.write(path, Bytes::copy(text.data(), text.size())));
-    } else if (kind == "pte" || kind == "header") {
-      TOSAIC_TRY(const Rope file, file_of(artifact.impl(), kind));
-      TOSAIC_CHECK(outputs.write(path, file));
-    } else {
-      TOSAIC_CHECK(write_per_delegate(outputs, kind, path, artifact, messages));
-    }
+  for (const auto& [kind, path] : request.emit) {
+    const Target* target = target_that_emits(kind);
+    const bool folder = target && target->emits->is_file_in_folder;  // filled while emitting
+    if (kind != "header" && !folder) TOSAIC_CHECK(write_per_delegate(outputs, kind, path, artifact, messages));
   }
   const auto apart = external_names(artifact.impl().compiled);
   for (const std::string& name : apart) {
@@ -150,6 +102,16 @@ Status write_results(Outputs& outputs, const CompileRequest& request, const Want
         !path.empty() && std::ranges::find(apart, path) == apart.end() && messages)
       messages(warning("external.none", fmt::format("{} is not written: no delegate has {} to keep in it", path, kind))
                    .hint("the .pte is whole without it; `tosaic explain` says what stays outside delegates and why"));
+  if (!request.report.empty()) {
+    TOSAIC_TRY(const std::string text, artifact.manifest());
+    TOSAIC_CHECK(outputs.write(request.report, Bytes::copy(text.data(), text.size())));
+  }
+  for (const auto& [kind, path] : {std::pair<std::string, std::string>{"pte", request.output},
+                                   {"header", request.emit.contains("header") ? request.emit.at("header") : ""}}) {
+    if (path.empty()) continue;
+    TOSAIC_TRY(const Rope file, file_of(artifact.impl(), kind));
+    TOSAIC_CHECK(outputs.write(path, file));
+  }
   return outputs.commit();
 }
 
@@ -176,23 +138,11 @@ std::vector<std::pair<std::string, SamplesFor>> sample_files(const CompileReques
 
 }  // namespace
 
-Result<std::string> piece_in_file(const std::string& path) {
-  const std::string ending = std::filesystem::path(path).extension().string();
-  std::vector<std::string> endings;
-  for (const auto& [kind, known] : piece_files()) {
-    if (known == ending) return kind;
-    endings.push_back(known);
-  }
-  return error("artifact.ending", fmt::format("what is to be written to '{}'?", path))
-      .hint(fmt::format("end the name with what it is to hold: {}", fmt::join(endings, ", ")));
-}
-
 Result<Artifact> compile(const CompileRequest& request, const Callbacks& callbacks) {
   const std::string& name = request.methods.empty() ? request.model : request.methods[0].second;
   return guarded(name, [&]() -> Result<Artifact> {
-    TOSAIC_TRY(const Wanted wanted, wanted_of(request));
     Outputs outputs;
-    TOSAIC_CHECK(plan(outputs, request, wanted));
+    TOSAIC_CHECK(plan(outputs, request));
     Options options = request.options;
     for (const auto& [kind, path] : request.emit)
       if (const Target* target = target_that_emits(kind); target && !target->emits->option.empty())
@@ -202,7 +152,7 @@ Result<Artifact> compile(const CompileRequest& request, const Callbacks& callbac
     TOSAIC_TRY(SamplesOfMethods samples, by_method(program, sample_files(request)));
     TOSAIC_TRY(Artifact artifact,
                make_artifact(program, request.target, options, callbacks, std::move(samples), Purpose::files));
-    TOSAIC_CHECK(write_results(outputs, request, wanted, artifact, callbacks.message));
+    TOSAIC_CHECK(write_results(outputs, request, artifact, callbacks.message));
     return artifact;
   });
 }

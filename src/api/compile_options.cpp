@@ -107,12 +107,6 @@ std::vector<GeneralOption> options_of_all() {
         .sentence = "the whole program is one delegate, whose inputs and outputs are the program's; fail when any node "
                     "cannot be in it"},
        [](CompileOptions& to, const Options& from, const std::string& name) { to.single_delegate = from.flag(name); }},
-      {{.name = "strip",
-        .kind = Kind::flag,
-        .sentence = "leave out of the files where in the model's source their operators come from: paths, source "
-                    "lines, modules "
-                    "(tensors keep their names); profiles then tell no places"},
-       [](CompileOptions& to, const Options& from, const std::string& name) { to.strip = from.flag(name); }},
       {{.name = "print-after",
         .kind = Kind::list,
         .sentence = "print the graph after a stage",

@@ -26,13 +26,11 @@ Result<Graph> read_graph(const Bytes& file, const std::string& name) {
   return graph;
 }
 
-Result<Converted> try_convert(const ConvertRequest& request, const Messages& messages) {
+Result<Converted> try_convert(const ConvertRequest& request) {
   const bool to_vgf = request.output.ends_with(".vgf");
   if (!to_vgf && !request.output.ends_with(".tosa"))
     return error("convert.output", fmt::format("'{}' ends neither in .vgf nor in .tosa", request.output))
         .hint("the ending says what is made: name the output NAME.vgf or NAME.tosa");
-  if (request.repeat < 1)
-    return error("option.value", fmt::format("'repeat' is {}: a file is converted once at least", request.repeat));
   TOSAIC_TRY(const CompileOptions vgf, compile_options_for("vgf", request.options));
   Outputs outputs;
   outputs.reads(request.input);
@@ -43,8 +41,6 @@ Result<Converted> try_convert(const ConvertRequest& request, const Messages& mes
   for (int i = 0; i < request.repeat; ++i) {
     const auto begin = std::chrono::steady_clock::now();
     TOSAIC_TRY(const Graph graph, read_graph(input, request.input));
-    if (i == 0 && tosa_file::is_tosa(input) && messages)
-      if (const auto newer = tosa_file::newer_version(input, request.input)) messages(*newer);
     outcome.operators = graph.nodes.size();
     if (to_vgf) {
       TOSAIC_TRY(made, vgf.target.emit(graph, vgf.target, vgf.emit, {}));
@@ -62,8 +58,8 @@ Result<Converted> try_convert(const ConvertRequest& request, const Messages& mes
 
 }  // namespace
 
-Result<Converted> convert(const ConvertRequest& request, const Messages& messages) {
-  return guarded(request.input, [&] { return try_convert(request, messages); });
+Result<Converted> convert(const ConvertRequest& request) {
+  return guarded(request.input, [&] { return try_convert(request); });
 }
 
 }  // namespace tosaic

@@ -16,11 +16,11 @@
 #include "formats/ptd/ptd_file.h"
 #include "formats/pte/pte_file.h"
 #include "formats/tosa/tosa_file.h"
+#include "formats/tosa_080/tosa_080.h"
 #include "formats/vela/raw_output.h"
 #include "formats/vgf/vgf.h"
 #include "formats/vulkan_backend/vulkan_backend.h"
 #include "formats/zip/zip.h"
-#include "ir/source_notes.h"
 #include "read/pt2.h"
 
 namespace tosaic {
@@ -53,19 +53,12 @@ std::string graph_json(const Graph& graph) {
 }
 
 Inspection inspect_tosa(const Graph& graph, const Bytes& file, const std::string& name) {
-  // The patch and "draft" mean nothing of 1.0: writers leave the schema's defaults there.
-  std::string version = tosa_file::version_of(file);
-  if (version.starts_with("1.0.")) version = "1.0";
+  const std::string_view version = tosa_080::is_080(file) ? "0.80" : "1.0";
   const std::size_t bytes = file.size();
   Inspection out;
-  const SourceNotes source = source_notes(graph);
-  const std::string told = text_of(source);
-  out.text = fmt::format("{}: TOSA {} graph, {} operators, {} bytes\n{}{}\n{}", name, version, graph.nodes.size(),
-                         bytes, counted(graph),
-                         told.empty() ? "" : "  source: " + told + " (--strip leaves that out)\n", print(graph));
-  out.json =
-      fmt::format("{{\"format\": \"tosa\", \"version\": {}, \"bytes\": {}, \"source_lines\": {}, \"graph\": {}}}",
-                  json_quote(version), bytes, source.lines, graph_json(graph));
+  out.text = fmt::format("{}: TOSA {} graph, {} operators, {} bytes\n{}\n{}", name, version, graph.nodes.size(), bytes,
+                         counted(graph), print(graph));
+  out.json = fmt::format("{{\"format\": \"tosa\", \"bytes\": {}, \"graph\": {}}}", bytes, graph_json(graph));
   return out;
 }
 

@@ -2,7 +2,6 @@
 #include "api/inspect_vulkan.h"
 
 #include <fmt/format.h>
-#include <algorithm>
 
 #include "api/named_data.h"
 #include "formats/vulkan_program/tiers.h"
@@ -15,12 +14,9 @@ Result<Inspection> inspect_vulkan(const Bytes& payload, const std::map<std::stri
   TOSAIC_TRY(const vulkan_program::Program program, vulkan_program::read(payload, found_in(data)));
   Inspection out;
   std::string tiers;
-  std::size_t places = 0;
   for (const vulkan_program::Tier& tier : program.tiers) {
     std::size_t words = 0;
     for (const Bytes& module : tier.modules) words += module.size();
-    places += static_cast<std::size_t>(
-        std::ranges::count_if(tier.dispatches, [](const auto& d) { return !d.place.empty(); }));
     const vulkan_program::TierRow* row = vulkan_program::find_tier(tier.name);
     out.text +=
         row ? fmt::format("{}tier {} ({}): {} dispatches, {} modules of {} bytes ({} unpacked), activations {} bytes\n",
@@ -36,11 +32,8 @@ Result<Inspection> inspect_vulkan(const Bytes& payload, const std::map<std::stri
   }
   out.text += fmt::format("{}constants {} bytes, inputs and outputs {} bytes\n", indent, program.constants.size(),
                           program.io_bytes);
-  if (places)
-    out.text += fmt::format("{}source: {} dispatches say where in the model they come from (--strip leaves that out)\n",
-                            indent, places);
-  out.json = fmt::format("{{\"constant_bytes\": {}, \"io_bytes\": {}, \"source_places\": {}, \"tiers\": [{}]}}",
-                         program.constants.size(), program.io_bytes, places, tiers);
+  out.json = fmt::format("{{\"constant_bytes\": {}, \"io_bytes\": {}, \"tiers\": [{}]}}", program.constants.size(),
+                         program.io_bytes, tiers);
   return out;
 }
 

@@ -2,7 +2,6 @@
 #include "api/program.h"
 
 #include <fmt/format.h>
-#include <algorithm>
 #include <chrono>
 
 #include "api/guard.h"
@@ -23,7 +22,6 @@ MethodInfo describe(const Method& method) {
   info.inputs = arguments_of(infos(graph.inputs), method.fixed_inputs);
   info.outputs = arguments_of(infos(graph.outputs), method.fixed_outputs);
   for (const State& state : graph.states) info.buffers.push_back(tensor_info(state.name, graph[state.input].type));
-  info.written_inputs = method.written_inputs;
   info.nodes = graph.nodes.size();
   info.sample_sets = method.sample_inputs.size();
   return info;
@@ -122,18 +120,6 @@ std::vector<Argument> arguments_of(std::vector<TensorInfo> tensors, const FixedV
 
 OwnedTensor owned(const Tensor& tensor) { return {tensor.type.dtype, tensor.type.shape.sizes(), tensor.data}; }
 
-Status check_owned(const OwnedTensor& tensor, const std::string& what) {
-  std::size_t bytes = storage_size(tensor.dtype);
-  bool wrong = bytes == 0;
-  for (std::int64_t size : tensor.sizes)
-    wrong = wrong || size < 0 || __builtin_mul_overflow(bytes, static_cast<std::size_t>(size), &bytes);
-  if (!wrong && bytes == tensor.data.size() && (bytes == 0 || tensor.data.data())) return {};
-  return error("tensor.wrong",
-               fmt::format("{} is {} in {} bytes", what, to_string(TensorType{tensor.dtype, Shape(tensor.sizes), {}}),
-                           tensor.data.null() ? 0 : tensor.data.size()))
-      .hint("give it a dtype that there is, and as many bytes as its sizes say");
-}
-
 // Could a tensor of these sizes be one of that shape? Relations between its symbols are looked at when it runs.
 static bool within(const Shape& sizes, const Shape& wanted) {
   if (sizes.rank() != wanted.rank()) return false;
@@ -152,19 +138,12 @@ Result<Tensor> borrowed(const InputTensor& tensor, const TensorType& wanted, con
   if (!tensor.strides.empty() && tensor.strides.size() != tensor.sizes.size())
     return error("run.input-type",
                  fmt::format("{} has {} strides for {} dims", what, tensor.strides.size(), tensor.sizes.size()));
-  if (std::ranges::find(tensor.sizes, 0) != tensor.sizes.end()) return Tensor{type, Bytes::copy("", 0)};
-  if (!tensor.data) return error("run.null", fmt::format("{} has no memory: its pointer is null", what));
-  const auto extent = extent_of(tensor.data, tensor.dtype, tensor.sizes, tensor.strides);
-  if (!extent) return too_far("run.input-type", what);
-  const auto begin = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(tensor.data));
-  if (tensor.bytes != InputTensor::not_said &&
-      (extent->begin < begin || static_cast<std::uint64_t>(extent->end - begin) > tensor.bytes))
-    return error("run.input-type",
-                 fmt::format("{} is {} in memory of {} bytes: its elements lie outside", what,
-                             to_string(wanted.with(shape).with(std::optional<Scales>{})), tensor.bytes));
   const std::size_t bytes = type.storage_bytes();
+  if (bytes == 0) return Tensor{type, Bytes::copy("", 0)};
+  if (!tensor.data) return error("run.null", fmt::format("{} has no memory: its pointer is null", what));
   if (tensor.strides.empty() || tensor.strides == dense_strides(tensor.sizes))
     return Tensor{type, Bytes(nullptr, tensor.data, bytes)};
+  if (!extent_of(tensor.data, tensor.dtype, tensor.sizes, tensor.strides)) return too_far("run.input-type", what);
   std::byte* dense = nullptr;
   Bytes copy = Bytes::fresh(bytes, dense);
   const std::size_t size = storage_size(wanted.dtype);
@@ -191,11 +170,6 @@ Result<Program> Program::read(HeldProgram held, const std::string& name, const M
     const auto begin = std::chrono::steady_clock::now();
     auto impl = std::make_shared<Program::Impl>();
     impl->name = name;
-    for (const std::vector<OwnedTensor>& set : held.samples)
-      for (const OwnedTensor& tensor : set) TOSAIC_CHECK(check_owned(tensor, "an example input"));
-    for (const auto& [tensor, content] : held.tensors)
-      if (storage_size(content.dtype) == 0)
-        return error("tensor.wrong", fmt::format("'{}' is of a dtype that there is not", tensor));
     TOSAIC_TRY(impl->exported, read_held(std::move(held), name, messages));
     return described(std::move(impl), begin);
   });
@@ -234,27 +208,11 @@ Result<Program> Program::together(const std::vector<std::pair<std::string, Progr
   });
 }
 
-namespace {
-
-// What a Program of nothing looks like: no name, no methods. Whoever wants a method of it says what is missing.
-const std::shared_ptr<const Program::Impl>& no_program() {
-  static const auto none = std::make_shared<const Program::Impl>();
-  return none;
-}
-
-const std::string& tree_of(const ExportedProgram& program, std::string Method::*tree) {
-  static const std::string none;
-  return program.methods.empty() ? none : program.methods[0].*tree;
-}
-
-}  // namespace
-
-Program::Program(std::shared_ptr<const Impl> impl) : impl_(impl ? std::move(impl) : no_program()) {}
 const std::string& Program::name() const { return impl_->name; }
 const std::string& Program::torch_version() const { return impl_->exported.torch_version; }
 const std::vector<MethodInfo>& Program::methods() const { return impl_->methods; }
-const std::string& Program::input_tree() const { return tree_of(impl_->exported, &Method::input_spec); }
-const std::string& Program::output_tree() const { return tree_of(impl_->exported, &Method::output_spec); }
+const std::string& Program::input_tree() const { return impl_->exported.methods[0].input_spec; }
+const std::string& Program::output_tree() const { return impl_->exported.methods[0].output_spec; }
 
 Result<std::vector<OwnedTensor>> Program::sample_inputs(std::size_t set, const std::string& method) const {
   return guarded(name(), [&]() -> Result<std::vector<OwnedTensor>> {

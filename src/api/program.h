@@ -34,9 +34,6 @@ Literal literal_of(const Attr& value);
 // Tensors in order, `others` at their positions among them.
 std::vector<Argument> arguments_of(std::vector<TensorInfo> tensors, const FixedValues& others);
 OwnedTensor owned(const Tensor& tensor);
-// The caller's: of a dtype that there is, with as many bytes as its sizes say. Error: tensor.wrong, which names it
-// `what`.
-Status check_owned(const OwnedTensor& tensor, const std::string& what);
 // A lent tensor as one of ours, of type `wanted`: dense memory is only looked at, other is copied. Errors name the
 // tensor `what`: run.input-type, run.null.
 Result<Tensor> borrowed(const InputTensor& tensor, const TensorType& wanted, const std::string& what);

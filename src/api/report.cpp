@@ -6,7 +6,6 @@
 
 #include "api/artifact.h"
 #include "api/program.h"
-#include "ir/source_notes.h"
 #include "tosaic/tosaic.hpp"
 
 namespace tosaic {
@@ -104,20 +103,7 @@ std::string manifest(const Artifact::Impl& artifact) {
                          hash_text(compiled.emitted[i].payload));
     out += "}";
   }
-  SourceNotes source;  // what the files say of it
-  if (!options.strip)
-    for (const Graph& region : compiled.lowered) {
-      const SourceNotes notes = source_notes(region);
-      source.nodes += notes.nodes;
-      source.lines += notes.lines;
-      source.files.insert(notes.files.begin(), notes.files.end());
-    }
-  std::vector<std::string> files;
-  for (const std::string& file : source.files) files.push_back(json_quote(file));
-  out += fmt::format(
-      "],\n  \"source_in_files\": {{\"stripped\": {}, \"operators\": {}, \"lines\": {}, \"files\": [{}]}},\n",
-      options.strip, source.nodes, source.lines, fmt::join(files, ", "));
-  out += "  \"estimates\": [" + estimates_json(summary.estimates);
+  out += "],\n  \"estimates\": [" + estimates_json(summary.estimates);
   out += fmt::format("],\n  \"self_check\": {},\n  \"peer_seconds\": {:.6f},\n  \"stages\": {{",
                      summary.self_check_seconds ? "\"passed\"" : "null", summary.peer_seconds);
   for (std::size_t i = 0; i < summary.stage_seconds.size(); ++i)

@@ -169,20 +169,13 @@ Status plan(Outputs& files, const RunRequest& request, const Session& session) {
   return {};
 }
 
-// The program's own cases, of all methods unless one is asked for.
-Result<RunOutcome> run_cases(Bundle bundle, const RunRequest& request, const SessionOptions& options,
+// The program's own cases.
+Result<RunOutcome> run_cases(const Bundle& bundle, const RunRequest& request, const SessionOptions& options,
                              const Messages& messages) {
   if (!request.output_dir.empty() || request.repeat > 1 || request.profile)
     return error("run.bundled",
                  fmt::format("{} has cases of its own, which are compared and not kept or measured", request.program))
         .hint("give --input to run it as any other program, or neither --output-dir, --repeat nor --profile");
-  if (options.method != SessionOptions().method) {
-    std::erase_if(bundle.cases, [&](const BundledCase& one) { return one.method != options.method; });
-    if (bundle.cases.empty())
-      return error("method.missing", fmt::format("{} has no cases of a method '{}'", request.program, options.method))
-          .at({request.program, 0, ""})
-          .hint("`tosaic inspect` lists its methods; --input runs one of them");
-  }
   RunOutcome outcome;
   const auto begin = Clock::now();
   TOSAIC_TRY(outcome.cases, check_cases(bundle, request.program, options, {}, messages));
@@ -192,8 +185,6 @@ Result<RunOutcome> run_cases(Bundle bundle, const RunRequest& request, const Ses
 
 Result<RunOutcome> try_run(const RunRequest& request, const Messages& messages) {
   RunOutcome outcome;
-  if (request.repeat < 1)
-    return error("option.value", fmt::format("'repeat' is {}: a program runs once at least", request.repeat));
   const auto begin = Clock::now();
   SessionOptions options = request.session;
   options.data.clear();
@@ -203,8 +194,8 @@ Result<RunOutcome> try_run(const RunRequest& request, const Messages& messages) 
   }
   TOSAIC_TRY(Bytes program, map_file(request.program));
   if (request.inputs.empty() && is_bundle(program)) {
-    TOSAIC_TRY(Bundle bundle, read_bundle(program, request.program));
-    if (!bundle.cases.empty()) return run_cases(std::move(bundle), request, options, messages);
+    TOSAIC_TRY(const Bundle bundle, read_bundle(program, request.program));
+    if (!bundle.cases.empty()) return run_cases(bundle, request, options, messages);
   }
   TOSAIC_TRY(Session session, Session::load(std::move(program), request.program, options, messages));
   outcome.load_seconds = since(begin);

@@ -93,7 +93,6 @@ void run_on_vulkan(Runnable& r, const std::shared_ptr<Model>& shared) {
 
 // By the ML extensions.
 Result<Runnable> runnable_on_vulkan(vgf::File file, const SessionOptions& options, Runnable r = {}) {
-  if (file.outputs.empty()) return error("vgf.empty", "the model gives nothing: it names no outputs");
   TOSAIC_TRY(vulkan::Model model, vulkan::Model::load(std::move(file), {.device = options.vulkan_device}));
   auto shared = std::make_shared<vulkan::Model>(std::move(model));
   r.inputs = shared->inputs();
@@ -268,7 +267,6 @@ Result<Runnable> compiled_to_run(Graph graph, const Source& source, SessionOptio
 
 // A program whose sizes are numbers, without states, in floats.
 Result<Runnable> lowered_to_run(Graph graph, const Source& source, const SessionOptions& options, const Sink& sink) {
-  TOSAIC_CHECK(acts_on_operands(graph));
   TOSAIC_TRY(Graph normal, normalise(Graph(graph), {.fold_quantisation = false}, sink));
   if (options.device == "vulkan") split_weights(normal, shaders::spec().most_weight_bytes(false));
   return_tensors_of_numbers(normal);
@@ -280,9 +278,9 @@ Result<Runnable> lowered_to_run(Graph graph, const Source& source, const Session
     return std::move(lowered).error();
   }
   tidy(lowered->graph);
-  // Tokens are 64-bit integers to PyTorch, which the host narrows, and images bytes without a sign.
-  const auto is_foreign = [](const Value& v) { return v.type.dtype == DType::i64 || v.type.dtype == DType::u8; };
-  if (options.device == "vulkan" && std::ranges::any_of(lowered->graph.values, is_foreign)) {
+  // Tokens are 64-bit integers to PyTorch: the host narrows them.
+  const auto is_long = [](const Value& v) { return v.type.dtype == DType::i64; };
+  if (options.device == "vulkan" && std::ranges::any_of(lowered->graph.values, is_long)) {
     Result<Runnable> compiled = compiled_to_run(std::move(graph), source, options, "vulkan", true);
     if (compiled.ok()) return compiled;
   }
@@ -297,25 +295,14 @@ Result<Runnable> asserted_to_run(Graph graph, const Source& source, const Sessio
   return assumptions.checked(std::move(r));
 }
 
-bool asks_for_the_only_one(const std::string& method) { return method.empty() || method == SessionOptions().method; }
-
-// A graph is no program.
-Status without_methods(const Source& source, const SessionOptions& options) {
-  if (asks_for_the_only_one(options.method)) return {};
-  return error("method.missing", fmt::format("there is no method '{}': {} holds a graph, which has no methods",
-                                             options.method, source.name))
-      .at({source.name, 0, ""})
-      .hint("run it without --method, in Python without method=");
-}
-
 // Of one of several methods the buffers would be its own alone.
 Result<const Method*> method_of(const ExportedProgram& program, const std::string& name) {
-  if (program.methods.size() == 1 && asks_for_the_only_one(name)) return &program.methods[0];
+  if (program.methods.size() == 1) return &program.methods[0];
   std::vector<std::string> names;
   for (const Method& method : program.methods) {
     names.push_back(method.name);
     if (method.name != name) continue;
-    if (method.graph.states.empty() || program.methods.size() == 1) return &method;
+    if (method.graph.states.empty()) return &method;
     return error("model.state",
                  fmt::format("method '{}' keeps '{}' together with other methods, which an exported program does not",
                              name, method.graph.states[0].name))
@@ -429,7 +416,7 @@ Runnable runnable_method(runtime::Method method, const std::string& executor) {
 
 // Who asks for none means the only one, which may be there at several sizes.
 std::string asked_or_only(const pte::Program& program, const std::string& method, bool share_states) {
-  if (program.plans.empty() || !asks_for_the_only_one(method) ||
+  if (program.plans.empty() || method != SessionOptions().method ||
       std::ranges::find(program.plans, method, &pte::Plan::name) != program.plans.end())
     return method;
   const std::string& first = program.plans[0].name;
@@ -485,9 +472,7 @@ Result<Runnable> load_runnable(const Source& source, const SessionOptions& optio
   if (source.program) return load_program(*source.program, source, options, sink);
   const std::string_view head = source.file.text().substr(0, 16);
   if (tosa_file::is_tosa(source.file)) {
-    TOSAIC_CHECK(without_methods(source, options));
     TOSAIC_TRY(Graph graph, tosa_file::read(source.file, source.name));
-    if (auto newer = tosa_file::newer_version(source.file, source.name); newer && sink) sink(*std::move(newer));
     return load_tosa(std::move(graph), source, options);
   }
   if (head.size() >= 8 && head.substr(4, 2) == "ET") return load_pte(source, options, sink);
@@ -497,10 +482,7 @@ Result<Runnable> load_runnable(const Source& source, const SessionOptions& optio
     program.file = std::move(bundle.program);
     return load_pte(program, options, sink);
   }
-  if (vgf::is_vgf(source.file)) {
-    TOSAIC_CHECK(without_methods(source, options));
-    return load_vgf(source, options);
-  }
+  if (vgf::is_vgf(source.file)) return load_vgf(source, options);
   if (head.starts_with("PK") || head.starts_with("graph ")) {
     TOSAIC_TRY(const Program program, read_program(source.file, source.name, sink));
     return load_program(program, source, options, sink);

@@ -13,7 +13,6 @@
 #include "api/program.h"
 #include "api/runnable.h"
 #include "api/strided.h"
-#include "base/interrupt.h"
 
 namespace tosaic {
 
@@ -34,14 +33,6 @@ struct Session::Impl {
   Status reset();
   Status warm(std::span<const InputTensor> given);
   Result<std::size_t> state(const std::string& name) const;
-  // body(impl), guarded; of a session that was moved from, which has no impl, the reason why there is nothing to do.
-  template <class F>
-  static auto entered(const std::unique_ptr<Impl>& impl, F&& body) noexcept -> decltype(body(*impl)) {
-    if (impl) return guarded(impl->source.name, [&] { return body(*impl); });
-    return guarded({}, [&]() -> decltype(body(*impl)) {
-      return error("session.empty", "the session was moved to another one").hint("use the one that it was moved to");
-    });
-  }
 };
 
 namespace {
@@ -163,7 +154,6 @@ Result<std::vector<Tensor>> Session::Impl::borrow(std::span<const InputTensor> g
 
 Result<std::vector<Tensor>> Session::Impl::run(const std::vector<Tensor>& tensors) {
   ran = true;
-  const Interruptible asked(options.cancelled);
   const auto begin = std::chrono::steady_clock::now();
   TOSAIC_TRY(std::vector<Tensor> results, loaded.run(tensors));
   seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -252,83 +242,41 @@ Result<Session> Session::load(const Artifact& artifact, const SessionOptions& op
   });
 }
 
-namespace {
-
-// A member of what a session holds; of one that was moved from nothing.
-template <class Impl, class F>
-const auto& of(const std::unique_ptr<Impl>& impl, F member) {
-  static const std::remove_cvref_t<decltype(member(*impl))> none;
-  return impl ? member(*impl) : none;
-}
-
-}  // namespace
-
-const std::vector<TensorInfo>& Session::inputs() const {
-  return of(
-      impl_, [](const Impl& s) -> const auto& { return s.inputs; });
-}
-const std::vector<Argument>& Session::arguments() const {
-  return of(
-      impl_, [](const Impl& s) -> const auto& { return s.arguments; });
-}
-const std::string& Session::input_tree() const {
-  return of(
-      impl_, [](const Impl& s) -> const auto& { return s.loaded.input_tree; });
-}
-const std::string& Session::output_tree() const {
-  return of(
-      impl_, [](const Impl& s) -> const auto& { return s.loaded.output_tree; });
-}
-const std::vector<Argument>& Session::outputs() const {
-  return of(
-      impl_, [](const Impl& s) -> const auto& { return s.outputs; });
-}
-const std::string& Session::device() const {
-  return of(
-      impl_, [](const Impl& s) -> const auto& { return s.loaded.device; });
-}
-const std::vector<OwnedTensor>& Session::examples() const {
-  return of(
-      impl_, [](const Impl& s) -> const auto& { return s.examples; });
-}
-const std::vector<TensorInfo>& Session::states() const {
-  return of(
-      impl_, [](const Impl& s) -> const auto& { return s.states; });
-}
-const std::vector<std::string>& Session::methods() const {
-  return of(
-      impl_, [](const Impl& s) -> const auto& { return s.source.together->methods; });
-}
-double Session::device_seconds() const {
-  return impl_ && impl_->loaded.device_seconds ? impl_->loaded.device_seconds() : 0;
-}
+const std::vector<TensorInfo>& Session::inputs() const { return impl_->inputs; }
+const std::vector<Argument>& Session::arguments() const { return impl_->arguments; }
+const std::string& Session::input_tree() const { return impl_->loaded.input_tree; }
+const std::string& Session::output_tree() const { return impl_->loaded.output_tree; }
+const std::vector<Argument>& Session::outputs() const { return impl_->outputs; }
+const std::string& Session::device() const { return impl_->loaded.device; }
+const std::vector<OwnedTensor>& Session::examples() const { return impl_->examples; }
+double Session::device_seconds() const { return impl_->loaded.device_seconds ? impl_->loaded.device_seconds() : 0; }
 
 Result<std::vector<Output>> Session::run(std::span<const InputTensor> inputs) {
-  return Impl::entered(impl_, [&](auto& self) -> Result<std::vector<Output>> {
-    const Turn turn(self.source.together->busy);
+  return guarded(impl_->source.name, [&]() -> Result<std::vector<Output>> {
+    const Turn turn(impl_->source.together->busy);
     TOSAIC_CHECK(turn.taken());
-    TOSAIC_TRY(const std::vector<Tensor> lent, self.borrow(inputs));
-    TOSAIC_TRY(const std::vector<Tensor> tensors, self.run(lent));
+    TOSAIC_TRY(const std::vector<Tensor> lent, impl_->borrow(inputs));
+    TOSAIC_TRY(const std::vector<Tensor> tensors, impl_->run(lent));
     std::vector<Output> outputs;
-    for (std::size_t i = 0, t = 0; i < self.outputs.size(); ++i) {
-      if (self.outputs[i].tensor)
+    for (std::size_t i = 0, t = 0; i < impl_->outputs.size(); ++i) {
+      if (impl_->outputs[i].tensor)
         outputs.push_back({owned(tensors[t++]), {}});
       else
-        outputs.push_back({std::nullopt, self.outputs[i].literal});
+        outputs.push_back({std::nullopt, impl_->outputs[i].literal});
     }
     return outputs;
   });
 }
 
 Status Session::run(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs) {
-  return Impl::entered(impl_, [&](auto& self) -> Status {
-    const Turn turn(self.source.together->busy);
+  return guarded(impl_->source.name, [&]() -> Status {
+    const Turn turn(impl_->source.together->busy);
     TOSAIC_CHECK(turn.taken());
-    TOSAIC_TRY(const std::vector<Tensor> lent, self.borrow(inputs));
-    const std::vector<TensorType>& types = self.loaded.outputs;
+    TOSAIC_TRY(const std::vector<Tensor> lent, impl_->borrow(inputs));
+    const std::vector<TensorType>& types = impl_->loaded.outputs;
     const bool fixed = std::ranges::all_of(types, [](const TensorType& t) { return t.shape.is_static(); });
     if (fixed) TOSAIC_CHECK(check_outputs(inputs, outputs, types));
-    TOSAIC_TRY(const std::vector<Tensor> tensors, self.run(lent));
+    TOSAIC_TRY(const std::vector<Tensor> tensors, impl_->run(lent));
     if (!fixed) TOSAIC_CHECK(check_outputs(inputs, outputs, types_of(tensors)));
     for (std::size_t i = 0; i < outputs.size(); ++i) store(tensors[i], outputs[i]);
     return {};
@@ -336,94 +284,98 @@ Status Session::run(std::span<const InputTensor> inputs, std::span<const OutputT
 }
 
 Status Session::warm(std::span<const InputTensor> inputs) {
-  return Impl::entered(impl_, [&](auto& self) -> Status {
-    const Turn turn(self.source.together->busy);
+  return guarded(impl_->source.name, [&]() -> Status {
+    const Turn turn(impl_->source.together->busy);
     TOSAIC_CHECK(turn.taken());
-    if (self.ran) return {};
-    if (!inputs.empty()) return self.warm(inputs);
+    if (impl_->ran) return {};
+    if (!inputs.empty()) return impl_->warm(inputs);
     TOSAIC_TRY(const std::vector<OwnedTensor> likely, likely_inputs(*this));
     std::vector<InputTensor> views;
     for (const OwnedTensor& t : likely) views.push_back(t.view());
-    Status warmed = self.warm(views);
+    Status warmed = impl_->warm(views);
     if (!warmed.ok() && warmed.error().code == "run.assumption") return {};  // of inputs that nobody gave
     return warmed;
   });
 }
 
+const std::vector<TensorInfo>& Session::states() const { return impl_->states; }
+
 Result<OwnedTensor> Session::state(const std::string& name) const {
-  return Impl::entered(impl_, [&](auto& self) -> Result<OwnedTensor> {
-    const Turn turn(self.source.together->busy);
+  return guarded(impl_->source.name, [&]() -> Result<OwnedTensor> {
+    const Turn turn(impl_->source.together->busy);
     TOSAIC_CHECK(turn.taken());
-    TOSAIC_TRY(const std::size_t i, self.state(name));
-    return owned(self.loaded.state(i));
+    TOSAIC_TRY(const std::size_t i, impl_->state(name));
+    return owned(impl_->loaded.state(i));
   });
 }
 
 Status Session::set_state(const std::string& name, const InputTensor& content) {
-  return Impl::entered(impl_, [&](auto& self) -> Status {
-    const Turn turn(self.source.together->busy);
+  return guarded(impl_->source.name, [&]() -> Status {
+    const Turn turn(impl_->source.together->busy);
     TOSAIC_CHECK(turn.taken());
-    TOSAIC_TRY(const std::size_t i, self.state(name));
-    Result<Tensor> lent = borrowed(content, self.loaded.states[i].second, fmt::format("state '{}'", name));
+    TOSAIC_TRY(const std::size_t i, impl_->state(name));
+    Result<Tensor> lent = borrowed(content, impl_->loaded.states[i].second, fmt::format("state '{}'", name));
     if (!lent.ok()) {
       if (lent.error().code == "run.input-type") lent.error().code = "run.state-type";
       return std::move(lent).error();
     }
-    return self.loaded.set_state(i, *lent);
+    return impl_->loaded.set_state(i, *lent);
   });
 }
 
 Status Session::reset() {
-  return Impl::entered(impl_, [&](auto& self) -> Status {
-    const Turn turn(self.source.together->busy);
+  return guarded(impl_->source.name, [&]() -> Status {
+    const Turn turn(impl_->source.together->busy);
     TOSAIC_CHECK(turn.taken());
-    return self.reset();
+    return impl_->reset();
   });
 }
 
 Result<Session> Session::clone() const {
-  return Impl::entered(impl_, [&](auto& self) -> Result<Session> {
-    Source source = self.source;
+  return guarded(impl_->source.name, [&]() -> Result<Session> {
+    Source source = impl_->source;
     source.together = std::make_shared<Together>();
-    source.together->methods = self.source.together->methods;
-    const auto& memory = self.source.together->memory;
+    source.together->methods = impl_->source.together->methods;
+    const auto& memory = impl_->source.together->memory;
     if (memory) { TOSAIC_TRY(source.together->memory, memory->fresh()); }
-    if (memory || !self.loaded.clone) {
-      TOSAIC_TRY(auto impl, Impl::load(std::move(source), self.options, {}));
+    if (memory || !impl_->loaded.clone) {
+      TOSAIC_TRY(auto impl, Impl::load(std::move(source), impl_->options, {}));
       return Session(std::move(impl));
     }
-    TOSAIC_TRY(Runnable loaded, self.loaded.clone());
-    return Session(std::make_unique<Impl>(std::move(source), self.options, std::move(loaded)));
+    TOSAIC_TRY(Runnable loaded, impl_->loaded.clone());
+    return Session(std::make_unique<Impl>(std::move(source), impl_->options, std::move(loaded)));
   });
 }
 
+const std::vector<std::string>& Session::methods() const { return impl_->source.together->methods; }
+
 Result<Session> Session::method(const std::string& name) const {
-  return Impl::entered(impl_, [&](auto& self) -> Result<Session> {
-    SessionOptions options = self.options;
+  return guarded(impl_->source.name, [&]() -> Result<Session> {
+    SessionOptions options = impl_->options;
     options.method = name;
-    TOSAIC_TRY(auto impl, Impl::load(self.source, options, {}));
+    TOSAIC_TRY(auto impl, Impl::load(impl_->source, options, {}));
     return Session(std::move(impl));
   });
 }
 
 Status Session::measure(bool on) {
-  return Impl::entered(impl_, [&](auto& self) -> Status {
-    const Turn turn(self.source.together->busy);
+  return guarded(impl_->source.name, [&]() -> Status {
+    const Turn turn(impl_->source.together->busy);
     TOSAIC_CHECK(turn.taken());
-    self.measured = on;
-    self.seconds = 0;
-    return self.loaded.measure ? self.loaded.measure(on) : Status();
+    impl_->measured = on;
+    impl_->seconds = 0;
+    return impl_->loaded.measure ? impl_->loaded.measure(on) : Status();
   });
 }
 
 Result<std::vector<OperationTime>> Session::profile() const {
-  return Impl::entered(impl_, [&](auto& self) -> Result<std::vector<OperationTime>> {
-    const Turn turn(self.source.together->busy);
+  return guarded(impl_->source.name, [&]() -> Result<std::vector<OperationTime>> {
+    const Turn turn(impl_->source.together->busy);
     TOSAIC_CHECK(turn.taken());
     std::vector<OperationTime> times;
-    if (!self.measured || self.seconds <= 0) return times;
-    if (self.loaded.profile) times = self.loaded.profile();
-    if (times.empty()) times.push_back({self.loaded.device, self.seconds, "", "", ""});
+    if (!impl_->measured || impl_->seconds <= 0) return times;
+    if (impl_->loaded.profile) times = impl_->loaded.profile();
+    if (times.empty()) times.push_back({impl_->loaded.device, impl_->seconds, "", "", ""});
     return times;
   });
 }

@@ -27,7 +27,7 @@ inline std::optional<Extent> extent_of(const void* data, DType dtype, const std:
     const std::int64_t stride = strides.empty() ? dense : strides[i];
     std::int64_t reach = 0, &side = stride < 0 ? low : high;
     if (__builtin_mul_overflow(stride, sizes[i] - 1, &reach) || __builtin_add_overflow(side, reach, &side)) return {};
-    if (__builtin_mul_overflow(dense, sizes[i], &dense)) return {};
+    dense *= sizes[i];
   }
   const auto base = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(data));
   const auto size = static_cast<std::int64_t>(storage_size(dtype));

@@ -2,7 +2,6 @@
 #include "base/diagnostic.h"
 
 #include <fmt/format.h>
-#include <algorithm>
 
 #include "base/printable.h"
 
@@ -22,29 +21,16 @@ std::string painted(std::string_view text, const char* ansi, bool colour) {
   return colour ? fmt::format("\x1b[{}m{}\x1b[0m", ansi, text) : std::string(text);
 }
 
-// As printable, and of a word of thousands of characters (a name may have them) only the beginning and the end: the
-// sentence around it is what somebody reads. What JSON says is whole.
-std::string readable(std::string_view text) {
-  constexpr std::size_t longest = 1024, first = 400, last = 100;
-  std::string whole = printable(text), out;
-  if (whole.size() <= longest) return whole;
-  for (std::size_t begin = 0; begin < whole.size();) {
-    const std::size_t end = std::min(whole.find(' ', begin), whole.size()), size = end - begin;
-    if (size <= longest) {
-      out.append(whole, begin, size);
-    } else {
-      // Between characters.
-      const auto inside = [&](std::size_t at) { return (static_cast<unsigned char>(whole[at]) & 0xc0u) == 0x80; };
-      std::size_t left = begin + first, right = end - last;
-      while (inside(left)) --left;
-      while (inside(right)) ++right;
-      out += fmt::format("{}[{} more]{}", std::string_view(whole).substr(begin, left - begin), right - left,
-                         std::string_view(whole).substr(right, end - right));
-    }
-    if (end < whole.size()) out += ' ';
-    begin = end + 1;
-  }
-  return out;
+// Of the character that `text` begins with, which is not ASCII; 0: that is no UTF-8.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const std::size_t length = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
+  if (byte(0) < 0xc2 || byte(0) > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xc0u) != 0x80) return 0;
+  const bool overlong = (byte(0) == 0xe0 && byte(1) < 0xa0) || (byte(0) == 0xf0 && byte(1) < 0x90);
+  const bool no_character = (byte(0) == 0xed && byte(1) > 0x9f) || (byte(0) == 0xf4 && byte(1) > 0x8f);
+  return overlong || no_character ? 0 : length;
 }
 
 }  // namespace
@@ -72,27 +58,25 @@ Diagnostic internal_error(std::string message) {
 std::string render(const Diagnostic& d, bool colour) {
   std::string out;
   if (!d.place.file.empty()) {
-    out += readable(d.place.file);
+    out += printable(d.place.file);
     if (d.place.line > 0) out += fmt::format(":{}", d.place.line);
     out += ": ";
   }
   const char* ansi = d.severity == Severity::error ? "1;31" : d.severity == Severity::warning ? "1;35" : "1;36";
   out += painted(fmt::format("{}[{}]", name_of(d.severity), d.code), ansi, colour);
-  out += ": " + readable(d.message) + "\n";
-  if (!d.place.text.empty()) out += "    " + readable(d.place.text) + "\n";
-  if (!d.context.empty()) out += "  " + readable(d.context) + "\n";
-  for (const auto& n : d.notes) out += "  note: " + readable(n) + "\n";
-  if (!d.help.empty()) out += "  help: " + readable(d.help) + "\n";
+  out += ": " + printable(d.message) + "\n";
+  if (!d.place.text.empty()) out += "    " + printable(d.place.text) + "\n";
+  if (!d.context.empty()) out += "  " + printable(d.context) + "\n";
+  for (const auto& n : d.notes) out += "  note: " + printable(n) + "\n";
+  if (!d.help.empty()) out += "  help: " + printable(d.help) + "\n";
   return out;
 }
 
 std::string json_quote(std::string_view text) {
   std::string out = "\"";
-  while (!text.empty()) {
-    const Character c = character_at(text);
-    const std::string_view itself = text.substr(0, c.bytes);
-    text.remove_prefix(c.bytes);
-    switch (c.number) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    switch (c) {
       case '"': out += "\\\""; continue;
       case '\\': out += "\\\\"; continue;
       case '\n': out += "\\n"; continue;
@@ -100,12 +84,20 @@ std::string json_quote(std::string_view text) {
       case '\t': out += "\\t"; continue;
       default: break;
     }
-    if (!c.is_utf8)  // JSON is UTF-8, names of files and weights need not be
-      out += fmt::format("\\\\x{:02x}", static_cast<unsigned>(c.number));
-    else if (c.is_obeyed)
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c.number));
-    else
-      out += itself;
+    if (c < 0x20 || c == 0x7f) {
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else if (c < 0x80) {
+      out += text[i];
+    } else if (const std::size_t length = utf8_length(text.substr(i)); length == 0) {
+      out += "\\ufffd";  // JSON is UTF-8, names of files and weights need not be
+    } else {
+      const auto next = static_cast<unsigned char>(text[i + 1]);
+      if (c == 0xc2 && next < 0xa0)
+        out += fmt::format("\\u{:04x}", static_cast<unsigned>(next));
+      else
+        out += text.substr(i, length);
+      i += length - 1;
+    }
   }
   return out + "\"";
 }

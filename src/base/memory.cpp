@@ -6,11 +6,8 @@
 #include <unistd.h>
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <fstream>
 #include <new>
-
-#include "base/zero_again.h"
 
 namespace tosaic {
 namespace {
@@ -30,12 +27,6 @@ std::string gigabytes(std::uint64_t bytes) {
   return bytes < 1'000'000'000 ? fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6)
                                : fmt::format("{:.1f} GB", static_cast<double>(bytes) / 1e9);
 }
-
-// The owner of pages that are this process's alone: the system may take them back.
-struct Unmap {
-  std::size_t bytes;
-  void operator()(std::byte* p) const { ::munmap(p, bytes); }
-};
 
 }  // namespace
 
@@ -66,16 +57,7 @@ std::shared_ptr<std::byte> zeroed_memory(std::size_t bytes) {
   // The system gives zeros page by page, when they are touched.
   void* pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (pages == MAP_FAILED) return nullptr;
-  return {static_cast<std::byte*>(pages), Unmap{bytes}};
-}
-
-void zero_again(const std::shared_ptr<std::byte>& memory, std::size_t bytes) {
-  // Pages that are given back read as zeros, and a file's claim of gigabytes is not paid for by writing them. What is
-  // small costs less to write than to fault in once more.
-  constexpr std::size_t large = 32 << 20;
-  const Unmap* pages = std::get_deleter<Unmap>(memory);
-  if (pages && pages->bytes == bytes && bytes >= large && ::madvise(memory.get(), bytes, MADV_DONTNEED) == 0) return;
-  if (bytes > 0) std::memset(memory.get(), 0, bytes);
+  return {static_cast<std::byte*>(pages), [bytes](std::byte* p) { ::munmap(p, bytes); }};
 }
 
 Result<Bytes> zeroed_bytes(std::size_t bytes, const std::string& what) {

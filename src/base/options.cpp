@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tosaic/options.hpp"
 
-#include <charconv>
 #include <cstdlib>
 
 namespace tosaic {
@@ -11,12 +10,6 @@ Options& Options::set(const std::string& name, std::string value) { return set(n
 Options& Options::set(const std::string& name, std::vector<std::string> values) {
   values_[name] = std::move(values);
   return *this;
-}
-
-Options& Options::set_real(const std::string& name, double number) {
-  char text[400];
-  const auto end = std::to_chars(text, text + sizeof text, number, std::chars_format::fixed).ptr;
-  return set(name, std::string(text, end));
 }
 
 std::vector<std::string> Options::list(std::string_view name) const {

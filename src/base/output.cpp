@@ -7,7 +7,6 @@
 #include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -72,14 +71,6 @@ const char* kind_of(mode_t mode) {
   return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
-// The file that has this name now, kept from being another's number when another process replaces it.
-std::shared_ptr<const void> held(const std::string& path) {
-  const int file = ::open(path.c_str(), O_PATH | O_CLOEXEC);
-  if (file < 0) return nullptr;
-  return {reinterpret_cast<const void*>(static_cast<std::intptr_t>(file) + 1),
-          [](const void* p) { ::close(static_cast<int>(reinterpret_cast<std::intptr_t>(p) - 1)); }};
-}
-
 // All of it, or the reason.
 int write_all(int file, const Rope& data) {
   const std::span<const Bytes> pieces = data.pieces();
@@ -134,7 +125,6 @@ void Outputs::reads(const std::string& path) {
   if (path.empty()) return;
   std::error_code failure;
   if (!fs::is_directory(path, failure)) {
-    held_.push_back(held(path));
     inputs_.emplace(identity(path), path);
     return;
   }
@@ -143,14 +133,11 @@ void Outputs::reads(const std::string& path) {
 }
 
 Result<Outputs::Place> Outputs::look(const std::string& path) const {
-  if (path.find('\0') != path.npos)
-    return unwritable(path, "there is a zero byte in its name").hint("the system would take what stands before it");
   const auto behind = behind_links(path);
   if (!behind) return unwritable(path, "its symbolic links lead in a circle").hint("name the file itself");
   Place place;
   place.asked = path;
   place.path = *behind;
-  place.held = held(place.path);
   struct stat info {};
   if (::stat(place.path.c_str(), &info) == 0) {
     if (!S_ISREG(info.st_mode))
@@ -230,16 +217,10 @@ Status Outputs::stage(Place& place, const Rope& data) {
   static std::atomic<int> number{0};
   place.data = data;
   if (place.in_place) return {};
-  std::string name;
-  std::optional<Temporary> waiting;
-  int file = -1;
-  for (bool taken = true; taken;) {  // by a process of another container with our number, or by one that was killed
-    name = (fs::path(place.path).parent_path() / fmt::format(".tosaic-{}-{}.tmp", ::getpid(), ++number)).string();
-    waiting.emplace(Temporary::file(name));
-    file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    taken = file < 0 && errno == EEXIST;
-    if (taken) waiting->release();  // theirs
-  }
+  const std::string name =
+      (fs::path(place.path).parent_path() / fmt::format(".tosaic-{}-{}.tmp", ::getpid(), ++number)).string();
+  Temporary waiting = Temporary::file(name);
+  const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file < 0) {
     const int why = errno;
     if (!place.mode || why == ENOSPC) return refused(place.asked, data.size(), why);
@@ -254,16 +235,16 @@ Status Outputs::stage(Place& place, const Rope& data) {
   }
   if (::close(file) != 0 && why == 0) why = errno;
   if (why != 0) return refused(place.asked, data.size(), why);
-  if (!place.in_place) place.waiting.emplace(std::move(*waiting));
+  if (!place.in_place) place.waiting.emplace(std::move(waiting));
   return {};
 }
 
 Status Outputs::write(const std::string& path, const Rope& data) {
-  // By its name, not by what stands there: another process may have put its own file there meanwhile.
-  const auto found = std::ranges::find_if(
-      places_, [&](const auto& known) { return known.second.asked == path && !known.second.written; });
+  const auto behind = behind_links(path);
+  const auto found = behind ? places_.find(identity(*behind)) : places_.end();
   Place* place = found == places_.end() ? nullptr : &found->second;
-  if (!place) { TOSAIC_TRY(place, planned(path)); }
+  // What stands there is not asked for twice: another process may put its own file there meanwhile.
+  if (!place || place->asked != path || place->written) { TOSAIC_TRY(place, planned(path)); }
   place->written = true;
   return stage(*place, data);
 }
@@ -293,14 +274,11 @@ Status Outputs::commit() {
 
 Status make_folder(const std::string& path) {
   std::error_code failure;
-  const bool whole = path.find('\0') == path.npos;
-  if (whole) fs::create_directories(path, failure);
+  fs::create_directories(path, failure);
   std::error_code unknown;
-  if (whole && fs::is_directory(path, unknown)) return {};
-  return error("file.unwritable", fmt::format("cannot make the folder {}: {}", path,
-                                              !whole    ? "there is a zero byte in its name"
-                                              : failure ? failure.message()
-                                                        : "a file has that name"))
+  if (fs::is_directory(path, unknown)) return {};
+  return error("file.unwritable",
+               fmt::format("cannot make the folder {}: {}", path, failure ? failure.message() : "a file has that name"))
       .at({path, 0, ""})
       .hint("name a folder that you may write to");
 }

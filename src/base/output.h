@@ -4,7 +4,6 @@
 #pragma once
 #include <sys/types.h>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,7 +45,6 @@ class Outputs {
     std::optional<Temporary> waiting;
     Rope data;  // when in_place
     bool written = false;
-    std::shared_ptr<const void> held;  // what stands there, open: its number is nobody else's meanwhile
   };
   static Identity identity(const std::string& path);
   Result<Place> look(const std::string& path) const;
@@ -54,7 +52,6 @@ class Outputs {
   Status stage(Place& place, const Rope& data);
 
   std::map<Identity, std::string> inputs_;
-  std::vector<std::shared_ptr<const void>> held_;  // of the inputs that are no folders
   std::map<Identity, Place> places_;
 };
 

@@ -4,56 +4,26 @@
 #include <fmt/format.h>
 
 namespace tosaic {
-namespace {
-
-// C0, delete, C1; line and paragraph separators; the marks that turn the direction of what follows.
-bool obeyed(char32_t c) {
-  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || (c >= 0x202a && c <= 0x202e) ||
-         (c >= 0x2066 && c <= 0x2069);
-}
-
-}  // namespace
-
-Character character_at(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return {1, first, true, obeyed(first)};
-  const Character none{1, first, false, false};
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return none;
-  char32_t number = first & (0x7fu >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0u) != 0x80) return none;
-    number = number << 6 | (byte(i) & 0x3fu);
-  }
-  const bool overlong = (length == 3 && number < 0x800) || (length == 4 && number < 0x10000);
-  if (overlong || number > 0x10ffff || (number >= 0xd800 && number < 0xe000)) return none;
-  return {length, number, true, obeyed(number)};
-}
-
-std::string_view take_printable(std::string_view& text, char (&escape)[12]) {
-  const Character c = character_at(text);
-  const std::string_view itself = text.substr(0, c.bytes);
-  text.remove_prefix(c.bytes);
-  if (c.is_utf8 && !c.is_obeyed) return itself;
-  const auto number = static_cast<unsigned>(c.number);
-  const char* end = c.number == '\n'   ? fmt::format_to(escape, "\\n")
-                    : c.number == '\t' ? fmt::format_to(escape, "\\t")
-                    : number < 0x100   ? fmt::format_to(escape, "\\x{:02x}", number)
-                                       : fmt::format_to(escape, "\\u{:04x}", number);
-  return {escape, static_cast<std::size_t>(end - escape)};
-}
 
 std::string printable(std::string_view text, bool lines) {
   std::string out;
   out.reserve(text.size());
-  char escape[12];
-  while (!text.empty()) {
-    if (lines && (text[0] == '\n' || text[0] == '\t')) {
-      out += text[0];
-      text.remove_prefix(1);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0u;
+    if (lines && (c == '\n' || c == '\t')) {
+      out += text[i];
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else if (c < 0x20 || c == 0x7f) {
+      out += fmt::format("\\x{:02x}", c);
+    } else if (c == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F, in UTF-8
+      out += fmt::format("\\x{:02x}", next);
+      ++i;
     } else {
-      out += take_printable(text, escape);
+      out += text[i];
     }
   }
   return out;

@@ -5,28 +5,23 @@
 #include <cstring>
 #include <string_view>
 
-#include "base/printable.h"
-
 namespace tosaic::contract {
 namespace {
 
-// Behind `end`, as people may see it: escapes and characters are whole or left out, like all that follows them.
+// Cut between characters, not inside one.
 template <std::size_t Size>
-void append(char (&to)[Size], std::size_t& end, std::string_view text) {
-  char escape[12];
-  while (!text.empty()) {
-    const std::string_view shown = take_printable(text, escape);
-    if (shown.size() > Size - 1 - end) break;
-    std::memcpy(to + end, shown.data(), shown.size());
-    end += shown.size();
-  }
-  to[end] = 0;
+void put(char (&to)[Size], std::string_view from) {
+  std::size_t length = std::min(from.size(), Size - 1);
+  while (length < from.size() && length > 0 && (static_cast<unsigned char>(from[length]) & 0xC0) == 0x80) --length;
+  std::memcpy(to, from.data(), length);
+  to[length] = 0;
 }
 
 template <std::size_t Size>
-void put(char (&to)[Size], std::string_view from) {
-  std::size_t end = 0;
-  append(to, end, from);
+void append(char (&to)[Size], std::size_t& end, std::string_view text) {
+  const std::size_t length = std::min(text.size(), Size - 1 - end);
+  std::memcpy(to + end, text.data(), length);
+  to[end += length] = 0;
 }
 
 template <std::size_t Size>
@@ -47,8 +42,7 @@ int report(int status, const Diagnostic& why, tosaic_delegate_error* error) {
   std::size_t end = 0;
   error->notes[0] = 0;
   for (const std::string& note : why.notes) {
-    if (end + 2 > sizeof error->notes) break;
-    if (end > 0) error->notes[end++] = '\n';
+    if (end > 0) append(error->notes, end, "\n");
     append(error->notes, end, note);
   }
   return status;

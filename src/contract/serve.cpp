@@ -9,7 +9,6 @@
 #include <exception>
 #include <new>
 
-#include "base/printable.h"
 #include "contract/errors.h"
 
 struct tosaic_delegate {
@@ -94,11 +93,11 @@ Lent lent_by(const tosaic_delegate_host* host, std::uint64_t& taken) {
   lent.memory = memory_of(*host, taken);
   if (host->log && host->log_level >= TOSAIC_DELEGATE_LOG_NOTE)
     lent.told = [log = host->log, user = host->log_user](const std::string& line) {
-      log(user, TOSAIC_DELEGATE_LOG_NOTE, printable(line).c_str());
+      log(user, TOSAIC_DELEGATE_LOG_NOTE, line.c_str());
     };
   if (host->log && host->log_level >= TOSAIC_DELEGATE_LOG_TRACE)
     lent.trace = [log = host->log, user = host->log_user](const std::string& line) {
-      log(user, TOSAIC_DELEGATE_LOG_TRACE, printable(line).c_str());
+      log(user, TOSAIC_DELEGATE_LOG_TRACE, line.c_str());
     };
   return lent;
 }
@@ -146,12 +145,8 @@ Result<Opening> opening_of(const tosaic_delegate_program* program, const tosaic_
 int hand_over(std::unique_ptr<tosaic_delegate> made, const tosaic_delegate_host* host, bool told,
               tosaic_delegate** delegate) {
   made->description = made->payload->describe();
-  made->description.device = printable(made->description.device);
-  for (auto* tensors : {&made->description.inputs, &made->description.outputs})
-    for (TensorInfo& info : *tensors) {
-      info.name = printable(info.name);
-      made->infos.push_back(info.view());
-    }
+  for (const auto* tensors : {&made->description.inputs, &made->description.outputs})
+    for (const TensorInfo& info : *tensors) made->infos.push_back(info.view());
   made->inputs.resize(made->description.inputs.size());
   made->outputs.resize(made->description.outputs.size());
   made->narrow.resize(made->infos.size());
@@ -159,7 +154,7 @@ int hand_over(std::unique_ptr<tosaic_delegate> made, const tosaic_delegate_host*
   if (!told && host && host->log && host->log_level >= TOSAIC_DELEGATE_LOG_NOTE) {
     const std::string line = fmt::format("{}{}runs on {}, {} bytes for tensors", made->name,
                                          made->name.empty() ? "" : " ", made->description.device, made->memory_bytes);
-    host->log(host->log_user, TOSAIC_DELEGATE_LOG_NOTE, printable(line).c_str());
+    host->log(host->log_user, TOSAIC_DELEGATE_LOG_NOTE, line.c_str());
   }
   *delegate = made.release();
   return TOSAIC_DELEGATE_OK;
@@ -333,10 +328,8 @@ int execute_alone(tosaic_delegate& delegate, const tosaic_delegate_tensor* tenso
       widen(delegate.infos[i].dtype, delegate.narrow[i].data(), tensors[i].data, tensors[i].bytes / 8);
   if (!delegate.keep_times) return TOSAIC_DELEGATE_OK;
   delegate.times = delegate.payload->times();
-  for (OperationTime& time : delegate.times) {
-    for (std::string* text : {&time.name, &time.value, &time.place}) *text = printable(*text);
+  for (const OperationTime& time : delegate.times)
     delegate.time_views.push_back({time.name.c_str(), time.value.c_str(), time.place.c_str(), time.seconds});
-  }
   return TOSAIC_DELEGATE_OK;
 }
 

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstring>
 
-#include "base/interrupt.h"
 #include "base/memory.h"
 #include "cpu/compiled.h"
 #include "ir/aligned.h"
@@ -138,7 +137,6 @@ Status Program::Impl::run(std::span<const void* const> inputs, std::span<void* c
   }
   if (observer) observe(*observer, plan->observed_at_start);
   for (std::size_t s = 0; s < plan->steps.size(); ++s) {
-    TOSAIC_CHECK(go_on());
     const auto begin = timed ? Clock::now() : Clock::time_point();
     if (Status status = run_step(s); !status.ok())
       return located(std::move(status.error()), plan->graph.nodes[plan->steps[s].nodes.back()].loc);

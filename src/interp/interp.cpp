@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <new>
 
-#include "base/interrupt.h"
 #include "base/memory.h"
 #include "ir/aligned.h"
 #include "ops/tosa_op.h"
@@ -38,7 +37,6 @@ class Interpreter {
       if (graph.values[v].is_constant() && reads[v])
         content[v] = widened({graph.values[v].type, graph.values[v].constant});
     for (const Node& node : graph.nodes) {
-      TOSAIC_CHECK(go_on());
       if (Status status = run_node(graph, node, content); !status.ok()) return located(status.error(), node.loc);
       for (ValueId v : node.inputs)
         if (--reads[v] == 0) content[v].data = {};

@@ -7,7 +7,6 @@
 
 #include "ir/states.h"
 #include "lower/rules.h"
-#include "lower/unsigned_bytes.h"
 #include "ops/trial.h"
 
 namespace tosaic {
@@ -198,7 +197,6 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
           named.insert(lowered.of[v]).second)
         out[lowered.of[v]].name = aten[v].name;
   for (ValueId v : aten.outputs) out.outputs.push_back(carried(v));
-  if (options.spec) take_unsigned_as_bytes(out, *options.spec);
   make_names_unique(out);
   return lowered;
 }
@@ -220,7 +218,6 @@ Status shapes_agree(const Graph& aten, const Node& node) {
 Result<Trial> try_lowering(const Graph& aten, const Node& node, const std::vector<char>& used, const tosa::Spec* spec) {
   TOSAIC_TRY(Trial trial, try_node(aten, node, {.spec = spec, .lowering = lower_node}));
   TOSAIC_CHECK(results_agree(aten, node, used, trial.graph, trial.results));
-  if (spec) take_unsigned_as_bytes(trial.graph, *spec);
   return trial;
 }
 

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <numbers>
 #include <string_view>
 #include <tuple>
@@ -88,7 +86,6 @@ class PairCall {
   Vals said() {
     if (name_.ends_with('_')) return written();
     if (auto made = transform()) return *made;
-    if (auto made = created()) return *made;
     if (auto made = taken_apart()) return *made;
     if (is_complex(0)) {  // as calls in place are once they have been made pure
       const auto made = name_ == "copy" ? std::optional<Vals>(pair(1)) : filling();
@@ -167,45 +164,6 @@ class PairCall {
     if (name_ == "zero") return pair_of(0, 0);
     if (name_ == "fill") return overload_ == "Tensor" ? pair(1) : other_pairs(number("value"));
     return {};
-  }
-
-  // A new tensor, of no more than a number: torch.zeros(..., dtype=torch.cfloat), whose slices are often written then.
-  std::optional<Vals> created() {
-    std::string_view name = name_;
-    if (name.starts_with("new_")) name.remove_prefix(4);
-    if (name.ends_with("_like")) name.remove_suffix(5);
-    if (!among(name, {"zeros", "ones", "full", "empty", "empty_strided"}) || !node_.attrs.find(mark) ||
-        node_.outputs.size() != 1 || node_.outputs[0] == no_value)
-      return {};
-    std::array<double, 2> parts{name == "ones" ? 1.0 : 0.0, 0.0};
-    if (name == "full") parts = parts_of("fill_value");
-    auto dims = graph_[node_.outputs[0]].type.shape.sizes();
-    if (parts[0] == 0 && parts[1] == 0) return memory(dims, 0);
-    dims.back() = 1;
-    const Val re = memory(dims, parts[0]), im = memory(dims, parts[1]);
-    return joined(re, im);
-  }
-  // A node by hand, as in `written`: what is a constant could not be written.
-  Val memory(const std::vector<std::int64_t>& dims, double value) {
-    const ValueId made = graph_.add_value(fmt::format("{}.{}", graph_[node_.outputs[0]].name, graph_.values.size()),
-                                          {DType::f32, Shape(dims), std::nullopt});
-    graph_.nodes.push_back({"aten.full.default",
-                            {},
-                            {{"size", dims}, {"fill_value", value}, {"dtype", DType::f32}},
-                            {made},
-                            node_.loc,
-                            {}});
-    return {&b_, made};
-  }
-  std::array<double, 2> parts_of(std::string_view name) {
-    const Attr* attr = node_.attrs.find(name);
-    if (!attr) unknown();
-    if (const auto* n = std::get_if<std::int64_t>(attr)) return {static_cast<double>(*n), 0};
-    if (const auto* n = std::get_if<double>(attr)) return {*n, 0};
-    if (const auto* n = std::get_if<bool>(attr)) return {*n ? 1.0 : 0.0, 0};
-    if (const auto* both = std::get_if<std::vector<double>>(attr); both && both->size() == 2)
-      return {(*both)[0], (*both)[1]};
-    unknown();
   }
 
   // Between pairs and their parts.
@@ -299,12 +257,10 @@ class PairCall {
     }
     if (name_ == "mul") return multiplied();
     if (name_ == "div" && overload_ != "Tensor_mode" && overload_ != "Scalar_mode") return divided();
-    if (auto made = multiplied_in_parts()) return made;
+    if (among(name_, {"matmul", "mm", "bmm"}) && (is_complex(0) || is_complex(1))) return matrix_product();
     if (!is_complex(0)) return {};
     const Val x = operand(0);
     if (among(name_, {"_conj", "conj", "conj_physical", "_conj_physical"})) return conjugate(x);
-    if (among(name_, {"mH", "adjoint", "matrix_H"}) && x.rank() > 2)
-      return calls::transpose(conjugate(x), x.rank() - 3, x.rank() - 2);
     if (name_ == "neg") return calls::unary("neg", x);
     if (name_ == "square") return product(x, x);
     if (name_ == "pow" && node_.attrs.find("exponent") && two(*node_.attrs.find("exponent"))) return product(x, x);
@@ -344,52 +300,19 @@ class PairCall {
     return b_.aten("aten.div.Tensor", {above, below});
   }
 
-  // A product of the first `end` operands in whatever way, linear in each: the call on every combination of their
-  // parts. An even number of imaginary ones makes a real part, and every pair of these turns its sign.
-  Val product_of_parts(std::size_t end) {
-    std::optional<Val> sums[2];
-    std::vector<std::size_t> complex;
-    for (std::size_t i = 0; i < end; ++i)
-      if (is_complex(i)) complex.push_back(i);
-    if (complex.size() > 6) unknown();
-    Attrs attrs;
-    for (const auto& [name, attr] : node_.attrs)
-      if (name != mark && name != "argument_order") attrs.set(name, attr);
-    for (std::size_t which = 0; which < std::size_t{1} << complex.size(); ++which) {
-      std::vector<std::optional<Val>> operands;
-      for (std::size_t i = 0, k = 0; i < end; ++i)
-        operands.push_back(is_complex(i) ? taken(operand(i), (which >> k++) & 1) : real(i));
-      for (std::size_t i = end; i < node_.inputs.size(); ++i) operands.emplace_back();  // a bias is added later
-      const int imaginary = std::popcount(which);
-      const Val term = b_.aten(node_.op, std::move(operands), attrs);
-      std::optional<Val>& sum = sums[imaginary % 2];
-      const bool minus = imaginary / 2 % 2 == 1;
-      if (!sum)
-        sum = minus ? calls::unary("neg", term) : term;
-      else
-        sum = minus ? calls::sub(*sum, term) : calls::add(*sum, term);
+  Vals matrix_product() {
+    // part `i` of the first operand times part `j` of the second; what is real has one part
+    const auto times = [&](std::int64_t i, std::int64_t j) {
+      const Val a = is_complex(0) ? taken(operand(0), i) : real(0);
+      const Val c = is_complex(1) ? taken(operand(1), j) : real(1);
+      return b_.aten(node_.op, {a, c});
+    };
+    Val re = times(0, 0), im = is_complex(0) ? times(1, 0) : times(0, 1);
+    if (is_complex(0) && is_complex(1)) {
+      re = calls::sub(re, times(1, 1));
+      im = calls::add(im, times(0, 1));
     }
-    const Val re = in_pairs(*sums[0]), im = in_pairs(*sums[1]);
-    return joined(re, im);
-  }
-  // The bias of a convolution has one number for each of the channels, which stand before `spatial` dims.
-  std::optional<Vals> multiplied_in_parts() {
-    if (first_complex() == no_value) return {};
-    if (among(name_, {"matmul", "mm", "bmm", "mv", "dot", "outer", "ger", "inner", "einsum", "tensordot"}))
-      return product_of_parts(node_.inputs.size());
-    const bool linear = name_ == "linear";
-    const int spatial = name_ == "conv1d" ? 1 : name_ == "conv2d" ? 2 : name_ == "conv3d" ? 3 : 0;
-    if ((!linear && spatial == 0) || node_.inputs.size() < 2) return {};
-    const Val y = product_of_parts(2);
-    if (!given(2)) return y;
-    Val bias = pair(2);
-    if (spatial > 0) {
-      std::vector<std::int64_t> dims(static_cast<std::size_t>(spatial) + 2, 1);
-      dims.front() = bias.dim(0);
-      dims.back() = 2;
-      bias = calls::view(bias, Shape(dims));
-    }
-    return calls::add(y, bias);
+    return joined(in_pairs(re), in_pairs(im));
   }
 
   Vals same_call(const pairs::Moved& how) {

@@ -67,7 +67,6 @@ class Functionaliser {
     std::vector<ValueId> original = node.inputs;
     for (ValueId& v : node.inputs)
       if (v != no_value) TOSAIC_CHECK(read(v, v));
-    if (node.attrs.find("effect")) return write_all(std::move(node), original);
     slices_.learn(node);
     const FoundOp found = find_aten(node.op);
     const bool first = !original.empty() && original[0] != no_value;
@@ -157,23 +156,6 @@ class Functionaliser {
     const std::string op = node.op;
     out_.keep(std::move(node));
     hold(target, result, op, loc);
-    return {};
-  }
-
-  // An operator that may have written any of its operands: each is read anew from here on.
-  Status write_all(Node node, std::vector<ValueId> targets) {
-    std::erase(targets, no_value);
-    for (ValueId& v : targets) v = tensor(v);
-    std::ranges::sort(targets);
-    targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
-    const std::size_t first = node.outputs.size();
-    for (ValueId v : targets) node.outputs.push_back(fresh(v));
-    const std::vector<ValueId> written(node.outputs.begin() + static_cast<std::ptrdiff_t>(first), node.outputs.end());
-    const LocRef loc = node.loc;
-    const std::string op = node.op;
-    out_.keep(std::move(node));
-    for (std::size_t i = 0; i < targets.size(); ++i)
-      if (targets[i] < tensors_.size()) hold(targets[i], written[i], op, loc);
     return {};
   }
 

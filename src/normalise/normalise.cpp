@@ -9,7 +9,6 @@
 #include "normalise/known_numbers.h"
 #include "ops/inconsistent.h"
 #include "ops/op.h"
-#include "ops/operator_name.h"
 
 namespace tosaic {
 
@@ -20,20 +19,6 @@ Status runs_as_it_stands(const Graph& graph) {
                          .hint("export the model with the branch or the loop resolved"),
                      node.loc);
     for (const Graph& body : node.regions) TOSAIC_CHECK(runs_as_it_stands(body));
-  }
-  return {};
-}
-
-Status acts_on_operands(const Graph& graph) {
-  for (const Node& node : graph.nodes) {
-    if (node.attrs.find("effect"))
-      return located(
-          error("model.effect",
-                fmt::format("{} {}, and what it does to its operands is not known to tosaic", node.op,
-                            name_says_out(node.op) ? "writes into a tensor that it is given" : "has no results"))
-              .hint("use a form that returns a new tensor"),
-          node.loc);
-    for (const Graph& body : node.regions) TOSAIC_CHECK(acts_on_operands(body));
   }
   return {};
 }

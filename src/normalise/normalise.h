@@ -31,9 +31,6 @@ Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink
 // Control flow that is neither written out nor a branch or loop that stays one: said by name, at the user's line.
 // Errors: model.control-flow.
 Status runs_as_it_stands(const Graph& graph);
-// Of a program as it was read: does every operator in it return what it makes? One that is unknown and has no results,
-// or writes into tensors that it is given, is taken to change all of its operands. Errors: model.effect.
-Status acts_on_operands(const Graph& graph);
 
 // Its steps, each small and by itself:
 Status functionalise(Graph& graph);

@@ -45,12 +45,6 @@ class Call {
     if (name == "roll") return ints("dims").empty() ? std::nullopt : along({"dims"});
     if (name == "t" && rank() == 2)
       return Moved{"aten.transpose.int", {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}}};
-    if (name == "numpy_T") {
-      Ints dims(static_cast<std::size_t>(rank()));
-      std::iota(dims.rbegin(), dims.rend(), 0);
-      dims.push_back(rank());
-      return Moved{"aten.permute.default", {{"dims", std::move(dims)}}};
-    }
     if (name == "mT" && rank() > 1)
       return Moved{"aten.transpose.int", {{"dim0", std::int64_t{-3}}, {"dim1", std::int64_t{-2}}}};
     if (name == "permute") {

@@ -149,12 +149,9 @@ Val put(Val values, Val indices, Val source, Put how) {
 
 Val added_rows(Val values, Val indices, Val source) {
   Builder& b = values.builder();
-  if (values.dtype() == DType::boolean)
+  if (values.type().quantised() || values.dtype() == DType::boolean)
     b.refuse("aten.index.add-dtype",
              "adding at indices that may repeat needs numbers, not " + std::string(name_of(values.dtype())));
-  const TensorType type = values.type();
-  if (type.quantised() && type.dtype != DType::i32)
-    return b.rescale(added_rows(b.as_i32(values), indices, b.as_i32(source)), type);
   const std::int64_t n = values.dim(0), k = values.dim(1), w = indices.dim(1), c = values.dim(2);
   indices = checked_indices(indices, k);
   std::vector<std::int64_t> rows;
@@ -163,8 +160,8 @@ Val added_rows(Val values, Val indices, Val source) {
   if (is_float(values.dtype())) return b.add(values, b.matmul(b.cast(hits, values.dtype()), source));
   // TOSA has no product of integer matrices: each row of the source is kept where it goes, and they are added up.
   const DType counted = values.dtype() == DType::i64 ? DType::i64 : DType::i32;
-  const Val rows_of_source = b.reshape(b.cast(source, counted), {n, 1, w, c});
-  Val rows_of_places = b.select(b.reshape(hits, {n, k, w, 1}), rows_of_source, b.like(rows_of_source, 0.0));
+  Val rows_of_places =
+      b.select(b.reshape(hits, {n, k, w, 1}), b.reshape(b.cast(source, counted), {n, 1, w, c}), b.scalar(0, counted));
   Val sum = b.reduce("reduce_sum", rows_of_places, {2}, false);
   return b.cast(b.add(b.cast(values, counted), sum), values.dtype());
 }

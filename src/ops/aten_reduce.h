@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions as PyTorch does them, for the operator files under aten/.
 #pragma once
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -46,23 +45,6 @@ inline Val summed(Val x, const std::vector<int>& axes, bool keep, double factor 
   const DType sum = sum_dtype(x.dtype()), result = is_float(x.dtype()) ? x.dtype() : sum;
   Val wide = b.cast(x, sum);
   return b.cast(b.scaled(b.reduce("reduce_sum", wide, axes, keep), factor), result);
-}
-
-// What a reduction reads, which may be without elements: then every result is the same number, given there is one.
-inline Val reduced_tensor(const Call& call) {
-  const auto x = call.optional_tensor("self");
-  return x && x->shape().is_empty() ? *x : call.tensor("self");
-}
-inline Val of_nothing(const Call& call, Val x, const std::vector<int>& axes, bool keep, double value, DType otherwise) {
-  std::vector<std::int64_t> dims;
-  for (int i = 0; i < x.rank(); ++i)
-    if (std::find(axes.begin(), axes.end(), i) == axes.end())
-      dims.push_back(x.dim(i));
-    else if (keep)
-      dims.push_back(1);
-  if (Shape(dims).is_empty()) call.tensor("self");  // which refuses it
-  const DType type = call.declared().empty() ? otherwise : call.declared()[0].dtype;
-  return call.builder().filled(value, type, Shape(dims));
 }
 
 inline std::int64_t elements_along(Val x, const std::vector<int>& axes) {

@@ -129,21 +129,6 @@ Val interpolated(Builder& b, const std::string& op, Val x, int axis, const Resam
   return b.add(a, b.mul(b.sub(c, a), w));
 }
 
-// Both dims by one RESIZE, or one after the other where it cannot say them.
-Val moved(Builder& b, const std::string& op, Val y, const Resampled (&dims)[2], const std::optional<Axis> (&axes)[2],
-          Sampling sampling, bool align_corners) {
-  const bool linear = sampling == Sampling::bilinear;
-  if (axes[0] && axes[1])
-    return b.resize(y, {axes[0]->n, axes[0]->d, axes[1]->n, axes[1]->d}, {axes[0]->offset, axes[1]->offset},
-                    {axes[0]->border, axes[1]->border}, linear ? "bilinear" : "nearest");
-  for (int i = 0; i < 2; ++i) {
-    const Resampled& d = dims[i];
-    if (d.in == d.out && (align_corners || d.step == 1.0)) continue;
-    y = linear ? interpolated(b, op, y, 1 + i, d, align_corners) : chosen(b, y, 1 + i, nearest_indices(d, sampling));
-  }
-  return y;
-}
-
 }  // namespace
 
 std::vector<Resampled> resampled_dims(Builder& b, const Call& call, Val x, int spatial) {
@@ -177,28 +162,27 @@ std::vector<Resampled> resampled_dims(Builder& b, const Call& call, Val x, int s
 
 Val resample(Builder& b, const std::string& op, Val x, const std::vector<Resampled>& dims, Sampling sampling,
              bool align_corners) {
-  Resampled left[2];
-  Ints wide = x.shape().sizes();
+  Val y = channels_last(x);
+  std::optional<Axis> axes[2];
   const bool linear = sampling == Sampling::bilinear;
-  for (std::size_t i = 0; i < 2; ++i) {
-    left[i] = dims[i];
-    wide[2 + i] = left[i].out;
-    const bool corner = linear && align_corners && left[i].out == 1 && left[i].in > 1;  // the first one, of both
-    if (corner) x = b.slice_axis(x, 2 + static_cast<int>(i), 0, 1);
-    // One pixel is that pixel everywhere, whatever the filter and the step: a broadcast, which needs no positions.
-    if (corner || left[i].in == 1) left[i] = {1, 1, 1.0};
+  for (int i = 0; i < 2; ++i) {
+    const Resampled& d = dims[static_cast<std::size_t>(i)];
+    // A dim that keeps its size takes no part; one pixel stays that pixel everywhere.
+    if (d.in == d.out && (align_corners || d.step == 1.0))
+      axes[i] = Axis{1, 1, 0, 0};
+    else
+      axes[i] = linear ? bilinear_axis(d, align_corners) : nearest_axis(d, sampling);
   }
-  const auto stays = [&](const Resampled& d) { return d.in == d.out && (align_corners || d.step == 1.0); };
-  if (!stays(left[0]) || !stays(left[1])) {
-    std::optional<Axis> axes[2];
-    for (std::size_t i = 0; i < 2; ++i)
-      axes[i] = stays(left[i]) ? Axis{1, 1, 0, 0}
-                : linear       ? bilinear_axis(left[i], align_corners)
-                               : nearest_axis(left[i], sampling);
-    x = moved(b, op, channels_last(x), left, axes, sampling, align_corners);
-    x = channels_first(x);
+  if (axes[0] && axes[1]) {
+    y = b.resize(y, {axes[0]->n, axes[0]->d, axes[1]->n, axes[1]->d}, {axes[0]->offset, axes[1]->offset},
+                 {axes[0]->border, axes[1]->border}, linear ? "bilinear" : "nearest");
+  } else {
+    for (int i = 0; i < 2; ++i) {
+      const Resampled& d = dims[static_cast<std::size_t>(i)];
+      y = linear ? interpolated(b, op, y, 1 + i, d, align_corners) : chosen(b, y, 1 + i, nearest_indices(d, sampling));
+    }
   }
-  return b.broadcast_to(x, Shape(wide));
+  return channels_first(y);
 }
 
 Vals lower_upsample(Builder& b, const Call& call, int spatial, Sampling sampling) {

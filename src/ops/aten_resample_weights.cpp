@@ -72,12 +72,9 @@ Vals lower_weighted_upsample(Builder& b, const Call& call, Filter filter, bool a
     return antialias ? antialiased_weights(d, filter) : cubic_weights(d, align_corners);
   };
   auto changes = [&](const Resampled& d) { return d.in != d.out || (!align_corners && d.step != 1.0); };
-  if (dims[1].in > 1 && changes(dims[1])) x = along_last(b, x, dims[1], weights(dims[1]));
-  if (dims[0].in > 1 && changes(dims[0]))
-    x = calls::transpose(along_last(b, calls::transpose(x, 2, 3), dims[0], weights(dims[0])), 2, 3);
-  // The weights of one pixel are 1: a broadcast.
-  std::vector<std::int64_t> wide{x.dim(0), x.dim(1), dims[0].out, dims[1].out};
-  return x.shape() == Shape(wide) ? x : b.aten("aten.expand.default", {x}, {{"size", std::move(wide)}});
+  if (changes(dims[1])) x = along_last(b, x, dims[1], weights(dims[1]));
+  if (changes(dims[0])) x = calls::transpose(along_last(b, calls::transpose(x, 2, 3), dims[0], weights(dims[0])), 2, 3);
+  return x;
 }
 
 }  // namespace tosaic

@@ -407,8 +407,6 @@ Val Builder::cast(Val x, DType to) {
 
 Val Builder::reduce(std::string_view op, Val x, const std::vector<int>& axes, bool keep) {
   TensorType type = x.type();
-  if (type.dtype == DType::u8)  // TOSA's bytes are signed
-    return cast(reduce(op, cast(x, DType::i32), axes, keep), DType::u8);
   for (int axis : axes) {
     Attrs attrs{{"axis", std::int64_t{axis}}};
     if (op == "reduce_max" || op == "reduce_min") attrs.set("nan_mode", std::string("propagate"));

@@ -165,8 +165,6 @@ Val Builder::clamp_node(Val x, IntegerRange codes) {
 }
 
 Val Builder::clamp(Val x, double lowest, double highest) {
-  if (x.dtype() == DType::u8 && !x.type().quantised())  // TOSA's bytes are signed
-    return cast(clamp(cast(x, DType::i32), std::max(lowest, 0.0), std::min(highest, 255.0)), DType::u8);
   if (x.type().quantised() || is_integer(x.dtype())) {
     auto codes = range_of(x.dtype());
     Scales identity;

@@ -61,8 +61,8 @@ class GraphReader {
       if (const ValueId v = scope_.at(placeholder).id; v != no_value && graph_[v].is_constant())
         read_buffers.emplace_back(buffer, v);
     std::ranges::sort(read_buffers);
-    return {std::move(graph_),          std::move(fixed_inputs_), std::move(fixed_outputs_),
-            std::move(number_outputs_), std::move(read_buffers),  std::move(outputs_of_inputs_)};
+    return {std::move(graph_), std::move(fixed_inputs_), std::move(fixed_outputs_), std::move(number_outputs_),
+            std::move(read_buffers)};
   }
 
   // The body of a control flow operator: all inputs and outputs are its operands and results.
@@ -209,13 +209,9 @@ class GraphReader {
     for (ValueId v : graph_.inputs) {
       const auto written = written_inputs_.find(v);
       if (written == written_inputs_.end()) continue;
-      return_input(graph_[v].name, v, v, written->second);
+      warn_written(graph_[v].name, written->second);
+      graph_.outputs.push_back(v);
     }
-  }
-  void return_input(std::string_view input, ValueId v, ValueId content, const LocRef& loc) {
-    warn_written(input, loc);
-    outputs_of_inputs_.push_back(static_cast<std::size_t>(std::ranges::find(graph_.inputs, v) - graph_.inputs.begin()));
-    graph_.outputs.push_back(content);
   }
   void warn_written(std::string_view input, const LocRef& loc) {
     source_.sink(located(
@@ -251,7 +247,7 @@ class GraphReader {
   void define_weight(const Json& content, std::string_view kind, std::string_view key) {
     const std::string_view name = content.at("arg").at("name").text();
     std::string weight(content.at(key).text());
-    (kind == "parameter" ? parameters_ : buffers_).emplace(weight, name);
+    if (kind != "parameter") buffers_.emplace(weight, name);
     define(name, {no_value, kind, std::move(weight)});
   }
 
@@ -261,23 +257,22 @@ class GraphReader {
       auto [tag, value] = content.at("arg").tagged();
       return add_output(tag, value);
     }
-    if (kind == "buffer_mutation" || kind == "parameter_mutation") {  // kept from run to run alike
-      const bool is_buffer = kind == "buffer_mutation";
-      const std::string buffer(content.at(is_buffer ? "buffer_name" : "parameter_name").text());
-      const auto& held = is_buffer ? buffers_ : parameters_;
-      auto placeholder = held.find(buffer);
-      if (placeholder == held.end())
-        fail("pt2.bad-json",
-             fmt::format("the mutated {} '{}' is no input of the graph", is_buffer ? "buffer" : "parameter", buffer));
+    if (kind == "buffer_mutation") {
+      const std::string buffer(content.at("buffer_name").text());
+      auto placeholder = buffers_.find(buffer);
+      if (placeholder == buffers_.end())
+        fail("pt2.bad-json", fmt::format("the mutated buffer '{}' is no input of the graph", buffer));
       return set_state(use(placeholder->second), buffer, use(content.at("arg").at("name").text()));
     }
     LocRef loc;
     if (auto argument = content.find("arg"))
       if (auto name = argument->find("name")) loc = locations_[std::string(name->text())];
     if (kind == "user_input_mutation") {
-      const std::string_view input = content.at("user_input_name").text();
-      return return_input(input, use(input), use(content.at("arg").at("name").text()), loc);
+      warn_written(content.at("user_input_name").text(), loc);
+      graph_.outputs.push_back(use(content.at("arg").at("name").text()));
+      return;
     }
+    if (kind == "parameter_mutation") unsupported("the program writes to a parameter", "register it as a buffer", loc);
     if (kind == "loss_output" || kind.starts_with("gradient_"))
       unsupported("the program is one for training: it returns gradients", "export the model in eval mode", loc);
     if (kind == "token")
@@ -316,7 +311,6 @@ class GraphReader {
         node.loc = read_location(metadata, node.op, node_name(nodes[i]));
         if (auto by = metadata ? metadata->find("decomposed_by") : std::nullopt)
           decomposed_.emplace(node.loc->op, by->text());
-        if (metadata && metadata->find("undecomposed")) node.attrs.set("undecomposed", true);
         read_node(nodes[i], node);
       } catch (ReadError& e) {
         // The innermost node is the place; the text tells which one it was even without a source line.
@@ -386,7 +380,7 @@ class GraphReader {
     if (runs_its_body(node)) return splice(json.at("outputs"), node);
     for (const Json& output : json.at("outputs").items()) read_output(output, node);
     note_writes(found.schema, node);
-    mark_effect(found.schema, node);
+    check_effect(found.schema, node);
   }
 
   // Calls that compute what their body does, under circumstances that matter to training alone.
@@ -433,13 +427,14 @@ class GraphReader {
     node.op.clear();
   }
 
-  // A call that is made for what it does to something, which an unknown operator's name does not tell: for all that is
-  // known, to each of its operands (`acts_on_operands`, normalise.h).
-  static void mark_effect(const Schema* schema, Node& node) {
+  // A call that is made for what it does to something is nothing that a graph of values can hold.
+  static void check_effect(const Schema* schema, const Node& node) {
     if (schema || node.op.starts_with("_operator.")) return;
     const bool results = std::any_of(node.outputs.begin(), node.outputs.end(), [](ValueId v) { return v != no_value; });
     const bool asserts = node.op.starts_with("aten._assert") || node.op.starts_with("aten.sym_constrain");
-    if (name_says_out(node.op) || (!results && node.regions.empty() && !asserts)) node.attrs.set("effect", true);
+    if (name_says_out(node.op) || (!results && node.regions.empty() && !asserts))
+      unsupported(fmt::format("{} {}", node.op, results ? "writes into a tensor that it is given" : "has no results"),
+                  "use the form that returns a new tensor", node.loc);
   }
 
   void read_known(const Schema& schema, const std::vector<Argument>& arguments, Node& node) {
@@ -621,8 +616,12 @@ class GraphReader {
     if (!graph_[root].is_constant()) return;
     const auto found = scope_.find(graph_[root].name);
     if (found == scope_.end()) return;
-    // A parameter, and a tensor that the module holds without having registered it, is kept from run to run, too.
-    set_state(root, found->second.weight,
+    const Entry& entry = found->second;
+    if (entry.kind == "parameter")
+      unsupported(fmt::format("the program writes to its parameter '{}'", entry.weight), "register it as a buffer",
+                  node.loc);
+    // A tensor that the module holds without having registered it is kept from run to run, too.
+    set_state(root, entry.weight,
               at.whole && !node.outputs.empty() && node.outputs[0] != no_value ? node.outputs[0] : root);
   }
 
@@ -633,15 +632,13 @@ class GraphReader {
   std::unordered_map<std::string_view, Json> types_;
   std::unordered_map<std::string_view, Dim> sizes_;  // the integers that follow from sizes, by name
   std::unordered_map<std::string_view, Entry> scope_;
-  // What a program may write: its name -> placeholder.
-  std::unordered_map<std::string, std::string_view> buffers_, parameters_;
+  std::unordered_map<std::string, std::string_view> buffers_;  // what a program may write: its name -> placeholder
   struct Looks {
     ValueId root;  // the value whose memory it shares
     bool whole;    // it is that value, element by element: only in-place calls lie between
   };
   std::unordered_map<ValueId, Looks> looks_at_;
   std::unordered_map<ValueId, LocRef> written_inputs_;
-  std::vector<std::size_t> outputs_of_inputs_;     // which inputs the first outputs are new contents of
   std::unordered_set<ValueId> complex_;            // those that are pairs
   std::map<std::string, std::string> decomposed_;  // operator -> who says it in others
   FixedValues fixed_inputs_, fixed_outputs_;

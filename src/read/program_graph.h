@@ -23,7 +23,6 @@ struct ProgramGraph {
   FixedValues fixed_inputs, fixed_outputs;
   std::vector<std::size_t> number_outputs;
   std::vector<std::pair<std::string, ValueId>> read_buffers;  // as of Method
-  std::vector<std::size_t> written_inputs;                    // as of Method
 };
 
 // `graph_module` is the program's: its graph and its signature, which says what each input and output is.

@@ -13,7 +13,6 @@
 #include "formats/zip/zip.h"
 #include "ops/operator_name.h"
 #include "read/assumption.h"
-#include "read/foreign_file.h"
 #include "read/guards.h"
 #include "read/json.h"
 #include "read/program_graph.h"
@@ -213,7 +212,6 @@ Method& read_method(const std::string& name, const Json& root, ProgramWeights& w
   method.fixed_outputs = std::move(read.fixed_outputs);
   method.number_outputs = std::move(read.number_outputs);
   method.read_buffers = std::move(read.read_buffers);
-  method.written_inputs = std::move(read.written_inputs);
   return program.methods.emplace_back(std::move(method));
 }
 
@@ -237,7 +235,11 @@ class ArchiveReader {
       fail(error("pt2.byte-order", fmt::format("{} was written with byte order '{}'", name_, order))
                .hint("save it on a little-endian machine"));
     const auto programs = find_programs(archive_, root);
-    if (programs.empty()) fail(foreign_archive(archive_, name_));
+    if (programs.empty())
+      fail(error("pt2.no-program", fmt::format("{} is a zip archive, but holds no exported program", name_))
+               .note(fmt::format("none of its {} entries is models/NAME.json", archive_.entries().size()))
+               .hint("write it with torch.export.save(torch.export.export(model, args), path), not torch.save or "
+                     "torch.jit.save"));
     for (const Records& records : programs) read_program(records);
     return std::move(program_);
   }
@@ -299,13 +301,9 @@ ExportedProgram read_from(HeldProgram held, const std::string& name, const Sink&
 
 Result<ExportedProgram> read_pt2(const Bytes& bytes, const std::string& name, const Sink& sink) {
   const Sink quiet = [](Diagnostic) {};
-  const auto archive = zip::Archive::open(bytes, name);
-  if (!archive.ok()) {
-    auto foreign = archive.error().code == "zip.not-a-zip" ? foreign_file(bytes, name) : std::nullopt;
-    return foreign ? *std::move(foreign) : archive.error();
-  }
+  TOSAIC_TRY(const zip::Archive archive, zip::Archive::open(bytes, name));
   try {
-    return ArchiveReader(*archive, name, sink ? sink : quiet).read();
+    return ArchiveReader(archive, name, sink ? sink : quiet).read();
   } catch (ReadError& e) {
     if (e.why.place.file.empty()) e.why.place.file = name;
     return std::move(e.why);

@@ -20,7 +20,6 @@ struct Method {
   Graph graph;                              // aten.* nodes (and unknown ones, marked by their own names)
   FixedValues fixed_inputs, fixed_outputs;  // of the program's user, beside graph.inputs and graph.outputs
   std::vector<std::size_t> number_outputs;  // which of graph.outputs are numbers of Python's to its user
-  std::vector<std::size_t> written_inputs;  // of which of graph.inputs the first of graph.outputs are the new contents
   std::vector<std::pair<std::string, ValueId>>
       read_buffers;                                // that it does not write: constants, by the module's names
   std::vector<std::vector<Tensor>> sample_inputs;  // zero or more complete sets, in graph.inputs' order

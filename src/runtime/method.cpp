@@ -7,14 +7,11 @@
 #include <list>
 #include <map>
 
-#include "base/interrupt.h"
 #include "base/loop_limit.h"
 #include "base/memory.h"
-#include "base/zero_again.h"
 #include "contract/tensors.h"
 #include "runtime/cells.h"
 #include "runtime/sized_kernel.h"
-#include "runtime/whole.h"
 
 namespace tosaic::runtime {
 namespace {
@@ -304,7 +301,6 @@ Status Method::Impl::load() {
     }
   for (std::int32_t i : plan().outputs) TOSAIC_CHECK(add_output(i));
   TOSAIC_CHECK(prepare());
-  TOSAIC_CHECK(check_whole(plan(), [&](std::size_t delegate) { return delegates[delegate]->inputs().size(); }));
   let_vary();
   lent = find_lent();
   return {};
@@ -403,7 +399,7 @@ Status Method::Impl::copy(const Impl& from) {
 
 Status Method::Impl::reset() {
   for (const Memory& part : memory)
-    if (!shared || part.start != shared->start()) zero_again(part.start, part.bytes);
+    if (!shared || part.start != shared->start()) std::memset(part.start.get(), 0, part.bytes);
   if (shared) shared->reset();
   cells = first_cells;
   for (const auto& [cell, content] : contents) std::memcpy(cells[at(cell)].tensor.data, content.data(), content.size());
@@ -703,7 +699,6 @@ Status Method::Impl::run_steps() {
   for (Step& step : steps)
     if (auto* jump = std::get_if<JumpStep>(&step)) jump->turns = 0;
   for (std::size_t pc = 0; pc < steps.size();) {
-    TOSAIC_CHECK(go_on());
     if (!timed) {
       TOSAIC_TRY(pc, run_step(pc));
       continue;

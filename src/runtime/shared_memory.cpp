@@ -8,7 +8,6 @@
 #include <string>
 
 #include "base/memory.h"
-#include "base/zero_again.h"
 
 namespace tosaic::runtime {
 namespace {
@@ -67,7 +66,7 @@ Status SharedMemory::make() {
 }
 
 void SharedMemory::reset() {
-  zero_again(start_, bytes_);
+  std::memset(start_.get(), 0, bytes_);
   for (const auto& [at, content] : contents_) std::memcpy(start_.get() + at, content.data(), content.size());
 }
 

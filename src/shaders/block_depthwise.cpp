@@ -36,9 +36,9 @@ bool takes_block_depthwise(const tosa::View& view) {
 }
 
 MadeList make_block_depthwise(const Work& work, const Node& node, const Finish& end) {
+  if (!end.has_quads(work.graph)) return std::nullopt;
   const tosa::View view(work.graph, node);
   const Shape& out = view.out().shape;
-  if (!end.has_quads(work.graph, out[3])) return std::nullopt;
   const Dim blocks = ceil_div(out[2], pixels);
   const std::int64_t channel_quads = out.size(3) / 4;
   Kernel s(work, "depthwise_conv2d", out[0] * out[1] * blocks * channel_quads);

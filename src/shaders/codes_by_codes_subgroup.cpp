@@ -161,7 +161,7 @@ MadeList make_subgroup_codes_by_codes(const Work& work, const Node& node, const 
   const Dim rows = rows_of_product(view);
   const std::int64_t across = (matrix->rows + columns_of_tile - 1) / columns_of_tile;
   Kernel s(work, std::string(tosa::find(node.op)->name), Groups{ceil_div(rows, lanes * rows_of_lane) * across, lanes});
-  const bool by_quads = end.has_quads(work.graph, matrix->rows);
+  const bool by_quads = end.has_quads(work.graph);
   SubgroupCodes product(s, node, *matrix, rows, by_quads);
   product.sum();
   product.give(view, end, by_quads);

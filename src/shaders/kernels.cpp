@@ -74,8 +74,6 @@ constexpr KernelRow rows[] = {
 
 }  // namespace
 
-std::span<const KernelRow> kernel_rows() { return rows; }
-
 std::span<const KernelRow> kernel_rows(const Node& node) {
   const tosa::Op* op = tosa::find(node.op);
   const std::string_view name = op ? op->name : "";  // its rows; equal_range's subrange is beyond clang 14
@@ -132,8 +130,9 @@ void Finish::store_finished(Kernel& kernel, Value quad, const Quad& all) const {
     for (int q = 0; q < 4; ++q) kernel.store(kernel.output(output()), quad * 4 + q, all[static_cast<std::size_t>(q)]);
 }
 
-bool Finish::has_quads(const Graph& graph, const Dim& row) const {
-  if (!is_multiple(row, 4)) return false;
+bool Finish::has_quads(const Graph& graph) const {
+  const Shape& shape = graph[root_].type.shape;
+  if (shape.rank() == 0 || !is_multiple(shape[shape.rank() - 1], 4)) return false;
   return tail_ ? shaders::has_quads(graph, *tail_) : shaders::has_quads(graph[root_].type.dtype);
 }
 
@@ -171,11 +170,7 @@ MadeList make_elementwise(const Work& work, const plan::Expression& planned) {
     const Value first = kernel.index() << kernel.integer(2);
     const Quad result = evaluate_quad(kernel, expression, first);
     kernel.store_quad(kernel.output(expression.output, true), kernel.index(), result);
-    if (MadeList list = one(kernel)) {
-      // The last four may be fewer, also of what is read one by one.
-      for (Bound& b : list->front().bound) b.quads = true;
-      return list;
-    }
+    if (kernel.fits()) return one(kernel);
   }
   const Elements all(work, elements);
   Kernel kernel(work, "elementwise", all.invocations());

@@ -40,9 +40,8 @@ class Finish {
   // Of four neighbours, whose number is a multiple of four: `quad` is a fourth of it.
   Quad finished_quad(Kernel& kernel, Value quad, const Quad& elements) const;
   void store_finished(Kernel& kernel, Value quad, const Quad& finished) const;
-  // Four of them: `index` is a multiple of four. May a kernel that makes rows of `row` elements, four neighbours at a
-  // time, store all of them so? Its own rows decide: the result may be seen in another shape behind it (root()).
-  bool has_quads(const Graph& graph, const Dim& row) const;
+  // Four of them, where rows of the result are whole quads: `index` is a multiple of four.
+  bool has_quads(const Graph& graph) const;
   void store_from(Kernel& kernel, Value index, const Quad& elements) const;
   // One or four, from element `index` on.
   void store_lanes(Kernel& kernel, Value index, const std::vector<Value>& elements) const;
@@ -66,8 +65,6 @@ struct KernelRow {
   bool by_strides = false;        // does it store so? (Finish::strides)
   bool before_depthwise = false;  // does it go on so? (Finish::behind)
 };
-// All of them, by the operators' names.
-std::span<const KernelRow> kernel_rows();
 // Rows of the operator, best first. The last one is for every tier and every node of the operator.
 std::span<const KernelRow> kernel_rows(const Node& node);
 // Do two tiers have the same ones for all nodes of the graph?

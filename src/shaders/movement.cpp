@@ -10,6 +10,14 @@
 namespace tosaic::shaders {
 namespace {
 
+// As it is, or as what another memory keeps.
+void move_element(Kernel& kernel, const Buffer& from, Value read, const Buffer& to, Value write) {
+  if (from.type == to.type)
+    kernel.copy(from, read, to, write);
+  else
+    kernel.store(to, write, kernel.load(from, read));
+}
+
 // Does the tier move four elements of a type at once?
 bool by_quads(const Work& work, ValueId v) { return reads_texels(work.tier) && has_quads(work.graph[v].type.dtype); }
 
@@ -46,7 +54,7 @@ MadeList moved(const Work& work, const plan::SymbolicMove& move, ValueId to) {
     Positions positions(kernel, Walk(move.dims, {move.read.strides, move.write.strides}), index);
     const Value read = positions.of(0) + kernel.param(move.read.offset);
     const Value write = positions.of(1) + kernel.param(move.write.offset);
-    kernel.copy(input, read, output, write);
+    move_element(kernel, input, read, output, write);
   });
   return one(kernel);
 }
@@ -61,7 +69,7 @@ MadeList filled(const Work& work, ValueId with, ValueId to) {
     const Value fill = kernel.load(input, kernel.integer(0));
     kernel.store_quad(kernel.output(to, true), kernel.index(), {fill, fill, fill, fill});
   } else {
-    kernel.copy(input, kernel.integer(0), kernel.output(to), kernel.index());
+    move_element(kernel, input, kernel.integer(0), kernel.output(to), kernel.index());
   }
   return one(kernel);
 }
@@ -132,7 +140,7 @@ MadeList make_copy(const Work& work, ValueId from, ValueId to) {
   if (quads)
     kernel.store_quad(output, kernel.index(), kernel.load_quad(input, kernel.index()));
   else
-    kernel.copy(input, kernel.index(), output, kernel.index());
+    move_element(kernel, input, kernel.index(), output, kernel.index());
   return one(kernel);
 }
 

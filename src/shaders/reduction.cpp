@@ -46,9 +46,8 @@ enum class By : std::uint8_t { elements, quads_of_lines, quads_of_line };
 By walked_by(const Work& work, const tosa::View& view, int axis, const Finish& end) {
   const Shape& in = view.in(0).shape;
   if (!reads_texels(work.tier) || !has_quads(view.in(0).dtype)) return By::elements;
-  const Dim inner = inner_elements(in, axis);
-  if (inner == Dim(1)) return is_multiple(in[axis], 4) ? By::quads_of_line : By::elements;
-  return end.has_quads(work.graph, inner) ? By::quads_of_lines : By::elements;
+  if (inner_elements(in, axis) == Dim(1)) return is_multiple(in[axis], 4) ? By::quads_of_line : By::elements;
+  return is_multiple(inner_elements(in, axis), 4) && end.has_quads(work.graph) ? By::quads_of_lines : By::elements;
 }
 
 }  // namespace

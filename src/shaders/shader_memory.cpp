@@ -193,9 +193,7 @@ void Shader::store_quad(const Buffer& buffer, Value index, const Quad& quad) {
   emit_bare(Opcode::store, {index_pointer(buffer, index, 0), whole});
 }
 
-// As it is, or as what another memory keeps: with halves, two values of one type may be kept in two ways.
 void Shader::copy(const Buffer& from, Value read, const Buffer& to, Value write) {
-  if (from.type != to.type) return store(to, write, load(from, read));
   for (Word word = 0; word < words_of(from.type); ++word) {
     Value moved = load_word(from, read, word);
     if (storage_size(to.type) < 4) moved.id = emit(Opcode::u_convert, stored_type(to), {moved.id});

@@ -235,7 +235,7 @@ MadeList product_of(const Work& work, std::string name, const Sizes& sizes, cons
   Kernel s(work, std::move(name), Groups{tiles, lanes});
   Product product(s, sizes, left, right);
   product.sum();
-  finish(s, product, end, bias, end.has_quads(work.graph, sizes.columns));
+  finish(s, product, end, bias, end.has_quads(work.graph));
   if (!s.fits()) return std::nullopt;
   before.push_back(s.made());
   return before;

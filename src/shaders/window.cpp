@@ -52,7 +52,8 @@ MadeList make_pool(const Work& work, const Node& node, const Finish& end) {
   const Shape &in = view.in(0).shape, &out = view.out().shape;
   const bool is_mean = node.op == "tosa.avg_pool2d", floating = is_float(view.in(0).dtype);
   const auto kernel = [&](std::size_t i) { return window_number(node, "kernel", i); };
-  const bool quads = reads_texels(work.tier) && has_quads(view.in(0).dtype) && end.has_quads(work.graph, out[3]);
+  const bool quads =
+      reads_texels(work.tier) && is_multiple(out[3], 4) && has_quads(view.in(0).dtype) && end.has_quads(work.graph);
   const int lanes = quads ? 4 : 1;
   Kernel s(work, is_mean ? "avg_pool2d" : "max_pool2d", floor_div(elements_of(out), lanes));
   const Value channels = s.param(out[3]);

@@ -10,7 +10,6 @@
 
 #include "base/diagnostic.h"
 #include "tools/described.h"
-#include "tools/models.h"
 #include "tools/streams.h"
 #include "tools/tool.h"
 #include "tools/values.h"
@@ -100,9 +99,9 @@ Emits emits() {
 
 void act(Tool& tool, const CompileRequest& request) {
   const bool prints = request.options.has("print-after");
-  if (request.output.empty() && request.emit.empty() && request.report.empty() && !prints)
+  if (request.output.empty() && !request.emit.contains("tosa") && !request.emit.contains("vgf") && !prints)
     return tool.fail(error("usage.missing", "tosaic compile is not told what to write")
-                         .hint("-o FILE.pte writes the program, other endings its parts, as --emit does beside it; "
+                         .hint("-o FILE.pte writes the program; --emit tosa=FILE or vgf=FILE parts of it; "
                                "--print-after STAGE shows a graph"));
   Callbacks callbacks;
   callbacks.message = tool.sink();
@@ -117,6 +116,23 @@ void act(Tool& tool, const CompileRequest& request) {
   }
   tool.print_text(artifact->summary().printed);
   if (!tool.quiet && (!prints || !request.output.empty())) summary(tool, request, artifact->summary());
+}
+
+// "prefill=prefill.pt2 decode=decode.pt2"; one file alone may have any name.
+Status name_models(const std::vector<std::string>& models, CompileRequest& request) {
+  std::error_code none;
+  if (models.size() == 1 && (models[0].find('=') == std::string::npos || std::filesystem::exists(models[0], none))) {
+    request.model = models[0];
+    return {};
+  }
+  for (const std::string& model : models) {
+    const std::size_t equals = model.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == model.size())
+      return error("usage.models", fmt::format("'{}' stands among several programs without a method's name", model))
+          .hint("tosaic compile prefill=prefill.pt2 decode=decode.pt2");
+    request.methods.emplace_back(model.substr(0, equals), model.substr(equals + 1));
+  }
+  return {};
 }
 
 // "samples.npz", or "prefill=prefill.npz" and another for each method.
@@ -155,11 +171,7 @@ void add_compile(CLI::App& app, Tool& tool) {
       ->type_name("TARGET")
       ->check(known_target())
       ->capture_default_str();
-  command
-      ->add_option("--output,-o", request->output,
-                   "the file to write, its ending says what: .pte the program, .tosa or .vgf the delegates' graphs, .h "
-                   "the program as a C array, .json the report")
-      ->type_name("FILE");
+  command->add_option("--output,-o", request->output, ".pte to write")->type_name("FILE");
   command
       ->add_option(
           "--calibrate", *samples,
@@ -193,10 +205,7 @@ void add_compile(CLI::App& app, Tool& tool) {
     tool.action = [=, &tool] {
       request->emit = pairs(*emit);
       request->options = *options;
-      const auto named = name_models(*models, "compile");
-      if (!named.ok()) return tool.fail(named.error());
-      request->model = named->only;
-      request->methods = named->methods;
+      if (const Status known = name_models(*models, *request); !known.ok()) return tool.fail(known.error());
       if (const Status known = name_samples(*samples, *request); !known.ok()) return tool.fail(known.error());
       act(tool, *request);
     };

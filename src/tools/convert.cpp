@@ -26,7 +26,7 @@ void add_convert(CLI::App& app, Tool& tool) {
       "  tosaic convert net.tosa -o arm.vgf --vgf-converter sdk");
   const auto act = [=, &tool] {
     request->options = *options;
-    const auto made = convert(*request, tool.sink());
+    const auto made = convert(*request);
     if (!made.ok()) return tool.fail(made.error());
     const double least = *std::min_element(made->seconds.begin(), made->seconds.end());
     if (tool.json)

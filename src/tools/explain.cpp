@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "tools/described.h"
-#include "tools/models.h"
 #include "tools/tool.h"
 #include "tools/values.h"
 
@@ -38,31 +37,13 @@ void print_text(Tool& tool, const Summary& summary, const std::string& target) {
   tool.print("{}", conversions_text(summary, "\noutside: "));
 }
 
-// The methods' one behind the other; as JSON an object by their names.
-void print_plans(Tool& tool, const std::vector<std::pair<std::string, Program>>& programs, const std::string& target,
-                 const Options& options) {
-  std::string text, json;
-  for (const auto& [method, program] : programs) {
-    const auto printed = plan(program, target, options);
-    if (!printed.ok()) return tool.fail(printed.error());
-    text += printed->text;
-    json += method.empty() ? printed->json
-                           : fmt::format("{}{}: {}", json.empty() ? "{" : ", ", json_text(method), printed->json);
-  }
-  tool.output += !tool.json ? text : programs.front().first.empty() ? json : json + "}\n";
-}
-
 }  // namespace
 
 void add_explain(CLI::App& app, Tool& tool) {
   auto* command = add_command(app, tool, "explain", "say which nodes a target takes, and why the others stay behind");
-  auto models = std::make_shared<std::vector<std::string>>();
+  auto model = std::make_shared<std::string>();
   auto target = std::make_shared<std::string>("tosa-int");
-  command
-      ->add_option("model", *models,
-                   "program that torch.export.save wrote; several as NAME=FILE are methods of one program")
-      ->type_name("FILE")
-      ->required();
+  command->add_option("model", *model, "program that torch.export.save wrote")->type_name("FILE")->required();
   command
       ->add_option("--target,-t", *target,
                    "what to explain for, e.g. tosa-int or ethos-u55-128; a wrong name lists them all")
@@ -82,19 +63,18 @@ void add_explain(CLI::App& app, Tool& tool) {
   command->footer(
       "examples:\n"
       "  tosaic explain digits.pt2 --target tosa-int\n"
-      "  tosaic explain digits.pt2 --target tosa-int --plan > digits.plan\n"
-      "  tosaic explain prefill=prefill.pt2 decode=decode.pt2 --target tosa-fp");
+      "  tosaic explain digits.pt2 --target tosa-int --plan > digits.plan");
   const auto act = [=, &tool] {
     Callbacks callbacks;
     callbacks.message = tool.sink();
-    const auto named = name_models(*models, "explain");
-    if (!named.ok()) return tool.fail(named.error());
-    const auto programs = open_models(*named, callbacks.message);
-    if (!programs.ok()) return tool.fail(programs.error());
-    if (*prints_plan) return print_plans(tool, *programs, *target, *options);
-    const auto program = named->methods.empty() ? Result<Program>(programs->front().second)
-                                                : Program::together(*programs, named->methods[0].second);
+    const auto program = Program::open(*model, callbacks.message);
     if (!program.ok()) return tool.fail(program.error());
+    if (*prints_plan) {
+      const auto printed = plan(*program, *target, *options);
+      if (!printed.ok()) return tool.fail(printed.error());
+      tool.output += tool.json ? printed->json : printed->text;
+      return;
+    }
     const auto verdict = explain(*program, *target, *options, callbacks);
     if (!verdict.ok()) return tool.fail(verdict.error());
     if (!tool.json) return print_text(tool, verdict->summary(), *target);

@@ -1,9 +1,216 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tool is a function of a library, which the Python package has once for its module and its command.
-#include "tosaic/export.hpp"
+#include <malloc.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "base/diagnostic.h"
+#include "base/environment.h"
+#include "base/mapped_files.h"
+#include "base/memory.h"
+#include "base/printable.h"
+#include "base/temporaries.h"
+#include "tools/streams.h"
+#include "tools/tool.h"
+#include "tools/usage.h"
+#include "tools/values.h"
 
 namespace tosaic::tools {
-TOSAIC_API int run_tool(int argc, char** argv);
+
+const char* const exit_codes_text =
+    "exit codes: 0 done; 1 refused, because of a file, the model or the machine; 2 wrong usage;\n"
+    "            3 a defect of tosaic, please report it. Errors are told on stderr.";
+
+bool Tool::coloured() const {
+  if (colour != "auto") return colour == "always";
+  return ::isatty(STDERR_FILENO) != 0 && environment_variable("NO_COLOR").empty();
 }
 
-int main(int argc, char** argv) { return tosaic::tools::run_tool(argc, argv); }
+Messages Tool::sink() const {
+  return [this](const Diagnostic& m) {
+    if (quiet && m.severity == Severity::note) return;
+    say(json ? render_json(m) + "\n" : render(m, coloured()));
+  };
+}
+
+void Tool::fail(const Diagnostic& message) {
+  // What a file that changed underneath seems to say is no reason for anything.
+  const std::string changed = changed_file();
+  const Diagnostic why = changed.empty() ? message : file_changed(changed);
+  sink()(why);
+  exit = why.internal                                                        ? Exit::defect
+         : why.code.starts_with("usage.") || why.code.starts_with("option.") ? Exit::usage
+                                                                             : Exit::refused;
+}
+
+void Tool::print_text(const std::string& text) { output += printable(text, true); }
+
+void Tool::print_json(const std::string& command, const std::string& members) {
+  output += fmt::format("{{\"tosaic\": {}, \"command\": {}, {}}}\n", json_text(version()), json_text(command), members);
+}
+
+std::string conversions_text(const Summary& summary, const std::string& prefix) {
+  std::size_t codes = 0, integers = 0, halves = 0;  // to and from codes; int64; half floats
+  for (const NodePlacement& n : summary.nodes)
+    if (n.conversion && n.delegate < 0)
+      ++(n.op.starts_with("quantized_decomposed.")                      ? codes
+         : one_line(*n.reason).starts_with("conversion between floats") ? halves
+                                                                        : integers);
+  auto line = [&](std::size_t count, const char* between) {
+    return count ? fmt::format("{}{} conversion{} between {}\n", prefix, count, count == 1 ? "" : "s", between) : "";
+  };
+  return line(codes, "float and integer tensors (none with --io quantized)") +
+         line(integers, "int64 and int32 tensors") + line(halves, "floats of 16 and 32 bits");
+}
+
+std::string human_bytes(std::size_t bytes) {
+  if (bytes < 10'000) return fmt::format("{} B", bytes);
+  if (bytes < 1'000'000) return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+std::string json_text(const std::string& text) { return json_quote(text); }
+
+void add_shared_options(CLI::App& command, Tool& tool) {
+  const auto limit = [](const std::string& size) {
+    set_memory_limit(bytes_of(size));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    // What no check foresees then fails as memory that is not there.
+    const rlimit most{bytes_of(size), RLIM_INFINITY};
+    ::setrlimit(RLIMIT_DATA, &most);
+#endif
+  };
+  command.add_flag("--json", tool.json, "print one JSON object on stdout, messages as JSON lines on stderr")
+      ->group("General");
+  command.add_flag("-q,--quiet", tool.quiet, "no summary and no notes: warnings and errors only")->group("General");
+  command.add_flag("-v,--verbose", tool.verbose, "all reasons and places, not one line for each kind")
+      ->group("General");
+  command
+      .add_option("--color,--colour", tool.colour, "colours in messages; auto: on a terminal, unless NO_COLOR is set")
+      ->check(one_of({"auto", "always", "never"}))
+      ->default_str("auto")
+      ->group("General");
+  command
+      .add_option_function<std::string>("--memory-limit", limit,
+                                        "the most memory to use, e.g. 8G; what a file claims is held to the machine's")
+      ->type_name("SIZE")
+      ->check(memory_size())
+      ->group("General");
+}
+
+CLI::App* add_command(CLI::App& app, Tool& tool, const std::string& name, const std::string& description) {
+  CLI::App* command = app.add_subcommand(name, description);
+  add_shared_options(*command, tool);
+  return command;
+}
+
+void add_help(CLI::App& app, Tool& tool) {
+  auto* command = app.add_subcommand("help", "show what a command does and takes");
+  auto name = std::make_shared<std::string>();
+  command->add_option("command", *name, "one of the commands; without it: all of them");
+  command->footer("example:\n  tosaic help compile");
+  command->callback([=, &app, &tool] {
+    tool.action = [=, &app, &tool] {
+      const auto names = command_names(app);
+      if (name->empty()) {
+        tool.output += app.help("", CLI::AppFormatMode::All);
+      } else if (std::count(names.begin(), names.end(), *name)) {
+        tool.output += app.get_subcommand(*name)->help("tosaic");
+      } else {
+        tool.fail(unknown_command(app, *name));
+      }
+    };
+  });
+}
+
+namespace {
+
+// Each stage frees weights and the next one allocates some. Taken again from the heap they cost nothing; returned to
+// the system, which clears every page anew, they would cost a tenth of a compilation.
+void keep_memory() {
+#ifdef __GLIBC__
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  ::mallopt(M_TOP_PAD, 16 << 20);
+#endif
+}
+
+bool messages_as_json = false;
+
+// Whichever thread needs the memory, there is nothing to go back to: one sentence, and the end.
+void no_memory() {
+  std::set_new_handler(nullptr);
+  say(messages_as_json
+          ? R"({"severity":"error","code":"memory.exhausted","message":"there is not enough memory","file":"","line":0,)"
+            R"("text":"","context":"","notes":[],"help":"use a smaller model or fewer samples, or raise --memory-limit"})"
+            "\n"
+          : "error[memory.exhausted]: there is not enough memory\n"
+            "  help: use a smaller model or fewer samples, or raise --memory-limit\n");
+  leave_nothing_behind();
+  ::_exit(static_cast<int>(Exit::refused));
+}
+
+void add_commands(CLI::App& app, Tool& tool) {
+  app.require_subcommand(1);
+  app.set_version_flag("-V,--version", "tosaic " + version());
+  app.footer(std::string("`tosaic help COMMAND` shows its options and examples.\n") + exit_codes_text);
+  add_shared_options(app, tool);
+  add_compile(app, tool);
+  add_run(app, tool);
+  add_explain(app, tool);
+  add_inspect(app, tool);
+  add_extract(app, tool);
+  add_convert(app, tool);
+  add_ops(app, tool);
+  add_completion(app, tool);
+  add_help(app, tool);
+}
+
+void parse_and_act(CLI::App& app, Tool& tool, int count, char** words) {
+  // A wrong command line is told as JSON too, wherever in it --json stands.
+  for (int i = 1; i < count && std::strcmp(words[i], "--") != 0; ++i)
+    if (std::strcmp(words[i], "--json") == 0) tool.json = messages_as_json = true;
+  try {
+    app.parse(words_of(app, count, words));
+    if (auto swallowed = swallowed_option(app)) return tool.fail(*swallowed);
+    if (tool.action) tool.action();
+  } catch (const CLI::CallForHelp&) { tool.output += app.help(); } catch (const CLI::CallForVersion& version) {
+    tool.output += std::string(version.what()) + "\n";
+  } catch (const CLI::ParseError& problem) {
+    tool.fail(usage_error(app, problem));
+  } catch (const std::exception& problem) { tool.fail(internal_error(problem.what())); }
+}
+
+int end(Tool& tool) {
+  if (const std::string changed = changed_file(); tool.exit == Exit::done && !changed.empty()) {
+    tool.output.clear();
+    tool.fail(file_changed(changed));
+  }
+  if (const int why = print_all(tool.output); why != 0) {
+    const bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
+    tool.fail((error("output.stdout", full ? std::string("cannot write to standard output: the disk is full")
+                                           : fmt::format("cannot write to standard output: {}",
+                                                         why == EBADF ? "it is closed" : std::strerror(why)))
+                   .hint("redirect it to where there is room; -q prints no summary")));
+  }
+  return static_cast<int>(tool.exit);
+}
+
+}  // namespace
+}  // namespace tosaic::tools
+
+int main(int argc, char** argv) {
+  using namespace tosaic::tools;
+  guard_streams();
+  tidy_up_when_told_to_end();
+  tosaic::mind_shrinking_files();
+  keep_memory();
+  std::set_new_handler(no_memory);
+  CLI::App app{"tosaic: PyTorch programs to TOSA and the devices that run it", "tosaic"};
+  Tool tool;
+  add_commands(app, tool);
+  parse_and_act(app, tool, argc, argv);
+  return end(tool);
+}

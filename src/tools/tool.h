@@ -10,9 +10,6 @@
 
 namespace tosaic::tools {
 
-// All of the command line: what `main` calls. The exit code.
-TOSAIC_API int run_tool(int argc, char** argv);
-
 // The exit codes; `tosaic --help` explains them from the same place.
 enum class Exit : int { done = 0, refused = 1, usage = 2, defect = 3 };
 extern const char* const exit_codes_text;

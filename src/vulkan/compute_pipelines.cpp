@@ -4,9 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
+#include <thread>
 
-#include "base/thread_pool.h"
 #include "vulkan/call.h"
 
 namespace tosaic::vulkan {
@@ -132,15 +133,21 @@ Status Pipelines::make(const vulkan_program::Tier& tier) {
   });
   for (std::size_t m = 0; m < made_.size(); ++m) TOSAIC_CHECK(make_layout(made_[m], interfaces_[m]));
 
+  std::atomic<std::size_t> next = 0;
   std::mutex guard;
   Status failed;
-  ThreadPool::shared().run(static_cast<std::int64_t>(made_.size()), [&](std::int64_t number, int) {
-    const auto m = static_cast<std::size_t>(number);
-    if (Status status = make_pipeline(made_[m], tier.modules[m]); !status.ok()) {
-      const std::lock_guard lock(guard);
-      failed = std::move(status);
-    }
-  });
+  const auto work = [&] {
+    for (std::size_t m; (m = next++) < made_.size();)
+      if (Status status = make_pipeline(made_[m], tier.modules[m]); !status.ok()) {
+        const std::lock_guard lock(guard);
+        failed = std::move(status);
+      }
+  };
+  std::vector<std::thread> threads;
+  const std::size_t wanted = std::min<std::size_t>(std::max(std::thread::hardware_concurrency(), 1u), made_.size());
+  for (std::size_t t = 1; t < wanted; ++t) threads.emplace_back(work);
+  work();
+  for (std::thread& t : threads) t.join();
   return failed;
 }
 

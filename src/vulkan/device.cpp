@@ -15,7 +15,6 @@
 #include "vulkan/call.h"
 #include "vulkan/compute_features.h"
 #include "vulkan/features.h"
-#include "vulkan/mesa_cache.h"
 
 namespace tosaic::vulkan {
 namespace {
@@ -82,7 +81,6 @@ Memory::~Memory() { device_.vk.vkFreeMemory(device_.handle, handle_, nullptr); }
 Result<std::vector<DeviceInfo>> Device::list() {
   Opened& all = opened();
   const std::lock_guard lock(all.guard);
-  const MesaCache cache;
   if (!all.plain) { TOSAIC_TRY(all.plain, open_driver(false)); }
   return all.plain->devices;
 }
@@ -90,7 +88,6 @@ Result<std::vector<DeviceInfo>> Device::list() {
 Result<std::shared_ptr<Device>> Device::open(const std::string& wanted, Use use) {
   Opened& all = opened();
   const std::lock_guard lock(all.guard);
-  const MesaCache cache;
   TOSAIC_TRY(const auto found, find(wanted, use));
   const auto& [driver, index] = found;
   std::shared_ptr<Device>& device = all.devices[{driver->handles[index], use}];

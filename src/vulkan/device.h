@@ -47,9 +47,6 @@ struct UploadedConstants {
   std::uint64_t seed;  // of the digests: random, so that no file shares its weights with another one by intent
 };
 
-// Of the file that keeps a driver's pipelines. It is read whole before anything runs. A test lowers it.
-inline std::size_t most_cache_bytes = std::size_t{128} << 20;
-
 class Device {
  public:
   // The device that `wanted` chooses (see choose()), opened on first use and open until the process ends, see

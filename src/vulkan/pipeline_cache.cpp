@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pipeline cache on disk: one file per device and driver version in $XDG_CACHE_HOME/tosaic, replaced as a whole,
-// so that processes may share it. A file that is missing, foreign, cut off, damaged or too large is an empty cache.
+// so that processes may share it. A file that is missing, foreign, cut off or damaged is an empty cache.
 #include <fmt/format.h>
 
 #include <array>
@@ -8,7 +8,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/own_files.h"
 #include "vulkan/call.h"
 #include "vulkan/device.h"
 
@@ -26,12 +25,12 @@ std::string cache_folder() {
 using Label = std::array<std::uint64_t, 4>;  // a name, which form this is, how many bytes follow, their hash
 Label label_of(const void* data, std::size_t bytes) { return {0x656863616370766b, 1, bytes, hash_of(data, bytes)}; }
 
-// The driver's bytes; none: they are not what was written.
+// The driver's bytes; none: they are not what was written. A copy: what is mapped may change after it was looked at.
 Bytes content_of(const Bytes& file) {
   Label label{};
   if (file.size() < sizeof(label)) return {};
   std::memcpy(label.data(), file.data(), sizeof(label));
-  Bytes content = file.slice(sizeof(label), file.size() - sizeof(label));
+  Bytes content = Bytes::copy(file.data() + sizeof(label), file.size() - sizeof(label));
   return label == label_of(content.data(), content.size()) ? content : Bytes();
 }
 
@@ -57,7 +56,7 @@ void Device::open_pipeline_cache(const VkPhysicalDeviceProperties& properties) {
                     info_.emulated         ? "-emulated"
                     : use_ == Use::compute ? "-compute"
                                            : "");
-    stored = content_of(copy_of_file(cache_file_, most_cache_bytes));
+    if (const auto file = map_file(cache_file_); file.ok()) stored = content_of(*file);
     if (!usable(stored, properties)) stored = {};
   }
   VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
@@ -79,13 +78,6 @@ void Device::save_pipeline_cache() {
   };
   // No more than the header: a driver that caches nothing here.
   if (!get(nullptr).ok() || bytes == cached_bytes_ || bytes <= sizeof(VkPipelineCacheHeaderVersionOne)) return;
-  // Of programs that nobody runs any more, most of it: the next process begins anew.
-  if (bytes > most_cache_bytes - sizeof(Label)) {
-    cached_bytes_ = bytes;
-    std::error_code ignored;
-    std::filesystem::remove(cache_file_, ignored);
-    return;
-  }
   std::vector<std::byte> data(sizeof(Label) + bytes);
   std::byte* const content = data.data() + sizeof(Label);
   if (!get(content).ok()) return;
@@ -94,7 +86,7 @@ void Device::save_pipeline_cache() {
   std::memcpy(data.data(), label.data(), sizeof(label));
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(cache_file_).parent_path(), ignored);
-  if (replace_file(cache_file_, Bytes::of(std::move(data)))) cached_bytes_ = bytes;
+  if (write_file(cache_file_, data.data(), data.size()).ok()) cached_bytes_ = bytes;
 }
 
 }  // namespace tosaic::vulkan

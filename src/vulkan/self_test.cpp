@@ -11,9 +11,8 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <thread>
 
-#include "base/own_files.h"
-#include "base/thread_pool.h"
 #include "formats/spirv/run_shader.h"
 #include "vulkan/compute_commands.h"
 
@@ -31,11 +30,7 @@ constexpr std::uint64_t version = 1;
 // Of an invocation: with those of its group that it waits for.
 constexpr std::uint64_t steps_of_module = 100000, steps_of_invocation = 50000000;
 constexpr std::size_t most_invocations = 32, most_batch_bytes = std::size_t{64} << 20;
-// To say whose fault a wrong element is: seconds, once.
-constexpr std::uint64_t steps_of_contest = 200000000;
 constexpr int noisy_runs = 3;
-// Of the file that remembers what has passed: two million shaders.
-constexpr std::size_t most_remembered_bytes = std::size_t{16} << 20;
 
 enum class When : std::uint8_t { once, always, never };
 When when() {
@@ -48,10 +43,10 @@ When when() {
 
 std::set<std::uint64_t> read_checked(const std::string& path) {
   std::set<std::uint64_t> hashes;
-  const Bytes file = path.empty() ? Bytes() : copy_of_file(path, most_remembered_bytes);
-  if (file.size() < 8 || file.size() % 8 != 0) return hashes;
-  std::vector<std::uint64_t> words(file.size() / 8);
-  std::memcpy(words.data(), file.data(), file.size());
+  const auto file = path.empty() ? Result<Bytes>(Bytes()) : map_file(path);
+  if (!file.ok() || file->size() < 8 || file->size() % 8 != 0) return hashes;
+  std::vector<std::uint64_t> words(file->size() / 8);
+  std::memcpy(words.data(), file->data(), file->size());
   // The last word is the sum of the others: damaged files count as empty.
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i + 1 < words.size(); ++i) sum += words[i];
@@ -61,7 +56,7 @@ std::set<std::uint64_t> read_checked(const std::string& path) {
 }
 
 void write_checked(const std::string& path, const std::set<std::uint64_t>& hashes) {
-  if (path.empty() || (hashes.size() + 2) * sizeof(std::uint64_t) > most_remembered_bytes) return;
+  if (path.empty()) return;
   std::vector<std::uint64_t> words{version};
   words.insert(words.end(), hashes.begin(), hashes.end());
   std::uint64_t sum = 0;
@@ -69,7 +64,7 @@ void write_checked(const std::string& path, const std::set<std::uint64_t>& hashe
   words.push_back(sum);
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-  replace_file(path, Bytes::of(std::move(words)));
+  (void)write_file(path, words.data(), words.size() * sizeof(words[0])).ok();
 }
 
 // ---- numbers for a module to work on
@@ -195,7 +190,7 @@ class Comparison {
   bool is_too_long() const { return elements_.empty() && too_long_; }
 
   // What is wrong; empty: nothing.
-  std::string judge(std::span<const std::byte> device) {
+  std::string judge(std::span<const std::byte> device) const {
     double squares = 0;
     std::size_t reals = 0;
     for (const Element& e : elements_)
@@ -208,7 +203,6 @@ class Comparison {
       std::memcpy(&found, device.data() + case_.places[e.binding] + e.index * e.bytes, e.bytes);
       if (is_real(e) ? near(e, found, usual) : same(e, found)) continue;
       ++wrong;
-      wrong_.emplace(e.binding, e.index);
       if (first.empty())
         first = is_real(e) ? fmt::format("element {} is {}, not {}", e.index, real_of(found), real_of(e.bits[0]))
                            : fmt::format("element {} is {:#x}, not {:#x}", e.index, found, e.bits[0]);
@@ -220,46 +214,16 @@ class Comparison {
     return wrong > allowed ? fmt::format("{} ({} of {} that were compared)", first, wrong, elements_.size()) : "";
   }
 
-  // Do several invocations store different numbers in what is wrong? Then each of them is right, and the shader is not.
-  // false, too: it takes too long to say.
-  bool is_contested() {
-    const auto& d = *case_.dispatch;
-    const Word size = case_.program.group_size(), together = std::max<Word>(case_.program.together(), 1);
-    std::map<std::pair<Word, std::uint64_t>, Word> stored;
-    std::uint64_t left = steps_of_contest;
-    for (std::uint64_t group = 0; group < std::uint64_t{d.groups[0]} * d.groups[1] * d.groups[2]; ++group)
-      for (Word local = 0; local < size; local += together) {
-        spirv::ShaderProgram::Run run = at(group, local);
-        run.most_steps = left;
-        std::uint64_t used = 0;
-        const auto writes = case_.program.run(call_, run, &used);
-        left -= std::min(left, used);
-        if (!writes || left == 0) return false;
-        undo(call_, *writes);
-        std::map<std::pair<Word, std::uint64_t>, Word> own;  // what stays of a unit that stores twice
-        for (const ShaderWrite& w : *writes)
-          if (wrong_.contains({w.binding, w.index})) own[{w.binding, w.index}] = w.after;
-        for (const auto& [place, bits] : own)
-          if (const auto [found, is_first] = stored.try_emplace(place, bits); !is_first && found->second != bits)
-            return true;
-      }
-    return false;
-  }
-
  private:
-  spirv::ShaderProgram::Run at(std::uint64_t group, Word local) const {
+  // Steps that it took, about.
+  std::uint64_t invocation(std::uint64_t which, std::atomic<std::int64_t>& left_of_all) {
     const auto& d = *case_.dispatch;
+    const Word size = case_.program.group_size();
+    const std::uint64_t group = which / size;
     spirv::ShaderProgram::Run run;
     run.group = {static_cast<Word>(group % d.groups[0]), static_cast<Word>(group / d.groups[0] % d.groups[1]),
                  static_cast<Word>(group / d.groups[0] / d.groups[1])};
-    run.local = local;
-    return run;
-  }
-
-  // Steps that it took, about.
-  std::uint64_t invocation(std::uint64_t which, std::atomic<std::int64_t>& left_of_all) {
-    const Word size = case_.program.group_size();
-    spirv::ShaderProgram::Run run = at(which / size, static_cast<Word>(which % size));
+    run.local = static_cast<Word>(which % size);
     std::minstd_rand noise(static_cast<Word>(which));
     std::map<std::pair<Word, std::uint64_t>, Element> given;
     const int runs = case_.program.has_float_arithmetic() ? 1 + noisy_runs : 1;
@@ -321,7 +285,6 @@ class Comparison {
   std::vector<std::byte> memory_;
   spirv::ShaderCall call_;
   std::vector<Element> elements_;
-  std::set<std::pair<Word, std::uint64_t>> wrong_;  // binding and index
   bool too_long_ = false;
 };
 
@@ -372,44 +335,36 @@ class Test {
   // On all cores: each case's own. Those that take too long are marked.
   Status compare(std::span<Case> cases, std::atomic<std::int64_t>& left) const {
     std::vector<std::string> wrong(cases.size());
-    std::vector<char> contested(cases.size(), 0);
+    std::atomic<std::size_t> next = 0;
     const Bytes constants = program_.constants.joined();  // comparisons look into it
-    ThreadPool::shared().run(static_cast<std::int64_t>(cases.size()), [&](std::int64_t number, int) {
-      const auto i = static_cast<std::size_t>(number);
-      Comparison comparison(cases[i], constants);
-      comparison.compute(left);
-      cases[i].unchecked = comparison.is_too_long();
-      wrong[i] = comparison.judge({host_->mapped() + cases[i].scratch, cases[i].memory.size()});
-      contested[i] = !wrong[i].empty() && comparison.is_contested();
-    });
+    const auto work = [&] {
+      for (std::size_t i; (i = next++) < cases.size();) {
+        Comparison comparison(cases[i], constants);
+        comparison.compute(left);
+        cases[i].unchecked = comparison.is_too_long();
+        wrong[i] = comparison.judge({host_->mapped() + cases[i].scratch, cases[i].memory.size()});
+      }
+    };
+    std::vector<std::thread> threads;
+    const std::size_t wanted = std::min<std::size_t>(std::max(std::thread::hardware_concurrency(), 1u), cases.size());
+    for (std::size_t t = 1; t < wanted; ++t) threads.emplace_back(work);
+    work();
+    for (std::thread& t : threads) t.join();
     for (std::size_t i = 0; i < cases.size(); ++i)
       if (!wrong[i].empty())
-        return contested[i] ? ambiguous(*cases[i].dispatch, wrong[i]) : wrong_result(*cases[i].dispatch, wrong[i]);
+        return error("vulkan.wrong-result",
+                     fmt::format("{} ({}) computes the shader of '{}' ({}) wrongly: {}", device_->description(),
+                                 device_->driver(), cases[i].dispatch->value, cases[i].dispatch->kernel, wrong[i]))
+            .hint(
+                "install another version of the driver, choose another device (--vulkan-device) or the CPU (--device "
+                "cpu, "
+                "or --target tosa-fp where the program has a Vulkan delegate); TOSAIC_VULKAN_SELF_TEST=never runs it "
+                "all "
+                "the same");
     return {};
   }
 
  private:
-  Diagnostic wrong_result(const Dispatch& d, const std::string& wrong) const {
-    return error("vulkan.wrong-result",
-                 fmt::format("{} ({}) computes the shader of '{}' ({}) wrongly: {}", device_->description(),
-                             device_->driver(), d.value, d.kernel, wrong))
-        .hint(
-            "where drivers of two makers say so, the program is at fault: report it. Else install another version of "
-            "the driver, choose another device (--vulkan-device) or the CPU (--device cpu, "
-            "or --target tosa-fp where the program has a Vulkan delegate); TOSAIC_VULKAN_SELF_TEST=never runs it all "
-            "the same");
-  }
-  static Diagnostic ambiguous(const Dispatch& d, const std::string& wrong) {
-    return error("vulkan.ambiguous-shader",
-                 fmt::format("the shader of '{}' ({}) stores different numbers in one element, and which of them stays "
-                             "is the device's choice: {}",
-                             d.value, d.kernel, wrong))
-        .hint(
-            "this is a fault of what made the program and not of the driver: compile it with another version of "
-            "tosaic, report it, and run it on the CPU until then (--device cpu, or --target tosa-fp where the program "
-            "has a Vulkan delegate)");
-  }
-
   const std::shared_ptr<Device>& device_;
   const vulkan_program::Program& program_;
   const Pipelines& pipelines_;

@@ -13,9 +13,8 @@ namespace tosaic::vulkan {
 
 // `constants`: the device's copy of `program.constants`, which must be there still. What has passed is remembered
 // beside the pipeline cache, by driver; TOSAIC_VULKAN_SELF_TEST=always checks everything anew, =never nothing. Errors:
-// vulkan.wrong-result, vulkan.ambiguous-shader (no driver can be right), vulkan.lost, vulkan.memory, vulkan.failed.
-// Under device->building. `told`: is given a line where shaders were left unchecked, as computing them here would take
-// too long; they are not remembered.
+// vulkan.wrong-result, vulkan.lost, vulkan.memory, vulkan.failed. Under device->building. `told`: is given a line where
+// shaders were left unchecked, as computing them here would take too long; they are not remembered.
 Status self_test(const std::shared_ptr<Device>& device, const vulkan_program::Program& program,
                  const vulkan_program::Tier& tier, const Pipelines& pipelines, const Constants& constants,
                  const std::function<void(const std::string&)>& told = {});

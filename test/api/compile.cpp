@@ -87,26 +87,6 @@ TEST(Compile, OptionsAreChecked) {
 }
 
 // The same bytes whichever way the samples come, and other bytes with other samples.
-TEST(Compile, NumbersOfAnyTypeAreOptions) {
-  EXPECT_EQ(Options().set("threads", std::size_t{2}).text("threads"), "2");
-  EXPECT_EQ(Options().set("threads", 3L).text("threads"), "3");
-  EXPECT_EQ(Options().set("threads", std::uint8_t{4}).text("threads"), "4");
-  EXPECT_EQ(Options().set("threads", -5LL).number("threads"), -5);
-  EXPECT_EQ(Options().set("threads", 6.0).text("threads"), "6");
-  EXPECT_EQ(Options().set("threads", 1e9).text("threads"), "1000000000");
-  EXPECT_EQ(Options().set("threads", 0).text("threads"), "0");
-  EXPECT_EQ(Options().set("flag", true).text("flag"), "true");
-  EXPECT_EQ(Options().set("quantize", "int8").text("quantize"), "int8");
-  EXPECT_TRUE(compile(digits(), "tosa-int", Options().set("threads", 1.0f)).ok());
-  EXPECT_EQ(compile(digits(), "tosa-int", Options().set("threads", 1.5)).error().code, "option.value");
-}
-
-TEST(Compile, BracesAreNoSamples) {
-  const Bytes plain = good(good(compile(digits(), "tosa-int")).piece("pte"));
-  EXPECT_EQ(good(good(compile(digits(), "tosa-int", {}, {}, {})).piece("pte")).text(), plain.text());
-  EXPECT_TRUE(compile(digits(), "tosa-int", {}, {}, nullptr).ok());
-}
-
 TEST(Compile, SamplesComeFromWhereverTheyAre) {
   const Program program = digits();
   const auto sample = good(program.sample_inputs());

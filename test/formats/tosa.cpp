@@ -258,50 +258,6 @@ TEST(TosaFile, OtherVersionsAreRefusedByName) {
   EXPECT_EQ(newer.error().message, "the file is TOSA 1.2.0, which cannot be read");
   EXPECT_EQ(newer.error().help, "look for a newer tosaic, or export it again for TOSA 1.0");
 }
-// The true version is told, and a warning where it is later.
-TEST(TosaFile, SaysItsVersion) {
-  EXPECT_EQ(tosa_file::version_of(Odd{}.bytes()), "1.0.0");
-  EXPECT_FALSE(tosa_file::newer_version(Odd{.draft = true}.bytes(), "a.tosa"));
-  const Bytes newer = Odd{.minor = 1, .draft = true}.bytes();
-  EXPECT_EQ(tosa_file::version_of(newer), "1.1.0 (draft)");
-  const auto warned = tosa_file::newer_version(newer, "a.tosa");
-  ASSERT_TRUE(warned);
-  EXPECT_EQ(warned->severity, Severity::warning);
-  EXPECT_EQ(warned->code, "tosa-file.newer");
-  EXPECT_NE(warned->message.find("a.tosa is TOSA 1.1.0 (draft)"), std::string::npos);
-}
-
-// What later writers tell readers to heed stands in fields that this schema does not have.
-TEST(TosaFile, ConditionsThatAreNotKnownAreHeeded) {
-  const auto file = [](flatbuffers::voffset_t slot) {
-    flatbuffers::FlatBufferBuilder b;
-    const auto said = tosa_schema::CreateSoftwareVersion(b, 2026, 5, 0);
-    const auto version = tosa_schema::CreateVersion(b, 1, 1, 0, false);
-    const auto start = b.StartTable();
-    b.AddOffset(tosa_schema::TosaGraph::VT_VERSION, version);
-    b.AddOffset(slot, said);
-    b.Finish(flatbuffers::Offset<tosa_schema::TosaGraph>(b.EndTable(start)), tosa_schema::TosaGraphIdentifier());
-    return Bytes::copy(b.GetBufferPointer(), b.GetSize());
-  };
-  EXPECT_EQ(code_of_read(file(tosa_schema::TosaGraph::VT_SOFTWARE_VERSION)), "tosa-file.empty");
-  const auto refused = tosa_file::read(file(tosa_schema::TosaGraph::VT_SOFTWARE_VERSION + 2), "new.tosa");
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().code, "tosa-file.version");
-  EXPECT_NE(refused.error().message.find("TOSA 1.1.0 and states conditions"), std::string::npos);
-}
-
-// One bit of a table's head, and its fields are gone: no graph that takes nothing and gives nothing comes of it.
-TEST(TosaFile, NoFlippedBitMakesItVanish) {
-  const Bytes whole = Odd{.constant = std::vector<std::uint8_t>(16, 0)}.bytes();
-  for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
-    std::string changed(whole.text());
-    changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << bit % 8));
-    const auto graph = tosa_file::read(Bytes::copy(changed.data(), changed.size()), "bit");
-    if (!graph.ok()) continue;
-    EXPECT_EQ(graph->outputs.size(), 1u) << "bit " << bit;
-  }
-}
-
 TEST(TosaFile, OperatorsNewerThan10) {
   EXPECT_EQ(code_of_read(Odd{.op = 79, .tag = 79}.bytes()), "tosa-file.operator");
 }

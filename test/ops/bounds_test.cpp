@@ -59,9 +59,7 @@ class Rows {
  public:
   std::set<std::string_view> seen;
 
-  void check(Graph graph, std::vector<Tensor> inputs) {
-    for (std::size_t i = 0; i < inputs.size(); ++i)  // bytes, to a target
-      if (inputs[i].type.dtype == DType::u8) inputs[i].type.dtype = graph[graph.inputs[i]].type.dtype;
+  void check(Graph graph, const std::vector<Tensor>& inputs) {
     graph.outputs.clear();
     for (const Node& node : graph.nodes)
       graph.outputs.insert(graph.outputs.end(), node.outputs.begin(), node.outputs.end());

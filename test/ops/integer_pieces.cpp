@@ -67,12 +67,7 @@ Result<std::vector<Tensor>> run_alone(const Alone& one, const std::vector<Tensor
   if (!lowered.ok()) return lowered.error();
   interp::Options options;
   options.precise = spec == nullptr;
-  if (!spec) return interp::run(lowered->graph, inputs, options);
-  auto results = interp::run(lowered->graph, as_bytes(inputs), options);
-  if (!results.ok()) return results;
-  std::vector<TensorType> types;
-  for (ValueId v : one.graph.outputs) types.push_back(one.graph[v].type);
-  return under_types(*std::move(results), types);
+  return interp::run(lowered->graph, inputs, options);
 }
 
 bool finite(const std::vector<double>& list) {
@@ -176,18 +171,6 @@ std::vector<Tensor> reals(const std::vector<Tensor>& codes) {
   std::vector<Tensor> result;
   for (const Tensor& t : codes) result.push_back(real(t));
   return result;
-}
-
-std::vector<Tensor> as_bytes(std::vector<Tensor> tensors) {
-  for (Tensor& t : tensors)
-    if (t.type.dtype == DType::u8) t.type.dtype = DType::i8;
-  return tensors;
-}
-
-std::vector<Tensor> under_types(std::vector<Tensor> results, const std::vector<TensorType>& types) {
-  for (std::size_t k = 0; k < results.size() && k < types.size(); ++k)
-    if (types[k].dtype == DType::u8) results[k].type.dtype = DType::u8;
-  return results;
 }
 
 Tensor coded(const Tensor& real, const TensorType& type) {

@@ -16,9 +16,6 @@ namespace tosaic::domain {
 // The numbers that codes stand for, as f32, and codes of the given types for numbers. What has no scale stays.
 std::vector<double> numbers(const Tensor& tensor);
 Tensor real(const Tensor& codes);
-// uint8 as targets have it, in bytes of i8 (lower/unsigned_bytes.h), and results under the program's types again.
-std::vector<Tensor> as_bytes(std::vector<Tensor> tensors);
-std::vector<Tensor> under_types(std::vector<Tensor> results, const std::vector<TensorType>& types);
 std::vector<Tensor> reals(const std::vector<Tensor>& codes);
 Tensor coded(const Tensor& real, const TensorType& type);
 

@@ -16,7 +16,7 @@ import zlib
 
 import pytest
 
-OURS = re.compile(r"/tosaic/_core\.|/libtosaic_(core|executorch)\.so")
+OURS = re.compile(r"/tosaic/_core\.|/libtosaic_executorch\.so")
 # Of the interpreter's objects, nanobind's are counted by test_run.py; of a module's own there is one each.
 LOSES = "ASAN_OPTIONS" in os.environ  # does it look for lost memory? Else it is ThreadSanitizer
 LOG = pathlib.Path(re.search(r"log_path=([^:]+)", os.environ["ASAN_OPTIONS" if LOSES else "TSAN_OPTIONS"]).group(1))

@@ -55,7 +55,7 @@ def test_exactly_the_unknown_calls_are_decomposed(target):
     assert not _core.knows("aten.trapezoid.dx") and not _core.knows("aten.sinc.default")
     names = [n.name for n in exported.graph.nodes if n.op == "call_function"]
     before = str(exported.graph)
-    verdicts = tosaic.supports(exported, target=target)
+    verdicts = tosaic.supports(exported, target)
     assert [v.name for v in verdicts] == names and str(exported.graph) == before
     assert {v.op for v in verdicts} >= {"aten.trapezoid.dx", "aten.linear.default", "aten.layer_norm.default"}
     artifact = tosaic.compile(exported, target=target, calibration=[(X, Y), *[(drawn(), drawn()) for _ in range(15)]])
@@ -63,7 +63,7 @@ def test_exactly_the_unknown_calls_are_decomposed(target):
     said = [m for m in artifact.summary.messages if m.code == "model.decomposed"]
     assert [m.message.split()[0] for m in said] == ["aten.sinc.default", "aten.trapezoid.dx"]
     assert all(m.severity == "note" and m.file == __file__ and "trapezoid" in m.text for m in said)
-    assert "model.decomposed" in repr(artifact) and "model.decomposed" in repr(tosaic.explain(exported, target=target))
+    assert "model.decomposed" in repr(artifact) and "model.decomposed" in repr(tosaic.explain(exported, target))
     near = {"rtol": 1e-4, "atol": 1e-5} if target in ("tosa-fp", "vgf") else {"rtol": 0.05, "atol": 0.1}
     for got, wanted in zip(artifact.run(X, Y), exported.module()(X, Y)):
         torch.testing.assert_close(got, wanted, **near)
@@ -71,7 +71,7 @@ def test_exactly_the_unknown_calls_are_decomposed(target):
 
 def test_what_cannot_be_decomposed_stays_with_its_reason():
     exported = torch.export.export(module_of(lambda x: torch.special.bessel_j0(torch.deg2rad(x))), (X,))
-    verdicts = tosaic.supports(exported, target="tosa-fp")
+    verdicts = tosaic.supports(exported, "tosa-fp")
     assert [(v.op, v.taken) for v in verdicts] == [("aten.deg2rad.default", True), ("aten.special_bessel_j0.default", False)]
     assert verdicts[1].reason.code == "aten.unknown-operator"
 
@@ -127,7 +127,7 @@ def test_a_sample_of_pytorchs_own_operators():
             except Exception:  # what PyTorch does not export, and types that tosaic does not have
                 continue
         if {m.code for m in program.messages} != {"model.decomposed"} or not all(
-                v.taken for v in tosaic.supports(program, target="tosa-fp")):
+                v.taken for v in tosaic.supports(program, "tosa-fp")):
             continue
         got = tosaic.compile(program, target="tosa-fp").run(*tensors)
         torch.testing.assert_close(got, body(*tensors), rtol=1e-4, atol=1e-5, equal_nan=True, msg=lambda m: f"{name}: {m}")
@@ -192,7 +192,7 @@ class Custom(torch.nn.Module):
 
 def test_without_a_lowering_a_custom_operator_stays_outside():
     exported = torch.export.export(Custom().eval(), (X,))
-    reasons = {v.op: v.reason for v in tosaic.supports(exported, target="tosa-fp") if not v.taken}
+    reasons = {v.op: v.reason for v in tosaic.supports(exported, "tosa-fp") if not v.taken}
     assert list(reasons) == ["tosaic_test.gate.default", "tosaic_test.parts.default"]
     assert {r.code for r in reasons.values()} == {"aten.unknown-operator"}
 
@@ -203,9 +203,9 @@ def test_lowerings_of_custom_operators(target, tmp_path):
     lower_parts()
     model = Custom().eval()
     exported = torch.export.export(model, (X,))
-    verdicts = tosaic.supports(exported, target=target)
+    verdicts = tosaic.supports(exported, target)
     assert all(v.taken for v in verdicts) and len(verdicts) == 4
-    assert "linear" in tosaic.plan(exported, target="tosa-int")
+    assert "linear" in tosaic.plan(exported, "tosa-int")
     samples = [drawn() for _ in range(16)]
     artifact = tosaic.compile(model, X, target, calibration=samples)
     assert artifact.summary.delegates == 1

@@ -95,7 +95,7 @@ def test_what_pt2e_quantised_stays_integers_where_floats_are_taken_as_well(targe
     x = torch.export.load(path).example_inputs[0]
     integers, both = tosaic.compile(path, target="tosa-int"), tosaic.compile(path, target=target)
     assert torch.equal(both.run(*x), integers.run(*x))
-    assert all(verdict.taken for verdict in tosaic.supports(path, target=target))
+    assert all(verdict.taken for verdict in tosaic.supports(path, target))
     if target == "vgf":
         assert len(both.pte) < 1.1 * len(integers.pte)
 
@@ -218,14 +218,14 @@ def test_explain_supports_and_plan(image):
         def forward(self, x):
             return torch.special.bessel_j0(x.relu()).relu()
 
-    explanation = tosaic.explain(Mixed(), image, "tosa-fp")
+    explanation = tosaic.explain(Mixed(), "tosa-fp", image)
     frame = explanation.to_pandas()
     assert list(frame["taken"]) == [True, False, True]
     assert "bessel_j0" in explanation._repr_html_() and explanation.nodes[1].reason.code == frame["code"][1]
     program = tosaic.Program.of(Mixed(), image)
     for target in tosaic.targets():
-        assert [v.taken for v in tosaic.supports(program, target=target.name)] == [True, False, True]
-    assert "conv" in tosaic.plan(Small().eval(), image, "tosa-int")
+        assert [v.taken for v in tosaic.supports(program, target.name)] == [True, False, True]
+    assert "conv" in tosaic.plan(Small().eval(), "tosa-int", image)
 
 
 def test_save_writes_whole_files(image, tmp_path):

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pages and notebooks show runs: docs/quickstart.md block by block, every other page's blocks each in a process of its
-own, the notebooks of examples/ in a kernel."""
-import ast
-import builtins
+"""What pages and notebooks show runs: docs/quickstart.md block by block, the notebooks of examples/ in a kernel."""
 import os
-import textwrap
 import pathlib
 import re
 import shutil
@@ -40,81 +36,6 @@ def test_quickstart(tmp_path):
     assert len(accuracies) == 4 and min(accuracies) > 90, done.stdout
     assert "aten.sort.default quickstart.py:" in done.stdout.replace(f"{tmp_path}/", ""), done.stdout
     assert {"digits.pte", "digits.h", "digits_executorch.pte"} <= set(os.listdir(tmp_path))
-
-
-# What a page's reader has when a block begins, by name.
-GIVEN = {
-    "torch": "import torch",
-    "tosaic": "import tosaic",
-    "image": "image = torch.randn(1, 1, 8, 8)",
-    "x": "x = torch.randn(1, 1, 8, 8)",
-    "example": "example = torch.randn(1, 1, 8, 8)",
-    "inputs": "inputs = (torch.randn(1, 1, 8, 8),)",
-    "example_inputs": "example_inputs = (torch.randn(1, 1, 8, 8),)",
-    "samples": "samples = [(torch.randn(1, 1, 8, 8),) for _ in range(4)]",
-    "batches": "batches = [torch.randn(8, 1, 8, 8) for _ in range(2)]",
-    "model": "model = torch.nn.Sequential(torch.nn.Conv2d(1, 8, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(288, 10)).eval()",
-    "exported": "exported = torch.export.export(model, (torch.randn(1, 1, 8, 8),))",
-    "prefill_ep": "prefill_ep = torch.export.export(model, (torch.randn(1, 1, 8, 8),))",
-    "decode_ep": "decode_ep = torch.export.export(model, (torch.randn(1, 1, 8, 8),))",
-    "Runtime": "import tosaic.executorch.runtime\nfrom executorch.runtime import Runtime",
-    "Inspector": "from executorch.devtools import Inspector",
-}
-
-
-def blocks():
-    for page in sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")]):
-        if page.name == "quickstart.md":
-            continue
-        text = page.read_text()
-        for found in re.finditer(r"^( *)```python\n(.*?)^ *```", text, re.S | re.M):
-            line = text.count("\n", 0, found.start()) + 1
-            yield pytest.param(textwrap.dedent(found.group(2)), id=f"{page.name}:{line}")
-
-
-def before(block):
-    """What makes the names that a block reads and does not make."""
-    tree = ast.parse(block)
-    names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
-    made = {n.id for n in names if isinstance(n.ctx, ast.Store)} | {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
-    made |= {n.name for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.ClassDef))} | set(dir(builtins))
-    made |= {(a.asname or a.name).split(".")[0] for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}
-    wanted = {n.id for n in names} - made
-    assert not (unknown := wanted - set(GIVEN)), f"say in GIVEN what {unknown} are"
-    needs = "\n".join(GIVEN[name] for name in GIVEN if name in wanted)
-    also = [name for name in ("torch", "model") if re.search(rf"\b{name}\b", needs) and name not in wanted | made]
-    return "\n".join([GIVEN[name] for name in also] + [needs])
-
-
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory):
-    """An int8 program, as readers have one from the pages before."""
-    import torch
-
-    import tosaic
-
-    file = tmp_path_factory.mktemp("compiled") / "model.pte"
-    scope = {"torch": torch}
-    exec(GIVEN["model"], scope)
-    samples = [torch.randn(1, 1, 8, 8) for _ in range(4)]
-    tosaic.compile(scope["model"], samples[0], "tosa-int", calibration=samples).save(file)
-    return file
-
-
-@pytest.mark.parametrize("block", blocks())
-def test_each_block_in_a_process_of_its_own(block, compiled, tmp_path):
-    shutil.copy(compiled, tmp_path)
-    operators = "".join(f"""
-@torch.library.custom_op("mylib::{name}", mutates_args=())
-def {name}(x: torch.Tensor) -> torch.Tensor: return x.clone()
-""" for name in set(re.findall(r'lowering\("mylib::(\w+)"', block)))
-    script = "\n".join([before(block), "import torch" if operators else "", operators, block])
-    (tmp_path / "block.py").write_text(script)
-    tools = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ.get("PATH", "")])
-    done = subprocess.run([sys.executable, "block.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300,
-                          env={**os.environ, "PATH": tools, "OMP_NUM_THREADS": "1"})
-    assert done.returncode == 0, script + done.stdout + done.stderr
-    assert "DeprecationWarning" not in done.stderr
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda p: p.stem)

@@ -4,18 +4,16 @@
 A name is here when tosaic.executorch has it with the same arguments, with the same defaults. What is absent has a reason in
 `ABSENT`, what is more than the same, or different, a sentence in `BETTER` or `OTHER`; a sentence about nothing is an error. `make pages` writes the
 page again."""
-import ast
 import enum
 import fnmatch
 import functools
 import importlib
-import importlib.util
 import inspect
 import os
 import pathlib
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "parity.md"
-OURS = ["tosaic.executorch", "tosaic.executorch.compile_specs", "tosaic.executorch.quantizer", "tosaic.executorch._scripts"]
+OURS = ["tosaic.executorch", "tosaic.executorch.compile_specs", "tosaic.executorch.quantizer"]
 
 # Which modules' names count, and under which heading. Their own manifest is made of the names in LAZY_IMPORTS.
 SECTIONS = {
@@ -26,7 +24,7 @@ SECTIONS = {
         "executorch.backends.arm.quantizer.quantization_config", "executorch.backends.arm.tosa.compile_spec",
         "executorch.backends.arm.tosa.partitioner", "executorch.backends.arm.tosa.backend",
         "executorch.backends.arm.common.arm_compile_spec", "executorch.backends.arm.common.pipeline_config",
-        "executorch.backends.arm.recipes", "executorch.backends.arm.vgf.check_env", "executorch.backends.arm.util._factory"],
+        "executorch.backends.arm.recipes", "executorch.backends.arm.vgf.check_env"],
     "Vulkan": ["executorch.backends.vulkan", "executorch.backends.vulkan.partitioner.vulkan_partitioner",
                "executorch.backends.vulkan.quantizer.vulkan_quantizer"],
 }
@@ -44,11 +42,6 @@ OLDER = {
     "executorch.backends.arm.vgf.VgfCompileSpec.get_intermediate_path": [],
     "executorch.backends.arm.vgf.VgfCompileSpec.get_output_format": [],
     "executorch.backends.arm._passes.InsertCastForOpsWithInt64InputPass": [],
-    "executorch.backends.arm.arm_backend.is_tosa": ["compile_spec"],
-    "executorch.backends.arm.arm_backend.is_ethosu": ["compile_spec"],
-    "executorch.backends.arm.arm_backend.is_vgf": ["compile_spec"],
-    "executorch.backends.arm.arm_backend.get_tosa_spec": ["compile_spec"],
-    "executorch.backends.arm.arm_backend.get_intermediate_path": ["compile_spec"],
 }
 
 # What ExecuTorch's documents of these backends name, by any path: each has to be in the page.
@@ -64,50 +57,6 @@ DOCUMENTED = """
     EthosUPartitioner EthosUPartitioner.additional_checks EthosUQuantizer.set_global EthosUQuantizer.compile_spec
     get_symmetric_quantization_config get_symmetric_quantization_config.is_per_channel VulkanPartitioner
 """.split()
-
-# ExecuTorch's command line tools: what does here what each of their options does.
-SCRIPTS = {
-    "aot_arm_compiler": {
-        "model_name": "`tosaic compile MODEL.pt2`; of a module in Python `tosaic.compile(module, example_inputs, ...)`",
-        "model_input": "`example_inputs`; of a `.pt2` those that are stored in it",
-        "delegate": "always; what the target does not take stays outside",
-        "bundleio": "`artifact.save(\"model.bpte\", cases=[...])`",
-        "etrecord": "`to_edge_transform_and_lower(..., generate_etrecord=True)` with tosaic's partitioners",
-        "target": "`--target`",
-        "cortex-m-explicit-layout": "none: tosaic has no backend of Cortex-M's own kernels",
-        "evaluate": "`artifact.run(x)` here, on the simulated device, beside `model(x)`",
-        "evaluate_config": "as of `evaluate`",
-        "quantize": "integer targets do; `--quantize int8`, `int16x8` elsewhere",
-        "calibration_data": "`--calibrate` (`.npz`, `.npy`, a folder); in Python `calibration=` takes a loader",
-        "so_library": "`tosaic.lowering(OPERATOR)` says what a custom operator means",
-        "debug": "`--verbose`, `--print-after STAGE`",
-        "intermediates": "`--emit tosa=PATH`, `vgf=PATH`, `vela=DIR`",
-        "output": "`-o`",
-        "system_config": "`--system-config`",
-        "memory_mode": "`--memory-mode`",
-        "config": "`--vela-config`",
-        "non_strict_export": "exports are non-strict; for a strict one give `torch.export.export(..., strict=True)`",
-        "enable_qdq_fusion_pass": "without effect there",
-        "enable_debug_mode": "`--report FILE` is the manifest; tensors of `--emit tosa=PATH` have the nodes' names",
-        "direct_drive": "none: a payload is what ExecuTorch's driver takes; Vela's own options are `--vela-flags`",
-    },
-    "evaluate_model": {
-        "model_name": "as above",
-        "target": "`--target`, `--tosa-spec`",
-        "quant_mode": "`--quantize int8`, `int16x8`; `weights=\"int4\"`",
-        "calibration_data": "`--calibrate`",
-        "no_delegate": "`tosaic.Program.of(converted).session()` runs a quantised program outside delegates",
-        "evaluators": "`artifact.run` over your samples: numbers are those of the device; `tosaic.check` compares cases",
-        "evaluation_dataset": "a loop over your loader",
-        "batch_size": "the loader's; calibration splits its batches",
-        "max_samples": "`itertools.islice(loader, n)`",
-        "so_library": "`tosaic.lowering(OPERATOR)`",
-        "debug": "`--verbose`",
-        "dtype": "`model.half()` before it is given: halves are taken where the target has them",
-        "intermediates": "`--emit`",
-        "output": "`--report FILE`; what is measured is Python's",
-    },
-}
 
 BETTER = {
     "EthosUCompileSpec": "`extra_flags` may be one text; an unknown target is refused with the list of those that there are",
@@ -148,7 +97,7 @@ ABSENT = {
     "VgfEnvironment*": "ExecuTorch's own is what `validate_environment` gives",
     "*vgf*available": "there is nothing to look for: tosaic writes VGF itself",
     "check_*environment": "there is nothing to look for: tosaic writes VGF itself",
-    "main": "a command of ExecuTorch's; [its options](#its-command-line-tools)",
+    "main": "a command of ExecuTorch's",
     "is_partitioned": "a step inside ExecuTorch's partitioner",
     "reject_partition": "a step inside ExecuTorch's partitioner",
     "Decomposable*": "a step inside ExecuTorch's partitioner",
@@ -284,23 +233,6 @@ class Page:
             "[executorch.md](executorch.md).", *self.rows, ""])
 
 
-def options_of(script):
-    """The long names of a script's options, which is read and not run."""
-    origin = importlib.util.find_spec(f"executorch.backends.arm.scripts.{script}").origin
-    for call in ast.walk(ast.parse(pathlib.Path(origin).read_text())):
-        if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "add_argument":
-            yield next(a.value[2:] for a in call.args if a.value.startswith("--"))
-
-
-def scripts(page):
-    page.rows += ["", "## Its command line tools", "", "| option | here |", "|---|---|"]
-    for script, sentences in SCRIPTS.items():
-        names = list(options_of(script))
-        page.wrong += [f"SCRIPTS says nothing of {script}.py --{n}" for n in names if n not in sentences]
-        page.wrong += [f"{script}.py has no --{n}" for n in sentences if n not in names]
-        page.rows += [f"| `{script}.py --{n}` | {sentences.get(n)} |" for n in names]
-
-
 def made():
     page = Page()
     for title, modules in SECTIONS.items():
@@ -308,9 +240,7 @@ def made():
     page.rows += ["", "## Names of earlier versions", "", "| name | here | |", "|---|---|---|"]
     for path, arguments in OLDER.items():
         parts = path.split(".")
-        first = next((i for i, p in enumerate(parts) if p[0].isupper()), -1)
-        page.row(".".join(parts[first:]), dict.fromkeys(arguments, inspect.Parameter.empty))
-    scripts(page)
+        page.row(".".join(parts[next(i for i, p in enumerate(parts) if p[0].isupper()):]), dict.fromkeys(arguments, inspect.Parameter.empty))
     return page
 
 

@@ -224,7 +224,7 @@ def test_trained_weights_of_four_bits():
 def test_plans_know_weights_of_four_bits(tmp_path):
     model, samples = made(Attention, ROWS)
     by_option = tosaic.compile(model, samples[0], "tosa-int", calibration=samples, weights="int4")
-    plan = tosaic.plan(torch.export.export(model, samples[0]), target="tosa-int", weights="int4")
+    plan = tosaic.plan(torch.export.export(model, samples[0]), "tosa-int", weights="int4")
     (tmp_path / "plan.txt").write_text(str(plan))
     assert " i4 symmetric per dim 0 in " in str(plan)
     by_plan = tosaic.compile(model, samples[0], "tosa-int", calibration=samples, plan=tmp_path / "plan.txt")

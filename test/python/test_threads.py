@@ -86,7 +86,7 @@ def test_compilations_and_questions_of_one_program():
     program = tosaic.Program.of(MODELS / "digits.pt2")
 
     def said(target):
-        return tosaic.compile(program, target=target).pte, tosaic.explain(program, target=target).records()
+        return tosaic.compile(program, target=target).pte, tosaic.explain(program, target).records()
 
     wanted = {t: said(t) for t in TARGETS}
     assert all(wanted[t] == found for t, found in zip(TARGETS * 3, in_threads(said, TARGETS * 3), strict=True))

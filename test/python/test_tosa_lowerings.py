@@ -170,7 +170,7 @@ def test_floats(target, tmp_path):
     """One delegate; in integer programs tables and codes follow from TOSA's rows."""
     lower_bump()
     model = Bumped().eval()
-    assert all(v.taken for v in tosaic.supports(model, SAMPLES[0], target))
+    assert all(v.taken for v in tosaic.supports(model, target, SAMPLES[0]))
     artifact = tosaic.compile(model, SAMPLES[0], target, calibration=SAMPLES)
     assert artifact.summary.delegates == 1 and all(n.taken for n in artifact.summary.nodes)
     said = [m.message for m in artifact.summary.messages if m.code == "model.decomposed"]
@@ -244,7 +244,7 @@ def test_integers_are_those_that_are_written(target, real):
 def test_what_a_target_does_not_take_runs_outside_the_delegate():
     lower_qlinear()
     x = torch.randint(-128, 128, (5, 8), generator=torch.Generator().manual_seed(4)).to(torch.int8)
-    verdict, = tosaic.supports(Codes(False), x, "tosa-fp")
+    verdict, = tosaic.supports(Codes(False), "tosa-fp", x)
     assert not verdict.taken and "for targets with PRO-INT" in verdict.reason.reason
     assert torch.equal(tosaic.compile(Codes(False), x, "tosa-fp").run(x), Codes(False)(x))
 

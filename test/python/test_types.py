@@ -55,34 +55,6 @@ def test_stub_of_the_core():
     assert (installed / "_core.pyi").is_file() and (installed / "py.typed").is_file()
 
 
-def type_of(option):
-    """Of what an option takes in Python; None is its default."""
-    words = f"Literal[{', '.join(map(repr, option.allowed))}]"
-    if option.kind in ("list", "pairs"):
-        item = words if option.allowed and option.kind == "list" else "str"
-        return f"{item} | Sequence[{item}]" + (" | Mapping[str, str | PathLike[str]]" if option.kind == "pairs" else "")
-    return {"flag": "bool", "number": "int", "file": "str | PathLike[str]", "text": words if option.allowed else "str"}[option.kind]
-
-
-def test_options_in_the_signature():
-    """The keywords of `compile`, as the core describes its options."""
-    rows = {}
-    for option in [*tosaic._core.compile_options(), *(o for t in tosaic.targets() for o in t.options)]:
-        for name in filter(None, (option.name, option.alias)):
-            rows.setdefault(name.replace("-", "_"), option)
-    text = ("# SPDX-License-Identifier: Apache-2.0\n# Made by test/python/test_types.py; `make pages` writes it again.\n"
-            '"""The options of `tosaic.compile` and the other questions, for editors and type checkers."""\n\n'
-            "from collections.abc import Mapping, Sequence\nfrom os import PathLike\nfrom typing import Literal, TypedDict\n\n\n"
-            'class CompileOptions(TypedDict, total=False):\n    """What `help(tosaic.compile)` explains; None is the default."""\n\n')
-    text += "".join(f"    {name}: {type_of(option)} | None\n" for name, option in rows.items())
-    hold(text, "_compile_options.py")
-    from tosaic._compile_options import CompileOptions
-
-    assert set(CompileOptions.__annotations__) == set(rows)
-    for question in (tosaic.compile, tosaic.explain, tosaic.supports, tosaic.plan):
-        assert str(inspect.signature(question).parameters["options"]) == "**options: 'Unpack[CompileOptions]'"
-
-
 def public_things():
     """(name, object) of every public name, and of what the classes among them have of ours."""
     for module in MODULES:
@@ -136,7 +108,7 @@ artifact.save("model.pte")
 cycles = [e.cycles for e in artifact.summary.estimates]
 reveal_type(cycles)
 reveal_type(artifact.summary.nodes[0].reason)
-explanation = tosaic.explain("model.pt2", target="vgf")
+explanation = tosaic.explain("model.pt2", "vgf")
 outside: list[str] = [node.op for node in explanation.nodes if not node.taken]
 reveal_type(explanation.records())
 explanation.to_pandas()
@@ -147,7 +119,7 @@ y = session.run(np.zeros((1, 1, 8, 8), np.float32))
 names = [t.name for t in tosaic.targets() if t.family == "Ethos-U"]
 reveal_type(names)
 try:
-    tosaic.supports("model.pt2", target="tosa-int")
+    tosaic.supports("model.pt2", "tosa-int")
 except tosaic.Error as why:
     reveal_type(why.diagnostic)
 spec = EthosUCompileSpec("ethos-u55-128", memory_mode="Shared_Sram").dump_intermediate_artifacts_to("there")

@@ -97,19 +97,18 @@ class HalfInside(nn.Module):
 
 
 @pytest.mark.parametrize("strict", [False, True])  # of strict programs torch 2.13 cannot write the casts either
-def test_autocast_is_written_out_by_pytorch(strict):
+def test_autocast_is_for_pytorch_to_write_out(strict):
     """The body says no casts: computing it as it stands would give other numbers."""
     module, x = HalfInside().eval(), torch.randn(2, 4)
     exported = torch.export.export(module, (x,), strict=strict)
-    if strict:
-        with pytest.raises(tosaic.Error, match="autocast"):
-            tosaic.compile(exported, target="tosa-fp")
-    else:
-        for session in (tosaic.Program.of(exported).session(), tosaic.compile(exported, target="tosa-fp").session()):
-            torch.testing.assert_close(session.run(x), module(x))
+    with pytest.raises(tosaic.Error, match="run_decompositions"):
+        tosaic.compile(exported, target="tosa-fp")
+    if not strict:
+        session = tosaic.Program.of(exported.run_decompositions({})).session()
+        torch.testing.assert_close(session.run(x), module(x))
 
 
-def test_a_parameter_that_is_written_is_kept():
+def test_a_parameter_that_is_written_is_refused():
     class Scaled(nn.Module):
         def __init__(self):
             super().__init__()
@@ -120,8 +119,9 @@ def test_a_parameter_that_is_written_is_kept():
                 self.scale.mul_(0.5)
             return x * self.scale
 
-    x = torch.randn(2, 4)
-    session = tosaic.compile(torch.export.export(Scaled(), (x,)), target="tosa-fp").session()
-    assert [s.name for s in session.states] == ["scale"]
-    for run in (1, 2):
-        torch.testing.assert_close(session.run(x), x * 0.5**run)
+    try:
+        exported = torch.export.export(Scaled(), (torch.randn(2, 4),))
+    except Exception:
+        pytest.skip("this torch exports no such program")
+    with pytest.raises(tosaic.Error, match="scale"):
+        tosaic.compile(exported, target="tosa-fp")

@@ -27,21 +27,6 @@ TEST(BadPt2, not_a_zip) {
   expect_refused(text("import torch\n"), "zip.not-a-zip", "not a zip");
   expect_refused(text(""), "zip.not-a-zip", "not a zip");
 }
-TEST(BadPt2, other_files_by_their_name) {
-  const auto bytes = [](std::string_view s) { return text(std::string(s)); };
-  using namespace std::string_view_literals;
-  expect_refused(bytes("\x08\x0a\x12\x07pytorch"sv), "pt2.foreign", "an ONNX model");
-  expect_refused(bytes("\x08\x08\x3a\x02\x0a\x00"sv), "pt2.foreign", "an ONNX model");
-  expect_refused(bytes("\x1c\0\0\0TFL3\0\0\0\0"sv), "pt2.foreign", "a TFLite model");
-  expect_refused(bytes("\x02\0\0\0\0\0\0\0{}"sv), "pt2.foreign", "a safetensors file");
-  expect_refused(bytes("GGUF\3\0\0\0"sv), "pt2.foreign", "a GGUF file");
-  expect_refused(bytes("\x89HDF\r\n\x1a\n"sv), "pt2.foreign", "an HDF5 file");
-  expect_refused(bytes("\x80\x02}q\0."sv), "pt2.foreign", "a pickle");
-  expect_refused(bytes("\0\0\0\0ET12"sv), "pt2.foreign", "an ExecuTorch program");
-  expect_refused(bytes("\0\0\0\0TOSA"sv), "pt2.foreign", "a TOSA graph");
-  expect_refused(bytes("\x08\x7f\x12\x01"sv), "zip.not-a-zip", "not a zip");
-  expect_refused(bytes("\xff\0\0\0\0\0\0\0{}"sv), "zip.not-a-zip", "not a zip");
-}
 TEST(BadPt2, no_program) {
   expect_refused(make_zip({{"model/data.pkl", "x"}}), "pt2.no-program", "no exported program");
 }

@@ -1,19 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tier coopmat, whose devices are not at hand where tests run: its programs computed instruction by instruction, and
 // lies about matrices told to the checker. On a device that has it the other tests run it, too.
+#include <cstring>
 #include <limits>
 
 #include "formats/spirv/check_shader.h"
 #include "formats/spirv/run_shader.h"
-#include "shaders/computed.h"
 #include "shaders/heads.h"
+#include "shaders/on_device.h"
 
 namespace tosaic::test {
 namespace {
 
 using spirv::Opcode;
 using spirv::Word;
+using vulkan_program::Arena;
 constexpr vulkan_program::TierId coopmat[] = {vulkan_program::TierId::coopmat};
+
+class Computed {
+ public:
+  explicit Computed(vulkan_program::Program program) : program_(std::move(program)) {
+    const Bytes constants = program_.constants.joined();
+    memories_[0].assign(constants.data(), constants.data() + constants.size());
+    memories_[1].resize(tier().activation_bytes);
+    memories_[2].resize(program_.io_bytes);
+  }
+  const vulkan_program::Tier& tier() const { return program_.tiers.at(0); }
+  bool has_matrices() const {
+    for (const Bytes& m : tier().modules)
+      if (spirv::check_shader(m.as<Word>())->matrices) return true;
+    return false;
+  }
+
+  void run(const std::vector<Tensor>& inputs) {
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      std::memcpy(memories_[2].data() + program_.inputs[i].offset, inputs[i].data.data(), inputs[i].data.size());
+    for (const auto& d : tier().dispatches) dispatch(d);
+  }
+  Tensor output(std::size_t i) const {
+    const auto& t = program_.outputs[i];
+    return {t.type, Bytes::copy(memories_[2].data() + t.offset, t.type.storage_bytes())};
+  }
+
+ private:
+  void dispatch(const vulkan_program::Dispatch& d) {
+    const auto shader = spirv::ShaderProgram::decode(tier().modules[d.module].as<Word>());
+    ASSERT_TRUE(shader) << d.kernel;
+    const bool together = spirv::check_shader(tier().modules[d.module].as<Word>())->shared_bytes > 0;
+    spirv::ShaderCall call;
+    for (const auto& r : d.ranges) {
+      std::vector<std::byte>& memory = memories_[static_cast<std::size_t>(r.arena)];
+      memory.resize(std::max<std::size_t>(memory.size(), r.offset + r.bytes));  // whole vectors
+      call.texel_bytes.push_back(1);
+    }
+    for (const auto& r : d.ranges)
+      call.bindings.emplace_back(memories_[static_cast<std::size_t>(r.arena)].data() + r.offset, r.bytes);
+    call.pushes = d.pushes;
+    call.groups = d.groups;
+    for (Word y = 0; y < d.groups[1]; ++y)
+      for (Word x = 0; x < d.groups[0]; ++x)
+        for (Word i = 0; i < (together ? 1 : shader->group_size()); ++i)
+          ASSERT_TRUE(shader->run(call, {{x, y, 0}, i, 1u << 30})) << d.kernel << " does what is not defined";
+  }
+
+  vulkan_program::Program program_;
+  std::vector<std::byte> memories_[3];
+};
 
 void expect_computed(const Net& net, const Tolerance& tolerance, bool matrices,
                      shaders::Precision precision = shaders::Precision::fp32) {

@@ -66,12 +66,6 @@ PFN_vkVoidFunction address(VkDevice device, const char* name) {
   return found;
 }
 
-Graph identity() {
-  Net net;
-  net.output(net.node("abs", {net.input(DType::f32, {4}, -1, 1)}));
-  return net.graph;
-}
-
 class PipelineCache : public OnFaultyDevice {
  protected:
   void SetUp() override {
@@ -199,45 +193,6 @@ TEST_F(PipelineCache, ManyWriteAtOnce) {
   EXPECT_GT(open().size(), 1000u);
   for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(path()).parent_path()))
     EXPECT_EQ(entry.path(), path());  // no temporary is left
-}
-
-// What the link leads to is somebody else's.
-TEST_F(PipelineCache, LinksAreReplacedAndNotFollowed) {
-  open();
-  now->save_pipeline_cache();
-  const std::string target = folder->path() + "/precious", remembered = now->cache_file(".checked");
-  ASSERT_TRUE(write_file(target, "precious").ok());
-  const auto precious = [&] { return std::string(reinterpret_cast<const char*>(map_file(target)->data()), 8); };
-  for (const std::string& path : {path(), remembered}) {
-    std::filesystem::remove(path);
-    std::filesystem::create_symlink(target, path);
-  }
-  EXPECT_TRUE(open().empty());
-  body_bytes = 2000;
-  now->save_pipeline_cache();
-  EXPECT_FALSE(std::filesystem::is_symlink(path()));
-  EXPECT_EQ(open(), wanted(2000));
-  const auto model = vulkan::ComputeModel::load(compiled(identity(), every_tier()));
-  EXPECT_TRUE(model.ok());
-  EXPECT_FALSE(std::filesystem::is_symlink(remembered));
-  EXPECT_EQ(precious(), "precious");
-}
-
-TEST_F(PipelineCache, LargeOnesAreEmptyAndBeginAnew) {
-  open();
-  now->save_pipeline_cache();
-  const std::size_t most = std::exchange(vulkan::most_cache_bytes, file().size());
-  EXPECT_EQ(open(), wanted(1000));
-  --vulkan::most_cache_bytes;
-  EXPECT_TRUE(open().empty());
-  now->save_pipeline_cache();  // nor is one written that nobody reads
-  EXPECT_FALSE(std::filesystem::exists(path()));
-  vulkan::most_cache_bytes = most;
-  // A file of holes, which says of itself what it likes.
-  open();
-  now->save_pipeline_cache();
-  std::filesystem::resize_file(path(), std::uintmax_t{1} << 30);
-  EXPECT_TRUE(open().empty());
 }
 
 TEST_F(PipelineCache, FoldersThatCannotBeWritten) {

@@ -5,7 +5,6 @@
 #include "formats/spirv/run_shader.h"
 #include "shaders/faulty_device.h"
 #include "shaders/images.h"
-#include "shaders/shader.h"
 
 namespace tosaic::test {
 namespace {
@@ -209,31 +208,6 @@ TEST_F(Wrong, ChangedInstructionsAreFound) {
   // The rest changes little: a polynomial's last terms, a factor of 1, a shift of what is not chosen.
   EXPECT_GT(10 * found, 7 * changed) << found << " of " << changed << ", not" << missed;
   EXPECT_NE(said.message.find("computes the shader of"), std::string::npos) << said.message;
-}
-
-// Every invocation stores its number in one element, or in two of which each has a twin: no driver can be right.
-TEST_F(Wrong, ShadersThatContradictThemselvesAreOurs) {
-  if (without_vulkan()) return;
-  for (const bool halved : {false, true}) {
-    shaders::Shader s;
-    const shaders::Buffer out = s.buffer(DType::i32, true);
-    s.store(out, halved ? s.local() / s.integer(2) : s.integer(0), s.local());
-    vulkan_program::Program program;
-    program.outputs.push_back({"y", {DType::i32, Shape{64}, std::nullopt}, 0});
-    program.io_bytes = 256;
-    vulkan_program::Dispatch dispatch;
-    dispatch.ranges.push_back({vulkan_program::Arena::io, true, vulkan_program::View::buffer, 0, 256});
-    dispatch.kernel = "mine", dispatch.value = "y";
-    vulkan_program::Tier tier;
-    tier.name = "base";
-    tier.modules.push_back(Bytes::of(s.finish()));
-    tier.dispatches.push_back(std::move(dispatch));
-    program.tiers.push_back(std::move(tier));
-    const Status right = vulkan_program::check(program);
-    ASSERT_TRUE(right.ok()) << render(right.error(), false);
-    EXPECT_EQ(code_of(std::move(program)), "vulkan.ambiguous-shader");
-    EXPECT_NE(said.message.find("'y' (mine)"), std::string::npos) << said.message;
-  }
 }
 
 }  // namespace

@@ -3,10 +3,8 @@
 damaged, and processes that write them at the same time."""
 import os
 import pathlib
-import shutil
 import struct
 import subprocess
-import tempfile
 
 import pytest
 
@@ -86,70 +84,6 @@ def test_caches(tosaic, program, tmp_path):
     path.mkdir()  # what cannot be written is no error
     assert run(tosaic, program, tmp_path)[0] == 0
     assert run(tosaic, program, "/proc/nowhere")[0] == 0
-
-
-def test_caches_that_are_links(tosaic, program, tmp_path):
-    """What a link leads to stays as it was; the link becomes a file."""
-    assert run(tosaic, program, tmp_path)[0] == 0
-    precious = tmp_path / "precious"
-    precious.write_text("precious")
-    path, hashes = checked(tmp_path)
-    for name in (path, path.with_suffix("")):
-        name.unlink(missing_ok=True)
-        name.symlink_to(precious)
-    assert run(tosaic, program, tmp_path)[0] == 0
-    assert precious.read_text() == "precious"
-    assert not path.is_symlink() and checked(tmp_path)[1] == hashes
-
-
-def test_a_cache_that_is_large(tosaic, program, tmp_path):
-    """It is neither read nor mapped: a gigabyte of holes costs nothing."""
-    assert run(tosaic, program, tmp_path)[0] == 0
-    path, hashes = checked(tmp_path)
-    for name in (path, path.with_suffix("")):
-        with open(name, "ab") as file:
-            file.truncate(1 << 30)
-    child = start(tosaic, program, tmp_path)
-    _, status, used = os.wait4(child.pid, 0)
-    assert status == 0 and used.ru_maxrss < 600_000, used.ru_maxrss  # KB
-    assert checked(tmp_path)[1] == hashes
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A disk with little room."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", folder], capture_output=True).returncode:
-        pytest.skip("nothing can be mounted here: the user is not root, or the container forbids it")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
-
-
-def test_a_cache_on_a_full_disk(tosaic, program, small_disk):
-    """Mesa maps its own cache, and dies of a page for which there is no block: it keeps none there."""
-    (small_disk / "fill").write_bytes(b"x" * (598 << 10))
-    for _ in range(2):
-        status, _, said = run(tosaic, program, small_disk)
-        assert status == 0, (status, said)
-    assert not (small_disk / "mesa_shader_cache").exists()
-    status, _, said = run(tosaic, program, small_disk, MESA_SHADER_CACHE_DIR=str(small_disk.parent))
-    assert status == 0, (status, said)  # there is room there
-
-
-@pytest.mark.parametrize("limit", [["--nproc=1"], ["--nproc=4"], ["--nproc=8"], ["--as=300000000"], ["--as=500000000"]])
-def test_threads_that_cannot_start(tosaic, program, limit):
-    """Fewer threads, or an error of the driver's; never the process's end. Limits of processes do not hold for root."""
-    with tempfile.TemporaryDirectory() as folder:  # nobody looks into pytest's
-        os.chmod(folder, 0o777)
-        command = [shutil.copy(file, folder) for file in (tosaic, program, DIGITS / "digit.npy")]
-        command[1:1], command[3:3] = ["run"], ["--input"]
-        if limit[0].startswith("--nproc") and os.geteuid() == 0:
-            command = ["setpriv", "--reuid", "65534", "--clear-groups", *command]
-        ran = subprocess.run(["prlimit", *limit, *command], capture_output=True, text=True, timeout=120,
-                             env=os.environ | {"XDG_CACHE_HOME": folder, "TOSAIC_VULKAN_SELF_TEST": "always"})
-    assert ran.returncode in (0, 1), (ran.returncode, ran.stderr)
-    assert ran.returncode == 0 or "error[vulkan." in ran.stderr or "error[memory." in ran.stderr, ran.stderr
 
 
 def test_processes_that_write_at_once(tosaic, program, tmp_path):

@@ -5,14 +5,11 @@
 
 Compile specs, partitioners, quantizers and backends for `executorch.exir.to_edge_transform_and_lower` and torchao's PT2E;
 `import tosaic.executorch.runtime` lets ExecuTorch's own runtime run what they make. Each name is imported when it is first
-asked for. ExecuTorch's module paths are here, too: in a script, `tosaic.executorch` in the place of `executorch.backends.arm`
-is all that changes.
+asked for.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
-
-from . import _mirror
 
 if TYPE_CHECKING:  # the same names, for type checkers and editors
     from .backend import EthosUBackend as EthosUBackend
@@ -55,16 +52,12 @@ __all__ = sorted(_HOME)
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        if name in _HOME:
-            value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-        else:
-            value = _mirror.others(name)
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
         globals()[name] = value
         return value
 
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
-
-
-_mirror.install()

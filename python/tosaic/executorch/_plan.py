@@ -11,10 +11,11 @@ from collections import defaultdict
 from typing import Any
 
 import torch
+from torch._subclasses import FakeTensorMode
 from torch.fx import GraphModule, Node
 
 from .. import _core
-from ._prepared_program import attribute, fake_mode_of, program_of
+from ._prepared_program import attribute, program_of
 
 _DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8,
            "u8": torch.uint8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64, "bool": torch.bool}
@@ -51,13 +52,12 @@ class Plan:
 
 
 def tensor_operands(node: Node) -> list[Node | None]:
-    """The call's tensors in the order of its schema, lists in place, None where an optional one is not given or a number stands
-    for one: as the plan lists its operands."""
+    """The call's tensors in the order of its schema, lists in place, None where an optional one is not given."""
     found: list[Node | None] = []
     for at, argument in enumerate(node.target._schema.arguments):
         given = node.args[at] if at < len(node.args) else node.kwargs.get(argument.name)
         kind = str(argument.type)
-        if "Tensor" not in kind:
+        if "Tensor" not in kind or isinstance(given, (int, float, bool)):
             continue
         if "List" in kind and given is not None:
             found += [x if isinstance(x, Node) else None for x in given]
@@ -95,7 +95,8 @@ class _Rebuilt:
                             key=order.__getitem__)
         self.now: dict[int, Node] = {}
         self.made: list[Node] = []
-        self.mode = fake_mode_of(gm)
+        mode = torch._guards.detect_fake_mode([n.meta.get("val") for n in gm.graph.nodes])
+        self.mode = mode or FakeTensorMode(allow_non_fake_inputs=True)
 
     def possible(self, nodes: dict[str, Node]) -> bool:
         """Is all that they need in the graph?"""

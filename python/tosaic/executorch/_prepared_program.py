@@ -8,7 +8,6 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import torch
-from torch._subclasses import FakeTensorMode
 from torch.export.graph_signature import (ConstantArgument, ExportGraphSignature, InputKind, InputSpec, OutputKind,
                                           OutputSpec, SymIntArgument, TensorArgument)
 from torch.fx import Graph, GraphModule, Node
@@ -37,25 +36,16 @@ def _inferring(node: Node) -> tuple:
 
 
 def _argument(x):
-    """What the program is called with, or gives: numbers, texts and None are fixed when a module is exported."""
-    value = x.meta.get("val") if isinstance(x, Node) else x
-    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
-        return SymIntArgument(name=x.name)
-    if isinstance(x, Node) and not isinstance(value, (int, float, bool, str, type(None))):
-        return TensorArgument(name=x.name)
-    return ConstantArgument(name=x.name if isinstance(x, Node) else "", value=value)
+    if not isinstance(x, Node):
+        return ConstantArgument(name="", value=x)
+    value = x.meta.get("val")
+    return SymIntArgument(name=x.name) if isinstance(value, torch.SymInt) else TensorArgument(name=x.name)
 
 
 def _varying(gm: GraphModule) -> list[torch.SymInt]:
     """The sizes of the graph's tensors that are no numbers."""
     values = [n.meta.get("val") for n in gm.graph.nodes]
     return [s for v in values if isinstance(v, torch.Tensor) for s in v.shape if isinstance(s, torch.SymInt)]
-
-
-def fake_mode_of(gm: GraphModule) -> FakeTensorMode:
-    """The mode of the graph's types, or a new one."""
-    mode = torch._guards.detect_fake_mode([n.meta.get("val") for n in gm.graph.nodes])
-    return mode or FakeTensorMode(allow_non_fake_inputs=True)
 
 
 def _ranges(gm: GraphModule) -> dict:

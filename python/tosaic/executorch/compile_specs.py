@@ -31,11 +31,8 @@ _WORDS = {"cf": "controlflow", "var": "variable", "u55": None}
 
 def in_our_words(spec: str) -> str:
     """A TOSA specification as the core reads it."""
-    version, *words = spec.split("+")
-    if version.startswith("TOSA-0.80"):  # the target says what of TOSA 1.0 such files can hold
-        return _targets()[tosa_target(spec)].tosa_spec
-    known = [_WORDS.get(word, word) for word in words]
-    return "+".join([version, *(w for w in known if w is not None)])
+    words = [_WORDS.get(word, word) for word in spec.split("+")]
+    return "+".join(w for w in words if w is not None)
 
 
 class ArmCompileSpec:
@@ -168,7 +165,7 @@ class TosaCompileSpec(ArmCompileSpec):
     """For the TOSA graphs themselves.
 
     Args:
-        tosa_spec: "TOSA-1.0+INT", "TOSA-1.0+FP", "TOSA-0.80+BI", ... or ExecuTorch's TosaSpecification.
+        tosa_spec: "TOSA-1.0+INT", "TOSA-1.0+FP", ... or ExecuTorch's TosaSpecification.
     """
 
     _format = "tosa"
@@ -179,10 +176,7 @@ class TosaCompileSpec(ArmCompileSpec):
 
 def tosa_target(spec: str) -> str:
     """The target whose profiles a specification names; one of both is for programs that say what is quantised."""
-    version, *words = spec.split("+")
-    if version.startswith("TOSA-0.80"):
-        return "tosa-0.80-mi" if "MI" in words else "tosa-0.80-bi"
-    return "tosa-int" if "INT" in words and "FP" not in words else "tosa-fp"
+    return "tosa-int" if "INT" in spec.split("+") and "FP" not in spec.split("+") else "tosa-fp"
 
 
 class VgfCompileSpec(ArmCompileSpec):
@@ -339,10 +333,6 @@ class ArmCompileSpecBuilder:
     def tosa_compile_spec(self, tosa_spec: Any) -> Self:
         """For TOSA; the argument as of TosaCompileSpec."""
         return self._take(TosaCompileSpec(tosa_spec))
-
-    def set_input_order(self, input_order: str | None = None) -> Self:
-        """Taken and not used: inputs have the program's order."""
-        return self
 
     def dump_intermediate_artifacts_to(self, output_path: str | None) -> Self:
         """As of the compile specs."""

@@ -23,7 +23,6 @@ from .. import _core
 from .._errors import CompileWarning, Error
 from ._annotation import Annotator, is_annotated
 from ._arm_passes import in_arm_pieces
-from ._functional import make_functional, say_promotions
 from ._node_finders import (GlobalNodeFinder, InputNodeFinder, ModuleNameNodeFinder, ModuleTypeNodeFinder, NodeFinder,
                             NodeNameNodeFinder, NodeTargetNodeFinder, OutputNodeFinder)
 from ._plan import Plan, give_places, take_to_pieces
@@ -39,7 +38,6 @@ with contextlib.suppress(ImportError):  # what is left outside delegates is quan
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__path__: list[str] = []  # ExecuTorch's is a package: `_mirror` has the modules in it
 __all__ = ["EthosUQuantizer", "GlobalNodeFinder", "InputNodeFinder", "ModuleNameNodeFinder", "ModuleTypeNodeFinder",
            "NodeFinder", "NodeNameNodeFinder", "NodeTargetNodeFinder", "OutputNodeFinder", "QuantizationConfig",
            "QuantizationSpec", "TOSAQuantizer", "VgfQuantizer", "get_symmetric_a16w8_quantization_config",
@@ -207,8 +205,6 @@ class TOSAQuantizer(Quantizer):
         for quantizer in self._others:
             model = quantizer.transform_for_annotation(model)
         _tensors_by_position(model)
-        make_functional(model)
-        say_promotions(model)
         if self._for_arm:
             return in_arm_pieces(model, self.compile_spec, [n for n, c in self._configs(model).items() if c is None])
         self._plan(model, in_pieces=True)

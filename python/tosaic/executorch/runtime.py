@@ -39,7 +39,7 @@ def _find() -> pathlib.Path:
     here = pathlib.Path(__file__).resolve()
     places = [here.parents[1] / "lib" / _LIBRARY]  # of the package
     if len(here.parents) > 3:
-        places += [here.parents[3] / "build/release" / folder / _LIBRARY for folder in ("lib", "python/tosaic/lib")]  # of the sources
+        places.append(here.parents[3] / "build/release/lib" / _LIBRARY)  # of the sources
     for place in places:
         if place.is_file():
             return place
@@ -70,8 +70,6 @@ def _load() -> tuple[pathlib.Path, ctypes.CDLL]:
     minor = _built_for(file)
     _check_executorch(minor, file)
     import executorch.runtime  # noqa: F401  loads libexecutorch.so, with the registry
-    with contextlib.suppress(ImportError):  # programs of integers take and give floats by these kernels
-        import executorch.kernels.quantized  # noqa: F401
     try:  # a name that is loaded already, or nothing
         ctypes.CDLL("libexecutorch.so", mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
     except OSError:
@@ -107,7 +105,7 @@ def _words() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        if said := _plugin.tosaic_executorch_error().decode(errors="backslashreplace"):
+        if said := _plugin.tosaic_executorch_error().decode():
             raise RuntimeError(f"{error}\n{said}") from None
         raise
 
@@ -162,13 +160,13 @@ def set_option(key: str, value: str | int | bool, backend: str | None = None) ->
 
 def _missing(data: str | os.PathLike | bytes | BinaryIO) -> list[str]:
     if isinstance(data, (bytes, bytearray)):
-        return _plugin.tosaic_executorch_missing(bytes(data), len(data)).decode(errors="backslashreplace").split()
+        return _plugin.tosaic_executorch_missing(bytes(data), len(data)).decode().split()
     if not isinstance(data, (str, os.PathLike)) or os.path.getsize(data) == 0:
         return []  # for ExecuTorch to read, or to refuse
     with open(data, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) as content:
         view = ctypes.c_char.from_buffer(content)
         try:
-            return _plugin.tosaic_executorch_missing(ctypes.addressof(view), len(content)).decode(errors="backslashreplace").split()
+            return _plugin.tosaic_executorch_missing(ctypes.addressof(view), len(content)).decode().split()
         finally:
             del view  # the mapping is not closed while something points into it
 

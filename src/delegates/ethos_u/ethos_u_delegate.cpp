@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/zero_again.h"
 #include "contract/serve.h"
 #include "formats/vela/vela.h"
 #include "tosaic/ethosu.h"
@@ -78,8 +77,8 @@ class StreamPayload : public contract::Payload {
 
   // Scratch memory that the commands read before they write it.
   void reset() override {
-    for (std::size_t r = 1; r < regions_.size(); ++r)
-      if (memory_[r]) zero_again(memory_[r], static_cast<std::size_t>(regions_[r].bytes));
+    for (const tosaic_ethosu_region& region : regions_)
+      if (region.base) std::memset(region.base, 0, static_cast<std::size_t>(region.bytes));
   }
 
  private:

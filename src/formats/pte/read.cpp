@@ -88,7 +88,7 @@ class Reader {
       return error("pte.not-pte", "this is not an ExecuTorch program (bytes 4 to 7 must be 'ET12')");
     if (file_.text().substr(4, 4) != s::ProgramIdentifier())
       return error("pte.version", fmt::format("the program has the format '{}', this reads '{}'",
-                                              file_.text().substr(4, 4), s::ProgramIdentifier()))
+                                              printable(file_.text().substr(4, 4)), s::ProgramIdentifier()))
           .hint(producer_help);
     if (reinterpret_cast<std::uintptr_t>(file_.data()) % 16 != 0) file_ = Bytes::copy(file_.data(), file_.size());
     std::uint64_t program_bytes = file_.size();
@@ -117,6 +117,12 @@ class Reader {
     if (!s::VerifyProgramBuffer(verifier)) return corrupt("an offset or a length points outside the program");
     root_ = s::GetProgram(bytes);
     return {};
+  }
+
+  static std::string printable(std::string_view text) {
+    std::string result;
+    for (char c : text) result += c >= ' ' && c <= '~' ? c : '?';
+    return result;
   }
 
   Result<Bytes> segment(std::uint64_t index, const std::string& of) const {

@@ -767,11 +767,10 @@ bool run_together(std::vector<ShaderRunner>& lanes) {
 
 }  // namespace
 
-Word ShaderProgram::together() const { return waits_ ? group_size_ : shuffles_ ? subgroup_size : 1; }
 std::optional<std::vector<ShaderWrite>> ShaderProgram::run(const ShaderCall& call, const Run& run,
                                                            std::uint64_t* steps) const {
   std::vector<ShaderRunner> lanes;
-  const Word count = together();
+  const Word count = waits_ ? group_size_ : shuffles_ ? subgroup_size : 1;
   if (group_size_ % count != 0 || (multiplies_ && count % sharers != 0)) return std::nullopt;
   std::vector<Run> runs(count, run);
   std::vector<Word> shared(shared_words_, unwritten);

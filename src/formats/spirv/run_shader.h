@@ -33,8 +33,6 @@ class ShaderProgram {
   static std::optional<ShaderProgram> decode(std::span<const Word> words);
 
   Word group_size() const { return group_size_; }
-  // How many neighbours of a group run() computes with one of them: a divisor of the group's size, or that is refused.
-  Word together() const;
   struct Binding {
     Word element_bytes = 4;
     bool real = false;  // of f32 numbers

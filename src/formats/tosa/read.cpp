@@ -40,21 +40,6 @@ template <class T>
 std::uint32_t size_of(const T* list) {
   return list ? list->size() : 0;
 }
-std::string text_of(const tosa_schema::Version& v) {
-  return fmt::format("{}.{}.{}{}", v._major(), v._minor(), v._patch(), v._draft() ? " (draft)" : "");
-}
-// Of a table that has been verified: is a field set that comes after this slot?
-bool has_field_behind(const flatbuffers::Table& table, flatbuffers::voffset_t last) {
-  const auto size = flatbuffers::ReadScalar<flatbuffers::voffset_t>(table.GetVTable());
-  for (int slot = last + 2; slot < size; slot += 2)
-    if (table.GetOptionalFieldOffset(static_cast<flatbuffers::voffset_t>(slot)) != 0) return true;
-  return false;
-}
-// The slot of the last field of an operator's attribute table; that before the first where it has none.
-flatbuffers::voffset_t last_field(std::uint16_t number) {
-  const auto fields = fields_of(number);
-  return fields.empty() ? flatbuffers::voffset_t{2} : fields.back().slot;
-}
 std::string text_of(const flatbuffers::String* text) { return text ? text->str() : std::string(); }
 
 class Reader {
@@ -75,19 +60,9 @@ class Reader {
     const auto* main = region_named("main");
     if (!main) main = root_->regions()->Get(0);
     if (size_of(main->blocks()) == 0) return error("tosa-file.empty", "the main region holds no block");
-    const TosaBasicBlock& first = *main->blocks()->Get(0);
-    // A table whose fields have gone looks like one that has none.
-    if (size_of(first.outputs()) == 0 && !writes_variables(first))
-      return error("tosa-file.empty", "the main block gives nothing: no outputs, no variables that it writes");
-    TOSAIC_TRY(Graph graph, block(first, main, 0));
+    TOSAIC_TRY(Graph graph, block(*main->blocks()->Get(0), main, 0));
     TOSAIC_CHECK(verify(graph));
     return graph;
-  }
-
-  static bool writes_variables(const TosaBasicBlock& block) {
-    for (std::uint32_t i = 0; i < size_of(block.operators()); ++i)
-      if (block.operators()->Get(i)->attribute_type() == tosa_schema::Attribute::VariableWriteAttribute) return true;
-    return false;
   }
 
   Result<const tosa_schema::TosaGraph*> root() {
@@ -113,13 +88,6 @@ class Reader {
     if (!version) return error("tosa-file.version", "the file states no TOSA version").hint(version_help);
     if (!version->Verify(verifier)) return broken();
     TOSAIC_CHECK(check_version(*version));
-    // Behind what TOSA 1.1 has (version, regions, the writer's version) stands what later writers tell readers to heed.
-    constexpr flatbuffers::voffset_t known = tosa_schema::TosaGraph::VT_SOFTWARE_VERSION;
-    if (has_field_behind(*table, known))
-      return error("tosa-file.version",
-                   fmt::format("the file is TOSA {} and states conditions for its readers that are not known here",
-                               text_of(*version)))
-          .hint(std::string("look for a newer tosaic, or ") + version_help);
     flatbuffers::Verifier whole(bytes, buffer_size, 64, max_tables);
     if (!tosa_schema::VerifyTosaGraphBuffer(whole)) return broken();
     return tosa_schema::GetTosaGraph(bytes);
@@ -130,7 +98,8 @@ class Reader {
   static Status check_version(const tosa_schema::Version& version) {
     const int major = version._major(), minor = version._minor();
     if (major == 1 && (minor == 0 || minor == 1)) return {};
-    return error("tosa-file.version", fmt::format("the file is TOSA {}, which cannot be read", text_of(version)))
+    return error("tosa-file.version", fmt::format("the file is TOSA {}.{}.{}{}, which cannot be read", major, minor,
+                                                  version._patch(), version._draft() ? " (draft)" : ""))
         .hint(std::string(major >= 1 ? "look for a newer tosaic, or " : "") + version_help);
   }
 
@@ -275,9 +244,6 @@ class Reader {
       return error("tosa-file.attribute", fmt::format("{} has the attribute table of {}", node.op,
                                                       none || op_name(tag).empty() ? "no operator" : op_name(tag)));
     const DType element = node.inputs.empty() ? DType::i8 : scope.graph[node.inputs[0]].type.dtype;
-    if (has_field_behind(*static_cast<const flatbuffers::Table*>(op.attribute()), last_field(number)))
-      return error("tosa-file.attribute", fmt::format("{} has an attribute that TOSA 1.0 does not", node.op))
-          .hint(version_help);
     TOSAIC_CHECK(
         read_attributes(*static_cast<const flatbuffers::Table*>(op.attribute()), number, element, node.attrs, bodies));
     if (const tosa::Op* row = tosa::find(node.op)) node.attrs = in_row_order(*row, node.attrs);
@@ -427,22 +393,6 @@ class Reader {
 };
 
 }  // namespace
-
-std::string version_of(const Bytes& file) {
-  if (tosa_080::is_080(file)) return "0.80";
-  return text_of(*tosa_schema::GetTosaGraph(reinterpret_cast<const std::uint8_t*>(file.data()))->version());
-}
-
-std::optional<Diagnostic> newer_version(const Bytes& file, const std::string& name) {
-  if (tosa_080::is_080(file)) return std::nullopt;
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(file.data());
-  if (tosa_schema::GetTosaGraph(bytes)->version()->_minor() == 0) return std::nullopt;
-  return warning("tosa-file.newer",
-                 fmt::format("{} is TOSA {}: it is read as the TOSA 1.0 that it has in common with it", name,
-                             version_of(file)))
-      .at({name, 0, ""})
-      .hint(version_help);
-}
 
 Result<Graph> read(const Bytes& file, const std::string& name) { return read(file, name, {}); }
 Result<Graph> read(const Bytes& file, const std::string& name, const FindOutside& outside) {

@@ -3,7 +3,6 @@
 // the schema's own reflection, which a test holds against the operator rows of ops/tosa.
 #pragma once
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,9 +35,6 @@ using FindOutside = std::function<Bytes(const std::string& name)>;
 // The result passes ir verify, not necessarily tosa::verify_graph.
 Result<Graph> read(const Bytes& file, const std::string& name);
 Result<Graph> read(const Bytes& file, const std::string& name, const FindOutside& outside);
-// What a file that has been read says that it is: "1.1.0 (draft)", "0.80". And a warning where that is later than 1.0.
-std::string version_of(const Bytes& file);
-std::optional<Diagnostic> newer_version(const Bytes& file, const std::string& name);
 // Do the first bytes say that it is a TOSA flatbuffer?
 inline bool is_tosa(const Bytes& file) { return file.size() >= 8 && file.text().substr(4, 4) == "TOSA"; }
 

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/printable.h"
 #include "formats/vulkan_backend/vulkan_backend.h"
 #include "vulkan_backend_generated.h"
 
@@ -191,7 +192,7 @@ Result<File> read_checked(const Bytes& given) {
   if (reinterpret_cast<std::uintptr_t>(flat.data()) % 16 != 0) flat = Bytes::copy(flat.data(), flat.size());
   if (!s::GraphBufferHasIdentifier(flat.data()))
     return error("vulkan-backend.version",
-                 fmt::format("the graph has the format '{}', this reads VK00", flat.text().substr(4, 4)))
+                 fmt::format("the graph has the format '{}', this reads VK00", printable(flat.text().substr(4, 4))))
         .hint("look for a newer tosaic, or write the program again with ExecuTorch 1.5");
   flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(flat.data()), flat.size(), 16,
                                  static_cast<flatbuffers::uoffset_t>(flat.size() / 4 + 16));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading the payload: every offset inside the file, and then what check.cpp asks of any program, so that nothing after
-// this trusts the file.
+// Reading the payload: every offset inside the file, every range inside its arena, every module checked, so that
+// nothing after this trusts the file.
 #include <flatbuffers/flatbuffers.h>
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "formats/spirv/check_shader.h"
 #include "formats/spirv/packed_module.h"
 #include "formats/vulkan_program/tiers.h"
 #include "formats/vulkan_program/vulkan_program.h"
@@ -18,6 +19,8 @@ namespace tosaic::vulkan_program {
 namespace {
 
 namespace fbs = tosaic::vulkan_schema;
+
+constexpr std::uint64_t most_arena_bytes = std::uint64_t{1} << 40;
 
 template <class... Args>
 Diagnostic bad(fmt::format_string<Args...> format, Args&&... args) {
@@ -36,6 +39,13 @@ Element element(const List* list, std::uint32_t i) {
   Element value;
   std::memcpy(&value, list->Data() + i * sizeof value, sizeof value);
   return value;
+}
+
+Status check_inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t arena, const std::string& what) {
+  if (offset % alignment != 0) return bad("{} begins at {}, which is no multiple of {}", what, offset, alignment);
+  if (offset > arena || bytes > arena - offset)
+    return bad("{} has {} bytes from {} on, its memory has {}", what, bytes, offset, arena);
+  return {};
 }
 
 // Symbols with bounds, as many numbers as there can be.
@@ -72,7 +82,7 @@ Result<Shape> symbolic(const fbs::Tensor& t, const Tensor& tensor, const std::ve
   return Shape(std::move(dims));
 }
 
-Result<Tensor> tensor_of(const fbs::Tensor& t, const std::vector<Dim>& expressions) {
+Result<Tensor> tensor_of(const fbs::Tensor& t, std::uint64_t io_bytes, const std::vector<Dim>& expressions) {
   Tensor tensor;
   tensor.name = text(t.name());
   const auto dtype = dtype_named(text(t.dtype()));
@@ -89,6 +99,7 @@ Result<Tensor> tensor_of(const fbs::Tensor& t, const std::vector<Dim>& expressio
   if (dims.size() > 32) return bad("tensor '{}' has {} dims", tensor.name, dims.size());
   tensor.type = {*dtype, Shape(std::move(dims)), std::nullopt};
   tensor.offset = t.offset();
+  TOSAIC_CHECK(check_inside(tensor.offset, elements * storage_size(*dtype), io_bytes, "tensor '" + tensor.name + "'"));
   if (t.dims()) { TOSAIC_TRY(tensor.type.shape, symbolic(t, tensor, expressions)); }
   if (t.rows() < 0 || (t.rows_size() != no_expression && t.rows_size() >= expressions.size()))
     return bad("tensor '{}' has places of {} rows, or of size {}", tensor.name, t.rows(), t.rows_size());
@@ -99,25 +110,59 @@ Result<Tensor> tensor_of(const fbs::Tensor& t, const std::vector<Dim>& expressio
   return tensor;
 }
 
-Result<Dispatch> dispatch_of(const fbs::Dispatch& d, std::uint32_t number) {
+struct Arenas {
+  std::uint64_t bytes[3];
+  std::size_t expressions;  // of sizes
+};
+
+// As the module's binding sees it?
+bool is_seen_as(View view, spirv::ShaderBinding::Kind kind) {
+  using Kind = spirv::ShaderBinding::Kind;
+  if (view == View::buffer) return kind == Kind::buffer;
+  return kind == (has_reals(view) ? Kind::texels_of_reals : Kind::texels_of_words);
+}
+
+Result<Dispatch> dispatch_of(const fbs::Dispatch& d, const std::vector<spirv::ShaderInterface>& modules,
+                             const Arenas& arenas, std::uint32_t number) {
   Dispatch made;
   const std::string what = fmt::format("dispatch {}", number);
   made.module = d.module_();
+  if (made.module >= modules.size()) return bad("{} has module {} of {}", what, made.module, modules.size());
+  if (count(d.pushes()) > most_pushes) return bad("{} has {} push constants", what, count(d.pushes()));
   if (d.pushes()) made.pushes.assign(d.pushes()->begin(), d.pushes()->end());
   for (std::uint32_t i = 0; i < count(d.sizes()); ++i) {
     const fbs::SizedPush& p = *d.sizes()->Get(i);
+    if (p.push() >= made.pushes.size() || p.expression() >= arenas.expressions)
+      return bad("{} has a size {} of {} in push constant {} of {}", what, p.expression(), arenas.expressions, p.push(),
+                 made.pushes.size());
     made.sizes.push_back({p.push(), p.expression(), p.reciprocal()});
   }
   made.group_count = d.group_count();
+  if (made.group_count != no_expression && made.group_count >= arenas.expressions)
+    return bad("{} has a group count {} of {}", what, made.group_count, arenas.expressions);
   if (!d.groups()) return bad("{} has no group counts", what);
   made.groups = {d.groups()->x(), d.groups()->y(), d.groups()->z()};
+  for (std::uint32_t n : made.groups)
+    if (n < 1 || n > most_groups) return bad("{} has {} groups along an axis", what, n);
+  const spirv::ShaderInterface& interface = modules[made.module];
+  if (count(d.ranges()) != interface.bindings.size() || count(d.ranges()) > most_ranges)
+    return bad("{} has {} ranges for a module of {} bindings", what, count(d.ranges()), interface.bindings.size());
   for (std::uint32_t i = 0; i < count(d.ranges()); ++i) {
     const auto r = element<fbs::Range>(d.ranges(), i);
     const auto arena = static_cast<std::uint32_t>(r.arena());
     if (arena > 2) return bad("{} has an arena {}", what, arena);
+    const bool written = interface.bindings[i].written;
     const auto view = static_cast<View>(r.view());
-    if (view > last_view) return bad("{}: range {} and its module disagree on what is seen", what, i);
-    made.ranges.push_back({static_cast<Arena>(arena), r.written(), view, r.offset(), r.bytes()});
+    if (view > last_view || !is_seen_as(view, interface.bindings[i].kind))
+      return bad("{}: range {} and its module disagree on what is seen", what, i);
+    made.ranges.push_back({static_cast<Arena>(arena), written, view, r.offset(), r.bytes()});
+    if (written && made.ranges.back().arena == Arena::constants) return bad("{} writes to constants", what);
+    if (r.written() != written) return bad("{}: range {} and its module disagree on writing", what, i);
+    if (r.bytes() < 1 || r.bytes() > most_range_bytes || r.bytes() % 4 != 0)
+      return bad("{} has a range of {} bytes", what, r.bytes());
+    if (r.bytes() % texel_bytes(view) != 0)
+      return bad("{} has a range of {} bytes, which are no whole texels", what, r.bytes());
+    TOSAIC_CHECK(check_inside(r.offset(), r.bytes(), arenas.bytes[arena], what));
   }
   made.kernel = text(d.kernel());
   made.value = text(d.value());
@@ -136,19 +181,25 @@ Result<Bytes> words_of(const fbs::Module& module, std::uint32_t number) {
   return Bytes::of(*std::move(words));
 }
 
-Result<Tier> tier_of(const fbs::Tier& t) {
+Result<Tier> tier_of(const fbs::Tier& t, Arenas arenas) {
   Tier tier;
   tier.name = text(t.name());
   if (!find_tier(tier.name)) return tier;  // nobody runs it
   tier.activation_bytes = t.activation_bytes();
+  if (tier.activation_bytes > most_arena_bytes) return bad("activations of {} bytes", tier.activation_bytes);
+  arenas.bytes[static_cast<std::size_t>(Arena::activations)] = tier.activation_bytes;
+  std::vector<spirv::ShaderInterface> interfaces;
   for (std::uint32_t i = 0; i < count(t.modules()); ++i) {
     const fbs::Module& module = *t.modules()->Get(i);
     TOSAIC_TRY(Bytes words, words_of(module, i));
     tier.modules.push_back(std::move(words));
     tier.stored_bytes += count(module.packed()) + std::uint64_t{4} * count(module.words());
+    auto interface = spirv::check_shader(tier.modules.back().as<spirv::Word>());
+    if (!interface.ok()) return std::move(interface.error()).note(fmt::format("in module {}", i));
+    interfaces.push_back(*std::move(interface));
   }
   for (std::uint32_t i = 0; i < count(t.dispatches()); ++i) {
-    TOSAIC_TRY(Dispatch dispatch, dispatch_of(*t.dispatches()->Get(i), i));
+    TOSAIC_TRY(Dispatch dispatch, dispatch_of(*t.dispatches()->Get(i), interfaces, arenas, i));
     tier.dispatches.push_back(std::move(dispatch));
   }
   return tier;
@@ -187,6 +238,20 @@ Result<Rope> constants_of(const fbs::Program& p, const Bytes& file, const FindOu
   return all;
 }
 
+// Every symbol must be told by an input.
+Status check_symbols(const Program& program) {
+  Graph graph;
+  for (const Tensor& t : program.inputs) graph.inputs.push_back(graph.add_value(t.name, t.type));
+  const std::vector<Symbol> known = input_symbols(graph);
+  const auto told = [&](const Dim& dim) {
+    return std::ranges::all_of(dim.symbols(),
+                               [&](const Symbol& s) { return std::ranges::find(known, s) != known.end(); });
+  };
+  for (const Dim& dim : program.expressions)
+    if (!told(dim)) return bad("no input says what the size {} is", to_string(dim));
+  return {};
+}
+
 }  // namespace
 
 std::uint64_t texel_bytes(View view) {
@@ -219,26 +284,31 @@ Result<Program> read(const Bytes& given, const FindOutside& outside) {
         .hint("compile the model with this version of tosaic, or run it with the one that made it");
   Program program;
   program.io_bytes = p.io_bytes();
+  if (program.io_bytes > most_arena_bytes) return bad("inputs and outputs of {} bytes", program.io_bytes);
   TOSAIC_TRY(program.constants, constants_of(p, file, outside));
   try {
     TOSAIC_TRY(program.expressions, expressions_of(p));
   } catch (const std::exception& e) { return bad("a size cannot be computed: {}", e.what()); }
   for (auto [from, to] : {std::pair{p.inputs(), &program.inputs}, {p.outputs(), &program.outputs}})
     for (std::uint32_t i = 0; i < count(from); ++i) {
-      TOSAIC_TRY(Tensor tensor, tensor_of(*from->Get(i), program.expressions));
+      TOSAIC_TRY(Tensor tensor, tensor_of(*from->Get(i), program.io_bytes, program.expressions));
       to->push_back(std::move(tensor));
     }
+  if (count(p.tiers()) == 0) return bad("there is no tier");
   for (std::uint32_t i = 0; i < count(p.tiers()); ++i) {
-    TOSAIC_TRY(Tier tier, tier_of(*p.tiers()->Get(i)));
+    TOSAIC_TRY(Tier tier, tier_of(*p.tiers()->Get(i),
+                                  {{program.constants.size(), 0, program.io_bytes}, program.expressions.size()}));
+    for (const Tier& other : program.tiers)
+      if (other.name == tier.name) return bad("tier '{}' is there twice", tier.name);
     program.tiers.push_back(std::move(tier));
   }
+  TOSAIC_CHECK(check_symbols(program));
   for (std::uint32_t i = 0; i < count(p.guards()); ++i) {
     const fbs::Guard& guard = *p.guards()->Get(i);
     if (guard.violation() >= program.expressions.size())
       return bad("a guard is size {} of {}", guard.violation(), program.expressions.size());
     program.guards.push_back({text(guard.text()), program.expressions[guard.violation()]});
   }
-  TOSAIC_CHECK(check(program));
   return program;
 }
 

@@ -22,7 +22,6 @@ inline constexpr std::uint64_t alignment = 256;             // of ranges; Vulkan
 inline constexpr std::uint64_t most_range_bytes = 1 << 27;  // of one binding: what every Vulkan device takes
 inline constexpr std::uint32_t most_groups = 65535;         // along each axis, likewise
 inline constexpr std::size_t most_pushes = 32, most_ranges = 12;
-inline constexpr std::uint64_t most_arena_bytes = std::uint64_t{1} << 40;
 
 enum class Arena : std::uint8_t { constants, activations, io };
 
@@ -110,12 +109,11 @@ struct Parts {
 };
 Parts write_parts(const Program& program, std::uint64_t least_bytes);
 bool is_program(const Bytes& file);
-// All that can be told without a device: every range lies in its arena, is viewed as its module says and has whole
-// texels, every module is there and is one that check_shader passes, with as many bindings as its dispatches have
-// ranges. Who writes a program asks this as who reads it does. Errors: vulkan-program.format, vulkan-program.shader.
-Status check(const Program& program);
-// A program that check() passes. Errors: its, and vulkan-program.version; vulkan-program.constant-outside where
-// `outside` does not have a part of the constants, or has another.
+// All that can be told without a device holds afterwards: every range lies in its arena, is viewed as its module says
+// and has whole texels, every module is there and is
+// one that check_shader passes, with as many bindings as its dispatches have ranges. Errors: vulkan-program.format,
+// vulkan-program.version, vulkan-program.shader; vulkan-program.constant-outside where `outside` does not have a part
+// of the constants, or has another.
 using FindOutside = std::function<Bytes(const std::string& key)>;  // null Bytes: there is no such part
 Result<Program> read(const Bytes& file, const FindOutside& outside = {});
 

@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "base/memory.h"
-#include "simd/checksum.h"
 
 namespace tosaic::zip {
 namespace {
@@ -18,8 +17,6 @@ constexpr std::uint32_t local_signature = 0x04034b50, central_signature = 0x0201
                         end64_signature = 0x06064b50, locator_signature = 0x07064b50;
 constexpr std::uint64_t local_size = 30, central_size = 46, end_size = 22, end64_size = 56, locator_size = 20;
 constexpr std::uint16_t zip64_extra_field = 0x0001;
-constexpr std::uint32_t no_checksum =
-    0;  // nothing was computed; of the bytes that have it one in 4 billion is not checked
 // Deflate cannot expand by more than 1032 to 1: a larger claim is a lie, and must not become an allocation.
 constexpr std::uint64_t max_deflate_ratio = 1032;
 // PyTorch stores weights as they are, and samples shrink to a few hundredths at best. What is said to grow more, and to
@@ -193,7 +190,7 @@ const Entry* Archive::find(std::string_view name) const {
   return found != by_name_.end() && entries_[*found].name == name ? &entries_[*found] : nullptr;
 }
 
-Result<Bytes> Archive::content(const Entry& entry) const {
+Result<Bytes> Archive::read(const Entry& entry) const {
   const Numbers file(file_);
   const std::uint64_t header = entry.header_offset;
   if (!file.holds(header, local_size) || file.u32(header) != local_signature)
@@ -237,20 +234,6 @@ Result<Bytes> Archive::content(const Entry& entry) const {
                      fmt::format("its data inflates to {} bytes{} instead of {}", made,
                                  state == Z_STREAM_END ? "" : " and then breaks off", content.size()));
   return content;
-}
-
-Result<Bytes> Archive::read(const Entry& entry) const {
-  TOSAIC_TRY(Bytes bytes, content(entry));
-  if (entry.checked || entry.crc32 == no_checksum) return bytes;
-  const std::uint32_t sum = simd::crc32(bytes.data(), bytes.size());
-  if (sum != entry.crc32)
-    return error("zip.checksum", fmt::format("entry '{}' of {} is damaged: its {} bytes have the checksum {:08x}, the "
-                                             "archive says {:08x}",
-                                             entry.name, name_, bytes.size(), sum, entry.crc32))
-        .at({name_, 0, ""})
-        .hint("copy or save the file again");
-  entry.checked = true;
-  return bytes;
 }
 
 }  // namespace tosaic::zip

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A zip archive over a mapped file: the central directory, entries as views (stored) or inflated (deflate, via
-// zlib). Zip64 is read. Local headers' sizes are never trusted. An entry's checksum is compared when it is first read,
-// but for the one that PyTorch puts where it is told to compute none (torch.serialization.set_crc32_options).
+// zlib). Zip64 is read. Local headers' sizes are never trusted. Checksums are not compared: PyTorch can be told
+// to write none (torch.serialization.set_crc32_options), and hashing the weights costs more than reading them.
 #pragma once
 #include <string>
 #include <vector>
@@ -17,7 +17,6 @@ struct Entry {
   std::uint16_t method = 0;  // 0 stored, 8 deflate
   std::uint32_t crc32 = 0;
   std::uint64_t header_offset = 0;
-  mutable bool checked = false;  // its bytes have this checksum
 };
 
 class Archive {
@@ -26,12 +25,9 @@ class Archive {
   static Result<Archive> open(Bytes file, const std::string& name);
   const std::vector<Entry>& entries() const { return entries_; }
   const Entry* find(std::string_view name) const;
-  // Errors: zip.bad-entry, zip.checksum. For one thread at a time.
   Result<Bytes> read(const Entry& entry) const;
 
  private:
-  Result<Bytes> content(const Entry& entry) const;
-
   Bytes file_;
   std::string name_;
   std::vector<Entry> entries_;

@@ -5,15 +5,10 @@
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  const bool all = call.schema().name == "all";
-  const Val given = reduced_tensor(call);
-  if (given.shape().is_empty())
-    return of_nothing(call, given, reduced_axes(call, given), keeps_dims(call), all ? 1 : 0, DType::boolean);
-  const Val x = b.cast(given, DType::boolean);
-  const DType result = given.dtype() == DType::u8 ? DType::u8 : DType::boolean;  // PyTorch's answer about bytes is one
-  if (call.overload() == "dims" && call.has("dim") && call.ints("dim").empty())
-    return b.cast(x, result);  // not all dims
-  return b.cast(b.reduce(all ? "reduce_all" : "reduce_any", x, reduced_axes(call, x), keeps_dims(call)), result);
+  Val x = b.cast(call.tensor("self"), DType::boolean);
+  if (call.overload() == "dims" && call.has("dim") && call.ints("dim").empty()) return x;  // no dims, not all
+  return b.reduce(call.schema().name == "all" ? "reduce_all" : "reduce_any", x, reduced_axes(call, x),
+                  keeps_dims(call));
 }
 }  // namespace
 
@@ -26,8 +21,8 @@ AtenOp aten_any() {
           .rule = Rule::index,
           .lower = {lower},
           .domain = {"default: b(2,3)", "dim: b(2,3,4), -1", "dims: b(2,3,4), [0,2], True", "default: i(0,1,3)",
-                     "dim: f(28), 0", "all.dim: f(28), 0", "all.default: b(2,2)", "dim: u8(0,2,3,4), 1",
-                     "all.default: u8(0,3,4)", "all.dim: b(3,2), 1, True", "all.dims: b(2,3,2), [0,-1]"},
+                     "dim: f(28), 0", "all.dim: f(28), 0", "all.default: b(2,2)", "all.dim: b(3,2), 1, True",
+                     "all.dims: b(2,3,2), [0,-1]"},
           .out_overloads = {
               {"any.dim", "out"}, {"all.dim", "out"}, {"any.default", "all_out"}, {"all.default", "all_out"}}};
 }

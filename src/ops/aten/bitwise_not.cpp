@@ -5,7 +5,6 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
-  if (x.dtype() == DType::u8) return b.cast(b.unary("bitwise_not", b.cast(x, DType::i32)), DType::u8);
   return b.unary(x.dtype() == DType::boolean ? "logical_not" : "bitwise_not", x);
 }
 }  // namespace
@@ -15,6 +14,6 @@ AtenOp aten_bitwise_not() {
           .summary = "all bits inverted; on bool tensors the logical form",
           .rule = Rule::index,
           .lower = {lower},
-          .domain = {"i(-9,9,12)", "b(6)", "i8(-100,100,6)", "u8(0,256,24)"}};
+          .domain = {"i(-9,9,12)", "b(6)", "i8(-100,100,6)"}};
 }
 }  // namespace tosaic

@@ -5,9 +5,7 @@
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  const Val given = reduced_tensor(call);
-  if (given.shape().is_empty()) return of_nothing(call, given, call.axes("dim", given.rank()), false, 0, DType::i32);
-  Val x = b.cast(given, DType::boolean);
+  Val x = b.cast(call.tensor("self"), DType::boolean);
   return summed(x, call.axes("dim", x.rank()), false);
 }
 }  // namespace

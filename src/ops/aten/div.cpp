@@ -81,23 +81,31 @@ AtenOp aten_div() {
                  "x(4), 0.0 # integer=quantise.factor: infinity is no scale",
                  "Scalar: x(2,3,4), 3.0",
                  "Scalar: i(-9,9,12), 2",
-                 "Tensor_mode: u(-9,9,24), u(0.5,4,24), rounding_mode='floor'",
-                 "Tensor_mode: u(-9,9,24), u(-4,-0.5,24), rounding_mode='floor'",
+                 "Tensor_mode: u(-9,9,24), u(0.5,4,24), rounding_mode='floor' # integer=target.unsupported: the "
+                 "quotient's floor stays float",
+                 "Tensor_mode: u(-9,9,24), u(-4,-0.5,24), rounding_mode='floor' # integer=target.unsupported: the "
+                 "quotient's floor stays float",
                  "Tensor_mode: i(-20,20,24), i(1,6,24), rounding_mode='floor'",
                  "Tensor_mode: i(-20,20,24), i(-6,-1,24), rounding_mode='floor'",
-                 "Tensor_mode: s(-60,60,41), 3.0, rounding_mode='floor'",
-                 "Tensor_mode: u(-9,9,24), u(0.5,4,24), rounding_mode='trunc'",
+                 "Tensor_mode: s(-60,60,41), 3.0, rounding_mode='floor' # integer=target.unsupported: the quotient's "
+                 "floor stays float",
+                 "Tensor_mode: u(-9,9,24), u(0.5,4,24), rounding_mode='trunc' # integer=quantise.float-only: the "
+                 "quotient's floor stays float",
                  "Tensor_mode: i(-20,20,24), i(1,6,24), rounding_mode='trunc'",
                  "Tensor_mode: x(2,3), x(2,3), rounding_mode=None # half=off: the divisor may be near 0",
                  "Tensor_mode: i(-2147483648,-2147483647,2), i(2,3,2), rounding_mode='trunc'",
                  "Scalar_mode: i(-2147483648,-2147483647,2), 2, rounding_mode='trunc'",
-                 "Scalar_mode: u(-9,9,24), 2.5, rounding_mode='floor'",
-                 "Scalar_mode: u(-9,9,24), -2.5, rounding_mode='trunc'",
+                 "Scalar_mode: u(-9,9,24), 2.5, rounding_mode='floor' # integer=target.unsupported: the quotient's "
+                 "floor stays float",
+                 "Scalar_mode: u(-9,9,24), -2.5, rounding_mode='trunc' # integer=quantise.float-only: the quotient's "
+                 "floor stays float",
                  "Scalar_mode: i(-20,20,24), 3, rounding_mode='trunc'",
                  "divide.Tensor: x(2,3,4), u(0.5,4,2,3,4)",
                  "divide.Scalar: x(2,3,4), 3.0",
-                 "divide.Tensor_mode: u(-9,9,24), u(0.5,4,24), rounding_mode='floor'",
-                 "divide.Scalar_mode: u(-9,9,24), 2.5, rounding_mode='floor'"},
+                 "divide.Tensor_mode: u(-9,9,24), u(0.5,4,24), rounding_mode='floor' # integer=target.unsupported: the "
+                 "quotient's floor stays float",
+                 "divide.Scalar_mode: u(-9,9,24), 2.5, rounding_mode='floor' # integer=target.unsupported: the "
+                 "quotient's floor stays float"},
       .core = core,
       .out_overloads = {{"div.Tensor", "out"}, {"div.Tensor_mode", "out_mode"}}};
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_coded_division.h"
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -7,7 +6,6 @@
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  if (const auto d = coded_division(b, call, Toward::below)) return d->quotient;
   auto p = promotion::promote(b, call, {"self", "other"});
   return p.finished(functions::floor_division(p.values[0], p.values[1]).quotient);
 }
@@ -20,7 +18,7 @@ AtenOp aten_floor_divide() {
                   "floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
                   "floor_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)"},
       .summary = "self / other, rounded down",
-      .rule = Rule::sum,
+      .rule = Rule::float_only,
       .lower = {lower},
       .domain = {"u(-9,9,24), u(0.5,4,24)",
                  "s(-60,60,41), s(-60,60,41) # half=off: a whole quotient may lie on either side of the rounded one",

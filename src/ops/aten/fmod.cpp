@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_coded_division.h"
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -7,7 +6,6 @@
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  if (const auto d = coded_division(b, call, Toward::zero)) return d->remainder;
   auto p = promotion::promote(b, call, {"self", "other"});
   return p.finished(functions::truncating_division(p.values[0], p.values[1]).remainder);
 }
@@ -19,7 +17,7 @@ AtenOp aten_fmod() {
                       "fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
                       "fmod_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)"},
           .summary = "self - other * trunc(self / other): the sign is self's",
-          .rule = Rule::sum,
+          .rule = Rule::float_only,
           .lower = {lower},
           .domain = {"u(-9,9,24), u(0.5,4,24)", "u(-9,9,24), u(-4,-0.5,24)", "i(-20,20,24), i(1,6,24)",
                      "i(-20,20,24), i(-6,-1,24)", "Scalar: u(-9,9,24), 2.5", "Scalar: i(-20,20,24), 3"}};

@@ -7,9 +7,8 @@ namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self"), index = call.tensor("index"), source = call.tensor("source");
   if (x.rank() == 0) b.refuse("aten.index_add.rank", "index_add to a scalar");
-  Val added = b.scaled(source, call.number("alpha"));
-  if (added.type().quantised()) added = b.rescale(added, x.type().with(added.shape()));
-  return put_along(b, x, call.axis("dim", x.rank()), b.reshape(index, {index.shape().elements()}), added, Put::add);
+  return put_along(b, x, call.axis("dim", x.rank()), b.reshape(index, {index.shape().elements()}),
+                   b.scaled(source, call.number("alpha")), Put::add);
 }
 }  // namespace
 
@@ -18,7 +17,7 @@ AtenOp aten_index_add() {
       .schemas = {"index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
                   "index_add_(Tensor(a!) self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor(a!)"},
       .summary = "a copy of x with slices added at the places of a dim that indices name",
-      .rule = Rule::sum,
+      .rule = Rule::float_only,
       .lower = {lower},
       .domain = {"x(4,3), 0, l(0,4,6), x(6,3)", "x(2,4,3), 1, l(0,4,2), x(2,2,3), alpha=2",
                  "i(-9,9,4,3), 0, l(0,4,6), i(-9,9,6,3)"}};

@@ -87,7 +87,8 @@ AtenOp aten_index_put() {
                      "its digits as a float",
                      "x(3,4), [b(3,4)], x()",
                      "x(3,4), [b(3)], x(4)",
-                     "x(3,4), [l(0,3,6)], x(6,4), True",
+                     "x(3,4), [l(0,3,6)], x(6,4), True # integer=aten.index.add-dtype: codes that meet at an index "
+                     "cannot be added up",
                      "i(-9,9,3,4), [l(0,3,6)], i(-9,9,6,4), True",
                      "index_put.hacked_twin: x(5,3), [l(2,3,1)], x(1,3)",
                      "_unsafe_index_put.default: x(5,3), [l(4,5,1)], x(1,3)",

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <limits>
-
 #include "ops/aten_reduce.h"
 #include "ops/op.h"
 
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  const Val given = reduced_tensor(call);
-  if (given.shape().is_empty())
-    return of_nothing(call, given, reduced_axes(call, given), keeps_dims(call),
-                      std::numeric_limits<double>::quiet_NaN(), given.dtype());
-  Val x = with_dtype(b, call, given);
+  Val x = with_dtype(b, call, call.tensor("self"));
   if (!x.type().quantised() && !is_float(x.dtype()))
     b.refuse("aten.mean.dtype",
              "the mean of " + std::string(name_of(x.dtype())) + " is not defined; give a floating-point dtype");

@@ -8,10 +8,7 @@
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  const Val given = reduced_tensor(call);
-  if (given.shape().is_empty())
-    return of_nothing(call, given, call.axes("dim", given.rank()), call.flag("keepdim"), 0, given.dtype());
-  Val x = with_dtype(b, call, given);
+  Val x = with_dtype(b, call, call.tensor("self"));
   const double infinity = std::numeric_limits<double>::infinity();
   const auto axes = call.axes("dim", x.rank());
   const bool keep = call.flag("keepdim");

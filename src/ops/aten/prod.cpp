@@ -19,10 +19,7 @@ Val product(Builder& b, Val x, int axis) {
   return x;
 }
 Vals lower(Builder& b, const Call& call) {
-  Val x = reduced_tensor(call);
-  if (x.shape().is_empty())
-    return of_nothing(call, x, call.overload() == "default" ? reduced_axes(call, x) : call.axes("dim", x.rank()),
-                      keeps_dims(call), 1, is_float(x.dtype()) ? x.dtype() : DType::i32);
+  Val x = call.tensor("self");
   if (auto dtype = call.dtype("dtype")) x = b.cast(x, *dtype);
   x = as_summed(b, call, x);
   if (call.overload() == "default") {

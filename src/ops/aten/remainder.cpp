@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_coded_division.h"
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -7,7 +6,6 @@
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  if (const auto d = coded_division(b, call, Toward::below)) return d->remainder;
   auto p = promotion::promote(b, call, {"self", "other"});
   return p.finished(functions::floor_division(p.values[0], p.values[1]).remainder);
 }
@@ -21,8 +19,7 @@ AtenOp aten_remainder() {
                   "remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
                   "remainder_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)"},
       .summary = "self - other * floor(self / other): the sign is other's",
-      .rule = Rule::sum,
-      .overload_rules = {{"Scalar_Tensor", Rule::float_only}},
+      .rule = Rule::float_only,
       .lower = {lower},
       .domain = {
           "u(-9,9,24), u(0.5,4,24)", "u(-9,9,24), u(-4,-0.5,24)",

@@ -15,7 +15,7 @@ AtenOp aten_scatter_add() {
   return {.schemas = {"scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
                       "scatter_add_(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!)"},
           .summary = "a copy of x with elements added where indices along one dim name",
-          .rule = Rule::sum,
+          .rule = Rule::float_only,
           .lower = {lower},
           .domain = {"x(3,5), 1, l(0,5,3,7), x(3,7)", "x(3,5), 0, l(0,3,2,4), x(2,5)",
                      "i(-9,9,3,5), 1, l(0,5,3,7), i(-9,9,3,7)"}};

@@ -5,11 +5,7 @@
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  const Val given = reduced_tensor(call);
-  if (given.shape().is_empty())
-    return of_nothing(call, given, reduced_axes(call, given), keeps_dims(call), 0,
-                      is_float(given.dtype()) ? given.dtype() : DType::i32);
-  Val x = as_summed(b, call, with_dtype(b, call, given));
+  Val x = as_summed(b, call, with_dtype(b, call, call.tensor("self")));
   return summed(x, reduced_axes(call, x), keeps_dims(call));
 }
 }  // namespace

@@ -16,7 +16,6 @@ AtenOp aten_upsample_linear1d() {
       .summary = "a sequence resized by weighing the two elements around each position",
       .rule = Rule::transparent,
       .lower = {lower},
-      .domain = {"default: x(1,2,1), [9], True", "default: x(1,2,4), [8], False", "default: x(1,2,5), [8], True",
-                 "vec: x(1,2,4), None, False, [2.0]"}};
+      .domain = {"default: x(1,2,4), [8], False", "default: x(1,2,5), [8], True", "vec: x(1,2,4), None, False, [2.0]"}};
 }
 }  // namespace tosaic

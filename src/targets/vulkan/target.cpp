@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <algorithm>
 
-#include "formats/vulkan_program/vulkan_program.h"
 #include "shaders/compile.h"
 #include "targets/target.h"
 
@@ -35,14 +34,6 @@ Result<Emitted> emit(const Graph& graph, const Target&, const Options& options, 
                              "holds 2 GB",
                              program.constants.size() >> 20))
         .hint("keep weights in 16 bits with --vulkan-precision fp16, or quantise them to 8 bits");
-  if (Status right = vulkan_program::check(program); !right.ok()) {
-    Diagnostic& why = right.error();
-    why.message = "no device would run what this program became: " + why.message;
-    why.help =
-        "this is a fault of tosaic, which its other forms may not have: report it with the model, and try "
-        "--vulkan-precision fp32, or --vulkan-tiers without the tier that the note names";
-    return std::move(right).error();
-  }
   Emitted made;
   if (to.several_methods) {
     vulkan_program::Parts parts = vulkan_program::write_parts(program, least_shared);

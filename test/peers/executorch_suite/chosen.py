@@ -36,13 +36,13 @@ def _sample(names):
             for place, (_, turn, _, item) in enumerate(sorted(ranked, key=lambda r: r[:3])) if turn == 0 or place < least}
 
 
-def choose(config, items, folder, *left):
+def choose(config, items, folder, left):
     names = {item: "::".join([str(item.path).split(folder)[-1], *item.nodeid.split("::")[1:]]) for item in items}
     chosen = _sample(names)
     config.hook.pytest_deselected(items=[i for i in items if i not in chosen])
     items[:] = [i for i in items if i in chosen]
     for item in items:
-        for pattern, reason in (row for file in left for row in _left(file)):
+        for pattern, reason in _left(left):
             if fnmatch.fnmatch(names[item], pattern):
                 item.add_marker(pytest.mark.xfail(reason=reason))
 
