@@ -15,7 +15,11 @@ Result<Graph> at_sizes_for(const Target& target, const Graph& graph, const std::
 
 FormFor form_for(const CompileOptions& options, const tosa::Spec& spec) {
   const bool codes = options.target.keeps_codes && !options.in_integers();
-  return {spec, options.in_integers(), codes, codes ? options.coded : CodedWeights{}};
+  return {.spec = spec,
+          .integer = options.in_integers(),
+          .keeps_codes = codes,
+          .coded = codes ? options.coded : CodedWeights{},
+          .all_inside = options.single_delegate || options.require_full_delegation};
 }
 
 Result<AskedProgram> asked_program(const ExportedProgram& program, const CompileOptions& options) {

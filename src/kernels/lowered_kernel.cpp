@@ -141,6 +141,7 @@ class CallGraph {
     for (std::size_t i = 0; !in_place_ && i < schema.returns.size(); ++i) TOSAIC_CHECK(results(call_.args[next++]));
     if (!kept_by_out_variant(schema, {"dtype", "ScalarType?"}) && !node_.outputs.empty() && schema.argument("dtype"))
       node_.attrs.set("dtype", first_output_);
+    if (found->op->has_exact_form) node_.attrs.set("exact", true);  // nothing is known of what reads the result
     return {};
   }
 

@@ -55,7 +55,9 @@ void fold_constants(Graph& graph, bool keep_codes) {
                                 [&](ValueId v) { return v == no_value || graph[v].is_constant(); });
     // Dequantised weights stay as they are: fold_quantisation turns them into scales.
     if (!constant || node.op.starts_with("quantized_decomposed.") || codes.kept(node)) continue;
-    auto trial = try_node(graph, node, {.fold = true});
+    Node exact = node;  // what reads it is not asked: it costs nothing at run time
+    exact.attrs.set("exact", true);
+    auto trial = try_node(graph, exact, {.fold = true});
     if (!trial.ok()) continue;
     bool all = std::all_of(trial->results.begin(), trial->results.end(),
                            [&](ValueId v) { return trial->graph[v].is_constant(); });

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // PyTorch counts in int64, TOSA 1.0 in int32. A node is narrowed where everything that it computes provably fits 32
-// bits, or would for all that is known if the program's own inputs do, which is then said. The others keep int64,
-// behind explicit conversions, and stay outside the delegates; so do int64 inputs and outputs.
+// bits, or where nothing shows that an operand was saturated to them (saturation_safe.h). The others keep int64, behind
+// explicit conversions, and stay outside the delegates; so do int64 inputs and outputs. Where nothing can stay outside,
+// a node is narrowed if its results fit as long as the program's inputs do, which is then said.
 #include <fmt/format.h>
 #include <algorithm>
 #include <map>
@@ -12,6 +13,7 @@
 #include "lower/lower.h"
 #include "normalise/integer_ranges.h"
 #include "normalise/normalise.h"
+#include "normalise/saturation_safe.h"
 #include "ops/trial.h"
 
 namespace tosaic {
@@ -29,6 +31,7 @@ class Narrowing {
         options_(options),
         count_(static_cast<ValueId>(graph.values.size())),
         used_(used_values(graph)),
+        safe_(saturation_safe(graph)),
         out_(graph) {
     ranges_.resize(count_);
     narrow_.assign(count_, no_value);
@@ -37,7 +40,7 @@ class Narrowing {
   void run() {
     for (ValueId v = 0; v < count_; ++v) start(v);
     for (ValueId v : g_.inputs)
-      if (is_wide(g_, v) && !stays(v)) narrow_input(v);
+      if (options_.all_inside && is_wide(g_, v) && !stays(v)) narrow_input(v);
     out_.each([&](Node& node) { take(std::move(node)); });
     for (ValueId& v : g_.outputs)
       if (v < count_ && original_.contains(v)) {
@@ -61,24 +64,28 @@ class Narrowing {
       return;
     }
     const DType type = value.type.dtype;
+    if (type == DType::i64 && !options_.all_inside) return;  // anything
     const bool large = type == DType::i64 || type == DType::i32;
     const IntegerRange whole = range_of(large ? DType::i32 : type);
     range = {whole.lowest, whole.highest, large};
   }
 
   void narrow_input(ValueId v) {
-    // Saturated first: an index beyond 32 bits must not become another one that is inside.
-    const TensorType type = g_[v].type;
-    const ValueId held = g_.add_value(g_[v].name + ".held", type);
-    narrow_[v] = g_.add_value(g_[v].name + ".i32", type.with(DType::i32));
-    const Attrs bounds{{"min", std::int64_t{INT32_MIN}}, {"max", std::int64_t{INT32_MAX}}};
-    out_.add("aten.clamp.default", {v}, bounds, held, nullptr);
-    convert(held, narrow_[v], DType::i32, nullptr);
+    narrow_[v] = g_.add_value(g_[v].name + ".i32", g_[v].type.with(DType::i32));
+    saturate(v, narrow_[v], nullptr);
     remember(narrow_[v]);
-    auto note =
-        warning("model.int64-input", fmt::format("input '{}' is int64 and is computed with as int32", g_[v].name));
-    note.severity = Severity::note;
-    if (sink_) sink_(std::move(note));
+    if (sink_ && !safe_[v])
+      sink_(warning("model.int64-input",
+                    fmt::format("input '{}' is int64 and is computed with as int32: numbers beyond 32 bits become the "
+                                "nearest of these",
+                                g_[v].name)));
+  }
+  // Not wrapped: an index beyond 32 bits must not become another one that is inside.
+  void saturate(ValueId wide, ValueId narrow, const LocRef& loc) {
+    const ValueId held = g_.add_value(g_[wide].name + ".held", g_[wide].type);
+    const Attrs bounds{{"min", std::int64_t{INT32_MIN}}, {"max", std::int64_t{INT32_MAX}}};
+    out_.add("aten.clamp.default", {wide}, bounds, held, loc);
+    convert(held, narrow, DType::i32, loc);
   }
 
   void take(Node node) {
@@ -153,7 +160,7 @@ class Narrowing {
   // May the node be computed in 32 bits? Finds the ranges of its results.
   bool narrows(const Node& node) {
     for (ValueId v : node.inputs)
-      if (v != no_value && is_wide(g_, v) && narrow_[v] == no_value && !ranges_[v].fits_i32()) return lost(node);
+      if (v != no_value && is_unbounded(v) && (options_.all_inside || g_[v].is_constant())) return lost(node);
     if (!scalars_fit(node)) return lost(node);
     if (subtracts_zero_points(node)) return true;
     const auto trial =
@@ -169,14 +176,16 @@ class Narrowing {
     std::vector<IntegerInterval> operands;
     bool assumed = false;
     for (ValueId v : node.inputs) {
-      operands.push_back(v == no_value ? IntegerInterval{} : ranges_[v]);
+      operands.push_back(v == no_value ? IntegerInterval{} : is_unbounded(v) ? int32_ : ranges_[v]);
       assumed |= v != no_value && (ranges_[v].assumed || is_float(g_[v].type.dtype));
     }
     const std::vector<IntegerInterval> found = integer_ranges(*trial, operands);
+    std::vector<char> saturated(found.size(), 0);
+    if (!options_.all_inside && !may_saturate(node, *trial, saturated)) return lost(node);
     bool fit = true, certain = false;
     for (ValueId v = 0; v < found.size(); ++v) {
       const Value& value = trial->graph[v];
-      if (!is_integer(value.type.dtype)) continue;
+      if (!is_integer(value.type.dtype) || saturated[v]) continue;
       const bool operand = std::count(trial->operands.begin(), trial->operands.end(), v) > 0;
       fit &= operand || found[v].fits_i32();
       certain |=
@@ -185,11 +194,12 @@ class Narrowing {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (!is_read(node.outputs[i]) || !is_wide(g_, node.outputs[i])) continue;
       IntegerInterval& range = ranges_[node.outputs[i]];
-      range = found[trial->results[i]];
+      range = saturated[trial->results[i]] ? int32_ : found[trial->results[i]];
       range.assumed = assumed;
+      if (fit && saturated[trial->results[i]]) saturated_.insert(node.outputs[i]);
     }
     if (fit) return true;
-    if (certain || !assumed) return false;
+    if (certain || !assumed || !options_.all_inside) return unsaturated(node, *trial, saturated);
     for (ValueId v : node.outputs)
       if (is_read(v) && is_wide(g_, v) && !ranges_[v].fits_i32()) {
         ranges_[v] = {INT32_MIN, INT32_MAX, true};
@@ -198,6 +208,44 @@ class Narrowing {
     return true;
   }
   bool is_read(ValueId v) const { return v != no_value && used_[v]; }
+  // int64 that may be beyond 32 bits, and has not been saturated to them yet.
+  bool is_unbounded(ValueId v) const { return is_wide(g_, v) && narrow_[v] == no_value && !ranges_[v].fits_i32(); }
+
+  // May the operands that are beyond 32 bits, or were, be saturated? Marks what is made of them, which needs no range:
+  // the nearest int32 of what it should be, or a place outside a table.
+  bool may_saturate(const Node& node, const Trial& trial, std::vector<char>& saturated) const {
+    mark_rounded(trial, saturated);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId v = node.inputs[i];
+      if (v == no_value || (!is_unbounded(v) && !saturated_.contains(v))) continue;
+      const Saturated made = saturated_operand(trial, i);
+      if (!made.safe) return false;
+      for (ValueId t = 0; t < saturated.size(); ++t) saturated[t] |= made.touched[t];
+    }
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      if (const ValueId v = node.outputs[i];
+          is_read(v) && saturated[trial.results[i]] && (!is_wide(g_, v) || !safe_[v]))
+        return false;
+    return true;
+  }
+  // A float is cast to the nearest int32, elements of which may then be moved.
+  static void mark_rounded(const Trial& trial, std::vector<char>& saturated) {
+    for (const Node& made : trial.graph.nodes) {
+      const tosa::Op* op = tosa::find(made.op);
+      const TensorType& type = trial.graph[made.outputs[0]].type;
+      if (!op || type.dtype != DType::i64) continue;
+      const bool cast = op->name == "cast" && is_float(trial.graph[made.inputs[0]].type.dtype);
+      const bool moved = op->shape_only_transparent && saturated[made.inputs[0]];
+      saturated[made.outputs[0]] = cast || moved;
+    }
+  }
+  // Stays outside, in 64 bits.
+  bool unsaturated(const Node& node, const Trial& trial, const std::vector<char>& saturated) {
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      if (const ValueId v = node.outputs[i]; is_read(v) && is_wide(g_, v) && saturated[trial.results[i]])
+        ranges_[v] = {};
+    return false;
+  }
   bool lost(const Node& node) {
     for (ValueId v : node.outputs)
       if (v != no_value && is_wide(g_, v)) ranges_[v] = {INT64_MIN, INT64_MAX, false};
@@ -234,8 +282,13 @@ class Narrowing {
       narrow_[v] = g_.add_value(g_[v].name + ".i32", g_[v].type.with(DType::i32),
                                 converted({g_[v].type, g_[v].constant.data()}, DType::i32));
     } else {
+      const bool bounded = ranges_[v].fits_i32();
       narrow_[v] = g_.add_value(g_[v].name + ".i32", g_[v].type.with(DType::i32));
-      convert(v, narrow_[v], DType::i32, loc);
+      if (bounded)
+        convert(v, narrow_[v], DType::i32, loc);
+      else
+        saturate(v, narrow_[v], loc);
+      if (!bounded) saturated_.insert(v);
     }
     remember(narrow_[v]);
     return narrow_[v];
@@ -267,15 +320,17 @@ class Narrowing {
     const auto& [name, loc] = doubtful_.front();
     std::string others;
     if (doubtful_.size() > 1) others = fmt::format(" (and {} more)", doubtful_.size() - 1);
-    auto note = located(
+    sink_(located(
         warning(
             "model.int64-narrowed",
             fmt::format("'{}'{} is int64 and computed in 32 bits inside a delegate: for large inputs it may overflow",
-                        name, others)),
-        loc);
-    note.severity = Severity::note;
-    sink_(std::move(note));
+                        name, others))
+            .hint("outside a delegate it is computed in 64 bits, where the whole program need not be one; or bound it "
+                  "(x.clamp(-1000, 1000))"),
+        loc));
   }
+
+  static constexpr IntegerInterval int32_{INT32_MIN, INT32_MAX, false};
 
   Graph& g_;
   const Sink& sink_;
@@ -283,9 +338,11 @@ class Narrowing {
   const NarrowOptions options_;
   const ValueId count_;  // values before narrowing
   const std::vector<char> used_;
+  const std::vector<char> safe_;  // read by nothing that tells it from what is saturated to 32 bits
   Rewriter out_;
   std::vector<IntegerInterval> ranges_;
   std::vector<ValueId> narrow_;  // the int32 form of a value that is int64
+  std::set<ValueId> saturated_;  // to 32 bits
   std::set<ValueId> original_;   // int32 values that the program has as int64
   std::map<ValueId, ValueId> widened_;
   std::vector<std::pair<std::string, LocRef>> doubtful_;

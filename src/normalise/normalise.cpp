@@ -119,9 +119,10 @@ Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink
       fold_constants(graph, options.keep_codes);
     }
   }
-  TOSAIC_CHECK(
-      narrow_integers(graph, sink, options.narrowed,
-                      {.single_stay = options.is_body && !options.narrow_loops, .bodies = options.narrow_loops}));
+  TOSAIC_CHECK(narrow_integers(graph, sink, options.narrowed,
+                               {.single_stay = options.is_body && !options.narrow_loops,
+                                .bodies = options.narrow_loops,
+                                .all_inside = options.all_inside || options.narrow_loops}));
   drop_identities(graph);  // a conversion to 32 bits of what has 32 bits now
   if (options.inline_bodies) TOSAIC_CHECK(normalise_bodies(graph, options, sink));
   signed_products(graph);
@@ -133,6 +134,7 @@ Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink
   make_names_unique(graph);
   states.restore(graph);
   mark_distinct_places(graph);
+  mark_seen_rounding(graph, options.is_body);
   TOSAIC_CHECK(states_agree(graph));
   return graph;
 }

@@ -17,10 +17,11 @@ using Sink = std::function<void(Diagnostic)>;
 
 // The whole stage, in this order: say_complex_in_pairs, functionalise, compute_masked_wholes, take_numbers_as_tensors,
 // drop_identities, fold_constants, inline_bodies, narrow_integers, drop_dynamic_scales, recognise_linear,
-// fold_batch_norm, fold_quantisation, mark_distinct_places.
+// fold_batch_norm, fold_quantisation, mark_distinct_places, mark_seen_rounding.
 struct NormaliseOptions {
   bool inline_bodies = true;      // false: control flow passes untouched
   bool narrow_loops = false;      // a target takes loops and branches as they are, in 32 bits
+  bool all_inside = false;        // one delegate computes all of it
   bool is_body = false;           // of a branch or a loop
   bool fold_quantisation = true;  // false: PT2E's conversions stay as nodes (targets without integer profile)
   bool keep_codes = false;        // weights that are codes with scales stay so, and scales that are chosen at run time
@@ -53,6 +54,7 @@ void drop_identities(Graph& graph);
 struct NarrowOptions {
   bool single_stay = false;  // numbers by themselves, which count a loop's turns: exact, and no work for a delegate
   bool bodies = false;       // what loops carry and branches give, too
+  bool all_inside = false;   // nothing can be computed outside: what may not fit is narrowed, and a warning says so
 };
 Status narrow_integers(Graph& graph, const Sink& sink, std::vector<std::string>* names = nullptr,
                        const NarrowOptions& options = {});
@@ -62,5 +64,7 @@ void fold_batch_norm(Graph& graph);
 Status fold_quantisation(Graph& graph);
 // Writes by index that name no place twice, and those of states, have the attribute "distinct".
 void mark_distinct_places(Graph& graph);
+// Quotients, roots and logarithms whose last bit decides something have the attribute "exact".
+void mark_seen_rounding(Graph& graph, bool is_body);
 
 }  // namespace tosaic

@@ -6,6 +6,8 @@
 #include <numbers>
 #include <vector>
 
+#include "ops/aten_exact.h"
+
 namespace tosaic::functions {
 namespace {
 
@@ -60,6 +62,7 @@ Val narrowed_to(Val y, DType to) { return y.type().quantised() ? y : y.builder()
 // 1 / (1 / sqrt(x)): right at 0 and infinity, and more accurate than POW may be (spec POW, precision).
 Val square_root(Val x) {
   Builder& b = x.builder();
+  if (b.exact() && !x.type().quantised()) return nearest_square_root(x);
   return b.unary("reciprocal", b.unary("rsqrt", x));
 }
 
@@ -183,60 +186,5 @@ Val equal(Val a, Val b) { return a.builder().binary("equal", a, b); }
 Val both(Val p, Val q) { return p.builder().binary("logical_and", p, q); }
 Val either(Val p, Val q) { return p.builder().binary("logical_or", p, q); }
 Val negation(Val p) { return p.builder().unary("logical_not", p); }
-
-namespace {
-
-// quotient * d, subtracted from a in two exact steps: d = high + low, each of half the mantissa (Dekker's split).
-Val remainder_of(Val a, Val quotient, Val d) {
-  Builder& b = a.builder();
-  const double split = 4097;  // 2^12 + 1: halves of f32's 24 bits
-  Val scaled = b.scaled(d, split);
-  Val high = b.sub(scaled, b.sub(scaled, d)), low = b.sub(d, high);
-  return b.sub(b.sub(a, b.mul(quotient, high)), b.mul(quotient, low));
-}
-
-Val differ_in_sign(Val r, Val d) {
-  Val r_negative = less(r, 0.0), d_negative = less(d, 0.0);
-  Val differ = r.builder().binary("logical_xor", r_negative, d_negative);
-  return both(differ, negation(equal(r, r.builder().like(r, 0.0))));
-}
-
-}  // namespace
-
-Division floor_division(Val a, Val d) {
-  Builder& b = a.builder();
-  if (!is_float(a.dtype())) {
-    auto [q, r] = truncating_division(a, d);
-    Val below = differ_in_sign(r, d);
-    return {where(below, b.sub(q, 1.0), q), where(below, b.add(r, d), r)};
-  }
-  if (Val wide = widened(a); wide.dtype() != a.dtype()) {
-    auto [q, r] = floor_division(wide, widened(d));
-    return {b.cast(q, a.dtype()), b.cast(r, a.dtype())};
-  }
-  Val q = b.unary("floor", b.mul(a, b.unary("reciprocal", d)));
-  Val r = remainder_of(a, q, d);
-  // The reciprocal rounds: q may be one off on either side of a whole quotient.
-  Val below = differ_in_sign(r, d), above = at_least(b.unary("abs", r), b.unary("abs", d));
-  above = both(above, negation(below));
-  Val step = b.sub(where(above, 1.0, b.like(r, 0.0)), where(below, 1.0, b.like(r, 0.0)));
-  return {b.add(q, step), b.add(r, where(below, d, where(above, b.negate(d), b.like(r, 0.0))))};
-}
-
-Division truncating_division(Val a, Val d) {
-  Builder& b = a.builder();
-  if (!is_float(a.dtype())) {
-    Val q = b.binary("intdiv", a, d);
-    return {q, b.sub(a, b.mul(q, d))};
-  }
-  if (Val wide = widened(a); wide.dtype() != a.dtype()) {
-    auto [q, r] = truncating_division(wide, widened(d));
-    return {b.cast(q, a.dtype()), b.cast(r, a.dtype())};
-  }
-  auto [q, r] = floor_division(a, d);
-  Val nonzero = negation(equal(r, b.like(r, 0.0)));
-  Val upward = both(less(q, 0.0), nonzero);
-  return {where(upward, b.add(q, 1.0), q), where(upward, b.sub(r, d), r)};
-}
 
 }  // namespace tosaic::functions

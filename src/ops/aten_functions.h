@@ -52,12 +52,4 @@ Val both(Val p, Val q);
 Val either(Val p, Val q);
 Val negation(Val p);
 
-// Floor division of floats or i32 and its remainder, which has the divisor's sign: a = quotient * d + remainder.
-// Exact for quotients up to 2^12 or so, where products with the divisor's two halves do not round.
-struct Division {
-  Val quotient, remainder;
-};
-Division floor_division(Val a, Val d);
-Division truncating_division(Val a, Val d);  // the remainder has the dividend's sign
-
 }  // namespace tosaic::functions

@@ -90,6 +90,10 @@ class Builder {
   };
   const std::optional<CallState>& call() const { return call_; }
   void set_call(std::optional<CallState> call) { call_ = call; }
+  // Does the rounding of the call being lowered show? Then its quotients, roots and logarithms are the nearest floats
+  // (ops/aten_exact.h). Not where other calls are written down instead of being lowered.
+  bool exact() const { return exact_ && !keep_aten_; }
+  void set_exact(bool on) { exact_ = on; }
   // Do the nodes appended since index `first_node` hold to the spec? And if not, why.
   bool accepts_from(std::size_t first_node) const;
   Diagnostic why_not_from(std::size_t first_node) const;
@@ -187,6 +191,7 @@ class Builder {
   std::optional<TensorType> wanted_;
   bool keep_aten_ = false;
   bool fold_ = true;
+  bool exact_ = false;
   std::optional<CallState> call_;
   std::uint64_t counter_ = 0;
 };

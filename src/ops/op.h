@@ -100,6 +100,8 @@ struct AtenOp {
   CoreForm core = nullptr;
   // Overloads whose out-variant departs from PyTorch's rule (kernels/out_variant.h): {"max.dim", "dim_max"}.
   std::vector<std::pair<std::string_view, std::string_view>> out_overloads = {};
+  // Its rounding is mended where it shows: the attribute "exact" of a call, which normalise/seen_rounding.cpp gives.
+  bool has_exact_form = false;
   // What its results lie between, where that does not follow from the bounds of the TOSA operators in its lowering.
   std::optional<tosa::Bounds> bounds = {};
 };

@@ -3,6 +3,7 @@
 
 #include "ir/type.h"
 #include "normalise/split_weights.h"
+#include "ops/tosa_rest.h"
 #include "quantise/quantise.h"
 
 namespace tosaic {
@@ -12,6 +13,7 @@ Result<Graph> normal_form(Graph graph, const FormFor& target, const Sink& sink, 
   const bool has_integers = target.spec.has(tosa::Feature::pro_int);
   TOSAIC_TRY(graph, normalise(std::move(graph),
                               {.narrow_loops = target.spec.has(tosa::Feature::controlflow),
+                               .all_inside = target.all_inside || target.spec.has(tosa::sizes_vary),
                                .fold_quantisation = target.integer || has_integers,
                                .keep_codes = target.keeps_codes,
                                .narrowed = narrowed},

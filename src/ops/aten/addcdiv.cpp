@@ -17,6 +17,7 @@ AtenOp aten_addcdiv() {
           .summary = "self + value * tensor1 / tensor2",
           .rule = Rule::inside,
           .lower = {lower},
-          .domain = {"x(2,3,4), x(2,3,4), u(0.5,2,4)", "x(2,3), x(2,3), u(0.5,2,3), value=0.5"}};
+          .domain = {"x(2,3,4), x(2,3,4), u(0.5,2,4)", "x(2,3), x(2,3), u(0.5,2,3), value=0.5"},
+          .has_exact_form = true};
 }
 }  // namespace tosaic

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "ops/aten_exact.h"
 #include "ops/aten_promotion.h"
 #include "ops/core_form.h"
 #include "ops/op.h"
 
 namespace tosaic {
 namespace {
-// x * (1 / y), as the specification advises (spec INTDIV).
+// x * (1 / y), as the specification advises (spec INTDIV), unless its rounding shows.
 Val quotient(Builder& b, Val x, const promotion::Operand& y) {
+  const bool coded = x.type().quantised() || (y.tensor && y.tensor->type().quantised());
+  if (b.exact() && !coded) {
+    Val a = promotion::as_float(x), d = y.tensor ? promotion::as_float(*y.tensor) : b.like(a, y.number);
+    const DType type = promotion::promoted(a.dtype(), d.dtype());
+    return functions::nearest_quotient(b.cast(a, type), b.cast(d, type));
+  }
   auto real = [&](Val v) {
     return promotion::is_real(v) ? v : b.aten("aten._to_copy.default", {v}, {{"dtype", DType::f32}});
   };
@@ -99,6 +106,7 @@ AtenOp aten_div() {
                  "divide.Tensor_mode: u(-9,9,24), u(0.5,4,24), rounding_mode='floor'",
                  "divide.Scalar_mode: u(-9,9,24), 2.5, rounding_mode='floor'"},
       .core = core,
-      .out_overloads = {{"div.Tensor", "out"}, {"div.Tensor_mode", "out_mode"}}};
+      .out_overloads = {{"div.Tensor", "out"}, {"div.Tensor_mode", "out_mode"}},
+      .has_exact_form = true};
 }
 }  // namespace tosaic

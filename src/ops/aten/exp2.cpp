@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <numbers>
 
+#include "ops/aten_exact.h"
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -9,7 +10,8 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = promotion::as_float(call.tensor("self"));
-  Val y = b.unary("exp", b.scaled(functions::widened(x), std::numbers::ln2));
+  Val wide = functions::widened(x), y = b.unary("exp", b.scaled(wide, std::numbers::ln2));
+  if (b.exact()) y = functions::nearest_power(2, wide, y);
   return functions::narrowed_to(y, x.dtype());
 }
 }  // namespace
@@ -19,6 +21,7 @@ AtenOp aten_exp2() {
           .summary = "2 to the power x",
           .rule = Rule::pointwise,
           .lower = {lower},
-          .domain = {"x(2,3,4)", "s(-120,120,64)", "e(28)", "i(-5,5,6)"}};
+          .domain = {"x(2,3,4)", "s(-120,120,64)", "e(28)", "i(-5,5,6)"},
+          .has_exact_form = true};
 }
 }  // namespace tosaic

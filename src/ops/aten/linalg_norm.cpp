@@ -58,6 +58,7 @@ AtenOp aten_linalg_norm() {
           .domain = {"default: x(2,3,4)", "default: x(2,3,4), 2, [-1], True", "default: x(3,4), 1",
                      "default: x(2,3,4), -inf, [1,2]", "default: x(2,3,4), inf, [0,-1], True", "default: x(5), 3.0",
                      "ord_str: x(2,3,4), 'fro', [1,2]", "ord_str: x(3,4), 'fro'", "norm.Scalar: x(2,3)",
-                     "norm.ScalarOpt_dim: x(2,3,4), 1, [1], True", "norm.ScalarOpt_dim: x(2,3,4), None, [0,2]"}};
+                     "norm.ScalarOpt_dim: x(2,3,4), 1, [1], True", "norm.ScalarOpt_dim: x(2,3,4), None, [0,2]"},
+          .has_exact_form = true};
 }
 }  // namespace tosaic

@@ -37,6 +37,7 @@ AtenOp aten_linalg_vector_norm() {
           .rule = Rule::inside,
           .lower = {lower},
           .domain = {"x(2,3,4)", "x(2,3,4), 2, [1], True", "x(2,3,4), 1, [-1]", "x(2,3), inf, [0]", "x(2,3), 3.0, [0]",
-                     "x(2,3), 0, [1]"}};
+                     "x(2,3), 0, [1]"},
+          .has_exact_form = true};
 }
 }  // namespace tosaic

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <numbers>
 
+#include "ops/aten_exact.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  return b.scaled(b.unary("log", promotion::as_float(call.tensor("self"))), std::numbers::log10e);
+  Val x = promotion::as_float(call.tensor("self"));
+  Val plain = b.scaled(b.unary("log", x), std::numbers::log10e);
+  return b.exact() ? functions::nearest_logarithm(x, 10, plain) : plain;
 }
 }  // namespace
 
@@ -16,6 +19,7 @@ AtenOp aten_log10() {
           .summary = "logarithm to base 10",
           .rule = Rule::pointwise,
           .lower = {lower},
-          .domain = {"u(0.01,10,2,3,4)", "e(28)", "i(1,9,6)"}};
+          .domain = {"u(0.01,10,2,3,4)", "e(28)", "i(1,9,6)"},
+          .has_exact_form = true};
 }
 }  // namespace tosaic

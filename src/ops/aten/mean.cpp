@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
+#include "ops/aten_exact.h"
 #include "ops/aten_reduce.h"
 #include "ops/op.h"
 
@@ -16,7 +17,10 @@ Vals lower(Builder& b, const Call& call) {
     b.refuse("aten.mean.dtype",
              "the mean of " + std::string(name_of(x.dtype())) + " is not defined; give a floating-point dtype");
   const auto axes = reduced_axes(call, x);
-  return summed(x, axes, keeps_dims(call), 1.0 / static_cast<double>(elements_along(x, axes)));
+  const auto count = static_cast<double>(elements_along(x, axes));
+  if (!b.exact() || x.type().quantised()) return summed(x, axes, keeps_dims(call), 1 / count);
+  Val sum = summed(b.cast(x, sum_dtype(x.dtype())), axes, keeps_dims(call));
+  return b.cast(functions::nearest_quotient(sum, b.like(sum, count)), x.dtype());
 }
 }  // namespace
 
@@ -28,6 +32,7 @@ AtenOp aten_mean() {
           .lower = {lower},
           .domain = {"dim: x(1,3,5,7), [2,3]", "dim: x(1,3,5,7), [-1,-2], True", "dim: x(2,3), [0]",
                      "dim: x(2,3), None", "default: x(2,3,4)"},
-          .out_overloads = {{"mean.dim", "out"}, {"mean.default", "dtype_out"}}};
+          .out_overloads = {{"mean.dim", "out"}, {"mean.default", "dtype_out"}},
+          .has_exact_form = true};
 }
 }  // namespace tosaic

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/aten_exact.h"
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -48,7 +49,9 @@ Vals lower(Builder& b, const Call& call) {
     return p.finished(functions::whole_power(p.values[0], static_cast<std::int64_t>(exponent)));
   }
   if (!is_float(p.result)) b.refuse("aten.integer-power", "TOSA has no integer power with an exponent per element");
-  return general_power(b, p.values[0], p.values[1]);
+  Val y = general_power(b, p.values[0], p.values[1]);
+  const bool whole = call.overload() == "Scalar" && call.number("self") >= 2;
+  return b.exact() && whole ? functions::nearest_power(call.number("self"), p.values[1], y) : y;
 }
 }  // namespace
 
@@ -67,6 +70,7 @@ AtenOp aten_pow() {
                      "x(24), 17 # rtol=3e-5: errors of the logarithm times the exponent", "x(2,3,4), 0",
                      "i(-5,5,12), 3", "i(1,5,12), 0.5", "f(28), 5", "Tensor_Tensor: u(0.1,4,2,3,4), x(3,4)",
                      "Tensor_Tensor: x(3,4), i(-3,4,3,4)", "Tensor_Tensor: f(28), x()", "Scalar: 2, x(2,3,4)",
-                     "Scalar: 0.5, s(-10,10,33)", "Scalar: -2.0, i(-3,4,12)"}};
+                     "Scalar: 0.5, s(-10,10,33)", "Scalar: -2.0, i(-3,4,12)"},
+          .has_exact_form = true};
 }
 }  // namespace tosaic

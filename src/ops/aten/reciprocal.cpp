@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_exact.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {
 namespace {
-Vals lower(Builder& b, const Call& call) { return b.unary("reciprocal", promotion::as_float(call.tensor("self"))); }
+Vals lower(Builder& b, const Call& call) {
+  Val x = promotion::as_float(call.tensor("self"));
+  return b.exact() ? functions::nearest_quotient(b.like(x, 1.0), x) : b.unary("reciprocal", x);
+}
 }  // namespace
 
 AtenOp aten_reciprocal() {
@@ -12,6 +16,7 @@ AtenOp aten_reciprocal() {
           .summary = "1 / x",
           .rule = Rule::pointwise,
           .lower = {lower},
-          .domain = {"u(0.1,4,2,3,4)", "e(28)", "i(1,9,6)"}};
+          .domain = {"u(0.1,4,2,3,4)", "e(28)", "i(1,9,6)"},
+          .has_exact_form = true};
 }
 }  // namespace tosaic

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/aten_coded_division.h"
-#include "ops/aten_functions.h"
+#include "ops/aten_division.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
 
@@ -9,7 +9,7 @@ namespace {
 Vals lower(Builder& b, const Call& call) {
   if (const auto d = coded_division(b, call, Toward::below)) return d->remainder;
   auto p = promotion::promote(b, call, {"self", "other"});
-  return p.finished(functions::floor_division(p.values[0], p.values[1]).remainder);
+  return p.finished(functions::floor_remainder(p.values[0], p.values[1]));
 }
 }  // namespace
 

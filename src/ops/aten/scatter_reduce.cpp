@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
+#include "ops/aten_division.h"
+#include "ops/aten_exact.h"
 #include "ops/aten_functions.h"
 #include "ops/aten_index.h"
 #include "ops/aten_promotion.h"
@@ -46,7 +48,7 @@ Val reduced(Builder& b, const Lines& lines, const std::string& how, bool include
   y = finished(b.add(self, y), y);
   if (how != "mean") return y;
   Val count = b.cast(include ? b.add(lines.hit, 1.0) : b.maximum(lines.hit, b.like(lines.hit, 1.0)), self.dtype());
-  return real ? b.mul(y, b.unary("reciprocal", count)) : functions::floor_division(y, count).quotient;
+  return real ? functions::quotient(y, count) : functions::floor_quotient(y, count);
 }
 
 Vals lower(Builder& b, const Call& call) {
@@ -122,6 +124,7 @@ AtenOp aten_scatter_reduce() {
                  "x(4), 0, l(0,4,8), n(8), 'amax'", "x(4), 0, l(0,4,8), n(8), 'sum'", "x(), 0, l(0,1), x(), 'sum'",
                  "scatter.reduce: x(3,5), 1, l(0,5,3,7), x(3,7), reduce='add'",
                  "scatter.reduce: x(3,5), 0, l(0,3,3,5), x(3,5), reduce='multiply'",
-                 "scatter.value_reduce: x(3,5), 1, l(0,5,3,4), 2.5, reduce='add'"}};
+                 "scatter.value_reduce: x(3,5), 1, l(0,5,3,4), 2.5, reduce='add'"},
+      .has_exact_form = true};
 }
 }  // namespace tosaic

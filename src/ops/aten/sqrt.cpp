@@ -13,6 +13,7 @@ AtenOp aten_sqrt() {
           .summary = "square root",
           .rule = Rule::pointwise,
           .lower = {lower},
-          .domain = {"u(0,10,2,3,4)", "e(28)", "i(0,17,12)"}};
+          .domain = {"u(0,10,2,3,4)", "e(28)", "i(0,17,12)"},
+          .has_exact_form = true};
 }
 }  // namespace tosaic

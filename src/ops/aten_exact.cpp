@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_exact.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "ops/aten_functions.h"
+
+namespace tosaic::functions {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// 2^ceil(p / 2) + 1, p being the bits of the mantissa: what splits a number in two of half as many (Dekker).
+double splitter(DType type) {
+  switch (type) {
+    case DType::bf16: return 17;
+    case DType::f16: return 65;
+    case DType::f64: return 134217729;
+    default: return 4097;
+  }
+}
+
+// x as the sum of two numbers whose products with others of their kind do not round.
+std::pair<Val, Val> halves(Val x) {
+  Builder& b = x.builder();
+  Val scaled = b.mul(x, b.like(x, splitter(x.dtype())));
+  Val high = b.sub(scaled, b.sub(scaled, x));
+  return {high, b.sub(x, high)};
+}
+
+// `better` where it is a number, else what it should have corrected: zeros, infinities and the largest numbers.
+Val where_finite(Val better, Val plain) {
+  Builder& b = better.builder();
+  Val finite = greater(b.like(better, infinity), b.unary("abs", better));
+  return b.select(finite, better, plain);
+}
+
+// The elements of `numbers` that `places` (whole floats) name, counted from `first`.
+Val looked_up(const std::vector<double>& numbers, double first, Val places) {
+  Builder& b = places.builder();
+  const auto count = static_cast<std::int64_t>(numbers.size());
+  Val table = b.constant({places.dtype(), Shape{1, count, 1}, {}}, constant_bytes(places.dtype(), numbers));
+  Val index = b.cast(b.sub(places, first), DType::i32);
+  Val found = b.gather(table, b.reshape(index, Shape{1, places.shape().elements()}));
+  return b.reshape(found, places.shape());
+}
+
+struct Powers {
+  double first = 0;  // the least exponent
+  std::vector<double> numbers;
+};
+// Those of a base that are neither 0 nor infinite in f32.
+Powers powers_of(double base) {
+  Powers powers{std::ceil(-149 / std::log2(base)), {}};
+  for (double n = powers.first; std::pow(base, n) <= std::numeric_limits<float>::max(); ++n)
+    powers.numbers.push_back(std::pow(base, n));
+  return powers;
+}
+
+// The nearest whole number, where it is one of the exponents, and whether it is.
+struct Whole {
+  Val number, is_one;
+};
+Whole whole_near(Val x, double distance, const Powers& powers) {
+  Builder& b = x.builder();
+  Val number = b.unary("floor", b.add(x, 0.5));
+  Val near = at_least(b.like(x, distance), b.unary("abs", b.sub(x, number)));
+  Val inside = both(at_least(number, b.like(x, powers.first)),
+                    at_least(b.like(x, powers.first + static_cast<double>(powers.numbers.size()) - 1), number));
+  near = both(near, inside);
+  return {b.select(near, number, b.like(x, 0.0)), near};
+}
+
+}  // namespace
+
+Product exact_product(Val a, Val c) {
+  Builder& b = a.builder();
+  auto [a_high, a_low] = halves(a);
+  auto [c_high, c_low] = halves(c);
+  Val product = b.mul(a, c);
+  Val low = b.add(b.sub(b.mul(a_high, c_high), product), b.mul(a_high, c_low));
+  return {product, b.add(b.add(low, b.mul(a_low, c_high)), b.mul(a_low, c_low))};
+}
+
+Val plain_quotient(Val a, Val d) { return a.builder().mul(a, a.builder().unary("reciprocal", d)); }
+
+// q + (a - q d) / d. Divisors are brought near 1 first, where neither they, split, nor their reciprocals leave the
+// range of floats.
+Val nearest_quotient(Val a, Val d) {
+  Builder& b = a.builder();
+  if (a.dtype() == DType::f32 && d.dtype() == DType::f32) {
+    Val size = b.unary("abs", d);
+    Val up = b.select(less(size, 0x1p-60), b.like(d, 0x1p60), b.like(d, 1.0));
+    Val scale = b.select(greater(size, 0x1p60), b.like(d, 0x1p-60), up);
+    a = b.mul(a, scale);
+    d = b.mul(d, scale);
+  }
+  Val inverse = b.unary("reciprocal", d), q = b.mul(a, inverse);
+  auto [product, low] = exact_product(q, d);
+  Val left = b.sub(b.sub(a, product), low);
+  return where_finite(b.add(q, b.mul(left, inverse)), q);
+}
+
+Val quotient(Val a, Val d) { return a.builder().exact() ? nearest_quotient(a, d) : plain_quotient(a, d); }
+
+// s + (x - s^2) / 2s
+Val nearest_square_root(Val x) {
+  Builder& b = x.builder();
+  Val inverse = b.unary("rsqrt", x), root = b.unary("reciprocal", inverse);
+  auto [square, low] = exact_product(root, root);
+  Val left = b.sub(b.sub(x, square), low);
+  return where_finite(b.add(root, b.mul(left, b.mul(inverse, b.like(x, 0.5)))), root);
+}
+
+// Near a power p of the base: its exponent and log(1 + t), t = (x - p) / p, by its series.
+Val nearest_logarithm(Val x, double base, Val plain) {
+  Builder& b = x.builder();
+  const Powers powers = powers_of(base);
+  const Whole whole = whole_near(plain, 0x1p-12, powers);
+  Val power = looked_up(powers.numbers, powers.first, whole.number);
+  Val t = b.mul(b.sub(x, power), b.unary("reciprocal", power));
+  Val rest = b.mul(b.sub(t, b.mul(b.mul(t, t), b.like(t, 0.5))), b.like(t, 1 / std::log(base)));
+  return b.select(whole.is_one, b.add(whole.number, rest), plain);
+}
+
+Val nearest_power(double base, Val x, Val plain) {
+  const Powers powers = powers_of(base);
+  const Whole whole = whole_near(x, 0, powers);
+  return x.builder().select(whole.is_one, looked_up(powers.numbers, powers.first, whole.number), plain);
+}
+
+}  // namespace tosaic::functions

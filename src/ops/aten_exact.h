@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quotients, roots, logarithms and powers as the nearest float, of nothing but TOSA's sums and products. The plain
+// forms (x * (1 / y), 1 / (1 / sqrt(x)), log(x) * log2(e)) are off by a bit or two, which shows where a whole number is
+// looked for: floor(x / y), sqrt(x) == k. They are mended only there: normalise/seen_rounding.cpp says where.
+#pragma once
+#include "ops/builder.h"
+
+namespace tosaic::functions {
+
+// a * b = high + low without any rounding, unless the product overflows or is tiny.
+struct Product {
+  Val high, low;
+};
+Product exact_product(Val a, Val b);
+
+// a / d. Nearest: the plain quotient is corrected by what it leaves of a, which is exact.
+Val plain_quotient(Val a, Val d);
+Val nearest_quotient(Val a, Val d);
+// One of the two, as the call being lowered needs it (Builder::exact).
+Val quotient(Val a, Val d);
+
+Val nearest_square_root(Val x);
+// The logarithm to a whole `base`, of which `plain` is one to a few bits: powers of the base have whole ones.
+Val nearest_logarithm(Val x, double base, Val plain);
+// base^x, of which `plain` is one to a few bits, nearest where x is whole; `base` at least 2.
+Val nearest_power(double base, Val x, Val plain);
+
+}  // namespace tosaic::functions
