@@ -4,13 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/aten_division.h"
 #include "ops/aten_promotion.h"
 #include "ops/builder_bounds.h"
 
 namespace tosaic {
 namespace {
-
-using functions::Division;
 
 Val of_scale(Val x, double scale) { return x.builder().relabelled(x, {DType::i32, x.shape(), Scales{{scale}, {0}}}); }
 Val integers_of(Val x) { return x.builder().relabelled(x, {DType::i32, x.shape(), std::nullopt}); }
@@ -24,9 +23,9 @@ Division by_tensor(Builder& b, Val x, Val y, Toward toward) {
   const Val dividend = integers_of(x), given = integers_of(y);
   // Nothing is promised of quotients by 0, but for INTDIV they are an error.
   const Val divisor = b.select(b.binary("equal", given, b.like(given, 0.0)), b.like(given, 1.0), given);
-  const Division d = toward == Toward::below ? functions::floor_division(dividend, divisor)
-                                             : functions::truncating_division(dividend, divisor);
-  return {of_scale(d.quotient, 1), of_scale(d.remainder, scale)};
+  const Val quotient = toward == Toward::below ? functions::floor_quotient(dividend, divisor)
+                                               : b.binary("intdiv", dividend, divisor);
+  return {of_scale(quotient, 1), of_scale(b.sub(dividend, b.mul(quotient, divisor)), scale)};
 }
 
 // In units of divisor / 2^k the quotient is all but the last k bits, and what is left over are these. Of 22 bits in

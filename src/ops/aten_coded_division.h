@@ -4,13 +4,15 @@
 #pragma once
 #include <optional>
 
-#include "ops/aten_functions.h"
 #include "ops/op.h"
 
 namespace tosaic {
 
+struct Division {
+  Val quotient, remainder;
+};
 enum class Toward : std::uint8_t { below, zero };  // floor_divide and remainder; fmod
 // self / other; nothing where neither is quantised.
-std::optional<functions::Division> coded_division(Builder& b, const Call& call, Toward toward);
+std::optional<Division> coded_division(Builder& b, const Call& call, Toward toward);
 
 }  // namespace tosaic
