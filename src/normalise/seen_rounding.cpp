@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the last bit of a quotient, a root or a logarithm decides, its call is marked "exact" and lowered as the
 // nearest float (ops/aten_exact.h): before floor, ceil, comparisons and casts to integers, and what computes element by
-// element between. A sum of many elements ends it: nothing behind one is a whole number by itself. Everywhere else the
-// plain forms stay, which are as good as TOSA asks and several times as fast.
+// element between, or sums: of whole numbers they are whole. A product of matrices ends it, or a sum of exponentials
+// (a softmax): nothing behind one is a whole number by itself. Everywhere else the plain forms stay, which are as good
+// as TOSA asks and several times as fast.
 #include <algorithm>
 
 #include "lower/lower.h"
@@ -69,7 +70,7 @@ class SeenRounding {
   }
 
   Does done_in(const Node& node, const Trial& trial) const {
-    std::vector<char> rounded(trial.graph.values.size(), 0);
+    std::vector<char> rounded(trial.graph.values.size(), 0), curved = rounded, summed = rounded;
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
       if (const ValueId v = node.inputs[i]; v != no_value && reached_[v]) rounded[trial.operands[i]] = 1;
     bool compared = false, computed = false;
@@ -77,13 +78,23 @@ class SeenRounding {
       const tosa::Op* op = tosa::find(made.op);
       if (!op) return Does::shows;
       computed |= !op->chooses && !op->shape_only_transparent && is_real(trial.graph[made.outputs[0]].type);
-      if (op->accumulates || std::ranges::none_of(made.inputs, [&](ValueId v) { return v != no_value && rounded[v]; }))
+      const auto among = [&](const std::vector<char>& values) {
+        return std::ranges::any_of(made.inputs, [&](ValueId v) { return v != no_value && values[v]; });
+      };
+      const bool reduces = op->name.starts_with("reduce_") || op->chooses;
+      if (among(summed) || (op->accumulates && among(reduces ? curved : rounded))) {
+        for (ValueId v : made.outputs) summed[v] = 1;
         continue;
+      }
+      if (!among(rounded)) continue;
       if (op->name == "floor" || op->name == "ceil") return Does::shows;
       const DType type = trial.graph[made.outputs[0]].type.dtype;
       if (is_integer(type)) return Does::shows;
       compared |= type == DType::boolean;
-      for (ValueId v : made.outputs) rounded[v] = is_float(trial.graph[v].type.dtype);
+      for (ValueId v : made.outputs) {
+        rounded[v] = is_float(type);
+        curved[v] = op->name == "exp" || among(curved);
+      }
     }
     // Comparisons among what is computed join the branches of a smooth function; sign and threshold jump.
     if (compared && !computed) return Does::shows;

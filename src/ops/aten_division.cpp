@@ -17,6 +17,8 @@ Val where(Val p, Val a, Val b) { return a.builder().select(p, a, b); }
 Val where(Val p, double a, Val b) { return where(p, b.builder().like(b, a), b); }
 
 Val differ_in_sign(Val r, Val d) {
+  if (known(d, [](double one) { return one > 0; })) return less(r, 0.0);
+  if (known(d, [](double one) { return one < 0; })) return greater(r, 0.0);
   Val differ = r.builder().binary("logical_xor", less(r, 0.0), less(d, 0.0));
   return both(differ, negation(equal(r, r.builder().like(r, 0.0))));
 }
@@ -36,15 +38,12 @@ int exponent_above(Val x) {
 // The least power of 2 that a magnitude may be; of constants it is known.
 int exponent_below(Val d) {
   const int unknown = -200;
-  if (!d.is_constant() || !d.shape().is_static()) return unknown;
   int least = 128;
-  for (std::int64_t i = 0; i < d.shape().elements(); ++i) {
-    const Bytes& elements = d.builder().graph()[d.id()].constant;
-    const double one = std::fabs(element_as_double(d.dtype(), elements.data(), static_cast<std::size_t>(i)));
-    if (!(one > 0) || std::isinf(one)) return unknown;
+  const bool usable = known(d, [&](double one) {
     least = std::min(least, std::ilogb(one));
-  }
-  return least;
+    return std::fabs(one) > 0 && !std::isinf(one);
+  });
+  return usable ? least : unknown;
 }
 
 // Divisors are brought below 2^7, with steps far from the ends of the floats' range; of dividends that are larger
@@ -116,10 +115,13 @@ Val floor_quotient(Val a, Val d) {
   }
   if (Val wide = widened(a); wide.dtype() != a.dtype()) return b.cast(floor_quotient(wide, widened(d)), a.dtype());
   Val q = b.unary("floor", nearest_quotient(a, d));
-  // The nearest float of a quotient may be a whole number when the quotient itself is below it.
+  if (divides_exactly(d)) return q;
+  // The nearest float of a quotient may be a whole number when the quotient itself is below it; in double, in which
+  // tables are computed, it may be below one, constant reciprocals being no better than f32.
   auto [product, low] = exact_product(q, d);
   Val left = b.sub(b.sub(a, product), low);
-  return where(differ_in_sign(left, d), b.sub(q, 1.0), q);
+  Val above = at_least(b.unary("abs", left), b.unary("abs", d));
+  return where(differ_in_sign(left, d), b.sub(q, 1.0), where(above, b.add(q, 1.0), q));
 }
 
 }  // namespace tosaic::functions

@@ -3,7 +3,7 @@
 
 #include <cmath>
 #include <limits>
-#include <utility>
+#include <optional>
 #include <vector>
 
 #include "ops/aten_functions.h"
@@ -23,12 +23,17 @@ double splitter(DType type) {
   }
 }
 
-// x as the sum of two numbers whose products with others of their kind do not round.
-std::pair<Val, Val> halves(Val x) {
+// x as the sum of two numbers whose products with others of their kind do not round; no low one where it is 0.
+struct Halves {
+  Val high;
+  std::optional<Val> low;
+};
+Halves halves(Val x) {
   Builder& b = x.builder();
   Val scaled = b.mul(x, b.like(x, splitter(x.dtype())));
-  Val high = b.sub(scaled, b.sub(scaled, x));
-  return {high, b.sub(x, high)};
+  Val high = b.sub(scaled, b.sub(scaled, x)), low = b.sub(x, high);
+  if (known(low, [](double one) { return one == 0; })) return {x, std::nullopt};
+  return {high, low};
 }
 
 // `better` where it is a number, else what it should have corrected: zeros, infinities and the largest numbers.
@@ -52,9 +57,9 @@ struct Powers {
   double first = 0;  // the least exponent
   std::vector<double> numbers;
 };
-// Those of a base that are neither 0 nor infinite in f32.
+// Those of a base that f32 has in full, and their reciprocals.
 Powers powers_of(double base) {
-  Powers powers{std::ceil(-149 / std::log2(base)), {}};
+  Powers powers{std::ceil(-126 / std::log2(base)), {}};
   for (double n = powers.first; std::pow(base, n) <= std::numeric_limits<float>::max(); ++n)
     powers.numbers.push_back(std::pow(base, n));
   return powers;
@@ -76,27 +81,51 @@ Whole whole_near(Val x, double distance, const Powers& powers) {
 
 }  // namespace
 
+bool known(Val x, const std::function<bool(double)>& holds) {
+  if (!x.is_constant() || !x.shape().is_static()) return false;
+  const Bytes& elements = x.builder().graph()[x.id()].constant;
+  for (std::int64_t i = 0; i < x.shape().elements(); ++i)
+    if (!holds(element_as_double(x.dtype(), elements.data(), static_cast<std::size_t>(i)))) return false;
+  return true;
+}
+
 Product exact_product(Val a, Val c) {
   Builder& b = a.builder();
-  auto [a_high, a_low] = halves(a);
-  auto [c_high, c_low] = halves(c);
+  const auto [a_high, a_low] = halves(a);
+  const auto [c_high, c_low] = a.id() == c.id() ? Halves{a_high, a_low} : halves(c);
   Val product = b.mul(a, c);
-  Val low = b.add(b.sub(b.mul(a_high, c_high), product), b.mul(a_high, c_low));
-  return {product, b.add(b.add(low, b.mul(a_low, c_high)), b.mul(a_low, c_low))};
+  Val low = b.sub(b.mul(a_high, c_high), product);
+  const auto add = [&](Val x, const std::optional<Val>& y) {
+    if (y) low = b.add(low, b.mul(x, *y));
+  };
+  add(a_high, c_low);
+  add(c_high, a_low);
+  if (a_low) add(*a_low, c_low);
+  return {product, low};
 }
 
 Val plain_quotient(Val a, Val d) { return a.builder().mul(a, a.builder().unary("reciprocal", d)); }
+
+bool divides_exactly(Val d) {
+  return known(d, [](double one) {
+    int exponent = 0;
+    return std::fabs(std::frexp(one, &exponent)) == 0.5 && std::abs(exponent - 1) <= 13;
+  });
+}
 
 // q + (a - q d) / d. Divisors are brought near 1 first, where neither they, split, nor their reciprocals leave the
 // range of floats.
 Val nearest_quotient(Val a, Val d) {
   Builder& b = a.builder();
+  if (divides_exactly(d)) return plain_quotient(a, d);
   if (a.dtype() == DType::f32 && d.dtype() == DType::f32) {
     Val size = b.unary("abs", d);
     Val up = b.select(less(size, 0x1p-60), b.like(d, 0x1p60), b.like(d, 1.0));
     Val scale = b.select(greater(size, 0x1p60), b.like(d, 0x1p-60), up);
-    a = b.mul(a, scale);
-    d = b.mul(d, scale);
+    if (!known(scale, [](double one) { return one == 1; })) {
+      a = b.mul(a, scale);
+      d = b.mul(d, scale);
+    }
   }
   Val inverse = b.unary("reciprocal", d), q = b.mul(a, inverse);
   auto [product, low] = exact_product(q, d);
@@ -106,13 +135,24 @@ Val nearest_quotient(Val a, Val d) {
 
 Val quotient(Val a, Val d) { return a.builder().exact() ? nearest_quotient(a, d) : plain_quotient(a, d); }
 
-// s + (x - s^2) / 2s
+// s + (x - s^2) / 2s, of numbers near 1.
 Val nearest_square_root(Val x) {
   Builder& b = x.builder();
+  Val back;
+  const bool scaled = x.dtype() == DType::f32;
+  if (scaled) {
+    Val tiny = less(x, 0x1p-60), huge = greater(x, 0x1p60);
+    const auto by = [&](double up, double down) {
+      return b.select(huge, b.like(x, down), b.select(tiny, b.like(x, up), b.like(x, 1.0)));
+    };
+    back = by(0x1p-30, 0x1p30);
+    x = b.mul(x, by(0x1p60, 0x1p-60));
+  }
   Val inverse = b.unary("rsqrt", x), root = b.unary("reciprocal", inverse);
   auto [square, low] = exact_product(root, root);
   Val left = b.sub(b.sub(x, square), low);
-  return where_finite(b.add(root, b.mul(left, b.mul(inverse, b.like(x, 0.5)))), root);
+  root = where_finite(b.add(root, b.mul(left, b.mul(inverse, b.like(x, 0.5)))), root);
+  return scaled ? b.mul(root, back) : root;
 }
 
 // Near a power p of the base: its exponent and log(1 + t), t = (x - p) / p, by its series.

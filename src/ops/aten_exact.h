@@ -3,9 +3,14 @@
 // forms (x * (1 / y), 1 / (1 / sqrt(x)), log(x) * log2(e)) are off by a bit or two, which shows where a whole number is
 // looked for: floor(x / y), sqrt(x) == k. They are mended only there: normalise/seen_rounding.cpp says where.
 #pragma once
+#include <functional>
+
 #include "ops/builder.h"
 
 namespace tosaic::functions {
+
+// Is x a constant, and does it hold of all its elements?
+bool known(Val x, const std::function<bool(double)>& holds);
 
 // a * b = high + low without any rounding, unless the product overflows or is tiny.
 struct Product {
@@ -13,6 +18,8 @@ struct Product {
 };
 Product exact_product(Val a, Val b);
 
+// Does a product with the reciprocal give the nearest quotient? By powers of 2.
+bool divides_exactly(Val d);
 // a / d. Nearest: the plain quotient is corrected by what it leaves of a, which is exact.
 Val plain_quotient(Val a, Val d);
 Val nearest_quotient(Val a, Val d);

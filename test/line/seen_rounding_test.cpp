@@ -44,12 +44,21 @@ TEST(SeenRounding, shows_through_elementwise_operators) {
                                   "  %y: 4x4xf32 = aten.floor.default(%a)"));
 }
 
+TEST(SeenRounding, shows_behind_sums_and_extremes) {
+  for (const char* reduce : {"sum.dim_IntList", "amax.default", "amin.default", "mean.dim"})
+    EXPECT_TRUE(is_exact(quotient + "  %a: 4xf32 = aten." + reduce + "(%q) {dim=[1]}\n" +
+                         "  %y: 4xf32 = aten.floor.default(%a)"))
+        << reduce;
+  EXPECT_TRUE(is_exact(quotient + "  %a: 4x4xf32 = aten.cumsum.default(%q) {dim=1}\n"
+                                  "  %y: 4x4xbool = aten.ge.Tensor(%a, %w)"));
+}
+
 TEST(SeenRounding, is_hidden) {
   EXPECT_FALSE(is_exact(quotient, "q"));
   EXPECT_FALSE(is_exact(quotient + "  %y: 4x4xf32 = aten.add.Tensor(%q, %w)"));
   EXPECT_FALSE(is_exact(quotient + "  %y: 4x4xf32 = aten.gelu.default(%q)"));
   EXPECT_FALSE(is_exact(quotient + "  %y: 4x4xf32 = aten.atan.default(%q)"));
-  // by a sum of many
+  // by a product of matrices, or a sum of exponentials
   EXPECT_FALSE(is_exact(quotient + "  %a: 4x4xf32 = aten.mm.default(%q, %w)\n"
                                    "  %y: 4x4xf32 = aten.floor.default(%a)"));
   EXPECT_FALSE(is_exact(quotient + "  %a: 4x4xf32 = aten.softmax.int(%q) {dim=1}\n"
