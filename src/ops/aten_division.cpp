@@ -85,7 +85,7 @@ Val left_of(Val a, Val d, int bits) {
   x = where(less(x, 0.0), b.add(x, divisor), x);
   x = b.mul(x, scale.back);
   // Dividends below the divisor are what is left; of what cannot be told nothing is.
-  Val known = greater(d, b.mul(a, b.like(a, 0x1p-120)));
+  Val known = greater(d, b.mul(a, b.like(a, 0x1p-126)));
   x = where(known, x, b.like(x, std::numeric_limits<double>::quiet_NaN()));
   return where(greater(d, a), b.broadcast_to(a, x.shape()), x);
 }
@@ -114,14 +114,12 @@ Val floor_quotient(Val a, Val d) {
     return where(differ_in_sign(r, d), b.sub(q, 1.0), q);
   }
   if (Val wide = widened(a); wide.dtype() != a.dtype()) return b.cast(floor_quotient(wide, widened(d)), a.dtype());
-  Val q = b.unary("floor", nearest_quotient(a, d));
-  if (divides_exactly(d)) return q;
-  // The nearest float of a quotient may be a whole number when the quotient itself is below it; in double, in which
-  // tables are computed, it may be below one, constant reciprocals being no better than f32.
+  if (divides_exactly(d)) return b.unary("floor", plain_quotient(a, d));
+  // The nearest whole number, and what it leaves, without rounding: less than nothing where the quotient is below it.
+  Val q = b.unary("floor", b.add(nearest_quotient(a, d), 0.5));
   auto [product, low] = exact_product(q, d);
   Val left = b.sub(b.sub(a, product), low);
-  Val above = at_least(b.unary("abs", left), b.unary("abs", d));
-  return where(differ_in_sign(left, d), b.sub(q, 1.0), where(above, b.add(q, 1.0), q));
+  return where(differ_in_sign(left, d), b.sub(q, 1.0), q);
 }
 
 }  // namespace tosaic::functions

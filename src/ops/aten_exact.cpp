@@ -48,8 +48,8 @@ Val looked_up(const std::vector<double>& numbers, double first, Val places) {
   Builder& b = places.builder();
   const auto count = static_cast<std::int64_t>(numbers.size());
   Val table = b.constant({places.dtype(), Shape{1, count, 1}, {}}, constant_bytes(places.dtype(), numbers));
-  Val index = b.cast(b.sub(places, first), DType::i32);
-  Val found = b.gather(table, b.reshape(index, Shape{1, places.shape().elements()}));
+  Val place = b.reshape(b.sub(places, first), Shape{1, places.shape().elements()});  // integers need PRO-INT for it
+  Val found = b.gather(table, b.cast(place, DType::i32));
   return b.reshape(found, places.shape());
 }
 
