@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "ops/aten_functions.h"
@@ -43,40 +44,17 @@ Val where_finite(Val better, Val plain) {
   return b.select(finite, better, plain);
 }
 
-// The elements of `numbers` that `places` (whole floats) name, counted from `first`.
-Val looked_up(const std::vector<double>& numbers, double first, Val places) {
-  Builder& b = places.builder();
-  const auto count = static_cast<std::int64_t>(numbers.size());
-  Val table = b.constant({places.dtype(), Shape{1, count, 1}, {}}, constant_bytes(places.dtype(), numbers));
-  Val place = b.reshape(b.sub(places, first), Shape{1, places.shape().elements()});  // integers need PRO-INT for it
-  Val found = b.gather(table, b.cast(place, DType::i32));
-  return b.reshape(found, places.shape());
-}
-
-struct Powers {
-  double first = 0;  // the least exponent
-  std::vector<double> numbers;
-};
-// Those of a base that f32 has in full, and their reciprocals.
-Powers powers_of(double base) {
-  Powers powers{std::ceil(-126 / std::log2(base)), {}};
-  for (double n = powers.first; std::pow(base, n) <= std::numeric_limits<float>::max(); ++n)
-    powers.numbers.push_back(std::pow(base, n));
-  return powers;
-}
-
-// The nearest whole number, where it is one of the exponents, and whether it is.
-struct Whole {
-  Val number, is_one;
-};
-Whole whole_near(Val x, double distance, const Powers& powers) {
-  Builder& b = x.builder();
-  Val number = b.unary("floor", b.add(x, 0.5));
-  Val near = at_least(b.like(x, distance), b.unary("abs", b.sub(x, number)));
-  Val inside = both(at_least(number, b.like(x, powers.first)),
-                    at_least(b.like(x, powers.first + static_cast<double>(powers.numbers.size()) - 1), number));
-  near = both(near, inside);
-  return {b.select(near, number, b.like(x, 0.0)), near};
+// The product of `factors` (of which k stands for 2^k) that make up the whole numbers `size`.
+Val product_of(Val size, std::span<const Val> factors) {
+  Builder& b = size.builder();
+  Val product = b.like(size, 1.0);
+  for (std::size_t k = factors.size(); k-- > 0;) {
+    const double bit = std::ldexp(1.0, static_cast<int>(k));
+    Val reached = at_least(size, b.like(size, bit)), factor = b.select(reached, factors[k], b.like(size, 1.0));
+    product = k + 1 == factors.size() ? factor : b.mul(product, factor);
+    if (k > 0) size = b.select(reached, b.sub(size, bit), size);
+  }
+  return product;
 }
 
 }  // namespace
@@ -155,21 +133,39 @@ Val nearest_square_root(Val x) {
   return scaled ? b.mul(root, back) : root;
 }
 
-// Near a power p of the base: its exponent and log(1 + t), t = (x - p) / p, by its series.
-Val nearest_logarithm(Val x, double base, Val plain) {
+Val inverse_square_root(Val x) {
   Builder& b = x.builder();
-  const Powers powers = powers_of(base);
-  const Whole whole = whole_near(plain, 0x1p-12, powers);
-  Val power = looked_up(powers.numbers, powers.first, whole.number);
-  Val t = b.mul(b.sub(x, power), b.unary("reciprocal", power));
-  Val rest = b.mul(b.sub(t, b.mul(b.mul(t, t), b.like(t, 0.5))), b.like(t, 1 / std::log(base)));
-  return b.select(whole.is_one, b.add(whole.number, rest), plain);
+  if (!b.exact() || x.type().quantised()) return b.unary("rsqrt", x);
+  return nearest_quotient(b.like(x, 1.0), nearest_square_root(x));
 }
 
-Val nearest_power(double base, Val x, Val plain) {
-  const Powers powers = powers_of(base);
-  const Whole whole = whole_near(x, 0, powers);
-  return x.builder().select(whole.is_one, looked_up(powers.numbers, powers.first, whole.number), plain);
+// Near a power p of the base that f32 has in full: its exponent and log(1 + t), t = (x - p) / p, by its series.
+Val nearest_logarithm(Val x, double base, Val plain) {
+  Builder& b = x.builder();
+  Val exponent = b.unary("floor", b.add(plain, 0.5));
+  Val near = at_least(b.like(x, 0x1p-12), b.unary("abs", b.sub(plain, exponent)));
+  near = both(near, at_least(b.like(x, std::floor(126 / std::log2(base))), b.unary("abs", exponent)));
+  exponent = b.select(near, exponent, b.like(x, 0.0));
+  Val below = less(exponent, 0.0);
+  std::vector<Val> factors;
+  for (double power = base; power < std::numeric_limits<float>::max(); power *= power)
+    factors.push_back(b.select(below, b.like(x, 1 / power), b.like(x, power)));
+  Val power = product_of(b.unary("abs", exponent), factors);
+  Val t = b.mul(b.sub(x, power), b.unary("reciprocal", power));
+  Val rest = b.mul(b.sub(t, b.mul(b.mul(t, t), b.like(t, 0.5))), b.like(t, 1 / std::log(base)));
+  return b.select(near, b.add(exponent, rest), plain);
+}
+
+Val nearest_power(Val a, Val y, Val plain) {
+  Builder& b = a.builder();
+  constexpr int bits = 7;
+  Val size = b.unary("abs", y);
+  Val whole = both(equal(b.unary("floor", y), y), greater(b.like(y, std::ldexp(1.0, bits)), size));
+  std::vector<Val> factors{a};
+  for (int k = 1; k < bits; ++k) factors.push_back(b.mul(factors.back(), factors.back()));
+  Val power = product_of(b.select(whole, size, b.like(y, 0.0)), factors);
+  power = b.select(less(y, 0.0), nearest_quotient(b.like(power, 1.0), power), power);
+  return b.select(whole, power, plain);
 }
 
 }  // namespace tosaic::functions

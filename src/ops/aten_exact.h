@@ -27,9 +27,11 @@ Val nearest_quotient(Val a, Val d);
 Val quotient(Val a, Val d);
 
 Val nearest_square_root(Val x);
+// 1 / sqrt(x), as the call being lowered needs it.
+Val inverse_square_root(Val x);
 // The logarithm to a whole `base`, of which `plain` is one to a few bits: powers of the base have whole ones.
 Val nearest_logarithm(Val x, double base, Val plain);
-// base^x, of which `plain` is one to a few bits, nearest where x is whole; `base` at least 2.
-Val nearest_power(double base, Val x, Val plain);
+// a^y, of which `plain` is one to a few bits: a product where y is whole, so that those of whole numbers are whole.
+Val nearest_power(Val a, Val y, Val plain);
 
 }  // namespace tosaic::functions

@@ -30,6 +30,7 @@ AtenOp aten_cdist() {
           .lower = {lower},
           .domain = {"x(3,4), x(5,4)", "x(2,3,4), x(2,5,4), 1.0", "x(2,1,3,4), x(5,5,4), inf", "x(3,4), x(2,4), 3.0",
                      "x(3,4), x(2,4), 0.0", "_cdist_forward.default: x(3,4), x(5,4), 2.0, None",
-                     "_euclidean_dist.default: x(3,4), x(5,4)"}};
+                     "_euclidean_dist.default: x(3,4), x(5,4)"},
+          .has_exact_form = true};
 }
 }  // namespace tosaic

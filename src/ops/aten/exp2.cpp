@@ -11,7 +11,7 @@ namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = promotion::as_float(call.tensor("self"));
   Val wide = functions::widened(x), y = b.unary("exp", b.scaled(wide, std::numbers::ln2));
-  if (b.exact()) y = functions::nearest_power(2, wide, y);
+  if (b.exact()) y = functions::nearest_power(b.like(wide, 2.0), wide, y);
   return functions::narrowed_to(y, x.dtype());
 }
 }  // namespace

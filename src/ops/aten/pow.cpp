@@ -25,14 +25,15 @@ Val general_power(Builder& b, Val a, Val y) {
   Val even = functions::equal(b.unary("floor", half), half);
   Val negative = b.select(even, magnitude, b.negate(magnitude));
   negative = b.select(whole, negative, b.like(a, std::numeric_limits<double>::quiet_NaN()));
-  return b.select(functions::less(a, 0.0), negative, magnitude);
+  Val power = b.select(functions::less(a, 0.0), negative, magnitude);
+  return b.exact() && !a.type().quantised() ? functions::nearest_power(a, y, power) : power;
 }
 
 Val constant_power(Builder& b, Val x, double exponent) {
   const bool whole = exponent == std::floor(exponent);
   if (whole && std::fabs(exponent) <= 16) return functions::whole_power(x, static_cast<std::int64_t>(exponent));
   if (exponent == 0.5) return functions::square_root(x);
-  if (exponent == -0.5) return b.unary("rsqrt", x);
+  if (exponent == -0.5) return functions::inverse_square_root(x);
   if (!whole) {
     Val log = b.unary("log", functions::widened(x));
     return functions::narrowed_to(b.unary("exp", b.scaled(log, exponent)), x.dtype());
@@ -49,9 +50,7 @@ Vals lower(Builder& b, const Call& call) {
     return p.finished(functions::whole_power(p.values[0], static_cast<std::int64_t>(exponent)));
   }
   if (!is_float(p.result)) b.refuse("aten.integer-power", "TOSA has no integer power with an exponent per element");
-  Val y = general_power(b, p.values[0], p.values[1]);
-  const bool whole = call.overload() == "Scalar" && call.number("self") >= 2;
-  return b.exact() && whole ? functions::nearest_power(call.number("self"), p.values[1], y) : y;
+  return general_power(b, p.values[0], p.values[1]);
 }
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "ops/aten_exact.h"
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -11,8 +12,14 @@ Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
   if (!promotion::is_real(x)) return x;
   if (call.overload() == "default") return functions::round_half_even(x);
-  const double ten = std::pow(10.0, static_cast<double>(call.integer("decimals")));
-  return b.scaled(functions::round_half_even(b.scaled(x, ten)), 1 / ten);
+  const auto decimals = call.integer("decimals");
+  const double ten = std::pow(10.0, static_cast<double>(std::abs(decimals)));
+  // As PyTorch divides: 25 is 2.5 tens and no more, and 3 tenths are the float that is nearest to 0.3.
+  const auto divided = [&](Val v) {
+    return v.type().quantised() ? b.scaled(v, 1 / ten) : functions::nearest_quotient(v, b.like(v, ten));
+  };
+  if (decimals < 0) return b.scaled(functions::round_half_even(divided(x)), ten);
+  return divided(functions::round_half_even(b.scaled(x, ten)));
 }
 }  // namespace
 
@@ -25,6 +32,8 @@ AtenOp aten_round() {
       .rule = Rule::pointwise,
       .lower = {lower},
       .domain = {"u(-5,5,2,3,4)", "s(-4,4,17)", "e(28)", "i(-9,9,12)",
+                 "decimals: u(-500,500,24), decimals=-1 # half=off: halves of tens, of bf16, are none in double times "
+                 "an f32 of 1/10",
                  "decimals: u(-5,5,24), decimals=2 # half=off: one unit of the rounded product is many of the format"}};
 }
 }  // namespace tosaic

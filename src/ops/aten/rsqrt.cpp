@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/aten_exact.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {
 namespace {
-Vals lower(Builder& b, const Call& call) { return b.unary("rsqrt", promotion::as_float(call.tensor("self"))); }
+Vals lower(Builder&, const Call& call) {
+  return functions::inverse_square_root(promotion::as_float(call.tensor("self")));
+}
 }  // namespace
 
 AtenOp aten_rsqrt() {
@@ -12,6 +15,7 @@ AtenOp aten_rsqrt() {
           .summary = "1 / sqrt(x)",
           .rule = Rule::pointwise,
           .lower = {lower},
-          .domain = {"u(0.01,10,2,3,4)", "e(28)", "i(1,9,6)"}};
+          .domain = {"u(0.01,10,2,3,4)", "e(28)", "i(1,9,6)"},
+          .has_exact_form = true};
 }
 }  // namespace tosaic
