@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ops/aten_functions.h"
+#include "ops/tosa_rest.h"
 
 namespace tosaic::functions {
 namespace {
@@ -60,6 +61,8 @@ Val product_of(Val size, std::span<const Val> factors) {
 }  // namespace
 
 bool known(Val x, const std::function<bool(double)>& holds) {
+  const tosa::Spec* spec = x.builder().spec();
+  if (spec && spec->has(tosa::sizes_vary)) return false;  // the number may be one of them: other nodes at other sizes
   if (!x.is_constant() || !x.shape().is_static()) return false;
   const Bytes& elements = x.builder().graph()[x.id()].constant;
   for (std::int64_t i = 0; i < x.shape().elements(); ++i)
