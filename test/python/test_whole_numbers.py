@@ -73,6 +73,19 @@ def test_whole_numbers_are_whole(name, target):
     assert int((got != wanted).sum()) == 0, (got[got != wanted][:5], wanted[got != wanted][:5])
 
 
+VARYING = {"quotient": lambda x: torch.floor(x / 7), "mean": lambda x: torch.floor(x.mean()), "log2": lambda x: torch.floor(torch.log2(x)),
+           "remainder": lambda x: x % 7, "floor_divide": lambda x: x // 7}
+
+
+@pytest.mark.parametrize("name", VARYING)
+def test_whole_numbers_where_sizes_vary(name):
+    sizes = (({0: torch.export.Dim("n", min=2, max=1000)},),)
+    program = torch.export.export(Of(VARYING[name]), (N[:100],), dynamic_shapes=sizes)
+    artifact = tosaic.compile(program, target="vulkan")
+    for count in (2, 100, 333, 1000):
+        torch.testing.assert_close(artifact.run(N[:count]), VARYING[name](N[:count]), rtol=0, atol=0)
+
+
 BY = {"36": 36.0, "2 pi": 2 * math.pi, "a third": 1 / 3, "-7.5": -7.5, "a small number": 1e-6, "a large one": 1e20}
 LARGE = torch.tensor([2749682432.0, 3e8, 16777215.0, 1000001.0, -1000003.0, 1e4, -7.0, 7.0, 0.0, 1e30, -1e25, 3.4e38, 35.999996,
                       1e-30, math.inf, math.nan])
