@@ -153,7 +153,7 @@ ABSENT = {
     "reject_partition": "a step inside ExecuTorch's partitioner",
     "Decomposable*": "a step inside ExecuTorch's partitioner",
     "arm_get_first_delegation_tag": "a step inside ExecuTorch's backend",
-    "InsertCastForOpsWithInt64InputPass": "int64 inputs stay outside the delegate, and what reads them",
+    "InsertCastForOpsWithInt64InputPass": "int64 inputs stay outside the delegate, and what would read more than 32 bits of them",
     "VulkanBackend*": "its programs run, in ExecuTorch's runtime with the plug-in and in tosaic's; what writes them is "
                       "ExecuTorch's own, or `TosaicVulkan` here",
     "VulkanSupportedOperators*": "a step inside ExecuTorch's partitioner",
