@@ -73,6 +73,19 @@ std::string name_of_result(const Graph& graph, const Node& node) {
   return "";
 }
 
+// Is a node of the program the one that stands in a region?
+class Itself {
+ public:
+  Itself(const Graph& region, const Node& node) : node_(node), name_(name_of_result(region, node)) {}
+  bool operator()(const Graph& graph, const Node& other) const {
+    return other.op == node_.op && other.loc == node_.loc && name_of_result(graph, other) == name_;
+  }
+
+ private:
+  const Node& node_;
+  const std::string name_;
+};
+
 std::string said_of(const Diagnostic& why) { return fmt::format("{}: {}", why.code, why.message); }
 
 std::string reason_for(const std::string& target, const Diagnostic& why) {
@@ -114,16 +127,14 @@ void SetAside::mark(Graph& program, const Node& node, const Graph& region, bool 
   std::string kind = kind_of(region, node);
   const bool again = std::ranges::any_of(
       marked_, [&](const Marked& m) { return m.kind == kind && !(m.loc == node.loc && m.op == node.op); });
-  const std::string name = name_of_result(region, node);
+  const Itself itself(region, node);
   bool outside = !right_alone;
   each_node(program, [&](const Graph& graph, const Node& other) {
-    const bool itself = other.op == node.op && other.loc == node.loc && name_of_result(graph, other) == name;
-    if (itself && other.attrs.get_or(own_delegate, false)) outside = true;  // which did not help
+    if (itself(graph, other) && other.attrs.get_or(own_delegate, false)) outside = true;  // which did not help
   });
   std::size_t count = 0;
   each_node(program, [&](const Graph& graph, Node& other) {
-    const bool itself = other.op == node.op && other.loc == node.loc && name_of_result(graph, other) == name;
-    if (!itself && !(again && other.op == node.op && kind_of(graph, other) == kind)) return;
+    if (!itself(graph, other) && !(again && other.op == node.op && kind_of(graph, other) == kind)) return;
     ++count;
     if (outside)
       other.attrs.set(std::string(set_aside), reason_for(target, why));
@@ -137,10 +148,9 @@ void SetAside::mark(Graph& program, const Node& node, const Graph& region, bool 
 void SetAside::mark_all(Graph& program, const Graph& region, const Diagnostic& why, const std::string& target) {
   target_ = target;
   for (const Node& node : region.nodes) {
-    const std::string name = name_of_result(region, node);
+    const Itself itself(region, node);
     each_node(program, [&](const Graph& graph, Node& other) {
-      if (other.op == node.op && other.loc == node.loc && name_of_result(graph, other) == name)
-        other.attrs.set(std::string(set_aside), reason_for(target, why));
+      if (itself(graph, other)) other.attrs.set(std::string(set_aside), reason_for(target, why));
     });
   }
   if (!region.nodes.empty()) entry(region.nodes[0], "", true, why).count = region.nodes.size();
