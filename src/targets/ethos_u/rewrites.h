@@ -37,20 +37,20 @@ class Rewriter : public tosaic::Rewriter {
     return add("tosa.transpose", {x}, {{"perms", perm}}, graph_[x].type.with(Shape(dims)), loc, to);
   }
   // The same elements in memory of their own: RESCALE by exactly 1, which is a command.
-  ValueId copied(ValueId x, const LocRef& loc) {
-    const TensorType type = graph_[x].type;
+  ValueId copied(ValueId x, const LocRef& loc) { return rescaled_by_one(x, graph_[x].type, loc); }
+  ValueId rescaled_by_one(ValueId x, TensorType type, const LocRef& loc, ValueId to = no_value) {
     const auto constant = [&](DType dtype, std::int64_t value) {
       return graph_.add_value("one", {dtype, Shape{1}, {}}, constant_bytes(dtype, Ints{value}));
     };
     return add("tosa.rescale",
-               {x, constant(DType::i32, std::int64_t{1} << 30), constant(DType::i8, 30), constant(type.dtype, 0),
-                constant(type.dtype, 0)},
+               {x, constant(DType::i32, std::int64_t{1} << 30), constant(DType::i8, 30),
+                constant(graph_[x].type.dtype, 0), constant(type.dtype, 0)},
                {{"scale32", true},
                 {"rounding_mode", std::string("single_round")},
                 {"per_channel", false},
                 {"input_unsigned", false},
                 {"output_unsigned", false}},
-               type, loc);
+               std::move(type), loc, to);
   }
   ValueId add(std::string op, std::vector<ValueId> inputs, Attrs attrs, TensorType type, const LocRef& loc,
               ValueId to = no_value) {

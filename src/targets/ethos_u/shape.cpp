@@ -66,23 +66,12 @@ void minima_as_maxima(Graph& graph) {
     const ValueId x = node.inputs[0], y = node.outputs[0];
     const LocRef loc = node.loc;
     const TensorType type{graph[x].type.dtype, Shape{}, {}};
-    const auto constant = [&](DType dtype, const Ints& dims, std::int64_t value) {
-      const TensorType one{dtype, Shape(dims), {}};
-      return graph.add_value("one", one, constant_bytes(dtype, Ints{value}));
-    };
     const auto rescaled = [&](ValueId v, DType to, ValueId as) {
-      const ValueId multiplier = constant(DType::i32, {1}, std::int64_t{1} << 30), shift = constant(DType::i8, {1}, 30);
-      const Attrs attrs{{"scale32", true},
-                        {"rounding_mode", std::string("single_round")},
-                        {"per_channel", false},
-                        {"input_unsigned", false},
-                        {"output_unsigned", false}};
-      return out.add("tosa.rescale",
-                     {v, multiplier, shift, constant(graph[v].type.dtype, {1}, 0), constant(to, {1}, 0)}, attrs,
-                     TensorType{to, graph[v].type.shape, {}}, loc, as);
+      return out.rescaled_by_one(v, TensorType{to, graph[v].type.shape, {}}, loc, as);
     };
     const auto inverted = [&](ValueId v, ValueId as) {
-      const ValueId ones = constant(type.dtype, Ints(static_cast<std::size_t>(graph[v].type.rank()), 1), -1);
+      const TensorType one{type.dtype, Shape(Ints(static_cast<std::size_t>(graph[v].type.rank()), 1)), {}};
+      const ValueId ones = graph.add_value("one", one, constant_bytes(type.dtype, Ints{-1}));
       const ValueId left = rescaled(ones, DType::i32, no_value), right = rescaled(v, DType::i32, no_value);
       const TensorType wide{DType::i32, graph[v].type.shape, {}};
       return rescaled(out.add("tosa.sub", {left, right}, {}, wide, loc), type.dtype, as);
