@@ -4,18 +4,10 @@
 import pytest
 import tosaic
 import torch
+from functions import Of
 from torch.nn.functional import hardtanh, interpolate, pad, threshold
 
 X = torch.arange(0, 256, dtype=torch.uint8).reshape(16, 16)
-
-
-class Module(torch.nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *x):
-        return self.function(*x)
 
 
 class Camera(torch.nn.Module):
@@ -61,7 +53,7 @@ def test_calls(name):
     """Bit for bit, on the CPU, in integers and whole on the GPU."""
     want = flat(CALLS[name](X))
     for target in ("tosa-fp", "vulkan", *(["tosa-int"] if name not in FLOATS else [])):
-        artifact = tosaic.compile(Module(CALLS[name]), (X,), target)
+        artifact = tosaic.compile(Of(CALLS[name]), (X,), target)
         if target == "vulkan":
             assert "in 1 delegate" in str(artifact) and "outside" not in str(artifact), str(artifact)
         got = flat(artifact.run(X))

@@ -4,18 +4,10 @@
 import pytest
 import tosaic
 import torch
+from functions import Of
 from torch.nn import functional as F
 
 X = torch.randn(5, 6, generator=torch.Generator().manual_seed(1))
-
-
-class Module(torch.nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *x):
-        return self.function(*x)
 
 
 def flat(value):
@@ -25,7 +17,7 @@ def flat(value):
 def expect_right(function, *inputs, targets=("tosa-fp", "vulkan")):
     want = flat(function(*inputs))
     for target in targets:
-        got = flat(tosaic.compile(Module(function), inputs, target).run(*inputs))
+        got = flat(tosaic.compile(Of(function), inputs, target).run(*inputs))
         assert [(g.dtype, g.shape) for g in got] == [(w.dtype, w.shape) for w in want]
         for g, w in zip(got, want):
             torch.testing.assert_close(g, w, rtol=1e-4, atol=1e-4, equal_nan=True)
@@ -125,7 +117,7 @@ def test_an_operator_without_results_is_explained():
 
 def test_a_hint_leads_on():
     """What PyTorch says in no other operators is not sent to PyTorch again; a lowering, as the hint says, helps."""
-    module = Module(lambda x: torch.special.bessel_j0(x))
+    module = Of(lambda x: torch.special.bessel_j0(x))
     with pytest.raises(tosaic.Error, match="special_bessel_j0") as refused:
         tosaic.compile(module, (X,), "tosa-fp")
     assert "run_decompositions" not in str(refused.value) and "tosaic.lowering" in refused.value.help
@@ -134,7 +126,7 @@ def test_a_hint_leads_on():
     def fourth_in_others(x):
         return x * x * x * x
 
-    artifact = tosaic.compile(Module(fourth), (X,), "tosa-fp")
+    artifact = tosaic.compile(Of(fourth), (X,), "tosa-fp")
     torch.testing.assert_close(artifact.run(X), X**4)
 
 
