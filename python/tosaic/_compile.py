@@ -14,7 +14,7 @@ from . import _core
 from ._artifact import Artifact, Explanation
 from ._calibration import samples_for
 from ._compile_options import CompileOptions
-from ._errors import tell
+from ._errors import CompileWarning, tell
 from ._options import options_of, options_page
 from ._program import Program
 from ._progress import bar_for
@@ -70,7 +70,7 @@ def compile(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
             a dict of arguments by name, or both, `((x,), {"mask": m})` (batches of a loader are split into calls of the
             program's size); or a path, as the command line takes it: a `.npz` with one array per input,
             samples stacked along a new first axis, a `.npy`, or a folder of these. None: the example inputs stored in the
-            program. Of several methods a dict of these by the methods' names; what it leaves out takes the stored inputs.
+            program, with a warning: they are often random. Of several methods a dict of these by the methods' names; what it leaves out takes the stored inputs.
             All of it is one sequence of runs, method by method, and a buffer that methods share has one scale in all.
         progress: a bar for what takes long; None: where a terminal or a notebook shows it.
 
@@ -92,6 +92,12 @@ def compile(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
         if bar is not None:
             bar.close()
     tell(said, stacklevel=4)
+    for d in said:  # a note to those who chose the file; here the example may be there for its sizes alone
+        if d.code == "calibrate.stored-samples" and calibration is None:
+            warnings.warn(CompileWarning(f"warning[{d.code}]: {d.message}: numbers larger than those there saturate\n"
+                                         "  help: calibration=[...] takes typical inputs, as the module is called; "
+                                         "calibration=[example_inputs] says that these are", d), stacklevel=3)
+            break
     return Artifact(core, program)
 
 

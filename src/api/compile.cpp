@@ -706,6 +706,8 @@ QuantiseOptions how_to_quantise(const CompileOptions& options, const Method& met
   how.float_outputs = !options.quantised_io && !options.require_full_delegation;
   how.exported = exported_nodes(method.graph);
   how.spec = options.target.spec;
+  if (how.spec->has(tosa::sizes_vary))
+    for (const Value& v : method.graph.values) how.varying.try_emplace(v.name, v.type.shape);
   return how;
 }
 

@@ -7,17 +7,20 @@
 #include "ir/states.h"
 #include "quantise/bodies.h"
 #include "quantise/compared_numbers.h"
+#include "quantise/function_in_parts.h"
 #include "quantise/plan.h"
 #include "quantise/quantise.h"
 #include "quantise/row_norms.h"
 
 namespace tosaic {
 
-// Rows that were scaled, for the program at other sizes.
+// Norms that were written anew, for the program at other sizes: their rows are scaled, or they are held in parts.
 struct RowScaling {
   std::vector<RowNorm> norms;
+  std::vector<Ends> ends;  // of the parts; none: rows are scaled
   std::vector<double> largest;
   std::vector<char> wide;
+  std::vector<Ends> of_scaled;
 };
 
 // A program whose composites are expanded, as it is quantised: what becomes integers, of which width and range.
@@ -26,9 +29,11 @@ struct Calibrated {
   QuantisationPlan plan;
   std::vector<Range> ranges;
   std::map<ValueId, Range> narrow;  // of 8-bit copies of wider tensors
+  CertainRanges certain;
   ComparedNumbers compared;
-  ValueId first_scaled;                 // from here on, values belong to norms of scaled rows
-  std::vector<RowScaling> rounds = {};  // what was done about them, in order
+  ValueId first_scaled;                       // from here on, values belong to norms of scaled rows
+  std::vector<RowScaling> rounds = {};        // what was done about them, in order
+  std::map<std::string, Shape> varying = {};  // as the options had it
 };
 
 struct Calibration::Impl {

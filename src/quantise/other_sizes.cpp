@@ -5,6 +5,9 @@
 #include <algorithm>
 
 #include "quantise/calibration.h"
+#include "quantise/large_pools.h"
+#include "quantise/norms_in_parts.h"
+#include "quantise/sums_of_shares.h"
 
 namespace tosaic {
 namespace {
@@ -62,6 +65,12 @@ Status share_ranges(std::span<Calibration* const> at_sizes) {
   return {};
 }
 
+bool size_stays(const QuantiseOptions& options, const Graph& graph, ValueId v, int dim) {
+  if (options.varying.empty()) return true;
+  const auto it = options.varying.find(graph[v].name);
+  return it != options.varying.end() && it->second.rank() == graph[v].type.rank() && it->second[dim].is_number();
+}
+
 Result<Calibration> calibrated_at(Calibration& other, Graph graph, const QuantiseOptions& options, const Sink& sink) {
   const Calibrated& known = other.impl().found;
   TOSAIC_CHECK(has_no_bodies(graph));
@@ -70,12 +79,25 @@ Result<Calibration> calibrated_at(Calibration& other, Graph graph, const Quantis
   KnownBounds bounds;
   TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
   TOSAIC_CHECK(expand_composites(graph, inner, bounds, whole));
+  CertainRanges certain;  // in the ranges that are known
+  QuantiseOptions as_known = options;
+  as_known.varying = known.varying;
+  average_with_ranges(graph, inner, as_known);
+  hold_sums_of_shares(graph, inner, certain, as_known);
   ScaledRows scaled;
-  for (const RowScaling& round : known.rounds) scale_rows(graph, round.norms, round.largest, round.wide, inner, scaled);
+  std::set<ValueId> refused;
+  for (const RowScaling& round : known.rounds)
+    if (round.ends.empty()) {
+      scale_rows(graph, round.norms, round.largest, round.wide, inner, certain, scaled);
+      std::vector<Ends> of_scaled = round.of_scaled;
+      hold_scaled_in_parts(graph, scaled, options, inner, certain, of_scaled);
+    } else {
+      hold_in_parts(graph, round.norms, round.ends, inner, certain, refused);
+    }
   linear_forms(graph, inner);
   TOSAIC_CHECK(is_one_program(known.graph, graph));
-  Calibrated here{std::move(graph), known.plan,         known.ranges, known.narrow,
-                  known.compared,   known.first_scaled, known.rounds};
+  Calibrated here{std::move(graph), known.plan,         known.ranges, known.narrow, known.certain,
+                  known.compared,   known.first_scaled, known.rounds, known.varying};
   return Calibration(
       std::make_unique<Calibration::Impl>(Calibration::Impl{std::move(here), other.impl().exact, states, {}, sink}));
 }

@@ -10,6 +10,8 @@
 
 #include "lower/computed.h"
 #include "ops/aten_weight.h"
+#include "quantise/large_pools.h"
+#include "quantise/sums_of_shares.h"
 
 namespace tosaic {
 namespace {
@@ -279,6 +281,8 @@ Result<Expanded> expanded(Graph graph, const QuantiseOptions& options) {
   Expanded program{std::move(graph), {}};
   TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
   TOSAIC_CHECK(expand_composites(program.graph, program.inner, program.bounds, whole));
+  average_with_ranges(program.graph, program.inner, options);
+  hold_sums_of_shares(program.graph, program.inner, program.certain, options);
   linear_forms(program.graph, program.inner);
   return program;
 }

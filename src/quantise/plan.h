@@ -18,8 +18,9 @@ namespace tosaic {
 // A program in the form that is quantised: composites in pieces, norms as linear maps.
 struct Expanded {
   Graph graph;
-  std::vector<char> inner;  // per value: did not exist before
-  KnownBounds bounds = {};  // of results of composites
+  std::vector<char> inner;     // per value: did not exist before
+  KnownBounds bounds = {};     // of results of composites
+  CertainRanges certain = {};  // which samples can only widen
 };
 // Composites that are to be float stay whole.
 Result<Expanded> expanded(Graph graph, const QuantiseOptions& options = {});

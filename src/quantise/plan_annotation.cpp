@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -62,7 +63,7 @@ std::string attributes(const Attrs& attrs) {
 class Annotation {
  public:
   Annotation(const QuantisationPlan& plan, const Expanded& program, const Graph& normal, const Graph& exported)
-      : plan_(plan), graph_(program.graph), inner_(program.inner) {
+      : plan_(plan), graph_(program.graph), inner_(program.inner), certain_(program.certain) {
     for (const Node& node : normal.nodes) whole_.insert(key(node));
     for (ValueId v = 0; v < exported.values.size(); ++v)
       if (exported[v].is_constant()) exported_.try_emplace(exported[v].constant.data(), exported[v].name);
@@ -150,6 +151,11 @@ class Annotation {
     } else if (floats && plan_.coded[v]) {
       values_ += fmt::format(", \"codes\": \"{}\", \"group\": {}, \"held\": {}", plan_.wide[v] ? "i16" : "i8",
                              plan_.group[v], plan_.hidden[v] != 0);
+      if (const auto it = certain_.find(v); it != certain_.end()) {
+        const CertainRange& range = it->second;
+        values_ += fmt::format(", \"certain\": [{}, {}, {}]", range.lowest, range.highest,
+                               std::isinf(range.most) ? "null" : fmt::format("{}", range.most));
+      }
     }
     values_ += "}";
   }
@@ -163,6 +169,7 @@ class Annotation {
   const QuantisationPlan& plan_;
   const Graph& graph_;
   const std::vector<char>& inner_;
+  const CertainRanges& certain_;
   std::set<Key> whole_;                               // calls as they stood before composites were taken to pieces
   std::map<const std::byte*, std::string> exported_;  // constants of the program by where their content lies
   std::set<ValueId> told_;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,12 +14,15 @@
 #include "lower/lower.h"
 #include "quantise/calibration.h"
 #include "quantise/counted_factors.h"
+#include "quantise/large_pools.h"
+#include "quantise/norms_in_parts.h"
 #include "quantise/observable.h"
 #include "quantise/observe.h"
 #include "quantise/pieces.h"
 #include "quantise/row_norms.h"
 #include "quantise/saturation.h"
 #include "quantise/state_samples.h"
+#include "quantise/sums_of_shares.h"
 #include "quantise/weight_codes.h"
 #include "tidy/tidy.h"
 
@@ -162,7 +166,7 @@ void say_not_finite(const Graph& graph, const QuantisationPlan& plan, const Satu
 
 // Runs the program on the samples: a range for every value that becomes integers. What cannot be run stays float, what
 // is masked may take 16 bits: the plan says so then.
-Result<std::vector<Range>> observe(const Graph& graph, QuantisationPlan& plan,
+Result<std::vector<Range>> observe(const Graph& graph, const CertainRanges& certain, QuantisationPlan& plan,
                                    const std::vector<std::vector<Tensor>>& samples, RowSizes& rows,
                                    Saturation& saturation, ComparedNumbers& compared, std::map<ValueId, Range>& narrow,
                                    const QuantiseOptions& options, const Sink& sink) {
@@ -220,6 +224,15 @@ Result<std::vector<Range>> observe(const Graph& graph, QuantisationPlan& plan,
     group_ranges[g] = range;
     masked[g] = 1;
   }
+  for (const auto& [v, range] : certain)
+    if (range.closed && plan.coded[v] && !plan.hidden[v]) group_ranges[plan.group[v]] = {};
+  for (const auto& [v, range] : certain) {
+    if (!plan.coded[v] || plan.hidden[v]) continue;
+    Range& seen = group_ranges[plan.group[v]];
+    const double most = range.most * std::max(-seen.lowest, seen.highest);
+    seen.include(Range{std::max(range.lowest, -most), std::min(range.highest, most)});
+    masked[plan.group[v]] = 1;
+  }
   say_saturated(graph, saturation, sink);
   if (sink) say_not_finite(graph, plan, saturation, sink);
   for (const Border& border : plan.borders) {
@@ -256,26 +269,32 @@ Result<Calibrated> calibrated(Expanded program, const Decisions& decisions,
     Saturation saturation(program.graph);
     ComparedNumbers compared(program.graph);
     std::map<ValueId, Range> narrow;
-    TOSAIC_TRY(std::vector<Range> ranges, observe(program.graph, plan, samples, rows, saturation, compared, narrow,
-                                                  options, sink ? hold : Sink()));
+    TOSAIC_TRY(std::vector<Range> ranges, observe(program.graph, program.certain, plan, samples, rows, saturation,
+                                                  compared, narrow, options, sink ? hold : Sink()));
     if (!again && unlike_numbers(program.graph, saturation, options, pieces, sink)) continue;
     for (Diagnostic& d : said) sink(std::move(d));
-    return Calibrated{std::move(program.graph), std::move(plan),     std::move(ranges),
-                      std::move(narrow),        std::move(compared), no_value};
+    return Calibrated{std::move(program.graph),   std::move(plan),     std::move(ranges), std::move(narrow),
+                      std::move(program.certain), std::move(compared), no_value};
   }
 }
 
-// Norms whose rows are too unlike for the codes of their sizes.
-std::vector<RowNorm> unlike_norms(const Graph& graph, const std::vector<RowNorm>& norms, const RowSizes& rows,
-                                  const std::vector<char>& inner, const ScaledRows& scaled,
-                                  const QuantiseOptions& options) {
-  std::vector<RowNorm> unlike;
-  for (const RowNorm& norm : norms) {
+// Norms whose rows are not scaled yet: another row may be of any size, whatever those of the samples are. `alike` says
+// of each whether those are. `graph`: as the norms were found in it, before linear_forms.
+std::vector<RowNorm> unscaled_norms(const Graph& graph, const Calibrated& c, const std::vector<RowNorm>& norms,
+                                    const RowSizes& rows, const std::vector<char>& inner, const ScaledRows& scaled,
+                                    const QuantiseOptions& options) {
+  std::vector<RowNorm> found;
+  for (RowNorm norm : norms) {
+    if (scaled.done.contains(norm.rows) || scaled.done.contains(graph.nodes[norm.product].outputs[0])) continue;
+    if (c.certain.contains(norm.size)) continue;  // the greatest of a row is 1
+    if (norm.kind == RowNorm::Kind::plain && c.ranges[norm.rows].lowest < 0) continue;
     const bool to_eight_bits = options.scheme == Scheme::int8 && inner[norm.size];
-    const bool done = scaled.done.contains(norm.rows) || scaled.done.contains(graph.nodes[norm.product].outputs[0]);
-    if (!done && rows.unlikeness(norm) > (to_eight_bits ? 8 : 4)) unlike.push_back(norm);
+    // A program of varying sizes is one program whatever samples of one size show.
+    norm.alike = !options.varying.empty() || rows.unlikeness(norm) <= (to_eight_bits ? 8 : 4);
+    if (norm.alike && scaled.done.contains(norm.source)) continue;  // x - mean(x) of scaled rows
+    found.push_back(std::move(norm));
   }
-  return unlike;
+  return found;
 }
 
 // Can all that holds codes of v have 16 bits? An input has what its caller expects.
@@ -290,10 +309,10 @@ bool widens(const Calibrated& c, ValueId v) {
 }
 
 // Eight bits leave nothing of rows that are so much smaller than others.
-void widen_rows(Calibrated& c, const std::vector<RowNorm>& unlike, const RowSizes& rows, std::set<ValueId>& widened,
-                const QuantiseOptions& options, const Sink& sink) {
+void widen_rows(const Graph& graph, Calibrated& c, const std::vector<RowNorm>& norms, const RowSizes& rows,
+                std::set<ValueId>& widened, const QuantiseOptions& options, const Sink& sink) {
   constexpr double much = 16;
-  for (const RowNorm& norm : unlike) {
+  for (const RowNorm& norm : norms) {
     const ValueId x = norm.source;
     const double factor = rows.unlikeness(norm);
     if (c.plan.wide[x] || !(factor > much) || widened.contains(x)) continue;
@@ -307,7 +326,7 @@ void widen_rows(Calibrated& c, const std::vector<RowNorm>& unlike, const RowSize
               .note(wider ? std::string("the tensor takes 16 bits")
                           : fmt::format("of 127 codes, {} are left to the smallest", static_cast<int>(127 / factor)))
               .hint(wider ? "" : "use --quantize int16x8"),
-          c.graph.nodes[norm.product].loc));
+          graph.nodes[norm.product].loc));
   }
   for (ValueId v : widened) c.plan.wide[v] = 1;
 }
@@ -354,18 +373,24 @@ class Decider {
   std::set<std::int64_t> said_;  // lines
 };
 
-// Calibrates, and again where that shows that rows have to be scaled first.
-Result<Calibrated> calibrated_by_rows(Graph graph, std::vector<char> inner, const KnownBounds& bounds,
+// Calibrates, and again where rows are to be scaled first, which takes the range of their elements.
+struct KnownInside {
+  KnownBounds bounds;
+  CertainRanges certain;
+};
+Result<Calibrated> calibrated_by_rows(Graph graph, std::vector<char> inner, KnownInside known,
                                       const std::vector<std::vector<Tensor>>& samples, const QuantiseOptions& options,
                                       const Sink& sink) {
-  constexpr int most = 3;  // rows of x, then of x - mean(x)
+  constexpr int most_scaled = 3;  // rows of x, then of x - mean(x)
+  constexpr int most = 5;         // norms in parts, too, and of these what could not be
   ScaledRows scaled;
+  std::set<ValueId> refused;  // sizes
   std::set<ValueId> widened;
   const auto first_scaled = static_cast<ValueId>(graph.values.size());
   Decider decider(options, first_scaled, sink);
   std::vector<RowScaling> rounds;
   for (int round = 1;; ++round) {
-    Expanded program{graph, inner, bounds};
+    Expanded program{graph, inner, known.bounds, known.certain};
     linear_forms(program.graph, program.inner);
     TOSAIC_TRY(const Decisions decisions, decider.about(program));
     const auto norms = find_row_norms(graph);
@@ -374,20 +399,37 @@ Result<Calibrated> calibrated_by_rows(Graph graph, std::vector<char> inner, cons
     const Sink hold = [&](Diagnostic d) { said.push_back(std::move(d)); };
     TOSAIC_TRY(Calibrated result,
                calibrated(std::move(program), decisions, samples, widened, rows, options, sink ? hold : Sink()));
-    auto unlike = unlike_norms(graph, norms, rows, inner, scaled, options);
-    if (round == most) unlike.clear();
-    widen_rows(result, unlike, rows, widened, options, sink);
-    if (unlike.empty() || !options.wide_inside) {
+    auto found = unscaled_norms(graph, result, norms, rows, inner, scaled, options);
+    if (round == most) found.clear();
+    if (round >= most_scaled) std::erase_if(found, [](const RowNorm& norm) { return !norm.alike; });
+    widen_rows(graph, result, found, rows, widened, options, sink);
+    if (found.empty() || !options.wide_inside) {
       for (Diagnostic& d : said) sink(std::move(d));
       if (round > 1) result.first_scaled = first_scaled;
       for (auto [mean, of] : scaled.means) result.ranges[mean].include(result.ranges[of]);
       result.rounds = std::move(rounds);
+      result.varying = options.varying;
       return result;
     }
     std::vector<double> largest;
     for (const Range& range : result.ranges) largest.push_back(std::max(-range.lowest, range.highest));
-    scale_rows(graph, unlike, largest, result.plan.wide, inner, scaled);
-    rounds.push_back({std::move(unlike), std::move(largest), result.plan.wide});
+    // Those that can be held in parts wait for the others: indices of nodes are those of one graph.
+    const auto in_parts = [&](const RowNorm& norm) {
+      return !refused.contains(norm.size) && fits_parts(graph, norm, result.plan.wide, inner, options);
+    };
+    if (std::all_of(found.begin(), found.end(), in_parts)) {
+      std::vector<Ends> ends;
+      for (const RowNorm& norm : found)
+        ends.push_back(parts_of(graph, norm, largest[norm.source] / 127, rows.largest(norm)));
+      hold_in_parts(graph, found, ends, inner, known.certain, refused);
+      rounds.push_back({std::move(found), std::move(ends), {}, {}, {}});
+    } else {
+      std::erase_if(found, in_parts);
+      scale_rows(graph, found, largest, result.plan.wide, inner, known.certain, scaled);
+      std::vector<Ends> of_scaled;
+      hold_scaled_in_parts(graph, scaled, options, inner, known.certain, of_scaled);
+      rounds.push_back({std::move(found), {}, std::move(largest), result.plan.wide, std::move(of_scaled)});
+    }
   }
 }
 
@@ -398,6 +440,8 @@ std::vector<char> exact_groups(const Calibrated& c, const QuantiseOptions& optio
   const std::vector<char> none = without_headroom(c.graph, c.ranges);
   for (ValueId v = 0; v < exact.size(); ++v)
     if (none[v]) exact[c.plan.group[v]] = 1;
+  for (const auto& [v, range] : c.certain)
+    if (std::isinf(range.most)) exact[c.plan.group[v]] = 1;
   for (auto [table, result] : c.plan.chosen_from) exact[c.plan.group[result]] = 1;  // nothing is larger
   return exact;
 }
@@ -418,7 +462,12 @@ Result<Calibration> calibrate(Graph graph, const std::vector<std::vector<Tensor>
   TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
   KnownBounds bounds;
   TOSAIC_CHECK(expand_composites(graph, inner, bounds, whole));
-  TOSAIC_TRY(Calibrated found, calibrated_by_rows(std::move(graph), std::move(inner), bounds, samples, options, sink));
+  CertainRanges certain;
+  average_with_ranges(graph, inner, options);
+  hold_sums_of_shares(graph, inner, certain, options);
+  KnownInside known{std::move(bounds), std::move(certain)};
+  TOSAIC_TRY(Calibrated found,
+             calibrated_by_rows(std::move(graph), std::move(inner), std::move(known), samples, options, sink));
   std::vector<char> exact = exact_groups(found, options);
   return Calibration(std::make_unique<Calibration::Impl>(
       Calibration::Impl{std::move(found), std::move(exact), states, std::move(bodies), sink}));

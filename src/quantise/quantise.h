@@ -4,6 +4,7 @@
 // quantised already carry their scales and only pass through `insert_boundaries`.
 #pragma once
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,8 +34,9 @@ struct QuantiseOptions {
   bool float_outputs = true;  // what only leaves the program may leave it as floats, computed outside the delegate
   bool numbers_stay = false;  // what is computed from single numbers alone (a loop's counters, tolerances) stays float
   PlanRequest request;        // what the user decides
-  std::vector<ExportedNode> exported;  // the nodes that its overrides name
-  std::optional<tosa::Spec> spec;      // each decision is tried on it; none: they are not tried
+  std::vector<ExportedNode> exported;    // the nodes that its overrides name
+  std::optional<tosa::Spec> spec;        // each decision is tried on it; none: they are not tried
+  std::map<std::string, Shape> varying;  // of a program that is one at all of its sizes: its tensors, by their names
   int threads = 0;
   std::function<void(std::size_t done, std::size_t total)> progress;  // samples calibrated
   std::function<bool()> cancelled;                                    // asked before each sample: compile.cancelled
@@ -73,11 +75,22 @@ Status share_ranges(std::span<Calibration* const> at_sizes);
 Result<Calibration> calibrated_at(Calibration& other, Graph graph, const QuantiseOptions& options, const Sink& sink);
 Result<Graph> quantised(Calibration calibration);
 
+// Has v's dim this size at all of the program's sizes? What is not known by name may vary.
+bool size_stays(const QuantiseOptions& options, const Graph& graph, ValueId v, int dim);
+
 // Is there a scale on any of the graph's types?
 bool is_quantised(const Graph& graph);
 
 // Half floats become f32, but for the graph's own inputs and outputs: before `quantise`.
 void widen_halves(Graph& graph);
+
+// Ranges that mathematics gives, whatever the samples show.
+struct CertainRange {
+  double lowest = 0, highest = 0;
+  double most = std::numeric_limits<double>::infinity();  // but no more than so many times what the samples show
+  bool closed = false;                                    // and what they show beyond it saturates
+};
+using CertainRanges = std::map<ValueId, CertainRange>;
 
 // Its steps:
 // Composites (Rule::inside) become the operators that their lowering calls, until none is left. `inner[v]` is set

@@ -32,7 +32,7 @@ class Search {
 
   std::vector<RowNorm> run() {
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
-      if (auto norm = measured(n)) follow(*norm, norm->size, norm->squared ? 2 : 1, {});
+      for (RowNorm& norm : measured(n)) follow(norm, norm.size, norm.degree(), {});
     return std::move(found_);
   }
 
@@ -46,29 +46,40 @@ class Search {
     return v == no_value || made_by_[v] < 0 ? nullptr : &graph_.nodes[static_cast<std::size_t>(made_by_[v])];
   }
 
-  // sum(x * x), mean(|x|) and their like.
-  std::optional<RowNorm> measured(std::size_t n) const {
+  // sum(x * x), mean(|x|) and their like; or a sum of rows that stand for themselves.
+  std::vector<RowNorm> measured(std::size_t n) const {
     static constexpr std::string_view reductions[] = {"aten.sum.dim_IntList", "aten.sum.default", "aten.mean.dim",
                                                       "aten.mean.default", "aten.amax.default"};
     const Node& node = graph_.nodes[n];
     if (std::find(std::begin(reductions), std::end(reductions), node.op) == std::end(reductions) ||
-        node.inputs.size() != 1 || node.outputs.size() != 1 || !computed(graph_, node.outputs[0]))
-      return std::nullopt;
-    const Node* inside = maker(node.inputs[0]);
-    if (!inside || inside->inputs.empty() || !computed(graph_, inside->inputs[0])) return std::nullopt;
+        node.inputs.size() != 1 || node.outputs.size() != 1 || !computed(graph_, node.outputs[0]) ||
+        !computed(graph_, node.inputs[0]))
+      return {};
     RowNorm norm;
-    norm.rows = norm.source = inside->inputs[0];
+    norm.rows = norm.source = node.inputs[0];
     norm.reduction = n;
-    centre(norm);
     norm.size = node.outputs[0];
-    if (inside->op == "aten.mul.Tensor" && inside->inputs.size() == 2 && inside->inputs[1] == norm.rows) {
-      norm.squared = true;
-      return norm;
-    }
-    const auto power = step_of(static_cast<std::size_t>(made_by_[node.inputs[0]]), norm.rows);
-    if (inside->op == "aten.abs.default") return norm;
-    norm.squared = power && power->kind == SizeStep::Kind::power && near(power->exponent, 2) && near(power->factor, 1);
-    return norm.squared ? std::optional(norm) : std::nullopt;
+    std::vector<RowNorm> found{norm};
+    const Node* inside = maker(node.inputs[0]);
+    if (!inside || inside->inputs.empty()) return found;
+    norm.kind = kind_of(*inside, static_cast<std::size_t>(made_by_[node.inputs[0]]));
+    if (norm.kind == RowNorm::Kind::plain) return found;
+    norm.rows = norm.source = inside->inputs[0];
+    centre(norm);
+    found.push_back(norm);
+    return found;
+  }
+
+  RowNorm::Kind kind_of(const Node& inside, std::size_t n) const {
+    const ValueId x = inside.inputs[0];
+    if (!computed(graph_, x)) return RowNorm::Kind::plain;
+    if (inside.op == "aten.mul.Tensor" && inside.inputs.size() == 2 && inside.inputs[1] == x)
+      return RowNorm::Kind::squares;
+    if (inside.op == "aten.abs.default") return RowNorm::Kind::magnitudes;
+    const auto power = step_of(n, x);
+    return power && power->kind == SizeStep::Kind::power && near(power->exponent, 2) && near(power->factor, 1)
+               ? RowNorm::Kind::squares
+               : RowNorm::Kind::plain;
   }
 
   // x - mean(x) along the dims of the norm: a factor per row of x is one of its rows, too.
@@ -130,7 +141,7 @@ class Search {
     FoundOp found = find_aten(node.op);
     if (!found.op || node.outputs.size() != 1 || !computed(graph_, node.outputs[0])) return std::nullopt;
     step.operand = static_cast<std::size_t>(std::find(node.inputs.begin(), node.inputs.end(), v) - node.inputs.begin());
-    if (step.operand == 0 && found.rule == Rule::transparent && moves(node)) return step;
+    if (step.operand == 0 && found.rule == Rule::transparent && only_moves(graph_, node)) return step;
     if (std::count_if(node.inputs.begin(), node.inputs.end(), [&](ValueId x) { return computed(graph_, x); }) != 1)
       return beside_tensor(node, step);
     const auto x = probes();
@@ -171,21 +182,6 @@ class Search {
     step.kind = sum ? SizeStep::Kind::line : SizeStep::Kind::at_least;
     step.added = node.inputs[1 - step.operand];
     return step;
-  }
-
-  // Does the call move elements of its first operand and do nothing else?
-  bool moves(const Node& node) const {
-    const auto trial = try_node(graph_, node);
-    if (!trial.ok() || trial->operands[0] == no_value) return false;
-    const auto moving = [](const Node& n) {
-      return n.op == "tosa.reshape" || n.op == "tosa.transpose" || n.op == "tosa.tile" || n.op == "tosa.identity" ||
-             n.op == "tosa.const_shape";
-    };
-    for (std::size_t i = 1; i < trial->operands.size(); ++i)
-      for (const Node& n : trial->graph.nodes)
-        if (trial->operands[i] != no_value && std::count(n.inputs.begin(), n.inputs.end(), trial->operands[i]))
-          return false;
-    return std::all_of(trial->graph.nodes.begin(), trial->graph.nodes.end(), moving);
   }
 
   // The same tensor, perhaps computed twice: var(x) takes x - mean(x) again.
@@ -230,6 +226,20 @@ std::vector<std::int64_t> row_dims(const Node& reduction, int rank) {
   return dims;
 }
 
+bool only_moves(const Graph& graph, const Node& node) {
+  const auto trial = try_node(graph, node);
+  if (!trial.ok() || trial->operands[0] == no_value) return false;
+  const auto moving = [](const Node& n) {
+    return n.op == "tosa.reshape" || n.op == "tosa.transpose" || n.op == "tosa.tile" || n.op == "tosa.identity" ||
+           n.op == "tosa.const_shape";
+  };
+  for (std::size_t i = 1; i < trial->operands.size(); ++i)
+    for (const Node& n : trial->graph.nodes)
+      if (trial->operands[i] != no_value && std::count(n.inputs.begin(), n.inputs.end(), trial->operands[i]))
+        return false;
+  return std::all_of(trial->graph.nodes.begin(), trial->graph.nodes.end(), moving);
+}
+
 std::vector<RowNorm> find_row_norms(const Graph& graph) { return Search(graph).run(); }
 
 RowSizes::RowSizes(const std::vector<RowNorm>& norms) {
@@ -252,7 +262,7 @@ double RowSizes::unlikeness(const RowNorm& norm) const {
   const Sizes& sizes = seen_.at(norm.size);
   if (!(sizes.smallest > 0)) return 1;
   const double ratio = sizes.largest / sizes.smallest;
-  return norm.squared ? std::sqrt(ratio) : ratio;
+  return norm.kind == RowNorm::Kind::squares ? std::sqrt(ratio) : ratio;
 }
 
 }  // namespace tosaic

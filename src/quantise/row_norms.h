@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "quantise/quantise.h"
 
 namespace tosaic {
 
@@ -28,17 +29,23 @@ struct SizeStep {
 };
 
 struct RowNorm {
+  enum class Kind : std::uint8_t { squares, magnitudes, plain };
   ValueId rows = no_value;    // the tensor whose rows are measured
   ValueId source = no_value;  // x where those are x - mean(x), else the rows themselves
   ValueId mean = no_value;    // of x
-  bool squared = false;       // by their squares, or by their magnitudes
+  Kind kind = Kind::plain;    // by their squares, by their magnitudes, or as they are
+  bool alike = false;         // the rows of the samples are of about one size
   std::size_t reduction = 0;  // the sum, mean or maximum of these
   ValueId size = no_value;    // what that gives
   std::vector<SizeStep> steps;
   double floor = 0;         // the eps: smaller sizes count as this one
   std::size_t product = 0;  // the call that multiplies the rows by steps(size)
   std::size_t operand = 0;  // which of its operands are the rows
+  double degree() const { return kind == Kind::squares ? 2 : 1; }
 };
+
+// Does the call move elements of its first operand and do nothing else?
+bool only_moves(const Graph& graph, const Node& node);
 
 std::vector<RowNorm> find_row_norms(const Graph& graph);
 // The dims that a reduction names, from the front, ascending; all where it names none.
@@ -53,6 +60,7 @@ class RowSizes {
   // small, too.
   double unlikeness(const RowNorm& norm) const;
   double smallest(const RowNorm& norm) const { return seen_.at(norm.size).smallest; }
+  double largest(const RowNorm& norm) const { return seen_.at(norm.size).largest; }
 
  private:
   struct Sizes {
@@ -68,8 +76,8 @@ struct ScaledRows {
 };
 
 // Writes the norms anew, of rows that are scaled. Per value: `largest`, the largest magnitude of its elements; `wide`,
-// it has 16 bits; `inner` grows with the graph's values.
+// it has 16 bits; `inner` grows with the graph's values, and `certain` receives the ranges of factors and scaled rows.
 void scale_rows(Graph& graph, std::vector<RowNorm> norms, const std::vector<double>& largest,
-                const std::vector<char>& wide, std::vector<char>& inner, ScaledRows& scaled);
+                const std::vector<char>& wide, std::vector<char>& inner, CertainRanges& certain, ScaledRows& scaled);
 
 }  // namespace tosaic

@@ -21,12 +21,16 @@ namespace {
 // An eps below this, beside sizes of rows whose largest element is about 1, is nothing in 16 bits.
 constexpr double least_offset = 1e-6;
 
+// The largest element of a scaled row: 1, and what the factor's rounding adds (1.6 percent where it is smallest).
+constexpr double most_scaled = 1.03125;
+
 class Scaling {
  public:
-  Scaling(Graph& graph, std::vector<char>& inner, const std::vector<double>& largest, const std::vector<char>& wide,
-          ScaledRows& scaled)
+  Scaling(Graph& graph, std::vector<char>& inner, CertainRanges& certain, const std::vector<double>& largest,
+          const std::vector<char>& wide, ScaledRows& scaled)
       : graph_(graph),
         inner_(inner),
+        certain_(certain),
         largest_(largest),
         wide_(wide),
         scaled_(scaled),
@@ -41,12 +45,12 @@ class Scaling {
     b_.set_loc(product.loc);
     const Rows& rows = rows_of(norm);
     Val size = rows.size, factor = rows.size_factor;
-    double degree = norm.squared ? 2 : 1;
-    std::vector<std::size_t> way{norm.reduction};
+    double degree = norm.degree();
+    std::vector<std::size_t> way{norm.rows, norm.reduction};
     for (const SizeStep& step : norm.steps) {
       way.push_back(step.node);
       auto [it, fresh] = sizes_.try_emplace(way);
-      if (fresh) it->second = taken(step, size, factor, rows.most, degree);
+      if (fresh) it->second = taken(step, size, factor, rows.most, degree, norm.alike);
       std::tie(size, factor) = it->second;
       if (step.kind == SizeStep::Kind::power) degree *= step.exponent;
     }
@@ -74,11 +78,11 @@ class Scaling {
   };
 
   const Rows& rows_of(const RowNorm& norm) {
-    auto [it, fresh] = rows_.try_emplace(norm.size);
+    auto [it, fresh] = rows_.try_emplace({norm.size, norm.rows});
     if (!fresh) return it->second;
     // x is scaled before its codes are rounded again, where x - mean(x) would not have finer ones than x.
-    const bool centre =
-        norm.mean != no_value && !scaled_.done.contains(norm.source) && (wide_[norm.source] || !inner_[norm.rows]);
+    const bool centre = norm.mean != no_value && !norm.alike && !scaled_.done.contains(norm.source) &&
+                        (wide_[norm.source] || !inner_[norm.rows]);
     const Val x(&b_, centre ? norm.source : norm.rows);
     const Node& reduction = nodes_[norm.reduction];
     const auto dims = row_dims(reduction, x.rank());
@@ -88,6 +92,10 @@ class Scaling {
     r.most = 1 / least;
     r.factor = calls::reciprocal(calls::add(calls::amax(calls::abs(x), axes, true), least));
     r.scaled = calls::mul(x, r.factor);
+    if (norm.alike) {  // else the samples show more of what may come
+      certain_[r.factor.id()] = {0, r.most};
+      certain_[r.scaled.id()] = {-most_scaled, most_scaled};
+    }
     scaled_.done.insert(r.scaled.id());
     if (centre) {
       const Val mean = calls::mean(r.scaled, axes, true);
@@ -96,9 +104,12 @@ class Scaling {
     } else if (norm.mean != no_value) {
       scaled_.means.try_emplace(norm.mean, norm.source);
     }
-    r.size =
-        b_.aten(reduction.op, {norm.squared ? calls::mul(r.scaled, r.scaled) : calls::abs(r.scaled)}, reduction.attrs);
+    const Val measured = norm.kind == RowNorm::Kind::squares      ? calls::mul(r.scaled, r.scaled)
+                         : norm.kind == RowNorm::Kind::magnitudes ? calls::abs(r.scaled)
+                                                                  : r.scaled;
+    r.size = b_.aten(reduction.op, {measured}, reduction.attrs);
     r.size_factor = calls::view(r.factor, r.size.shape());
+    if (norm.alike) certain_[r.size_factor.id()] = {0, r.most};
     return r;
   }
 
@@ -110,11 +121,11 @@ class Scaling {
     if (nodes_[norm.reduction].op.starts_with("aten.sum"))
       for (int axis : axes) terms *= static_cast<double>(x.dim(axis));
     const double floor = norm.floor / terms;
-    return std::max({knot / 4, norm.squared ? std::sqrt(floor) : floor, 1e-30});
+    return std::max({knot / 4, norm.kind == RowNorm::Kind::squares ? std::sqrt(floor) : floor, 1e-30});
   }
 
   // The step taken by sizes of scaled rows; what is added is scaled with them, by `most` at most.
-  std::pair<Val, Val> taken(const SizeStep& step, Val size, Val factor, double most, double degree) {
+  std::pair<Val, Val> taken(const SizeStep& step, Val size, Val factor, double most, double degree, bool alike) {
     const Node& node = nodes_[step.node];
     const auto same = [&](Val v) {
       std::vector<std::optional<Val>> operands;
@@ -126,11 +137,17 @@ class Scaling {
     const bool shows = step.added != no_value || std::fabs(step.offset) * std::pow(most, degree) > least_offset;
     if (step.offsets() && !shows) return {calls::mul(size, step.slope), factor};
     const auto offset = [&] {
-      Val power = degree == 2 ? calls::mul(factor, factor) : factor;
+      const Val power = degree == 2 ? calls::mul(factor, factor) : factor;
+      // A number takes no finer codes than its sum with the size; a tensor may be as large as that.
+      if (degree == 2 && step.added == no_value && alike) certain_[power.id()] = {0, most * most};
       return step.added == no_value ? calls::mul(power, step.offset) : calls::mul(power, Val(&b_, step.added));
     };
     switch (step.kind) {
-      case SizeStep::Kind::moves: return {same(size), same(factor)};
+      case SizeStep::Kind::moves: {
+        const Val moved = same(factor);
+        if (alike) certain_[moved.id()] = {0, most};
+        return {same(size), moved};
+      }
       case SizeStep::Kind::power: return {same(size), factor};
       case SizeStep::Kind::line: return {calls::add(calls::mul(size, step.slope), offset()), factor};
       case SizeStep::Kind::at_least: return {b_.aten("aten.maximum.default", {size, offset()}), factor};
@@ -140,6 +157,7 @@ class Scaling {
 
   Graph& graph_;
   std::vector<char>& inner_;
+  CertainRanges& certain_;
   const std::vector<double>& largest_;
   const std::vector<char>& wide_;
   ScaledRows& scaled_;
@@ -147,16 +165,16 @@ class Scaling {
   std::vector<Node>& nodes_ = out_.nodes();
   std::vector<std::vector<Node>> before_;  // new calls, by the old one that they stand before
   Builder b_;
-  std::map<ValueId, Rows> rows_;
+  std::map<std::pair<ValueId, ValueId>, Rows> rows_;  // by their size, and themselves
   std::map<std::vector<std::size_t>, std::pair<Val, Val>> sizes_;
 };
 
 }  // namespace
 
 void scale_rows(Graph& graph, std::vector<RowNorm> norms, const std::vector<double>& largest,
-                const std::vector<char>& wide, std::vector<char>& inner, ScaledRows& scaled) {
+                const std::vector<char>& wide, std::vector<char>& inner, CertainRanges& certain, ScaledRows& scaled) {
   std::sort(norms.begin(), norms.end(), [](const auto& a, const auto& b) { return a.product < b.product; });
-  Scaling scaling(graph, inner, largest, wide, scaled);
+  Scaling scaling(graph, inner, certain, largest, wide, scaled);
   for (const RowNorm& norm : norms) scaling.rewrite(norm);
   scaling.finish();
 }

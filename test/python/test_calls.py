@@ -321,3 +321,14 @@ def test_modules_are_compiled_from_several_threads():
     assert not failed and set(results) == {wanted}
     assert shared.training and shared.conv.training
     assert tosaic.compile(Small(), image, "tosa-fp").pte == wanted, "and PyTorch is whole behind it"
+
+
+def test_an_example_that_is_the_only_sample_is_warned_of():
+    module, x = nn.Linear(4, 4), torch.randn(1, 4)
+    with pytest.warns(tosaic.CompileWarning, match=r"calibrate.stored-samples(.|\n)*calibration=") as told:
+        tosaic.compile(module, x, "tosa-int")
+    assert told[0].filename == __file__
+    for target, samples in (("tosa-int", [x]), ("tosa-fp", None)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", tosaic.CompileWarning)
+            tosaic.compile(module, x, target, calibration=samples)

@@ -85,3 +85,38 @@ def test_quantised_with_pt2e(dims, divisor):
     prepared(x)
     quantised = torch.export.export(convert_pt2e(prepared), (x,))
     near(module, x, tosaic.compile(quantised, target="tosa-int").run(x), dims, divisor)
+
+
+LARGE = {
+    "all": (lambda x: F.adaptive_avg_pool2d(x, 1), lambda x: x.mean((2, 3), keepdim=True)),
+    "window of all": (lambda x: F.avg_pool2d(x, (48, 64)), lambda x: x.mean((2, 3), keepdim=True)),
+    "adaptive": (lambda x: F.adaptive_avg_pool2d(x, 4), lambda x: x.view(-1, 4, 4, 12, 4, 16).mean((3, 5))),
+    "tiles": (lambda x: F.avg_pool2d(x, 16), lambda x: x.view(-1, 4, 3, 16, 4, 16).mean((3, 5))),
+    "small strides": (lambda x: F.avg_pool2d(x, 8, 2), lambda x: x.unfold(2, 8, 2).unfold(3, 8, 2).mean((4, 5))),
+    "padded": (lambda x: F.avg_pool2d(x, 9, 2, 4), lambda x: F.pad(x, (4, 4, 4, 4)).unfold(2, 9, 2).unfold(3, 9, 2).mean((4, 5))),
+}
+
+
+@pytest.mark.parametrize("target", ["tosa-int", "ethos-u55-128", "ethos-u85-256", "vulkan"])
+@pytest.mark.parametrize("shift", [0, -2.5])  # signed maps; sparse ones
+@pytest.mark.parametrize("name", LARGE)
+def test_large_windows_have_a_range_of_their_own(name, shift, target):
+    """What is averaged over many elements is much smaller than the largest of them."""
+    pool, mean = LARGE[name]
+
+    class Pool(nn.Module):
+        def forward(self, x):
+            return pool(F.relu(x + shift) if shift else x)
+
+    torch.manual_seed(0)
+    samples = [torch.randn(1, 4, 48, 64) for _ in range(16)]
+    artifact = tosaic.compile(Pool(), samples[0], target, quantize="int8", calibration=samples, require_full_delegation=True)
+    signal = noise = 0.0
+    for _ in range(4):
+        x = torch.randn(1, 4, 48, 64)
+        averaged = F.relu(x + shift) if shift else x
+        wanted, got = mean(averaged), artifact.run(x)
+        torch.testing.assert_close(Pool()(x), wanted, rtol=1e-4, atol=1e-5)
+        signal, noise = signal + wanted.square().sum(), noise + (got - wanted).square().sum()
+    found = 10 * torch.log10(signal / noise)
+    assert found > (20 if shift else 28), found  # with the codes of the map: 1 to 15

@@ -11,7 +11,7 @@ from torchao.quantization.pt2e.quantizer import (DerivedQuantizationSpec, FixedQ
                                                  QuantizationAnnotation, SharedQuantizationSpec)
 
 from ._plan import Place, tensor_operands
-from ._quantization_config import activation_of, along, bias_spec, in_width
+from ._quantization_config import activation_of, along, bias_spec, in_certain_ranges, in_width
 
 ANNOTATION = "quantization_annotation"
 _MARK = {"_arm_annotation_info": {"quantized": True}}  # what ExecuTorch's own Arm partitioners look for
@@ -91,7 +91,9 @@ class Annotator:
         told = place.plan.values[value]
         key = (id(place.plan), f"held {value}" if told["held"] and not self._held(place, value) else told["group"])
         root = self.roots.setdefault(key, at)
-        return spec if root == at else SharedQuantizationSpec(root)
+        if root != at:
+            return SharedQuantizationSpec(root)
+        return in_certain_ranges(spec, place.plan.certain.get(told["group"], []))
 
     @staticmethod
     def _computes_codes(node: Node, place: Place) -> bool:

@@ -42,6 +42,10 @@ class Plan:
         said = json.loads(_core.annotation(program_of(gm), target, options, in_pieces))
         self.calls: list[dict] = said["calls"]
         self.values: dict[int, dict] = {v["id"]: v for v in said["values"]}
+        self.certain: dict[Any, list] = {}  # group -> ranges that its tensors have whatever the samples are
+        for v in said["values"]:
+            if "certain" in v:
+                self.certain.setdefault(v["group"], []).append(v["certain"])
         self.by_result = {c["results"][0]: c for c in self.calls if c["results"]}
         self.named = {v["name"]: v["id"] for v in said["values"] if not v.get("inner") and "shape" not in v}
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Callable
 
@@ -189,6 +190,35 @@ def in_width(spec: QuantizationSpec, codes: str) -> QuantizationSpec:
                        observer_or_fake_quant_ctr=observer)
     return replace(spec, dtype=torch.int8, quant_min=-128, quant_max=127, qscheme=torch.per_tensor_affine,
                    observer_or_fake_quant_ctr=observer)
+
+
+class _AtLeast(MinMaxObserver):
+    """What is seen, and `ranges`: (lowest, highest, how many times what is seen they are at most; None: any)."""
+
+    def __init__(self, ranges=(), **kwargs):
+        super().__init__(**kwargs)
+        self.ranges = ranges
+
+    def calculate_qparams(self):
+        low, high = self.min_val, self.max_val
+        if torch.isinf(low).any():
+            return super().calculate_qparams()
+        largest = torch.maximum(-low, high)
+        for lowest, highest, most in self.ranges:
+            room = torch.full_like(largest, math.inf) if most is None else most * largest
+            low = torch.minimum(low, torch.clamp(-room, min=lowest))
+            high = torch.maximum(high, torch.clamp(room, max=highest))
+        return self._calculate_qparams(low, high)
+
+
+def in_certain_ranges(spec: Any, ranges: list) -> Any:
+    """The spec with an observer of what is seen and of these, where there are any."""
+    if not ranges or not isinstance(spec, QuantizationSpec) or spec.is_dynamic:
+        return spec
+    given = {"ranges": tuple(map(tuple, ranges)), "eps": _FINEST}
+    is_fake = "Fake" in _class_of(spec.observer_or_fake_quant_ctr)[0].__name__
+    made = FakeQuantize.with_args(observer=_AtLeast, **given) if is_fake else _AtLeast.with_args(**given)
+    return replace(spec, observer_or_fake_quant_ctr=made)
 
 
 def along(weight: QuantizationSpec, axis: int) -> QuantizationSpec:
