@@ -96,7 +96,25 @@ class Narrowing {
       narrow_bodies(node);
     else if (counts)
       !all_stay(node) && narrows(node) ? narrow(node) : keep(node);
+    else
+      learn(node);
     out_.keep(std::move(node));
+  }
+  bool is_plain_i32(ValueId v) const { return is_read(v) && g_[v].type.dtype == DType::i32 && !g_[v].type.quantised(); }
+  // int32 of which more is known than that: what is counted of it may fit, too.
+  void learn(const Node& node) {
+    if (std::none_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return is_plain_i32(v); })) return;
+    const auto trial = try_node(g_, node, {.fold = true});
+    if (!trial.ok() || trial->results.size() < node.outputs.size()) return;
+    std::vector<IntegerInterval> operands;
+    for (ValueId v : node.inputs) operands.push_back(v == no_value ? IntegerInterval{} : ranges_[v]);
+    learn(node, *trial, integer_ranges(*trial, operands));
+  }
+  void learn(const Node& node, const Trial& trial, const std::vector<IntegerInterval>& found) {
+    for (ValueId v = 0; v < found.size(); ++v)
+      if (is_integer(trial.graph[v].type.dtype) && !found[v].fits_i32()) return;  // it may wrap
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      if (is_plain_i32(node.outputs[i])) ranges_[node.outputs[i]] = found[trial.results[i]];
   }
   bool stays(ValueId v) const { return options_.single_stay && g_[v].type.shape.elements() == 1; }
   bool all_stay(const Node& node) const {
@@ -198,6 +216,7 @@ class Narrowing {
       range.assumed = assumed;
       if (fit && saturated[trial->results[i]]) saturated_.insert(node.outputs[i]);
     }
+    if (std::none_of(saturated.begin(), saturated.end(), [](char one) { return one != 0; })) learn(node, *trial, found);
     if (fit) return true;
     if (certain || !assumed || !options_.all_inside) return unsaturated(node, *trial, saturated);
     for (ValueId v : node.outputs)
