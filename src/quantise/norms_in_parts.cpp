@@ -14,12 +14,13 @@ constexpr double most_ratio = 128;
 constexpr double room_above = 1.5;  // for sizes beyond the samples'
 
 // Of scaled rows. Where parts of their squares meet, below the most that there can be: usual rows have a 20th to a 4th
-// of the squares that rows of signs have, and are to be where a table's lines are short. From a 32nd (a 64th) on down,
-// rows have spikes.
-constexpr double meet_int16[] = {4, 32, 256, 2048}, meet_int8[] = {64, 4096};
+// of the squares that rows of signs have, and are to be where a table's lines are short: closer for tables behind
+// squares, which ask for roots, too. From a 32nd (a 64th) on down, rows have spikes.
+constexpr double meet_squares[] = {4, 16, 128, 2048}, meet_int16[] = {4, 32, 256, 2048}, meet_int8[] = {64, 4096};
 constexpr std::size_t usual_int16 = 2, usual_int8 = 1;
 constexpr double little_more = 8;         // so many times fewer squares cost the codes less than another factor does
 constexpr double least_largest = 0.5;     // the largest element of rows that are well above what was added to it
+constexpr double least_alone = 0.0625;    // of rows that are not, down to a step of their codes
 constexpr double most_largest = 1.03125;  // 1, and what the factor's rounding adds
 constexpr double beside_eps = 1.0625;     // what an eps adds at most: it is scaled with rows that it was no less than
 
@@ -51,7 +52,9 @@ Sizes sizes_of(const Graph& graph, const RowNorm& norm) {
     terms *= static_cast<double>(shape.size(static_cast<int>(dim)));
   const bool sum = reduction.op.starts_with("aten.sum"), mean = reduction.op.starts_with("aten.mean");
   const double degree = norm.degree();
-  return {std::pow(least_largest, degree) / (mean ? terms : 1), std::pow(most_largest, degree) * (sum ? terms : 1)};
+  // Sums have room for these: they are as small for a spike above as for all elements of usual rows below.
+  const double least = sum || mean ? least_largest : least_alone;
+  return {std::pow(least, degree) / (mean ? terms : 1), std::pow(most_largest, degree) * (sum ? terms : 1)};
 }
 
 Ends ends_of_scaled(const Graph& graph, const RowNorm& norm, const QuantiseOptions& options) {
@@ -64,7 +67,8 @@ Ends ends_of_scaled(const Graph& graph, const RowNorm& norm, const QuantiseOptio
     if (norm.steps[i].kind == SizeStep::Kind::power) degree *= norm.steps[i].exponent;
   const auto below = [&](double squares) { return highest / std::pow(squares, degree / 2); };
   const bool all = options.scheme == Scheme::int16x8;
-  const std::span<const double> meet = all ? std::span<const double>(meet_int16) : meet_int8;
+  const std::span<const double> meet =
+      all ? std::span<const double>(norm.kind == RowNorm::Kind::squares ? meet_squares : meet_int16) : meet_int8;
   std::size_t usual = all ? usual_int16 : usual_int8;
   std::vector<double> down{highest};
   for (std::size_t i = 0; i < meet.size() && down.back() > lowest; ++i)
