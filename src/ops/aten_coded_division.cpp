@@ -23,8 +23,8 @@ Division by_tensor(Builder& b, Val x, Val y, Toward toward) {
   const Val dividend = integers_of(x), given = integers_of(y);
   // Nothing is promised of quotients by 0, but for INTDIV they are an error.
   const Val divisor = b.select(b.binary("equal", given, b.like(given, 0.0)), b.like(given, 1.0), given);
-  const Val quotient = toward == Toward::below ? functions::floor_quotient(dividend, divisor)
-                                               : b.binary("intdiv", dividend, divisor);
+  const Val quotient =
+      toward == Toward::below ? functions::floor_quotient(dividend, divisor) : b.binary("intdiv", dividend, divisor);
   return {of_scale(quotient, 1), of_scale(b.sub(dividend, b.mul(quotient, divisor)), scale)};
 }
 
@@ -42,9 +42,11 @@ Division by_number(Builder& b, Val x, double divisor, Toward toward) {
   const auto signed_as = [&](Val v) { return b.select(b.binary("greater", b.like(y, 0.0), y), negative(v), v); };
   const bool turned = divisor < 0;
   const Val units = toward == Toward::zero ? signed_as(y) : turned ? negative(y) : y;
+  // Half a quotient less, rounded, is rounded down; every Ethos-U has shifts that round.
   const Val shift = b.scalar(static_cast<double>(k), DType::i32);
-  Val quotient = b.binary("arithmetic_right_shift", units, shift, {{"round", false}});
-  Val rest = b.binary("bitwise_and", units, b.scalar(std::ldexp(1.0, k) - 1, DType::i32));
+  Val quotient =
+      b.binary("arithmetic_right_shift", b.sub(units, b.like(units, std::ldexp(1.0, k - 1))), shift, {{"round", true}});
+  Val rest = b.sub(units, b.binary("logical_left_shift", quotient, shift));
   if (toward == Toward::zero) {
     quotient = signed_as(quotient), rest = signed_as(rest);
     if (turned) quotient = negative(quotient);
