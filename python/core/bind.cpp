@@ -2,6 +2,7 @@
 #include "bind.h"
 
 #include <nanobind/ndarray.h>
+#include <variant>
 
 namespace tosaic::python {
 namespace {

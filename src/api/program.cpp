@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 
 #include "api/guard.h"
 #include "api/strided.h"

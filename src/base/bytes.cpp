@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cerrno>
+#include <cstring>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

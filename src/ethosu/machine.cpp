@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cstring>
 
 #include "ethosu/operations.h"
 

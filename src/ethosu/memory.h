@@ -2,6 +2,7 @@
 // Memory as the NPU sees it: regions that the caller lends, and feature maps in them (tiles, bricks, signed
 // strides). A feature map's whole extent is checked once, against its region, before anything is read or written.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <span>
 #include <vector>

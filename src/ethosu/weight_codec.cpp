@@ -2,6 +2,7 @@
 #include "ethosu/weight_codec.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>

@@ -2,6 +2,7 @@
 #include "execute/executable.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "interp/interp.h"

@@ -5,6 +5,7 @@
 //   factor := '-' factor | number | name | '(' expression ')' | ('max' | 'min') '(' expression {',' expression} ')'
 // Names that are no identifiers, or words of this text, are quoted.
 #include <fmt/format.h>
+#include <algorithm>
 #include <charconv>
 #include <map>
 

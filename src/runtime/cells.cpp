@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cells.h"
 
+#include <cstring>
+
 namespace tosaic::runtime {
 namespace {
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <list>
 #include <map>
 

@@ -2,6 +2,7 @@
 #include "runtime/row_kernel.h"
 
 #include <fmt/format.h>
+#include <cstring>
 
 #include "runtime/picking_kernel.h"
 

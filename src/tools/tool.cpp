@@ -2,6 +2,7 @@
 #include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <new>

@@ -2,6 +2,7 @@
 #include "vulkan/model.h"
 
 #include <fmt/format.h>
+#include <cstring>
 
 #include <algorithm>
 #include <mutex>

@@ -2,6 +2,7 @@
 #include "vulkan/resources.h"
 
 #include <fmt/format.h>
+#include <cstring>
 
 #include <algorithm>
 

@@ -2,6 +2,7 @@
 #include "vulkan/segment.h"
 
 #include <fmt/format.h>
+#include <cstring>
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs compiled in memory: pieces, options, samples, messages, cancellation.
 #include <algorithm>
+#include <utility>
 
 #include "api/digits.h"
 

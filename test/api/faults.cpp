@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that runs out at any allocation: each call ends with an error, never with an exception or a crash, and the
 // next one works.
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <new>

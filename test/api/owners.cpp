@@ -3,6 +3,7 @@
 // were moved from. Each is refused by name, before anything of it is looked at.
 #include <gtest/gtest.h>
 #include <cstring>
+#include <span>
 
 #include "api/digits.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sessions: what is lent to them, what they refuse, threads.
+#include <atomic>
 #include <limits>
 #include <thread>
 

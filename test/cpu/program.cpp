@@ -2,6 +2,8 @@
 // What cpu::Program promises whatever kernels run: memory, observers, refusals.
 #include "cpu/net.h"
 
+#include <cstring>
+
 namespace tosaic::test {
 namespace {
 

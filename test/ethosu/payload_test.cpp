@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // EthosUBackend's payload: there and back, and what is refused by name.
 #include <gtest/gtest.h>
+#include <cstring>
 
 #include "formats/vela/sha256.h"
 #include "formats/vela/vela.h"

@@ -4,6 +4,7 @@
 #include "formats/bpte/bpte_file.h"
 
 #include <gtest/gtest.h>
+#include <cstring>
 
 #include "bundled_program_generated.h"
 

@@ -3,6 +3,7 @@
 #include "formats/ptd/ptd_file.h"
 
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include "flat_tensor_generated.h"
 

@@ -2,6 +2,7 @@
 // .pte files: read(write(p)) == p, files that ExecuTorch wrote (pte/, by make_pte.py), and files that are not what
 // they seem.
 #include <gtest/gtest.h>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <random>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // .vgf files: what comes back is the graph that went in, the container is checked, and files lie in vain.
 #include <gtest/gtest.h>
+#include <cstring>
 
 #include <random>
 

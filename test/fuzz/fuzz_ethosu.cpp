@@ -3,6 +3,7 @@
 // stream works on is lent in exact sizes, so that a byte outside of it is seen.
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "ethosu/machine.h"

@@ -2,6 +2,8 @@
 // Any words as a SPIR-V module: the reader returns a graph that verifies, or a diagnostic that says what is wrong. What
 // it reads, the writer writes and the reader reads again.
 #include "formats/spirv/graph_module.h"
+
+#include <cstring>
 #include "ops/tosa_op.h"
 
 namespace {

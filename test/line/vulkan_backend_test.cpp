@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <random>
 
 #include "delegates/vulkan_backend/chain.h"

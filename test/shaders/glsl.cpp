@@ -3,6 +3,7 @@
 // driver and data both must agree, integers exactly.
 #include <fmt/format.h>
 #include <unistd.h>
+#include <cstring>
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Payloads that lie, and what the runtime promises: they are refused before a driver sees them.
 #include <atomic>
+#include <cstring>
 #include <thread>
 
 #include "formats/spirv/check_shader.h"

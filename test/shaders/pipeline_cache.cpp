@@ -2,6 +2,7 @@
 // The file that keeps a driver's pipelines: what a driver is given of it is what it gave, or nothing. Lavapipe keeps no
 // pipelines there, so it is given some.
 #include <unistd.h>
+#include <cstring>
 
 #include <atomic>
 #include <filesystem>

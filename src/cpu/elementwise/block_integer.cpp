@@ -3,6 +3,7 @@
 // unsigned arithmetic so that wrapping is defined.
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <type_traits>
 
 #include "cpu/elementwise/block.h"

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "base/zero_again.h"
 #include "contract/serve.h"

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cstring>
 
 #include "bundled_program_generated.h"
 #include "formats/pte/layout.h"

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cstring>
 #include <set>
 #include <unordered_map>
 

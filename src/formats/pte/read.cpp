@@ -2,6 +2,7 @@
 // Reading a .pte: header, flatbuffers verifier, then every index, size and number, so that nothing after this trusts
 // the file.
 #include <fmt/format.h>
+#include <cstring>
 #include <set>
 
 #include "formats/pte/layout.h"

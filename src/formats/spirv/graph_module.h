@@ -5,6 +5,7 @@
 // operands. Descriptor set 0 holds the graph's inputs, then its outputs, at the bindings given or at 0, 1, ...
 #pragma once
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <array>
+#include <cstring>
 #include <limits>
 #include <utility>
 

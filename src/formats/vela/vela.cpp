@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "formats/vela/sha256.h"
 

@@ -2,6 +2,7 @@
 #include "formats/vgf/vgf_graph.h"
 
 #include <fmt/format.h>
+#include <cstring>
 
 #include <algorithm>
 #include <map>
