@@ -5,6 +5,7 @@ A name is here when tosaic.executorch has it with the same arguments, with the s
 `ABSENT`, what is more than the same, or different, a sentence in `BETTER` or `OTHER`; a sentence about nothing is an error. `make pages` writes the
 page again."""
 import ast
+import dataclasses
 import enum
 import fnmatch
 import functools
@@ -196,6 +197,8 @@ def arguments_of(thing):
     if inspect.isclass(thing) and (issubclass(thing, enum.Enum) or "__init__" not in {
             n for b in thing.__mro__ if b.__module__ not in ("builtins", "abc") for n in vars(b)}):
         return {}
+    if dataclasses.is_dataclass(thing):  # a __new__ above it hides these before Python 3.13
+        thing = thing.__init__
     parameters = inspect.signature(thing).parameters.values()
     return {p.name: p.default for p in parameters if p.name not in ("self", "cls")}
 
