@@ -22,7 +22,7 @@ FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
 CROSS_PACKAGES := g++-aarch64-linux-gnu qemu-user-static
 VENV_PACKAGES  := python3-venv python3-dev
 
-.PHONY: help demo build plugin install wheel python-env pages build-tests dev test test-slice test-fresh test-cpp test-asan test-asan-part test-sanitized test-py test-python test-python-sanitized test-python-races check-aarch64 check-aarch64-runtime test-executorch-suite test-executorch-vulkan-suite test-versions test-peers test-ethosu test-vgf test-vulkan conformance fuzz bench bench-ethosu bench-vgf bench-vulkan bench-large bench-llm matrix models quick-models zoo zoo-env venv format lint clean
+.PHONY: help demo build plugin install wheel python-env pages build-tests dev test test-slice test-fresh test-cpp test-asan test-asan-part test-sanitized test-py test-python test-python-sanitized test-python-races check-aarch64 check-aarch64-runtime test-executorch-suite test-executorch-vulkan-suite test-versions test-peers test-ethosu test-vgf test-vulkan conformance fuzz bench bench-ethosu bench-vgf bench-vulkan bench-large bench-llm matrix models quick-models zoo zoo-env venv format lint lint-part lint-files clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -347,12 +347,22 @@ CXX_FILES = $(shell git ls-files '*.cpp' '*.h' '*.hpp')
 format: $(STAMPS)/packages-LINT  ## rewrite the sources in the house format
 	@clang-format-14 -i $(CXX_FILES)
 
-lint: $(STAMPS)/packages-BUILD $(STAMPS)/packages-LINT  ## format, clang-tidy, SPDX lines, file sizes
+lint: lint-files  ## format, SPDX lines, file sizes, clang-tidy
+	@$(call tidy,cat)
+
+lint-part: lint-files  ## as lint, with an eighth of clang-tidy's files; SEED chooses
+	@$(call tidy,awk 'NR % $(SHARDS) == $(SEED) % $(SHARDS)')
+
+lint-files: $(STAMPS)/packages-BUILD $(STAMPS)/packages-LINT
 	@clang-format-14 --dry-run -Werror $(CXX_FILES)
 	@python3 .ci/check-files
-	@[ -f build/lint/build.ninja ] || $(CMAKE) --preset lint >/dev/null
-	@$(CMAKE) --build build/lint --target flatbuffers_headers
-	@git ls-files 'src/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy-14 -p build/lint --quiet --warnings-as-errors='*'
+
+# $(call tidy,CHOOSE): of the files that CHOOSE leaves.
+define tidy
+[ -f build/lint/build.ninja ] || $(CMAKE) --preset lint >/dev/null; \
+  $(CMAKE) --build build/lint --target flatbuffers_headers; \
+  git ls-files 'src/*.cpp' | $(1) | xargs -P $(JOBS) -n 4 clang-tidy-14 -p build/lint --quiet --warnings-as-errors='*'
+endef
 
 clean:  ## remove the builds (keeps .venv and cached models)
 	@rm -rf build/release build/dev build/sanitized build/fuzz build/coverage build/tsan build/test-results

@@ -14,6 +14,7 @@
 #include "base/zero_again.h"
 #include "contract/tensors.h"
 #include "runtime/cells.h"
+#include "runtime/memory_order.h"
 #include "runtime/sized_kernel.h"
 #include "runtime/whole.h"
 
@@ -37,36 +38,6 @@ struct JumpStep {
 };
 struct NoStep {};
 using Step = std::variant<std::unique_ptr<Kernel>, DelegateStep, MoveStep, JumpStep, NoStep>;
-
-// Sizes of one say nothing of where elements lie, and PyTorch's dim orders put them anywhere.
-std::vector<std::int64_t> without_ones(std::span<const std::int64_t> sizes) {
-  std::vector<std::int64_t> kept;
-  std::copy_if(sizes.begin(), sizes.end(), std::back_inserter(kept), [](std::int64_t n) { return n != 1; });
-  return kept;
-}
-
-// Where dims of one are all that is out of order, elements lie in row-major order.
-bool lies_in_order(const TensorCell& cell) {
-  int last = -1;
-  for (std::uint8_t d : cell.dim_order) {
-    if (cell.type.shape.size(d) == 1) continue;
-    if (d < last) return false;
-    last = d;
-  }
-  return true;
-}
-
-// A tensor as a delegate sees it: as it lies, with its sizes in the order of memory. ExecuTorch's Arm flow compiles
-// payloads for that; tosaic's programs have row-major tensors only. `wanted` is what the payload takes there, or null.
-TensorType type_in_memory(const TensorCell& cell, const tosaic_delegate_tensor_info* wanted) {
-  if (cell.dim_order.empty()) return cell.type;
-  std::vector<std::int64_t> sizes;
-  for (std::uint8_t d : cell.dim_order) sizes.push_back(cell.type.shape.size(d));
-  if (wanted && wanted->rank == sizes.size())
-    if (const std::span most(wanted->most, wanted->rank); without_ones(sizes) == without_ones(most))
-      sizes.assign(most.begin(), most.end());
-  return {cell.type.dtype, Shape(std::move(sizes)), {}};
-}
 
 // What a method and its clones have in common.
 struct Origin {

@@ -130,8 +130,7 @@ class Reader {
     const auto as_table = [](const auto& part) { return reinterpret_cast<const flatbuffers::Table*>(&part); };
     const auto* demands = graph.compatibility();
     if (has_field_behind(*as_table(graph), tosa_schema::TosaGraph::VT_COMPATIBILITY) ||
-        (demands &&
-         has_field_behind(*as_table(*demands), tosa_schema::Compatibility::VT_MINIMUM_READER_VERSION)))
+        (demands && has_field_behind(*as_table(*demands), tosa_schema::Compatibility::VT_MINIMUM_READER_VERSION)))
       return refused("states conditions for its readers that are not known here");
     const auto* least = demands ? demands->minimum_reader_version() : nullptr;
     constexpr std::pair known{2026, 8};  // the release whose schema this is

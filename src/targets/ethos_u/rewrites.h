@@ -42,9 +42,9 @@ class Rewriter : public tosaic::Rewriter {
     const auto constant = [&](DType dtype, std::int64_t value) {
       return graph_.add_value("one", {dtype, Shape{1}, {}}, constant_bytes(dtype, Ints{value}));
     };
+    const ValueId zero_in = constant(graph_[x].type.dtype, 0), zero_out = constant(type.dtype, 0);
     return add("tosa.rescale",
-               {x, constant(DType::i32, std::int64_t{1} << 30), constant(DType::i8, 30),
-                constant(graph_[x].type.dtype, 0), constant(type.dtype, 0)},
+               {x, constant(DType::i32, std::int64_t{1} << 30), constant(DType::i8, 30), zero_in, zero_out},
                {{"scale32", true},
                 {"rounding_mode", std::string("single_round")},
                 {"per_channel", false},
