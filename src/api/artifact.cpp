@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <set>
 
-#include "api/asked.h"
+#include "api/compile_options.h"
 #include "api/guard.h"
 #include "api/program.h"
 #include "formats/ptd/ptd_file.h"
 #include "formats/tosa/tosa_file.h"
 #include "ir/source_notes.h"
 #include "partition/supports.h"
+#include "pipeline/question.h"
 
 namespace tosaic {
 namespace {

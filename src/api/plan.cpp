@@ -4,10 +4,11 @@
 #include <filesystem>
 
 #include "api/artifact.h"
-#include "api/asked.h"
+#include "api/compile_options.h"
 #include "api/guard.h"
 #include "api/program.h"
 #include "ir/states.h"
+#include "pipeline/question.h"
 #include "quantise/plan.h"
 #include "tosaic/tosaic.hpp"
 

@@ -9,7 +9,7 @@
 #include "api/assumptions.h"
 #include "api/by_method.h"
 #include "api/by_sizes.h"
-#include "api/compile.h"
+#include "api/compile_options.h"
 #include "api/numbers_apart.h"
 #include "api/program.h"
 #include "api/stateful.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the line of stages says and asks about a program's delegates.
 #pragma once
-#include "api/compile.h"
+#include "pipeline/pipeline.h"
 
 namespace tosaic {
 

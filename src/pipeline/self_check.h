@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "api/compile.h"
+#include "pipeline/pipeline.h"
 
 namespace tosaic {
 

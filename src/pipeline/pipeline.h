@@ -16,7 +16,6 @@
 #include "quantise/quantise.h"
 #include "read/pt2.h"
 #include "targets/target.h"
-#include "tosaic/compile.hpp"
 
 namespace tosaic {
 
@@ -41,9 +40,6 @@ struct CompileOptions {
   // Floats become integers. (Targets without integers keep PT2E's conversions as arithmetic.)
   bool in_integers() const { return target.integer() || quantise_always || !quantise.request.empty(); }
 };
-
-// A target with its specification and options, all checked. Errors: target.unknown, option.*.
-Result<CompileOptions> compile_options_for(const std::string& target, const Options& given);
 
 // Why a program of floats gets no weights of codes for this target.
 Diagnostic no_codes(const Target& target);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/culprit.h"
+#include "pipeline/culprit.h"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/compile_sizes.h"
+#include "pipeline/methods.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/delegation.h"
+#include "pipeline/delegation.h"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "api/self_check.h"
+#include "pipeline/self_check.h"
 
 namespace tosaic {
 

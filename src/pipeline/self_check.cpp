@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/self_check.h"
+#include "pipeline/self_check.h"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/asked.h"
+#include "pipeline/question.h"
 
-#include "api/artifact.h"
-#include "api/compile_sizes.h"
 #include "lower/over_sizes.h"
 #include "ops/tosa_rest.h"
 #include "partition/extensions.h"
+#include "pipeline/methods.h"
 
 namespace tosaic {
 

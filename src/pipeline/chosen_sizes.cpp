@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/chosen_sizes.h"
+#include "pipeline/chosen_sizes.h"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The straight line: read -> normalise -> quantise -> partition -> lower -> tidy -> emit -> pack -> self-check.
-#include "api/compile.h"
+#include "pipeline/pipeline.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -9,13 +9,6 @@
 #include <random>
 #include <set>
 
-#include "api/asked.h"
-#include "api/board.h"
-#include "api/chosen_sizes.h"
-#include "api/compile_sizes.h"
-#include "api/culprit.h"
-#include "api/delegation.h"
-#include "api/self_check.h"
 #include "ir/rewriter.h"
 #include "ir/source_notes.h"
 #include "lower/lower.h"
@@ -27,6 +20,13 @@
 #include "pack/core_form.h"
 #include "pack/pack.h"
 #include "partition/extensions.h"
+#include "pipeline/board.h"
+#include "pipeline/chosen_sizes.h"
+#include "pipeline/culprit.h"
+#include "pipeline/delegation.h"
+#include "pipeline/methods.h"
+#include "pipeline/question.h"
+#include "pipeline/self_check.h"
 #include "quantise/coded_bodies.h"
 #include "quantise/plan.h"
 #include "read/samples.h"
@@ -699,6 +699,11 @@ class Line {
 };
 
 }  // namespace
+
+Diagnostic no_codes(const Target& target) {
+  return error("option.codes", fmt::format("{} computes weights that are codes as floats", target.name))
+      .hint("tosa-fp and vulkan keep them as codes; or leave the option out");
+}
 
 QuantiseOptions how_to_quantise(const CompileOptions& options, const Method& method) {
   QuantiseOptions how = options.quantise;

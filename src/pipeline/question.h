@@ -2,9 +2,9 @@
 // What every question about a program begins with: at which sizes, in which form, and for whom. compile, explain,
 // supports and plan ask it here, so that they answer about one program.
 #pragma once
-#include "api/chosen_sizes.h"
-#include "api/compile.h"
 #include "partition/normal_form.h"
+#include "pipeline/chosen_sizes.h"
+#include "pipeline/pipeline.h"
 
 namespace tosaic {
 

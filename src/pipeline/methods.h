@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "api/chosen_sizes.h"
-#include "api/compile.h"
+#include "pipeline/chosen_sizes.h"
+#include "pipeline/pipeline.h"
 
 namespace tosaic {
 

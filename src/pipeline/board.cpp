@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/board.h"
+#include "pipeline/board.h"
 
 #include <fmt/format.h>
 #include <algorithm>
