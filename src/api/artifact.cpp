@@ -329,7 +329,7 @@ Result<std::vector<NodeVerdict>> supports(const Program& program, const std::str
       const std::lock_guard<std::mutex> lock(impl.asking);
       std::unique_ptr<Supports>& supports = impl.supports[sizes_of(asked)];
       if (!supports) supports = std::make_unique<Supports>(std::move(asked.graph), exported_nodes(asked.method->graph));
-      TOSAIC_TRY(verdicts, supports->about({asked.spec, how.in_integers(), how_to_quantise(how, *asked.method),
+      TOSAIC_TRY(verdicts, supports->about({asked.spec, how.in_integers(), how_to_quantise(how, asked.method->graph),
                                             form.keeps_codes, form.coded}));
     }
     if (asked.varies && std::ranges::all_of(verdicts, &Verdict::taken))

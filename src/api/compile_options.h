@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-#include "pipeline/pipeline.h"
+#include "pipeline/options.h"
 #include "tosaic/compile.hpp"
 
 namespace tosaic {

@@ -41,7 +41,7 @@ Result<Planned> planned(const Program& program, const std::string& target, const
   TOSAIC_TRY(Graph graph, normal_form(std::move(asked.graph), form_for(options, asked.spec)));
   if (is_quantised(graph)) return already_quantised();
   widen_halves(graph);
-  const QuantiseOptions how = how_to_quantise(options, *method);
+  const QuantiseOptions how = how_to_quantise(options, method->graph);
   const StatesAsTensors states(graph);
   Graph normal = graph;
   Expanded expanded_program{normal, std::vector<char>(normal.values.size(), 0)};

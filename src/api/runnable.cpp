@@ -27,6 +27,7 @@
 #include "normalise/split_weights.h"
 #include "ops/operator_name.h"
 #include "ops/tosa_op.h"
+#include "pipeline/pipeline.h"
 #include "runtime/method.h"
 #include "shaders/compile.h"
 #include "targets/target.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does a program fit the memories of the board that it is for, as the user says them (--sram, --flash, --scratch)?
 #pragma once
-#include "pipeline/pipeline.h"
+#include "pipeline/stages.h"
 
 namespace tosaic {
 

@@ -148,6 +148,10 @@ Result<Graph> with_chosen_sizes(const Graph& graph, const std::vector<std::strin
   return made;
 }
 
+Result<Graph> at_sizes_for(const Target& target, const Graph& graph, const std::vector<std::string>& choices) {
+  return target.varies ? with_chosen_sizes(graph, choices) : at_chosen_sizes(graph, choices);
+}
+
 std::vector<std::vector<Tensor>> fitting(const Graph& graph, const std::vector<std::vector<Tensor>>& samples) {
   std::vector<std::vector<Tensor>> found;
   for (const std::vector<Tensor>& sample : samples) {

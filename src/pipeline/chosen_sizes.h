@@ -6,6 +6,7 @@
 
 #include "ir/specialise.h"
 #include "ir/tensor.h"
+#include "targets/target.h"
 
 namespace tosaic {
 
@@ -18,6 +19,9 @@ Result<Graph> at_chosen_sizes(const Graph& graph, const std::vector<std::string>
 
 // Likewise, where symbols that nobody chooses may stay.
 Result<Graph> with_chosen_sizes(const Graph& graph, const std::vector<std::string>& choices);
+
+// Which of these two a target has: symbols stay where its payloads run at any sizes.
+Result<Graph> at_sizes_for(const Target& target, const Graph& graph, const std::vector<std::string>& choices);
 
 // Is NAME one of its sizes?
 bool has_size(const Graph& graph, const std::string& choice);

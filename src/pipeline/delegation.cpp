@@ -70,10 +70,10 @@ Graph least_graph() {
   return graph;
 }
 
-Status delegated_something(const CompileOptions& options, const Compiled& compiled, bool samples_given,
+Status delegated_something(const CompileOptions& options, const Partition& partition, bool samples_given,
                            const Sink& sink) {
-  const auto& placements = compiled.partition.placements;
-  if (!compiled.partition.regions.empty() || placements.empty() || !options.pack) return {};
+  const auto& placements = partition.placements;
+  if (!partition.regions.empty() || placements.empty() || !options.pack) return {};
   const auto why = std::find_if(placements.begin(), placements.end(),
                                 [](const Placement& p) { return p.reason.code != "target.conversion"; });
   if (why == placements.end()) return {};

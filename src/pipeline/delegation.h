@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the line of stages says and asks about a program's delegates.
 #pragma once
-#include "pipeline/pipeline.h"
+#include "pipeline/options.h"
+#include "pipeline/stages.h"
 
 namespace tosaic {
 
@@ -18,7 +19,7 @@ Diagnostic stays_wrong(Diagnostic why, const Node& node, const CompileOptions& o
 // A graph that any device takes: a compiler that fails on it fails on all.
 Graph least_graph();
 // A program that runs on the CPU alone is seldom what the user wanted, and never who gave samples for the delegate.
-Status delegated_something(const CompileOptions& options, const Compiled& compiled, bool samples_given,
+Status delegated_something(const CompileOptions& options, const Partition& partition, bool samples_given,
                            const Sink& sink);
 // The call of a region, in bodies, too; nullptr: there is none.
 Node* delegate_of(Graph& outer, std::int64_t region);

@@ -5,9 +5,13 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <set>
 
-#include "formats/pte/pte_file.h"
 #include "pack/shared_states.h"
+#include "pipeline/board.h"
+#include "pipeline/chosen_sizes.h"
+#include "pipeline/steps.h"
 
 namespace tosaic {
 namespace {
@@ -86,6 +90,70 @@ Result<std::vector<SizedMethod>> sized(const Method& of, const std::string& name
   return methods;
 }
 
+// Asked once, for all sizes: each method is calibrated with the samples that have its own.
+Result<SamplesFor> samples_by_size(const Method& method, const SamplesFor& source) {
+  if (!source) return SamplesFor();
+  TOSAIC_TRY(const Samples all, source(method.graph));
+  return SamplesFor([all](const Graph& at_sizes) -> Result<Samples> {
+    if (!input_symbols(at_sizes).empty()) return Samples();  // of any sizes: each method has its own
+    Samples found = fitting(at_sizes, all);
+    if (!found.empty()) return found;
+    std::string sizes;
+    for (ValueId v : at_sizes.inputs)
+      sizes += fmt::format("{}{} {}", sizes.empty() ? "" : ", ", at_sizes[v].name, to_string(at_sizes[v].type.shape));
+    return error("calibrate.no-samples", fmt::format("no sample has the sizes {}", sizes))
+        .hint("give at least one sample of each combination of sizes");
+  });
+}
+
+// What methods keep together, no delegate keeps.
+std::set<std::string> shared_states(const std::vector<SizedMethod>& methods) {
+  std::set<std::string> known, shared;
+  for (const SizedMethod& m : methods)
+    for (const State& state : m.method->graph.states)
+      if (!known.insert(state.name).second) shared.insert(state.name);
+  return shared;
+}
+
+Result<std::vector<Context>> contexts_of(const std::vector<SizedMethod>& methods, const CompileOptions& options,
+                                         const CompileCallbacks& callbacks) {
+  CompileOptions its_own = options;
+  its_own.several_methods = true;
+  its_own.shared_states = shared_states(methods);
+  std::map<const Method*, SamplesFor> samples;  // each program's are asked for once
+  std::vector<Context> contexts;
+  for (const SizedMethod& m : methods) {
+    if (!samples.contains(m.method)) {
+      TOSAIC_TRY(samples[m.method], samples_by_size(*m.method, samples_given(*m.method, callbacks)));
+    }
+    its_own.sizes = m.sizes;
+    contexts.emplace_back(*m.method, its_own, callbacks, samples[m.method]);
+  }
+  return contexts;
+}
+
+Diagnostic in_method(const SizedMethod& method, Diagnostic why) {
+  why.notes.push_back(fmt::format("in method '{}'", method.name));
+  return why;
+}
+
+// Each finds the states as the one before left them, and a state has one scale in all.
+Result<std::vector<Begun>> begin_together(const std::vector<SizedMethod>& methods, std::vector<Context> contexts) {
+  StateContents contents;
+  std::vector<Begun> begun;
+  for (std::size_t i = 0; i < methods.size(); ++i) {
+    auto method = begin_method(std::move(contexts[i]), contents);
+    if (!method.ok()) return in_method(methods[i], std::move(method.error()));
+    begun.push_back(*std::move(method));
+  }
+  std::vector<Calibration*> calibrations;
+  for (Begun& method : begun)
+    if (auto* seen = std::get_if<Observed>(&method.program); seen && seen->calibration)
+      calibrations.push_back(&*seen->calibration);
+  share_state_ranges(calibrations);
+  return begun;
+}
+
 }  // namespace
 
 Result<std::vector<SizedMethod>> sized_methods(const ExportedProgram& program,
@@ -109,15 +177,22 @@ Result<std::vector<SizedMethod>> sized_methods(const ExportedProgram& program,
   return methods;
 }
 
-Result<Compiled> compiled_together(const std::vector<SizedMethod>& methods, const CompileOne& compile_one) {
+SamplesFor samples_given(const Method& method, const CompileCallbacks& callbacks) {
+  const auto found = callbacks.samples.find(method.name);
+  return found == callbacks.samples.end() ? SamplesFor() : found->second;
+}
+
+Result<Compiled> compile_methods(const std::vector<SizedMethod>& methods, const CompileOptions& options,
+                                 const CompileCallbacks& callbacks) {
+  TOSAIC_TRY(std::vector<Context> contexts, contexts_of(methods, options, callbacks));
+  // What is calibrated together is begun together. Floats pass one by one: each is done with its memory then.
+  std::vector<Begun> begun;
+  if (options.in_integers()) { TOSAIC_TRY(begun, begin_together(methods, std::move(contexts))); }
   Compiled whole;
   std::vector<MethodStates> states;
   for (std::size_t i = 0; i < methods.size(); ++i) {
-    auto compiled = compile_one(methods[i]);
-    if (!compiled.ok()) {
-      compiled.error().notes.push_back(fmt::format("in method '{}'", methods[i].name));
-      return std::move(compiled).error();
-    }
+    auto compiled = begun.empty() ? compile_method(std::move(contexts[i])) : finish_method(std::move(begun[i]));
+    if (!compiled.ok()) return in_method(methods[i], std::move(compiled.error()));
     Compiled more = *std::move(compiled);
     states.push_back(states_of(methods[i].name, more));
     if (!more.packed.plans.empty()) more.packed.plans[0].name = methods[i].name;
@@ -131,9 +206,12 @@ Result<Compiled> compiled_together(const std::vector<SizedMethod>& methods, cons
   for (const SizedMethod& m : methods)
     whole.methods.push_back(m.sizes.empty() ? m.name : fmt::format("{} ({})", m.name, fmt::join(m.sizes, ", ")));
   TOSAIC_CHECK(states_agree(states));
-  if (whole.packed.plans.empty()) return whole;
-  share_states(whole.packed);
-  TOSAIC_TRY(whole.program, pte::write(whole.packed));
+  if (!whole.packed.plans.empty()) {
+    share_states(whole.packed);
+    TOSAIC_TRY(whole.program, pte::write(whole.packed));
+  }
+  if (!options.written_at_once) whole.program = whole.program.joined();
+  TOSAIC_CHECK(fits_flash(whole, options.emit));
   return whole;
 }
 

@@ -2,12 +2,10 @@
 // Several methods in one .pte: those of the program, and of each at several sizes one for each combination, which
 // tosaic's runtime chooses by what it is given. Weights are stored once, states are one for all.
 #pragma once
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "pipeline/chosen_sizes.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/context.h"
 
 namespace tosaic {
 
@@ -23,8 +21,12 @@ struct SizedMethod {
 // Of several programs each takes the choices of sizes that it has.
 Result<std::vector<SizedMethod>> sized_methods(const ExportedProgram& program, const std::vector<std::string>& choices);
 
-// All that `compile_one` makes, as one program. Placements and verdicts are those of the first method.
-using CompileOne = std::function<Result<Compiled>(const SizedMethod& method)>;
-Result<Compiled> compiled_together(const std::vector<SizedMethod>& methods, const CompileOne& compile_one);
+// What the user gives for this method.
+SamplesFor samples_given(const Method& method, const CompileCallbacks& callbacks);
+
+// All of them as one program: each finds the states as the one before left them, and a state has one scale in all.
+// Placements and verdicts are those of the first method.
+Result<Compiled> compile_methods(const std::vector<SizedMethod>& methods, const CompileOptions& options,
+                                 const CompileCallbacks& callbacks);
 
 }  // namespace tosaic

@@ -2,24 +2,13 @@
 // The last stage where another compiler made the payloads (Vela): the finished program runs on one sample, its
 // delegates in the simulator, and every delegate's output must be what its TOSA graph gives, bit for bit.
 #pragma once
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "pipeline/pipeline.h"
+#include "pipeline/stages.h"
 
 namespace tosaic {
-
-// What a delegate was given, by the names of its inputs.
-using GivenInputs = std::map<std::string, Tensor>;
-
-// A delegate that is not what its graph says.
-struct Fault {
-  std::size_t region;
-  Diagnostic why;      // located at the first operator whose result is missing, as far as that is known
-  GivenInputs inputs;  // that show it; empty: it shows without any
-};
 
 struct SelfChecked {
   std::size_t delegates = 0;               // whose outputs were compared, and equal

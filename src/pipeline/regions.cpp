@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/steps.h"
+
+#include <algorithm>
+
+#include "lower/lower.h"
+#include "lower/state_variables.h"
+#include "normalise/split_weights.h"
+#include "ops/inconsistent.h"
+#include "pipeline/delegation.h"
+#include "tidy/tidy.h"
+
+namespace tosaic {
+namespace {
+
+// What normalise has left of these are codes, of which lowerings may make floats, too.
+bool computes_constants(const Graph& graph) {
+  constexpr std::size_t matrix = 1 << 14;
+  if (std::ranges::any_of(graph.values, [](const Value& v) {
+        return v.type.dtype == DType::i8 && v.constant.size() >= matrix && !v.type.quantised();
+      }))
+    return true;
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    return !node.inputs.empty() &&
+           std::ranges::all_of(node.inputs, [&](ValueId v) { return v == no_value || graph[v].is_constant(); });
+  });
+}
+
+}  // namespace
+
+Result<Split> split_by_target(Typed program, const Context& c) {
+  const tosa::Spec& spec = c.target.spec;
+  if (c.options.single_delegate) compute_outputs(program.graph);
+  Split split{c.target, std::move(program.graph), {}, {}, std::move(program.sample), program.samples};
+  if (c.options.single_delegate) {
+    TOSAIC_TRY(split.partition, whole(split.quantised, spec));
+  } else {
+    split.partition = partition(split.quantised, spec);
+  }
+  const std::vector<ExportedNode> exported = exported_nodes(*c.exported);
+  TOSAIC_TRY(const Deciding decided, deciding(c.options.quantise.request.overrides, exported));
+  say_decided(split.quantised, decided, spec, split.partition.placements);
+  split.verdicts = verdicts(exported, split.quantised, split.partition.placements);
+  for (const Placement& p : split.partition.placements)
+    if (p.region < 0 && p.reason.code == inconsistent_model) return p.reason;
+  widen_outside(split.partition.outer, program.narrowed);
+  if (c.options.require_full_delegation) TOSAIC_CHECK(fully_delegated(split.partition));
+  TOSAIC_CHECK(delegated_something(c.options, split.partition, program.for_a_delegate, c.callbacks.sink));
+  TOSAIC_CHECK(c.end("partition", split.partition.outer));
+  return split;
+}
+
+Result<Graph> lower_region(const Graph& region, const Context& c) {
+  const bool fold = !(c.options.keeps_codes() && computes_constants(region));
+  TOSAIC_TRY(Lowered lowered, lower(region, {.spec = &c.target.spec, .fold = fold}));
+  return std::move(lowered.graph);
+}
+
+Result<Tosa> lower_regions(Split program, const Context& c) {
+  Tosa tosa{std::move(program), {}};
+  for (const Graph& region : tosa.partition.regions) {
+    TOSAIC_TRY(Graph lowered, lower_region(region, c));
+    tosa.lowered.push_back(std::move(lowered));
+  }
+  for (const Graph& region : tosa.lowered) TOSAIC_CHECK(c.note("lower", region));
+  TOSAIC_CHECK(c.end("lower"));
+  return tosa;
+}
+
+void tidy_region(Graph& region, Node* call, const Context& c) {
+  const bool keep_codes = c.options.keeps_codes();
+  tidy(region, {.keep_codes = keep_codes, .keep_activations = c.target.spec.product != nullptr});
+  narrow_weights(region, c.target.spec);
+  if (keep_codes && c.target.packs_codes) pack_codes(region);
+  if (call && !c.options.single_delegate) drop_unread_inputs(region, *call);
+  if (c.target.shape) c.target.shape(region);
+}
+
+Result<Tosa> tidy_regions(Tosa program, const Context& c) {
+  Graph& outer = program.partition.outer;
+  for (std::size_t k = 0; k < program.lowered.size(); ++k)
+    tidy_region(program.lowered[k], delegate_of(outer, static_cast<std::int64_t>(k)), c);
+  if (c.target.keeps_variables && c.target.spec.has(tosa::Feature::variable))
+    states_as_variables(outer, program.lowered, c.target.spec, c.options.shared_states);
+  for (const Graph& region : program.lowered) {
+    TOSAIC_CHECK(tosa::verify_graph(region, c.target.spec));
+    TOSAIC_CHECK(c.note("tidy", region));
+  }
+  TOSAIC_CHECK(c.end("tidy"));
+  return program;
+}
+
+}  // namespace tosaic
