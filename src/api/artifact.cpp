@@ -293,7 +293,7 @@ Result<Artifact> compile(const Program& program, const std::string& target, cons
 }
 
 // What tells a program at some sizes from the same at others.
-static std::string sizes_of(const AskedProgram& asked) {
+static std::string sizes_of(const AskedMethod& asked) {
   std::string text = asked.varies ? "varies " : "";
   for (ValueId v : asked.graph.inputs) text += to_string(asked.graph[v].type.shape) + " ";
   return text;
@@ -321,7 +321,7 @@ Result<std::vector<NodeVerdict>> supports(const Program& program, const std::str
   return guarded(program.name(), [&]() -> Result<std::vector<NodeVerdict>> {
     TOSAIC_TRY(CompileOptions how, compile_options_for(target, options));
     const Program::Impl& impl = program.impl();
-    TOSAIC_TRY(AskedProgram asked, asked_program(impl.exported, how));
+    TOSAIC_TRY(AskedMethod asked, asked_method(impl.exported, how));
     how.target.spec = asked.spec;
     const FormFor form = form_for(how, asked.spec);
     std::vector<Verdict> verdicts;

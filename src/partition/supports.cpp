@@ -28,11 +28,9 @@ Result<Graph> planned(Graph graph, const QuantiseOptions& options) {
   widen_halves(graph);
   const StatesAsTensors states(graph);
   TOSAIC_TRY(Expanded program, expanded(std::move(graph), options));
-  TOSAIC_TRY(const Decisions decisions, decide(program, options.request, options));
-  if (options.spec) TOSAIC_CHECK(check_decisions(program, decisions, options, *options.spec));
   Pieces pieces;
   if (options.numbers_stay) keep_numbers(program.graph, pieces.floats);
-  const QuantisationPlan plan = plan_quantisation(program, options, pieces, decisions);
+  TOSAIC_TRY(const QuantisationPlan plan, plan_as_asked(program, options, pieces));
   graph = on_nominal_scales(std::move(program.graph), plan);
   drop_dead(graph);
   states.restore(graph);

@@ -101,6 +101,9 @@ CarriedOver carried_over(const Decisions& decisions, const PlanRequest& request,
 // Each decision tried on the target, on nominal scales. Error: plan.refused, with the target's reason.
 Status check_decisions(const Expanded& program, const Decisions& decisions, const QuantiseOptions& options,
                        const tosa::Spec& spec);
+// The plan without samples, as the request says it: decided, tried, planned.
+Result<QuantisationPlan> plan_as_asked(const Expanded& program, const QuantiseOptions& options,
+                                       const Pieces& pieces = {});
 
 // The plan as text, which reads back: a line per node with its rule and what was decided, per tensor, and per weight.
 //   aten.conv2d.default %conv accumulate
