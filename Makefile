@@ -288,8 +288,8 @@ fuzz: build $(STAMPS)/packages-FUZZ $(STAMPS)/vela  ## every fuzzer for FUZZ_SEC
 	@PATH="$(PYTHON_FOLDER)/bin:$$PATH" python3 test/fuzz/make_seeds.py $(TOSAIC) build/fuzz/seeds
 	@.ci/run-fuzzers build/fuzz/bin $(FUZZ_SECONDS)
 
-matrix: build-tests  ## what targets take: test/targets/support_matrix.txt and docs/operators.md, written again
-	@TOSAIC_BLESS=1 build/release/bin/test_targets --gtest_filter='SupportMatrix.*' --gtest_brief=1
+matrix: build-tests  ## what targets take: test/pipeline/support_matrix.txt and docs/operators.md, written again
+	@TOSAIC_BLESS=1 build/release/bin/test_pipeline --gtest_filter='SupportMatrix.*' --gtest_brief=1
 	@$(TOSAIC) ops --markdown >docs/operators.md
 
 pages: python-env  ## what the Python package's tests print (_core.pyi, _compile_options.py, docs/parity.md), written again

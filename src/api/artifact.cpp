@@ -12,8 +12,8 @@
 #include "formats/ptd/ptd_file.h"
 #include "formats/tosa/tosa_file.h"
 #include "ir/source_notes.h"
-#include "partition/supports.h"
 #include "pipeline/question.h"
+#include "pipeline/supports.h"
 
 namespace tosaic {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "partition/normal_form.h"
+#include "pipeline/normal_form.h"
 #include "quantise/coded_weights.h"
 #include "quantise/quantise.h"
 #include "read/pt2.h"

@@ -8,7 +8,7 @@
 
 namespace tosaic {
 
-// normal.cpp
+// normal_form.cpp
 Result<Normal> normalise_program(Graph program, const Context& c);
 
 // types.cpp: where the types of a program's tensors come from: its own conversions (PT2E), samples of its sizes,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The quantisation plan: what becomes integers and of which kind, who shares a scale with whom, from the program and
-// the options alone. `quantise` is plan -> observe -> apply; what has no data (partition/supports.h) applies a plan
+// the options alone. `quantise` is plan -> observe -> apply; what has no data (pipeline/supports.h) applies a plan
 // with ranges of its own.
 #pragma once
 #include <map>

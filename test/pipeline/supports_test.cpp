@@ -5,7 +5,7 @@
 
 #include "ir/provenance.h"
 #include "partition/graph_text.h"
-#include "partition/supports.h"
+#include "pipeline/supports.h"
 
 namespace tosaic {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "partition/supports.h"
+#include "pipeline/supports.h"
 
 #include <fmt/format.h>
 #include <algorithm>

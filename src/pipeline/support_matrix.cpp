@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "partition/support_matrix.h"
+#include "pipeline/support_matrix.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

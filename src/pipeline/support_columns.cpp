@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "targets/support_columns.h"
+#include "pipeline/support_columns.h"
 
 #include <algorithm>
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "partition/normal_form.h"
 #include "partition/verdict.h"
+#include "pipeline/normal_form.h"
 #include "quantise/quantise.h"
 
 namespace tosaic {

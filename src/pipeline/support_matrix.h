@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "partition/supports.h"
+#include "pipeline/supports.h"
 
 namespace tosaic {
 

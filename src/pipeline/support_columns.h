@@ -4,7 +4,7 @@
 #pragma once
 #include <vector>
 
-#include "partition/support_matrix.h"
+#include "pipeline/support_matrix.h"
 
 namespace tosaic {
 

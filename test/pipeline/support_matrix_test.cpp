@@ -7,12 +7,12 @@
 #include <sstream>
 
 #include "ops/domain.h"
-#include "targets/support_columns.h"
+#include "pipeline/support_columns.h"
 
 namespace tosaic {
 namespace {
 
-const std::string golden = TOSAIC_TEST_DATA "/targets/support_matrix.txt";
+const std::string golden = TOSAIC_TEST_DATA "/pipeline/support_matrix.txt";
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
