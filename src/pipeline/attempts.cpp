@@ -1,12 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/steps.h"
 
+#include <fmt/format.h>
+
 #include "pipeline/culprit.h"
-#include "pipeline/delegation.h"
 #include "pipeline/self_check.h"
 
 namespace tosaic {
 namespace {
+
+// A graph that any device takes: a compiler that fails on it fails on all.
+Graph least_graph() {
+  Graph graph;
+  const TensorType type{DType::i8, Shape{1, 1, 1, 16}, {}};
+  graph.inputs = {graph.add_value("x", type)};
+  graph.outputs = {graph.add_value("y", type)};
+  graph.nodes.push_back({"tosa.identity", graph.inputs, {}, graph.outputs, nullptr, {}});
+  return graph;
+}
+
+// What is wrong, of a node that may not go elsewhere: located there.
+Diagnostic stays_wrong(Diagnostic why, const Node& node, const CompileOptions& options) {
+  const char* option = options.single_delegate ? "--single-delegate" : "--require-full-delegation";
+  why.place = {};
+  why.context.clear();
+  why.notes.push_back(fmt::format("{} is what {} gets wrong; {} allows no node outside the delegate", node.op,
+                                  options.target.name, option));
+  why.help = fmt::format(
+      "without {} it runs on the CPU, or write it in another form there; --emit vela=DIR keeps what shows it", option);
+  return located(std::move(why), node.loc);
+}
 
 constexpr int most_rounds = 8;
 constexpr int most_tries = 80;  // of parts

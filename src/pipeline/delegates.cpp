@@ -2,13 +2,47 @@
 #include "pipeline/steps.h"
 
 #include <fmt/format.h>
+#include <set>
 
 #include "ir/source_notes.h"
+#include "kernels/out_variant.h"
+#include "ops/op.h"
 #include "pack/pack.h"
-#include "pipeline/delegation.h"
 #include "pipeline/self_check.h"
 
 namespace tosaic {
+namespace {
+
+// Operators of no library that tosaic knows are called as kernels of the runtime, which may or may not have them.
+void warn_of_kernels(const Partition& partition, const Sink& sink) {
+  std::set<std::string> said;
+  for (const Node& node : partition.outer.nodes) {
+    const bool known = node.op == "delegate" || node.op.starts_with("aten.") || find_aten(node.op).op;
+    const auto kernel = known ? std::nullopt : kernels::out_variant_by_name(node.op);
+    if (!sink || !kernel || !said.insert(node.op).second) continue;
+    const std::string name = fmt::format("{}.{}", kernel->name, kernel->overload);
+    sink(located(
+        warning("pack.unknown-kernel",
+                fmt::format("operator {} is not known to tosaic: the program calls the kernel {}", node.op, name))
+            .note("arguments that the exported program leaves at their defaults are not passed")
+            .hint("run the program with ExecuTorch, linked with that kernel; `tosaic run` does not have it"),
+        node.loc));
+  }
+}
+
+// A program that is written although nobody could say whether it is right.
+Diagnostic not_checked(const Diagnostic& why) {
+  return warning("self-check.undecided",
+                 "the simulator cannot tell what a delegate computes, so it is written unchecked")
+      .note(fmt::format("{}: {}", why.code, why.message))
+      .hint("compare it on the device, or with another Ethos-U target");
+}
+
+}  // namespace
+
+bool of_the_graph(const Diagnostic& why) {
+  return why.code == "vela.failed" || why.code == "vela.crashed" || why.code == "vela.interface";
+}
 
 Result<Compiled> emit_delegates(Tosa program, const Context& c) {
   Compiled made{std::move(program)};

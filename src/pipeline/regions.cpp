@@ -1,17 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/steps.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "lower/lower.h"
 #include "lower/state_variables.h"
 #include "normalise/split_weights.h"
 #include "ops/inconsistent.h"
-#include "pipeline/delegation.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {
 namespace {
+
+// Error: the reason of the first node that stays outside.
+Status fully_delegated(const Partition& partition) {
+  for (std::size_t n = 0; n < partition.placements.size(); ++n) {
+    const Placement& p = partition.placements[n];
+    if (p.region >= 0) continue;
+    Diagnostic why = p.reason;
+    if (why.code == "target.conversion") continue;
+    why.severity = Severity::error;
+    why.notes.emplace_back("--require-full-delegation allows no node outside the delegate");
+    return why;
+  }
+  return {};
+}
+
+// A program that runs on the CPU alone is seldom what the user wanted, and never who gave samples for the delegate.
+Status delegated_something(const CompileOptions& options, const Partition& partition, bool samples_given,
+                           const Sink& sink) {
+  const auto& placements = partition.placements;
+  if (!partition.regions.empty() || placements.empty() || !options.pack) return {};
+  const auto why = std::find_if(placements.begin(), placements.end(),
+                                [](const Placement& p) { return p.reason.code != "target.conversion"; });
+  if (why == placements.end()) return {};
+  Diagnostic nothing =
+      warning("target.nothing-delegated",
+              fmt::format("no node of the program runs on {}: all stay on the CPU", options.target.name));
+  nothing.notes.push_back(fmt::format("the first: {}", why->reason.message));
+  nothing.notes.insert(nothing.notes.end(), why->reason.notes.begin(), why->reason.notes.end());
+  nothing.help = "`tosaic explain` says of each node why";
+  nothing.place = why->reason.place;
+  nothing.context = why->reason.context;
+  if (samples_given) {
+    nothing.severity = Severity::error;
+    return nothing;
+  }
+  if (sink) sink(std::move(nothing));
+  return {};
+}
+
+// The call of a region, in bodies, too; nullptr: there is none.
+Node* delegate_of(Graph& outer, std::int64_t region) {
+  for (Node& node : outer.nodes) {
+    if (node.op == "delegate" && node.attrs.get<std::int64_t>("region") == region) return &node;
+    for (Graph& body : node.regions)
+      if (Node* found = delegate_of(body, region)) return found;
+  }
+  return nullptr;
+}
+
+// An operand may turn out to be none (what `copy` writes over): its delegate does not take it.
+void drop_unread_inputs(Graph& region, Node& delegate) {
+  std::vector<char> read(region.values.size(), 0);
+  for (const Node& node : region.nodes)
+    for (ValueId v : node.inputs)
+      if (v != no_value) read[v] = 1;
+  for (ValueId v : region.outputs) read[v] = 1;
+  if (std::ranges::none_of(region.inputs, [&](ValueId v) { return read[v]; })) return;
+  for (std::size_t i = region.inputs.size(); i-- > 0;) {
+    if (read[region.inputs[i]]) continue;
+    region.inputs.erase(region.inputs.begin() + static_cast<std::ptrdiff_t>(i));
+    delegate.inputs.erase(delegate.inputs.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  drop_dead(region);
+}
 
 // What normalise has left of these are codes, of which lowerings may make floats, too.
 bool computes_constants(const Graph& graph) {

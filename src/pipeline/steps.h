@@ -32,6 +32,8 @@ void tidy_region(Graph& region, Node* call, const Context& c);
 Result<Compiled> emit_delegates(Tosa program, const Context& c);
 Result<Compiled> pack_delegates(Compiled program, const Context& c);
 Result<Compiled> check_delegates(Compiled program, const Context& c);
+// Is an emitter's error about this very graph, and not about its compiler, or what that was told?
+bool of_the_graph(const Diagnostic& why);
 
 // Stretches of the line, for who goes along them more than once. With faults it is no program yet.
 Result<Observed> observe_program(Graph program, Calibration* elsewhere, StateContents& contents, const Context& c);
