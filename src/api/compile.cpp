@@ -191,7 +191,7 @@ class Line {
       faults_.clear();
       said_.clear();
       samples_wanted_ = given_ && aside.empty();
-      const Status done = delegated();
+      Status done = delegated();
       if (!done.ok() || faults_.empty()) {
         if (callbacks_.sink)
           for (const auto& list : {aside.warnings(), said_})
@@ -380,18 +380,18 @@ class Line {
       for (const Tensor& tensor : sample) shapes.push_back(tensor.type.shape);
       TOSAIC_TRY(Sizes sizes, sizes_of(varying, shapes));
       auto found = std::ranges::find(by_sizes, sizes, &std::pair<Sizes, Samples>::first);
-      if (found == by_sizes.end()) found = by_sizes.insert(found, {std::move(sizes), {}});
+      if (found == by_sizes.end()) found = by_sizes.insert(found, {sizes, {}});
       found->second.push_back(sample);
     }
     if (by_sizes.empty()) {  // which says that there are none
       TOSAIC_TRY(Sizes largest, largest_sizes(input_symbols(varying)));
-      by_sizes.push_back({std::move(largest), {}});
+      by_sizes.push_back({largest, {}});
     }
     StateContents contents;
     std::vector<std::unique_ptr<AtSize>> lines;
     std::vector<Calibration*> calibrations;
     for (const auto& [sizes, its] : by_sizes) {
-      const auto source = [&its](const Graph&) -> Result<Samples> { return its; };
+      const auto source = [&its = its](const Graph&) -> Result<Samples> { return its; };
       AtSize& fixed =
           *lines.emplace_back(std::make_unique<AtSize>(*this, varying, sizes, !lines.empty(), SamplesFor(source)));
       TOSAIC_CHECK(fixed.line->begun(contents));
