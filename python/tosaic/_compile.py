@@ -143,4 +143,5 @@ def plan(model: Any, example_inputs: Any = None, target: str = "tosa-int", *, ex
 
 
 if compile.__doc__ is not None:  # python -OO strips it
-    compile.__doc__ = compile.__doc__.replace("    OPTIONS\n    ", options_page())
+    # Indented before Python 3.13, not since.
+    compile.__doc__ = compile.__doc__.partition("OPTIONS\n")[0].rstrip(" ") + options_page()

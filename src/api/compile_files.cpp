@@ -173,7 +173,8 @@ std::vector<std::pair<std::string, SamplesFor>> sample_files(const CompileReques
   if (!request.calibrate.empty()) named.insert(named.begin(), {"", request.calibrate});
   std::vector<std::pair<std::string, SamplesFor>> samples;
   for (const auto& [method, path] : named)
-    samples.emplace_back(method, [path](const Graph& graph) -> Result<Samples> { return read_samples(path, graph); });
+    samples.emplace_back(method,
+                         [path = path](const Graph& graph) -> Result<Samples> { return read_samples(path, graph); });
   return samples;
 }
 

@@ -250,7 +250,7 @@ const std::string& tree_of(const ExportedProgram& program, std::string Method::*
 
 }  // namespace
 
-Program::Program(std::shared_ptr<const Impl> impl) : impl_(impl ? std::move(impl) : no_program()) {}
+Program::Program(std::shared_ptr<const Impl> impl) : impl_(impl ? impl : no_program()) {}
 const std::string& Program::name() const { return impl_->name; }
 const std::string& Program::torch_version() const { return impl_->exported.torch_version; }
 const std::vector<MethodInfo>& Program::methods() const { return impl_->methods; }

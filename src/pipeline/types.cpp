@@ -73,18 +73,18 @@ Result<std::optional<Calibration>> calibrate_over_sizes(const Graph& varying, co
     for (const Tensor& tensor : sample) shapes.push_back(tensor.type.shape);
     TOSAIC_TRY(Sizes sizes, sizes_of(varying, shapes));
     auto found = std::ranges::find(by_sizes, sizes, &std::pair<Sizes, Samples>::first);
-    if (found == by_sizes.end()) found = by_sizes.insert(found, {std::move(sizes), {}});
+    if (found == by_sizes.end()) found = by_sizes.insert(found, {sizes, {}});
     found->second.push_back(sample);
   }
   if (by_sizes.empty()) {  // which says that there are none
     TOSAIC_TRY(Sizes largest, largest_sizes(input_symbols(varying)));
-    by_sizes.push_back({std::move(largest), {}});
+    by_sizes.push_back({largest, {}});
   }
   StateContents contents;
   std::vector<Observed> seen;
   for (const auto& [sizes, its] : by_sizes) {
     Context at = at_one_size(c, varying, !seen.empty());
-    at.given = [&its](const Graph&) -> Result<Samples> { return its; };
+    at.given = [&its = its](const Graph&) -> Result<Samples> { return its; };
     TOSAIC_TRY(Graph program, specialise(varying, sizes));
     TOSAIC_TRY(Observed one, observe_program(std::move(program), nullptr, contents, at));
     seen.push_back(std::move(one));

@@ -26,7 +26,7 @@ struct Ratio {
 struct Term {
   std::optional<Ratio> value;  // nothing: no number that Dim can say
   std::string text;            // of what is none
-  Term(Ratio ratio) : value(std::move(ratio)) {}
+  Term(Ratio ratio) : value(ratio) {}
   Term(Dim dim) : value(Ratio{dim, 1, false}) {}
   explicit Term(std::string words) : text(std::move(words)) {}
   std::string spelled() const {

@@ -209,6 +209,7 @@ int run_tool(int argc, char** argv) {
   keep_memory();
   std::set_new_handler(no_memory);
   CLI::App app{"tosaic: PyTorch programs to TOSA and the devices that run it", "tosaic"};
+  app.formatter(std::make_shared<HelpFormatter>());
   Tool tool;
   add_commands(app, tool);
   parse_and_act(app, tool, argc, argv);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "base/spelling.h"
 
@@ -177,6 +178,24 @@ Diagnostic usage_error(const CLI::App& app, const CLI::ParseError& problem) {
         .hint("the commands are " + CLI::detail::join(command_names(app), ", ") + "; `tosaic --help` explains them");
   if (kind == "RequiredError") return missing_argument(command, subject);
   return error("usage.value", said).hint(see_help(command));
+}
+
+std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
+  if (!option->get_option_text().empty()) return " " + option->get_option_text();
+  std::string text;
+  if (option->get_type_size() != 0) {
+    if (!option->get_type_name().empty()) text += " " + get_label(option->get_type_name());
+    if (!option->get_default_str().empty()) text += "=" + option->get_default_str();
+    if (option->get_expected_max() == CLI::detail::expected_max_vector_size) text += " ...";
+    if (option->get_required()) text += " " + get_label("REQUIRED");
+  }
+  const auto others = [&](const char* label, const std::set<CLI::Option*>& options) {
+    if (!options.empty()) text += " " + get_label(label) + ":";
+    for (const CLI::Option* other : options) text += " " + other->get_name();
+  };
+  others("Needs", option->get_needs());
+  others("Excludes", option->get_excludes());
+  return text;
 }
 
 }  // namespace tosaic::tools

@@ -23,4 +23,10 @@ std::vector<std::string> command_names(const CLI::App& app);
 const CLI::App& chosen(const CLI::App& app);                          // the subcommand, or the app itself
 std::vector<const CLI::Option*> options_of(const CLI::App& command);  // and of its groups
 
+// How help shows what an option takes: releases of CLI11 differ in it.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override;
+};
+
 }  // namespace tosaic::tools

@@ -16,8 +16,9 @@ namespace {
 
 // Lavapipe starts one for each processor, up to 32, and a few for its queue and its cache.
 constexpr unsigned most_of_device = 32, others = 6;
-// Of addresses: its compiler, and the stacks of those threads.
-constexpr std::size_t least_bytes = std::size_t{384} << 20;
+// Of addresses: its compiler, and the stacks and heaps of those threads. Drivers end the process where memory ends
+// (Mesa 25 with LLVM 19 did at 900 MB for two processors).
+constexpr std::size_t least_bytes = std::size_t{1} << 30, bytes_per_thread = std::size_t{64} << 20;
 
 // Do so many threads run at once?
 bool can_start(unsigned wanted) {
@@ -52,9 +53,10 @@ bool can_reserve(std::size_t bytes) {
 
 Status has_means_for_drivers() {
   const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, most_of_device) + others;
-  if (!can_reserve(least_bytes))
+  const std::size_t bytes = least_bytes + threads * bytes_per_thread;
+  if (!can_reserve(bytes))
     return error("vulkan.memory",
-                 fmt::format("the process may not have {} MB more, which a Vulkan driver may take", least_bytes >> 20))
+                 fmt::format("the process may not have {} MB more, which a Vulkan driver may take", bytes >> 20))
         .hint("raise its limit (ulimit -v), or run the program on the CPU: --device cpu, or --target tosa-fp");
   if (!can_start(threads))
     return error(

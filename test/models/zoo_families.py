@@ -3,16 +3,25 @@
 
 FAMILIES[name] makes (module, example inputs). The first word of a name is the library; "torch" is PyTorch alone.
 """
+import sys
+
 import torch
 from torch import nn
 
 FAMILIES = {}
-# torchvision asks for this of its compiled operators when it is imported, though no model here calls one. Without the build
-# that belongs to this PyTorch it is not there.
-COMPILED = torch.library.Library("torchvision", "FRAGMENT")
-for _schema in ("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-                "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"):
-    COMPILED.define(_schema)
+# torchvision asks for these of its compiled operators when it is imported, though no model here calls one. Where its build
+# does not belong to this PyTorch they are not there.
+try:
+    import torchvision  # noqa: F401
+except RuntimeError:
+    for _name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
+        del sys.modules[_name]
+    COMPILED = torch.library.Library("torchvision", "FRAGMENT")
+    for _schema in ("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+                    "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"):
+        COMPILED.define(_schema)
+except ImportError:
+    pass  # its families say so
 
 
 def family(name):

@@ -59,6 +59,13 @@ std::vector<Tensor> run(const Lowered& lowered, bool precise) {
   return {};
 }
 
+Result<std::vector<Tensor>> run_on_cpu(const Lowered& lowered) {
+  cpu::Options options;
+  options.threads = 1;
+  TOSAIC_TRY(auto program, cpu::Program::compile(lowered.graph, options));
+  return program.run(lowered.inputs);
+}
+
 void expect_equal(const std::vector<Tensor>& want, const std::vector<Tensor>& got, double rtol, double atol,
                   const Graph& graph) {
   ASSERT_EQ(want.size(), got.size());
@@ -120,11 +127,7 @@ TEST_P(Values, exact) {
     const bool nearest = full_name(c).find(".div.") != std::string::npos || GetParam()->file == "sqrt";
     const std::vector<Tensor> numbers = run(*lowered, true);
     expect_equal(outputs, numbers, c.rtol, c.atol, lowered->graph);
-    cpu::Options options;
-    options.threads = 1;
-    auto program = cpu::Program::compile(lowered->graph, options);
-    ASSERT_TRUE(program.ok()) << why(program.error()) << print(lowered->graph);
-    auto results = program->run(lowered->inputs);
+    const auto results = run_on_cpu(*lowered);
     ASSERT_TRUE(results.ok()) << why(results.error()) << print(lowered->graph);
     for (const auto& got : {run(*lowered, false), *results}) {
       expect_equal(outputs, got, c.rtol, c.atol, lowered->graph);
@@ -191,11 +194,7 @@ TEST_P(Values, cpu) {
   each_case([](const Case& c, const auto& inputs, const auto& outputs) {
     auto lowered = lower_case(c, full_name(c), inputs, outputs, DType::f32);
     ASSERT_TRUE(lowered.ok()) << why(lowered.error());
-    cpu::Options options;
-    options.threads = 1;
-    auto program = cpu::Program::compile(lowered->graph, options);
-    ASSERT_TRUE(program.ok()) << why(program.error()) << print(lowered->graph);
-    auto results = program->run(lowered->inputs);
+    const auto results = run_on_cpu(*lowered);
     ASSERT_TRUE(results.ok()) << why(results.error()) << print(lowered->graph);
     expect_equal(run(*lowered, false), *results, c.rtol, c.atol, lowered->graph);
   });

@@ -2,6 +2,7 @@
 """Target `vulkan` on this machine's driver: models compute what the TOSA targets do on the CPU, integers bit for bit;
 programs of which a part stays outside; what is said of wrong devices."""
 import json
+import shutil
 import subprocess
 
 import numpy as np
@@ -90,7 +91,7 @@ class LargeInBetween(torch.nn.Module):
 
 
 def test_more_than_the_devices_memory(tosaic, tool, tmp_path):
-    """2 GiB is what lavapipe lends in one piece."""
+    """2 GiB is what lavapipe lends in one piece; later ones have more, and then the result is right."""
     torch.export.save(torch.export.export(LargeInBetween(), (torch.randn(1, 25, 4096),)), tmp_path / "m.pt2")
     tool("compile", tmp_path / "m.pt2", "--target", "vulkan", "-o", tmp_path / "m.pte", "--require-full-delegation")
     needs = json.loads(tool("inspect", tmp_path / "m.pte", "--json"))["methods"][0]["delegates"][0]["vulkan"]["tiers"]
@@ -99,6 +100,11 @@ def test_more_than_the_devices_memory(tosaic, tool, tmp_path):
     for program in ("m.pte", "m.pt2"):
         done = subprocess.run([tosaic, "run", tmp_path / program, "--device", "vulkan", "--input", tmp_path / "x.npy",
                                "--output-dir", tmp_path / "out"], capture_output=True, text=True)
+        if done.returncode == 0:
+            found = np.load(tmp_path / "out/output_0.npy")
+            np.testing.assert_allclose(found, LargeInBetween()(torch.zeros(1, 25, 4096)).numpy(), rtol=1e-5)
+            shutil.rmtree(tmp_path / "out")
+            continue
         assert done.returncode == 1 and "error[vulkan.memory]" in done.stderr, done.stderr
         assert "bytes for constants," in done.stderr and "--target tosa-fp" in done.stderr, done.stderr
         assert not list(tmp_path.glob("out/*.npy"))

@@ -17,7 +17,8 @@ def in_python(code):
 
 
 def test_import_is_quick_and_leaves_pytorch_alone():
-    code = ("import sys, time; begin = time.perf_counter(); import tosaic; took = time.perf_counter() - begin; "
+    # Time of the processor: the machine may have other work.
+    code = ("import sys, time; begin = time.process_time(); import tosaic; took = time.process_time() - begin; "
             "print(took, 'torch' in sys.modules, 'numpy' in sys.modules)")
     runs = [in_python(code).split() for _ in range(5)]
     assert all(r[1:] == ["False", "False"] for r in runs)
