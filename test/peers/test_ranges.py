@@ -301,3 +301,73 @@ def test_small_rows_are_normalised_as_well_as_their_codes_allow(tool, tmp_path, 
             for row in range(ROWS):
                 bar = min(decibels(w[0, row], b[0, row]) - 6, 74)
                 assert decibels(w[0, row], f[0, row]) > bar, (k, form, row)
+
+
+class Tokens(nn.Module):
+    """One row in a stream of rows that are a hundred times larger, as a class token at its start."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(13)
+        self.norm, self.last = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x, size):
+        return (self.last(self.norm(x * size)),)
+
+
+class PaddedRows(nn.Module):
+    """Rows of zeros, as windows are padded with, beside others: divided by their size, in the ways that people write."""
+
+    def forward(self, x, mask):
+        forms = []
+        forms.append(functional.normalize(x, dim=-1))  # torchvision's swin_v2, CLIP's heads
+        forms.append(x / x.norm(dim=-1, keepdim=True).clamp_min(1e-12))
+        forms.append(x / (x.norm(dim=-1, keepdim=True) + 1e-10))
+        forms.append(x * torch.rsqrt(x.pow(2).sum(-1, keepdim=True) + 1e-12))
+        forms.append(x / x.abs().sum(-1, keepdim=True).clamp(min=1e-9))
+        forms.append((x * mask).sum(-2) / mask.sum(-2).clamp(min=1e-9))  # sentence-transformers' pooling
+        return tuple(forms)
+
+
+# A scale that held 1 / eps, as the rows of zeros have it, left nothing to the others.
+@pytest.mark.parametrize("scheme, floor", [("int8", 28), ("int16x8", 60)])
+def test_padded_rows_leave_the_others_their_factors(tool, tmp_path, scheme, floor):
+    torch.manual_seed(3)
+    samples = []
+    for _ in range(4):
+        x, mask = torch.rand(3, 8, 16) * 2 - 1, torch.ones(3, 8, 1)
+        x[:, 5:], mask[:, 5:], x[2], mask[2] = 0, 0, 0, 0
+        samples.append((x, mask))
+    wanted, found, _ = compiled_and_run(tool, tmp_path, PaddedRows(), samples, samples[0], "--target", "tosa-int",
+                                        "--quantize", scheme)
+    for i, (want, have) in enumerate(zip(wanted, found)):
+        real = (slice(0, 2), slice(0, 5)) if want.ndim == 3 else slice(0, 2)
+        assert decibels(want[real], have[real]) > floor, f"form {i}"
+        assert not have[2].any(), f"form {i}: zeros stay zeros"
+
+
+def test_a_stream_of_unlike_rows_takes_16_bits(tool, tmp_path):
+    random = torch.Generator().manual_seed(14)
+    size = torch.ones(1, ROWS, 1)
+    size[0, 0] = 0.01
+    samples = [(torch.randn(1, ROWS, WIDTH, generator=random), size) for _ in range(4)]
+    wanted, found, _ = compiled_and_run(tool, tmp_path, Tokens(), samples, samples[1], "--quantize", "int8")
+    assert decibels(wanted[0], found[0]) > 30
+    assert tool.said.count("quantise.unlike-rows") == 1, tool.said
+
+
+def test_int16_leaves_room_in_front_of_functions_without_negative_domain(tool, tmp_path):
+    """A layer norm's 1 / sqrt(variance) has no value for negative codes, whatever room is above the samples."""
+    samples = [(x[None],) for x in torch.randn(8, 1, 32, generator=torch.Generator().manual_seed(7))]
+    inputs = (1.2 * max((x for x, in samples), key=lambda x: x.std()),)
+    (wanted,), (found,), _ = compiled_and_run(tool, tmp_path, One(nn.LayerNorm(32)), samples, inputs, "--quantize", "int16x8")
+    assert decibels(wanted, found) > 60
+
+
+class One(nn.Module):
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return (self.layer(x),)
