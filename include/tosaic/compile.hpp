@@ -153,7 +153,8 @@ TOSAIC_API Result<std::vector<NodeVerdict>> supports(const Program& program, con
                                                      const Options& options = {});
 
 // The quantisation plan: what becomes integers and of which width, who shares a scale, from the program and the options
-// alone. The text is what the option `plan` reads back, edited or not; `json` is an object.
+// alone. The text is what the option `plan` reads back, edited or not; `json` is an object. Of several methods one
+// stands behind the other, in `json` by their names.
 struct PrintedPlan {
   std::string text, json;
 };

@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <set>
 
-#include "api/asked.h"
+#include "api/compile_options.h"
 #include "api/guard.h"
 #include "api/program.h"
 #include "formats/ptd/ptd_file.h"
 #include "formats/tosa/tosa_file.h"
 #include "ir/source_notes.h"
-#include "partition/supports.h"
+#include "pipeline/question.h"
+#include "pipeline/supports.h"
 
 namespace tosaic {
 namespace {
@@ -292,7 +293,7 @@ Result<Artifact> compile(const Program& program, const std::string& target, cons
 }
 
 // What tells a program at some sizes from the same at others.
-static std::string sizes_of(const AskedProgram& asked) {
+static std::string sizes_of(const AskedMethod& asked) {
   std::string text = asked.varies ? "varies " : "";
   for (ValueId v : asked.graph.inputs) text += to_string(asked.graph[v].type.shape) + " ";
   return text;
@@ -320,7 +321,7 @@ Result<std::vector<NodeVerdict>> supports(const Program& program, const std::str
   return guarded(program.name(), [&]() -> Result<std::vector<NodeVerdict>> {
     TOSAIC_TRY(CompileOptions how, compile_options_for(target, options));
     const Program::Impl& impl = program.impl();
-    TOSAIC_TRY(AskedProgram asked, asked_program(impl.exported, how));
+    TOSAIC_TRY(AskedMethod asked, asked_method(impl.exported, how));
     how.target.spec = asked.spec;
     const FormFor form = form_for(how, asked.spec);
     std::vector<Verdict> verdicts;
@@ -328,7 +329,7 @@ Result<std::vector<NodeVerdict>> supports(const Program& program, const std::str
       const std::lock_guard<std::mutex> lock(impl.asking);
       std::unique_ptr<Supports>& supports = impl.supports[sizes_of(asked)];
       if (!supports) supports = std::make_unique<Supports>(std::move(asked.graph), exported_nodes(asked.method->graph));
-      TOSAIC_TRY(verdicts, supports->about({asked.spec, how.in_integers(), how_to_quantise(how, *asked.method),
+      TOSAIC_TRY(verdicts, supports->about({asked.spec, how.in_integers(), how_to_quantise(how, asked.method->graph),
                                             form.keeps_codes, form.coded}));
     }
     if (asked.varies && std::ranges::all_of(verdicts, &Verdict::taken))

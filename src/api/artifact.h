@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-#include "api/compile.h"
+#include "pipeline/pipeline.h"
 #include "tosaic/compile.hpp"
 
 namespace tosaic {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The methods of a .pte that are one program at several sizes (compile_sizes.h), as one: the inputs choose.
+// The methods of a .pte that are one program at several sizes (pipeline/methods.h), as one: the inputs choose.
 #pragma once
 #include <string>
 #include <vector>

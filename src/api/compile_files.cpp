@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "api/artifact.h"
+#include "api/compile_options.h"
 #include "api/guard.h"
 #include "api/program.h"
 #include "base/output.h"

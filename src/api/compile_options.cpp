@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The options of every compilation: each is described and read here, and nowhere else.
+#include "api/compile_options.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
 
-#include "api/compile.h"
 #include "base/option_check.h"
 #include "tosaic/session.hpp"
 
@@ -184,15 +185,6 @@ Status take_scheme(CompileOptions& to) {
   to.quantise_always = true;
   return {};
 }
-
-}  // namespace
-
-Diagnostic no_codes(const Target& target) {
-  return error("option.codes", fmt::format("{} computes weights that are codes as floats", target.name))
-      .hint("tosa-fp and vulkan keep them as codes; or leave the option out");
-}
-
-namespace {
 
 // Integer programs have weights of codes in their own way.
 Status settle_codes(CompileOptions& to) {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <chrono>
 
-#include "api/compile.h"
+#include "api/compile_options.h"
 #include "api/guard.h"
 #include "base/output.h"
 #include "formats/tosa/tosa_file.h"

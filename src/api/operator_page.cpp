@@ -4,7 +4,7 @@
 
 #include "api/guard.h"
 #include "ops/op.h"
-#include "targets/support_columns.h"
+#include "pipeline/support_columns.h"
 #include "tosaic/tosaic.hpp"
 
 namespace tosaic {

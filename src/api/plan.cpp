@@ -4,11 +4,10 @@
 #include <filesystem>
 
 #include "api/artifact.h"
-#include "api/asked.h"
+#include "api/compile_options.h"
 #include "api/guard.h"
 #include "api/program.h"
-#include "ir/states.h"
-#include "quantise/plan.h"
+#include "pipeline/question.h"
 #include "tosaic/tosaic.hpp"
 
 namespace tosaic {
@@ -21,53 +20,54 @@ constexpr std::string_view about =
     "in\n"
     "#   head: float\n";
 
-struct Planned {
-  Graph normal;  // with whole composites
-  Expanded program;
-  QuantisationPlan plan;
-  std::string_view scheme;
-  const Method* method;
-};
-
-Result<Planned> planned(const Program& program, const std::string& target, const Options& given, bool in_pieces) {
+Result<CompileOptions> integer_options(const std::string& target, const Options& given) {
   TOSAIC_TRY(CompileOptions options, compile_options_for(target, given));
-  if (!options.in_integers())
-    return error("plan.floats", fmt::format("{} computes floats: nothing is quantised", target))
-        .hint("give --quantize int8, or overrides, or a target of integers");
-  TOSAIC_TRY(AskedProgram asked, asked_program(program.impl().exported, options));
-  const Method* const method = asked.method;
-  options.target.spec = asked.spec;
-  TOSAIC_TRY(Graph graph, normal_form(std::move(asked.graph), form_for(options, asked.spec)));
-  if (is_quantised(graph)) return already_quantised();
-  widen_halves(graph);
-  const QuantiseOptions how = how_to_quantise(options, *method);
-  const StatesAsTensors states(graph);
-  Graph normal = graph;
-  Expanded expanded_program{normal, std::vector<char>(normal.values.size(), 0)};
-  if (in_pieces) { TOSAIC_TRY(expanded_program, expanded(std::move(graph), how)); }
-  TOSAIC_TRY(const Decisions decisions, decide(expanded_program, how.request, how));
-  TOSAIC_CHECK(check_decisions(expanded_program, decisions, how, *how.spec));
-  QuantisationPlan plan = plan_quantisation(expanded_program, how, {}, decisions);
-  const std::string_view scheme = how.scheme == Scheme::int16x8 ? "int16x8" : "int8";
-  return Planned{std::move(normal), std::move(expanded_program), std::move(plan), scheme, method};
+  if (options.in_integers()) return options;
+  return error("plan.floats", fmt::format("{} computes floats: nothing is quantised", target))
+      .hint("give --quantize int8, or overrides, or a target of integers");
 }
 
-Result<PrintedPlan> printed(const Program& program, const std::string& target, const Options& options) {
-  TOSAIC_TRY(const Planned made, planned(program, target, options, true));
+const char* scheme_of(const CompileOptions& options) {
+  return options.quantise.scheme == Scheme::int16x8 ? "int16x8" : "int8";
+}
+
+PrintedPlan printed(const PlannedMethod& made, const std::string& file, const CompileOptions& options) {
   const Graph& graph = made.program.graph;
-  const std::string model = std::filesystem::path(program.impl().name).filename().string();
-  return PrintedPlan{
-      fmt::format("# {} for {}\n{}scheme {}\n{}", model, target, about, made.scheme, print(made.plan, graph, true)),
+  const std::string model = std::filesystem::path(file).filename().string(), &target = options.target.name;
+  const char* scheme = scheme_of(options);
+  return {
+      fmt::format("# {} for {}\n{}scheme {}\n{}", model, target, about, scheme, print(made.plan, graph, true)),
       fmt::format("{{\n  \"tosaic\": {},\n  \"command\": \"plan\",\n  \"model\": {},\n  \"target\": {},\n  "
                   "\"scheme\": \"{}\",\n  {}\n}}\n",
-                  json_quote(version()), json_quote(model), json_quote(target), made.scheme,
-                  print_json(made.plan, graph))};
+                  json_quote(version()), json_quote(model), json_quote(target), scheme, print_json(made.plan, graph))};
 }
 
-Result<std::string> annotation_of(const Program& program, const std::string& target, const Options& options,
+// Of one method, or of several one behind the other, in JSON by their names.
+Result<PrintedPlan> printed(const Program& program, const std::string& target, const Options& given) {
+  TOSAIC_TRY(const CompileOptions options, integer_options(target, given));
+  const Program::Impl& impl = program.impl();
+  TOSAIC_TRY(std::vector<AskedMethod> methods, asked_methods(impl.exported, options));
+  const bool named = methods.size() > 1 || !impl.parts.empty();
+  PrintedPlan all;
+  for (std::size_t i = 0; i < methods.size(); ++i) {
+    const std::string& name = methods[i].method->name;
+    auto planned = plan_method(std::move(methods[i]), options, true);
+    if (!planned.ok() && named) planned.error().notes.push_back(fmt::format("in method '{}'", name));
+    TOSAIC_TRY(const PlannedMethod made, std::move(planned));
+    const PrintedPlan one = printed(made, impl.parts.empty() ? impl.name : impl.parts[i].impl().name, options);
+    all.text += one.text;
+    all.json += !named ? one.json : fmt::format("{}{}: {}", i == 0 ? "{" : ", ", json_quote(name), one.json);
+  }
+  if (named) all.json += "}\n";
+  return all;
+}
+
+Result<std::string> annotation_of(const Program& program, const std::string& target, const Options& given,
                                   bool in_pieces) {
-  TOSAIC_TRY(const Planned made, planned(program, target, options, in_pieces));
-  return fmt::format("{{\n  \"scheme\": \"{}\",\n  {}\n}}\n", made.scheme,
+  TOSAIC_TRY(const CompileOptions options, integer_options(target, given));
+  TOSAIC_TRY(AskedMethod asked, asked_method(program.impl().exported, options));
+  TOSAIC_TRY(const PlannedMethod made, plan_method(std::move(asked), options, in_pieces));
+  return fmt::format("{{\n  \"scheme\": \"{}\",\n  {}\n}}\n", scheme_of(options),
                      print_annotation(made.plan, made.program, made.normal, made.method->graph));
 }
 

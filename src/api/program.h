@@ -9,7 +9,7 @@
 
 #include "ir/fixed_value.h"
 #include "ir/tensor.h"
-#include "partition/supports.h"
+#include "pipeline/supports.h"
 #include "read/pt2.h"
 #include "tosaic/program.hpp"
 

@@ -313,4 +313,10 @@ Status check_decisions(const Expanded& program, const Decisions& decisions, cons
   return {};
 }
 
+Result<QuantisationPlan> plan_as_asked(const Expanded& program, const QuantiseOptions& options, const Pieces& pieces) {
+  TOSAIC_TRY(const Decisions decisions, decide(program, options.request, options));
+  if (options.spec) TOSAIC_CHECK(check_decisions(program, decisions, options, *options.spec));
+  return plan_quantisation(program, options, pieces, decisions);
+}
+
 }  // namespace tosaic

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The quantisation plan: what becomes integers and of which kind, who shares a scale with whom, from the program and
-// the options alone. `quantise` is plan -> observe -> apply; what has no data (partition/supports.h) applies a plan
+// the options alone. `quantise` is plan -> observe -> apply; what has no data (pipeline/supports.h) applies a plan
 // with ranges of its own.
 #pragma once
 #include <map>
@@ -101,6 +101,9 @@ CarriedOver carried_over(const Decisions& decisions, const PlanRequest& request,
 // Each decision tried on the target, on nominal scales. Error: plan.refused, with the target's reason.
 Status check_decisions(const Expanded& program, const Decisions& decisions, const QuantiseOptions& options,
                        const tosa::Spec& spec);
+// The plan without samples, as the request says it: decided, tried, planned.
+Result<QuantisationPlan> plan_as_asked(const Expanded& program, const QuantiseOptions& options,
+                                       const Pieces& pieces = {});
 
 // The plan as text, which reads back: a line per node with its rule and what was decided, per tensor, and per weight.
 //   aten.conv2d.default %conv accumulate

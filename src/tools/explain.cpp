@@ -38,20 +38,6 @@ void print_text(Tool& tool, const Summary& summary, const std::string& target) {
   tool.print("{}", conversions_text(summary, "\noutside: "));
 }
 
-// The methods' one behind the other; as JSON an object by their names.
-void print_plans(Tool& tool, const std::vector<std::pair<std::string, Program>>& programs, const std::string& target,
-                 const Options& options) {
-  std::string text, json;
-  for (const auto& [method, program] : programs) {
-    const auto printed = plan(program, target, options);
-    if (!printed.ok()) return tool.fail(printed.error());
-    text += printed->text;
-    json += method.empty() ? printed->json
-                           : fmt::format("{}{}: {}", json.empty() ? "{" : ", ", json_text(method), printed->json);
-  }
-  tool.output += !tool.json ? text : programs.front().first.empty() ? json : json + "}\n";
-}
-
 }  // namespace
 
 void add_explain(CLI::App& app, Tool& tool) {
@@ -91,10 +77,15 @@ void add_explain(CLI::App& app, Tool& tool) {
     if (!named.ok()) return tool.fail(named.error());
     const auto programs = open_models(*named, callbacks.message);
     if (!programs.ok()) return tool.fail(programs.error());
-    if (*prints_plan) return print_plans(tool, *programs, *target, *options);
     const auto program = named->methods.empty() ? Result<Program>(programs->front().second)
                                                 : Program::together(*programs, named->methods[0].second);
     if (!program.ok()) return tool.fail(program.error());
+    if (*prints_plan) {
+      const auto printed = plan(*program, *target, *options);
+      if (!printed.ok()) return tool.fail(printed.error());
+      tool.output += tool.json ? printed->json : printed->text;
+      return;
+    }
     const auto verdict = explain(*program, *target, *options, callbacks);
     if (!verdict.ok()) return tool.fail(verdict.error());
     if (!tool.json) return print_text(tool, verdict->summary(), *target);

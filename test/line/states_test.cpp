@@ -9,7 +9,7 @@
 #include "normalise/normalise.h"
 #include "ops/tosa_op.h"
 #include "partition/partition.h"
-#include "partition/supports.h"
+#include "pipeline/supports.h"
 #include "quantise/quantise.h"
 #include "tidy/tidy.h"
 

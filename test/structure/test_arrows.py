@@ -46,7 +46,8 @@ def change(copy):
     ("ethosu/machine.h", "cpu/cpu.h", "cpu"), ("normalise/views.cpp", "cpu/cpu.h", "cpu"),
     ("ops/tosa/add.cpp", "ops/op.h", "lowerings"), ("ops/tosa_row.h", "ops/schema.h", "lowerings"),
     ("delegates/ethos_u/ethos_u_delegate.cpp", "ops/tosa_op.h", "tosa"), ("targets/ethos_u/vela.h", "tosaic/tosaic.hpp", "api"),
-    ("base/bytes.h", "ir/type.h", "ir"), ("api/compile.cpp", "tools/tool.h", "tools"), ("tidy/tidy.cpp", "lower/lower.h", "lower")])
+    ("base/bytes.h", "ir/type.h", "ir"), ("api/artifact.cpp", "tools/tool.h", "tools"),
+    ("pipeline/pipeline.cpp", "api/artifact.h", "api"), ("partition/partition.cpp", "pipeline/question.h", "pipeline"), ("tidy/tidy.cpp", "lower/lower.h", "lower")])
 def test_a_wrong_arrow_is_an_offence(change, file, include, belongs):
     offence, = change(f"src/{file}", lambda text: text + f'\n#include "{include}"\n')
     assert offence.startswith(f"src/{file}: includes {include} of '{belongs}'")

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/context.h"
+
+#include <algorithm>
+
+namespace tosaic {
+
+Context::Context(const Method& of, const CompileOptions& how, const CompileCallbacks& calls, SamplesFor samples)
+    : method(&of), exported(&of.graph), options(how), callbacks(calls), given(std::move(samples)), target(how.target) {}
+
+void Context::say(Diagnostic why) const {
+  if (callbacks.sink) callbacks.sink(std::move(why));
+}
+
+Status Context::note(const std::string& stage, const Graph& graph) const {
+  if (std::count(options.print_after.begin(), options.print_after.end(), stage)) trace->printed += print(graph);
+#ifndef NDEBUG
+  if (auto bad = verify(graph); !bad.ok()) return internal_error("after " + stage + ": " + bad.error().message);
+#endif
+  return {};
+}
+
+Status Context::end(const std::string& stage) const {
+  const auto now = std::chrono::steady_clock::now();
+  const double seconds = std::chrono::duration<double>(now - trace->begin).count();
+  auto& stages = trace->stage_seconds;
+  const auto known = std::ranges::find(stages, stage, &std::pair<std::string, double>::first);
+  if (known == stages.end())
+    stages.emplace_back(stage, seconds);
+  else  // in another try, or at another size
+    known->second += seconds;
+  trace->begin = now;
+  return not_cancelled();
+}
+
+Status Context::end(const std::string& stage, const Graph& graph) const {
+  TOSAIC_CHECK(end(stage));
+  return note(stage, graph);
+}
+
+Status Context::not_cancelled() const {
+  if (!callbacks.cancelled || !callbacks.cancelled()) return {};
+  return error("compile.cancelled", "the compilation was cancelled");
+}
+
+}  // namespace tosaic

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every step may look at beside the value that it is given, and where it says what it does.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "pipeline/options.h"
+#include "pipeline/stages.h"
+
+namespace tosaic {
+
+// The calibration samples, for a method's graph; an empty function: none are given.
+using SamplesFor = std::function<Result<Samples>(const Graph& graph)>;
+using SamplesOfMethods = std::map<std::string, SamplesFor>;  // by the methods' names
+
+struct CompileCallbacks {
+  Sink sink;
+  SamplesOfMethods samples;
+  std::function<void(std::string_view stage, std::size_t done, std::size_t total)> progress;
+  std::function<bool()> cancelled;
+};
+
+// The stages as they go by: what they took, and the graphs that were asked for.
+struct Trace {
+  std::string printed;
+  std::vector<std::pair<std::string, double>> stage_seconds;
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+};
+
+struct Context {
+  const Method* method;
+  const Graph* exported;  // the method's graph; where sizes vary, with those that were chosen
+  CompileOptions options;
+  CompileCallbacks callbacks;
+  SamplesFor given;  // of this method
+  Target target;     // the options', with what the program's floats need
+  std::shared_ptr<Trace> trace = std::make_shared<Trace>();
+
+  Context(const Method& method, const CompileOptions& options, const CompileCallbacks& callbacks, SamplesFor given);
+
+  void say(Diagnostic why) const;
+  // A graph that the stage made: verified in debug builds, printed when asked for.
+  Status note(const std::string& stage, const Graph& graph) const;
+  // Ends a stage, or a part of it: since the end before, it was at work. Error: compile.cancelled.
+  Status end(const std::string& stage) const;
+  Status end(const std::string& stage, const Graph& graph) const;
+  // What was between is no time of this program's.
+  void go_on() const { trace->begin = std::chrono::steady_clock::now(); }
+  Status not_cancelled() const;
+};
+
+}  // namespace tosaic

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/normal_form.h"
+
+#include "ir/type.h"
+#include "normalise/split_weights.h"
+#include "ops/tosa_rest.h"
+#include "pipeline/chosen_sizes.h"
+#include "pipeline/steps.h"
+#include "quantise/quantise.h"
+
+namespace tosaic {
+
+Result<Graph> normal_form(Graph graph, const FormFor& target, const Sink& sink, std::vector<std::string>* narrowed) {
+  // What a program's own conversions made integers stays so wherever the target has any.
+  const bool has_integers = target.spec.has(tosa::Feature::pro_int);
+  TOSAIC_TRY(graph, normalise(std::move(graph),
+                              {.narrow_loops = target.spec.has(tosa::Feature::controlflow),
+                               .all_inside = target.all_inside || target.spec.has(tosa::sizes_vary),
+                               .fold_quantisation = target.integer || has_integers,
+                               .keep_codes = target.keeps_codes,
+                               .narrowed = narrowed},
+                              sink));
+  if (target.coded.bits != 0 && !target.integer && !is_quantised(graph))
+    TOSAIC_CHECK(code_weights(graph, target.coded, sink));
+  split_weights(graph, target.spec.most_weight_bytes(target.integer));
+  return graph;
+}
+
+Result<Normal> normalise_program(Graph program, const Context& c) {
+  TOSAIC_CHECK(c.note("read", program));
+  Status found = acts_on_operands(program);
+  Normal normal;
+  normal.stored = fitting(program, c.method->sample_inputs);
+  TOSAIC_TRY(normal.graph,
+             normal_form(std::move(program), form_for(c.options, c.target.spec), c.callbacks.sink, &normal.narrowed));
+  if (found.ok()) found = runs_as_it_stands(normal.graph);
+  if (!found.ok() && c.options.pack) return std::move(found).error();
+  if (!found.ok()) {  // what nobody can write may still be asked about
+    found.error().severity = Severity::warning;
+    c.say(std::move(found.error()));
+  }
+  normal.by_pt2e = is_quantised(normal.graph);
+  const bool integers = c.options.in_integers() || normal.by_pt2e;
+  if (!integers && c.options.coded.bits != 0 && !c.target.keeps_codes) return no_codes(c.target);
+  TOSAIC_CHECK(c.end("normalise", normal.graph));
+  return normal;
+}
+
+}  // namespace tosaic

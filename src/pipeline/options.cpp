@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/options.h"
+
+#include <fmt/format.h>
+
+#include "ops/tosa_rest.h"
+#include "partition/extensions.h"
+
+namespace tosaic {
+
+Diagnostic no_codes(const Target& target) {
+  return error("option.codes", fmt::format("{} computes weights that are codes as floats", target.name))
+      .hint("tosa-fp and vulkan keep them as codes; or leave the option out");
+}
+
+FormFor form_for(const CompileOptions& options, const tosa::Spec& spec) {
+  return {.spec = spec,
+          .integer = options.in_integers(),
+          .keeps_codes = options.keeps_codes(),
+          .coded = options.keeps_codes() ? options.coded : CodedWeights{},
+          .all_inside = options.single_delegate || options.require_full_delegation};
+}
+
+QuantiseOptions how_to_quantise(const CompileOptions& options, const Graph& exported) {
+  QuantiseOptions how = options.quantise;
+  how.wide_inside = options.target.spec.has(tosa::Feature::int16);
+  how.float_outputs = !options.quantised_io && !options.require_full_delegation;
+  how.exported = exported_nodes(exported);
+  how.spec = options.target.spec;
+  if (how.spec->has(tosa::sizes_vary))
+    for (const Value& v : exported.values) how.varying.try_emplace(v.name, v.type.shape);
+  return how;
+}
+
+tosa::Spec spec_for(const Graph& program, const CompileOptions& options, const Sink& sink) {
+  tosa::Spec spec = options.target.spec;
+  if (options.target.spec_given || options.in_integers()) return spec;
+  for (const auto& [feature, dtype] : needed_extensions(program, spec)) {
+    spec.add(feature);
+    Diagnostic note =
+        warning("target.extension", fmt::format("the program has {} tensors: compiled for {}, whose {} holds them",
+                                                name_of(dtype), spec.text(), name_of(feature)))
+            .hint(fmt::format("what runs it needs that extension; --tosa-spec {} leaves them on the CPU",
+                              options.target.spec.text()));
+    note.severity = Severity::note;
+    if (sink) sink(std::move(note));
+  }
+  return spec;
+}
+
+}  // namespace tosaic

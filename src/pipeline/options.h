@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a compilation is asked for, and what follows from it for the stages.
+#pragma once
+#include <set>
+#include <string>
+#include <vector>
+
+#include "pipeline/normal_form.h"
+#include "quantise/coded_weights.h"
+#include "quantise/quantise.h"
+#include "read/pt2.h"
+#include "targets/target.h"
+
+namespace tosaic {
+
+struct CompileOptions {
+  Target target;
+  Options emit;                  // the target's own
+  bool quantise_always = false;  // also for targets that would take floats
+  QuantiseOptions quantise;
+  CodedWeights coded;  // of a program that stays floats
+  bool quantised_io = false, require_full_delegation = false, single_delegate = false;
+  bool pack = true;  // false: stop after tidy
+  // What is made may look into the model's file or memory, as who compiles writes it at once. Else it is a copy:
+  // whoever has the result may change the model.
+  bool written_at_once = false;
+  bool self_check = true;       // where the target has one
+  bool invent_samples = false;  // random calibration samples where none are given (for `explain`)
+  bool strip = false;           // payloads and graphs without places in the user's source
+  std::vector<std::string> print_after;
+  std::vector<std::string> sizes;            // "x.0=4": of dynamic sizes
+  bool several_methods = false;              // what is compiled is one of them
+  std::set<std::string> shared_states = {};  // that others of them keep, too
+  // Floats become integers. (Targets without integers keep PT2E's conversions as arithmetic.)
+  bool in_integers() const { return target.integer() || quantise_always || !quantise.request.empty(); }
+  // Weights stay codes with scales, for who computes with them.
+  bool keeps_codes() const { return target.keeps_codes && !in_integers(); }
+};
+
+// Why a program of floats gets no weights of codes for this target.
+Diagnostic no_codes(const Target& target);
+// Of a compilation for a target that has become `spec`.
+FormFor form_for(const CompileOptions& options, const tosa::Spec& spec);
+// How the options want a program quantised.
+QuantiseOptions how_to_quantise(const CompileOptions& options, const Graph& exported);
+
+// The target's specification with the extensions that the program's floats need, each of which is said: the precision
+// is the model's, unless the user said what the target takes.
+tosa::Spec spec_for(const Graph& program, const CompileOptions& options, const Sink& sink);
+
+}  // namespace tosaic

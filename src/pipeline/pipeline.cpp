@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The straight line: read -> normalise -> quantise -> partition -> lower -> tidy -> emit -> pack -> self-check. Each
+// step takes a value and gives the next (stages.h); what else it may look at is the context.
+#include "pipeline/pipeline.h"
+
+#include "pipeline/board.h"
+#include "pipeline/chosen_sizes.h"
+#include "pipeline/methods.h"
+#include "pipeline/samples.h"
+#include "pipeline/steps.h"
+
+namespace tosaic {
+
+Result<Compiled> compile_model(const ExportedProgram& program, const CompileOptions& options,
+                               const CompileCallbacks& callbacks) {
+  TOSAIC_TRY(const std::vector<SizedMethod> methods, sized_methods(program, options.sizes));
+  if (methods.size() > 1) return compile_methods(methods, options, callbacks);
+  const Method& method = program.methods[0];
+  return compile_method({method, options, callbacks, samples_given(method, callbacks)});
+}
+
+Result<Compiled> compile_method(Context c) {
+  StateContents contents;
+  TOSAIC_TRY(Begun method, begin_method(std::move(c), contents));
+  return finish_method(std::move(method));
+}
+
+Result<Begun> begin_method(Context c, StateContents& contents) {
+  if (c.options.pack && c.target.ready) TOSAIC_CHECK(c.target.ready(c.target, c.options.emit));
+  TOSAIC_TRY(Graph program, at_sizes_for(c.options.target, *c.exported, c.options.sizes));
+  c.target.spec = spec_for(program, c.options, c.callbacks.sink);
+  if (!input_symbols(program).empty()) return Begun{std::move(c), std::move(program)};
+  TOSAIC_TRY(Observed seen, observe_program(std::move(program), nullptr, contents, c));
+  return Begun{std::move(c), std::move(seen)};
+}
+
+Result<Observed> observe_program(Graph program, Calibration* elsewhere, StateContents& contents, const Context& c) {
+  TOSAIC_TRY(Normal normal, normalise_program(std::move(program), c));
+  say_unused(normal, c);
+  TOSAIC_TRY(Observed seen, observe_ranges(std::move(normal), elsewhere, contents, c));
+  TOSAIC_CHECK(c.end("quantise"));
+  return seen;
+}
+
+Result<Compiled> finish_method(Begun method) {
+  const Context& c = method.context;
+  c.go_on();
+  Graph* const varying = std::get_if<Graph>(&method.program);
+  Compiled made;
+  if (varying) {
+    TOSAIC_TRY(made, compile_over_sizes(std::move(*varying), c));
+  } else {
+    TOSAIC_TRY(Typed typed, choose_types(std::get<Observed>(std::move(method.program)), c));
+    const bool tried = c.options.pack && c.target.self_check;
+    TOSAIC_TRY(made, tried ? compile_until_right(std::move(typed), c) : compile_once(std::move(typed), c));
+  }
+  made.printed = std::move(c.trace->printed);
+  made.stage_seconds = std::move(c.trace->stage_seconds);
+  return made;
+}
+
+Result<Compiled> compile_once(Typed program, const Context& c) {
+  TOSAIC_TRY(Tosa tosa, make_tosa(std::move(program), c));
+  return make_program(std::move(tosa), c);
+}
+
+Result<Tosa> make_tosa(Typed program, const Context& c) {
+  TOSAIC_TRY(Split split, split_by_target(std::move(program), c));
+  TOSAIC_TRY(Tosa tosa, lower_regions(std::move(split), c));
+  return tidy_regions(std::move(tosa), c);
+}
+
+Result<Compiled> make_program(Tosa tosa, const Context& c) {
+  TOSAIC_TRY(Compiled made, emit_delegates(std::move(tosa), c));
+  if (!c.options.pack || !made.faults.empty()) return made;
+  TOSAIC_TRY(made, pack_delegates(std::move(made), c));
+  TOSAIC_TRY(made, check_delegates(std::move(made), c));
+  if (!made.faults.empty()) return made;
+  TOSAIC_CHECK(fits_board(made, c.options.emit));
+  if (!c.options.several_methods) TOSAIC_CHECK(fits_flash(made, c.options.emit));
+  return made;
+}
+
+}  // namespace tosaic

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/steps.h"
+
+#include <algorithm>
+
+#include "ir/specialise.h"
+#include "pipeline/chosen_sizes.h"
+#include "pipeline/samples.h"
+#include "quantise/coded_bodies.h"
+#include "quantise/plan.h"
+
+namespace tosaic {
+namespace {
+
+// Integers need no scales.
+bool computes_floats(const Graph& graph) {
+  return std::ranges::any_of(graph.values, [](const Value& v) { return is_float(v.type.dtype); });
+}
+
+// The user's samples of a program whose sizes were chosen may have others.
+struct Elsewhere {
+  Samples samples;  // that were given
+  std::optional<Calibration> calibration;
+};
+Result<Elsewhere> calibrate_elsewhere(const Graph& graph, const Context& c) {
+  Elsewhere found;
+  if (!c.given || input_symbols(*c.exported).empty()) return found;
+  TOSAIC_TRY(found.samples, samples_of_any_sizes(*c.exported, c));
+  if (found.samples.empty() || fitting(graph, found.samples).size() == found.samples.size()) return found;
+  TOSAIC_TRY(found.calibration, calibrate_over_sizes(*c.exported, found.samples, c));
+  return found;
+}
+
+}  // namespace
+
+Result<Observed> observe_ranges(Normal program, Calibration* elsewhere, StateContents& contents, const Context& c) {
+  Observed seen{std::move(program), {}, {}, 0};
+  const Samples& stored = seen.program.stored;
+  Graph& graph = seen.program.graph;
+  if (!stored.empty()) seen.sample = stored[0];
+  if (seen.program.by_pt2e && !c.options.quantise.request.empty()) return already_quantised();
+  if (!c.options.in_integers() || seen.program.by_pt2e || !computes_floats(graph)) return seen;
+  widen_halves(graph);
+  QuantiseOptions how = how_to_quantise(c.options, *c.exported);
+  Elsewhere others;
+  if (!elsewhere) { TOSAIC_TRY(others, calibrate_elsewhere(graph, c)); }
+  if (others.calibration) elsewhere = &*others.calibration;
+  if (elsewhere) {
+    TOSAIC_TRY(seen.calibration, calibrated_at(*elsewhere, std::move(graph), how, c.callbacks.sink));
+    return seen;
+  }
+  if (stored.empty() && !c.given && !c.options.invent_samples && !c.method->sample_inputs.empty())
+    return error("calibrate.no-samples", "the samples that the model holds are of other sizes than the chosen ones")
+        .hint("give --calibrate FILE.npz with samples of these sizes, or choose the sizes of those in the model");
+  Samples samples = std::move(others.samples);
+  if (samples.empty()) { TOSAIC_TRY(samples, samples_for(graph, stored, c)); }
+  seen.samples = samples.size();
+  if (!samples.empty()) seen.sample = samples[0];
+  if (c.callbacks.progress)
+    how.progress = [&](std::size_t done, std::size_t total) { c.callbacks.progress("calibrate", done, total); };
+  how.cancelled = c.callbacks.cancelled;
+  const bool invented = c.options.invent_samples && !c.given && stored.empty();
+  const Sink sink = invented ? Sink() : c.callbacks.sink;
+  TOSAIC_TRY(seen.calibration, calibrate(std::move(graph), samples, how, sink, contents));
+  return seen;
+}
+
+Result<std::optional<Calibration>> calibrate_over_sizes(const Graph& varying, const Samples& samples,
+                                                        const Context& c) {
+  std::vector<std::pair<Sizes, Samples>> by_sizes;
+  for (const std::vector<Tensor>& sample : samples) {
+    std::vector<Shape> shapes;
+    for (const Tensor& tensor : sample) shapes.push_back(tensor.type.shape);
+    TOSAIC_TRY(Sizes sizes, sizes_of(varying, shapes));
+    auto found = std::ranges::find(by_sizes, sizes, &std::pair<Sizes, Samples>::first);
+    if (found == by_sizes.end()) found = by_sizes.insert(found, {sizes, {}});
+    found->second.push_back(sample);
+  }
+  if (by_sizes.empty()) {  // which says that there are none
+    TOSAIC_TRY(Sizes largest, largest_sizes(input_symbols(varying)));
+    by_sizes.push_back({largest, {}});
+  }
+  StateContents contents;
+  std::vector<Observed> seen;
+  for (const auto& [sizes, its] : by_sizes) {
+    Context at = at_one_size(c, varying, !seen.empty());
+    at.given = [&its = its](const Graph&) -> Result<Samples> { return its; };
+    TOSAIC_TRY(Graph program, specialise(varying, sizes));
+    TOSAIC_TRY(Observed one, observe_program(std::move(program), nullptr, contents, at));
+    seen.push_back(std::move(one));
+  }
+  std::vector<Calibration*> calibrations;
+  for (Observed& one : seen)
+    if (one.calibration) calibrations.push_back(&*one.calibration);
+  if (calibrations.empty()) return std::optional<Calibration>();
+  TOSAIC_CHECK(share_ranges(calibrations));
+  return std::optional<Calibration>(std::move(*calibrations[0]));
+}
+
+Result<Typed> choose_types(Observed seen, const Context& c) {
+  const Normal& program = seen.program;
+  Typed typed{std::move(seen.program.graph), program.narrowed, std::move(seen.sample), seen.samples,
+              static_cast<bool>(c.given)};
+  if (seen.calibration) { TOSAIC_TRY(typed.graph, quantised(*std::move(seen.calibration))); }
+  if (c.options.in_integers() || program.by_pt2e) {
+    insert_boundaries(typed.graph, c.options.quantised_io ? Io::codes : program.by_pt2e ? Io::as_written : Io::floats);
+    if (codes_cross_bodies(c.target.spec)) {
+      code_control_flow(typed.graph, c.target.spec);
+      if (c.options.quantised_io) codes_at_io(typed.graph);
+    }
+  }
+  TOSAIC_CHECK(c.end("quantise", typed.graph));
+  return typed;
+}
+
+}  // namespace tosaic
