@@ -18,7 +18,8 @@ std::vector<OperatorInfo> operators() {
 }
 
 bool knows_operator(const std::string& overload) {
-  return find_aten(overload).op != nullptr || has_form_on_pairs(overload);
+  const Operator op(overload);
+  return find_aten(op).op != nullptr || has_form_on_pairs(op);
 }
 
 std::string version() { return TOSAIC_VERSION; }

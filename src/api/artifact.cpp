@@ -91,7 +91,7 @@ std::vector<Piece> pieces_of(const Artifact::Impl& artifact) {
 
 bool is_conversion(const Node& node, const Placement& placement) {
   if (placement.region < 0) return placement.reason.code == "target.conversion";
-  return !node.loc && node.op.starts_with("quantized_decomposed.");  // of our quantiser, not the user's
+  return !node.loc && node.op.is_conversion();  // of our quantiser, not the user's
 }
 
 std::vector<NodeVerdict> node_verdicts(const std::vector<Verdict>& verdicts) {
@@ -118,7 +118,7 @@ void describe(const Program& program, const Compiled& compiled, Summary& summary
     const Placement& placement = compiled.partition.placements[n];
     NodePlacement row;
     row.name = node.outputs.empty() || node.outputs[0] == no_value ? "" : graph[node.outputs[0]].name;
-    row.op = node.op;
+    row.op = node.op.text();
     row.place = place_text(node.loc);
     if (node.loc) {
       row.module = node.loc->module_path;

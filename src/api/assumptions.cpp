@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 
+#include "ir/program_operators.h"
 #include "ir/specialise.h"
 #include "read/assumption.h"
 
@@ -37,12 +38,12 @@ Number number_in(const Tensor& tensor) {
 constexpr int most_numbers = 200;
 
 struct Comparison {
-  std::string_view op;
+  Operator op;
   bool (*holds)(std::partial_ordering);
 };
-constexpr Comparison comparisons[] = {{"_operator.lt", std::is_lt}, {"_operator.le", std::is_lteq},
-                                      {"_operator.gt", std::is_gt}, {"_operator.ge", std::is_gteq},
-                                      {"_operator.eq", std::is_eq}, {"_operator.ne", std::is_neq}};
+constexpr Comparison comparisons[] = {{python::op::lt, std::is_lt}, {python::op::le, std::is_lteq},
+                                      {python::op::gt, std::is_gt}, {python::op::ge, std::is_gteq},
+                                      {python::op::eq, std::is_eq}, {python::op::ne, std::is_neq}};
 
 // Numbers of a graph as functions of the items that they follow from.
 class Numbers {
@@ -72,7 +73,7 @@ class Numbers {
 
  private:
   bool is_item(const Node& node) const {
-    if (node.op != "aten.item.default" || node.inputs.size() != 1 || node.inputs[0] == no_value) return false;
+    if (node.op != aten::op::item || node.inputs.size() != 1 || node.inputs[0] == no_value) return false;
     const Shape& shape = graph_[node.inputs[0]].type.shape;
     return shape.is_static() && shape.elements() == 1;
   }
@@ -89,8 +90,8 @@ class Numbers {
       const Node& node = *made->second;
       const auto operand = [&](const char* name) { return of(node.attrs.find(name), items, left); };
       if (is_item(node)) return item(argument->name, items);
-      if (node.op == "torch.sym_not") return with(operand("a"), [](const Number& a) { return !truth(a); });
-      if (node.op == "torch.sym_ite") return choice(operand("b"), operand("t"), operand("f"));
+      if (node.op == torch::op::sym_not) return with(operand("a"), [](const Number& a) { return !truth(a); });
+      if (node.op == torch::op::sym_ite) return choice(operand("b"), operand("t"), operand("f"));
       for (const Comparison& c : comparisons)
         if (c.op == node.op) return comparison(operand("a"), operand("b"), c.holds);
     }
@@ -138,7 +139,7 @@ class Numbers {
 Assumptions::Assumptions(Graph& graph) {
   const Numbers numbers(graph);
   for (const Node& node : graph.nodes) {
-    if (node.op != "aten._assert_scalar.default") continue;
+    if (node.op != aten::op::_assert_scalar) continue;
     const Attr* message = node.attrs.find("assert_msg");
     const auto* text = message ? std::get_if<std::string>(message) : nullptr;
     if (!text) continue;

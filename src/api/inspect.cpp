@@ -28,7 +28,7 @@ namespace {
 
 std::string counted(const Graph& graph) {
   std::map<std::string, int> counts;
-  for (const Node& node : graph.nodes) ++counts[node.op];
+  for (const Node& node : graph.nodes) ++counts[node.op.text()];
   std::string text;
   for (const auto& [op, n] : counts) text += fmt::format("  {:>5} {}\n", n, op);
   return text;
@@ -44,7 +44,7 @@ std::string types_json(const Graph& graph, const std::vector<ValueId>& values) {
 
 std::string graph_json(const Graph& graph) {
   std::map<std::string, int> counts;
-  for (const Node& node : graph.nodes) ++counts[node.op];
+  for (const Node& node : graph.nodes) ++counts[node.op.text()];
   std::string ops;
   for (const auto& [op, n] : counts) ops += fmt::format("{}{}: {}", ops.empty() ? "" : ", ", json_quote(op), n);
   return fmt::format("{{\"name\": {}, \"inputs\": {}, \"outputs\": {}, \"nodes\": {}, \"operators\": {{{}}}}}",

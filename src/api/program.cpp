@@ -43,7 +43,7 @@ void name_nodes(Graph& graph) {
     if ((node.loc && !node.loc->name.empty()) || node.outputs.empty() || node.outputs[0] == no_value) continue;
     auto loc = node.loc ? std::make_shared<Loc>(*node.loc) : std::make_shared<Loc>();
     loc->name = graph[node.outputs[0]].name;
-    loc->op = node.op;
+    loc->op = node.op.text();
     node.loc = std::move(loc);
   }
 }

@@ -332,7 +332,7 @@ Result<Runnable> load_program(const Program& program, const Source& source, cons
   const Method& method = *found;
   if (source.together->methods.empty())
     for (const Method& m : program.impl().exported.methods) source.together->methods.push_back(m.name);
-  const bool tosa = !method.graph.nodes.empty() && method.graph.nodes[0].op.starts_with("tosa.");  // graph text
+  const bool tosa = !method.graph.nodes.empty() && method.graph.nodes[0].op.is_tosa();  // graph text
   if (tosa) return load_tosa(method.graph, source, options);
   auto graph = std::make_shared<Graph>(method.graph);
   const StatesAsTensors states(*graph);

@@ -42,10 +42,11 @@ Result<Attr> attribute_of(const Schema& schema, const SchemaArgument& argument, 
 
 Result<std::vector<OwnedTensor>> evaluated(const std::string& overload, const std::vector<InputTensor>& operands,
                                            const std::vector<std::pair<std::string, Literal>>& arguments) {
-  const FoundOp found = find_aten(overload);
-  if (!found.op) return unknown_operator(overload);
+  const Operator op(overload);
+  const FoundOp found = find_aten(op);
+  if (!found.op) return unknown_operator(op);
   Graph graph;
-  Node call{overload, {}, {}, {}, {}, {}};
+  Node call{op, {}, {}, {}, {}, {}};
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const InputTensor& given = operands[i];
     const TensorType type{given.dtype, Shape(given.sizes), {}};

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/fallback.h"
 
+#include "ir/tosa_operators.h"
+
 #include <fmt/format.h>
 
 namespace tosaic::cpu {
 
 bool take_view(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
-  if (node.op != "tosa.reshape" && node.op != "tosa.identity") return false;
+  if (node.op != tosa::op::reshape && node.op != tosa::op::identity) return false;
   planning.aliases.push_back({node.outputs[0], node.inputs[0], 0});
   planning.add({.kernel = "view", .nodes = {n}, .reads = {node.inputs[0]}, .writes = {node.outputs[0]}});
   return true;

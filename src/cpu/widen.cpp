@@ -7,6 +7,7 @@
 #include "cpu/matrix/unpacked_product.h"
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
+#include "ir/tosa_operators.h"
 #include "ops/tosa_op.h"
 
 namespace tosaic::cpu {
@@ -44,7 +45,7 @@ class Widening {
     if (graph_[value].is_constant())
       graph_[wide].constant = converted({graph_[value].type, graph_[value].constant.data()}, DType::f32);
     else
-      out_.add("tosa.cast", {value}, {}, wide, loc);
+      out_.add(tosa::op::cast, {value}, {}, wide, loc);
     return wide_[value] = wide;
   }
   void widen(Node node) {
@@ -53,7 +54,7 @@ class Widening {
       if (i != 1 || !weight_stays) node.inputs[i] = widened(node.inputs[i], node.loc);
     out_.keep(
         std::move(node), [&](ValueId v) { return is_narrow(graph_[v].type.dtype) ? fresh(v, "$sum") : v; },
-        [&](ValueId wide, ValueId v, const LocRef& loc) { out_.add("tosa.cast", {wide}, {}, v, loc); });
+        [&](ValueId wide, ValueId v, const LocRef& loc) { out_.add(tosa::op::cast, {wide}, {}, v, loc); });
   }
 };
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "interp/interp.h"
+#include "ir/tosa_operators.h"
 #include "ops/tosa_op.h"
 
 namespace tosaic::execute {
@@ -46,11 +47,11 @@ bool types_agree(const Graph& graph, const Node& node, const tosa::Op& op) {
 // A node on those types is held to the standard with the stand-ins.
 Status verify_foreign(const Graph& graph, const Node& node) {
   const tosa::Op* op = tosa::find(node.op);
-  if (node.op == "tosa.cast" && node.inputs.size() == 1 && node.outputs.size() == 1 &&
+  if (node.op == tosa::op::cast && node.inputs.size() == 1 && node.outputs.size() == 1 &&
       graph[node.inputs[0]].type.shape == graph[node.outputs[0]].type.shape)
     return {};
-  if (!op || node.op == "tosa.cast" || !types_agree(graph, node, *op))
-    return error("kernel.types", node.op + " mixes types");
+  if (!op || node.op == tosa::op::cast || !types_agree(graph, node, *op))
+    return error("kernel.types", node.op.text() + " mixes types");
   constexpr std::size_t parameter_bytes = 4096;  // larger constants are data, which no rule looks at
   Graph one;
   Node copy{node.op, {}, {}, {}, node.loc, {}};
@@ -85,7 +86,7 @@ Status Executable::check_lowering(const Graph& graph) {
   for (const Node& node : graph.nodes) {
     if (!node.regions.empty()) {
       const tosa::Op* op = tosa::find(node.op);
-      if (!op || !op->check) return error("kernel.types", node.op + " has bodies");
+      if (!op || !op->check) return error("kernel.types", node.op.text() + " has bodies");
       if (auto broken = op->check(tosa::View(graph, node))) return error("tosa." + broken->label, broken->message);
       for (const Graph& body : node.regions) TOSAIC_CHECK(check_lowering(body));
     } else if (foreign(graph, node)) {

@@ -95,8 +95,8 @@ static std::vector<char> without_dead_nodes(Graph& graph) {
   return needed;
 }
 
-bool name_says_in_place(std::string_view op) {
-  const auto name = op.substr(0, op.rfind('.'));
+bool name_says_in_place(Operator op) {
+  const std::string_view name = op.base();
   return name.size() > 1 && name.ends_with('_') && !name.ends_with("__");
 }
 

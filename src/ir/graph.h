@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "ir/loc.h"
+#include "ir/operator.h"
 #include "ir/type.h"
 
 namespace tosaic {
@@ -76,7 +77,7 @@ class Attrs {
 struct Graph;
 
 struct Node {
-  std::string op;               // "aten.relu.default", "tosa.clamp", "quantized_decomposed.quantize_per_tensor.default"
+  Operator op;                  // aten.relu.default, tosa.clamp, quantized_decomposed.quantize_per_tensor.default
   std::vector<ValueId> inputs;  // tensor operands in schema order, a tensor list in place; no_value where absent
   Attrs attrs;                  // every other argument, by schema name; defaults may be left out
   std::vector<ValueId> outputs;
@@ -117,7 +118,7 @@ struct Graph {
 std::vector<std::int32_t> producers(const Graph& graph);
 std::vector<std::vector<std::uint32_t>> consumers(const Graph& graph);
 // Does PyTorch's naming say that the operator writes to its first tensor? "aten.relu_.default".
-bool name_says_in_place(std::string_view op);
+bool name_says_in_place(Operator op);
 // Drops nodes whose outputs nobody needs, or have become constants, and the values that then belong to nobody. What
 // writes in place is needed for that.
 void drop_dead(Graph& graph);

@@ -526,7 +526,7 @@ class Parser {
       return;
     }
     Node node;
-    node.op = name(has_results ? "an operator" : "a statement or '}'");
+    node.op = Operator(name(has_results ? "an operator" : "a statement or '}'"));
     expect("(");
     items([&] { node.inputs.push_back(use(names)); });
     if (accept("{")) node.attrs = attributes();

@@ -202,7 +202,7 @@ class Printer {
     for (std::size_t i = 0; i < n.outputs.size(); ++i) (out_ += i ? ", " : "") += typed(g, n.outputs[i]);
     if (!n.outputs.empty()) out_ += " = ";
     // A name without a dot could be taken for a word of the text form.
-    out_ += n.op.find('.') != std::string::npos ? name_text(n.op) : text::quoted(n.op);
+    out_ += n.op.name().find('.') != std::string_view::npos ? name_text(n.op.name()) : text::quoted(n.op.name());
     out_ += "(";
     for (std::size_t i = 0; i < n.inputs.size(); ++i) (out_ += i ? ", " : "") += operand(g, n.inputs[i]);
     out_ += ")";

@@ -32,7 +32,7 @@ std::vector<ExportedNode> exported_nodes(const Graph& program) {
   std::unordered_set<std::string_view> seen;  // pieces of one call have its name
   for (const Node& node : program.nodes)
     if (node.loc && !node.loc->name.empty() && seen.insert(node.loc->name).second)
-      nodes.push_back({node.loc->name, node.loc->op.empty() ? node.op : node.loc->op, node.loc});
+      nodes.push_back({node.loc->name, node.loc->op.empty() ? node.op.text() : node.loc->op, node.loc});
   return nodes;
 }
 

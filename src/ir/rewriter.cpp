@@ -20,8 +20,8 @@ Rewriter::Rewriter(Graph& graph) : graph_(graph), nodes_(std::exchange(graph.nod
   graph.nodes.reserve(nodes_.size());
 }
 
-ValueId Rewriter::add(std::string op, std::vector<ValueId> inputs, Attrs attrs, ValueId to, LocRef loc) {
-  graph_.nodes.push_back({std::move(op), std::move(inputs), std::move(attrs), {to}, std::move(loc), {}});
+ValueId Rewriter::add(Operator op, std::vector<ValueId> inputs, Attrs attrs, ValueId to, LocRef loc) {
+  graph_.nodes.push_back({op, std::move(inputs), std::move(attrs), {to}, std::move(loc), {}});
   return to;
 }
 

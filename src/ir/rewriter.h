@@ -43,7 +43,7 @@ class Rewriter {
   // The node stays. What is not kept is gone.
   void keep(Node node) { graph_.nodes.push_back(std::move(node)); }
   // A new node; gives `to`, which it writes.
-  ValueId add(std::string op, std::vector<ValueId> inputs, Attrs attrs, ValueId to, LocRef loc);
+  ValueId add(Operator op, std::vector<ValueId> inputs, Attrs attrs, ValueId to, LocRef loc);
   // Nodes that are handed on from now on, and the graph's outputs, read `by` where they read `v`.
   void replace(ValueId v, ValueId by) { forward_.set(v, by); }
   bool replaced(ValueId v) const { return forward_(v) != v; }

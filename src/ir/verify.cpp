@@ -137,16 +137,16 @@ class Verifier {
   }
 
   Status check_node(const Node& node, int depth) {
-    if (node.op.empty()) return error("ir.node", "a node has no operator");
+    if (node.op.none()) return error("ir.node", "a node has no operator");
     for (ValueId v : node.inputs)
-      if (v != no_value) TOSAIC_CHECK(use(v, "an operand of " + node.op));
+      if (v != no_value) TOSAIC_CHECK(use(v, "an operand of " + node.op.text()));
     std::unordered_set<std::string_view> names;
     for (const auto& [name, attr] : node.attrs)
       if (!names.insert(name).second)
         return error("ir.duplicate-name", fmt::format("{} has the attribute '{}' twice", node.op, name));
     for (const Graph& region : node.regions) TOSAIC_CHECK(Verifier(region).run(depth + 1));
     for (ValueId v : node.outputs)
-      if (v != no_value) TOSAIC_CHECK(define(v, "a result of " + node.op));
+      if (v != no_value) TOSAIC_CHECK(define(v, "a result of " + node.op.text()));
     return {};
   }
 

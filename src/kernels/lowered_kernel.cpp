@@ -127,7 +127,7 @@ class CallGraph {
               "run the program with ExecuTorch, linked with that kernel, or save the model after "
               "ep = ep.run_decompositions() and compile it again");
     const Schema& schema = *found->schema;
-    node_.op = schema.full_name();
+    node_.op = Operator(schema.full_name());
     std::size_t next = 0;
     for (const SchemaArgument& a : schema.arguments) {
       if (!kept_by_out_variant(schema, a)) continue;
@@ -152,8 +152,8 @@ class CallGraph {
     const std::string bare = name_.name.substr(0, name_.name.size() - 1);
     const auto colons = bare.find("::");
     if (colons == std::string::npos) return std::nullopt;
-    const FoundOp found = find_aten(bare.substr(0, colons) + "." + bare.substr(colons + 2) + "." +
-                                    (name_.overload.empty() ? "default" : name_.overload));
+    const FoundOp found = find_aten(Operator(bare.substr(0, colons) + "." + bare.substr(colons + 2) + "." +
+                                             (name_.overload.empty() ? "default" : name_.overload)));
     if (!found.op || found.schema->arguments.size() + 1 != call_.args.size()) return std::nullopt;
     in_place_ = true;
     return found;

@@ -11,7 +11,7 @@ bool is_factory(const Schema& schema) { return schema.argument("layout") && sche
 // "permute" -> "permute_copy" where PyTorch has that.
 std::string kernel_name(const Schema& schema) {
   const std::string copy = schema.name + "_copy";
-  return find_aten(schema.ns + "." + copy + "." + schema.overload).op ? copy : schema.name;
+  return find_aten(Operator(schema.ns + "." + copy + "." + schema.overload)).op ? copy : schema.name;
 }
 
 // PyTorch's rule: overload X has the out-variant X_out, the default overload has "out".
@@ -31,15 +31,14 @@ std::string overload_of(const AtenOp* op, const Schema& schema) {
 
 pte::OperatorName out_variant(const Schema& schema) {
   const std::string name = kernel_name(schema);
-  return {schema.ns + "::" + name, overload_of(find_aten(schema.full_name()).op, schema)};
+  return {schema.ns + "::" + name, overload_of(find_aten(Operator(schema.full_name())).op, schema)};
 }
 
-std::optional<pte::OperatorName> out_variant_by_name(std::string_view op) {
-  const auto first = op.find('.'), last = op.rfind('.');
-  if (first == std::string_view::npos || first == last || first == 0 || op.starts_with("higher_order.")) return {};
-  const std::string name(op.substr(first + 1, last - first - 1)), overload(op.substr(last + 1));
-  if (name.empty() || overload.empty() || name.find('.') != std::string::npos || name_says_in_place(op)) return {};
-  return pte::OperatorName{std::string(op.substr(0, first)) + "::" + name, by_rule(overload)};
+std::optional<pte::OperatorName> out_variant_by_name(Operator op) {
+  const std::string_view name = op.base();
+  if (op.space().empty() || name.empty() || op.overload().empty() || op.is_control_flow()) return {};
+  if (name.find('.') != std::string_view::npos || name_says_in_place(op)) return {};
+  return pte::OperatorName{fmt::format("{}::{}", op.space(), name), by_rule(op.overload())};
 }
 
 bool kept_by_out_variant(const Schema& schema, const SchemaArgument& argument) {
@@ -66,7 +65,7 @@ std::optional<FoundOp> row_call(const pte::OperatorName& kernel, std::size_t arg
   const std::string op = kernel.name.substr(0, colons) + "." + kernel.name.substr(colons + 2) + ".";
   for (std::string_view overload : {"default", "integer"}) {
     if (by_rule(overload) != kernel.overload) continue;
-    const FoundOp found = find_aten(op + std::string(overload));
+    const FoundOp found = find_aten(Operator(op + std::string(overload)));
     if (found.op && count_of_arguments(*found.schema) == arguments) return found;
   }
   return std::nullopt;
@@ -83,7 +82,7 @@ std::optional<FoundOp> functional(const pte::OperatorName& kernel, std::size_t a
       const auto parsed = parse_schema(text);
       if (!parsed.ok() || parsed->ns + "::" + parsed->name != kernel.name) continue;
       if (parsed->in_place || overload_of(&named.op, *parsed) != kernel.overload) continue;
-      if (count_of_arguments(*parsed) == arguments) return find_aten(parsed->full_name());
+      if (count_of_arguments(*parsed) == arguments) return find_aten(Operator(parsed->full_name()));
     }
   return row_call(kernel, arguments);
 }

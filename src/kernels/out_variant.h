@@ -16,7 +16,7 @@ namespace tosaic::kernels {
 pte::OperatorName out_variant(const Schema& schema);
 // The same for an operator without schema, by PyTorch's rule: {"acme::blur", "out"} for acme.blur.default. Nothing for
 // what writes to its operand, or is no operator ("_operator.add", control flow).
-std::optional<pte::OperatorName> out_variant_by_name(std::string_view op);
+std::optional<pte::OperatorName> out_variant_by_name(Operator op);
 // Does the out-variant take this argument? Factory functions lose dtype, layout and device: `out` has them.
 bool kept_by_out_variant(const Schema& schema, const SchemaArgument& argument);
 

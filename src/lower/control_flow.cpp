@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/program_operators.h"
+#include "ir/tosa_operators.h"
 #include "lower/lower.h"
 
 namespace tosaic {
@@ -15,7 +17,7 @@ class ControlFlow {
   ControlFlow(Builder& builder, const Node& node) : b_(builder), node_(node) {}
 
   Vals branch(const std::vector<ValueId>& operands, const std::vector<TensorType>& declared) {
-    Node made{"tosa.cond_if", operands, {}, {}, b_.loc(), {}};
+    Node made{tosa::op::cond_if, operands, {}, {}, b_.loc(), {}};
     for (const Graph& body : node_.regions) made.regions.push_back(lowered(body, 0));
     return finished(std::move(made), declared);
   }
@@ -24,7 +26,7 @@ class ControlFlow {
   Vals loop(const std::vector<ValueId>& operands, std::vector<TensorType> declared) {
     const std::size_t carried = declared.size();
     for (std::size_t i = carried; i < operands.size(); ++i) declared.push_back(b_.graph()[operands[i]].type);
-    Node made{"tosa.while_loop", operands, {}, {}, b_.loc(), {}};
+    Node made{tosa::op::while_loop, operands, {}, {}, b_.loc(), {}};
     made.regions.push_back(lowered(node_.regions[0], 0));
     made.regions.push_back(lowered(node_.regions[1], operands.size() - carried));
     Vals results = finished(std::move(made), declared);
@@ -53,7 +55,7 @@ class ControlFlow {
   static ValueId copied(Builder& builder, ValueId v) {
     Graph& graph = builder.graph();
     const ValueId copy = graph.add_value(fmt::format("{}.out{}", graph[v].name, graph.values.size()), graph[v].type);
-    graph.nodes.push_back({"tosa.identity", {v}, {}, {copy}, builder.loc(), {}});
+    graph.nodes.push_back({tosa::op::identity, {v}, {}, {copy}, builder.loc(), {}});
     return copy;
   }
 
@@ -78,12 +80,12 @@ class ControlFlow {
 
 Vals lower_control_flow(Builder& b, const Node& node, const std::vector<std::optional<Val>>& operands,
                         const std::vector<TensorType>& declared) {
-  const bool cond = node.op == "higher_order.cond", loop = node.op == "higher_order.while_loop";
+  const bool cond = node.op == higher_order::op::cond, loop = node.op == higher_order::op::while_loop;
   if ((!cond && !loop) || node.regions.size() != 2)
     b.refuse("model.control-flow", fmt::format("{} is neither a branch nor a loop", node.op));
   std::vector<ValueId> ids;
   for (const auto& v : operands) {
-    if (!v) b.refuse("model.control-flow", node.op + " lacks an operand");
+    if (!v) b.refuse("model.control-flow", node.op.text() + " lacks an operand");
     ids.push_back(v->id());
   }
   for (const Graph& body : node.regions)

@@ -37,7 +37,7 @@ class Differences {
       }
       for (const Dim& number : numbers) parts_of(number);
       // Python's operators and torch.sym_*; that of what adds does not matter costs a look more.
-      if (numbers.size() == 2 && !node.op.starts_with("aten.")) add(numbers[0] - numbers[1]);
+      if (numbers.size() == 2 && !node.op.is_aten()) add(numbers[0] - numbers[1]);
       for (const Graph& body : node.regions) of(body);
     }
   }

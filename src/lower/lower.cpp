@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "ir/aten_operators.h"
 #include "ir/states.h"
+#include "ir/tosa_operators.h"
 #include "lower/rules.h"
 #include "lower/unsigned_bytes.h"
 #include "ops/trial.h"
@@ -14,9 +16,9 @@ namespace tosaic {
 namespace {
 
 LocRef located_op(const Node& node) {
-  if (node.loc && node.loc->op == node.op) return node.loc;
+  if (node.loc && node.loc->op == node.op.name()) return node.loc;
   auto loc = node.loc ? std::make_shared<Loc>(*node.loc) : std::make_shared<Loc>();
-  loc->op = node.op;
+  loc->op = node.op.name();
   return loc;
 }
 
@@ -38,16 +40,16 @@ std::string target_text(const tosa::Spec& spec) { return spec.product ? std::str
 // What the caller of a delegate converts, because the delegate's types are others than the program's.
 std::optional<Diagnostic> beyond_types(const Graph& aten, const Node& node, const std::vector<char>& used,
                                        const tosa::Spec& spec) {
-  if (node.op.starts_with("quantized_decomposed.") && !spec.has(tosa::Feature::pro_fp))
+  if (node.op.is_conversion() && !spec.has(tosa::Feature::pro_fp))
     return error("target.conversion", fmt::format("{} is the border between float and integer tensors", node.op))
         .note("conversion between float and integers, outside an integer delegate");
   auto wide = [&](ValueId v) { return v != no_value && aten[v].type.dtype == DType::i64; };
-  if ((node.op == "aten._to_copy.default" || saturates_to_i32(aten, node)) &&
+  if ((node.op == aten::op::_to_copy || saturates_to_i32(aten, node)) &&
       (wide(node.inputs[0]) || wide(node.outputs[0])))
     return error("target.conversion", "int64 inputs and outputs are int32 inside: TOSA has no int64")
         .note("conversion between int64 and int32, outside the delegate");
   auto real = [&](ValueId v) { return v != no_value && is_float(aten[v].type.dtype) && !aten[v].type.quantised(); };
-  if (node.op == "aten._to_copy.default" && !spec.has(tosa::Feature::pro_fp) && real(node.inputs[0]) &&
+  if (node.op == aten::op::_to_copy && !spec.has(tosa::Feature::pro_fp) && real(node.inputs[0]) &&
       real(node.outputs[0]))
     return error("target.conversion", "half floats are converted outside an integer delegate")
         .note("conversion between floats of 16 and 32 bits, outside the delegate");
@@ -96,7 +98,7 @@ Status handed_back(const Node& node, const std::vector<char>& used, const Trial&
     Graph alone;
     const TensorType& type = trial.graph[trial.results[i]].type;
     Node identity;
-    identity.op = "tosa.identity";
+    identity.op = tosa::op::identity;
     identity.inputs = {alone.add_value("x", type)};
     identity.outputs = {alone.add_value("y", type)};
     if (auto broken = tosa::verify_node(tosa::View(alone, identity), spec))
@@ -128,7 +130,7 @@ Status within_types(const Graph& aten, const Node& node, const std::vector<char>
 }
 
 bool saturates_to_i32(const Graph& graph, const Node& node) {
-  return node.op == "aten.clamp.default" && graph[node.inputs[0]].type.dtype == DType::i64 &&
+  return node.op == aten::op::clamp && graph[node.inputs[0]].type.dtype == DType::i64 &&
          node.attrs.get_or<std::int64_t>("min", 0) == INT32_MIN &&
          node.attrs.get_or<std::int64_t>("max", 0) == INT32_MAX;
 }

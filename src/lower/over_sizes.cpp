@@ -10,8 +10,10 @@
 #include <set>
 
 #include "ir/extent.h"
+#include "ir/program_operators.h"
 #include "ir/sized_attribute.h"
 #include "ir/tensor.h"
+#include "ir/tosa_operators.h"
 #include "ops/tosa_op.h"
 #include "ops/tosa_walk.h"
 
@@ -28,6 +30,13 @@ Diagnostic depends(const Node& node, const std::string& what) {
       error("lower.sizes", fmt::format("{}: {} depends on the sizes in a way that is not known", node.op, what))
           .hint("choose the sizes: --sizes NAME=SIZE"),
       node.loc);
+}
+
+// For messages: what is no node is called like one.
+Node named(std::string_view what) {
+  Node node;
+  node.op = Operator(what);
+  return node;
 }
 
 // Finds the Dim that numbers are: a sum of a constant and of up to two products of symbols, with integer factors.
@@ -192,7 +201,7 @@ class Joining {
 
   Result<Graph> run() {
     TOSAIC_CHECK(same_nodes());
-    for (ValueId v : made_.inputs) TOSAIC_CHECK(retype(v, Node{"input '" + made_[v].name + "'"}));
+    for (ValueId v : made_.inputs) TOSAIC_CHECK(retype(v, named("input '" + made_[v].name + "'")));
     for (Node& node : made_.nodes) {
       TOSAIC_CHECK(attributes(node));
       for (std::size_t i = 0; i < node.inputs.size(); ++i)
@@ -202,7 +211,7 @@ class Joining {
         if (v != no_value) TOSAIC_CHECK(retype(v, node));
     }
     for (ValueId v : made_.outputs)
-      if (made_[v].is_constant() && differs(v)) return depends(Node{"'" + made_[v].name + "'"}, "what is returned");
+      if (made_[v].is_constant() && differs(v)) return depends(named("'" + made_[v].name + "'"), "what is returned");
     made_.nodes.insert(made_.nodes.begin(), slices_.begin(), slices_.end());
     for (const Node& node : made_.nodes) TOSAIC_CHECK(agrees(node));
     return std::move(made_);
@@ -238,14 +247,14 @@ class Joining {
       for (ValueId v = 0; v < made_.values.size(); ++v)
         if (made_[v].type.dtype != other[v].type.dtype || made_[v].type.rank() != other[v].type.rank() ||
             made_[v].is_constant() != other[v].is_constant() || made_[v].type.scales != other[v].type.scales)
-          return depends(Node{"'" + made_[v].name + "'"}, "its type");
+          return depends(named("'" + made_[v].name + "'"), "its type");
     }
     return {};
   }
 
   Diagnostic other_operators(const AtSizes& at) const {
     const std::vector<Node>&ours = made_.nodes, &others = at.graph.nodes;
-    if (ours.empty() || others.empty()) return depends(Node{made_.name}, "which operators it becomes");
+    if (ours.empty() || others.empty()) return depends(named(made_.name), "which operators it becomes");
     const auto alike = [](const Node& a, const Node& b) {
       return a.op == b.op && a.inputs == b.inputs && a.outputs == b.outputs;
     };
@@ -282,7 +291,7 @@ class Joining {
   // Empty: nobody can tell.
   std::vector<TensorType> inferred(const Node& node) const {
     std::vector<TensorType> types;
-    if (node.op == "delegate" && delegate_) {
+    if (node.op == op::delegate && delegate_) {
       for (ValueId v : delegate_->outputs) types.push_back((*delegate_)[v].type);
       return types;
     }
@@ -323,7 +332,7 @@ class Joining {
       const auto other = std::ranges::find_if_not(given_, same);
       if (other == given_.end()) continue;
       const auto* numbers = std::get_if<Numbers>(&first);
-      const bool may = node.op == "tosa.avg_pool2d" || node.op == "tosa.max_pool2d";
+      const bool may = node.op == tosa::op::avg_pool2d || node.op == tosa::op::max_pool2d;
       if (!numbers || !at(*other)) return depends(node, fmt::format("its attribute '{}'", name));
       if (!may) return attribute_depends(node, name);
       std::vector<SymbolicArgument> sized;
@@ -380,7 +389,7 @@ class Joining {
     if (!differs(v)) return {};
     if (made_[v].type.dtype == DType::shape) return shape_operand(node, operand);
     if (is_size(node, operand) || is_reciprocal(node, operand)) return {};
-    if (node.op == "tosa.rescale")
+    if (node.op == tosa::op::rescale)
       return error_at(node, "the mean of codes over a dim that varies: 1 / size is a part of its scale, a constant",
                       "a mean over all of an image's rows and columns by AdaptiveAvgPool2d(1), or choose the sizes: "
                       "--sizes NAME=SIZE");
@@ -390,7 +399,7 @@ class Joining {
     const ValueId whole = made_.add_value(all.name + "_at_bounds", all.type, all.constant);
     TOSAIC_CHECK(retype(v, node));
     made_[v].constant = {};
-    Node slice{"tosa.slice",
+    Node slice{tosa::op::slice,
                {whole, shape_constant(Numbers(static_cast<std::size_t>(all.type.rank()), 0)),
                 shape_constant(all.type.shape.sizes())}};
     slice.outputs = {v};
@@ -427,7 +436,7 @@ class Joining {
                                           constant_bytes(DType::i32, std::vector<std::int64_t>{sizes[0]}));
     made_[whole].size = *size;
     made_[v].constant = {};
-    Node cast{"tosa.cast", {whole}};
+    Node cast{tosa::op::cast, {whole}};
     cast.outputs = {v};
     cast.loc = node.loc;
     slices_.push_back(std::move(cast));
@@ -459,8 +468,9 @@ class Joining {
 
   // The result's type says what is resized, a SLICE's beginning an attribute.
   Status shape_operand(Node& node, std::size_t operand) {
-    if (node.op == "tosa.reshape" || node.op == "tosa.tile" || (node.op == "tosa.slice" && operand == 2)) return {};
-    if (node.op != "tosa.slice") {
+    if (node.op == tosa::op::reshape || node.op == tosa::op::tile || (node.op == tosa::op::slice && operand == 2))
+      return {};
+    if (node.op != tosa::op::slice) {
       const auto text = [&](const AtSizes& at) {
         return fmt::format("{}", fmt::join(at.graph[node.inputs[operand]].constant.as<std::int64_t>(), ", "));
       };
@@ -483,8 +493,8 @@ class Joining {
   Status agrees(const Node& node) const {
     const tosa::Op* op = tosa::find(node.op);
     if (!op || !op->infer) return {};
-    const bool resized = node.op == "tosa.reshape" || node.op == "tosa.tile" || node.op == "tosa.slice";
-    if (resized && node.op != "tosa.reshape") return {};
+    const bool resized = node.op == tosa::op::reshape || node.op == tosa::op::tile || node.op == tosa::op::slice;
+    if (resized && node.op != tosa::op::reshape) return {};
     if (resized) {
       if (elements_of(made_[node.inputs[0]].type.shape) == elements_of(made_[node.outputs[0]].type.shape)) return {};
       return depends(node, "the new shape");

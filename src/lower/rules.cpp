@@ -326,7 +326,7 @@ Vals lower_node(Builder& b, const Node& node, std::vector<std::optional<Val>> op
   IntegerForm form{b, node, found, declared};
   bool in = std::any_of(operands.begin(), operands.end(), [](const auto& v) { return v && v->type().quantised(); });
   bool out = std::any_of(declared.begin(), declared.end(), [](const TensorType& t) { return t.quantised(); });
-  if (node.op.starts_with("quantized_decomposed.")) {  // real conversions: their operand's codes are plain integers
+  if (node.op.is_conversion()) {  // real conversions: their operand's codes are plain integers
     for (auto& v : operands)
       if (v && v->type().quantised() && !v->is_constant()) {
         TensorType type = v->type().with(std::optional<Scales>{});

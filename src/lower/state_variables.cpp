@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "ir/aten_operators.h"
+#include "ir/program_operators.h"
+#include "ir/tosa_operators.h"
 #include "ops/aten_conversion.h"
 #include "ops/builder.h"
 
@@ -32,9 +35,9 @@ std::size_t place_of(const std::vector<ValueId>& list, ValueId v) {
   return static_cast<std::size_t>(std::ranges::find(list, v) - list.begin());
 }
 
-Node variable_node(const std::string& op, const std::string& name) {
+Node variable_node(Operator op, const std::string& name) {
   Node node;
-  node.op = "tosa." + op;
+  node.op = op;
   node.attrs.set("name", name);
   return node;
 }
@@ -53,15 +56,16 @@ void keep_inside(Graph& region, ValueId before, ValueId after, const TensorType&
   initial.constant =
       state.initial.null() ? Bytes::of(std::vector<std::byte>(initial.type.storage_bytes())) : state.initial;
   if (held.quantised()) initial.constant = codes_of_constant(initial, held);
-  Node declared = variable_node("variable", state.name);
+  Node declared = variable_node(tosa::op::variable, state.name);
   declared.attrs.set("var_shape", held.shape.sizes());
   declared.attrs.set("type", held.dtype);
   declared.inputs = {region.add_value(state.name + ".initial", held, std::move(initial.constant))};
-  Node read = variable_node("variable_read", state.name), write = variable_node("variable_write", state.name);
+  Node read = variable_node(tosa::op::variable_read, state.name),
+       write = variable_node(tosa::op::variable_write, state.name);
   const bool truths = region[before].type.dtype == DType::boolean;
   read.outputs = {truths ? region.add_value(state.name + ".held", held) : before};
   // Whatever stands between reads what the variable held before.
-  if (truths) region.nodes.insert(region.nodes.begin(), {"tosa.cast", read.outputs, {}, {before}, nullptr, {}});
+  if (truths) region.nodes.insert(region.nodes.begin(), {tosa::op::cast, read.outputs, {}, {before}, nullptr, {}});
   region.nodes.insert(region.nodes.begin(), std::move(read));
   region.nodes.insert(region.nodes.begin(), std::move(declared));
   Builder b(region, &spec);
@@ -72,7 +76,7 @@ void keep_inside(Graph& region, ValueId before, ValueId after, const TensorType&
 }
 
 // The conversion that reads a value (the first), or makes it.
-Node* conversion(Graph& outer, std::string_view op, std::vector<ValueId> Node::*side, ValueId v) {
+Node* conversion(Graph& outer, Operator op, std::vector<ValueId> Node::*side, ValueId v) {
   for (Node& node : outer.nodes)
     if (node.op == op && (node.*side)[0] == v) return &node;
   return nullptr;
@@ -81,10 +85,9 @@ Node* conversion(Graph& outer, std::string_view op, std::vector<ValueId> Node::*
 Crossing crossing(Graph& outer, const State& state) {
   if (state.input == state.output || uses(outer, state.input) != 2) return {};  // by its reader, and as a state
   Crossing found{nullptr, state.input, state.output, uses(outer, state.output) > 1};
-  const Node* to_codes =
-      conversion(outer, "quantized_decomposed.quantize_per_tensor.default", &Node::inputs, state.input);
+  const Node* to_codes = conversion(outer, quantized_decomposed::op::quantize_per_tensor, &Node::inputs, state.input);
   const Node* from_codes =
-      conversion(outer, "quantized_decomposed.dequantize_per_tensor.default", &Node::outputs, state.output);
+      conversion(outer, quantized_decomposed::op::dequantize_per_tensor, &Node::outputs, state.output);
   if (static_cast<bool>(to_codes) != static_cast<bool>(from_codes)) return {};
   if (to_codes) {
     found.read = to_codes->outputs[0];
@@ -93,7 +96,7 @@ Crossing crossing(Graph& outer, const State& state) {
     found.given |= uses(outer, found.written) > 1;
   }
   for (Node& node : outer.nodes)
-    if (node.op == "delegate" && std::ranges::count(node.inputs, found.read) == 1 &&
+    if (node.op == op::delegate && std::ranges::count(node.inputs, found.read) == 1 &&
         std::ranges::count(node.outputs, found.written) == 1)
       found.call = &node;
   return found;

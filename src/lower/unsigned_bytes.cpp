@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "ir/tosa_operators.h"
 #include "ops/builder.h"
 
 namespace tosaic {
@@ -15,13 +16,13 @@ bool is_unsigned(const Graph& graph, ValueId v) { return v != no_value && graph[
 
 // Do the node's results follow from bits alone, whatever numbers they are?
 bool moves_bits(const Node& node) {
-  constexpr std::string_view movers[] = {"tosa.concat", "tosa.pad",     "tosa.slice",   "tosa.select",
-                                         "tosa.gather", "tosa.scatter", "tosa.identity"};
+  constexpr Operator movers[] = {tosa::op::concat, tosa::op::pad,     tosa::op::slice,   tosa::op::select,
+                                 tosa::op::gather, tosa::op::scatter, tosa::op::identity};
   const tosa::Op* op = tosa::find(node.op);
   if (!op) return false;
   return op->shape_only_transparent || std::ranges::find(movers, node.op) != std::end(movers) ||
-         node.op.starts_with("tosa.bitwise_") ||
-         (node.op == "tosa.resize" && node.attrs.get_or<std::string>("mode", "") == "nearest");
+         tosa::is_bitwise(node.op) ||
+         (node.op == tosa::op::resize && node.attrs.get_or<std::string>("mode", "") == "nearest");
 }
 
 // The same numbers in a wider type; `bytes`: of i8 that is read without a sign.
@@ -29,7 +30,8 @@ Val widened(Builder& b, Val x, DType to, bool bytes) {
   const Val multiplier =
       b.constant({DType::i32, Shape{1}, {}}, constant_bytes(DType::i32, std::vector<std::int64_t>{1 << 30}));
   const Val shift = b.constant({DType::i8, Shape{1}, {}}, constant_bytes(DType::i8, std::vector<std::int64_t>{30}));
-  return b.tosa_all("rescale", {x, multiplier, shift, b.filled(0, x.dtype(), Shape{1}), b.filled(0, to, Shape{1})},
+  return b.tosa_all(tosa::op::rescale,
+                    {x, multiplier, shift, b.filled(0, x.dtype(), Shape{1}), b.filled(0, to, Shape{1})},
                     {{"scale32", true},
                      {"rounding_mode", std::string("single_round")},
                      {"per_channel", false},
@@ -45,10 +47,10 @@ Val numbers_of(Builder& b, Val bytes, DType to, const tosa::Spec& spec) {
   if (!spec.has(tosa::Feature::pro_fp)) return widened(b, widened(b, bytes, DType::i16, true), to, false);
   if (spec.has(tosa::Feature::pro_int)) {
     const Val wide = b.cast(bytes, DType::i32);
-    return b.cast(b.binary("bitwise_and", wide, b.scalar(255, DType::i32)), to);
+    return b.cast(b.binary(tosa::op::bitwise_and, wide, b.scalar(255, DType::i32)), to);
   }
   const Val real = b.cast(bytes, is_float(to) ? to : DType::f32);
-  const Val below = b.binary("greater", b.like(real, 0.0), real);
+  const Val below = b.binary(tosa::op::greater, b.like(real, 0.0), real);
   return b.cast(b.select(below, b.add(real, 256.0), real), to);
 }
 
@@ -63,7 +65,7 @@ class Unsigned {
              std::ranges::any_of(node.outputs, [&](ValueId v) { return is_unsigned(graph_, v); });
     };
     if (std::ranges::any_of(graph_.nodes, [&](const Node& node) {
-          return concerned(node) && node.op != "tosa.cast" && !moves_bits(node);
+          return concerned(node) && node.op != tosa::op::cast && !moves_bits(node);
         }))
       return;
     std::vector<Node> before = std::move(graph_.nodes);
@@ -73,7 +75,7 @@ class Unsigned {
       if (is_unsigned(graph_, v)) bytes_.insert(v);
     for (ValueId v : bytes_) graph_[v].type.dtype = DType::i8;
     for (Node& node : before) {
-      if (node.op == "tosa.cast" && (bytes_.contains(node.inputs[0]) || bytes_.contains(node.outputs[0])))
+      if (node.op == tosa::op::cast && (bytes_.contains(node.inputs[0]) || bytes_.contains(node.outputs[0])))
         convert(node);
       else
         graph_.nodes.push_back(std::move(node));
@@ -90,7 +92,7 @@ class Unsigned {
     const Val x(&b, from);
     const Val y = bytes_.contains(from) ? numbers_of(b, x, wanted, spec_) : wanted == x.dtype() ? x : b.cast(x, wanted);
     if (y.id() == from || y.id() + 1 != graph_.values.size()) {
-      graph_.nodes.push_back({"tosa.identity", {y.id()}, {}, {to}, node.loc, {}});
+      graph_.nodes.push_back({tosa::op::identity, {y.id()}, {}, {to}, node.loc, {}});
       return;
     }
     graph_.nodes.back().outputs = {to};  // in the place of its own

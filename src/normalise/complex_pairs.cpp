@@ -10,8 +10,10 @@
 #include <tuple>
 #include <utility>
 
+#include "ir/aten_operators.h"
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
+#include "ir/tosa_operators.h"
 #include "normalise/fourier_pairs.h"
 #include "normalise/pair_movement.h"
 #include "ops/aten_calls.h"
@@ -32,7 +34,7 @@ bool among(std::string_view name, std::initializer_list<std::string_view> names)
 Val part(Val x, std::int64_t i) { return calls::slice(x, x.rank() - 1, i, 1); }  // [..., 1]
 Val joined(Val re, Val im) { return calls::cat({re, im}, re.rank() - 1); }
 Val taken(Val x, std::int64_t i) {
-  return x.builder().aten("aten.select.int", {x}, {{"dim", std::int64_t{-1}}, {"index", i}});
+  return x.builder().aten(aten::op::select_int, {x}, {{"dim", std::int64_t{-1}}, {"index", i}});
 }
 Val in_pairs(Val x) {
   auto dims = x.shape().sizes();
@@ -49,7 +51,7 @@ Val product(Val a, Val b) {
 }
 
 Val turned(Val size, Val angle) {
-  const Val cos = calls::unary("cos", angle), sin = calls::unary("sin", angle);
+  const Val cos = calls::unary(aten::op::cos, angle), sin = calls::unary(aten::op::sin, angle);
   const Val re = calls::mul(size, cos), im = calls::mul(size, sin);
   return joined(re, im);
 }
@@ -63,12 +65,9 @@ Val conjugate(Val x) {
 Val squares(Val x) { return calls::sum(calls::mul(x, x), {x.rank() - 1}, true); }
 
 // "aten.mul.Tensor": {"mul", "Tensor"}; empty: PyTorch's own operators alone have forms.
-std::pair<std::string_view, std::string_view> name_and_overload(std::string_view op) {
-  constexpr std::string_view ns = "aten.";
-  if (!op.starts_with(ns)) return {};
-  op.remove_prefix(ns.size());
-  const std::size_t dot = std::min(op.find('.'), op.size());
-  return {op.substr(0, dot), op.substr(std::min(dot + 1, op.size()))};
+std::pair<std::string_view, std::string_view> name_and_overload(Operator op) {
+  if (!op.is_aten()) return {};
+  return {op.base(), op.overload()};
 }
 
 std::string_view transform_schema(std::string_view name, std::string_view overload) {
@@ -118,7 +117,7 @@ class PairCall {
   }
   Val real(std::size_t i) {
     const Val x = operand(i);
-    return x.dtype() == DType::f32 ? x : b_.aten("aten._to_copy.default", {x}, {{"dtype", DType::f32}});
+    return x.dtype() == DType::f32 ? x : b_.aten(aten::op::_to_copy, {x}, {{"dtype", DType::f32}});
   }
   Val pair(std::size_t i) { return is_complex(i) ? operand(i) : pairs::with_zeros(real(i)); }
 
@@ -160,7 +159,7 @@ class PairCall {
     // A node by hand: the builder takes what it gives for a constant where that is one, and the write would be gone.
     const ValueId self = node_.inputs[0];
     const ValueId now = graph_.add_value(graph_[self].name + ".written", graph_[self].type);
-    graph_.nodes.push_back({"aten.copy_.default", {self, value->front().id()}, {}, {now}, node_.loc, {}});
+    graph_.nodes.push_back({Operator("aten.copy_.default"), {self, value->front().id()}, {}, {now}, node_.loc, {}});
     return Val(&b_, now);
   }
   std::optional<Vals> filling() {
@@ -189,12 +188,8 @@ class PairCall {
   Val memory(const std::vector<std::int64_t>& dims, double value) {
     const ValueId made = graph_.add_value(fmt::format("{}.{}", graph_[node_.outputs[0]].name, graph_.values.size()),
                                           {DType::f32, Shape(dims), std::nullopt});
-    graph_.nodes.push_back({"aten.full.default",
-                            {},
-                            {{"size", dims}, {"fill_value", value}, {"dtype", DType::f32}},
-                            {made},
-                            node_.loc,
-                            {}});
+    graph_.nodes.push_back(
+        {aten::op::full, {}, {{"size", dims}, {"fill_value", value}, {"dtype", DType::f32}}, {made}, node_.loc, {}});
     return {&b_, made};
   }
   std::array<double, 2> parts_of(std::string_view name) {
@@ -219,7 +214,7 @@ class PairCall {
     }
     if (first_complex() == no_value && among(name_, {"real", "_conj", "conj_physical"})) return operand(0);
     if (first_complex() == no_value && name_ == "angle")  // of real numbers: half a turn for those below zero
-      return calls::mul(b_.aten("aten._to_copy.default", {b_.aten("aten.lt.Scalar", {operand(0)}, {{"other", 0.0}})},
+      return calls::mul(b_.aten(aten::op::_to_copy, {b_.aten(aten::op::lt_Scalar, {operand(0)}, {{"other", 0.0}})},
                                 {{"dtype", DType::f32}}),
                         std::numbers::pi);
     if (name_ == "real" && is_complex(0)) return taken(operand(0), 0);
@@ -236,15 +231,15 @@ class PairCall {
       return joined(a, c);
     }
     if (name_ == "abs" && is_complex(0))
-      return b_.aten("aten.linalg_vector_norm.default", {operand(0)}, {{"dim", std::vector<std::int64_t>{-1}}});
+      return b_.aten(aten::op::linalg_vector_norm, {operand(0)}, {{"dim", std::vector<std::int64_t>{-1}}});
     if (name_ == "angle" && is_complex(0)) {
       const Val im = taken(operand(0), 1), re = taken(operand(0), 0);
-      return b_.aten("aten.atan2.default", {im, re});
+      return b_.aten(aten::op::atan2, {im, re});
     }
     return {};
   }
   Val spread(Val x, const Shape& shape) {
-    return x.shape() == shape ? x : b_.aten("aten.expand.default", {x}, {{"size", shape.sizes()}});
+    return x.shape() == shape ? x : b_.aten(aten::op::expand, {x}, {{"size", shape.sizes()}});
   }
 
   // The other operand, of a call of two: another complex tensor, a real one, or a number of either kind.
@@ -305,16 +300,16 @@ class PairCall {
     if (among(name_, {"_conj", "conj", "conj_physical", "_conj_physical"})) return conjugate(x);
     if (among(name_, {"mH", "adjoint", "matrix_H"}) && x.rank() > 2)
       return calls::transpose(conjugate(x), x.rank() - 3, x.rank() - 2);
-    if (name_ == "neg") return calls::unary("neg", x);
+    if (name_ == "neg") return calls::unary(aten::op::neg, x);
     if (name_ == "square") return product(x, x);
     if (name_ == "pow" && node_.attrs.find("exponent") && two(*node_.attrs.find("exponent"))) return product(x, x);
     if (name_ == "reciprocal") {
       const Val above = conjugate(x), below = squares(x);
-      return b_.aten("aten.div.Tensor", {above, below});
+      return b_.aten(aten::op::div_Tensor, {above, below});
     }
     if (name_ == "log") {
       const Val size = calls::mul(calls::log(squares(x)), 0.5);
-      const Val angle = b_.aten("aten.atan2.default", {part(x, 1), part(x, 0)});
+      const Val angle = b_.aten(aten::op::atan2, {part(x, 1), part(x, 0)});
       return joined(size, angle);
     }
     if (name_ == "exp") {
@@ -338,10 +333,10 @@ class PairCall {
 
   Vals divided() {
     const Other y = other();
-    if (y.number) return b_.aten("aten.div.Scalar", {pair(0)}, {{"other", *y.number}});
-    if (y.real) return b_.aten("aten.div.Tensor", {pair(0), *y.real});
+    if (y.number) return b_.aten(aten::op::div_Scalar, {pair(0)}, {{"other", *y.number}});
+    if (y.real) return b_.aten(aten::op::div_Tensor, {pair(0), *y.real});
     const Val above = product(pair(0), conjugate(*y.pairs)), below = squares(*y.pairs);
-    return b_.aten("aten.div.Tensor", {above, below});
+    return b_.aten(aten::op::div_Tensor, {above, below});
   }
 
   // A product of the first `end` operands in whatever way, linear in each: the call on every combination of their
@@ -365,7 +360,7 @@ class PairCall {
       std::optional<Val>& sum = sums[imaginary % 2];
       const bool minus = imaginary / 2 % 2 == 1;
       if (!sum)
-        sum = minus ? calls::unary("neg", term) : term;
+        sum = minus ? calls::unary(aten::op::neg, term) : term;
       else
         sum = minus ? calls::sub(*sum, term) : calls::add(*sum, term);
     }
@@ -424,11 +419,12 @@ class PairWriter {
         out.keep(std::move(node));
         continue;
       }
-      if (node.op.starts_with("aten._assert")) continue;  // what the types say
+      if (node.op.is_aten() && node.op.base().starts_with("_assert")) continue;  // what the types say
       if (gives && !std::ranges::all_of(node.outputs, [&](ValueId v) { return v == no_value || may_be_pairs(v); }))
-        return located(error(std::string(inconsistent_model), node.op + " gives complex numbers that are no pairs")
-                           .hint("the file is damaged or was changed by hand: save the program again"),
-                       node.loc);
+        return located(
+            error(std::string(inconsistent_model), node.op.text() + " gives complex numbers that are no pairs")
+                .hint("the file is damaged or was changed by hand: save the program again"),
+            node.loc);
       if (auto done = say(node); !done.ok()) return done;
       for (ValueId v : node.outputs)
         if (v != no_value && gives) complex_[v] = 1;
@@ -455,7 +451,7 @@ class PairWriter {
           b.refuse("model.complex",
                    fmt::format("{} gives {}, but {} where its pairs are computed", node.op, to_string(graph_[v].type),
                                i < made.size() ? to_string(made[i].type()) : "nothing"));
-        graph_.nodes.push_back({"aten.alias.default", {made[i].id()}, {}, {v}, node.loc, {}});
+        graph_.nodes.push_back({aten::op::alias, {made[i].id()}, {}, {v}, node.loc, {}});
       }
     } catch (const Refusal& refusal) {
       Diagnostic why = refusal.why;
@@ -474,7 +470,7 @@ class PairWriter {
 
 }  // namespace
 
-bool has_form_on_pairs(std::string_view op) {
+bool has_form_on_pairs(Operator op) {
   const auto [name, overload] = name_and_overload(op);
   return !transform_schema(name, overload).empty() ||
          among(name, {"view_as_real", "view_as_complex", "real", "imag", "complex", "polar", "angle", "_conj",

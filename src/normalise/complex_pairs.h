@@ -10,7 +10,7 @@
 namespace tosaic {
 
 // Whether an operator that is none of ops/aten has a form here, such as "aten.fft_rfft.default".
-bool has_form_on_pairs(std::string_view op);
+bool has_form_on_pairs(Operator op);
 
 // Errors: model.complex, for calls that have no form on pairs.
 Status say_complex_in_pairs(Graph& graph);

@@ -16,10 +16,7 @@
 namespace tosaic {
 namespace {
 
-bool is_call(const Node& node, std::string_view name) {
-  const auto space = node.op.find('.');
-  return space != std::string::npos && std::string_view(node.op).substr(space + 1).starts_with(name);
-}
+bool is_call(const Node& node, std::string_view name) { return node.op.base().starts_with(name); }
 
 bool chooses_in_64_bits(const Graph& graph, const Node& node) {
   return std::ranges::any_of(node.outputs,

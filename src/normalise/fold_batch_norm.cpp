@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "ir/aten_operators.h"
 #include "ir/provenance.h"
 #include "ir/tensor.h"
 #include "normalise/normalise.h"
@@ -17,8 +18,8 @@
 namespace tosaic {
 namespace {
 
-bool is_batch_norm(const std::string& op) {
-  return op == "aten.batch_norm.default" || op == "aten._native_batch_norm_legit_no_training.default";
+bool is_batch_norm(Operator op) {
+  return op == aten::op::batch_norm || op == aten::op::_native_batch_norm_legit_no_training;
 }
 
 std::vector<double> reals(const Value& value) {
@@ -29,7 +30,7 @@ std::vector<double> reals(const Value& value) {
 
 // The weight's axis that runs over output channels, -1 when this call's weight cannot be scaled by channel.
 int output_channel_axis(const Graph& graph, const Node& node, const Schema& schema) {
-  if (node.op == "aten.linear.default") return graph[node.outputs[0]].type.rank() == 2 ? 0 : -1;
+  if (node.op == aten::op::linear) return graph[node.outputs[0]].type.rank() == 2 ? 0 : -1;
   return weight_axis(schema, node.attrs);
 }
 
@@ -107,9 +108,9 @@ void fold_batch_norm(Graph& graph) {
         graph.add_value(weight.name + ".bias", {DType::f32, Shape{channels}, {}}, Bytes::of(std::move(bias)));
     conv.outputs[0] = norm.outputs[0];
     conv.loc = joined(conv.loc, norm.loc);
-    norm.op.clear();
+    norm.op = {};
   }
-  std::erase_if(graph.nodes, [](const Node& n) { return n.op.empty(); });
+  std::erase_if(graph.nodes, [](const Node& n) { return n.op.none(); });
   drop_dead(graph);
 }
 

@@ -54,7 +54,7 @@ void fold_constants(Graph& graph, bool keep_codes) {
                     std::all_of(node.inputs.begin(), node.inputs.end(),
                                 [&](ValueId v) { return v == no_value || graph[v].is_constant(); });
     // Dequantised weights stay as they are: fold_quantisation turns them into scales.
-    if (!constant || node.op.starts_with("quantized_decomposed.") || codes.kept(node)) continue;
+    if (!constant || node.op.is_conversion() || codes.kept(node)) continue;
     Node exact = node;  // what reads it is not asked: it costs nothing at run time
     exact.attrs.set("exact", true);
     auto trial = try_node(graph, exact, {.fold = true});

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "ir/aten_operators.h"
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
 #include "lower/computed.h"
@@ -19,18 +20,15 @@
 namespace tosaic {
 namespace {
 
-constexpr std::string_view ns = "quantized_decomposed.";
-bool is_quantise(const Node& n) {
-  return n.op.starts_with(ns) && n.op.find(".quantize_per_tensor") != std::string::npos;
-}
-bool is_dequantise(const Node& n) { return n.op.starts_with(ns) && n.op.find(".dequantize_per_") != std::string::npos; }
+bool is_quantise(const Node& n) { return n.op.is_conversion() && n.op.base().starts_with("quantize_per_tensor"); }
+bool is_dequantise(const Node& n) { return n.op.is_conversion() && n.op.base().starts_with("dequantize_per_"); }
 
 std::optional<Scales> scales_of(const Graph& graph, const Node& node) {
   Scales s;
   s.lowest = node.attrs.get_or<std::int64_t>("quant_min", 0);
   s.highest = node.attrs.get_or<std::int64_t>("quant_max", 0);
   if (s.lowest > s.highest) return std::nullopt;
-  if (node.op.ends_with("per_channel.default")) {
+  if (node.op.base().ends_with("per_channel")) {
     if (node.inputs.size() < 2 || !graph[node.inputs[1]].is_constant()) return std::nullopt;
     const Value& scales = graph[node.inputs[1]];
     const auto n = static_cast<std::size_t>(scales.type.shape.elements());
@@ -158,7 +156,7 @@ class Spreading {
   }
 
   struct Known {
-    std::string op;
+    Operator op;
     Attrs attrs;
     Shape shape;
     Elements elements;
@@ -227,7 +225,7 @@ void fold_quantise(Graph& graph) {
       if (graph[x].type == type)
         given.set(codes, x);
       else {
-        node.op = "aten.alias.default";
+        node.op = aten::op::alias;
         node.attrs = {};
         node.inputs.resize(1);
       }
@@ -251,7 +249,7 @@ void fold_quantise(Graph& graph) {
 }  // namespace
 
 Status fold_quantisation(Graph& graph) {
-  bool any = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& n) { return n.op.starts_with(ns); });
+  bool any = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& n) { return n.op.is_conversion(); });
   if (!any) return {};
   std::vector<DType> declared_outputs;
   for (ValueId v : graph.outputs) declared_outputs.push_back(graph[v].type.dtype);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 
 namespace tosaic::pairs {
@@ -44,7 +45,7 @@ Val along(Val x, Of& of, int dim, Of wanted, Matrix m) {
     x = calls::view(x, Shape(dims));
   }
   const Val weight = of == Of::real ? from_real(b, m) : wanted == Of::pairs ? from_pairs(b, m) : to_real(b, m);
-  x = b.aten("aten.linear.default", {x, weight});
+  x = b.aten(aten::op::linear, {x, weight});
   if (wanted == Of::pairs) {
     dims.back() = m.columns;
     dims.push_back(2);

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "ir/aten_operators.h"
 #include "ir/rewriter.h"
 #include "normalise/normalise.h"
 #include "normalise/numbered_slices.h"
@@ -17,8 +18,8 @@
 namespace tosaic {
 namespace {
 
-std::string functional_name(const Schema& schema) {
-  return schema.ns + "." + schema.name.substr(0, schema.name.size() - 1) + "." + schema.overload;
+Operator functional(const Schema& schema) {
+  return Operator(schema.ns + "." + schema.name.substr(0, schema.name.size() - 1) + "." + schema.overload);
 }
 
 // `node` reads the values as PyTorch names them; what they hold at a time, Functionaliser knows.
@@ -146,7 +147,7 @@ class Functionaliser {
 
   // `schema`: null for an operator that only its name tells of.
   Status write(Node node, const Schema* schema, ValueId target) {
-    if (schema && find_aten(functional_name(*schema)).op) node.op = functional_name(*schema);
+    if (schema && find_aten(functional(*schema)).op) node.op = functional(*schema);
     if (node.outputs.empty()) node.outputs.push_back(no_value);
     if (node.outputs[0] == no_value)
       node.outputs[0] = fresh(target);
@@ -154,7 +155,7 @@ class Functionaliser {
       same_.emplace(node.outputs[0], target);
     const ValueId result = node.outputs[0];
     const LocRef loc = node.loc;
-    const std::string op = node.op;
+    Operator op = node.op;
     out_.keep(std::move(node));
     hold(target, result, op, loc);
     return {};
@@ -170,7 +171,7 @@ class Functionaliser {
     for (ValueId v : targets) node.outputs.push_back(fresh(v));
     const std::vector<ValueId> written(node.outputs.begin() + static_cast<std::ptrdiff_t>(first), node.outputs.end());
     const LocRef loc = node.loc;
-    const std::string op = node.op;
+    Operator op = node.op;
     out_.keep(std::move(node));
     for (std::size_t i = 0; i < targets.size(); ++i)
       if (targets[i] < tensors_.size()) hold(targets[i], written[i], op, loc);
@@ -178,7 +179,7 @@ class Functionaliser {
   }
 
   // Tensor v holds `content` from now on, and so does that part of everything that it looks at.
-  void hold(ValueId v, ValueId content, const std::string& op, const LocRef& loc) {
+  void hold(ValueId v, ValueId content, Operator op, const LocRef& loc) {
     std::vector<ValueId> current{v};
     const ValueId root = owner(v);
     tensors_[v].content = content;
@@ -201,7 +202,7 @@ class Functionaliser {
     for (ValueId c : current) tensors_[c].version = version;
   }
 
-  Result<ValueId> written_base(ValueId v, ValueId content, const std::string& op, const LocRef& loc) {
+  Result<ValueId> written_base(ValueId v, ValueId content, Operator op, const LocRef& loc) {
     const ViewCall& call = *tensors_[v].view;
     const ValueId base = call.node.inputs[0];
     ValueId whole = no_value;
@@ -240,7 +241,7 @@ class Functionaliser {
       if (!std::holds_alternative<std::monostate>(asked ? *asked : format->default_value)) return in_row_major(base);
     }
     const Shape &from = graph_[base].type.shape, &to = graph_[v].type.shape;
-    if (call.node.op == "aten.view.default" || only_splits(from, to)) return true;
+    if (call.node.op == aten::op::view || only_splits(from, to)) return true;
     auto positions = places(v);
     if (!positions.ok()) return positions.error();
     return all_in_order(*positions, from) ? in_row_major(base) : true;

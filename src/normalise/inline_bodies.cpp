@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/aten_operators.h"
 #include "ir/inlined_body.h"
+#include "ir/program_operators.h"
 #include "ir/tensor.h"
 #include "normalise/body_work.h"
 #include "normalise/normalise.h"
@@ -52,10 +54,10 @@ class Inliner {
       return {};
     }
     for (Graph& body : node.regions) TOSAIC_CHECK(functionalise(body));
-    if (node.op == "higher_order.cond") return branch(std::move(node));
-    if (node.op == "higher_order.map_impl") return loop_over_rows(node, 0);
-    if (node.op == "higher_order.scan") return loop_over_rows(node, operands(node, 0).size());
-    if (node.op == "higher_order.while_loop") return counted_loop(std::move(node));
+    if (node.op == higher_order::op::cond) return branch(std::move(node));
+    if (node.op == higher_order::op::map_impl) return loop_over_rows(node, 0);
+    if (node.op == higher_order::op::scan) return loop_over_rows(node, operands(node, 0).size());
+    if (node.op == higher_order::op::while_loop) return counted_loop(std::move(node));
     graph_.nodes.push_back(std::move(node));
     return {};
   }
@@ -93,7 +95,7 @@ class Inliner {
       if (n < 0 || n > static_cast<std::int64_t>(node.inputs.size())) return false;
       all += static_cast<std::size_t>(n);
     }
-    const bool loop = node.op == "higher_order.while_loop", cond = node.op == "higher_order.cond";
+    const bool loop = node.op == higher_order::op::while_loop, cond = node.op == higher_order::op::cond;
     const std::size_t taken = node.inputs.size() - (cond ? 1 : 0);
     return all == node.inputs.size() && node.regions.size() == (loop || cond ? 2u : 1u) &&
            (!cond || graph_[node.inputs[0]].type.shape.elements() == 1) &&
@@ -105,9 +107,9 @@ class Inliner {
     return graph_.add_value(fmt::format("{}.{}", name, ++names_), type);
   }
 
-  ValueId call(std::string op, Operands inputs, Attrs attrs, const Node& by, const TensorType& type) {
+  ValueId call(Operator op, Operands inputs, Attrs attrs, const Node& by, const TensorType& type) {
     const ValueId result = fresh(by.loc && !by.loc->name.empty() ? by.loc->name : "body", type);
-    graph_.nodes.push_back({std::move(op), std::move(inputs), std::move(attrs), {result}, by.loc, {}});
+    graph_.nodes.push_back({op, std::move(inputs), std::move(attrs), {result}, by.loc, {}});
     return result;
   }
 
@@ -149,13 +151,13 @@ class Inliner {
     for (std::size_t i = 0; i < yes.size(); ++i)
       chosen.push_back(yes[i] == no[i]
                            ? yes[i]
-                           : call("aten.where.self", {condition, yes[i], no[i]}, {}, node, graph_[yes[i]].type));
+                           : call(aten::op::where_self, {condition, yes[i], no[i]}, {}, node, graph_[yes[i]].type));
     return give(node, chosen);
   }
 
   // map: (rows, others); scan: (carried, rows, others). Rows are the slices along dim 0, results are stacked there.
   Status loop_over_rows(const Node& node, std::size_t carried) {
-    const bool scan = node.op == "higher_order.scan";
+    const bool scan = node.op == higher_order::op::scan;
     Operands state = scan ? operands(node, 0) : Operands();
     const Operands rows = operands(node, scan ? 1 : 0), others = operands(node, scan ? 2 : 1);
     if (rows.empty() || std::ranges::any_of(rows, [&](ValueId v) { return graph_[v].type.rank() == 0; }))
@@ -173,7 +175,7 @@ class Inliner {
         std::vector<Dim> dims = graph_[r].type.shape.dims();
         dims.erase(dims.begin());
         const TensorType type = graph_[r].type.with(Shape(std::move(dims)));
-        given.push_back(call("aten.select.int", {r}, {{"dim", std::int64_t{0}}, {"index", i}}, node, type));
+        given.push_back(call(aten::op::select_int, {r}, {{"dim", std::int64_t{0}}, {"index", i}}, node, type));
       }
       given.insert(given.end(), others.begin(), others.end());
       TOSAIC_TRY(Operands results, inlined(body, given, node));
@@ -189,7 +191,7 @@ class Inliner {
       std::vector<Dim> dims = graph_[list[0]].type.shape.dims();
       dims.insert(dims.begin(), Dim(turns));
       const TensorType type = graph_[list[0]].type.with(Shape(std::move(dims)));
-      results.push_back(call("aten.stack.default", list, {{"dim", std::int64_t{0}}}, node, type));
+      results.push_back(call(aten::op::stack, list, {{"dim", std::int64_t{0}}}, node, type));
     }
     return give(node, results);
   }
@@ -245,7 +247,7 @@ class Inliner {
   // A branch or a loop that stays one. Constants (weights, mostly, codes too) belong to the bodies that read them; what
   // is carried from turn to turn changes.
   Status keep(Node node, std::string why) {
-    const bool loop = node.op == "higher_order.while_loop";
+    const bool loop = node.op == higher_order::op::while_loop;
     for (std::size_t b = loop ? 1 : 0; b < node.regions.size(); ++b)
       TOSAIC_CHECK(gives_declared(node, node.regions[b]));
     for (const Graph& body : node.regions) TOSAIC_CHECK(takes_given(node, body));
@@ -275,7 +277,7 @@ class Inliner {
   const Node* dequantised(ValueId v) const {
     const auto constant = [&](ValueId operand) { return operand == no_value || graph_[operand].is_constant(); };
     for (const Node& node : graph_.nodes)
-      if (node.op.starts_with("quantized_decomposed.dequantize") && node.outputs[0] == v)
+      if (node.op.is_conversion() && node.op.base().starts_with("dequantize") && node.outputs[0] == v)
         return std::ranges::all_of(node.inputs, constant) ? &node : nullptr;
     return nullptr;
   }
@@ -289,7 +291,7 @@ class Inliner {
 
   // By one truth.
   bool decides(const Node& node) const {
-    if (node.op == "higher_order.cond") return graph_[node.inputs[0]].type.dtype == DType::boolean;
+    if (node.op == higher_order::op::cond) return graph_[node.inputs[0]].type.dtype == DType::boolean;
     const Graph& condition = node.regions[0];
     if (condition.outputs.size() != 1) return false;
     const TensorType& type = condition[condition.outputs[0]].type;

@@ -72,8 +72,8 @@ class Ranges {
 
   Interval result(const Node& node, const Interval& whole) const {
     if (!is_integer(g_[node.outputs[0]].type.dtype)) return whole;
-    const std::string op = node.op.substr(node.op.find('.') + 1);
-    if (op == "cast") return cast(node, whole);
+    const Operator op = node.op;
+    if (op == tosa::op::cast) return cast(node, whole);
     if (is_float(g_[node.inputs[0]].type.dtype)) return whole;
     if (auto moved = movement(op, node)) return *moved;
     if (auto computed = arithmetic(op, node)) return *computed;
@@ -81,35 +81,36 @@ class Ranges {
   }
 
   // What moves elements, or chooses among them.
-  std::optional<Interval> movement(const std::string& op, const Node& node) const {
-    for (const char* one : {"reshape", "transpose", "slice", "tile", "reverse", "identity", "gather", "reduce_max",
-                            "reduce_min", "max_pool2d"})
+  std::optional<Interval> movement(Operator op, const Node& node) const {
+    for (const Operator one :
+         {tosa::op::reshape, tosa::op::transpose, tosa::op::slice, tosa::op::tile, tosa::op::reverse,
+          tosa::op::identity, tosa::op::gather, tosa::op::reduce_max, tosa::op::reduce_min, tosa::op::max_pool2d})
       if (op == one) return in(node, 0);
-    if (op == "select") return joined(in(node, 1), in(node, 2));
-    if (op == "pad" || op == "scatter") return joined(in(node, 0), in(node, 2));
-    if (op != "concat") return std::nullopt;
+    if (op == tosa::op::select) return joined(in(node, 1), in(node, 2));
+    if (op == tosa::op::pad || op == tosa::op::scatter) return joined(in(node, 0), in(node, 2));
+    if (op != tosa::op::concat) return std::nullopt;
     Interval all = in(node, 0);
     for (std::size_t i = 1; i < node.inputs.size(); ++i) all = joined(all, in(node, i));
     return all;
   }
 
-  std::optional<Interval> arithmetic(const std::string& op, const Node& node) const {
+  std::optional<Interval> arithmetic(Operator op, const Node& node) const {
     const Interval a = in(node, 0), b = node.inputs.size() > 1 ? in(node, 1) : a;
-    if (op == "add") return spanning({Int128{a.lowest} + b.lowest, Int128{a.highest} + b.highest});
-    if (op == "sub") return spanning({Int128{a.lowest} - b.highest, Int128{a.highest} - b.lowest});
-    if (op == "mul") return product(a, b);
-    if (op == "negate") return spanning({-Int128{a.lowest}, -Int128{a.highest}});
-    if (op == "abs")
+    if (op == tosa::op::add) return spanning({Int128{a.lowest} + b.lowest, Int128{a.highest} + b.highest});
+    if (op == tosa::op::sub) return spanning({Int128{a.lowest} - b.highest, Int128{a.highest} - b.lowest});
+    if (op == tosa::op::mul) return product(a, b);
+    if (op == tosa::op::negate) return spanning({-Int128{a.lowest}, -Int128{a.highest}});
+    if (op == tosa::op::abs)
       return spanning({-Int128{a.lowest}, Int128{a.lowest}, Int128{a.highest}, a.lowest <= 0 ? 0 : Int128{a.highest}});
-    if (op == "intdiv") return spanning({a.lowest, a.highest, -Int128{a.lowest}, -Int128{a.highest}});
-    if (op == "maximum") return Interval{std::max(a.lowest, b.lowest), std::max(a.highest, b.highest)};
-    if (op == "minimum") return Interval{std::min(a.lowest, b.lowest), std::min(a.highest, b.highest)};
-    if (op == "clamp") {
+    if (op == tosa::op::intdiv) return spanning({a.lowest, a.highest, -Int128{a.lowest}, -Int128{a.highest}});
+    if (op == tosa::op::maximum) return Interval{std::max(a.lowest, b.lowest), std::max(a.highest, b.highest)};
+    if (op == tosa::op::minimum) return Interval{std::min(a.lowest, b.lowest), std::min(a.highest, b.highest)};
+    if (op == tosa::op::clamp) {
       const auto low = node.attrs.get_or<std::int64_t>("min_val", INT64_MIN),
                  high = node.attrs.get_or<std::int64_t>("max_val", INT64_MAX);
       return Interval{std::clamp(a.lowest, low, high), std::clamp(a.highest, low, high)};
     }
-    if (op == "reduce_sum") {
+    if (op == tosa::op::reduce_sum) {
       const auto axis = static_cast<int>(node.attrs.get_or<std::int64_t>("axis", 0));
       const Dim size = g_[node.inputs[0]].type.shape[axis];
       const std::int64_t n = size.bounds().highest.value_or(INT64_MAX);
@@ -117,13 +118,13 @@ class Ranges {
       const Int128 fewest = size.is_number() ? Int128{a.lowest} : Int128{0};
       return spanning({Int128{a.lowest} * n, Int128{a.highest} * n, a.lowest, a.highest, fewest});
     }
-    if (op == "argmax") {
+    if (op == tosa::op::argmax) {
       const auto largest = g_[node.inputs[0]].type.shape.upper();
       return Interval{0, largest ? largest->elements() : INT64_MAX};
     }
-    if (op == "bitwise_and" || op == "bitwise_or" || op == "bitwise_xor") return of_bits(a, b);
-    if (op == "bitwise_not") return spanning({~a.lowest, ~a.highest});
-    if (op == "arithmetic_right_shift" || op == "logical_right_shift")
+    if (op == tosa::op::bitwise_and || op == tosa::op::bitwise_or || op == tosa::op::bitwise_xor) return of_bits(a, b);
+    if (op == tosa::op::bitwise_not) return spanning({~a.lowest, ~a.highest});
+    if (op == tosa::op::arithmetic_right_shift || op == tosa::op::logical_right_shift)
       return a.lowest >= 0 ? std::optional(Interval{0, a.highest}) : std::nullopt;
     return std::nullopt;
   }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <optional>
 
+#include "ir/aten_operators.h"
+#include "ir/program_operators.h"
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
 #include "ops/op.h"
@@ -36,43 +38,43 @@ std::vector<std::optional<double>> numbers_in(const Node& node) {
 
 // What PyTorch's programs compute with sizes and items: Python's operators and torch.sym_*, a set that its exporter
 // closes. Integers beyond 2^53 are not followed.
-std::optional<double> arithmetic(std::string_view op, const std::vector<std::optional<double>>& numbers) {
+std::optional<double> arithmetic(Operator op, const std::vector<std::optional<double>>& numbers) {
   const auto given = [&](std::size_t count) {
     return numbers.size() >= count && std::all_of(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(count),
                                                   [](const auto& n) { return n.has_value(); });
   };
-  if (op == "torch.sym_ite" && numbers.size() == 3 && numbers[0]) return numbers[*numbers[0] != 0 ? 1 : 2];
+  if (op == torch::op::sym_ite && numbers.size() == 3 && numbers[0]) return numbers[*numbers[0] != 0 ? 1 : 2];
   if (!given(1)) return std::nullopt;
   const double a = *numbers[0];
-  if (op == "_operator.neg") return -a;
-  if (op == "_operator.pos" || op == "torch.sym_float") return a;
-  if (op == "torch.sym_int" || op == "math.trunc") return std::trunc(a);
-  if (op == "torch.sym_not") return a == 0;
-  if (op == "torch.sym_sqrt" || op == "torch._sym_sqrt") return std::sqrt(a);
+  if (op == python::op::neg) return -a;
+  if (op == python::op::pos || op == torch::op::sym_float) return a;
+  if (op == torch::op::sym_int || op == math::op::trunc) return std::trunc(a);
+  if (op == torch::op::sym_not) return a == 0;
+  if (op == torch::op::sym_sqrt || op == torch::op::_sym_sqrt) return std::sqrt(a);
   if (!given(2)) return std::nullopt;
   const double b = *numbers[1];
-  if (op == "_operator.add") return a + b;
-  if (op == "_operator.sub") return a - b;
-  if (op == "_operator.mul") return a * b;
-  if (op == "_operator.pow") return std::pow(a, b);
-  if (op == "_operator.lt") return a < b;
-  if (op == "_operator.le") return a <= b;
-  if (op == "_operator.gt") return a > b;
-  if (op == "_operator.ge") return a >= b;
-  if (op == "_operator.eq") return a == b;
-  if (op == "_operator.ne") return a != b;
-  if (op == "torch.sym_max") return std::max(a, b);
-  if (op == "torch.sym_min") return std::min(a, b);
-  if (op == "_operator.lshift") return std::floor(std::ldexp(a, static_cast<int>(b)));
-  if (op == "_operator.rshift") return std::floor(std::ldexp(a, -static_cast<int>(b)));
+  if (op == python::op::add) return a + b;
+  if (op == python::op::sub) return a - b;
+  if (op == python::op::mul) return a * b;
+  if (op == python::op::pow) return std::pow(a, b);
+  if (op == python::op::lt) return a < b;
+  if (op == python::op::le) return a <= b;
+  if (op == python::op::gt) return a > b;
+  if (op == python::op::ge) return a >= b;
+  if (op == python::op::eq) return a == b;
+  if (op == python::op::ne) return a != b;
+  if (op == torch::op::sym_max) return std::max(a, b);
+  if (op == torch::op::sym_min) return std::min(a, b);
+  if (op == python::op::lshift) return std::floor(std::ldexp(a, static_cast<int>(b)));
+  if (op == python::op::rshift) return std::floor(std::ldexp(a, -static_cast<int>(b)));
   const auto bits = [](double x) { return static_cast<std::int64_t>(x); };
   const bool whole = std::fabs(a) < 0x1p53 && std::fabs(b) < 0x1p53;
-  if (op == "_operator.and_" && whole) return static_cast<double>(bits(a) & bits(b));
-  if (op == "_operator.or_" && whole) return static_cast<double>(bits(a) | bits(b));
+  if (op == python::op::and_ && whole) return static_cast<double>(bits(a) & bits(b));
+  if (op == python::op::or_ && whole) return static_cast<double>(bits(a) | bits(b));
   if (b == 0) return std::nullopt;
-  if (op == "_operator.truediv") return a / b;
-  if (op == "_operator.floordiv") return std::floor(a / b);
-  if (op == "_operator.mod") return a - b * std::floor(a / b);
+  if (op == python::op::truediv) return a / b;
+  if (op == python::op::floordiv) return std::floor(a / b);
+  if (op == python::op::mod) return a - b * std::floor(a / b);
   return std::nullopt;
 }
 
@@ -96,7 +98,7 @@ bool take_numbers_as_tensors(Graph& graph) {
       ValueId& tensor = it->second;
       if (graph[tensor].type.rank() > 0) {
         const ValueId flat = graph.add_value(graph[v].name + ".tensor", graph[tensor].type.with(Shape()));
-        tensor = out.add("aten.view.default", {tensor}, {{"size", std::vector<std::int64_t>{}}}, flat, node.loc);
+        tensor = out.add(aten::op::view, {tensor}, {{"size", std::vector<std::int64_t>{}}}, flat, node.loc);
       }
       v = tensor;
     }
@@ -144,7 +146,7 @@ void KnownNumbers::learn(const Graph& graph, const Node& node) {
   if (gives_number(node)) {
     const Value& x = graph[node.inputs[0]];
     if (x.is_constant() && x.type.shape.elements() == 1) keep(element_as_double(x.type.dtype, x.constant.data(), 0));
-  } else if (node.op == "aten.sym_size.int" && node.inputs.size() == 1 && node.inputs[0] != no_value) {
+  } else if (node.op == aten::op::sym_size_int && node.inputs.size() == 1 && node.inputs[0] != no_value) {
     // Torch leaves the call in the program where it has found out that the size is always the same.
     const Shape& shape = graph[node.inputs[0]].type.shape;
     auto dim = node.attrs.get_or("dim", std::int64_t{0});

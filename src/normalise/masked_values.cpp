@@ -16,6 +16,8 @@
 #include <span>
 #include <unordered_map>
 
+#include "ir/aten_operators.h"
+#include "ir/program_operators.h"
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
 #include "normalise/masks.h"
@@ -125,7 +127,7 @@ class Wholes {
     const auto symbol = chosen.dim < said.rank() ? only_symbol(said[chosen.dim]) : std::nullopt;
     if (!symbol || !masks_.contains(symbol->name) || rows(node.inputs[0])) return false;
     graph_[result].type.shape = whole(said);
-    out_.add("aten.view.default", {node.inputs[0]}, {{"size", graph_[result].type.shape.sizes()}}, result, node.loc);
+    out_.add(aten::op::view, {node.inputs[0]}, {{"size", graph_[result].type.shape.sizes()}}, result, node.loc);
     rows_[result] = MaskedRows{symbol->name, {chosen.dim, 1}};
     return true;
   }
@@ -154,8 +156,8 @@ class Wholes {
     const bool alone =
         mask_shape(all.symbol).rank() == 1;  // the matrix has one column, whatever call makes it a vector
     int first = -1;
-    if (column && node.op == "aten.unbind.int") first = 0;
-    if (column && node.op == "aten.select.int" && node.outputs.size() == 1)
+    if (column && node.op == aten::op::unbind_int) first = 0;
+    if (column && node.op == aten::op::select_int && node.outputs.size() == 1)
       first = static_cast<int>(node.attrs.get_or("index", std::int64_t{-1}));
     if (const FoundOp op = find_aten(node.op); alone && node.outputs.size() == 1 && op.op && op.schema->view) first = 0;
     for (std::size_t k = 0; k < node.outputs.size(); ++k)
@@ -214,8 +216,9 @@ class Wholes {
 
   // x[i], x[i, j], x.index_select(0, i) at all places.
   bool look_up(Node& node) {
-    const bool select = node.op == "aten.index_select.default";
-    if ((!select && node.op != "aten.index.Tensor") || node.inputs.size() < 2 || node.outputs.size() != 1) return false;
+    const bool select = node.op == aten::op::index_select;
+    if ((!select && node.op != aten::op::index_Tensor) || node.inputs.size() < 2 || node.outputs.size() != 1)
+      return false;
     auto found = lookup(std::span(node.inputs).subspan(1));
     const Shape x = graph_[node.inputs[0]].type.shape;
     if (!found || rows(node.inputs[0])) return false;
@@ -236,7 +239,7 @@ class Wholes {
 
   // y.index_add(dim, i, rows): what is not chosen adds nothing, and rows of one place are added up first.
   bool add_at(const Node& node) {
-    if (node.op != "aten.index_add.default" || node.inputs.size() != 3 || node.outputs.size() != 1) return false;
+    if (node.op != aten::op::index_add || node.inputs.size() != 3 || node.outputs.size() != 1) return false;
     const ValueId y = node.inputs[0], source = node.inputs[2];
     const auto found = lookup(std::span(node.inputs).subspan(1, 1));
     const MaskedRows* r = rows(source);
@@ -259,8 +262,9 @@ class Wholes {
     }
     const ValueId where = view(mask_of(r->symbol, node.loc), Shape(ones), node.loc);
     const TensorType split = type.with(Shape(dims));
-    ValueId sum = call("aten.where.self", {where, view(source, split.shape, node.loc), number(type.with(Shape()), 0)},
-                       {}, split, node.loc);
+    ValueId sum =
+        call(aten::op::where_self, {where, view(source, split.shape, node.loc), number(type.with(Shape()), 0)}, {},
+             split, node.loc);
     std::vector<std::int64_t> others;
     for (int d = 0; d < mask.rank(); ++d)
       if (d != which) others.push_back(dim + d);
@@ -268,27 +272,27 @@ class Wholes {
       std::vector<std::int64_t> left;
       for (std::size_t d = 0; d < dims.size(); ++d)
         if (std::ranges::find(others, static_cast<std::int64_t>(d)) == others.end()) left.push_back(dims[d]);
-      sum = call("aten.sum.dim_IntList", {sum}, {{"dim", others}, {"keepdim", false}, {"dtype", type.dtype}},
+      sum = call(aten::op::sum_dim_IntList, {sum}, {{"dim", others}, {"keepdim", false}, {"dtype", type.dtype}},
                  type.with(Shape(left)), node.loc);
     }
-    out_.add("aten.add.Tensor", {y, sum}, {}, node.outputs[0], node.loc);
+    out_.add(aten::op::add_Tensor, {y, sum}, {}, node.outputs[0], node.loc);
     return true;
   }
 
   // x[mask].shape[0]
   bool count_rows(const Node& node) {
-    if (node.op != "aten.sym_size.int" || node.outputs.size() != 1) return false;
+    if (node.op != aten::op::sym_size_int || node.outputs.size() != 1) return false;
     const MaskedRows* r = rows(node.inputs[0]);
     auto dim = node.attrs.get_or("dim", std::int64_t{0});
     if (dim < 0) dim += graph_[node.inputs[0]].type.rank();
     if (dim != r->rows.dim || r->rows.inner != 1) return false;
-    out_.add("aten.item.default", {count(r->symbol, node.loc)}, {}, node.outputs[0], node.loc);
+    out_.add(aten::op::item, {count(r->symbol, node.loc)}, {}, node.outputs[0], node.loc);
     return true;
   }
 
   // y[mask] = rows of the same mask.
   bool put_back(const Node& node) {
-    if (node.op != "aten.index_put.default" || node.inputs.size() < 3 || node.outputs.size() != 1) return false;
+    if (node.op != aten::op::index_put || node.inputs.size() < 3 || node.outputs.size() != 1) return false;
     const ValueId base = node.inputs[0], values = node.inputs.back();
     const std::span indices(node.inputs.data() + 1, node.inputs.size() - 2);
     const MaskedRows* r = rows(values);
@@ -309,11 +313,11 @@ class Wholes {
     dims.insert(dims.begin() + r->rows.dim, places.begin(), places.end());
     ValueId content = view(values, Shape(dims), node.loc);
     if (const auto flag = node.attrs.get_or("accumulate", false); flag)
-      content = call("aten.add.Tensor", {base, content}, {}, graph_[base].type, node.loc);
+      content = call(aten::op::add_Tensor, {base, content}, {}, graph_[base].type, node.loc);
     auto mask_dims = places;
     mask_dims.insert(mask_dims.end(), static_cast<std::size_t>(behind), 1);
     const ValueId where = view(mask_of(r->symbol, node.loc), Shape(mask_dims), node.loc);
-    out_.add("aten.where.self", {where, content, base}, {}, node.outputs[0], node.loc);
+    out_.add(aten::op::where_self, {where, content, base}, {}, node.outputs[0], node.loc);
     return true;
   }
 
@@ -382,8 +386,8 @@ class Wholes {
 
   // Sums and means over the rows: what is not chosen adds nothing.
   bool reduce(const Node& node) {
-    const bool mean = node.op.starts_with("aten.mean.");
-    if ((!mean && !node.op.starts_with("aten.sum.")) || node.outputs.size() != 1 || is_sized(node)) return false;
+    const bool mean = node.op.overload_of(aten::op::mean);
+    if ((!mean && !node.op.overload_of(aten::op::sum)) || node.outputs.size() != 1 || is_sized(node)) return false;
     const MaskedRows* r = rows(node.inputs[0]);
     if (!r || r->rows.inner != 1) return false;
     const ValueId x = node.inputs[0], result = node.outputs[0];
@@ -392,14 +396,14 @@ class Wholes {
     places[static_cast<std::size_t>(r->rows.dim)] = masks_.at(r->symbol).count;
     const ValueId where = view(mask_of(r->symbol, node.loc), Shape(places), node.loc);
     Node sum = node;
-    sum.inputs[0] = call("aten.where.self", {where, x, number(type.with(Shape()), 0)}, {}, type, node.loc);
+    sum.inputs[0] = call(aten::op::where_self, {where, x, number(type.with(Shape()), 0)}, {}, type, node.loc);
     if (!mean) {
       out_.keep(std::move(sum));
       return true;
     }
     const TensorType made = graph_[result].type;
     if (!is_float(made.dtype)) return false;
-    sum.op = node.op == "aten.mean.default" ? "aten.sum.default" : "aten.sum.dim_IntList";
+    sum.op = node.op == aten::op::mean ? aten::op::sum : aten::op::sum_dim_IntList;
     sum.outputs = {graph_.add_value(fresh("sum"), made)};
     const ValueId total = sum.outputs[0];
     out_.keep(std::move(sum));
@@ -408,34 +412,34 @@ class Wholes {
     const std::int64_t others = type.shape.elements() / masks_.at(r->symbol).count / made.shape.elements();
     const TensorType real{DType::f32, Shape(), std::nullopt};
     const ValueId one = number(real, others), none = number(real, 0), mask = mask_of(r->symbol, node.loc);
-    ValueId divisor = call("aten.where.self", {mask, one, none}, {}, real.with(graph_[mask].type.shape), node.loc);
-    divisor = call("aten.sum.default", {divisor}, {}, real, node.loc);
+    ValueId divisor = call(aten::op::where_self, {mask, one, none}, {}, real.with(graph_[mask].type.shape), node.loc);
+    divisor = call(aten::op::sum, {divisor}, {}, real, node.loc);
     if (made.dtype != real.dtype)
-      divisor = call("aten.to.dtype", {divisor}, {{"dtype", made.dtype}}, made.with(Shape()), node.loc);
-    out_.add("aten.div.Tensor", {total, divisor}, {}, result, node.loc);
+      divisor = call(aten::op::to_dtype, {divisor}, {{"dtype", made.dtype}}, made.with(Shape()), node.loc);
+    out_.add(aten::op::div_Tensor, {total, divisor}, {}, result, node.loc);
     return true;
   }
 
   // How many rows the mask chooses: i64 [].
   ValueId count(const std::string& symbol, const LocRef& loc) {
-    return call("aten.sum.default", {mask_of(symbol, loc)}, {}, {DType::i64, Shape(), std::nullopt}, loc);
+    return call(aten::op::sum, {mask_of(symbol, loc)}, {}, {DType::i64, Shape(), std::nullopt}, loc);
   }
   const Shape& mask_shape(const std::string& symbol) const { return graph_[masks_.at(symbol).value].type.shape; }
   // torch.where takes numbers, too.
   ValueId mask_of(const std::string& symbol, const LocRef& loc) {
     const ValueId v = masks_.at(symbol).value;
     if (graph_[v].type.dtype == DType::boolean) return v;
-    return call("aten.ne.Scalar", {v}, {{"other", std::int64_t{0}}}, {DType::boolean, mask_shape(symbol), std::nullopt},
-                loc);
+    return call(aten::op::ne_Scalar, {v}, {{"other", std::int64_t{0}}},
+                {DType::boolean, mask_shape(symbol), std::nullopt}, loc);
   }
   ValueId number(const TensorType& type, std::int64_t n) {
     return graph_.add_value(fresh("number"), type, constant_bytes(type.dtype, std::vector<std::int64_t>{n}));
   }
   ValueId view(ValueId x, const Shape& shape, const LocRef& loc) {
     if (graph_[x].type.shape == shape) return x;
-    return call("aten.view.default", {x}, {{"size", shape.sizes()}}, graph_[x].type.with(shape), loc);
+    return call(aten::op::view, {x}, {{"size", shape.sizes()}}, graph_[x].type.with(shape), loc);
   }
-  ValueId call(const char* op, std::vector<ValueId> inputs, Attrs attrs, const TensorType& type, const LocRef& loc) {
+  ValueId call(Operator op, std::vector<ValueId> inputs, Attrs attrs, const TensorType& type, const LocRef& loc) {
     return out_.add(op, std::move(inputs), std::move(attrs), graph_.add_value(fresh("masked"), type), loc);
   }
   std::string fresh(const char* what) const { return fmt::format("{}.{}", what, graph_.values.size()); }

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "ir/aten_operators.h"
+#include "ir/program_operators.h"
 #include "ops/op.h"
 #include "ops/operator_name.h"
 
@@ -29,8 +31,9 @@ std::optional<Choice> choice(const Graph& graph, std::span<const ValueId> indice
   return found;
 }
 std::optional<Choice> chosen_rows(const Graph& graph, const Node& node) {
-  if (node.op == "aten.index.Tensor" && node.inputs.size() > 1) return choice(graph, std::span(node.inputs).subspan(1));
-  if (node.op == "aten.masked_select.default" && node.inputs.size() == 2 &&
+  if (node.op == aten::op::index_Tensor && node.inputs.size() > 1)
+    return choice(graph, std::span(node.inputs).subspan(1));
+  if (node.op == aten::op::masked_select && node.inputs.size() == 2 &&
       graph[node.inputs[0]].type.shape == graph[node.inputs[1]].type.shape)
     return choice(graph, std::span(node.inputs).last(1));
   return std::nullopt;
@@ -47,14 +50,14 @@ bool gives_places(const Graph& graph, const Node& node) {
 std::vector<ValueId> first_equals(const Graph& graph) {
   std::vector<ValueId> first(graph.values.size());
   std::iota(first.begin(), first.end(), 0);
-  std::map<std::pair<std::string, std::vector<ValueId>>, std::vector<const Node*>> met;
+  std::map<std::pair<std::string_view, std::vector<ValueId>>, std::vector<const Node*>> met;
   for (const Node& node : graph.nodes) {
     if (node.outputs.size() != 1 || node.outputs[0] == no_value || !find_aten(node.op).op || !node.regions.empty())
       continue;
     std::vector<ValueId> inputs = node.inputs;
     for (ValueId& v : inputs)
       if (v != no_value) v = first[v];
-    auto& alike = met[{node.op, std::move(inputs)}];
+    auto& alike = met[{node.op.name(), std::move(inputs)}];
     const auto equal = std::find_if(alike.begin(), alike.end(), [&](const Node* n) {
       return n->attrs == node.attrs && graph[n->outputs[0]].type == graph[node.outputs[0]].type;
     });

@@ -8,6 +8,8 @@
 #include <map>
 #include <set>
 
+#include "ir/aten_operators.h"
+#include "ir/program_operators.h"
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
 #include "lower/lower.h"
@@ -84,7 +86,7 @@ class Narrowing {
   void saturate(ValueId wide, ValueId narrow, const LocRef& loc) {
     const ValueId held = g_.add_value(g_[wide].name + ".held", g_[wide].type);
     const Attrs bounds{{"min", std::int64_t{INT32_MIN}}, {"max", std::int64_t{INT32_MAX}}};
-    out_.add("aten.clamp.default", {wide}, bounds, held, loc);
+    out_.add(aten::op::clamp, {wide}, bounds, held, loc);
     convert(held, narrow, DType::i32, loc);
   }
 
@@ -125,12 +127,12 @@ class Narrowing {
 
   // ---- loops and branches as a target takes them: what they are given and give is int32, inside as well
   bool bodies_may_narrow(const Node& node) const {
-    return node.op.starts_with("higher_order.") && node.attrs.find("kept") &&
+    return node.op.is_control_flow() && node.attrs.find("kept") &&
            std::all_of(node.inputs.begin(), node.inputs.end(),
                        [&](ValueId v) { return !is_wide(g_, v) || narrow_[v] != no_value || ranges_[v].fits_i32(); });
   }
   void narrow_bodies(Node& node) {
-    const bool loop = node.op == "higher_order.while_loop";
+    const bool loop = node.op == higher_order::op::while_loop;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (!is_count(node.inputs[i])) continue;
       if (is_wide(g_, node.inputs[i])) node.inputs[i] = narrowed_operand(node.inputs[i], node.loc);
@@ -151,14 +153,13 @@ class Narrowing {
     if (body[wide].type.dtype != DType::i64) return;
     body.inputs[input] = body.add_value(body[wide].name + ".i32", body[wide].type.with(DType::i32));
     body.nodes.insert(body.nodes.begin(),
-                      {"aten._to_copy.default", {body.inputs[input]}, {{"dtype", DType::i64}}, {wide}, nullptr, {}});
+                      {aten::op::_to_copy, {body.inputs[input]}, {{"dtype", DType::i64}}, {wide}, nullptr, {}});
   }
   static void gives_i32(Graph& body, std::size_t output) {
     const ValueId wide = body.outputs[output];
     body.outputs[output] =
         body.add_value(fmt::format("{}.out{}", body[wide].name, output), body[wide].type.with(DType::i32));
-    body.nodes.push_back(
-        {"aten._to_copy.default", {wide}, {{"dtype", DType::i32}}, {body.outputs[output]}, nullptr, {}});
+    body.nodes.push_back({aten::op::_to_copy, {wide}, {{"dtype", DType::i32}}, {body.outputs[output]}, nullptr, {}});
   }
 
   // int64 in the program, whatever it is by now.
@@ -167,7 +168,7 @@ class Narrowing {
   // A conversion between codes and real numbers whose only int64 are its zero points, of a size that codes have: seen
   // at once, where the trial below would convert whole weights.
   bool subtracts_zero_points(const Node& node) const {
-    if (!node.op.starts_with("quantized_decomposed.") || node.inputs.size() != 3) return false;
+    if (!node.op.is_conversion() || node.inputs.size() != 3) return false;
     const ValueId zero_points = node.inputs[2];
     const auto wide = [&](ValueId v) { return v != no_value && v != zero_points && is_count(v); };
     return zero_points != no_value && ranges_[zero_points].lowest >= -65536 && ranges_[zero_points].highest <= 65536 &&
@@ -327,7 +328,7 @@ class Narrowing {
   }
 
   void convert(ValueId from, ValueId to, DType dtype, const LocRef& loc) {
-    out_.add("aten._to_copy.default", {from}, {{"dtype", dtype}}, to, loc);
+    out_.add(aten::op::_to_copy, {from}, {{"dtype", dtype}}, to, loc);
   }
   void remember(ValueId v) {
     original_.insert(v);

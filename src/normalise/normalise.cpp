@@ -66,7 +66,7 @@ static Status fits_schema(const Node& node, const Schema& schema) {
   for (const SchemaArgument& a : schema.arguments)
     if (a.is_tensor()) ++(a.is_tensor_list() ? lists : singles);
   auto inconsistent = [&](std::string what) {
-    return located(error(std::string(inconsistent_model), node.op + " " + std::move(what))
+    return located(error(std::string(inconsistent_model), node.op.text() + " " + std::move(what))
                        .hint("the file is damaged or was changed by hand: save the program again"),
                    node.loc);
   };

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <map>
 
+#include "ir/aten_operators.h"
+#include "ir/program_operators.h"
 #include "ir/tensor.h"
 #include "ops/op.h"
 #include "ops/operator_name.h"
@@ -14,14 +16,14 @@ namespace {
 TensorType integer_type(const Shape& shape) { return {DType::i64, shape, std::nullopt}; }
 
 // Python's arithmetic on integers, as calls on tensors.
-const char* on_tensors(const std::string& op) {
-  static const std::map<std::string, const char*, std::less<>> calls{
-      {"_operator.add", "aten.add.Tensor"},       {"_operator.sub", "aten.sub.Tensor"},
-      {"_operator.mul", "aten.mul.Tensor"},       {"_operator.floordiv", "aten.floor_divide.default"},
-      {"_operator.mod", "aten.remainder.Tensor"},
+std::optional<Operator> on_tensors(Operator op) {
+  constexpr std::pair<Operator, Operator> calls[] = {
+      {python::op::add, aten::op::add_Tensor},       {python::op::sub, aten::op::sub_Tensor},
+      {python::op::mul, aten::op::mul_Tensor},       {python::op::floordiv, aten::op::floor_divide},
+      {python::op::mod, aten::op::remainder_Tensor},
   };
-  const auto it = calls.find(op);
-  return it == calls.end() ? nullptr : it->second;
+  const auto* it = std::ranges::find(calls, op, &std::pair<Operator, Operator>::first);
+  return it == std::end(calls) ? std::nullopt : std::optional(it->second);
 }
 
 // The argument that says where a slice begins, or which row is meant.
@@ -39,7 +41,7 @@ std::vector<ValueId> indices(const NumberedRows& rows) {
 
 }  // namespace
 
-ValueId NumberedSlices::call(const char* op, std::vector<ValueId> inputs, Attrs attrs, const Shape& shape,
+ValueId NumberedSlices::call(Operator op, std::vector<ValueId> inputs, Attrs attrs, const Shape& shape,
                              const LocRef& loc) {
   const ValueId to = graph_.add_value(fmt::format("place.{}", graph_.values.size()), integer_type(shape));
   return out_.add(op, std::move(inputs), std::move(attrs), to, loc);
@@ -58,10 +60,9 @@ void NumberedSlices::learn(const Node& node) {
     const TensorType type = graph_[tensor].type;
     if (!is_integer(type.dtype) || type.quantised() || graph_[tensor].is_constant()) return;
     if (type.dtype != DType::i64)
-      tensor = call("aten.to.dtype", {tensor}, {{"dtype", DType::i64}}, type.shape, node.loc);
-    if (type.rank() > 0)
-      tensor = call("aten.view.default", {tensor}, {{"size", std::vector<std::int64_t>{}}}, {}, node.loc);
-  } else if (const char* op = tensors_.empty() ? nullptr : on_tensors(node.op)) {
+      tensor = call(aten::op::to_dtype, {tensor}, {{"dtype", DType::i64}}, type.shape, node.loc);
+    if (type.rank() > 0) tensor = call(aten::op::view, {tensor}, {{"size", std::vector<std::int64_t>{}}}, {}, node.loc);
+  } else if (const auto op = tensors_.empty() ? std::nullopt : on_tensors(node.op)) {
     const bool named = node.attrs.find("a");
     const Attr *a = node.attrs.find(named ? "a" : "arg0"), *b = node.attrs.find(named ? "b" : "arg1");
     const auto is_learnt = [&](const Attr* x) {
@@ -71,7 +72,7 @@ void NumberedSlices::learn(const Node& node) {
     if (!is_learnt(a) && !is_learnt(b)) return;
     const ValueId x = number(a, node.loc), y = number(b, node.loc);
     if (x == no_value || y == no_value) return;
-    tensor = call(op, {x, y}, {}, {}, node.loc);
+    tensor = call(*op, {x, y}, {}, {}, node.loc);
   }
   if (tensor != no_value) tensors_[graph_[node.outputs[0]].name] = tensor;
 }
@@ -102,7 +103,7 @@ std::optional<NumberedRows> NumberedSlices::rows(const Node& node, const Schema&
     std::vector<std::int64_t> steps(static_cast<std::size_t>(graph_[part].type.shape.size(rows.dim)));
     for (std::size_t i = 0; i < steps.size(); ++i) steps[i] = static_cast<std::int64_t>(i) * step;
     const Shape shape{static_cast<std::int64_t>(steps.size())};
-    rows.places = call("aten.add.Tensor", {integers(shape, steps), first}, {}, shape, node.loc);
+    rows.places = call(aten::op::add_Tensor, {integers(shape, steps), first}, {}, shape, node.loc);
   }
   return rows;
 }
@@ -110,14 +111,14 @@ std::optional<NumberedRows> NumberedSlices::rows(const Node& node, const Schema&
 Node NumberedSlices::look(const NumberedRows& rows, const Node& slice) const {
   std::vector<ValueId> inputs = indices(rows);
   inputs.insert(inputs.begin(), slice.inputs[0]);
-  return {"aten.index.Tensor", std::move(inputs), {}, slice.outputs, slice.loc, {}};
+  return {aten::op::index_Tensor, std::move(inputs), {}, slice.outputs, slice.loc, {}};
 }
 
 Node NumberedSlices::put(const NumberedRows& rows, const Node& scatter) const {
   std::vector<ValueId> inputs = indices(rows);
   inputs.insert(inputs.begin(), scatter.inputs[0]);
   inputs.push_back(scatter.inputs[1]);
-  return {"aten.index_put.default", std::move(inputs), {}, scatter.outputs, scatter.loc, {}};
+  return {aten::op::index_put, std::move(inputs), {}, scatter.outputs, scatter.loc, {}};
 }
 
 ValueId NumberedSlices::put(const NumberedRows& rows, ValueId base, ValueId content, const LocRef& loc) {

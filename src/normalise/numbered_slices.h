@@ -36,7 +36,7 @@ class NumberedSlices {
 
  private:
   ValueId number(const Attr* argument, const LocRef& loc);
-  ValueId call(const char* op, std::vector<ValueId> inputs, Attrs attrs, const Shape& shape, const LocRef& loc);
+  ValueId call(Operator op, std::vector<ValueId> inputs, Attrs attrs, const Shape& shape, const LocRef& loc);
   ValueId integers(const Shape& shape, const std::vector<std::int64_t>& elements);
 
   Graph& graph_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "normalise/pair_movement.h"
 
+#include "ir/aten_operators.h"
+
 #include <algorithm>
 #include <numeric>
 #include <string_view>
@@ -15,11 +17,10 @@ bool among(std::string_view name, std::initializer_list<std::string_view> names)
 }
 
 // "view" of "aten.view_copy.default".
-std::string_view name_of(std::string_view op) {
-  op.remove_prefix(std::min(op.find('.'), op.size() - 1) + 1);
-  op = op.substr(0, op.find('.'));
-  if (op.ends_with("_copy")) op.remove_suffix(5);
-  return op;
+std::string_view name_of(Operator op) {
+  std::string_view name = op.base();
+  if (name.ends_with("_copy")) name.remove_suffix(5);
+  return name;
 }
 
 class Call {
@@ -44,15 +45,15 @@ class Call {
     if (name == "flip") return along({"dims"});
     if (name == "roll") return ints("dims").empty() ? std::nullopt : along({"dims"});
     if (name == "t" && rank() == 2)
-      return Moved{"aten.transpose.int", {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}}};
+      return Moved{aten::op::transpose_int, {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}}};
     if (name == "numpy_T") {
       Ints dims(static_cast<std::size_t>(rank()));
       std::iota(dims.rbegin(), dims.rend(), 0);
       dims.push_back(rank());
-      return Moved{"aten.permute.default", {{"dims", std::move(dims)}}};
+      return Moved{aten::op::permute, {{"dims", std::move(dims)}}};
     }
     if (name == "mT" && rank() > 1)
-      return Moved{"aten.transpose.int", {{"dim0", std::int64_t{-3}}, {"dim1", std::int64_t{-2}}}};
+      return Moved{aten::op::transpose_int, {{"dim0", std::int64_t{-3}}, {"dim1", std::int64_t{-2}}}};
     if (name == "permute") {
       Ints dims = ints("dims");
       for (std::int64_t& d : dims) d += d < 0 ? rank() : 0;
@@ -108,7 +109,7 @@ class Call {
   std::optional<Moved> summed(std::string_view name) {
     if (node_.attrs.find("dtype") && !std::holds_alternative<std::monostate>(*node_.attrs.find("dtype"))) return {};
     const Ints dims = ints("dim");
-    made_.op = name == "sum" ? "aten.sum.dim_IntList" : "aten.mean.dim";
+    made_.op = name == "sum" ? aten::op::sum_dim_IntList : aten::op::mean_dim;
     made_.attrs.set("dim", dims.empty() ? all_dims() : dims);
     return along({"dim"});
   }
@@ -121,7 +122,7 @@ class Call {
     Ints pad = ints("pad");
     if (!zero || pad.empty()) return {};
     pad.insert(pad.begin(), {0, 0});
-    return Moved{"aten.constant_pad_nd.default", {{"pad", std::move(pad)}, {"value", 0.0}}};
+    return Moved{aten::op::constant_pad_nd, {{"pad", std::move(pad)}, {"value", 0.0}}};
   }
 
   std::optional<Moved> shifted(bool back) {
@@ -132,7 +133,7 @@ class Call {
       if (d < 0 || d >= rank()) return {};
       shifts.push_back((pairs_.size(static_cast<int>(d)) + (back ? 1 : 0)) / 2);
     }
-    return Moved{"aten.roll.default", {{"shifts", std::move(shifts)}, {"dims", std::move(dims)}}};
+    return Moved{aten::op::roll, {{"shifts", std::move(shifts)}, {"dims", std::move(dims)}}};
   }
 
   const Node& node_;
@@ -143,7 +144,7 @@ class Call {
 }  // namespace
 
 std::optional<Moved> moved(const Node& node, const Shape& pairs) {
-  if (!node.op.starts_with("aten.")) return {};
+  if (!node.op.is_aten()) return {};
   return Call(node, pairs).moved();
 }
 

@@ -9,7 +9,7 @@
 namespace tosaic::pairs {
 
 struct Moved {
-  std::string op;
+  Operator op;
   Attrs attrs;
 };
 // `pairs`: the shape of the first complex tensor that the call reads. Nothing: it is no such call, or has no such form.

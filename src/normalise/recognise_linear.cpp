@@ -3,6 +3,7 @@
 // as aten.linear they take part in batch-norm folding and in per-channel quantisation.
 #include <cstring>
 
+#include "ir/aten_operators.h"
 #include "ir/tensor.h"
 #include "normalise/normalise.h"
 
@@ -34,8 +35,8 @@ Bytes transposed(const Value& matrix) {
 
 void recognise_linear(Graph& graph) {
   for (Node& node : graph.nodes) {
-    const bool biased = node.op == "aten.addmm.default";
-    if (!biased && node.op != "aten.mm.default") continue;
+    const bool biased = node.op == aten::op::addmm;
+    if (!biased && node.op != aten::op::mm) continue;
     const ValueId bias = biased ? node.inputs[0] : no_value, x = node.inputs[biased ? 1 : 0],
                   matrix = node.inputs[biased ? 2 : 1];
     const TensorType type = graph[matrix].type;
@@ -46,7 +47,7 @@ void recognise_linear(Graph& graph) {
     const Shape& shape = type.shape;
     ValueId weight = graph.add_value(graph[matrix].name + ".t", {type.dtype, Shape{shape.size(1), shape.size(0)}, {}},
                                      transposed(graph[matrix]));
-    node.op = "aten.linear.default";
+    node.op = aten::op::linear;
     node.inputs = {x, weight, bias};
     node.attrs = {};
   }

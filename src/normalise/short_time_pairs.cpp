@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "ir/aten_operators.h"
 #include "normalise/fourier_pairs.h"
 #include "ops/aten_calls.h"
 
@@ -52,7 +53,7 @@ Frames frames_of(const Call& call) {
   if (width == f.length) return f;
   if (!f.window) f.window = b.filled(1, DType::f32, Shape{width});
   const std::int64_t left = (f.length - width) / 2;
-  f.window = b.aten("aten.constant_pad_nd.default", {*f.window},
+  f.window = b.aten(aten::op::constant_pad_nd, {*f.window},
                     {{"pad", std::vector<std::int64_t>{left, f.length - width - left}}, {"value", 0.0}});
   return f;
 }
@@ -65,7 +66,7 @@ Val forward(Val x, const Call& call) {
   const bool batched = x.rank() == 2;
   x = calls::view(x, {batched ? x.dim(0) : 1, 1, x.dim(-1)});
   if (call.overload() == "center" && call.flag("center"))
-    x = b.aten("aten.pad.default", {x},
+    x = b.aten(aten::op::pad, {x},
                {{"pad", std::vector<std::int64_t>{f.length / 2, f.length / 2}}, {"mode", call.text("pad_mode")}});
   if (x.dim(2) < f.length)
     b.refuse("aten.stft.shape", fmt::format("frames of {} numbers out of {}", f.length, x.dim(2)));
@@ -73,7 +74,7 @@ Val forward(Val x, const Call& call) {
   const double factor = call.flag("normalized") ? 1 / std::sqrt(static_cast<double>(f.length)) : 1;
   Val weight = calls::view(from_real(b, {f.length, f.length, bins, -1, factor}), {2 * bins, 1, f.length});
   if (f.window) weight = calls::mul(weight, calls::view(*f.window, {1, 1, f.length}));
-  Val y = b.aten("aten.conv1d.default", {x, weight, std::nullopt}, {{"stride", std::vector<std::int64_t>{f.hop}}});
+  Val y = b.aten(aten::op::conv1d, {x, weight, std::nullopt}, {{"stride", std::vector<std::int64_t>{f.hop}}});
   y = calls::transpose(calls::view(y, {y.dim(0), bins, 2, y.dim(2)}), 2, 3);
   return batched ? y : calls::view(y, {bins, y.dim(2), 2});
 }
@@ -83,7 +84,7 @@ Val forward(Val x, const Call& call) {
 Val overlapped(Val frames, std::int64_t hop) {
   Builder& b = frames.builder();
   const auto padded = [&](Val x, std::vector<std::int64_t> pad) {
-    return b.aten("aten.constant_pad_nd.default", {x}, {{"pad", std::move(pad)}, {"value", 0.0}});
+    return b.aten(aten::op::constant_pad_nd, {x}, {{"pad", std::move(pad)}, {"value", 0.0}});
   };
   const std::int64_t batch = frames.dim(0), count = frames.dim(1), length = frames.dim(2);
   const std::int64_t pieces = (length + hop - 1) / hop;
@@ -116,9 +117,9 @@ Val backward(Val x, const Call& call) {
   const Val window = f.window ? *f.window : b.filled(1, DType::f32, Shape{f.length});
   Val weight = to_real(b, {f.length, bins, f.length, 1, factor});
   weight = calls::mul(weight, calls::view(window, {f.length, 1}));
-  Val y = overlapped(b.aten("aten.linear.default", {x, weight, std::nullopt}), f.hop);
+  Val y = overlapped(b.aten(aten::op::linear, {x, weight, std::nullopt}), f.hop);
   const Val squares = calls::view(calls::mul(window, window), {1, 1, f.length});
-  const Val all = b.aten("aten.expand.default", {squares}, {{"size", std::vector<std::int64_t>{1, count, f.length}}});
+  const Val all = b.aten(aten::op::expand, {squares}, {{"size", std::vector<std::int64_t>{1, count, f.length}}});
   const Val curve = calls::reciprocal(overlapped(all, f.hop));
   const std::int64_t whole = y.dim(1), start = call.flag("center") ? f.length / 2 : 0;
   const std::int64_t wanted = call.has("length") ? call.integer("length") : whole - 2 * start;
@@ -127,8 +128,7 @@ Val backward(Val x, const Call& call) {
   y = calls::slice(y, 1, start, size);
   y = calls::mul(y, calls::slice(curve, 1, start, size));
   if (size < wanted)
-    y = b.aten("aten.constant_pad_nd.default", {y},
-               {{"pad", std::vector<std::int64_t>{0, wanted - size}}, {"value", 0.0}});
+    y = b.aten(aten::op::constant_pad_nd, {y}, {{"pad", std::vector<std::int64_t>{0, wanted - size}}, {"value", 0.0}});
   return batched ? y : calls::view(y, {wanted});
 }
 

@@ -4,6 +4,7 @@
 //   _int_mm(u8(codes + 128), W) == _int_mm(codes, W) + 128 * sum(W, 0)
 #include <algorithm>
 
+#include "ir/aten_operators.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
 #include "normalise/normalise.h"
@@ -21,7 +22,7 @@ class SignedProducts {
   ValueId codes_behind(ValueId v) const {
     const Node* narrowed = conversion(v, DType::i32, DType::u8);
     const Node* shifted = narrowed ? maker(narrowed->inputs[0]) : nullptr;
-    if (!shifted || shifted->op != "aten.add.Tensor" || shifted->inputs.size() > 2 || !adds_shift(*shifted))
+    if (!shifted || shifted->op != aten::op::add_Tensor || shifted->inputs.size() > 2 || !adds_shift(*shifted))
       return no_value;
     const Node* widened = conversion(shifted->inputs[0], DType::i8, DType::i32);
     return widened ? widened->inputs[0] : no_value;
@@ -34,7 +35,7 @@ class SignedProducts {
   }
   const Node* conversion(ValueId v, DType from, DType to) const {
     const Node* node = maker(v);
-    const bool converts = node && (node->op == "aten.to.dtype" || node->op == "aten._to_copy.default");
+    const bool converts = node && (node->op == aten::op::to_dtype || node->op == aten::op::_to_copy);
     return converts && graph_[node->inputs[0]].type.dtype == from && graph_[v].type.dtype == to ? node : nullptr;
   }
   bool adds_shift(const Node& node) const {
@@ -66,12 +67,12 @@ ValueId shifted_sums(Graph& graph, ValueId weight) {
 }  // namespace
 
 void signed_products(Graph& graph) {
-  const bool any = std::ranges::any_of(graph.nodes, [](const Node& n) { return n.op == "aten._int_mm.default"; });
+  const bool any = std::ranges::any_of(graph.nodes, [](const Node& n) { return n.op == aten::op::_int_mm; });
   if (!any) return;
   const SignedProducts products(graph);
   std::vector<Node> nodes;
   for (Node node : graph.nodes) {  // copies: `products` looks at the others
-    const bool fits = node.op == "aten._int_mm.default" && graph[node.inputs[1]].is_constant() &&
+    const bool fits = node.op == aten::op::_int_mm && graph[node.inputs[1]].is_constant() &&
                       graph[node.inputs[1]].type.dtype == DType::i8;
     const ValueId codes = fits ? products.codes_behind(node.inputs[0]) : no_value;
     if (codes == no_value) {
@@ -79,7 +80,7 @@ void signed_products(Graph& graph) {
       continue;
     }
     const ValueId result = node.outputs[0], sums = shifted_sums(graph, node.inputs[1]);
-    Node add{.op = "aten.add.Tensor", .inputs = {no_value, sums}, .attrs = {}, .outputs = {result}, .loc = node.loc};
+    Node add{.op = aten::op::add_Tensor, .inputs = {no_value, sums}, .attrs = {}, .outputs = {result}, .loc = node.loc};
     node.inputs[0] = codes;
     node.outputs[0] = add.inputs[0] = graph.add_value(graph[result].name + ".signed", graph[result].type);
     nodes.push_back(std::move(node));

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 
+#include "ir/aten_operators.h"
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
 
@@ -27,14 +28,14 @@ class Splitter {
  public:
   Splitter(Graph& graph, std::uint64_t most_bytes) : graph_(graph), most_bytes_(most_bytes), out_(graph) {
     for (const Node& node : out_.nodes())
-      if (node.op == "torchao.dequantize_affine.default") of_codes_.emplace(node.outputs[0], node);
+      if (node.op == torchao::op::dequantize_affine) of_codes_.emplace(node.outputs[0], node);
   }
 
   void run() {
     out_.each([&](Node& node) {
-      if (node.op == "aten.linear.default" && (node.inputs.size() < 3 || !is_computed(node.inputs[2])))
+      if (node.op == aten::op::linear && (node.inputs.size() < 3 || !is_computed(node.inputs[2])))
         split(node, 1, 0);
-      else if (node.op == "aten.embedding.default")
+      else if (node.op == aten::op::embedding)
         split(node, 0, 1);
       else
         out_.keep(std::move(node));
@@ -62,7 +63,7 @@ class Splitter {
       out_.keep(std::move(piece));
     }
     const std::int64_t last = graph_[node.outputs[0]].type.rank() - 1;
-    out_.add("aten.cat.default", std::move(results), {{"dim", last}}, node.outputs[0], node.loc);
+    out_.add(aten::op::cat, std::move(results), {{"dim", last}}, node.outputs[0], node.loc);
   }
 
   // Along the dim; 0: it stays whole.

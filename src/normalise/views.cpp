@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "ir/aten_operators.h"
 #include "ir/tensor.h"
 #include "ops/trial.h"
 
@@ -75,7 +76,7 @@ class Writer {
   Writer(Graph& graph, Rewriter& out, ValueId base, const LocRef& loc)
       : graph_(graph), out_(out), loc_(loc), name_(graph[base].name), first_(graph.nodes.size()) {}
 
-  ValueId call(const char* op, std::vector<ValueId> inputs, Attrs attrs, TensorType type) {
+  ValueId call(Operator op, std::vector<ValueId> inputs, Attrs attrs, TensorType type) {
     // Values are never taken away, so their number makes a name that no other has.
     const std::string name = fmt::format("{}.{}.{}", name_, graph_.nodes.size() - first_, graph_.values.size());
     return out_.add(op, std::move(inputs), std::move(attrs), graph_.add_value(name, std::move(type)), loc_);
@@ -87,13 +88,13 @@ class Writer {
 
   ValueId view(ValueId x, const Shape& shape) {
     if (type(x).shape == shape) return x;
-    return call("aten.view.default", {x}, {{"size", shape.sizes()}}, type(x).with(shape));
+    return call(aten::op::view, {x}, {{"size", shape.sizes()}}, type(x).with(shape));
   }
   ValueId permute(ValueId x, const Ints& order) {
     if (std::is_sorted(order.begin(), order.end())) return x;
     Ints dims;
     for (auto d : order) dims.push_back(type(x).shape.size(static_cast<int>(d)));
-    return call("aten.permute.default", {x}, {{"dims", order}}, type(x).with(Shape(dims)));
+    return call(aten::op::permute, {x}, {{"dims", order}}, type(x).with(Shape(dims)));
   }
 
   // Dim by dim: the inner dims are written in a slice of the outer one, which then takes its place.
@@ -111,10 +112,10 @@ class Writer {
     if (inner) {
       auto dims = shape.sizes();
       dims[d] = dim.count;
-      const ValueId part = call("aten.slice.Tensor", {base}, range, type(base).with(Shape(dims)));
+      const ValueId part = call(aten::op::slice_Tensor, {base}, range, type(base).with(Shape(dims)));
       content = put_box(part, content, box, d + 1);
     }
-    return call("aten.slice_scatter.default", {base, content}, range, type(base));
+    return call(aten::op::slice_scatter, {base, content}, range, type(base));
   }
 
  private:
@@ -200,8 +201,8 @@ Result<ValueId> put_back(Graph& graph, Rewriter& out, ValueId base, ValueId cont
   const ValueId mask = w.constant({DType::boolean, shape, std::nullopt}, constant_bytes(DType::boolean, shown));
   const TensorType type = graph[base].type;
   ValueId picked = w.view(content, Shape{static_cast<std::int64_t>(positions.size())});
-  picked = w.call("aten.index_select.default", {picked, places}, {{"dim", std::int64_t{0}}}, type.with(flat));
-  return w.call("aten.where.self", {mask, w.view(picked, shape), base}, {}, type);
+  picked = w.call(aten::op::index_select, {picked, places}, {{"dim", std::int64_t{0}}}, type.with(flat));
+  return w.call(aten::op::where_self, {mask, w.view(picked, shape), base}, {}, type);
 }
 
 }  // namespace tosaic

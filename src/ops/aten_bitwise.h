@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python's operators on tensors of integers and booleans, as the functions that they call.
 #pragma once
-#include <string>
-
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {
 
-inline Vals python_bitwise(Builder& b, const Call& call, const std::string& function) {
+inline Vals python_bitwise(Builder& b, const Call& call, Operator of_tensors, Operator of_a_scalar) {
   Val self = call.tensor("self");
-  if (call.overload() == "Tensor") return b.aten(function + ".Tensor", {self, call.tensor("other")});
+  if (call.overload() == "Tensor") return b.aten(of_tensors, {self, call.tensor("other")});
   // True beside booleans leaves them booleans, 1 does not; the program's result tells which of the two it was.
   const bool boolean =
       self.dtype() == DType::boolean && !call.declared().empty() && call.declared()[0].dtype == DType::boolean;
-  if (boolean) return b.aten(function + ".Tensor", {self, b.scalar(call.number("other"), DType::boolean)});
-  return b.aten(function + ".Scalar", {self}, {{"other", call.integer("other")}});
+  if (boolean) return b.aten(of_tensors, {self, b.scalar(call.number("other"), DType::boolean)});
+  return b.aten(of_a_scalar, {self}, {{"other", call.integer("other")}});
 }
 
 // What is shifted, and by how much. Only counts `inside` [0, last] leave anything of a number but its sign.

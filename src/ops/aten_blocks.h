@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/aten_packed_weight.h"
 #include "ops/op.h"
@@ -63,7 +64,7 @@ inline Val beside(const Call& call, Val v, const Blocks& blocks, DType dtype) {
   if (v.shape().elements() != blocks.scales.elements())
     b.refuse("aten.blocks.scales",
              fmt::format("{} scales or zero points for {} blocks", to_string(v.shape()), to_string(blocks.counts)));
-  return calls::view(b.aten("aten._to_copy.default", {v}, {{"dtype", dtype}}), blocks.scales);
+  return calls::view(b.aten(aten::op::_to_copy, {v}, {{"dtype", dtype}}), blocks.scales);
 }
 // Absent, without elements, or all 0: torchao says each where there are none.
 inline std::optional<Val> zero_points(const Call& call) {

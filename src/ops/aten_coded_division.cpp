@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/tosa_operators.h"
 #include "ops/aten_division.h"
 #include "ops/aten_promotion.h"
 #include "ops/builder_bounds.h"
@@ -22,9 +23,9 @@ Division by_tensor(Builder& b, Val x, Val y, Toward toward) {
   const double scale = x.type().scales->scale[0];
   const Val dividend = integers_of(x), given = integers_of(y);
   // Nothing is promised of quotients by 0, but for INTDIV they are an error.
-  const Val divisor = b.select(b.binary("equal", given, b.like(given, 0.0)), b.like(given, 1.0), given);
-  const Val quotient =
-      toward == Toward::below ? functions::floor_quotient(dividend, divisor) : b.binary("intdiv", dividend, divisor);
+  const Val divisor = b.select(b.binary(tosa::op::equal, given, b.like(given, 0.0)), b.like(given, 1.0), given);
+  const Val quotient = toward == Toward::below ? functions::floor_quotient(dividend, divisor)
+                                               : b.binary(tosa::op::intdiv, dividend, divisor);
   return {of_scale(quotient, 1), of_scale(b.sub(dividend, b.mul(quotient, divisor)), scale)};
 }
 
@@ -39,14 +40,16 @@ Division by_number(Builder& b, Val x, double divisor, Toward toward) {
   const auto k = static_cast<int>(bits);
   const double unit = std::ldexp(size, -k);
   const Val y = integers_of(b.rescale(x, {DType::i32, x.shape(), Scales{{unit}, {0}}}));
-  const auto signed_as = [&](Val v) { return b.select(b.binary("greater", b.like(y, 0.0), y), negative(v), v); };
+  const auto signed_as = [&](Val v) {
+    return b.select(b.binary(tosa::op::greater, b.like(y, 0.0), y), negative(v), v);
+  };
   const bool turned = divisor < 0;
   const Val units = toward == Toward::zero ? signed_as(y) : turned ? negative(y) : y;
   // Half a quotient less, rounded, is rounded down; every Ethos-U has shifts that round.
   const Val shift = b.scalar(static_cast<double>(k), DType::i32);
-  Val quotient =
-      b.binary("arithmetic_right_shift", b.sub(units, b.like(units, std::ldexp(1.0, k - 1))), shift, {{"round", true}});
-  Val rest = b.sub(units, b.binary("logical_left_shift", quotient, shift));
+  Val quotient = b.binary(tosa::op::arithmetic_right_shift, b.sub(units, b.like(units, std::ldexp(1.0, k - 1))), shift,
+                          {{"round", true}});
+  Val rest = b.sub(units, b.binary(tosa::op::logical_left_shift, quotient, shift));
   if (toward == Toward::zero) {
     quotient = signed_as(quotient), rest = signed_as(rest);
     if (turned) quotient = negative(quotient);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators of ExecuTorch's Vulkan flow on int8 codes: what they mean in floats, and the codes of that.
 #pragma once
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
 namespace tosaic {
 
 inline Val real_of_codes(const Call& call, std::string_view codes, const std::string& prefix) {
-  return call.builder().aten("quantized_decomposed.dequantize_per_tensor.default", {call.tensor(codes)},
+  return call.builder().aten(quantized_decomposed::op::dequantize_per_tensor, {call.tensor(codes)},
                              {{"scale", call.number(prefix + "_scale")},
                               {"zero_point", call.integer(prefix + "_zero_point")},
                               {"quant_min", std::int64_t{-128}},
@@ -16,7 +17,7 @@ inline Val real_of_codes(const Call& call, std::string_view codes, const std::st
 }
 
 inline Val codes_of_real(const Call& call, Val real, double scale) {
-  return call.builder().aten("quantized_decomposed.quantize_per_tensor.default", {real},
+  return call.builder().aten(quantized_decomposed::op::quantize_per_tensor, {real},
                              {{"scale", scale},
                               {"zero_point", call.integer("output_zero_point")},
                               {"quant_min", std::int64_t{-128}},
@@ -29,7 +30,7 @@ inline Val activated(const Call& call, Val x) {
   const std::string activation = call.text("activation");
   if (activation != "none" && activation != "relu")
     call.builder().refuse("aten.codes.activation", "an activation '" + activation + "'");
-  return activation == "relu" ? calls::unary("relu", x) : x;
+  return activation == "relu" ? calls::unary(aten::op::relu, x) : x;
 }
 
 // As many elements of a bias as there are channels: it may be padded.

@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/aten_operators.h"
 #include "ir/tensor.h"
 
 namespace tosaic {
 namespace {
 
-Node conversion(const char* op, const TensorType& type, ValueId from, ValueId to, LocRef loc) {
+Node conversion(Operator op, const TensorType& type, ValueId from, ValueId to, LocRef loc) {
   const IntegerRange codes = codes_of(type);
   const Attrs attrs{{"scale", type.scales->scale[0]},
                     {"zero_point", type.scales->zero_point[0]},
@@ -37,10 +38,10 @@ Bytes real_constant(const Value& value) {
 }  // namespace
 
 Node quantise_node(const TensorType& type, ValueId real, ValueId codes, LocRef loc) {
-  return conversion("quantized_decomposed.quantize_per_tensor.default", type, real, codes, std::move(loc));
+  return conversion(quantized_decomposed::op::quantize_per_tensor, type, real, codes, std::move(loc));
 }
 Node dequantise_node(const TensorType& type, ValueId codes, ValueId real, LocRef loc) {
-  return conversion("quantized_decomposed.dequantize_per_tensor.default", type, codes, real, std::move(loc));
+  return conversion(quantized_decomposed::op::dequantize_per_tensor, type, codes, real, std::move(loc));
 }
 
 Bytes codes_of_constant(const Value& value, const TensorType& type) {

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "ir/aten_operators.h"
+#include "ir/tosa_operators.h"
 #include "ops/aten_layout.h"
 #include "ops/core_form.h"
 
@@ -106,7 +108,7 @@ Val transposed_by_spreading(Builder& b, Val x, Val weight, std::optional<Val> bi
   for (int i = 0; i < spatial; ++i)
     if (w.dim(2 + i) > 1) {
       TensorType type = w.type();
-      w = b.tosa("reverse", {w}, {{"axis", std::int64_t{2 + i}}});
+      w = b.tosa(tosa::op::reverse, {w}, {{"axis", std::int64_t{2 + i}}});
       b.graph()[w.id()].type = type;
     }
 
@@ -259,7 +261,7 @@ std::optional<Node> core_convolution(const CoreCall& call) {
       padding[d] = total / 2;
     }
   }
-  return call.call("aten.convolution.default", {call.operand(0), call.operand(1), call.operand(2)},
+  return call.call(aten::op::convolution, {call.operand(0), call.operand(1), call.operand(2)},
                    {{"stride", call.ints("stride", dims)},
                     {"padding", padding},
                     {"dilation", dilation},

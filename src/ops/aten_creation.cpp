@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <cmath>
 
+#include "ir/aten_operators.h"
 #include "ir/tensor.h"
 #include "ops/core_form.h"
 
@@ -57,7 +58,7 @@ Val vector(const Call& call, std::span<const double> values, DType dtype) {
 }
 
 Node core_filled(const CoreCall& call, Attr value) {
-  return call.call("aten.full.default", {},
+  return call.call(aten::op::full, {},
                    {{"size", call.out().shape.sizes()}, {"fill_value", std::move(value)}, {"dtype", call.out().dtype}});
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/tosa_operators.h"
 #include "ops/aten_exact.h"
 #include "ops/aten_functions.h"
 
@@ -19,7 +20,7 @@ Val where(Val p, double a, Val b) { return where(p, b.builder().like(b, a), b); 
 Val differ_in_sign(Val r, Val d) {
   if (known(d, [](double one) { return one > 0; })) return less(r, 0.0);
   if (known(d, [](double one) { return one < 0; })) return greater(r, 0.0);
-  Val differ = r.builder().binary("logical_xor", less(r, 0.0), less(d, 0.0));
+  Val differ = r.builder().binary(tosa::op::logical_xor, less(r, 0.0), less(d, 0.0));
   return both(differ, negation(equal(r, r.builder().like(r, 0.0))));
 }
 
@@ -28,7 +29,7 @@ int exponent_above(Val x) {
   const Graph& graph = x.builder().graph();
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
     if (node->outputs.empty() || node->outputs[0] != x.id()) continue;
-    const DType from = node->op == "tosa.cast" ? graph[node->inputs[0]].type.dtype : DType::f32;
+    const DType from = node->op == tosa::op::cast ? graph[node->inputs[0]].type.dtype : DType::f32;
     if (from == DType::f16) return 16;
     return from == DType::boolean || is_integer(from) ? 8 * static_cast<int>(storage_size(from)) : 128;
   }
@@ -65,7 +66,7 @@ Scale scale_of(Val d) {
 // x - round(x / d) * d exactly, for quotients of up to bits_a_step: d is high + low.
 Val step_down(Val x, Val inverse, Val d, Val high, Val low) {
   Builder& b = x.builder();
-  Val q = b.unary("floor", b.add(b.mul(x, inverse), 0.5));
+  Val q = b.unary(tosa::op::floor, b.add(b.mul(x, inverse), 0.5));
   Val product = b.mul(q, d);
   Val rest = b.add(b.sub(b.mul(q, high), product), b.mul(q, low));
   return b.sub(b.sub(x, product), rest);
@@ -76,7 +77,7 @@ Val left_of(Val a, Val d, int bits) {
   Builder& b = a.builder();
   const Scale scale = scale_of(d);
   Val x = b.mul(a, scale.there), divisor = b.mul(d, scale.there);
-  Val inverse = b.unary("reciprocal", divisor), split = b.mul(divisor, b.like(divisor, 4097));
+  Val inverse = b.unary(tosa::op::reciprocal, divisor), split = b.mul(divisor, b.like(divisor, 4097));
   Val high = b.sub(split, b.sub(split, divisor)), low = b.sub(divisor, high);
   for (int k = (bits - 1) / bits_a_step; k >= 0; --k) {
     const double up = std::ldexp(1.0, bits_a_step * k);
@@ -94,10 +95,10 @@ Val left_of(Val a, Val d, int bits) {
 
 Val truncated_remainder(Val a, Val d) {
   Builder& b = a.builder();
-  if (!is_float(a.dtype())) return b.sub(a, b.mul(b.binary("intdiv", a, d), d));
+  if (!is_float(a.dtype())) return b.sub(a, b.mul(b.binary(tosa::op::intdiv, a, d), d));
   if (Val wide = widened(a); wide.dtype() != a.dtype()) return b.cast(truncated_remainder(wide, widened(d)), a.dtype());
   const int bits = std::clamp(exponent_above(a) - exponent_below(d), bits_a_step, 11 * bits_a_step);
-  return with_sign_of(a, left_of(b.unary("abs", a), b.unary("abs", d), bits));
+  return with_sign_of(a, left_of(b.unary(tosa::op::abs, a), b.unary(tosa::op::abs, d), bits));
 }
 
 Val floor_remainder(Val a, Val d) {
@@ -110,13 +111,13 @@ Val floor_remainder(Val a, Val d) {
 Val floor_quotient(Val a, Val d) {
   Builder& b = a.builder();
   if (!is_float(a.dtype())) {
-    Val q = b.binary("intdiv", a, d), r = b.sub(a, b.mul(q, d));
+    Val q = b.binary(tosa::op::intdiv, a, d), r = b.sub(a, b.mul(q, d));
     return where(differ_in_sign(r, d), b.sub(q, 1.0), q);
   }
   if (Val wide = widened(a); wide.dtype() != a.dtype()) return b.cast(floor_quotient(wide, widened(d)), a.dtype());
-  if (divides_exactly(d)) return b.unary("floor", plain_quotient(a, d));
+  if (divides_exactly(d)) return b.unary(tosa::op::floor, plain_quotient(a, d));
   // The nearest whole number, and what it leaves, without rounding: less than nothing where the quotient is below it.
-  Val q = b.unary("floor", b.add(nearest_quotient(a, d), 0.5));
+  Val q = b.unary(tosa::op::floor, b.add(nearest_quotient(a, d), 0.5));
   auto [product, low] = exact_product(q, d);
   Val left = b.sub(b.sub(a, product), low);
   return where(differ_in_sign(left, d), b.sub(q, 1.0), q);

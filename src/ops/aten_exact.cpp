@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "ir/tosa_operators.h"
 #include "ops/aten_functions.h"
 #include "ops/tosa_rest.h"
 
@@ -41,7 +42,7 @@ Halves halves(Val x) {
 // `better` where it is a number, else what it should have corrected: zeros, infinities and the largest numbers.
 Val where_finite(Val better, Val plain) {
   Builder& b = better.builder();
-  Val finite = greater(b.like(better, infinity), b.unary("abs", better));
+  Val finite = greater(b.like(better, infinity), b.unary(tosa::op::abs, better));
   return b.select(finite, better, plain);
 }
 
@@ -85,7 +86,7 @@ Product exact_product(Val a, Val c) {
   return {product, low};
 }
 
-Val plain_quotient(Val a, Val d) { return a.builder().mul(a, a.builder().unary("reciprocal", d)); }
+Val plain_quotient(Val a, Val d) { return a.builder().mul(a, a.builder().unary(tosa::op::reciprocal, d)); }
 
 bool divides_exactly(Val d) {
   return known(d, [](double one) {
@@ -100,7 +101,7 @@ Val nearest_quotient(Val a, Val d) {
   Builder& b = a.builder();
   if (divides_exactly(d)) return plain_quotient(a, d);
   if (a.dtype() == DType::f32 && d.dtype() == DType::f32) {
-    Val size = b.unary("abs", d);
+    Val size = b.unary(tosa::op::abs, d);
     Val up = b.select(less(size, 0x1p-60), b.like(d, 0x1p60), b.like(d, 1.0));
     Val scale = b.select(greater(size, 0x1p60), b.like(d, 0x1p-60), up);
     if (!known(scale, [](double one) { return one == 1; })) {
@@ -108,7 +109,7 @@ Val nearest_quotient(Val a, Val d) {
       d = b.mul(d, scale);
     }
   }
-  Val inverse = b.unary("reciprocal", d), q = b.mul(a, inverse);
+  Val inverse = b.unary(tosa::op::reciprocal, d), q = b.mul(a, inverse);
   auto [product, low] = exact_product(q, d);
   Val left = b.sub(b.sub(a, product), low);
   return where_finite(b.add(q, b.mul(left, inverse)), q);
@@ -129,7 +130,7 @@ Val nearest_square_root(Val x) {
     back = by(0x1p-30, 0x1p30);
     x = b.mul(x, by(0x1p60, 0x1p-60));
   }
-  Val inverse = b.unary("rsqrt", x), root = b.unary("reciprocal", inverse);
+  Val inverse = b.unary(tosa::op::rsqrt, x), root = b.unary(tosa::op::reciprocal, inverse);
   auto [square, low] = exact_product(root, root);
   Val left = b.sub(b.sub(x, square), low);
   root = where_finite(b.add(root, b.mul(left, b.mul(inverse, b.like(x, 0.5)))), root);
@@ -138,23 +139,23 @@ Val nearest_square_root(Val x) {
 
 Val inverse_square_root(Val x) {
   Builder& b = x.builder();
-  if (!b.exact() || x.type().quantised()) return b.unary("rsqrt", x);
+  if (!b.exact() || x.type().quantised()) return b.unary(tosa::op::rsqrt, x);
   return nearest_quotient(b.like(x, 1.0), nearest_square_root(x));
 }
 
 // Near a power p of the base that f32 has in full: its exponent and log(1 + t), t = (x - p) / p, by its series.
 Val nearest_logarithm(Val x, double base, Val plain) {
   Builder& b = x.builder();
-  Val exponent = b.unary("floor", b.add(plain, 0.5));
-  Val near = at_least(b.like(x, 0x1p-12), b.unary("abs", b.sub(plain, exponent)));
-  near = both(near, at_least(b.like(x, std::floor(126 / std::log2(base))), b.unary("abs", exponent)));
+  Val exponent = b.unary(tosa::op::floor, b.add(plain, 0.5));
+  Val near = at_least(b.like(x, 0x1p-12), b.unary(tosa::op::abs, b.sub(plain, exponent)));
+  near = both(near, at_least(b.like(x, std::floor(126 / std::log2(base))), b.unary(tosa::op::abs, exponent)));
   exponent = b.select(near, exponent, b.like(x, 0.0));
   Val below = less(exponent, 0.0);
   std::vector<Val> factors;
   for (double power = base; power < std::numeric_limits<float>::max(); power *= power)
     factors.push_back(b.select(below, b.like(x, 1 / power), b.like(x, power)));
-  Val power = product_of(b.unary("abs", exponent), factors);
-  Val t = b.mul(b.sub(x, power), b.unary("reciprocal", power));
+  Val power = product_of(b.unary(tosa::op::abs, exponent), factors);
+  Val t = b.mul(b.sub(x, power), b.unary(tosa::op::reciprocal, power));
   Val rest = b.mul(b.sub(t, b.mul(b.mul(t, t), b.like(t, 0.5))), b.like(t, 1 / std::log(base)));
   return b.select(near, b.add(exponent, rest), plain);
 }
@@ -162,8 +163,8 @@ Val nearest_logarithm(Val x, double base, Val plain) {
 Val nearest_power(Val a, Val y, Val plain) {
   Builder& b = a.builder();
   constexpr int bits = 7;
-  Val size = b.unary("abs", y);
-  Val whole = both(equal(b.unary("floor", y), y), greater(b.like(y, std::ldexp(1.0, bits)), size));
+  Val size = b.unary(tosa::op::abs, y);
+  Val whole = both(equal(b.unary(tosa::op::floor, y), y), greater(b.like(y, std::ldexp(1.0, bits)), size));
   std::vector<Val> factors{a};
   for (int k = 1; k < bits; ++k) factors.push_back(b.mul(factors.back(), factors.back()));
   Val power = product_of(b.select(whole, size, b.like(y, 0.0)), factors);

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <vector>
 
+#include "ir/tosa_operators.h"
 #include "ops/aten_exact.h"
 
 namespace tosaic::functions {
@@ -39,7 +40,7 @@ struct HalfAngle {
 };
 HalfAngle half_angle(Val x) {
   Builder& b = x.builder();
-  Val magnitude = b.unary("abs", x);
+  Val magnitude = b.unary(tosa::op::abs, x);
   Val outer = greater(magnitude, 0.5);
   Val z = where(outer, b.scaled(b.sub(b.like(x, 1.0), magnitude), 0.5), b.mul(x, x));
   Val s = where(outer, square_root(z), magnitude);
@@ -63,7 +64,7 @@ Val narrowed_to(Val y, DType to) { return y.type().quantised() ? y : y.builder()
 Val square_root(Val x) {
   Builder& b = x.builder();
   if (b.exact() && !x.type().quantised()) return nearest_square_root(x);
-  return b.unary("reciprocal", b.unary("rsqrt", x));
+  return b.unary(tosa::op::reciprocal, b.unary(tosa::op::rsqrt, x));
 }
 
 Val exp_minus_one(Val x) {
@@ -71,24 +72,24 @@ Val exp_minus_one(Val x) {
   Val p = polynomial(
       x, {0.500000005632, 0.166666669166, 0.0416663132069, 0.00833321551918, 0.00139443003301, 0.000199645290326});
   Val near = b.add(x, b.mul(b.mul(x, x), p));
-  Val far = b.sub(b.unary("exp", x), 1.0);
-  return where(less(b.unary("abs", x), 0.35), near, far);
+  Val far = b.sub(b.unary(tosa::op::exp, x), 1.0);
+  return where(less(b.unary(tosa::op::abs, x), 0.35), near, far);
 }
 
 // Near 0, log(1 + x) = 2 atanh(x / (2 + x)): 1 + x would round x away.
 Val log_one_plus(Val x) {
   Builder& b = x.builder();
-  Val s = b.mul(x, b.unary("reciprocal", b.add(x, 2.0)));
-  Val far = b.unary("log", b.add(x, 1.0));
-  return where(less(b.unary("abs", x), 0.4), b.scaled(atanh_series(s), 2.0), far);
+  Val s = b.mul(x, b.unary(tosa::op::reciprocal, b.add(x, 2.0)));
+  Val far = b.unary(tosa::op::log, b.add(x, 1.0));
+  return where(less(b.unary(tosa::op::abs, x), 0.4), b.scaled(atanh_series(s), 2.0), far);
 }
 
 Val inverse_tanh(Val x) {
   Builder& b = x.builder();
   Val one = b.like(x, 1.0);
-  Val ratio = b.mul(b.add(one, x), b.unary("reciprocal", b.sub(one, x)));
-  Val far = b.scaled(b.unary("log", ratio), 0.5);
-  return where(less(b.unary("abs", x), 0.25), atanh_series(x), far);
+  Val ratio = b.mul(b.add(one, x), b.unary(tosa::op::reciprocal, b.sub(one, x)));
+  Val far = b.scaled(b.unary(tosa::op::log, ratio), 0.5);
+  return where(less(b.unary(tosa::op::abs, x), 0.25), atanh_series(x), far);
 }
 
 // (e^x - e^-x) / 2, written as products of e^(x/2), which overflow only where the result does.
@@ -97,14 +98,14 @@ Val hyperbolic_sine(Val x) {
   Val z = b.mul(x, x);
   Val p = polynomial(z, {0.166666664976, 0.00833335005812, 0.000198361597815, 2.81695122417e-6});
   Val near = b.add(x, b.mul(b.mul(x, z), p));
-  Val up = b.unary("exp", b.scaled(x, 0.5)), down = b.unary("reciprocal", up);
+  Val up = b.unary(tosa::op::exp, b.scaled(x, 0.5)), down = b.unary(tosa::op::reciprocal, up);
   Val far = b.sub(b.mul(b.scaled(up, 0.5), up), b.mul(b.scaled(down, 0.5), down));
-  return where(less(b.unary("abs", x), 1.0), near, far);
+  return where(less(b.unary(tosa::op::abs, x), 1.0), near, far);
 }
 
 Val hyperbolic_cosine(Val x) {
   Builder& b = x.builder();
-  Val up = b.unary("exp", b.scaled(x, 0.5)), down = b.unary("reciprocal", up);
+  Val up = b.unary(tosa::op::exp, b.scaled(x, 0.5)), down = b.unary(tosa::op::reciprocal, up);
   return b.add(b.mul(b.scaled(up, 0.5), up), b.mul(b.scaled(down, 0.5), down));
 }
 
@@ -135,8 +136,8 @@ Val arccosine(Val x) {
 // The smaller of |x| and 1 / |x|, and the complement to pi/2 for the latter.
 Val arctangent(Val x) {
   Builder& b = x.builder();
-  Val magnitude = b.unary("abs", x);
-  Val angle = arctangent_of_unit(b.minimum(magnitude, b.unary("reciprocal", magnitude)));
+  Val magnitude = b.unary(tosa::op::abs, x);
+  Val angle = arctangent_of_unit(b.minimum(magnitude, b.unary(tosa::op::reciprocal, magnitude)));
   Val turned = b.sub(b.like(x, pi / 2), angle);
   return with_sign_of(x, where(greater(magnitude, 1.0), turned, angle));
 }
@@ -146,22 +147,22 @@ Val with_sign_of(Val sign, Val x) { return where(less(sign, 0.0), x.builder().ne
 // floor(x) and its distance d from x are exact in every format; a tie goes to the even neighbour.
 Val round_half_even(Val x) {
   Builder& b = x.builder();
-  Val low = b.unary("floor", x), d = b.sub(x, low), half = b.scaled(low, 0.5);
-  Val odd = negation(equal(half, b.unary("floor", half)));
+  Val low = b.unary(tosa::op::floor, x), d = b.sub(x, low), half = b.scaled(low, 0.5);
+  Val odd = negation(equal(half, b.unary(tosa::op::floor, half)));
   Val up = either(greater(d, 0.5), both(equal(d, b.like(x, 0.5)), odd));
   return where(up, b.add(low, 1.0), low);
 }
 
-Val rounded(Val x, DType to) { return x.builder().tosa_all("cast", {x}, {}, to).at(0); }
+Val rounded(Val x, DType to) { return x.builder().tosa_all(tosa::op::cast, {x}, {}, to).at(0); }
 
 Val truncated(Val x) {
   Builder& b = x.builder();
-  return where(less(x, 0.0), b.unary("ceil", x), b.unary("floor", x));
+  return where(less(x, 0.0), b.unary(tosa::op::ceil, x), b.unary(tosa::op::floor, x));
 }
 
 Val whole_power(Val base, std::int64_t exponent) {
   Builder& b = base.builder();
-  if (exponent < 0) return whole_power(b.unary("reciprocal", base), -exponent);
+  if (exponent < 0) return whole_power(b.unary(tosa::op::reciprocal, base), -exponent);
   if (exponent == 0) return b.broadcast_to(b.like(base, 1.0), base.shape());
   if (exponent == 1) return base;
   Val root = whole_power(base, exponent / 2), even = b.mul(root, root);
@@ -178,13 +179,13 @@ Val weighted_sum(Val a, Val x, double weight) {
   return weight > 0 ? b.add(a, part) : b.sub(a, part);
 }
 
-Val greater(Val a, Val b) { return a.builder().binary("greater", a, b); }
+Val greater(Val a, Val b) { return a.builder().binary(tosa::op::greater, a, b); }
 Val greater(Val a, double b) { return greater(a, a.builder().like(a, b)); }
 Val less(Val a, double b) { return greater(a.builder().like(a, b), a); }
-Val at_least(Val a, Val b) { return a.builder().binary("greater_equal", a, b); }
-Val equal(Val a, Val b) { return a.builder().binary("equal", a, b); }
-Val both(Val p, Val q) { return p.builder().binary("logical_and", p, q); }
-Val either(Val p, Val q) { return p.builder().binary("logical_or", p, q); }
-Val negation(Val p) { return p.builder().unary("logical_not", p); }
+Val at_least(Val a, Val b) { return a.builder().binary(tosa::op::greater_equal, a, b); }
+Val equal(Val a, Val b) { return a.builder().binary(tosa::op::equal, a, b); }
+Val both(Val p, Val q) { return p.builder().binary(tosa::op::logical_and, p, q); }
+Val either(Val p, Val q) { return p.builder().binary(tosa::op::logical_or, p, q); }
+Val negation(Val p) { return p.builder().unary(tosa::op::logical_not, p); }
 
 }  // namespace tosaic::functions

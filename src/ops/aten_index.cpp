@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/aten_index.h"
 
+#include "ir/tosa_operators.h"
+
 #include <algorithm>
 #include <set>
 
@@ -58,7 +60,7 @@ Val counted_indices(Val v, std::int64_t size) {
 Val wrapped_indices(Val v, std::int64_t size) {
   Builder& b = v.builder();
   v = counted_indices(v, size);
-  Val negative = b.binary("greater", b.scalar(0, v.dtype()), v);
+  Val negative = b.binary(tosa::op::greater, b.scalar(0, v.dtype()), v);
   return b.select(negative, b.add(v, b.scalar(static_cast<double>(size), v.dtype())), v);
 }
 
@@ -92,7 +94,7 @@ Val scattered(Val values, Val indices, Val source) {
   indices = as_indices(indices);
   if (values.dtype() == DType::boolean)
     return b.cast(scattered(as_numbers(values), indices, as_numbers(source)), DType::boolean);
-  return retyped(b.tosa("scatter", {values, indices, source}), values.type());
+  return retyped(b.tosa(tosa::op::scatter, {values, indices, source}), values.type());
 }
 
 // All pairs of indices are compared, so beyond these many rows they are taken to be distinct: PyTorch promises nothing
@@ -122,9 +124,9 @@ static std::optional<Val> places_apart(Val indices, std::int64_t size) {
     own.push_back(size + i);
     for (std::int64_t j = 0; j < w; ++j) later.push_back(j > i);
   }
-  Val same = b.binary("equal", b.reshape(indices, {n, w, 1}), b.reshape(indices, {n, 1, w}));
-  Val again = b.binary("logical_and", same, b.integers(later, DType::boolean, {1, w, w}));
-  return b.select(b.reduce("reduce_any", again, {2}, false), b.integers(own, indices.dtype(), {1, w}), indices);
+  Val same = b.binary(tosa::op::equal, b.reshape(indices, {n, w, 1}), b.reshape(indices, {n, 1, w}));
+  Val again = b.binary(tosa::op::logical_and, same, b.integers(later, DType::boolean, {1, w, w}));
+  return b.select(b.reduce(tosa::op::reduce_any, again, {2}, false), b.integers(own, indices.dtype(), {1, w}), indices);
 }
 
 static Val for_all(Val indices, std::int64_t batches) {
@@ -159,13 +161,13 @@ Val added_rows(Val values, Val indices, Val source) {
   indices = checked_indices(indices, k);
   std::vector<std::int64_t> rows;
   for (std::int64_t i = 0; i < k; ++i) rows.push_back(i);
-  Val hits = b.binary("equal", b.integers(rows, indices.dtype(), {1, k, 1}), b.reshape(indices, {n, 1, w}));
+  Val hits = b.binary(tosa::op::equal, b.integers(rows, indices.dtype(), {1, k, 1}), b.reshape(indices, {n, 1, w}));
   if (is_float(values.dtype())) return b.add(values, b.matmul(b.cast(hits, values.dtype()), source));
   // TOSA has no product of integer matrices: each row of the source is kept where it goes, and they are added up.
   const DType counted = values.dtype() == DType::i64 ? DType::i64 : DType::i32;
   const Val rows_of_source = b.reshape(b.cast(source, counted), {n, 1, w, c});
   Val rows_of_places = b.select(b.reshape(hits, {n, k, w, 1}), rows_of_source, b.like(rows_of_source, 0.0));
-  Val sum = b.reduce("reduce_sum", rows_of_places, {2}, false);
+  Val sum = b.reduce(tosa::op::reduce_sum, rows_of_places, {2}, false);
   return b.cast(b.add(b.cast(values, counted), sum), values.dtype());
 }
 
@@ -247,10 +249,10 @@ Val named_places(Builder& b, Val x, int axis, Val index) {
   const std::int64_t k = x.dim(axis), w = index.dim(axis), n = index.shape().elements() / w;
   std::vector<std::int64_t> places;
   for (std::int64_t i = 0; i < k; ++i) places.push_back(i);
-  Val hits = b.binary("equal", b.integers(places, wanted.dtype(), {1, k, 1}), b.reshape(wanted, {n, 1, w}));
+  Val hits = b.binary(tosa::op::equal, b.integers(places, wanted.dtype(), {1, k, 1}), b.reshape(wanted, {n, 1, w}));
   auto dims = wanted.shape().sizes();
   dims.back() = k;
-  Val mask = b.transpose(b.reshape(b.reduce("reduce_any", hits, {2}, false), Shape(dims)), lines.back);
+  Val mask = b.transpose(b.reshape(b.reduce(tosa::op::reduce_any, hits, {2}, false), Shape(dims)), lines.back);
   // Beyond the indices' own extent nothing is named.
   std::vector<std::int64_t> before(dims.size(), 0), after;
   for (int i = 0; i < x.rank(); ++i) after.push_back(x.dim(i) - mask.dim(i));

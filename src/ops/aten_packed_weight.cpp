@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/aten_packed_weight.h"
 
+#include "ir/aten_operators.h"
 #include "ir/tensor.h"
 #include "ops/aten_calls.h"
 
@@ -62,10 +63,10 @@ Val through_codes(Val x, double scale, std::int64_t zero_point) {
                   {"quant_min", std::int64_t{-128}},
                   {"quant_max", std::int64_t{127}},
                   {"dtype", DType::i8}};
-  Val codes = b.aten("quantized_decomposed.quantize_per_tensor.default", {x}, how);
+  Val codes = b.aten(quantized_decomposed::op::quantize_per_tensor, {x}, how);
   Attrs back = how;
   back.set("out_dtype", x.dtype());
-  return b.aten("quantized_decomposed.dequantize_per_tensor.default", {codes}, back);
+  return b.aten(quantized_decomposed::op::dequantize_per_tensor, {codes}, back);
 }
 
 }  // namespace tosaic

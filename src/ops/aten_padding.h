@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/tosa_operators.h"
 #include "ops/op.h"
 
 namespace tosaic {
@@ -60,7 +61,7 @@ inline Val continued(Builder& b, const std::string& op, Val x, int axis, std::in
     Val y = b.slice_axis(x, axis, start, edge == Edge::replicate ? 1 : count);
     if (edge == Edge::reflect && count > 1) {
       const TensorType type = y.type();
-      y = b.tosa("reverse", {y}, {{"axis", std::int64_t{axis}}});
+      y = b.tosa(tosa::op::reverse, {y}, {{"axis", std::int64_t{axis}}});
       b.graph()[y.id()].type = type;
     }
     if (edge == Edge::replicate) {

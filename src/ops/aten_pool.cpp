@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/tosa_operators.h"
 #include "ops/aten_slicing.h"
 #include "ops/tosa_rest.h"
 
@@ -171,8 +172,10 @@ Val max_places(Builder& b, const std::string& op, Val x, const Pooling& p) {
       offset += step * distance[k];
     }
     if (best) {
-      Val better = b.binary("greater", y, *best);
-      if (!integer) better = b.binary("logical_or", better, b.unary("logical_not", b.binary("equal", y, y)));  // NaN
+      Val better = b.binary(tosa::op::greater, y, *best);
+      if (!integer)
+        better = b.binary(tosa::op::logical_or, better,
+                          b.unary(tosa::op::logical_not, b.binary(tosa::op::equal, y, y)));  // NaN
       place = b.select(better, b.scalar(static_cast<double>(offset), counted), place);
       y = b.select(better, y, *best);
     }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/aten_recurrent.h"
 
+#include "ir/aten_operators.h"
+
 namespace tosaic {
 namespace {
 
-Val sigmoid(Val x) { return calls::unary("sigmoid", x); }
-Val tanh(Val x) { return calls::unary("tanh", x); }
+Val sigmoid(Val x) { return calls::unary(aten::op::sigmoid, x); }
+Val tanh(Val x) { return calls::unary(aten::op::tanh, x); }
 
 // x[:, k*size : (k+1)*size], the k-th gate.
 Val gate(Val x, std::int64_t k, std::int64_t size) { return calls::slice(x, -1, k * size, size); }
 Val select(Val x, int dim, std::int64_t index) {
-  return x.builder().aten("aten.select.int", {x}, {{"dim", std::int64_t{dim}}, {"index", index}});
+  return x.builder().aten(aten::op::select_int, {x}, {{"dim", std::int64_t{dim}}, {"index", index}});
 }
 Val stack(const std::vector<Val>& parts, int dim) {
-  return parts[0].builder().aten("aten.stack.default", {parts.begin(), parts.end()}, {{"dim", std::int64_t{dim}}});
+  return parts[0].builder().aten(aten::op::stack, {parts.begin(), parts.end()}, {{"dim", std::int64_t{dim}}});
 }
 }  // namespace
 
-Val linear(Val x, Val weight, std::optional<Val> bias) {
-  return x.builder().aten("aten.linear.default", {x, weight, bias});
-}
+Val linear(Val x, Val weight, std::optional<Val> bias) { return x.builder().aten(aten::op::linear, {x, weight, bias}); }
 
 namespace {
 void check_state(const std::vector<Val>& state, const char* op) {
@@ -57,7 +57,7 @@ std::vector<Val> tanh_step(Val projected, const std::vector<Val>& state, const R
   return {tanh(calls::add(projected, linear(state[0], w.hidden, w.hidden_bias)))};
 }
 std::vector<Val> relu_step(Val projected, const std::vector<Val>& state, const RecurrentWeights& w) {
-  return {calls::unary("relu", calls::add(projected, linear(state[0], w.hidden, w.hidden_bias)))};
+  return {calls::unary(aten::op::relu, calls::add(projected, linear(state[0], w.hidden, w.hidden_bias)))};
 }
 
 namespace {

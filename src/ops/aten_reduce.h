@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/tosa_operators.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
 
@@ -42,10 +43,10 @@ inline DType sum_dtype(DType t) {
 // The sum over `axes` times `factor`.
 inline Val summed(Val x, const std::vector<int>& axes, bool keep, double factor = 1.0) {
   Builder& b = x.builder();
-  if (x.type().quantised()) return b.scaled(b.reduce("reduce_sum", x, axes, keep), factor);
+  if (x.type().quantised()) return b.scaled(b.reduce(tosa::op::reduce_sum, x, axes, keep), factor);
   const DType sum = sum_dtype(x.dtype()), result = is_float(x.dtype()) ? x.dtype() : sum;
   Val wide = b.cast(x, sum);
-  return b.cast(b.scaled(b.reduce("reduce_sum", wide, axes, keep), factor), result);
+  return b.cast(b.scaled(b.reduce(tosa::op::reduce_sum, wide, axes, keep), factor), result);
 }
 
 // What a reduction reads, which may be without elements: then every result is the same number, given there is one.
@@ -74,8 +75,9 @@ inline std::int64_t elements_along(Val x, const std::vector<int>& axes) {
 // The largest or smallest element along `axes`.
 inline Val extreme_along(Val x, const std::vector<int>& axes, bool keep, bool largest) {
   Builder& b = x.builder();
-  if (x.dtype() == DType::boolean) return b.reduce(largest ? "reduce_any" : "reduce_all", x, axes, keep);
-  return b.reduce(largest ? "reduce_max" : "reduce_min", x, axes, keep);
+  if (x.dtype() == DType::boolean)
+    return b.reduce(largest ? tosa::op::reduce_any : tosa::op::reduce_all, x, axes, keep);
+  return b.reduce(largest ? tosa::op::reduce_max : tosa::op::reduce_min, x, axes, keep);
 }
 
 // Where the largest or smallest element along `axis` stands, the first one of equals, as i32.
@@ -83,19 +85,19 @@ inline Val index_of_extreme(Val x, int axis, bool keep, bool largest) {
   Builder& b = x.builder();
   const DType t = x.dtype();
   if (is_float(t) || (largest && (t == DType::i8 || t == DType::i16))) {
-    Val index = b.tosa("argmax", {largest ? x : b.negate(x)},
+    Val index = b.tosa(tosa::op::argmax, {largest ? x : b.negate(x)},
                        {{"axis", std::int64_t{axis}}, {"nan_mode", std::string("propagate")}});
     return keep ? b.unsqueeze(index, axis) : index;
   }
   // ARGMAX has neither i32 nor argmin of codes: the least index whose element equals the extreme.
   Val wide = x.type().quantised() || t == DType::i64 ? b.as_i32(x) : b.cast(x, DType::i32);
-  Val best = b.reduce(largest ? "reduce_max" : "reduce_min", wide, {axis}, true);
+  Val best = b.reduce(largest ? tosa::op::reduce_max : tosa::op::reduce_min, wide, {axis}, true);
   std::vector<std::int64_t> positions, dims(static_cast<std::size_t>(x.rank()), 1);
   for (std::int64_t i = 0; i < x.dim(axis); ++i) positions.push_back(i);
   dims[static_cast<std::size_t>(axis)] = x.dim(axis);
-  Val index = b.select(b.binary("equal", wide, best), b.integers(positions, DType::i32, Shape(dims)),
+  Val index = b.select(b.binary(tosa::op::equal, wide, best), b.integers(positions, DType::i32, Shape(dims)),
                        b.scalar(static_cast<double>(x.dim(axis)), DType::i32));
-  return b.reduce("reduce_min", index, {axis}, keep);
+  return b.reduce(tosa::op::reduce_min, index, {axis}, keep);
 }
 
 }  // namespace tosaic

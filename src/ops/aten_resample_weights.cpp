@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/aten_creation.h"
 
@@ -23,7 +24,7 @@ double filtered(Filter filter, double distance) {
 
 Val along_last(Builder& b, Val x, const Resampled& dim, const std::vector<double>& weights) {
   Val matrix = b.constant({x.dtype(), Shape{dim.out, dim.in}, std::nullopt}, constant_bytes(x.dtype(), weights));
-  return b.aten("aten.linear.default", {x, matrix, std::nullopt});
+  return b.aten(aten::op::linear, {x, matrix, std::nullopt});
 }
 
 }  // namespace
@@ -77,7 +78,7 @@ Vals lower_weighted_upsample(Builder& b, const Call& call, Filter filter, bool a
     x = calls::transpose(along_last(b, calls::transpose(x, 2, 3), dims[0], weights(dims[0])), 2, 3);
   // The weights of one pixel are 1: a broadcast.
   std::vector<std::int64_t> wide{x.dim(0), x.dim(1), dims[0].out, dims[1].out};
-  return x.shape() == Shape(wide) ? x : b.aten("aten.expand.default", {x}, {{"size", std::move(wide)}});
+  return x.shape() == Shape(wide) ? x : b.aten(aten::op::expand, {x}, {{"size", std::move(wide)}});
 }
 
 }  // namespace tosaic

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/aten_operators.h"
 #include "ops/core_form.h"
 #include "ops/op.h"
 
@@ -121,7 +122,7 @@ inline std::optional<Node> core_parts(const CoreCall& call) {
     if (v == no_value || dim < 0 || dim >= call.graph[v].type.rank()) return std::nullopt;
     sizes.push_back(call.graph[v].type.shape.size(dim));
   }
-  return call.call("aten.split_with_sizes_copy.default", {call.operand(0)},
+  return call.call(aten::op::split_with_sizes_copy, {call.operand(0)},
                    {{"split_sizes", sizes}, {"dim", std::int64_t{dim}}});
 }
 

@@ -4,6 +4,8 @@
 #pragma once
 #include <string>
 
+#include "ir/aten_operators.h"
+#include "ir/tosa_operators.h"
 #include "ops/aten_index.h"
 #include "ops/op.h"
 
@@ -16,10 +18,12 @@ struct Sorted {
 // larger than infinity, and NaNs among themselves stay in their order.
 inline Val with_nan_last(Val keys, Val place, bool descending) {
   Builder& b = keys.builder();
-  Val ordinary = b.binary("equal", keys, keys), nan = b.cast(b.unary("logical_not", ordinary), DType::i32);
-  Val rank = b.sub(b.aten("aten.cumsum.default", {nan}, {{"dim", std::int64_t{1}}}), nan);
-  if (descending) return b.select(ordinary, b.add(place, b.reduce("reduce_sum", nan, {1}, true)), rank);
-  return b.select(ordinary, place, b.add(rank, b.reduce("reduce_sum", b.cast(ordinary, DType::i32), {1}, true)));
+  Val ordinary = b.binary(tosa::op::equal, keys, keys),
+      nan = b.cast(b.unary(tosa::op::logical_not, ordinary), DType::i32);
+  Val rank = b.sub(b.aten(aten::op::cumsum, {nan}, {{"dim", std::int64_t{1}}}), nan);
+  if (descending) return b.select(ordinary, b.add(place, b.reduce(tosa::op::reduce_sum, nan, {1}, true)), rank);
+  return b.select(ordinary, place,
+                  b.add(rank, b.reduce(tosa::op::reduce_sum, b.cast(ordinary, DType::i32), {1}, true)));
 }
 
 inline Sorted sorted_along(Builder& b, Val x, int axis, bool descending) {
@@ -45,10 +49,12 @@ inline Sorted sorted_along(Builder& b, Val x, int axis, bool descending) {
     positions.push_back(i);
     for (std::int64_t j = 0; j < n; ++j) earlier.push_back(j < i);
   }
-  Val first = descending ? b.binary("greater", other, keys) : b.binary("greater", keys, other);
-  Val tied = b.tosa("logical_and", {b.binary("equal", keys, other),
-                                    b.broadcast_to(b.integers(earlier, DType::boolean, {1, n, n}), {lines, n, n})});
-  Val place = b.reduce("reduce_sum", b.cast(b.tosa("logical_or", {first, tied}), DType::i32), {2}, false);
+  Val first = descending ? b.binary(tosa::op::greater, other, keys) : b.binary(tosa::op::greater, keys, other);
+  Val tied =
+      b.tosa(tosa::op::logical_and, {b.binary(tosa::op::equal, keys, other),
+                                     b.broadcast_to(b.integers(earlier, DType::boolean, {1, n, n}), {lines, n, n})});
+  Val place =
+      b.reduce(tosa::op::reduce_sum, b.cast(b.tosa(tosa::op::logical_or, {first, tied}), DType::i32), {2}, false);
   if (is_float(keys.dtype()))
     place = b.reshape(with_nan_last(b.reshape(keys, {lines, n}), place, descending), {lines, n});
   Val iota = b.broadcast_to(b.integers(positions, DType::i32, {1, n, 1}), {lines, n, 1});

@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 
+#include "ir/tosa_operators.h"
 #include "ops/tosa_rest.h"
 #include "ops/trial.h"
 
@@ -37,56 +38,55 @@ bool Builder::folded(const tosa::Op& op, Node& node, const TensorType& type, Byt
   return true;
 }
 
-Val Builder::tosa(std::string_view op, std::initializer_list<Val> operands, Attrs attrs) {
+Val Builder::tosa(Operator op, std::initializer_list<Val> operands, Attrs attrs) {
   return tosa_all(op, std::vector<Val>(operands), std::move(attrs)).front();
 }
-Val Builder::tosa(std::string_view op, std::vector<Val> operands, Attrs attrs) {
+Val Builder::tosa(Operator op, std::vector<Val> operands, Attrs attrs) {
   return tosa_all(op, std::move(operands), std::move(attrs)).front();
 }
-Val Builder::typed(std::string_view op, std::vector<Val> operands, Attrs attrs, DType result) {
+Val Builder::typed(Operator op, std::vector<Val> operands, Attrs attrs, DType result) {
   return tosa_all(op, std::move(operands), std::move(attrs), result).front();
 }
-Val Builder::unary(std::string_view op, Val x) { return tosa(op, {x}); }
-Val Builder::aten(const std::string& op, std::vector<std::optional<Val>> operands, Attrs attrs) {
+Val Builder::unary(Operator op, Val x) { return tosa(op, {x}); }
+Val Builder::aten(Operator op, std::vector<std::optional<Val>> operands, Attrs attrs) {
   return aten_all(op, std::move(operands), std::move(attrs)).front();
 }
-Val Builder::relabelled(Val x, TensorType type) { return retyped(tosa("identity", {x}), std::move(type)); }
+Val Builder::relabelled(Val x, TensorType type) { return retyped(tosa(tosa::op::identity, {x}), std::move(type)); }
 void Builder::set_wanted(std::optional<TensorType> type) { wanted_ = std::move(type); }
 
-std::vector<Val> Builder::tosa_all(std::string_view name, std::vector<Val> operands, Attrs attrs,
-                                   std::optional<DType> result) {
+std::vector<Val> Builder::tosa_all(Operator op, std::vector<Val> operands, Attrs attrs, std::optional<DType> result) {
   const bool all_constant = std::all_of(operands.begin(), operands.end(), [](Val v) { return v.is_constant(); });
   if (keep_aten_ && !all_constant)
-    refuse("quantise.composite",
-           fmt::format("a composite uses tosa.{} by itself, which has no rule of quantisation", name));
-  const tosa::Op* op = tosa::find(name);
-  if (!op) refuse("internal", fmt::format("there is no TOSA operator '{}'", name));
+    refuse("quantise.composite", fmt::format("a composite uses {} by itself, which has no rule of quantisation", op));
+  const tosa::Op* row = tosa::find(op);
+  if (!row) refuse("internal", fmt::format("there is no TOSA operator '{}'", op));
   Node node;
-  node.op = fmt::format("tosa.{}", name);
+  node.op = op;
   node.attrs = std::move(attrs);
   node.loc = loc_;
   for (Val v : operands) node.inputs.push_back(v.id());
   // The output exists before its type is inferred, so that rules may look at the dtype asked for.
-  node.outputs.push_back(graph_.add_value(fresh_name(name), {result.value_or(DType::f32), {}, {}}));
-  auto types = op->infer(tosa::View(graph_, node));
-  for (std::size_t i = 1; i < types.size(); ++i) node.outputs.push_back(graph_.add_value(fresh_name(name), types[i]));
+  node.outputs.push_back(graph_.add_value(fresh_name(op.base()), {result.value_or(DType::f32), {}, {}}));
+  auto types = row->infer(tosa::View(graph_, node));
+  for (std::size_t i = 1; i < types.size(); ++i)
+    node.outputs.push_back(graph_.add_value(fresh_name(op.base()), types[i]));
   if (result) types[0].dtype = *result;
   graph_[node.outputs[0]].type = types[0];
   std::vector<Val> results;
   for (ValueId v : node.outputs) results.emplace_back(this, v);
   // ERROR_IFs are the partitioner's to see, but a node that breaks one has no meaning: refuse it here.
   const tosa::View view(graph_, node);
-  tosa::Check broken = op->check ? op->check(view) : std::nullopt;
+  tosa::Check broken = row->check ? row->check(view) : std::nullopt;
   if (!broken && !(spec_ && spec_->has(tosa::sizes_vary))) broken = tosa::check_rest(view);
-  if (broken) refuse("tosa." + broken->label, fmt::format("tosa.{}: {}", name, broken->message));
-  if (Bytes data; types.size() == 1 && folded(*op, node, types[0], data))
+  if (broken) refuse("tosa." + broken->label, fmt::format("{}: {}", op, broken->message));
+  if (Bytes data; types.size() == 1 && folded(*row, node, types[0], data))
     graph_[node.outputs[0]].constant = std::move(data);
   else
     graph_.nodes.push_back(std::move(node));
   return results;
 }
 
-std::vector<Val> Builder::aten_all(const std::string& op, std::vector<std::optional<Val>> operands, Attrs attrs) {
+std::vector<Val> Builder::aten_all(Operator op, std::vector<std::optional<Val>> operands, Attrs attrs) {
   if (!keep_aten_) return lower_call(*this, op, std::move(operands), attrs, {});
   Node node{op, {}, std::move(attrs), {}, loc_, {}};
   for (const auto& v : operands) node.inputs.push_back(v ? v->id() : no_value);
@@ -99,9 +99,8 @@ std::vector<Val> Builder::aten_all(const std::string& op, std::vector<std::optio
     for (ValueId v : trial->results) outputs.push_back(constant(result(v).type, result(v).constant));
     return outputs;
   }
-  auto dot = op.find('.');
   for (ValueId v : trial->results) {
-    ValueId id = graph_.add_value(fresh_name(op.substr(dot + 1, op.rfind('.') - dot - 1)), result(v).type);
+    ValueId id = graph_.add_value(fresh_name(op.base()), result(v).type);
     node.outputs.push_back(id);
     outputs.emplace_back(this, id);
   }
@@ -189,7 +188,7 @@ Val Builder::reshape(Val x, Shape shape) {
     refuse("aten.reshape-size", fmt::format("shape {} cannot become {}", to_string(x.shape()), to_string(shape)));
   TensorType type = x.type().with(shape).with(reshaped_scales(x.type(), shape));
   if (x.is_constant()) return constant(type, graph_[x.id()].constant);
-  return retyped(tosa("reshape", {x, shape_constant(shape.sizes())}), type);
+  return retyped(tosa(tosa::op::reshape, {x, shape_constant(shape.sizes())}), type);
 }
 
 Val Builder::transpose(Val x, std::vector<int> permutation) {
@@ -207,7 +206,7 @@ Val Builder::transpose(Val x, std::vector<int> permutation) {
     type.scales->axis =
         static_cast<int>(std::find(permutation.begin(), permutation.end(), type.scales->axis) - permutation.begin());
   std::vector<std::int64_t> perms(permutation.begin(), permutation.end());
-  return retyped(tosa("transpose", {x}, {{"perms", perms}}), type);
+  return retyped(tosa(tosa::op::transpose, {x}, {{"perms", perms}}), type);
 }
 
 Val Builder::slice(Val x, std::vector<std::int64_t> start, std::vector<std::int64_t> size) {
@@ -219,7 +218,7 @@ Val Builder::slice(Val x, std::vector<std::int64_t> start, std::vector<std::int6
     s.scale = {s.scale.begin() + first, s.scale.begin() + first + count};
     s.zero_point = {s.zero_point.begin() + first, s.zero_point.begin() + first + count};
   }
-  return retyped(tosa("slice", {x, shape_constant(std::move(start)), shape_constant(std::move(size))}), type);
+  return retyped(tosa(tosa::op::slice, {x, shape_constant(std::move(start)), shape_constant(std::move(size))}), type);
 }
 
 Val Builder::slice_axis(Val x, int axis, std::int64_t start, std::int64_t size) {
@@ -241,7 +240,7 @@ Val Builder::concat(std::vector<Val> parts, int axis) {
       refuse("aten.concat-shape", fmt::format("shapes {} and {} cannot be joined along dim {}", to_string(first.shape),
                                               to_string(p.shape()), axis));
   }
-  Val result = tosa("concat", std::move(parts), {{"axis", std::int64_t{axis}}});
+  Val result = tosa(tosa::op::concat, std::move(parts), {{"axis", std::int64_t{axis}}});
   return retyped(result, result.type().with(first.scales));
 }
 
@@ -255,13 +254,13 @@ Val Builder::pad(Val x, std::vector<std::int64_t> before, std::vector<std::int64
   }
   if (nothing) return x;
   Val fill = reshape(like(x, value), Shape{1});
-  Val result = tosa("pad", {x, shape_constant(std::move(padding)), fill});
+  Val result = tosa(tosa::op::pad, {x, shape_constant(std::move(padding)), fill});
   return retyped(result, result.type().with(x.type().scales));
 }
 
 Val Builder::tile(Val x, std::vector<std::int64_t> multiples) {
   if (std::all_of(multiples.begin(), multiples.end(), [](auto m) { return m == 1; })) return x;
-  Val result = tosa("tile", {x, shape_constant(std::move(multiples))});
+  Val result = tosa(tosa::op::tile, {x, shape_constant(std::move(multiples))});
   return retyped(result, result.type().with(x.type().scales));
 }
 
@@ -295,9 +294,9 @@ Val Builder::unsqueeze(Val x, int axis) {
 
 // ---- arithmetic
 
-Val Builder::binary(std::string_view op, Val a, Val b, Attrs attrs) {
+Val Builder::binary(Operator op, Val a, Val b, Attrs attrs) {
   if (a.dtype() != b.dtype())
-    refuse("aten.mixed-dtypes", fmt::format("{} of {} and {}", op, name_of(a.dtype()), name_of(b.dtype())));
+    refuse("aten.mixed-dtypes", fmt::format("{} of {} and {}", op.base(), name_of(a.dtype()), name_of(b.dtype())));
   auto ranked = [&](Val v, int rank) {
     if (v.rank() == rank) return v;
     std::vector<std::int64_t> dims(static_cast<std::size_t>(rank - v.rank()), 1);
@@ -311,35 +310,36 @@ Val Builder::binary(std::string_view op, Val a, Val b, Attrs attrs) {
     if (a.dim(i) != b.dim(i) && a.dim(i) != 1 && b.dim(i) != 1)
       refuse("aten.broadcast",
              fmt::format("shapes {} and {} do not broadcast", to_string(a.shape()), to_string(b.shape())));
-  if (op == "mul")
+  if (op == tosa::op::mul)
     return tosa(op, {a, b, integers(std::vector<std::int64_t>{0}, DType::i8, Shape{1})}, std::move(attrs));
-  if (op == "maximum" || op == "minimum")
+  if (op == tosa::op::maximum || op == tosa::op::minimum)
     if (!attrs.find("nan_mode")) attrs.set("nan_mode", std::string("propagate"));
   return tosa(op, {a, b}, std::move(attrs));
 }
 
-Val Builder::unify(std::string_view op, Val a, Val b) {
+Val Builder::unify(Operator op, Val a, Val b) {
   if (!a.type().quantised() && !b.type().quantised()) return binary(op, a, b);
   if (a.type().scales != b.type().scales)
-    refuse("quantise.scale-mismatch", fmt::format("{} of {} and {}", op, to_string(a.type()), to_string(b.type())));
+    refuse("quantise.scale-mismatch",
+           fmt::format("{} of {} and {}", op.base(), to_string(a.type()), to_string(b.type())));
   Val result = binary(op, a, b);
   return retyped(result, result.type().with(a.type().scales));
 }
 
-Val Builder::add(Val a, Val b) { return unify("add", a, b); }
-Val Builder::sub(Val a, Val b) { return unify("sub", a, b); }
+Val Builder::add(Val a, Val b) { return unify(tosa::op::add, a, b); }
+Val Builder::sub(Val a, Val b) { return unify(tosa::op::sub, a, b); }
 
 Val Builder::mul(Val a, Val b) {
-  if (!a.type().quantised() || !b.type().quantised()) return binary("mul", a, b);
+  if (!a.type().quantised() || !b.type().quantised()) return binary(tosa::op::mul, a, b);
   const Scales &s = *a.type().scales, &t = *b.type().scales;
   if (!s.per_tensor() || !t.per_tensor() || s.zero_point[0] != 0 || t.zero_point[0] != 0)
     refuse("quantise.product-form", fmt::format("mul of {} and {}", to_string(a.type()), to_string(b.type())));
-  Val result = binary("mul", a, b);
+  Val result = binary(tosa::op::mul, a, b);
   return retyped(result, result.type().with(Scales{{s.scale[0] * t.scale[0]}, {0}}));
 }
 
 Val Builder::scaled(Val x, double factor) {
-  if (!x.type().quantised()) return factor == 1.0 ? x : binary("mul", x, scalar(factor, x.dtype()));
+  if (!x.type().quantised()) return factor == 1.0 ? x : binary(tosa::op::mul, x, scalar(factor, x.dtype()));
   if (factor < 0) {
     x = as_i32(x);
     Val zero = like(x, 0);
@@ -353,15 +353,16 @@ Val Builder::scaled(Val x, double factor) {
   return relabelled(x, type);  // the same integers under another scale
 }
 
-Val Builder::maximum(Val a, Val b) { return extreme("maximum", a, b); }
-Val Builder::minimum(Val a, Val b) { return extreme("minimum", a, b); }
+Val Builder::maximum(Val a, Val b) { return extreme(tosa::op::maximum, a, b); }
+Val Builder::minimum(Val a, Val b) { return extreme(tosa::op::minimum, a, b); }
 
-Val Builder::extreme(std::string_view op, Val a, Val b) {
+Val Builder::extreme(Operator op, Val a, Val b) {
   if (!a.type().quantised() || a.dtype() == DType::i32) return unify(op, a, b);
   // MAXIMUM and MINIMUM take i32 only; the operands share scale and zero point, so codes compare as they are.
   TensorType type = a.type();
   if (b.type().scales != type.scales)
-    refuse("quantise.scale-mismatch", fmt::format("{} of {} and {}", op, to_string(a.type()), to_string(b.type())));
+    refuse("quantise.scale-mismatch",
+           fmt::format("{} of {} and {}", op.base(), to_string(a.type()), to_string(b.type())));
   Val result = unify(op, as_i32(a), as_i32(b));
   return rescale(result, type.with(result.shape()));
 }
@@ -375,13 +376,13 @@ Val Builder::select(Val condition, Val a, Val b) {
   };
   if (a.dtype() != b.dtype() || a.type().scales != b.type().scales)
     refuse("aten.mixed-dtypes", fmt::format("select of {} and {}", to_string(a.type()), to_string(b.type())));
-  Val result = tosa("select", {ranked(condition), ranked(a), ranked(b)});
+  Val result = tosa(tosa::op::select, {ranked(condition), ranked(a), ranked(b)});
   return retyped(result, result.type().with(a.type().scales));
 }
 
 Val Builder::negate(Val x) {
   Val zero = zero_point(x);
-  Val result = tosa("negate", {x, zero, zero});
+  Val result = tosa(tosa::op::negate, {x, zero, zero});
   return retyped(result, result.type().with(x.type().scales));
 }
 
@@ -389,29 +390,29 @@ Val Builder::cast(Val x, DType to) {
   const DType from = x.dtype();
   if (from == to) return x;
   if (to == DType::boolean) {
-    if (x.type().quantised()) return typed("cast", {as_i32(x)}, {}, to);  // 0 is the zero point's code
-    if (!is_float(from)) return typed("cast", {x}, {}, to);
-    return tosa("logical_not", {binary("equal", x, scalar(0, from))});
+    if (x.type().quantised()) return typed(tosa::op::cast, {as_i32(x)}, {}, to);  // 0 is the zero point's code
+    if (!is_float(from)) return typed(tosa::op::cast, {x}, {}, to);
+    return tosa(tosa::op::logical_not, {binary(tosa::op::equal, x, scalar(0, from))});
   }
   if (from == DType::boolean && is_float(to)) {
     if (spec() && !spec()->has(tosa::Feature::pro_int)) return select(x, scalar(1, to), scalar(0, to));
-    return cast(typed("cast", {x}, {}, DType::i8), to);
+    return cast(typed(tosa::op::cast, {x}, {}, DType::i8), to);
   }
   if (is_float(from) && is_integer(to)) {                       // PyTorch truncates toward zero, TOSA rounds to nearest
     if (to == DType::u8) return cast(cast(x, DType::i32), to);  // which wraps
-    Val positive = binary("greater_equal", x, scalar(0, from));
-    x = select(positive, unary("floor", x), unary("ceil", x));
+    Val positive = binary(tosa::op::greater_equal, x, scalar(0, from));
+    x = select(positive, unary(tosa::op::floor, x), unary(tosa::op::ceil, x));
   }
-  return typed("cast", {x}, {}, to);
+  return typed(tosa::op::cast, {x}, {}, to);
 }
 
-Val Builder::reduce(std::string_view op, Val x, const std::vector<int>& axes, bool keep) {
+Val Builder::reduce(Operator op, Val x, const std::vector<int>& axes, bool keep) {
   TensorType type = x.type();
   if (type.dtype == DType::u8)  // TOSA's bytes are signed
     return cast(reduce(op, cast(x, DType::i32), axes, keep), DType::u8);
   for (int axis : axes) {
     Attrs attrs{{"axis", std::int64_t{axis}}};
-    if (op == "reduce_max" || op == "reduce_min") attrs.set("nan_mode", std::string("propagate"));
+    if (op == tosa::op::reduce_max || op == tosa::op::reduce_min) attrs.set("nan_mode", std::string("propagate"));
     x = tosa(op, {x}, attrs);
     x = retyped(x, x.type().with(type.scales));
   }

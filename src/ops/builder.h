@@ -68,17 +68,17 @@ class Builder {
   Val integers(std::span<const std::int64_t> values, DType type, const Shape& shape);
   Val shape_constant(std::vector<std::int64_t> values);  // CONST_SHAPE
 
-  // ---- any TOSA operator by name, operands as TOSA wants them; output types are inferred
-  Val tosa(std::string_view op, std::initializer_list<Val> operands, Attrs attrs = {});
-  Val tosa(std::string_view op, std::vector<Val> operands, Attrs attrs = {});
+  // ---- any TOSA operator, operands as TOSA wants them; output types are inferred
+  Val tosa(Operator op, std::initializer_list<Val> operands, Attrs attrs = {});
+  Val tosa(Operator op, std::vector<Val> operands, Attrs attrs = {});
   // `result`: the output's dtype where the operands do not imply it (cast, rescale, resize).
-  std::vector<Val> tosa_all(std::string_view op, std::vector<Val> operands, Attrs attrs = {},
+  std::vector<Val> tosa_all(Operator op, std::vector<Val> operands, Attrs attrs = {},
                             std::optional<DType> result = std::nullopt);
 
-  // ---- another ATen operator, by full name, e.g. aten("aten.sum.dim_IntList", {x}, {{"dim", ints}, {"keepdim",
+  // ---- another ATen operator, e.g. aten(aten::op::sum_dim_IntList, {x}, {{"dim", ints}, {"keepdim",
   // true}}) In an ATen graph (the quantiser's expansion) this stays a node; otherwise it is lowered at once.
-  Val aten(const std::string& op, std::vector<std::optional<Val>> operands, Attrs attrs = {});
-  std::vector<Val> aten_all(const std::string& op, std::vector<std::optional<Val>> operands, Attrs attrs = {});
+  Val aten(Operator op, std::vector<std::optional<Val>> operands, Attrs attrs = {});
+  std::vector<Val> aten_all(Operator op, std::vector<std::optional<Val>> operands, Attrs attrs = {});
   void keep_aten(bool keep) { keep_aten_ = keep; }
   // Whether operators on constants are evaluated at once (the default) or left as nodes (trial lowering).
   void fold(bool on) { fold_ = on; }
@@ -112,7 +112,7 @@ class Builder {
   Val unsqueeze(Val x, int axis);
 
   // ---- arithmetic with PyTorch's broadcasting (ranks may differ, operands must agree in dtype)
-  Val binary(std::string_view op, Val a, Val b, Attrs attrs = {});
+  Val binary(Operator op, Val a, Val b, Attrs attrs = {});
   Val add(Val a, Val b);
   Val sub(Val a, Val b);
   Val mul(Val a, Val b);  // quantised operands: scales multiply
@@ -124,14 +124,14 @@ class Builder {
   Val maximum(Val a, Val b);
   Val minimum(Val a, Val b);
   Val select(Val condition, Val a, Val b);
-  Val unary(std::string_view op, Val x);  // exp, log, floor, tanh, rsqrt, ...
+  Val unary(Operator op, Val x);  // exp, log, floor, tanh, rsqrt, ...
   Val negate(Val x);
   // lowest/highest are real numbers; +-infinity leaves that side open. One tosa.clamp for i8/i16/floats,
   // MAXIMUM/MINIMUM for i32.
   Val clamp(Val x, double lowest, double highest);
   Val cast(Val x, DType to);  // PyTorch's semantics: float to int truncates, anything to bool is != 0
   // op: "reduce_sum", "reduce_max", ...; axes are kept as size 1 when keep.
-  Val reduce(std::string_view op, Val x, const std::vector<int>& axes, bool keep);
+  Val reduce(Operator op, Val x, const std::vector<int>& axes, bool keep);
   Val like(Val x, double value);  // a rank-0 constant of x's dtype; for a quantised x, of x's scales
 
   // ---- tensor operators, NHWC as TOSA wants them; pads are {top, bottom, left, right}, may not be negative
@@ -172,17 +172,17 @@ class Builder {
   Val clamp_codes(Val x, IntegerRange codes);
   Val clamp_node(Val x, IntegerRange codes);  // CLAMP, whatever the bounds
   Val zero_point(Val x);                      // a [1] constant of x's dtype with its zero point
-  Val convolution(std::string_view op, Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> pad,
+  Val convolution(Operator op, Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> pad,
                   std::vector<std::int64_t> stride, std::vector<std::int64_t> dilation,
                   const std::vector<std::int64_t>& kernel, std::int64_t channels);
   Val bias_for(std::optional<Val> bias, const TensorType& x, const TensorType& weight, std::int64_t channels);
   Val accumulated(Val accumulator, const TensorType& x, const TensorType& weight);
   std::string fresh_name(std::string_view stem);
 
-  Val typed(std::string_view op, std::vector<Val> operands, Attrs attrs, DType result);
-  Val unify(std::string_view op, Val a, Val b);    // operands share one scale, so does the result
-  Val extreme(std::string_view op, Val a, Val b);  // maximum, minimum
-  Val retyped(Val x, TensorType type);             // the same value under another type, without a node
+  Val typed(Operator op, std::vector<Val> operands, Attrs attrs, DType result);
+  Val unify(Operator op, Val a, Val b);    // operands share one scale, so does the result
+  Val extreme(Operator op, Val a, Val b);  // maximum, minimum
+  Val retyped(Val x, TensorType type);     // the same value under another type, without a node
   bool folded(const tosa::Op& op, Node& node, const TensorType& type, Bytes& result) const;
 
   Graph& graph_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/tensor.h"
+#include "ir/tosa_operators.h"
 #include "ops/tosa_op.h"
 
 namespace tosaic {
@@ -102,7 +103,7 @@ class Analysis {
 
   // What the operator's row says, within the dtype where it says nothing.
   Interval result(const Node& node, double& excess) {
-    if (node.op == "tosa.rescale") return rescaled(node, excess);
+    if (node.op == tosa::op::rescale) return rescaled(node, excess);
     const Interval all = whole(graph_[node.outputs[0]].type.dtype);
     const tosa::Bounds found = tosa::bounds_of(tosa::View(graph_, node), [&](std::size_t i) {
       const ValueId v = node.inputs[i];

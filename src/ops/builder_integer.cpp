@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/tosa_operators.h"
 #include "ops/builder.h"
 #include "ops/builder_bounds.h"
 #include "ops/builder_domain.h"
@@ -32,8 +33,8 @@ Val within_rescale(Builder& b, Val x, const std::vector<std::int64_t>& shifts) {
     lowest.push_back(-highest.back());
   }
   if (shifts.size() > 1) dims.back() = static_cast<std::int64_t>(shifts.size());
-  x = b.binary("maximum", x, b.integers(lowest, DType::i32, Shape(dims)));
-  x = b.binary("minimum", x, b.integers(highest, DType::i32, Shape(dims)));
+  x = b.binary(tosa::op::maximum, x, b.integers(lowest, DType::i32, Shape(dims)));
+  x = b.binary(tosa::op::minimum, x, b.integers(highest, DType::i32, Shape(dims)));
   b.graph()[x.id()].type = type;
   return x;
 }
@@ -81,9 +82,9 @@ Val looked_up(Builder& b, Val x, const TensorType& to, const std::vector<double>
     entries.push_back(static_cast<std::int64_t>(
         std::clamp(code_of(y, *to.scales), static_cast<double>(codes.lowest), static_cast<double>(codes.highest))));
   const Shape shape = x.shape();
-  Val index = b.binary("add", b.as_i32(x), b.scalar(32768, DType::i32));
+  Val index = b.binary(tosa::op::add, b.as_i32(x), b.scalar(32768, DType::i32));
   index = b.reshape(b.relabelled(index, {DType::i32, shape, {}}), Shape{1, shape.elements()});
-  Val y = b.tosa("gather", {b.integers(entries, to.dtype, Shape{1, 65536, 1}), index});
+  Val y = b.tosa(tosa::op::gather, {b.integers(entries, to.dtype, Shape{1, 65536, 1}), index});
   y = b.reshape(y, shape);
   b.graph()[y.id()].type = to.with(shape);
   return y;
@@ -124,7 +125,7 @@ Val Builder::rescale(Val x, TensorType to) {
   Val multiplier = integers(multipliers, scale32 ? DType::i32 : DType::i16, count);
   Val shift = integers(shifts, DType::i8, count);
   Val out_zero = filled(static_cast<double>(t.zero_point[0]), to.dtype, Shape{1});
-  Val result = typed("rescale", {x, multiplier, shift, zero_point(x), out_zero},
+  Val result = typed(tosa::op::rescale, {x, multiplier, shift, zero_point(x), out_zero},
                      {{"scale32", scale32},
                       {"rounding_mode", std::string("single_round")},
                       {"per_channel", multipliers.size() > 1},
@@ -149,8 +150,8 @@ Val Builder::clamp_codes(Val x, IntegerRange codes) {
   if (x.dtype() == DType::i32 || x.dtype() == DType::i64) {
     auto bound = [&](std::int64_t code) { return integers(std::vector<std::int64_t>{code}, x.dtype(), Shape{}); };
     result = x;
-    if (codes.lowest > whole.lowest) result = binary("maximum", result, bound(codes.lowest));
-    if (codes.highest < whole.highest) result = binary("minimum", result, bound(codes.highest));
+    if (codes.lowest > whole.lowest) result = binary(tosa::op::maximum, result, bound(codes.lowest));
+    if (codes.highest < whole.highest) result = binary(tosa::op::minimum, result, bound(codes.highest));
   } else {
     return clamp_node(x, codes);
   }
@@ -159,7 +160,7 @@ Val Builder::clamp_codes(Val x, IntegerRange codes) {
 
 Val Builder::clamp_node(Val x, IntegerRange codes) {
   const TensorType type = x.type();
-  return retyped(tosa("clamp", {x},
+  return retyped(tosa(tosa::op::clamp, {x},
                       {{"min_val", codes.lowest}, {"max_val", codes.highest}, {"nan_mode", std::string("propagate")}}),
                  type);
 }
@@ -183,7 +184,7 @@ Val Builder::clamp(Val x, double lowest, double highest) {
     return clamp_codes(x, wanted);
   }
   const double largest = std::numeric_limits<double>::infinity();
-  return tosa("clamp", {x},
+  return tosa(tosa::op::clamp, {x},
               {{"min_val", std::max(lowest, -largest)},
                {"max_val", std::min(highest, largest)},
                {"nan_mode", std::string("propagate")}});
@@ -191,7 +192,7 @@ Val Builder::clamp(Val x, double lowest, double highest) {
 
 Val Builder::as_i32(Val x) {
   if (!x.type().quantised())
-    return x.dtype() == DType::i32 || x.dtype() == DType::i64 ? x : typed("cast", {x}, {}, DType::i32);
+    return x.dtype() == DType::i32 || x.dtype() == DType::i64 ? x : typed(tosa::op::cast, {x}, {}, DType::i32);
   const Scales& s = *x.type().scales;
   if (x.dtype() == DType::i32 && s.zero_point[0] == 0) return x;
   return rescale(x, {DType::i32, x.shape(), Scales{{s.scale[0]}, {0}}});
@@ -221,7 +222,7 @@ Val Builder::table(Val x, TensorType to, const Function& f) {
     std::vector<std::int64_t> entries;
     for (double y : values_at(std::move(inputs), *x.type().scales, false))
       entries.push_back(static_cast<std::int64_t>(std::clamp(code_of(y, t), low, high)));
-    Val result = tosa("table", {x, integers(entries, DType::i8, Shape{256})});
+    Val result = tosa(tosa::op::table, {x, integers(entries, DType::i8, Shape{256})});
     return retyped(result, result.type().with(to.scales));
   }
   const bool between_codes = x.dtype() == DType::i16;
@@ -250,7 +251,7 @@ Val Builder::table(Val x, TensorType to, const Function& f) {
   // Where f jumps from one end of the codes to the other (1/x at 0), the knot before the jump gives way.
   for (std::size_t k = entries.size() - 1; k-- > 0;)
     entries[k] = std::clamp<std::int64_t>(entries[k], entries[k + 1] - 32767, entries[k + 1] + 32767);
-  Val result = tosa("table", {x, integers(entries, DType::i16, Shape{513})});
+  Val result = tosa(tosa::op::table, {x, integers(entries, DType::i16, Shape{513})});
   result = retyped(result, {DType::i32, result.shape(), Scales{{unit / 128}, {0}}});
   return rescale(result, to.with(result.shape()));
 }

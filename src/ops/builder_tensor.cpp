@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/tosa_operators.h"
 #include "ops/builder.h"
 #include "ops/halves.h"
 #include "ops/tosa_rest.h"
@@ -126,7 +127,7 @@ Val Builder::bias_for(std::optional<Val> bias, const TensorType& x, const Tensor
 }
 
 // Shared by all convolutions: pad what TOSA cannot, trim what the stride would not reach, build the node.
-Val Builder::convolution(std::string_view op, Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> pad,
+Val Builder::convolution(Operator op, Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> pad,
                          std::vector<std::int64_t> stride, std::vector<std::int64_t> dilation,
                          const std::vector<std::int64_t>& kernel, std::int64_t channels) {
   const int spatial = static_cast<int>(kernel.size());
@@ -162,19 +163,19 @@ Val Builder::convolution(std::string_view op, Val x, Val weight, std::optional<V
 
 Val Builder::conv2d(Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> pad,
                     std::vector<std::int64_t> stride, std::vector<std::int64_t> dilation) {
-  return convolution("conv2d", x, weight, bias, std::move(pad), std::move(stride), std::move(dilation),
+  return convolution(tosa::op::conv2d, x, weight, bias, std::move(pad), std::move(stride), std::move(dilation),
                      {weight.dim(1), weight.dim(2)}, weight.dim(0));
 }
 
 Val Builder::depthwise_conv2d(Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> pad,
                               std::vector<std::int64_t> stride, std::vector<std::int64_t> dilation) {
-  return convolution("depthwise_conv2d", x, weight, bias, std::move(pad), std::move(stride), std::move(dilation),
-                     {weight.dim(0), weight.dim(1)}, weight.dim(2) * weight.dim(3));
+  return convolution(tosa::op::depthwise_conv2d, x, weight, bias, std::move(pad), std::move(stride),
+                     std::move(dilation), {weight.dim(0), weight.dim(1)}, weight.dim(2) * weight.dim(3));
 }
 
 Val Builder::conv3d(Val x, Val weight, std::optional<Val> bias, std::vector<std::int64_t> pad,
                     std::vector<std::int64_t> stride, std::vector<std::int64_t> dilation) {
-  return convolution("conv3d", x, weight, bias, std::move(pad), std::move(stride), std::move(dilation),
+  return convolution(tosa::op::conv3d, x, weight, bias, std::move(pad), std::move(stride), std::move(dilation),
                      {weight.dim(1), weight.dim(2), weight.dim(3)}, weight.dim(0));
 }
 
@@ -184,7 +185,7 @@ Val Builder::transpose_conv2d(Val x, Val weight, std::optional<Val> bias, std::v
   if (bias) weight = with_room_for(*this, *bias, weight, x.type(), weight.dim(0));
   TensorType x_type = x.type(), w_type = weight.type();
   Val b = bias_for(bias, x_type, w_type, weight.dim(0));
-  Val result = typed("transpose_conv2d", {x, weight, b, zero_point(x), zero_point(weight)},
+  Val result = typed(tosa::op::transpose_conv2d, {x, weight, b, zero_point(x), zero_point(weight)},
                      {{"out_pad", std::move(out_pad)},
                       {"stride", std::move(stride)},
                       {"acc_type", accumulator_of(x.dtype())},
@@ -204,27 +205,27 @@ Val integer_product(Val a, Val b) {
   const DType sum = a.dtype() == DType::i64 ? DType::i64 : DType::i32;
   Val products = builder.mul(builder.reshape(builder.cast(a, sum), {n, h, c, 1}),
                              builder.reshape(builder.cast(b, sum), {n, 1, c, w}));
-  return builder.cast(builder.reduce("reduce_sum", products, {2}, false), a.dtype());
+  return builder.cast(builder.reduce(tosa::op::reduce_sum, products, {2}, false), a.dtype());
 }
 }  // namespace
 
 Val Builder::matmul(Val a, Val b) {
   if (is_integer(a.dtype()) && !a.type().quantised()) return integer_product(a, b);
   if (const auto x = halves::halves_of(a), y = halves::halves_of(b); x && y && x->dtype() == y->dtype())
-    return typed("matmul", {*x, *y, zero_point(*x), zero_point(*y)}, {}, DType::f32);
+    return typed(tosa::op::matmul, {*x, *y, zero_point(*x), zero_point(*y)}, {}, DType::f32);
   TensorType a_type = a.type(), b_type = b.type();
   DType result = is_integer(a.dtype()) ? accumulator_of(a.dtype()) : a.dtype();
   const bool fp8 = storage_size(a.dtype()) == 1 && is_float(a.dtype());
   if (a.dtype() == DType::bf16) result = DType::f32;
   if (fp8) result = DType::f16;
-  Val product = typed("matmul", {a, b, zero_point(a), zero_point(b)}, {}, result);
+  Val product = typed(tosa::op::matmul, {a, b, zero_point(a), zero_point(b)}, {}, result);
   if (a.dtype() == DType::bf16 || fp8) return cast(product, a.dtype());
   return accumulated(product, a_type, b_type);
 }
 
 Val Builder::max_pool2d(Val x, std::vector<std::int64_t> kernel, std::vector<std::int64_t> stride,
                         std::vector<std::int64_t> pad) {
-  Val result = tosa("max_pool2d", {x},
+  Val result = tosa(tosa::op::max_pool2d, {x},
                     {{"kernel", std::move(kernel)},
                      {"stride", std::move(stride)},
                      {"pad", std::move(pad)},
@@ -236,7 +237,7 @@ Val Builder::avg_pool2d(Val x, std::vector<std::int64_t> kernel, std::vector<std
                         std::vector<std::int64_t> pad) {
   DType accumulator = is_float(x.dtype()) ? accumulator_of(x.dtype()) : DType::i32;
   Val zero = zero_point(x);
-  Val result = tosa("avg_pool2d", {x, zero, zero},
+  Val result = tosa(tosa::op::avg_pool2d, {x, zero, zero},
                     {{"kernel", std::move(kernel)},
                      {"stride", std::move(stride)},
                      {"pad", std::move(pad)},
@@ -251,7 +252,7 @@ Val Builder::resize(Val x, std::vector<std::int64_t> scale, std::vector<std::int
   const double weight = static_cast<double>(scale[0] * scale[2]);  // bilinear integers come out this many times larger
   DType result_type = weighted ? accumulator_of(x.dtype()) : x.dtype();
   Val result =
-      typed("resize",
+      typed(tosa::op::resize,
             {x, shape_constant(std::move(scale)), shape_constant(std::move(offset)), shape_constant(std::move(border))},
             {{"mode", mode}}, result_type);
   if (!weighted) return retyped(result, result.type().with(type.scales));
@@ -263,7 +264,7 @@ Val Builder::resize(Val x, std::vector<std::int64_t> scale, std::vector<std::int
 
 Val Builder::gather(Val values, Val indices) {
   if (const auto half = halves::halves_of(values)) return cast(gather(*half, indices), values.dtype());
-  Val result = tosa("gather", {values, indices});
+  Val result = tosa(tosa::op::gather, {values, indices});
   return retyped(result, result.type().with(values.type().scales));
 }
 

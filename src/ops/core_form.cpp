@@ -27,13 +27,13 @@ std::vector<std::int64_t> CoreCall::ints(std::string_view name, std::size_t coun
   return list;
 }
 
-Node CoreCall::call(std::string op, std::vector<ValueId> inputs, Attrs attrs) const {
-  return {std::move(op), std::move(inputs), std::move(attrs), node.outputs, node.loc, {}};
+Node CoreCall::call(Operator op, std::vector<ValueId> inputs, Attrs attrs) const {
+  return {op, std::move(inputs), std::move(attrs), node.outputs, node.loc, {}};
 }
 
 Node CoreCall::renamed(std::string_view name) const {
   Node made = node;
-  made.op = fmt::format("{}.{}.{}", schema.ns, name, schema.overload);
+  made.op = Operator(fmt::format("{}.{}.{}", schema.ns, name, schema.overload));
   return made;
 }
 

@@ -27,7 +27,7 @@ struct CoreCall {
   ValueId operand(std::size_t i) const { return given(i) ? node.inputs[i] : no_value; }
 
   // Another operator with the same results.
-  Node call(std::string op, std::vector<ValueId> inputs, Attrs attrs = {}) const;
+  Node call(Operator op, std::vector<ValueId> inputs, Attrs attrs = {}) const;
   // The same call under another name: "bitwise_and" for __and__, in the same overload.
   Node renamed(std::string_view name) const;
   // A further result, which nobody wants but the kernel writes.

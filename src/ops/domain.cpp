@@ -158,7 +158,7 @@ const Schema* overload(const NamedAtenOp& op, std::string_view name, std::string
   for (auto text : op.op.schemas) {
     auto schema = parse_schema(text);
     if (!schema.ok()) continue;
-    const Schema* found = find_aten(schema->full_name()).schema;
+    const Schema* found = find_aten(Operator(schema->full_name())).schema;
     if (!found || found->in_place) continue;
     if (name.empty() || name == found->overload || name == found->name + "." + found->overload) return found;
     tried += tried.empty() ? found->overload : ", " + found->overload;

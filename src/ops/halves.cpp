@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/halves.h"
 
+#include "ir/tosa_operators.h"
+
 #include <algorithm>
 #include <cmath>
 #include <tuple>
@@ -20,7 +22,7 @@ bool is_half(DType type) { return type == DType::f16 || type == DType::bf16; }
 bool rounds(const Graph& graph, const Node& node) {
   const tosa::Op* op = tosa::find(node.op);
   if (!op || node.inputs.empty()) return false;
-  if (node.op == "tosa.cast")
+  if (node.op == tosa::op::cast)
     return storage_size(graph[node.inputs[0]].type.dtype) > storage_size(graph[node.outputs[0]].type.dtype);
   return !op->shape_only_transparent && !op->chooses;
 }
@@ -73,7 +75,7 @@ Val widened(Builder& b, Val x) {
   if (!x.is_constant() || x.shape().elements() < large) return b.cast(x, DType::f32);
   Graph& graph = b.graph();
   const ValueId wide = graph.add_value(graph[x.id()].name + ".f32", x.type().with(DType::f32));
-  graph.nodes.push_back({"tosa.cast", {x.id()}, {}, {wide}, b.loc(), {}});
+  graph.nodes.push_back({tosa::op::cast, {x.id()}, {}, {wide}, b.loc(), {}});
   return {&b, wide};
 }
 
@@ -154,7 +156,7 @@ std::optional<Val> halves_of(Val x) {
     const Node& node = graph.nodes[n];
     if (std::ranges::find(node.outputs, x.id()) == node.outputs.end()) continue;
     const Val from(&b, node.inputs.at(0));
-    if (node.op == "tosa.cast") return is_half(from.dtype()) ? std::optional(from) : std::nullopt;
+    if (node.op == tosa::op::cast) return is_half(from.dtype()) ? std::optional(from) : std::nullopt;
     const tosa::Op* op = tosa::find(node.op);
     if (!op || !op->shape_only_transparent) return std::nullopt;
     std::vector<Val> moved{from};
@@ -165,7 +167,7 @@ std::optional<Val> halves_of(Val x) {
     const auto half = halves_of(from);
     if (!half) return std::nullopt;
     moved[0] = *half;
-    return b.tosa(op->name, std::move(moved), attrs);
+    return b.tosa(node.op, std::move(moved), attrs);
   }
   return std::nullopt;
 }

@@ -28,7 +28,7 @@ struct Table {
   std::vector<NamedAtenOp> ops;
   std::vector<AtenOp> rows = row_calls();  // found by name like the others, but nobody's to list
   std::deque<Schema> schemas;
-  std::unordered_map<std::string, FoundOp> by_name;
+  std::unordered_map<Operator, FoundOp> by_operator;
 
   Table() {
     for (const auto& entry : aten_list()) ops.push_back({entry.file, entry.make()});
@@ -41,7 +41,7 @@ struct Table {
       auto schema = parse_schema(text);
       if (!schema.ok()) continue;  // test/ops asserts that every schema parses
       const Schema& kept = schemas.emplace_back(*std::move(schema));
-      by_name.emplace(kept.full_name(), FoundOp{&op, &kept, rule_of(op, kept)});
+      by_operator.emplace(Operator(kept.full_name()), FoundOp{&op, &kept, rule_of(op, kept)});
     }
   }
 };
@@ -70,10 +70,10 @@ std::string_view name_of(Rule rule) {
   return "?";
 }
 
-FoundOp find_aten(std::string_view name) {
+FoundOp find_aten(Operator op) {
   const auto& t = table();
-  auto it = t.by_name.find(std::string(name));
-  return it == t.by_name.end() ? FoundOp{} : it->second;
+  auto it = t.by_operator.find(op);
+  return it == t.by_operator.end() ? FoundOp{} : it->second;
 }
 
 const std::vector<NamedAtenOp>& all_aten() { return table().ops; }
@@ -302,7 +302,7 @@ class Exactness {
 };
 }  // namespace
 
-Vals lower_call(Builder& builder, const std::string& op, std::vector<std::optional<Val>> operands, const Attrs& attrs,
+Vals lower_call(Builder& builder, Operator op, std::vector<std::optional<Val>> operands, const Attrs& attrs,
                 const std::vector<TensorType>& declared) {
   FoundOp found = find_aten(op);
   if (!found.op) throw Refusal{located(unknown_operator(op), builder.loc())};

@@ -111,8 +111,8 @@ struct FoundOp {
   const Schema* schema = nullptr;
   Rule rule = Rule::float_only;  // of this overload
 };
-// By full name "aten.add.Tensor"; in-place variants ("aten.add_.Tensor") too. Null members when unknown.
-FoundOp find_aten(std::string_view name);
+// Overloads of in-place variants (aten.add_.Tensor) too. Null members when unknown.
+FoundOp find_aten(Operator op);
 struct NamedAtenOp {
   std::string_view file;  // the operator's file name without ending
   AtenOp op;
@@ -121,7 +121,7 @@ const std::vector<NamedAtenOp>& all_aten();
 
 // Lowers one ATen node whose operands are already values of `builder`'s graph. Recurses until only TOSA is
 // left. Throws Refusal.
-Vals lower_call(Builder& builder, const std::string& op, std::vector<std::optional<Val>> operands, const Attrs& attrs,
+Vals lower_call(Builder& builder, Operator op, std::vector<std::optional<Val>> operands, const Attrs& attrs,
                 const std::vector<TensorType>& declared);
 
 }  // namespace tosaic

@@ -92,7 +92,8 @@ Vals lower_plain(Builder& b, const Call& call, const tosa::Op& row, const std::v
   Attrs attrs;
   for (const tosa::AttrDef& def : row.attrs)
     attrs.set(std::string(def.name), attribute(call, def, is_float(operands[0].dtype())));
-  Node node{fmt::format("tosa.{}", row.name), {}, attrs, {}, b.loc(), {}};
+  const Operator op(fmt::format("tosa.{}", row.name));
+  Node node{op, {}, attrs, {}, b.loc(), {}};
   for (Val v : operands) node.inputs.push_back(v.id());
   std::optional<DType> result;
   if (leaves_open(row)) result = call.dtype("result");
@@ -101,7 +102,7 @@ Vals lower_plain(Builder& b, const Call& call, const tosa::Op& row, const std::v
   const auto broken = tosa::verify_operands({b.graph(), node}, tosa::Spec::everything());
   b.graph().values.resize(values);
   if (broken) b.refuse("tosa." + broken->label, broken->message);
-  return b.tosa_all(row.name, operands, std::move(attrs), result);
+  return b.tosa_all(op, operands, std::move(attrs), result);
 }
 
 bool takes(const tosa::Op& row, DType dtype) {

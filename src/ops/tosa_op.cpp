@@ -2,6 +2,8 @@
 // The table of TOSA operators, made from the files of ops/tosa/.
 #include "ops/tosa_op.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -27,9 +29,18 @@ const Op* find(std::string_view name) {
     for (const Op& op : all()) map.emplace(op.name, &op);
     return map;
   }();
-  if (name.starts_with("tosa.")) name.remove_prefix(5);
   auto found = by_name.find(name);
   return found == by_name.end() ? nullptr : found->second;
+}
+
+const Op* find(Operator op) {
+  static const auto by_operator = [] {
+    std::unordered_map<Operator, const Op*> map;
+    for (const Op& definition : all()) map.emplace(Operator(fmt::format("tosa.{}", definition.name)), &definition);
+    return map;
+  }();
+  auto found = by_operator.find(op);
+  return found == by_operator.end() ? nullptr : found->second;
 }
 
 const Op* by_schema_number(std::uint16_t n) {

@@ -13,6 +13,7 @@
 
 #include "ir/graph.h"
 #include "ir/tensor.h"
+#include "ir/tosa_operators.h"
 
 namespace tosaic::tosa {
 
@@ -198,8 +199,21 @@ struct Op {
   bool accumulates = false;
 };
 
-std::span<const Op> all();              // sorted by name
-const Op* find(std::string_view name);  // "conv2d" or "tosa.conv2d"; nullptr: no such operator
+std::span<const Op> all();  // sorted by name
+// Families of operators.
+constexpr bool is_variable(Operator op) {
+  return op == op::variable || op == op::variable_read || op == op::variable_write;
+}
+constexpr bool is_reduction(Operator op) {
+  return op == op::reduce_all || op == op::reduce_any || op == op::reduce_max || op == op::reduce_min ||
+         op == op::reduce_product || op == op::reduce_sum;
+}
+constexpr bool is_bitwise(Operator op) {
+  return op == op::bitwise_and || op == op::bitwise_not || op == op::bitwise_or || op == op::bitwise_xor;
+}
+
+const Op* find(Operator op);            // nullptr: it is none of TOSA's
+const Op* find(std::string_view name);  // "conv2d"
 const Op* by_schema_number(std::uint16_t n);
 const Op* by_spirv_number(std::uint32_t n);  // of TOSA.001000.1
 

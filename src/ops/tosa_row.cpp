@@ -40,11 +40,7 @@ TypeRows with_same(TypeRows rows, std::string_view like, std::string_view variab
   return rows;
 }
 
-std::string_view bare_name(const Node& node) {
-  std::string_view name = node.op;
-  if (name.starts_with("tosa.")) name.remove_prefix(5);
-  return name;
-}
+std::string_view bare_name(const Node& node) { return node.op.base(); }
 
 Check check_length(const View& view, std::size_t i, std::int64_t length) {
   const Op& op = *find(view.node().op);

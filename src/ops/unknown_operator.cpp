@@ -5,12 +5,11 @@
 
 namespace tosaic {
 
-Diagnostic unknown_operator(std::string_view op) {
-  const std::string_view name = op.substr(0, op.rfind('.'));
-  if (op.starts_with("aten.") && name.ends_with("_backward"))
+Diagnostic unknown_operator(Operator op) {
+  if (op.is_aten() && op.base().ends_with("_backward"))
     return error("aten.training", fmt::format("operator {} computes a gradient, which programs for training want", op))
         .hint("export the model's forward alone, in eval mode");
-  if (op.starts_with("aten.resize"))
+  if (op.is_aten() && op.base().starts_with("resize"))
     return error("aten.resized", fmt::format("operator {} gives a tensor another size in place, and leaves open what "
                                              "stands in its new elements",
                                              op))

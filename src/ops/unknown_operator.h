@@ -8,6 +8,6 @@
 namespace tosaic {
 
 // Codes: aten.training (gradients), aten.resized (a size that is changed in place), aten.unknown-operator.
-Diagnostic unknown_operator(std::string_view op);
+Diagnostic unknown_operator(Operator op);
 
 }  // namespace tosaic

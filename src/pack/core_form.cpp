@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "ir/aten_operators.h"
 #include "ir/tensor.h"
+#include "ir/tosa_operators.h"
 #include "kernels/out_variant.h"
 #include "ops/core_form.h"
 #include "ops/operator_name.h"
@@ -44,21 +46,21 @@ std::optional<Node> movement(const CoreCall& r) {
   if (in.dtype != r.out().dtype) return std::nullopt;
   const ValueId operand = r.operand(moved->operand);
   const Ints size = r.out().shape.sizes();
-  auto only = [&](std::initializer_list<std::string_view> allowed) {
+  auto only = [&](std::initializer_list<Operator> allowed) {
     return std::all_of(nodes.begin(), nodes.end(),
                        [&](const Node& n) { return std::count(allowed.begin(), allowed.end(), n.op) > 0; });
   };
-  if (only({"tosa.reshape", "tosa.identity"})) {
+  if (only({tosa::op::reshape, tosa::op::identity})) {
     if (in.shape.elements() != r.out().shape.elements()) return std::nullopt;
-    return r.call("aten.view_copy.default", {operand}, {{"size", size}});
+    return r.call(aten::op::view_copy, {operand}, {{"size", size}});
   }
-  if (nodes.size() == 1 && nodes[0].op == "tosa.transpose")
-    return r.call("aten.permute_copy.default", {operand}, {{"dims", nodes[0].attrs.get_or<Ints>("perms", {})}});
-  if (!only({"tosa.reshape", "tosa.identity", "tosa.tile"}) || in.rank() > r.out().rank()) return std::nullopt;
+  if (nodes.size() == 1 && nodes[0].op == tosa::op::transpose)
+    return r.call(aten::op::permute_copy, {operand}, {{"dims", nodes[0].attrs.get_or<Ints>("perms", {})}});
+  if (!only({tosa::op::reshape, tosa::op::identity, tosa::op::tile}) || in.rank() > r.out().rank()) return std::nullopt;
   const int missing = r.out().rank() - in.rank();
   for (int d = 0; d < in.rank(); ++d)
     if (in.shape.size(d) != 1 && in.shape.size(d) != r.out().shape.size(d + missing)) return std::nullopt;
-  return r.call("aten.expand_copy.default", {operand}, {{"size", size}});
+  return r.call(aten::op::expand_copy, {operand}, {{"size", size}});
 }
 
 }  // namespace
@@ -66,9 +68,9 @@ std::optional<Node> movement(const CoreCall& r) {
 Result<Node> core_form(Graph& graph, const Node& node) {
   if (gives_number(node)) return node;
   const FoundOp found = find_aten(node.op);
-  const bool custom = node.attrs.find("argument_order") &&
-                      (node.op.starts_with("aten.") ? executorch_call(node.op).has_value()
-                                                    : kernels::out_variant_by_name(node.op).has_value());
+  const bool custom =
+      node.attrs.find("argument_order") &&
+      (node.op.is_aten() ? executorch_call(node.op).has_value() : kernels::out_variant_by_name(node.op).has_value());
   if (!found.op && !custom) {
     if (Diagnostic why = unknown_operator(node.op); why.code != "aten.unknown-operator")
       return located(std::move(why), node.loc);

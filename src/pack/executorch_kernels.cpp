@@ -7,6 +7,8 @@
 #include <set>
 
 #include "execute/executable.h"
+#include "ir/aten_operators.h"
+#include "ir/program_operators.h"
 #include "ir/rewriter.h"
 #include "ir/specialise.h"
 #include "kernels/out_variant.h"
@@ -84,13 +86,12 @@ Status runs_here(const Graph& graph, const Node& node, const std::vector<char>& 
 // ExecuTorch's kernel takes less than its operator: it cannot cut off.
 bool cuts_off(const Node& node) {
   const auto pads = node.attrs.get_or<std::vector<std::int64_t>>("pad", {});
-  return node.op == "aten.constant_pad_nd.default" &&
-         std::any_of(pads.begin(), pads.end(), [](auto p) { return p < 0; });
+  return node.op == aten::op::constant_pad_nd && std::any_of(pads.begin(), pads.end(), [](auto p) { return p < 0; });
 }
 
 // Its remainder of integers has the dividend's sign, as in C: -2 for -5 % 3.
 bool has_wrong_sign(const Graph& graph, const Node& node) {
-  return node.op.starts_with("aten.remainder.") && is_integer(graph[node.outputs[0]].type.dtype);
+  return node.op.overload_of(aten::op::remainder_Tensor) && is_integer(graph[node.outputs[0]].type.dtype);
 }
 
 bool has_kernel(const Node& node) {
@@ -105,13 +106,12 @@ bool executorch_has(const pte::OperatorName& kernel) {
   return std::any_of(kernels.begin(), kernels.end(), [&](const Registered& k) { return k.name == name; });
 }
 
-std::optional<ExecutorchCall> executorch_call(std::string_view op) {
-  if (!op.starts_with("aten.")) return std::nullopt;
-  const std::string_view bare = op.substr(5, op.rfind('.') - std::min<std::size_t>(5, op.rfind('.')));
+std::optional<ExecutorchCall> executorch_call(Operator op) {
+  if (!op.is_aten()) return std::nullopt;
   for (const Registered& k : kernels) {
-    if (!k.functional.starts_with(bare)) continue;  // cheap first: most texts are other operators'
+    if (!k.functional.starts_with(op.base())) continue;  // cheap first: most texts are other operators'
     auto schema = parse_schema(k.functional);
-    if (!schema.ok() || schema->full_name() != op) continue;
+    if (!schema.ok() || schema->full_name() != op.name()) continue;
     const auto dot = k.name.find('.');
     return ExecutorchCall{{std::string(k.name.substr(0, dot)), std::string(k.name.substr(dot + 1))},
                           *std::move(schema)};
@@ -125,8 +125,8 @@ Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)
   std::set<std::string> said;
   std::string theirs, ours;
   const auto only_theirs = [&](const Node& node, const std::string& why) {
-    theirs = node.op;
-    if (!sink || !said.insert(node.op).second) return;
+    theirs = node.op.text();
+    if (!sink || !said.insert(node.op.text()).second) return;
     sink(located(warning("pack.executorch-only",
                          fmt::format("{} stays outside the delegate, and `tosaic run` cannot run it: {}", node.op, why))
                      .hint("run the program with ExecuTorch"),
@@ -134,7 +134,7 @@ Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)
   };
   for (Node& node : out.nodes()) {
     for (Graph& body : node.regions) TOSAIC_CHECK(use_executorch_kernels(body, sink));
-    if (node.op == "delegate" || !node.regions.empty()) {
+    if (node.op == op::delegate || !node.regions.empty()) {
       out.keep(std::move(node));
       continue;
     }
@@ -163,7 +163,7 @@ Status use_executorch_kernels(Graph& graph, const std::function<void(Diagnostic)
       continue;
     }
     const std::string kernel = call_name(kernels::out_variant(*find_aten(form.op).schema));
-    ours = node.op;
+    ours = node.op.text();
     if (sink && said.insert(kernel).second)
       sink(
           located(warning("pack.tosaic-only", fmt::format("{} stays outside the delegate, and ExecuTorch has no kernel "

@@ -21,7 +21,7 @@ struct ExecutorchCall {
   Schema schema;
 };
 // Nothing when it has no kernel of the operator, which tosaic need not know.
-std::optional<ExecutorchCall> executorch_call(std::string_view op);
+std::optional<ExecutorchCall> executorch_call(Operator op);
 
 // The calls outside the delegates as calls of kernels that ExecuTorch has: core forms, else the operator's own
 // lowering, whose TOSA operators have kernels of their own. What has neither stays as it is and is warned about: it

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pack/in_place.h"
 
+#include "ir/program_operators.h"
+
 #include <algorithm>
 
 namespace tosaic::packing {
@@ -16,10 +18,10 @@ bool may_write_in_place(const Graph& graph, const State& state) {
       return false;
   const Node* writer = nullptr;
   for (const Node& node : graph.nodes) {
-    if (node.op.starts_with("program.")) return false;
+    if (node.op.same_space(program::op::label)) return false;
     if (has(node.inputs, state.output) || (writer && has(node.inputs, state.input))) return false;
     if (!has(node.outputs, state.output)) continue;
-    if (node.op != "delegate" || std::ranges::count(node.inputs, state.input) != 1) return false;
+    if (node.op != op::delegate || std::ranges::count(node.inputs, state.input) != 1) return false;
     writer = &node;
   }
   return writer != nullptr;

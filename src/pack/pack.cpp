@@ -7,7 +7,9 @@
 #include <set>
 
 #include "formats/pte/layout.h"
+#include "ir/aten_operators.h"
 #include "ir/dim_arithmetic.h"
+#include "ir/program_operators.h"
 #include "ir/tensor.h"
 #include "kernels/out_variant.h"
 #include "ops/aten_conversion.h"
@@ -30,7 +32,7 @@ Status compute_on_reals(Graph& graph) {
   FloatCalls floats(graph, out);
   for (Node& node : out.nodes()) {
     for (Graph& body : node.regions) TOSAIC_CHECK(compute_on_reals(body));
-    if (node.op == "delegate" || !node.regions.empty() || node.op.starts_with("quantized_decomposed.")) {
+    if (node.op == op::delegate || !node.regions.empty() || node.op.is_conversion()) {
       out.keep(std::move(node));
       continue;
     }
@@ -70,9 +72,9 @@ class Packer {
           in_place_.insert(state.output);
         }
     for (const Node& node : g_.nodes) {
-      Status status = node.op == "delegate"             ? delegate_call(node)
-                      : node.op.starts_with("program.") ? step(node)
-                                                        : kernel_call(node);
+      Status status = node.op == op::delegate                  ? delegate_call(node)
+                      : node.op.same_space(program::op::label) ? step(node)
+                                                               : kernel_call(node);
       if (!status.ok()) return located(std::move(status.error()), node.loc);
     }
     // Buffers take their new content when everything has read the old one.
@@ -106,7 +108,7 @@ class Packer {
       for (const State& state : g_.states) {
         if (v != state.input || v == state.output) continue;
         const ValueId copy = g_.add_value(g_[v].name + ".old", g_[v].type);
-        g_.nodes.push_back({"aten.clone.default", {v}, {}, {copy}, nullptr, {}});
+        g_.nodes.push_back({aten::op::clone, {v}, {}, {copy}, nullptr, {}});
         v = copy;
         break;
       }
@@ -222,9 +224,9 @@ class Packer {
         TOSAIC_TRY(Index i, use(v));
         values.push_back(i);
       }
-    if (node.op == packing::label) labels_[node.attrs.get<std::int64_t>("at")] = static_cast<Index>(now());
-    if (node.op == packing::copy) call({"aten::copy_", ""}, {values[1], values[0], constant(false), values[1]});
-    if (node.op == packing::jump_false) {
+    if (node.op == program::op::label) labels_[node.attrs.get<std::int64_t>("at")] = static_cast<Index>(now());
+    if (node.op == program::op::copy) call({"aten::copy_", ""}, {values[1], values[0], constant(false), values[1]});
+    if (node.op == program::op::jump) {
       jumps_.emplace_back(now(), node.attrs.get<std::int64_t>("to"));
       plan_.instructions.push_back(pte::JumpFalseCall{values.empty() ? constant(false) : values[0], 0});
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pack/straight_line.h"
 
+#include "ir/program_operators.h"
+
 #include <fmt/format.h>
 #include <algorithm>
 #include <map>
@@ -27,17 +29,19 @@ class Line {
       graph_.nodes.push_back(std::move(node));
       return;
     }
-    add(start, {}, node.outputs, {}, node.loc);
-    node.op == "higher_order.while_loop" ? loop(node) : branch(node);
+    add(program::op::start, {}, node.outputs, {}, node.loc);
+    node.op == higher_order::op::while_loop ? loop(node) : branch(node);
   }
 
-  void add(std::string_view op, Values inputs, Values outputs, Attrs attrs, const LocRef& loc) {
-    graph_.nodes.push_back({std::string(op), std::move(inputs), std::move(attrs), std::move(outputs), loc, {}});
+  void add(Operator op, Values inputs, Values outputs, Attrs attrs, const LocRef& loc) {
+    graph_.nodes.push_back({op, std::move(inputs), std::move(attrs), std::move(outputs), loc, {}});
   }
   void jump(Values condition, std::int64_t to, const LocRef& loc) {
-    add(jump_false, std::move(condition), {}, {{"to", to}}, loc);
+    add(program::op::jump, std::move(condition), {}, {{"to", to}}, loc);
   }
-  void mark(std::int64_t at, Values needed, const LocRef& loc) { add(label, std::move(needed), {}, {{"at", at}}, loc); }
+  void mark(std::int64_t at, Values needed, const LocRef& loc) {
+    add(program::op::label, std::move(needed), {}, {{"at", at}}, loc);
+  }
 
   void branch(const Node& node) {
     const Values given(node.inputs.begin() + 1, node.inputs.end());
@@ -62,7 +66,7 @@ class Line {
     }
     const Values results = inlined(from, given, wanted);
     for (std::size_t i = 0; i < to.size(); ++i)
-      if (to[i] != no_value) add(copy, {results[i]}, {to[i]}, {}, node.loc);
+      if (to[i] != no_value) add(program::op::copy, {results[i]}, {to[i]}, {}, node.loc);
   }
 
   // What is carried lies in the loop's results from the first turn on. A turn's results are kept elsewhere until all of
@@ -71,7 +75,8 @@ class Line {
     const Values& carried = node.outputs;
     Values given = carried;
     given.insert(given.end(), node.inputs.begin() + static_cast<std::ptrdiff_t>(carried.size()), node.inputs.end());
-    for (std::size_t i = 0; i < carried.size(); ++i) add(copy, {node.inputs[i]}, {carried[i]}, {}, node.loc);
+    for (std::size_t i = 0; i < carried.size(); ++i)
+      add(program::op::copy, {node.inputs[i]}, {carried[i]}, {}, node.loc);
     const std::int64_t again = labels_++, end = labels_++;
     mark(again, {}, node.loc);
     jump(inlined(node.regions[0], given, {}), end, node.loc);
@@ -79,11 +84,11 @@ class Line {
     for (std::size_t i = 0; i < next.size(); ++i)
       if (next[i] != carried[i] && std::ranges::count(carried, next[i]) > 0) {  // exchanged with another
         const ValueId kept = fresh(next[i]);
-        add(copy, {next[i]}, {kept}, {}, node.loc);
+        add(program::op::copy, {next[i]}, {kept}, {}, node.loc);
         next[i] = kept;
       }
     for (std::size_t i = 0; i < next.size(); ++i)
-      if (next[i] != carried[i]) add(copy, {next[i]}, {carried[i]}, {}, node.loc);
+      if (next[i] != carried[i]) add(program::op::copy, {next[i]}, {carried[i]}, {}, node.loc);
     jump({}, again, node.loc);
     mark(end, given, node.loc);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "partition/extensions.h"
 
+#include "ir/tosa_operators.h"
+
 #include <algorithm>
 
 namespace tosaic {
@@ -16,7 +18,7 @@ void collect_floats(const Graph& graph, std::vector<DType>& found) {
 bool holds(DType dtype, const tosa::Spec& spec) {
   Graph alone;
   Node identity;
-  identity.op = "tosa.identity";
+  identity.op = tosa::op::identity;
   identity.inputs = {alone.add_value("x", {dtype, Shape{1}, {}})};
   identity.outputs = {alone.add_value("y", {dtype, Shape{1}, {}})};
   return !tosa::verify_node(tosa::View(alone, identity), spec);

@@ -8,6 +8,8 @@
 #include <optional>
 #include <set>
 
+#include "ir/aten_operators.h"
+#include "ir/program_operators.h"
 #include "lower/lower.h"
 
 namespace tosaic {
@@ -172,7 +174,7 @@ Graph region_graph(const Graph& graph, const std::vector<std::size_t>& members, 
 
 void count_regions_from(Graph& outer, std::int64_t first) {
   for (Node& node : outer.nodes) {
-    if (node.op == "delegate") node.attrs.set("region", node.attrs.get<std::int64_t>("region") + first);
+    if (node.op == op::delegate) node.attrs.set("region", node.attrs.get<std::int64_t>("region") + first);
     for (Graph& body : node.regions) count_regions_from(body, first);
   }
 }
@@ -281,7 +283,7 @@ Partition partition(const Graph& graph, const tosa::Spec& spec) {
     }
     const int k = static_cast<int>(result.regions.size());
     Node call;
-    call.op = "delegate";
+    call.op = op::delegate;
     call.attrs.set("region", std::int64_t{k});
     result.regions.push_back(region_graph(graph, members, leaves, call.inputs, call.outputs));
     for (std::size_t n : members) result.placements[n].region = k;
@@ -298,7 +300,7 @@ void compute_outputs(Graph& graph) {
   for (ValueId& v : graph.outputs) {
     if (made_by[v] >= 0 && given.insert(v).second) continue;
     const ValueId copy = graph.add_value(fmt::format("{}.out{}", graph[v].name, given.size()), graph[v].type);
-    graph.nodes.push_back({"aten.clone.default", {v}, {}, {copy}, nullptr, {}});
+    graph.nodes.push_back({aten::op::clone, {v}, {}, {copy}, nullptr, {}});
     given.insert(copy);
     v = copy;
   }
@@ -318,7 +320,7 @@ Result<Partition> whole(const Graph& graph, const tosa::Spec& spec) {
   result.regions.push_back(graph);
   result.outer = graph;
   Node call;
-  call.op = "delegate";
+  call.op = op::delegate;
   call.inputs = graph.inputs;
   call.outputs = graph.outputs;
   call.attrs.set("region", std::int64_t{0});

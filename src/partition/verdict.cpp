@@ -10,9 +10,8 @@ namespace {
 
 // Between float and integers, or int64 and int32, around a delegate: put there for the node, no part of it.
 bool is_border(const Node& node, const Placement& placement) {
-  const bool own = node.loc && node.loc->op == node.op;
-  return (placement.region < 0 && placement.reason.code == "target.conversion") ||
-         (!own && node.op.starts_with("quantized_decomposed."));
+  const bool own = node.loc && node.loc->op == node.op.name();
+  return (placement.region < 0 && placement.reason.code == "target.conversion") || (!own && node.op.is_conversion());
 }
 
 void add_piece(Verdict& verdict, const Placement& placement) {
@@ -59,7 +58,7 @@ std::vector<Verdict> verdicts(const std::vector<ExportedNode>& exported, const G
   for (std::size_t n = 0; n < graph.nodes.size(); ++n)
     if (is_border(graph.nodes[n], placements[n]))
       each_row(graph.nodes[n], [&](Verdict& verdict) {
-        if (verdict.pieces == 0 && verdict.node.op == graph.nodes[n].op) add_piece(verdict, placements[n]);
+        if (verdict.pieces == 0 && verdict.node.op == graph.nodes[n].op.name()) add_piece(verdict, placements[n]);
       });
   return list;
 }

@@ -3,6 +3,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ir/aten_operators.h"
+#include "ir/program_operators.h"
 #include "ir/rewriter.h"
 #include "ir/states.h"
 #include "ir/tensor.h"
@@ -20,7 +22,7 @@ class Widening {
 
   void run() {
     for (Node& node : out_.nodes()) {
-      if (node.op == "delegate" || !node.regions.empty()) {
+      if (node.op == op::delegate || !node.regions.empty()) {
         read_as_.operands(node);
         out_.keep(std::move(node));
       } else if (!conversion(node)) {
@@ -45,7 +47,7 @@ class Widening {
       out_.keep(std::move(node));
       return true;
     }
-    if (node.op != "aten._to_copy.default") return false;
+    if (node.op != aten::op::_to_copy) return false;
     if (g_[in].type.dtype == DType::i64 && narrowed(out)) {
       node.inputs[0] = read_as_(in);
       wide_[out] = held_(node.inputs[0]);
@@ -127,12 +129,12 @@ class Widening {
   ValueId saturated(ValueId wide, const LocRef& loc) {
     const ValueId held = g_.add_value(g_[wide].name + ".held", g_[wide].type);
     const Attrs bounds{{"min", std::int64_t{INT32_MIN}}, {"max", std::int64_t{INT32_MAX}}};
-    out_.add("aten.clamp.default", {wide}, bounds, held, loc);
+    out_.add(aten::op::clamp, {wide}, bounds, held, loc);
     return held;
   }
 
   void convert(ValueId from, ValueId to, DType dtype, const LocRef& loc) {
-    out_.add("aten._to_copy.default", {from}, {{"dtype", dtype}}, to, loc);
+    out_.add(aten::op::_to_copy, {from}, {{"dtype", dtype}}, to, loc);
   }
 
   Graph& g_;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/tosa_operators.h"
 #include "pipeline/culprit.h"
 #include "pipeline/self_check.h"
 
@@ -15,7 +16,7 @@ Graph least_graph() {
   const TensorType type{DType::i8, Shape{1, 1, 1, 16}, {}};
   graph.inputs = {graph.add_value("x", type)};
   graph.outputs = {graph.add_value("y", type)};
-  graph.nodes.push_back({"tosa.identity", graph.inputs, {}, graph.outputs, nullptr, {}});
+  graph.nodes.push_back({tosa::op::identity, graph.inputs, {}, graph.outputs, nullptr, {}});
   return graph;
 }
 

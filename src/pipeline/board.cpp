@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/size_text.h"
+#include "ir/tosa_operators.h"
 
 namespace tosaic {
 namespace {
@@ -24,7 +25,8 @@ std::vector<ValueId> memories(const Graph& graph) {
   std::vector<ValueId> of(graph.values.size());
   std::iota(of.begin(), of.end(), ValueId{0});
   for (const Node& node : graph.nodes)
-    if (node.op == "tosa.reshape" || node.op == "tosa.clamp" || node.op == "tosa.table" || node.op == "tosa.identity")
+    if (node.op == tosa::op::reshape || node.op == tosa::op::clamp || node.op == tosa::op::table ||
+        node.op == tosa::op::identity)
       of[node.outputs[0]] = of[node.inputs[0]];
   return of;
 }

@@ -52,7 +52,7 @@ std::optional<std::pair<std::size_t, std::size_t>> named_by(const Diagnostic& wh
 
 // What makes a device compute two calls alike: the operator, and its operands but for their scales.
 std::string kind_of(const Graph& graph, const Node& node) {
-  std::string kind = node.op;
+  std::string kind = node.op.text();
   for (const auto* values : {&node.inputs, &node.outputs})
     for (ValueId v : *values)
       kind += v == no_value ? " -" : fmt::format(" {}", to_string(graph[v].type.with(std::optional<Scales>{})));
@@ -161,7 +161,7 @@ std::vector<Diagnostic> SetAside::warnings() const {
   for (const Marked& m : marked_) {
     const std::string what = m.kind.empty() ? fmt::format("a whole delegate from {} on", m.op)
                              : m.count > 1  ? fmt::format("{} and {} more like it", m.op, m.count - 1)
-                                            : m.op;
+                                            : m.op.text();
     const bool several = m.count > 1 && !m.kind.empty();
     Diagnostic why = warning(
         "self-check.set-aside",

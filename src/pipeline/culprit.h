@@ -37,7 +37,8 @@ class SetAside {
  private:
   struct Marked {
     LocRef loc;
-    std::string op, kind;
+    Operator op;
+    std::string kind;
     bool outside;
     Diagnostic why;
     std::size_t count = 1;  // of nodes alike

@@ -2,8 +2,9 @@
 #include "pipeline/steps.h"
 
 #include <fmt/format.h>
-#include <set>
+#include <unordered_set>
 
+#include "ir/program_operators.h"
 #include "ir/source_notes.h"
 #include "kernels/out_variant.h"
 #include "ops/op.h"
@@ -15,9 +16,9 @@ namespace {
 
 // Operators of no library that tosaic knows are called as kernels of the runtime, which may or may not have them.
 void warn_of_kernels(const Partition& partition, const Sink& sink) {
-  std::set<std::string> said;
+  std::unordered_set<Operator> said;
   for (const Node& node : partition.outer.nodes) {
-    const bool known = node.op == "delegate" || node.op.starts_with("aten.") || find_aten(node.op).op;
+    const bool known = node.op == op::delegate || node.op.is_aten() || find_aten(node.op).op;
     const auto kernel = known ? std::nullopt : kernels::out_variant_by_name(node.op);
     if (!sink || !kernel || !said.insert(node.op).second) continue;
     const std::string name = fmt::format("{}.{}", kernel->name, kernel->overload);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "ir/program_operators.h"
 #include "ir/rewriter.h"
 
 namespace tosaic {
@@ -40,7 +41,7 @@ Status call_alone(Graph& outer) {
   Forward forward;
   for (Node& node : outer.nodes) {
     forward.operands(node);
-    if (node.op == "delegate") {
+    if (node.op == op::delegate) {
       kept.push_back(node);
       continue;
     }
@@ -63,7 +64,7 @@ Status call_alone(Graph& outer) {
 
 void name_inputs(Graph& region, const Graph& outer) {
   for (const Node& node : outer.nodes)
-    for (std::size_t i = 0; node.op == "delegate" && i < region.inputs.size() && i < node.inputs.size(); ++i) {
+    for (std::size_t i = 0; node.op == op::delegate && i < region.inputs.size() && i < node.inputs.size(); ++i) {
       const std::string& name = outer[node.inputs[i]].name;
       if (std::ranges::find(region.values, name, &Value::name) == region.values.end())
         region[region.inputs[i]].name = name;

@@ -24,9 +24,9 @@ Attr narrowed(const Attr& attr) {
 Graph program_of(const domain::Case& call) {
   Graph graph;
   Node node;
-  node.op = call.schema->full_name();
+  node.op = Operator(call.schema->full_name());
   auto loc = std::make_shared<Loc>();
-  loc->op = node.op;
+  loc->op = node.op.text();
   loc->name = "call";
   node.loc = loc;
   std::map<std::string, std::vector<ValueId>> given;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "ir/program_operators.h"
 #include "ir/states.h"
 #include "quantise/coded_bodies.h"
 #include "quantise/pieces.h"
@@ -18,7 +19,7 @@ Result<Graph> planned(Graph graph, const QuantiseOptions& options) {
   inside.request = {};
   for (Node& node : graph.nodes) {
     if (!node.attrs.find("kept")) continue;
-    const bool loop = node.op == "higher_order.while_loop";  // whose condition stays float
+    const bool loop = node.op == higher_order::op::while_loop;  // whose condition stays float
     inside.numbers_stay = loop || options.numbers_stay;
     for (std::size_t b = loop ? 1 : 0; b < node.regions.size(); ++b) {
       TOSAIC_TRY(node.regions[b], planned(std::move(node.regions[b]), inside));
@@ -61,7 +62,7 @@ Supports::Supports(Graph exported) : Supports(exported, exported_nodes(exported)
 Supports::Supports(Graph at_sizes, std::vector<ExportedNode> nodes)
     : exported_(std::move(at_sizes)), nodes_(std::move(nodes)) {
   has_conversions_ = std::any_of(exported_.nodes.begin(), exported_.nodes.end(),
-                                 [](const Node& n) { return n.op.find("quantize") != std::string::npos; });
+                                 [](const Node& n) { return n.op.name().find("quantize") != std::string_view::npos; });
 }
 
 const Result<Graph>& Supports::normalised(const SupportQuestion& question) {

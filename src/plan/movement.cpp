@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/movement.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic::plan {
 namespace {
 
@@ -92,18 +94,18 @@ std::optional<MovementOf<Amount>> movement(const Graph& graph, const Node& node)
   if (node.outputs.size() != 1 || node.inputs.empty()) return std::nullopt;
   const tosa::View view(graph, node);
   const Shape& result = view.out().shape;
-  if (node.op == "tosa.concat") return concat<Amount>(graph, node, result);
+  if (node.op == tosa::op::concat) return concat<Amount>(graph, node, result);
   const auto is = [&](auto... names) { return ((node.op == names) || ...); };
-  if (!is("tosa.transpose", "tosa.reverse", "tosa.tile", "tosa.slice", "tosa.pad")) return std::nullopt;
+  if (!is(tosa::op::transpose, tosa::op::reverse, tosa::op::tile, tosa::op::slice, tosa::op::pad)) return std::nullopt;
   MovementOf<Amount> movement;
   MoveOf<Amount>& move = movement.moves.emplace_back(whole<Amount>(graph, node.inputs[0], result));
-  if (node.op == "tosa.transpose") {
+  if (node.op == tosa::op::transpose) {
     transpose(move, view.ints("perms"), result);
-  } else if (node.op == "tosa.reverse") {
+  } else if (node.op == tosa::op::reverse) {
     reverse(move, static_cast<std::size_t>(view.integer("axis")));
-  } else if (node.op == "tosa.tile") {
+  } else if (node.op == tosa::op::tile) {
     tile(move, result);
-  } else if (node.op == "tosa.slice") {
+  } else if (node.op == tosa::op::slice) {
     const auto start = start_of<Amount>(view);
     if (!start) return std::nullopt;
     move.dims = sizes_of<Amount>(result);

@@ -2,6 +2,7 @@
 #include "plan/row_codes.h"
 
 #include "ir/extent.h"
+#include "ir/tosa_operators.h"
 #include "plan/views.h"
 
 namespace tosaic::plan {
@@ -16,13 +17,13 @@ class Search {
     const Node* scaled = maker_behind_views(value);
     if (!scaled) return std::nullopt;
     if (is_codes(*scaled)) return RowCodes{scaled->inputs[0]};
-    if (scaled->op != "tosa.mul") return std::nullopt;
+    if (scaled->op != tosa::op::mul) return std::nullopt;
     const Shape& all = graph_[scaled->outputs[0]].type.shape;
     const std::size_t scale_at = is_by_row(scaled->inputs[1], all) ? 1 : 0;
     if (!is_by_row(scaled->inputs[scale_at], all)) return std::nullopt;
     RowCodes codes{.scale = scaled->inputs[scale_at]};
     const Node* cast = maker_behind_views(scaled->inputs[1 - scale_at]);
-    if (cast && cast->op == "tosa.sub" && is_by_row(cast->inputs[1], graph_[cast->outputs[0]].type.shape)) {
+    if (cast && cast->op == tosa::op::sub && is_by_row(cast->inputs[1], graph_[cast->outputs[0]].type.shape)) {
       codes.zero = cast->inputs[1];
       cast = maker_behind_views(cast->inputs[0]);
     }
@@ -37,7 +38,7 @@ class Search {
   }
   bool is_codes(const Node& node) const {
     const TensorType& type = graph_[node.inputs[0]].type;
-    return node.op == "tosa.cast" && type.dtype == DType::i8 && elements_of(type.shape) == elements_;
+    return node.op == tosa::op::cast && type.dtype == DType::i8 && elements_of(type.shape) == elements_;
   }
   // One number for each row of `all`.
   bool is_by_row(ValueId v, const Shape& all) const {

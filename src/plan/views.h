@@ -4,11 +4,12 @@
 #include <span>
 
 #include "ir/graph.h"
+#include "ir/tosa_operators.h"
 
 namespace tosaic::plan {
 
 // RESHAPE and IDENTITY: the same bytes.
-inline bool is_view(const Node& node) { return node.op == "tosa.reshape" || node.op == "tosa.identity"; }
+inline bool is_view(const Node& node) { return node.op == tosa::op::reshape || node.op == tosa::op::identity; }
 
 // What makes a value; null: nothing does. `producer`: of the graph (producers()).
 inline const Node* maker(const Graph& graph, std::span<const std::int32_t> producer, ValueId v) {

@@ -6,6 +6,7 @@
 
 #include "base/loop_limit.h"
 #include "execute/executable.h"
+#include "ir/program_operators.h"
 #include "lower/lower.h"
 #include "quantise/coded_bodies.h"
 #include "tidy/tidy.h"
@@ -56,7 +57,7 @@ class Given {
 
   Result<std::vector<Samples>> on(const Samples& samples) {
     TOSAIC_TRY(execute::Executable before, operands());
-    const bool loop = node_.op == "higher_order.while_loop";
+    const bool loop = node_.op == higher_order::op::while_loop;
     if (loop)
       for (const Graph& body : node_.regions) {
         TOSAIC_TRY(execute::Executable one, runnable(body, threads_));
@@ -145,7 +146,7 @@ Result<QuantisedBodies> quantised_bodies(const Graph& graph, const Samples& samp
   const bool codes_cross = options.spec && codes_cross_bodies(*options.spec);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
-    const bool loop = node.op == "higher_order.while_loop";
+    const bool loop = node.op == higher_order::op::while_loop;
     inside.numbers_stay = loop || options.numbers_stay;
     inside.float_outputs = !codes_cross || (loop && computes_floats(node.regions[0]));
     if (!node.attrs.find("kept") || !std::ranges::any_of(node.regions, computes_floats)) continue;

@@ -2,6 +2,7 @@
 // Where parts of a program that compute with different precision meet.
 #include <algorithm>
 
+#include "ir/aten_operators.h"
 #include "ops/aten_conversion.h"
 #include "quantise/plan.h"
 
@@ -44,7 +45,7 @@ class Borders {
     if (!fresh) return it->second;
     it->second =
         graph_.add_value(graph_[v].name + (wide ? ".i16" : ".i8"), other_width(graph_[v].type, wide, narrow_, v));
-    return out_.add("aten.clone.default", {v}, {}, it->second, loc);
+    return out_.add(aten::op::clone, {v}, {}, it->second, loc);
   }
   // What a float call gives before it becomes codes.
   ValueId real(ValueId v) {

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <set>
 
+#include "ir/aten_operators.h"
+#include "ir/program_operators.h"
 #include "ir/states.h"
 #include "ir/tensor.h"
 #include "lower/computed.h"
@@ -20,10 +22,10 @@ namespace {
 bool real(const Value& v) { return is_float(v.type.dtype) && !v.type.quantised(); }
 bool alike(const TensorType& a, const TensorType& b) { return a.dtype == b.dtype && a.scales == b.scales; }
 bool quantises(const Graph& graph, const Node& node) {
-  return node.op.starts_with("quantized_decomposed.quantize_per_tensor") && graph[node.outputs[0]].type.quantised();
+  return node.op.overload_of(quantized_decomposed::op::quantize_per_tensor) && graph[node.outputs[0]].type.quantised();
 }
 bool dequantises(const Graph& graph, const Node& node) {
-  return node.op.starts_with("quantized_decomposed.dequantize_per_tensor") && graph[node.inputs[0]].type.quantised();
+  return node.op.overload_of(quantized_decomposed::op::dequantize_per_tensor) && graph[node.inputs[0]].type.quantised();
 }
 
 using Met = std::vector<TensorType>;
@@ -80,7 +82,7 @@ class Recoding {
     if (graph_[from].type == graph_[to].type)
       out_.replace(to, from);
     else
-      out_.add("aten.alias.default", {from}, {}, to, node.loc);
+      out_.add(aten::op::alias, {from}, {}, to, node.loc);
   }
 
   // The value in codes of this type; a real is quantised here.
@@ -92,7 +94,7 @@ class Recoding {
     if (from != no_value && graph_[from].type == type) return from;
     const ValueId codes = graph_.add_value(name, type);
     if (from != no_value)
-      out_.add("aten.alias.default", {from}, {}, codes, loc);
+      out_.add(aten::op::alias, {from}, {}, codes, loc);
     else
       out_.keep(quantise_node(type, v, codes, loc));
     return codes;
@@ -116,7 +118,7 @@ std::string needs_floats(const Graph& graph, bool condition = false) {
   for (const Node& node : graph.nodes) {
     if (const Attr* inner = node.attrs.find("floats")) return std::get<std::string>(*inner);
     for (std::size_t b = 0; b < node.regions.size(); ++b)
-      if (auto why = needs_floats(node.regions[b], b == 0 && node.op == "higher_order.while_loop"); !why.empty())
+      if (auto why = needs_floats(node.regions[b], b == 0 && node.op == higher_order::op::while_loop); !why.empty())
         return why;
     if (const auto v = std::ranges::find_if(node.outputs, found); v != node.outputs.end()) return said(*v);
   }
@@ -131,7 +133,7 @@ class Flow {
   Flow(const Graph& graph, const Node& node, const std::vector<Reads>& reads, const Recoding& outside)
       : graph_(graph),
         node_(node),
-        loop_(node.op == "higher_order.while_loop"),
+        loop_(node.op == higher_order::op::while_loop),
         operands_(node.inputs.begin() + (loop_ ? 0 : 1), node.inputs.end()),
         place_(operands_.size() + node.outputs.size()),
         met_(place_.size()) {
@@ -310,7 +312,7 @@ void code_control_flow(Graph& graph, const tosa::Spec& spec) {
       node.attrs.set("floats", std::move(why));
       return out.keep(std::move(node));
     }
-    const std::size_t before = node.op == "higher_order.cond" ? 1 : 0;
+    const std::size_t before = node.op == higher_order::op::cond ? 1 : 0;
     for (std::size_t i = before; i < made->inputs.size(); ++i)
       if (const auto type = flow.operand(i - before))
         made->inputs[i] = outside.in_codes(made->inputs[i], *type, node.loc);

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "ir/aten_operators.h"
 #include "ir/rewriter.h"
 #include "ops/op.h"
 #include "quantise/weight_codes.h"
@@ -57,8 +58,7 @@ class Coding {
   }
   // Rows of a constant matrix by their numbers.
   bool is_look_up(const Node& node) {
-    return node.op == "aten.embedding.default" && !graph_[node.inputs[1]].is_constant() &&
-           is_matrix(graph_[node.inputs[0]]);
+    return node.op == aten::op::embedding && !graph_[node.inputs[1]].is_constant() && is_matrix(graph_[node.inputs[0]]);
   }
   bool is_matrix(const Value& weight) {
     if (!weight.is_constant() || weight.type.dtype != DType::f32 || weight.type.rank() != 2) return false;
@@ -104,7 +104,7 @@ class Coding {
                                            constant_bytes(DType::f32, std::span<const double>(scales)));
     const ValueId real = graph_.add_value(whole.name + ".real", {DType::f32, whole.type.shape, {}});
     return out_.add(
-        "torchao.dequantize_affine.default", {content, scale, no_value},
+        torchao::op::dequantize_affine, {content, scale, no_value},
         {{"block_size", std::vector<std::int64_t>{1, group}}, {"input_dtype", DType::i8}, {"output_dtype", DType::f32}},
         real, loc);
   }
@@ -118,7 +118,7 @@ class Coding {
     rows.back() = 1;
     const ValueId scale = graph_.add_value(name + ".scale", {DType::f32, Shape(rows), {}});
     const ValueId zero = graph_.add_value(name + ".zero", {DType::i8, Shape(rows), {}});
-    Node choose{.op = "torchao.choose_qparams_affine.default",
+    Node choose{.op = torchao::op::choose_qparams_affine,
                 .inputs = {x},
                 .attrs = {{"mapping_type", std::string("ASYMMETRIC")},
                           {"block_size", row},
@@ -131,10 +131,10 @@ class Coding {
                 .loc = loc,
                 .regions = {}};
     out_.keep(std::move(choose));
-    const ValueId codes = out_.add("torchao.quantize_affine.default", {x, scale, zero},
-                                   {{"block_size", row}, {"output_dtype", DType::i8}},
-                                   graph_.add_value(name + ".codes", type.with(DType::i8)), loc);
-    return rounded_[x] = out_.add("torchao.dequantize_affine.default", {codes, scale, zero},
+    const ValueId codes =
+        out_.add(torchao::op::quantize_affine, {x, scale, zero}, {{"block_size", row}, {"output_dtype", DType::i8}},
+                 graph_.add_value(name + ".codes", type.with(DType::i8)), loc);
+    return rounded_[x] = out_.add(torchao::op::dequantize_affine, {codes, scale, zero},
                                   {{"block_size", row}, {"input_dtype", DType::i8}, {"output_dtype", DType::f32}},
                                   graph_.add_value(name + ".real", type), loc);
   }

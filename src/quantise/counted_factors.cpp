@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/aten_operators.h"
 #include "ir/rewriter.h"
 #include "lower/computed.h"
 #include "ops/aten_calls.h"
@@ -25,7 +26,7 @@ bool has_pole(const Graph& graph, const Node& node) {
 }
 
 bool multiplies(const Graph& graph, const Node& node) {
-  if (node.op != "aten.mul.Tensor" || node.inputs.size() != 2 || node.inputs[0] == node.inputs[1]) return false;
+  if (node.op != aten::op::mul_Tensor || node.inputs.size() != 2 || node.inputs[0] == node.inputs[1]) return false;
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
     return v != no_value && !graph[v].is_constant() && graph[v].type.dtype == DType::f32;
   });
@@ -80,7 +81,7 @@ std::optional<Graph> CountedFactors::with_counted(const Graph& graph, const Quan
       // Half a step of the codes that hold the sample's largest element.
       const double half_step = plan.wide[other] ? 1.0 / 65536 : 1.0 / 512;
       const Val least = calls::mul(greatest(size), half_step);
-      const Val meets = b.aten("aten.gt.Tensor", {size, least});
+      const Val meets = b.aten(aten::op::gt_Tensor, {size, least});
       const Val kept = calls::where(meets, Val(&b, factor), b.scalar(0, DType::f32));
       // A range is all that is asked of it.
       for (const Val end : {greatest(kept), calls::mul(greatest(calls::mul(kept, -1.0)), -1.0)}) {

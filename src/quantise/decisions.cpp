@@ -206,7 +206,7 @@ Result<StaysWhole> stays_whole(const QuantiseOptions& options) {
   return StaysWhole([by_name = std::move(by_name), calls = std::move(calls)](const Graph& graph, const Node& node) {
     if (const Override* given = deciding_of(node, by_name)) return given->form == Form::floating;
     return !node.outputs.empty() && node.outputs[0] != no_value &&
-           calls.contains(node.op + " %" + graph[node.outputs[0]].name);
+           calls.contains(node.op.text() + " %" + graph[node.outputs[0]].name);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "ir/aten_operators.h"
 #include "lower/computed.h"
 #include "quantise/row_norms.h"
 
@@ -122,7 +123,7 @@ bool InParts::hold(const Way& way, const Ends& ends) {
   }
   // What only repeats elements waits for the last call.
   const auto repeats = [&](std::size_t n) {
-    return nodes_[n].op == "aten.expand.default" || nodes_[n].op == "aten.expand_as.default";
+    return nodes_[n].op == aten::op::expand || nodes_[n].op == aten::op::expand_as;
   };
   later_.clear();
   const auto moves = [&](std::size_t n) { return repeats(n) || !only_moves(graph_, nodes_[n]); };
@@ -225,7 +226,7 @@ Val InParts::function_of_part(const Way& way, const Values& values, const Ends& 
   Attrs bounds;
   if (i > 0) bounds.set("min", at[i]);
   if (i + 2 < at.size()) bounds.set("max", at[i + 1]);
-  if (bounds.size() > 0) x = b_.aten("aten.clamp.default", {x}, bounds);
+  if (bounds.size() > 0) x = b_.aten(aten::op::clamp, {x}, bounds);
   certain_[x.id()] = held({0, highest});
   for (std::size_t k = 0; k < way.calls.size(); ++k) {
     const Node& node = nodes_[way.calls[k]];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ir/aten_operators.h"
 #include "ir/states.h"
 #include "ops/aten_conversion.h"
 #include "ops/op.h"
@@ -9,30 +10,30 @@
 namespace tosaic {
 namespace {
 
-bool is_conversion(const Node& node) { return node.op.starts_with("quantized_decomposed."); }
+bool is_conversion(const Node& node) { return node.op.is_conversion(); }
 
 }  // namespace
 
 void codes_at_io(Graph& graph) {
   auto read_by = consumers(graph);
   auto made_by = producers(graph);
-  auto conversion = [&](std::uint32_t n, std::string_view name) {
-    return graph.nodes[n].op.find(name) != std::string::npos;
-  };
+  auto conversion = [&](std::uint32_t n, Operator op) { return graph.nodes[n].op.overload_of(op); };
   for (ValueId& v : graph.inputs) {
-    if (read_by[v].size() != 1 || !conversion(read_by[v][0], ".quantize_per_tensor")) continue;
+    if (read_by[v].size() != 1 || !conversion(read_by[v][0], quantized_decomposed::op::quantize_per_tensor)) continue;
     ValueId codes = graph.nodes[read_by[v][0]].outputs[0];
     std::swap(graph[codes].name, graph[v].name);
-    graph.nodes[read_by[v][0]].op.clear();
+    graph.nodes[read_by[v][0]].op = {};
     v = codes;
   }
   for (ValueId& v : graph.outputs) {
-    if (made_by[v] < 0 || !conversion(static_cast<std::uint32_t>(made_by[v]), ".dequantize_per_tensor")) continue;
+    if (made_by[v] < 0 ||
+        !conversion(static_cast<std::uint32_t>(made_by[v]), quantized_decomposed::op::dequantize_per_tensor))
+      continue;
     ValueId codes = graph.nodes[static_cast<std::size_t>(made_by[v])].inputs[0];
     std::swap(graph[codes].name, graph[v].name);
     v = codes;
   }
-  std::erase_if(graph.nodes, [](const Node& n) { return n.op.empty(); });
+  std::erase_if(graph.nodes, [](const Node& n) { return n.op.none(); });
   drop_dead(graph);
 }
 

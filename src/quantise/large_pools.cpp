@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/aten_operators.h"
 #include "ir/rewriter.h"
 #include "ops/op.h"
 
@@ -119,7 +120,7 @@ class Pools {
       elements *= w.kernel[k];
     }
     if (elements < many || w.divisor) return false;
-    out_.add("aten.mean.dim", {node.inputs[0]}, {{"dim", dims}, {"keepdim", true}}, node.outputs[0], node.loc);
+    out_.add(aten::op::mean_dim, {node.inputs[0]}, {{"dim", dims}, {"keepdim", true}}, node.outputs[0], node.loc);
     return true;
   }
 
@@ -141,7 +142,7 @@ class Pools {
     const ValueId weights = graph_.add_value(
         "averaging", {DType::f32, Shape(shape), {}},
         constant_bytes(DType::f32, std::vector<double>(static_cast<std::size_t>(channels * elements), weight)));
-    out_.add(dims == 1 ? "aten.conv1d.default" : "aten.conv2d.default", {node.inputs[0], weights, no_value},
+    out_.add(dims == 1 ? aten::op::conv1d : aten::op::conv2d, {node.inputs[0], weights, no_value},
              {{"stride", w.stride}, {"padding", w.padding}, {"groups", channels}}, node.outputs[0], node.loc);
     return true;
   }
@@ -166,9 +167,9 @@ class Pools {
     for (std::size_t k = 1; k < split.size(); k += 2) means.push_back(split[k]);
     const ValueId tiles = graph_.add_value("tiles", {DType::f32, Shape(split), {}});
     const ValueId mean = graph_.add_value("mean", {DType::f32, Shape(means), {}});
-    out_.add("aten.view.default", {node.inputs[0]}, {{"size", split}}, tiles, node.loc);
-    out_.add("aten.mean.dim", {tiles}, {{"dim", dims}, {"keepdim", false}}, mean, node.loc);
-    out_.add("aten.view.default", {mean}, {{"size", y.sizes()}}, node.outputs[0], node.loc);
+    out_.add(aten::op::view, {node.inputs[0]}, {{"size", split}}, tiles, node.loc);
+    out_.add(aten::op::mean_dim, {tiles}, {{"dim", dims}, {"keepdim", false}}, mean, node.loc);
+    out_.add(aten::op::view, {mean}, {{"size", y.sizes()}}, node.outputs[0], node.loc);
     return true;
   }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/aten_operators.h"
 #include "ir/provenance.h"
 #include "ir/rewriter.h"
 #include "ops/op.h"
@@ -57,21 +58,21 @@ class Rewrite {
 
   // x - mean(x) over the last dim of a tensor that will have 8 bits.
   bool centred(const Node& sub, const std::vector<Node>& nodes, std::vector<char>& done) {
-    if (sub.op != "aten.sub.Tensor" || !plain(sub) || sub.inputs.size() != 2) return false;
+    if (sub.op != aten::op::sub_Tensor || !plain(sub) || sub.inputs.size() != 2) return false;
     const ValueId x = sub.inputs[0], mean = sub.inputs[1];
     if (!computed(x) || inner_[x] || mean == no_value || made_by_[mean] < 0 || !read_once(mean)) return false;
     const auto m = static_cast<std::size_t>(made_by_[mean]);
     const int last = graph_[x].type.rank() - 1;
     const std::int64_t channels = graph_[x].type.shape.size(last);
     const auto* dims = nodes[m].attrs.find("dim");
-    if (nodes[m].op != "aten.mean.dim" || nodes[m].inputs[0] != x || !nodes[m].attrs.get_or("keepdim", false) ||
+    if (nodes[m].op != aten::op::mean_dim || nodes[m].inputs[0] != x || !nodes[m].attrs.get_or("keepdim", false) ||
         !dims || (*dims != Attr(Ints{last}) && *dims != Attr(Ints{-1})) || channels < 2 || channels - 1 > most_exact)
       return false;
     std::vector<double> weight(static_cast<std::size_t>(channels * channels), -1.0 / static_cast<double>(channels));
     for (std::int64_t c = 0; c < channels; ++c) weight[static_cast<std::size_t>(c * channels + c)] += 1.0;
     const ValueId w = constant({channels, channels}, weight);
     loc_ = joined(sub.loc, nodes[m].loc);
-    out_.add("aten.linear.default", {x, w, no_value}, {}, sub.outputs[0], loc_);
+    out_.add(aten::op::linear, {x, w, no_value}, {}, sub.outputs[0], loc_);
     done[m] = 1;
     return true;
   }
@@ -83,7 +84,7 @@ class Rewrite {
     return shape.rank() > 0 && shape.elements() == channels && shape.size(shape.rank() - 1) == channels;
   }
   // The two operands of a call, the computed one first, where the other is such a constant.
-  std::optional<std::pair<ValueId, ValueId>> split(const Node& node, const char* op) const {
+  std::optional<std::pair<ValueId, ValueId>> split(const Node& node, Operator op) const {
     if (node.op != op || node.inputs.size() != 2 || !plain(node)) return std::nullopt;
     for (std::size_t i : {std::size_t{0}, std::size_t{1}}) {
       const ValueId x = node.inputs[i], c = node.inputs[1 - i];
@@ -97,10 +98,10 @@ class Rewrite {
 
   // x * weight + bias along the last dim.
   bool scaled(const Node& sum, const std::vector<Node>& nodes, std::vector<char>& done) {
-    const auto plus = split(sum, "aten.add.Tensor");
+    const auto plus = split(sum, aten::op::add_Tensor);
     if (!plus || made_by_[plus->first] < 0 || !read_once(plus->first)) return false;
     const auto p = static_cast<std::size_t>(made_by_[plus->first]);
-    const auto times = split(nodes[p], "aten.mul.Tensor");
+    const auto times = split(nodes[p], aten::op::mul_Tensor);
     if (!times) return false;
     const auto [x, factors] = *times;
     const Shape shape = graph_[x].type.shape;
@@ -113,15 +114,15 @@ class Rewrite {
     loc_ = joined(sum.loc, nodes[p].loc);
     const auto view = [&](ValueId v, const Shape& to, ValueId y = no_value) {
       if (y == no_value) y = tensor(to);
-      return out_.add("aten.view.default", {v}, {{"size", to.sizes()}}, y, loc_);
+      return out_.add(aten::op::view, {v}, {{"size", to.sizes()}}, y, loc_);
     };
     const auto turned = [&](ValueId v, const Shape& to) {
       const Attrs dims{{"dim0", std::int64_t{1}}, {"dim1", std::int64_t{2}}};
-      return out_.add("aten.transpose.int", {v}, dims, tensor(to), loc_);
+      return out_.add(aten::op::transpose_int, {v}, dims, tensor(to), loc_);
     };
     const ValueId first = turned(view(x, {1, rows, channels}), {1, channels, rows});
     const ValueId y = tensor({1, channels, rows});
-    out_.add("aten.conv1d.default", {first, weight, bias}, {{"groups", channels}}, y, loc_);
+    out_.add(aten::op::conv1d, {first, weight, bias}, {{"groups", channels}}, y, loc_);
     view(turned(y, {1, rows, channels}), shape, sum.outputs[0]);
     done[p] = 1;
     return true;

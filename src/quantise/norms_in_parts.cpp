@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantise/norms_in_parts.h"
 
+#include "ir/aten_operators.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -50,7 +52,7 @@ Sizes sizes_of(const Graph& graph, const RowNorm& norm) {
   double terms = 1;
   for (std::int64_t dim : row_dims(reduction, shape.rank()))
     terms *= static_cast<double>(shape.size(static_cast<int>(dim)));
-  const bool sum = reduction.op.starts_with("aten.sum"), mean = reduction.op.starts_with("aten.mean");
+  const bool sum = reduction.op.overload_of(aten::op::sum), mean = reduction.op.overload_of(aten::op::mean);
   const double degree = norm.degree();
   // Sums have room for these: they are as small for a spike above as for all elements of usual rows below.
   const double least = sum || mean ? least_largest : least_alone;
@@ -97,7 +99,8 @@ std::optional<Way> way_of_scaled(const RowNorm& norm) {
 
 bool fits_parts(const Graph& graph, const RowNorm& norm, const std::vector<char>& wide, const std::vector<char>& inner,
                 const QuantiseOptions& options) {
-  const bool sums = !graph.nodes[norm.reduction].op.starts_with("aten.amax");  // a maximum has the codes of its operand
+  const bool sums =
+      !graph.nodes[norm.reduction].op.overload_of(aten::op::amax);  // a maximum has the codes of its operand
   return options.varying.empty() && options.scheme == Scheme::int8 && norm.alike && norm.kind != RowNorm::Kind::plain &&
          sums && inner[norm.size] && !wide[norm.source] && !norm.steps.empty() &&
          // 8 bits, as an output that shows it has, do not hold the factors of quiet rows beside those of the samples.
@@ -110,7 +113,7 @@ Ends parts_of(const Graph& graph, const RowNorm& norm, double step, double large
   const Node& reduction = graph.nodes[norm.reduction];
   const Shape& shape = graph[reduction.inputs[0]].type.shape;
   double terms = 1;
-  if (reduction.op.starts_with("aten.sum"))
+  if (reduction.op.overload_of(aten::op::sum))
     for (std::int64_t dim : row_dims(reduction, shape.rank()))
       terms *= static_cast<double>(shape.size(static_cast<int>(dim)));
   const double half = step / 2;  // elements of that size are codes of 0 and 1

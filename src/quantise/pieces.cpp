@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cpu/cpu.h"
+#include "ir/program_operators.h"
 #include "ops/op.h"
 #include "ops/trial.h"
 #include "quantise/observable.h"

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "ir/tosa_operators.h"
 #include "lower/computed.h"
 #include "ops/aten_weight.h"
 #include "quantise/large_pools.h"
@@ -56,7 +57,7 @@ bool clamps(const Graph& graph, const Node& node) {
   FoundOp found = find_aten(node.op);
   if (!found.op || found.rule != Rule::transparent) return false;
   auto trial = try_in_shape(graph, node, Shape{4});
-  return trial.ok() && trial->graph.nodes.size() == 1 && trial->graph.nodes[0].op == "tosa.clamp";
+  return trial.ok() && trial->graph.nodes.size() == 1 && trial->graph.nodes[0].op == tosa::op::clamp;
 }
 
 // A weight per result, as in a depthwise convolution of size 1: nothing is added up.

@@ -78,8 +78,8 @@ class Annotation {
   }
 
  private:
-  using Key = std::tuple<std::string, std::vector<ValueId>, std::vector<ValueId>>;
-  static Key key(const Node& node) { return {node.op, node.inputs, node.outputs}; }
+  using Key = std::tuple<std::string_view, std::vector<ValueId>, std::vector<ValueId>>;
+  static Key key(const Node& node) { return {node.op.name(), node.inputs, node.outputs}; }
 
   std::string call(const Node& node, std::size_t n) {
     const bool piece = !whole_.contains(key(node));
@@ -91,7 +91,7 @@ class Annotation {
       });
     };
     std::string out =
-        fmt::format("{{\"op\": {}, \"operands\": {}, \"results\": {}, \"codes\": {}", json_quote(node.op),
+        fmt::format("{{\"op\": {}, \"operands\": {}, \"results\": {}, \"codes\": {}", json_quote(node.op.name()),
                     ids(node.inputs), ids(node.outputs), !plan_.floating(n) && computes_codes(graph_, node));
     if (node.loc)
       out += fmt::format(", \"exported\": {}",

@@ -32,7 +32,7 @@ class Names {
   const std::string& of(ValueId v) const { return names_[v]; }
   std::string call(const Node& node) const {
     const bool named = !node.outputs.empty() && node.outputs[0] != no_value;
-    return named ? fmt::format("{} {}", node.op, of(node.outputs[0])) : node.op;
+    return named ? fmt::format("{} {}", node.op, of(node.outputs[0])) : node.op.text();
   }
 
  private:
@@ -405,7 +405,8 @@ std::string print_json(const QuantisationPlan& plan, const Graph& graph) {
     const FoundOp found = find_aten(node.op);
     next(calls);
     calls += fmt::format(
-        "{{\"op\": {}, \"result\": {}, \"rule\": \"{}\", \"decided\": \"{}\", \"exported\": [", json_quote(node.op),
+        "{{\"op\": {}, \"result\": {}, \"rule\": \"{}\", \"decided\": \"{}\", \"exported\": [",
+        json_quote(node.op.name()),
         json_quote(node.outputs.empty() || node.outputs[0] == no_value ? "" : graph[node.outputs[0]].name),
         found.op ? name_of(found.rule) : "unknown", name_of(n < plan.forms.size() ? plan.forms[n] : Form::unset));
     if (node.loc)

@@ -11,6 +11,7 @@
 #include "base/parallel.h"
 #include "cpu/cpu.h"
 #include "ir/states.h"
+#include "ir/tosa_operators.h"
 #include "lower/lower.h"
 #include "quantise/calibration.h"
 #include "quantise/counted_factors.h"
@@ -71,7 +72,7 @@ Result<Observed> compile_observed(const Graph& graph, Lowered lowered, const std
     ValueId v = tosa.outputs[real_outputs + i];
     while (made_by[v] >= 0) {
       const Node& node = tosa.nodes[static_cast<std::size_t>(made_by[v])];
-      if (node.op != "tosa.transpose" && node.op != "tosa.reshape") break;
+      if (node.op != tosa::op::transpose && node.op != tosa::op::reshape) break;
       v = node.inputs[0];
     }
     tosa.outputs[real_outputs + i] = v;

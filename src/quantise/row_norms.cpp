@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "ir/aten_operators.h"
+#include "ir/tosa_operators.h"
 #include "lower/computed.h"
 #include "ops/op.h"
 #include "ops/trial.h"
@@ -48,8 +50,8 @@ class Search {
 
   // sum(x * x), mean(|x|) and their like; or a sum of rows that stand for themselves.
   std::vector<RowNorm> measured(std::size_t n) const {
-    static constexpr std::string_view reductions[] = {"aten.sum.dim_IntList", "aten.sum.default", "aten.mean.dim",
-                                                      "aten.mean.default", "aten.amax.default"};
+    static constexpr Operator reductions[] = {aten::op::sum_dim_IntList, aten::op::sum, aten::op::mean_dim,
+                                              aten::op::mean, aten::op::amax};
     const Node& node = graph_.nodes[n];
     if (std::find(std::begin(reductions), std::end(reductions), node.op) == std::end(reductions) ||
         node.inputs.size() != 1 || node.outputs.size() != 1 || !computed(graph_, node.outputs[0]) ||
@@ -73,9 +75,9 @@ class Search {
   RowNorm::Kind kind_of(const Node& inside, std::size_t n) const {
     const ValueId x = inside.inputs[0];
     if (!computed(graph_, x)) return RowNorm::Kind::plain;
-    if (inside.op == "aten.mul.Tensor" && inside.inputs.size() == 2 && inside.inputs[1] == x)
+    if (inside.op == aten::op::mul_Tensor && inside.inputs.size() == 2 && inside.inputs[1] == x)
       return RowNorm::Kind::squares;
-    if (inside.op == "aten.abs.default") return RowNorm::Kind::magnitudes;
+    if (inside.op == aten::op::abs) return RowNorm::Kind::magnitudes;
     const auto power = step_of(n, x);
     return power && power->kind == SizeStep::Kind::power && near(power->exponent, 2) && near(power->factor, 1)
                ? RowNorm::Kind::squares
@@ -85,13 +87,13 @@ class Search {
   // x - mean(x) along the dims of the norm: a factor per row of x is one of its rows, too.
   void centre(RowNorm& norm) const {
     const Node* sub = maker(norm.rows);
-    if (!sub || sub->op != "aten.sub.Tensor" || sub->inputs.size() != 2) return;
+    if (!sub || sub->op != aten::op::sub_Tensor || sub->inputs.size() != 2) return;
     const Attr* alpha = sub->attrs.find("alpha");
     if (alpha && *alpha != Attr(std::int64_t{1}) && *alpha != Attr(1.0)) return;
     const ValueId x = sub->inputs[0];
     const Node* mean = maker(sub->inputs[1]);
     const int rank = graph_[norm.rows].type.rank();
-    if (!mean || mean->op != "aten.mean.dim" || mean->inputs[0] != x || !mean->attrs.get_or("keepdim", false) ||
+    if (!mean || mean->op != aten::op::mean_dim || mean->inputs[0] != x || !mean->attrs.get_or("keepdim", false) ||
         graph_[x].type.rank() != rank || row_dims(*mean, rank) != row_dims(graph_.nodes[norm.reduction], rank))
       return;
     norm.source = x;
@@ -128,7 +130,7 @@ class Search {
   }
 
   bool multiplies(const RowNorm& norm, const Node& node, ValueId v) const {
-    if (node.op != "aten.mul.Tensor" || node.inputs.size() != 2) return false;
+    if (node.op != aten::op::mul_Tensor || node.inputs.size() != 2) return false;
     const ValueId other = node.inputs[0] == v ? node.inputs[1] : node.inputs[0];
     return other != v && computed(graph_, other) && alike(other, norm.rows, 3);
   }
@@ -175,8 +177,9 @@ class Search {
   // v + t, max(v, t) with a computed t: eps that has been scaled before.
   std::optional<SizeStep> beside_tensor(const Node& node, SizeStep step) const {
     const Attr* alpha = node.attrs.find("alpha");
-    const bool sum = node.op == "aten.add.Tensor" && (!alpha || *alpha == Attr(std::int64_t{1}) || *alpha == Attr(1.0));
-    if ((!sum && node.op != "aten.maximum.default") || node.inputs.size() != 2 || node.inputs[0] == node.inputs[1] ||
+    const bool sum =
+        node.op == aten::op::add_Tensor && (!alpha || *alpha == Attr(std::int64_t{1}) || *alpha == Attr(1.0));
+    if ((!sum && node.op != aten::op::maximum) || node.inputs.size() != 2 || node.inputs[0] == node.inputs[1] ||
         !computed(graph_, node.inputs[1 - step.operand]))
       return std::nullopt;
     step.kind = sum ? SizeStep::Kind::line : SizeStep::Kind::at_least;
@@ -230,8 +233,8 @@ bool only_moves(const Graph& graph, const Node& node) {
   const auto trial = try_node(graph, node);
   if (!trial.ok() || trial->operands[0] == no_value) return false;
   const auto moving = [](const Node& n) {
-    return n.op == "tosa.reshape" || n.op == "tosa.transpose" || n.op == "tosa.tile" || n.op == "tosa.identity" ||
-           n.op == "tosa.const_shape";
+    return n.op == tosa::op::reshape || n.op == tosa::op::transpose || n.op == tosa::op::tile ||
+           n.op == tosa::op::identity || n.op == tosa::op::const_shape;
   };
   for (std::size_t i = 1; i < trial->operands.size(); ++i)
     for (const Node& n : trial->graph.nodes)

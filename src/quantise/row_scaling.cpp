@@ -9,6 +9,7 @@
 #include <map>
 #include <tuple>
 
+#include "ir/aten_operators.h"
 #include "ir/rewriter.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
@@ -118,7 +119,7 @@ class Scaling {
   double least_size(const RowNorm& norm, Val x, const std::vector<int>& axes) const {
     const double knot = largest_.at(x.id()) * int16_headroom / 256;
     double terms = 1;
-    if (nodes_[norm.reduction].op.starts_with("aten.sum"))
+    if (nodes_[norm.reduction].op.overload_of(aten::op::sum))
       for (int axis : axes) terms *= static_cast<double>(x.dim(axis));
     const double floor = norm.floor / terms;
     return std::max({knot / 4, norm.kind == RowNorm::Kind::squares ? std::sqrt(floor) : floor, 1e-30});
@@ -150,7 +151,7 @@ class Scaling {
       }
       case SizeStep::Kind::power: return {same(size), factor};
       case SizeStep::Kind::line: return {calls::add(calls::mul(size, step.slope), offset()), factor};
-      case SizeStep::Kind::at_least: return {b_.aten("aten.maximum.default", {size, offset()}), factor};
+      case SizeStep::Kind::at_least: return {b_.aten(aten::op::maximum, {size, offset()}), factor};
     }
     return {size, factor};
   }

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 
+#include "ir/aten_operators.h"
+#include "ir/tosa_operators.h"
 #include "lower/computed.h"
 #include "quantise/compared_numbers.h"
 
@@ -37,13 +39,13 @@ bool takes_maximum(const Graph& graph, const Node& node) {
   auto trial = try_node(graph, undeclared(node));
   return trial.ok() && selects(trial->graph) &&
          std::any_of(trial->graph.nodes.begin(), trial->graph.nodes.end(),
-                     [](const Node& n) { return n.op == "tosa.reduce_max"; });
+                     [](const Node& n) { return n.op == tosa::op::reduce_max; });
 }
 
 // A clamp that only infinities notice, as safe softmax has one around its rows' maxima.
 bool replaces_infinities(const Node& node) {
   constexpr double lowest_half = -65504;
-  if (node.op != "aten.clamp.default" || node.attrs.find("max")) return false;
+  if (node.op != aten::op::clamp || node.attrs.find("max")) return false;
   const Attr* min = node.attrs.find("min");
   const auto* number = min ? std::get_if<double>(min) : nullptr;
   return number && *number <= lowest_half;
@@ -98,18 +100,18 @@ bool compares_with_infinity(const Graph& graph, const Node& node) {
 
 // x - log(sum(exp(x))), with or without a row's maximum in between, or a layout?
 bool logarithm_of_shares(const Graph& graph, const Node& node, const std::vector<std::int32_t>& made_by) {
-  if (node.op != "aten.sub.Tensor" || node.inputs.size() != 2) return false;
-  static constexpr std::string_view inwards[] = {"aten.log.default", "aten.sum.dim_IntList", "aten.exp.default"};
+  if (node.op != aten::op::sub_Tensor || node.inputs.size() != 2) return false;
+  static constexpr Operator inwards[] = {aten::op::log, aten::op::sum_dim_IntList, aten::op::exp};
   std::size_t next = 0;
   for (ValueId v = node.inputs[1]; v != no_value && made_by[v] >= 0;) {
     const Node& made = graph.nodes[static_cast<std::size_t>(made_by[v])];
     if (made.inputs.empty()) return false;
     v = made.inputs[0];
-    if (next == std::size(inwards)) return made.op == "aten.sub.Tensor" && v == node.inputs[0];
+    if (next == std::size(inwards)) return made.op == aten::op::sub_Tensor && v == node.inputs[0];
     if (made.op == inwards[next])
       ++next;
     else if (FoundOp found = find_aten(made.op);
-             made.op != "aten.add.Tensor" && (!found.op || found.rule != Rule::transparent))
+             made.op != aten::op::add_Tensor && (!found.op || found.rule != Rule::transparent))
       return false;
     if (next == std::size(inwards) && v == node.inputs[0]) return true;
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/aten_operators.h"
 #include "quantise/function_in_parts.h"
 #include "quantise/row_norms.h"
 
@@ -30,7 +31,7 @@ class Search {
   std::vector<Way> run() {
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
       const Node& node = graph_.nodes[n];
-      if ((node.op != "aten.sum.dim_IntList" && node.op != "aten.sum.default") || node.inputs.size() != 1 ||
+      if ((node.op != aten::op::sum_dim_IntList && node.op != aten::op::sum) || node.inputs.size() != 1 ||
           !computed(graph_, node.outputs[0]) || !graph_[node.inputs[0]].type.shape.is_static() ||
           !share(node.inputs[0]))
         continue;
@@ -53,10 +54,10 @@ class Search {
   bool share(ValueId v) const {
     const Node* node = maker(v);
     if (!node || !computed(graph_, v)) return false;
-    if (node->op == "aten.exp.default") return never_positive(node->inputs[0]);
-    if (node->op == "aten.where.self")
+    if (node->op == aten::op::exp) return never_positive(node->inputs[0]);
+    if (node->op == aten::op::where_self)
       return (share(node->inputs[1]) && small(node->inputs[2])) || (share(node->inputs[2]) && small(node->inputs[1]));
-    if (node->op == "aten.masked_fill.Scalar") {
+    if (node->op == aten::op::masked_fill_Scalar) {
       const double value = number(*node, "value", NAN);
       return value >= 0 && value <= 1 && share(node->inputs[0]);
     }
@@ -64,10 +65,10 @@ class Search {
   }
   ValueId scores(ValueId share_of) const {
     const Node* node = maker(share_of);
-    if (node->op == "aten.exp.default") return maker(node->inputs[0])->inputs[0];
-    return scores(node->op == "aten.where.self" && !share(node->inputs[1])
+    if (node->op == aten::op::exp) return maker(node->inputs[0])->inputs[0];
+    return scores(node->op == aten::op::where_self && !share(node->inputs[1])
                       ? node->inputs[2]
-                      : node->inputs[node->op == "aten.where.self"]);
+                      : node->inputs[node->op == aten::op::where_self]);
   }
   bool small(ValueId v) const {
     if (v == no_value || !graph_[v].is_constant() || graph_[v].type.shape.elements() != 1) return false;
@@ -84,7 +85,7 @@ class Search {
   // x - m, where m is a maximum of x.
   bool never_positive(ValueId v) const {
     const Node* node = maker(v);
-    if (!node || node->op != "aten.sub.Tensor" || node->inputs.size() != 2 || number(*node, "alpha", 1) != 1)
+    if (!node || node->op != aten::op::sub_Tensor || node->inputs.size() != 2 || number(*node, "alpha", 1) != 1)
       return false;
     return maximum_of(node->inputs[1], node->inputs[0], graph_[node->inputs[1]].type.shape, 6);
   }
@@ -93,12 +94,12 @@ class Search {
     const Node* node = maker(m);
     if (!node || depth == 0) return false;
     const auto of = [&](std::size_t i) { return maximum_of(node->inputs[i], x, shape, depth - 1); };
-    if (node->op == "aten.amax.default" || node->op == "aten.max.dim")
+    if (node->op == aten::op::amax || node->op == aten::op::max_dim)
       return node->inputs[0] == x && node->outputs[0] == m && shape == kept(*node, graph_[x].type.shape);
-    if (node->op == "aten.clamp.default") return number(*node, "max", INFINITY) >= largest_half && of(0);
-    if (node->op == "aten.maximum.default") return of(0) || of(1);
+    if (node->op == aten::op::clamp) return number(*node, "max", INFINITY) >= largest_half && of(0);
+    if (node->op == aten::op::maximum) return of(0) || of(1);
     // logsumexp puts 0 in the place of infinite maxima, which codes do not have.
-    if (node->op == "aten.where.self") return (of(1) && small(node->inputs[2])) || (of(2) && small(node->inputs[1]));
+    if (node->op == aten::op::where_self) return (of(1) && small(node->inputs[2])) || (of(2) && small(node->inputs[1]));
     return node->inputs.size() == 1 && only_moves(graph_, *node) && of(0);
   }
   static Shape kept(const Node& reduction, Shape shape) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program of half floats is quantised as the f32 program with the same weights: between two tensors of codes there
 // is no half to round to. Only the program's own inputs and outputs stay what the caller has, behind conversions.
+#include "ir/aten_operators.h"
 #include "ir/rewriter.h"
 #include "ir/states.h"
 #include "ir/tensor.h"
@@ -12,7 +13,7 @@ namespace {
 bool half(DType type) { return type == DType::f16 || type == DType::bf16; }
 
 ValueId convert(Rewriter& out, ValueId from, ValueId to, DType dtype) {
-  return out.add("aten._to_copy.default", {from}, {{"dtype", dtype}}, to, nullptr);
+  return out.add(aten::op::_to_copy, {from}, {{"dtype", dtype}}, to, nullptr);
 }
 
 std::vector<DType> dtypes(const Graph& graph) {

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "ir/inlined_body.h"
+#include "ir/program_operators.h"
 #include "ops/op.h"
 #include "ops/operator_name.h"
 #include "read/node_location.h"
@@ -142,7 +143,7 @@ class GraphReader {
   // Complex constants are pairs that a call sees as such: nothing but calls says of its results what they are.
   ValueId seen_as_complex(std::string_view name, ValueId pairs) {
     const ValueId id = graph_.add_value(std::string(name), graph_[pairs].type);
-    graph_.nodes.push_back({"aten.view_as_complex.default", {pairs}, {{"complex_results", true}}, {id}, {}, {}});
+    graph_.nodes.push_back({aten::op::view_as_complex, {pairs}, {{"complex_results", true}}, {id}, {}, {}});
     complex_.insert(id);
     return id;
   }
@@ -311,9 +312,9 @@ class GraphReader {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       Node node;
       try {
-        node.op = op_name(nodes[i].at("target").text());
+        node.op = Operator(op_name(nodes[i].at("target").text()));
         const auto metadata = nodes[i].find("metadata");
-        node.loc = read_location(metadata, node.op, node_name(nodes[i]));
+        node.loc = read_location(metadata, node.op.text(), node_name(nodes[i]));
         if (auto by = metadata ? metadata->find("decomposed_by") : std::nullopt)
           decomposed_.emplace(node.loc->op, by->text());
         if (metadata && metadata->find("undecomposed")) node.attrs.set("undecomposed", true);
@@ -323,11 +324,11 @@ class GraphReader {
         Diagnostic why = located(std::move(e.why), node.loc);
         if (why.notes.empty() || !why.notes.back().starts_with("in node "))
           why.notes.push_back(fmt::format(
-              "in node {} of graph '{}', {}{}", i, graph_.name, node.op.empty() ? "without target" : node.op,
+              "in node {} of graph '{}', {}{}", i, graph_.name, node.op.none() ? "without target" : node.op.name(),
               node.loc && !node.loc->name.empty() ? fmt::format(" ('{}')", node.loc->name) : ""));
         throw ReadError{std::move(why)};
       }
-      if (!node.op.empty()) graph_.nodes.push_back(std::move(node));  // it may have become its body's
+      if (!node.op.none()) graph_.nodes.push_back(std::move(node));  // it may have become its body's
     }
   }
 
@@ -338,10 +339,10 @@ class GraphReader {
       LocRef first;
       std::unordered_set<std::string_view> calls;
       for (const Node& node : graph_.nodes) {
-        if (!node.loc || node.loc->op != op || node.op == op) continue;
+        if (!node.loc || node.loc->op != op || node.op.name() == op) continue;
         if (!first) first = node.loc;
         calls.insert(node.loc->name);
-        if (std::find(pieces.begin(), pieces.end(), node.op) == pieces.end()) pieces.push_back(node.op);
+        if (std::find(pieces.begin(), pieces.end(), node.op.name()) == pieces.end()) pieces.push_back(node.op.name());
       }
       if (!first) continue;
       Diagnostic note =
@@ -391,13 +392,13 @@ class GraphReader {
 
   // Calls that compute what their body does, under circumstances that matter to training alone.
   static bool runs_its_body(const Node& node) {
-    return node.regions.size() == 1 &&
-           (node.op.starts_with("higher_order.wrap") || node.op == "higher_order.tag_activation_checkpoint");
+    return node.regions.size() == 1 && ((node.op.is_control_flow() && node.op.base().starts_with("wrap")) ||
+                                        node.op == higher_order::op::tag_activation_checkpoint);
   }
 
   // The body's nodes in the call's place. A write inside is one to what the call was given.
   void splice(const Json& outputs, Node& node) {
-    const Attr* enabled = node.op == "higher_order.wrap_with_autocast" ? node.attrs.find("arg2") : nullptr;
+    const Attr* enabled = node.op == higher_order::op::wrap_with_autocast ? node.attrs.find("arg2") : nullptr;
     if (enabled && !(std::holds_alternative<bool>(*enabled) && !std::get<bool>(*enabled)))
       unsupported("the program computes a part in torch.autocast, which leaves out the casts",
                   "let PyTorch write them: exported.run_decompositions({})", node.loc);
@@ -430,15 +431,16 @@ class GraphReader {
       define(names[i], {body.results[i], "", ""});
       locations_[std::string(names[i])] = node.loc;
     }
-    node.op.clear();
+    node.op = {};
   }
 
   // A call that is made for what it does to something, which an unknown operator's name does not tell: for all that is
   // known, to each of its operands (`acts_on_operands`, normalise.h).
   static void mark_effect(const Schema* schema, Node& node) {
-    if (schema || node.op.starts_with("_operator.")) return;
+    if (schema || node.op.same_space(python::op::add)) return;
     const bool results = std::any_of(node.outputs.begin(), node.outputs.end(), [](ValueId v) { return v != no_value; });
-    const bool asserts = node.op.starts_with("aten._assert") || node.op.starts_with("aten.sym_constrain");
+    const bool asserts =
+        node.op.is_aten() && (node.op.base().starts_with("_assert") || node.op.base().starts_with("sym_constrain"));
     if (name_says_out(node.op) || (!results && node.regions.empty() && !asserts)) node.attrs.set("effect", true);
   }
 
@@ -540,7 +542,7 @@ class GraphReader {
         add_operands(*names, node);
         counts.push_back(static_cast<std::int64_t>(names->size()));
         order.push_back(a.tag.ends_with("s") ? fmt::format("Tensor?[] {} {}", names->size(), name) : "Tensor? " + name);
-      } else if (auto symbol = symbol_output(a.tag, a.value); symbol && node.op.starts_with("higher_order.")) {
+      } else if (auto symbol = symbol_output(a.tag, a.value); symbol && node.op.is_control_flow()) {
         node.inputs.push_back(use(*symbol));  // a condition on sizes, or what a body takes
         counts.push_back(1);
       } else {
@@ -605,8 +607,8 @@ class GraphReader {
   void note_writes(const Schema* schema, const Node& node) {
     if (node.inputs.empty() || node.inputs[0] == no_value) return;
     const bool writes = schema ? schema->in_place : name_says_in_place(node.op);
-    const bool sees_pairs = node.op == "aten.view_as_real.default" || node.op == "aten.view_as_complex.default" ||
-                            node.op == "aten.real.default" || node.op == "aten.imag.default";
+    const bool sees_pairs = node.op == aten::op::view_as_real || node.op == aten::op::view_as_complex ||
+                            node.op == aten::op::real || node.op == aten::op::imag;
     if (!writes && !(schema && schema->view) && !sees_pairs) return;
     auto seen = looks_at_.find(node.inputs[0]);
     Looks at = seen == looks_at_.end() ? Looks{node.inputs[0], true} : seen->second;
@@ -615,7 +617,7 @@ class GraphReader {
       if (v != no_value && graph_[v].type.dtype == graph_[node.inputs[0]].type.dtype) looks_at_[v] = at;
     const ValueId root = at.root;
     // detach_ is no write: it cuts the gradient.
-    if (!writes || node.op == "aten.detach_.default") return;
+    if (!writes || node.op.is_aten() && node.op.base() == "detach_") return;
     if (std::find(graph_.inputs.begin(), graph_.inputs.end(), root) != graph_.inputs.end())
       written_inputs_.emplace(root, node.loc);
     if (!graph_[root].is_constant()) return;

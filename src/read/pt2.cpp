@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "formats/zip/zip.h"
+#include "ir/aten_operators.h"
+#include "ir/program_operators.h"
 #include "ops/operator_name.h"
 #include "read/assumption.h"
 #include "read/foreign_file.h"
@@ -105,7 +107,7 @@ std::pair<std::string_view, std::string_view> tree_specs(const Json& graph_modul
 std::vector<std::string> bounds_of_masked_rows(const Graph& graph) {
   std::vector<std::string> certain;
   for (const Node& node : graph.nodes) {
-    const bool rows = node.op == "aten.index.Tensor", places = gives_places(node);
+    const bool rows = node.op == aten::op::index_Tensor, places = gives_places(node);
     const ValueId mask = node.inputs.empty() ? no_value : node.inputs.back();
     if ((!rows && !places) || mask == no_value || !graph[mask].type.shape.is_static()) continue;
     if (rows && graph[mask].type.dtype != DType::boolean) continue;
@@ -127,10 +129,10 @@ void tell_unchecked_assumptions(const Graph& graph, const Sink& sink) {
   const std::vector<std::string> certain = bounds_of_masked_rows(graph);
   LocRef place, condition;
   for (const Node& node : graph.nodes) {
-    if (node.op == "aten.item.default" && node.outputs.size() == 1 && node.outputs[0] != no_value &&
+    if (node.op == aten::op::item && node.outputs.size() == 1 && node.outputs[0] != no_value &&
         graph[node.outputs[0]].type.dtype == DType::boolean)
       condition = node.loc;
-    if (node.op != "aten._assert_scalar.default") continue;
+    if (node.op != aten::op::_assert_scalar) continue;
     const Attr* text = node.attrs.find("assert_msg");
     const std::string* message = text ? std::get_if<std::string>(text) : nullptr;
     const std::string_view found = message ? computed_assumption(*message) : std::string_view();

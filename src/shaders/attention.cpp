@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/tosa_operators.h"
 #include "plan/groups.h"
 #include "shaders/steps.h"
 
@@ -43,12 +44,12 @@ class Search {
 
  private:
   ValueId out(std::uint32_t n) const { return uses_.node(n).outputs[0]; }
-  bool is(std::uint32_t n, std::string_view op) const { return uses_.node(n).op == op; }
-  bool is_of_rows(std::uint32_t n, std::string_view op) const {
+  bool is(std::uint32_t n, Operator op) const { return uses_.node(n).op == op; }
+  bool is_of_rows(std::uint32_t n, Operator op) const {
     const tosa::View view(uses_.graph, uses_.node(n));
     return is(n, op) && view.integer("axis") == view.in(0).shape.rank() - 1;
   }
-  std::optional<std::uint32_t> only_user(ValueId v, std::string_view op) const {
+  std::optional<std::uint32_t> only_user(ValueId v, Operator op) const {
     const auto user = uses_.only_user(v);
     return user && is(*user, op) ? user : std::nullopt;
   }
@@ -57,24 +58,24 @@ class Search {
   std::optional<std::uint32_t> softmax_of(ValueId x, std::vector<std::uint32_t>& nodes) const {
     const auto& readers = uses_.users[x];
     if (uses_.visible[x] || readers.size() != 2) return std::nullopt;
-    const auto most = std::ranges::find_if(readers, [&](auto n) { return is_of_rows(n, "tosa.reduce_max"); });
+    const auto most = std::ranges::find_if(readers, [&](auto n) { return is_of_rows(n, tosa::op::reduce_max); });
     if (most == readers.end() || uses_.node(*most).attrs.get_or<std::string>("nan_mode", "") == "ignore")
       return std::nullopt;
-    const auto less = only_user(out(*most), "tosa.sub");
+    const auto less = only_user(out(*most), tosa::op::sub);
     if (!less || uses_.node(*less).inputs != std::vector{x, out(*most)}) return std::nullopt;
-    const auto power = only_user(out(*less), "tosa.exp");
+    const auto power = only_user(out(*less), tosa::op::exp);
     if (!power) return std::nullopt;
     const ValueId e = out(*power);
     const auto& weighed = uses_.users[e];
     if (uses_.visible[e] || weighed.size() != 2) return std::nullopt;
-    const auto sum = std::ranges::find_if(weighed, [&](auto n) { return is_of_rows(n, "tosa.reduce_sum"); });
+    const auto sum = std::ranges::find_if(weighed, [&](auto n) { return is_of_rows(n, tosa::op::reduce_sum); });
     if (sum == weighed.end()) return std::nullopt;
-    const auto part = only_user(out(*sum), "tosa.reciprocal");
-    const auto weight = part ? only_user(out(*part), "tosa.mul") : std::nullopt;
+    const auto part = only_user(out(*sum), tosa::op::reciprocal);
+    const auto weight = part ? only_user(out(*part), tosa::op::mul) : std::nullopt;
     if (!weight || std::ranges::find(uses_.node(*weight).inputs, e) == uses_.node(*weight).inputs.end())
       return std::nullopt;
     const ValueId weights = behind_views(uses_, out(*weight));
-    const auto values = only_user(weights, "tosa.matmul");
+    const auto values = only_user(weights, tosa::op::matmul);
     if (!values || uses_.node(*values).inputs[0] != weights || uses_.node(*values).inputs[1] == weights)
       return std::nullopt;
     nodes.insert(nodes.end(), {*most, *less, *power, *sum, *part, *weight});
@@ -90,7 +91,7 @@ class Search {
 std::optional<Attention> attention_at(const plan::Uses& uses, const std::function<bool(std::uint32_t node)>& can,
                                       std::uint32_t scores) {
   const Node& node = uses.node(scores);
-  if (node.op != "tosa.matmul" || !uses.type(node.outputs[0]).shape.is_static()) return std::nullopt;
+  if (node.op != tosa::op::matmul || !uses.type(node.outputs[0]).shape.is_static()) return std::nullopt;
   return Search(uses, can).from(scores);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/tosa_operators.h"
 #include "plan/coded_form.h"
 #include "plan/row_codes.h"
 #include "plan/uses.h"
@@ -34,16 +35,16 @@ struct Reading {
 };
 Reading reading_of(const Graph& graph, const Node& node) {
   const tosa::View view(graph, node);
-  if (node.op == "tosa.gather") {
+  if (node.op == tosa::op::gather) {
     const TensorType& table = view.in(0);
     return {0, is_float(table.dtype) && table.shape.is_static() && table.shape.size(0) == 1 ? table.shape.size(1) : 0};
   }
-  if (node.op == "tosa.matmul") {
+  if (node.op == tosa::op::matmul) {
     const TensorType& weight = view.in(1);
     const bool one = weight.shape.is_static() && weight.shape.size(0) == 1;
     return {1, one && (is_float(weight.dtype) || multiplies_integers(view)) ? weight.shape.size(2) : 0, true};
   }
-  if (node.op != "tosa.conv2d" || !is_float(view.in(1).dtype) || !view.in(1).shape.is_static()) return {};
+  if (node.op != tosa::op::conv2d || !is_float(view.in(1).dtype) || !view.in(1).shape.is_static()) return {};
   return {1, is_plain(view) ? view.in(1).shape.size(0) : 0};
 }
 
@@ -58,7 +59,8 @@ ValueId behind_views(const Graph& graph, ValueId v) {
 }
 
 bool is_cast_codes(const Graph& graph, const Node& node) {
-  return node.op == "tosa.cast" && graph[node.inputs[0]].is_constant() && graph[node.inputs[0]].type.dtype == DType::i8;
+  return node.op == tosa::op::cast && graph[node.inputs[0]].is_constant() &&
+         graph[node.inputs[0]].type.dtype == DType::i8;
 }
 
 // The codes, and the product of them and scales, if there are any, behind views.
@@ -71,7 +73,7 @@ Found found_in(const Graph& graph, ValueId weight) {
   const Node* product = maker(graph, behind_views(graph, weight));
   if (!product) return {};
   if (is_cast_codes(graph, *product)) return {nullptr, product->inputs[0]};
-  if (product->op != "tosa.mul") return {};
+  if (product->op != tosa::op::mul) return {};
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
     const Node* cast = maker(graph, behind_views(graph, product->inputs[i]));
     if (cast && is_cast_codes(graph, *cast) && graph[product->inputs[1 - i]].is_constant())
@@ -82,7 +84,7 @@ Found found_in(const Graph& graph, ValueId weight) {
 
 // Of a product by a weight of codes: the elements of its rows, if codes of those can be multiplied; else 0.
 std::int64_t depth_of_codes(const Graph& graph, const Node& node) {
-  if (node.op == "tosa.gather" || !has_codes(graph, node)) return 0;
+  if (node.op == tosa::op::gather || !has_codes(graph, node)) return 0;
   const Reading r = reading_of(graph, node);
   const ValueId weight = node.inputs[r.operand];
   const std::int64_t depth = graph[weight].type.shape.elements() / r.rows;
@@ -99,7 +101,7 @@ class Weights {
     for (const Node& node : graph.nodes)
       if (const tosa::Op* op = tosa::find(node.op); op && op->eval && is_fixed(node)) {
         fixed_[node.outputs[0]] = true;
-        any_ = any_ || (node.op == "tosa.cast" && graph[node.inputs[0]].type.dtype == DType::i8);
+        any_ = any_ || (node.op == tosa::op::cast && graph[node.inputs[0]].type.dtype == DType::i8);
       }
   }
   // Are there codes that become other numbers?
@@ -111,7 +113,7 @@ class Weights {
     fold();
     std::vector<Node> nodes;
     for (Node& node : graph_.nodes) {
-      if (node.op == "tosa.mul" && kept(node.outputs[0])) code(node.outputs[0], nodes);
+      if (node.op == tosa::op::mul && kept(node.outputs[0])) code(node.outputs[0], nodes);
       nodes.push_back(std::move(node));
     }
     graph_.nodes = std::move(nodes);
@@ -123,8 +125,8 @@ class Weights {
 
  private:
   bool is_fixed(const Node& node) const {
-    return !node.inputs.empty() && node.outputs.size() == 1 && node.regions.empty() && node.op != "tosa.custom" &&
-           !node.op.starts_with("tosa.variable") && !uses_.visible[node.outputs[0]] &&
+    return !node.inputs.empty() && node.outputs.size() == 1 && node.regions.empty() && node.op != tosa::op::custom &&
+           !tosa::is_variable(node.op) && !uses_.visible[node.outputs[0]] &&
            std::ranges::all_of(node.inputs, [&](ValueId v) { return v != no_value && fixed_[v]; });
   }
   bool kept(ValueId product) const { return std::ranges::find(kept_, product) != kept_.end(); }
@@ -146,7 +148,7 @@ class Weights {
     const Node* product = maker(graph_, v);
     if (!product || kept(v) || !is_read_as_codes(v)) return;
     const bool scaled =
-        product->op == "tosa.mul" && !r.by_columns && plan::coded_form(graph_, *product, depth).has_value();
+        product->op == tosa::op::mul && !r.by_columns && plan::coded_form(graph_, *product, depth).has_value();
     if (scaled || is_cast_codes(graph_, *product)) kept_.push_back(v);
   }
 
@@ -189,7 +191,7 @@ class Weights {
     std::ranges::transform(numbers, to, [](float c) { return static_cast<std::int8_t>(c); });
     const ValueId v = graph_.add_value(graph_[x].name + ".codes", graph_[x].type.with(DType::i8), codes);
     graph_[x].constant = {};
-    before.push_back({.op = "tosa.cast", .inputs = {v}, .attrs = {}, .outputs = {x}, .loc = mul.loc, .regions = {}});
+    before.push_back({.op = tosa::op::cast, .inputs = {v}, .attrs = {}, .outputs = {x}, .loc = mul.loc, .regions = {}});
   }
 
   // Products by codes read those of their activations, too.
@@ -206,7 +208,7 @@ class Weights {
   // Whole numbers of 8 bits, which sums of 32 bits have room for.
   bool is_cast_code(ValueId v) const {
     const Node* cast = maker(graph_, behind_views(graph_, v));
-    return cast && cast->op == "tosa.cast" && graph_[cast->inputs[0]].type.dtype == DType::i8;
+    return cast && cast->op == tosa::op::cast && graph_[cast->inputs[0]].type.dtype == DType::i8;
   }
 
   Graph graph_;
@@ -269,7 +271,7 @@ std::shared_ptr<const CodedMatrix> packed(const Graph& graph, ValueId weight, st
 
 std::optional<Graph> with_codes(const Graph& graph) {
   const auto is_of_codes = [&](const Node& node) {
-    return node.op == "tosa.cast" && graph[node.inputs[0]].type.dtype == DType::i8;
+    return node.op == tosa::op::cast && graph[node.inputs[0]].type.dtype == DType::i8;
   };
   if (std::ranges::none_of(graph.nodes, is_of_codes)) return std::nullopt;
   Weights weights(graph);
@@ -285,7 +287,8 @@ bool has_codes(const Graph& graph, const Node& node) {
 }
 
 bool multiplies_codes(const Graph& graph, const Node& node) {
-  return node.op != "tosa.gather" && reading_of(graph, node).rows > 0 && graph[node.inputs[0]].type.dtype == DType::i8;
+  return node.op != tosa::op::gather && reading_of(graph, node).rows > 0 &&
+         graph[node.inputs[0]].type.dtype == DType::i8;
 }
 
 std::shared_ptr<const CodedMatrix> coded_matrix(const Work& work, const Node& node) {
@@ -298,7 +301,7 @@ std::shared_ptr<const CodedMatrix> coded_matrix(const Work& work, const Node& no
   };
   // A table lies as a product has it that reads the same.
   const bool by_depth =
-      node.op == "tosa.gather" ? std::ranges::any_of(graph.nodes, multiplies_it) : multiplies_codes(graph, node);
+      node.op == tosa::op::gather ? std::ranges::any_of(graph.nodes, multiplies_it) : multiplies_codes(graph, node);
   if (!work.coded) return packed(graph, weight, r.rows, r.by_columns, by_depth);
   const auto [found, added] = work.coded->known.try_emplace({weight, r.rows, r.by_columns, by_depth});
   if (added) found->second = packed(graph, weight, r.rows, r.by_columns, by_depth);

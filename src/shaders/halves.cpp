@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "ir/tosa_operators.h"
 #include "ops/tosa_op.h"
 #include "plan/row_codes.h"
 #include "shaders/steps.h"
@@ -30,8 +31,8 @@ class Memories {
 };
 
 bool has_weights(const Node& node) {
-  return node.op == "tosa.conv2d" || node.op == "tosa.conv3d" || node.op == "tosa.depthwise_conv2d" ||
-         node.op == "tosa.transpose_conv2d" || node.op == "tosa.matmul";
+  return node.op == tosa::op::conv2d || node.op == tosa::op::conv3d || node.op == tosa::op::depthwise_conv2d ||
+         node.op == tosa::op::transpose_conv2d || node.op == tosa::op::matmul;
 }
 
 // What f16 cannot hold becomes its largest number: infinities are no weights.

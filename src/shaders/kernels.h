@@ -58,7 +58,7 @@ class Finish {
 using MadeList = std::optional<std::vector<Made>>;
 
 struct KernelRow {
-  std::string_view op;
+  Operator op;
   MadeList (*make)(const Work& work, const Node& node, const Finish& finish);
   TierSet tiers = vulkan_program::all_tiers;
   // Does the kernel take this node? nullptr: any that holds to the standard.

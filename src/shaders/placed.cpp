@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/tosa_operators.h"
 #include "plan/movement.h"
 #include "shaders/steps.h"
 
@@ -135,7 +136,7 @@ bool step_back(const Work& work, Places& places, DType dtype, std::optional<DTyp
 }  // namespace
 
 std::optional<Scaling> scaling_of(const Graph& graph, const Node& node) {
-  if (node.op != "tosa.mul") return std::nullopt;
+  if (node.op != tosa::op::mul) return std::nullopt;
   const TensorType& made = graph[node.outputs[0]].type;
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
     const tosaic::Value &number = graph[node.inputs[i]], &scaled = graph[node.inputs[1 - i]];

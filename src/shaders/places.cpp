@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shaders/places.h"
 
+#include "ir/tosa_operators.h"
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -18,7 +20,7 @@ class Search {
     for (const Node& node : graph.nodes)
       for (ValueId v : node.outputs) made_by_.emplace(v, &node);
     for (const Node& node : graph.nodes)
-      if (node.op == "tosa.gather" || node.op == "tosa.scatter")
+      if (node.op == tosa::op::gather || node.op == tosa::op::scatter)
         take(node.inputs.at(1), {0, graph[node.inputs.at(0)].type.shape[1]});
   }
 
@@ -29,7 +31,7 @@ class Search {
   }
 
  private:
-  const Node* maker(ValueId v, const char* op) const {
+  const Node* maker(ValueId v, Operator op) const {
     const auto made = made_by_.find(v);
     return made != made_by_.end() && made->second->op == op ? made->second : nullptr;
   }
@@ -47,21 +49,21 @@ class Search {
 
   void take_operands(const Node& node, const Places& places) {
     if (keeps_all(node)) {
-      const std::size_t moved = node.op == "tosa.concat" ? node.inputs.size() : 1;  // the others are shapes
+      const std::size_t moved = node.op == tosa::op::concat ? node.inputs.size() : 1;  // the others are shapes
       for (std::size_t i = 0; i < moved; ++i) take(node.inputs[i], places);
-    } else if (node.op == "tosa.add" && places.end.is_number()) {
+    } else if (node.op == tosa::op::add && places.end.is_number()) {
       for (const std::size_t i : {0, 1})
         if (const auto added = added_to(node, i))
           take(node.inputs[i], {places.first - added->least, places.end.value() - added->greatest});
-    } else if (node.op == "tosa.select") {
+    } else if (node.op == tosa::op::select) {
       take_from_end(node, places);
     }
   }
 
   // Every element of the operands is one of the result's, as it is. (A slice leaves some out, which may be anything.)
   static bool keeps_all(const Node& node) {
-    const char* const movers[] = {"tosa.reshape", "tosa.transpose", "tosa.tile",
-                                  "tosa.reverse", "tosa.identity",  "tosa.concat"};
+    const Operator movers[] = {tosa::op::reshape, tosa::op::transpose, tosa::op::tile,
+                               tosa::op::reverse, tosa::op::identity,  tosa::op::concat};
     return std::ranges::find(movers, node.op) != std::end(movers);
   }
 
@@ -82,7 +84,7 @@ class Search {
   // place < 0 ? place + rows : place, as PyTorch counts from the end.
   void take_from_end(const Node& node, const Places& places) {
     const ValueId place = node.inputs[2];
-    const Node *below = maker(node.inputs[0], "tosa.greater"), *moved = maker(node.inputs[1], "tosa.add");
+    const Node *below = maker(node.inputs[0], tosa::op::greater), *moved = maker(node.inputs[1], tosa::op::add);
     if (!below || !moved || below->inputs[1] != place || !places.end.is_number()) return;
     const auto zero = span_of(graph_[below->inputs[0]]);
     const std::size_t operand = moved->inputs[0] == place ? 0 : 1;

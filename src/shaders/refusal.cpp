@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "ir/tosa_operators.h"
 #include "plan/movement.h"
 #include "shaders/compile.h"
 #include "shaders/elements.h"
@@ -53,7 +54,7 @@ std::optional<tosa::Violation> refusal(const tosa::View& view) {
     for (ValueId v : *values)
       if (v != no_value)
         if (auto violation = check_tensor(view.graph()[v].type)) return violation;
-  if (node.op == "tosa.avg_pool2d" && is_integer(view.in(0).dtype)) {
+  if (node.op == tosa::op::avg_pool2d && is_integer(view.in(0).dtype)) {
     const auto& kernel = view.ints("kernel");
     if (kernel[0] > most_pool_window / std::max<std::int64_t>(kernel[1], 1))
       return tosa::Violation{"vulkan.pool-window", fmt::format("a window of {}x{}; up to {} elements are taken",

@@ -5,6 +5,7 @@
 #include <bit>
 #include <set>
 
+#include "ir/tosa_operators.h"
 #include "shaders/elements.h"
 #include "shaders/reduction.h"
 
@@ -21,8 +22,8 @@ constexpr int at_once = 4;
 constexpr std::int64_t most_kept = 24;  // elements of a row that an invocation keeps
 
 bool is_reduction(const Node& node) {
-  return node.op == "tosa.reduce_max" || node.op == "tosa.reduce_min" || node.op == "tosa.reduce_sum" ||
-         node.op == "tosa.reduce_product";
+  return node.op == tosa::op::reduce_max || node.op == tosa::op::reduce_min || node.op == tosa::op::reduce_sum ||
+         node.op == tosa::op::reduce_product;
 }
 
 // Of rows that lie dense, in numbers of one word.

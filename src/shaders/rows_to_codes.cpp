@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "ir/tosa_operators.h"
 #include "plan/row_codes.h"
 #include "shaders/elements.h"
 #include "shaders/reduction.h"
@@ -21,11 +22,11 @@ constexpr std::int64_t most_kept = 4;  // quads of a row that an invocation keep
 // What an empty one would give; nullopt: none of those that are computed here.
 std::optional<double> empty_reduction(const Node& node) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  if (node.op == "tosa.reduce_sum") return 0;
+  if (node.op == tosa::op::reduce_sum) return 0;
   if (node.attrs.get_or<std::string>("nan_mode", "") == "ignore") return std::nullopt;
-  return node.op == "tosa.reduce_max"   ? std::optional(-infinity)
-         : node.op == "tosa.reduce_min" ? std::optional(infinity)
-                                        : std::nullopt;
+  return node.op == tosa::op::reduce_max   ? std::optional(-infinity)
+         : node.op == tosa::op::reduce_min ? std::optional(infinity)
+                                           : std::nullopt;
 }
 bool is_reduction(const Node& node) { return empty_reduction(node).has_value(); }
 

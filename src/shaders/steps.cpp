@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "ir/tosa_operators.h"
 #include "plan/groups.h"
 #include "plan/movement.h"
 #include "shaders/attention.h"
@@ -206,7 +207,7 @@ class Planning {
     const Node& node = graph_.nodes[n];
     const auto with = [&](ValueId value, const plan::Expression* between, std::vector<std::uint32_t> nodes) {
       const auto user = uses_.only_user(value);
-      if (!user || taken_[*user] || graph_.nodes[*user].op != "tosa.depthwise_conv2d") return false;
+      if (!user || taken_[*user] || graph_.nodes[*user].op != tosa::op::depthwise_conv2d) return false;
       const Node& next = graph_.nodes[*user];
       if (next.inputs[0] != value || !may_stand_behind(tosa::View(graph_, node), tosa::View(graph_, next)))
         return false;

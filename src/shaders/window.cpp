@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/sized_attribute.h"
+#include "ir/tosa_operators.h"
 #include "ops/tosa_scaling.h"
 #include "shaders/functions.h"
 #include "shaders/group_fold.h"
@@ -50,11 +51,11 @@ Value mean_of_integers(Kernel& s, const tosa::View& view, Value sum, Value count
 MadeList make_pool(const Work& work, const Node& node, const Finish& end) {
   const tosa::View view(work.graph, node);
   const Shape &in = view.in(0).shape, &out = view.out().shape;
-  const bool is_mean = node.op == "tosa.avg_pool2d", floating = is_float(view.in(0).dtype);
+  const bool is_mean = node.op == tosa::op::avg_pool2d, floating = is_float(view.in(0).dtype);
   const auto kernel = [&](std::size_t i) { return window_number(node, "kernel", i); };
   const bool quads = reads_texels(work.tier) && has_quads(view.in(0).dtype) && end.has_quads(work.graph, out[3]);
   const int lanes = quads ? 4 : 1;
-  Kernel s(work, is_mean ? "avg_pool2d" : "max_pool2d", floor_div(elements_of(out), lanes));
+  Kernel s(work, std::string(node.op.base()), floor_div(elements_of(out), lanes));
   const Value channels = s.param(out[3]);
   const auto axis = [&](std::size_t i) {
     const int dim = static_cast<int>(i) + 1;

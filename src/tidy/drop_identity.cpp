@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // identity, layout operators that hand back their operand as it is, and products with one.
 #include "ir/rewriter.h"
+#include "ir/tosa_operators.h"
 #include "ops/tosa_op.h"
 #include "tidy/tidy.h"
 
@@ -15,23 +16,23 @@ bool is_all(const Value& value, double wanted) {
 }
 
 bool is_identity(const Graph& graph, const Node& node) {
-  if (node.op == "tosa.identity") return true;
+  if (node.op == tosa::op::identity) return true;
   const tosa::Op* op = tosa::find(node.op);
   if (!op || node.outputs.size() != 1) return false;
   const TensorType &in = graph[node.inputs[0]].type, &out = graph[node.outputs[0]].type;
   if (in.shape != out.shape || in.dtype != out.dtype) return false;
-  if (node.op == "tosa.mul")
+  if (node.op == tosa::op::mul)
     return is_all(graph[node.inputs[1]], 1) && (is_float(in.dtype) || is_all(graph[node.inputs[2]], 0));
-  if (node.op == "tosa.concat") return node.inputs.size() == 1;
-  if (node.op == "tosa.transpose") {
+  if (node.op == tosa::op::concat) return node.inputs.size() == 1;
+  if (node.op == tosa::op::transpose) {
     const auto& perms = node.attrs.get<std::vector<std::int64_t>>("perms");
     for (std::size_t i = 0; i < perms.size(); ++i)
       if (perms[i] != static_cast<std::int64_t>(i)) return false;
     return true;
   }
   // A reshape, slice, tile or pad that keeps the shape moves nothing; reverse does.
-  return node.op == "tosa.reshape" || node.op == "tosa.slice" || node.op == "tosa.tile" || node.op == "tosa.pad" ||
-         node.op == "tosa.cast";
+  return node.op == tosa::op::reshape || node.op == tosa::op::slice || node.op == tosa::op::tile ||
+         node.op == tosa::op::pad || node.op == tosa::op::cast;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ir/tosa_operators.h"
 #include "ops/tosa_op.h"
 #include "tidy/tidy.h"
 
@@ -11,7 +12,7 @@ namespace {
 // Codes of weights that become floats: what is computed of them is computed when the program runs, or begins to.
 bool is_of_codes(const Graph& graph, const Node& node) {
   constexpr std::size_t least = 1 << 14;
-  return node.op == "tosa.cast" && graph[node.inputs[0]].type.dtype == DType::i8 &&
+  return node.op == tosa::op::cast && graph[node.inputs[0]].type.dtype == DType::i8 &&
          is_float(graph[node.outputs[0]].type.dtype) && graph[node.inputs[0]].constant.size() >= least;
 }
 
@@ -24,7 +25,7 @@ bool fold_constant_nodes(Graph& graph, bool keep_codes) {
   for (Node& node : graph.nodes) {
     const tosa::Op* op = tosa::find(node.op);
     if (!op || !op->eval || node.inputs.empty() || node.outputs.size() != 1 || !node.regions.empty() ||
-        is_output[node.outputs[0]] || node.op == "tosa.custom" || node.op.starts_with("tosa.variable"))
+        is_output[node.outputs[0]] || node.op == tosa::op::custom || tosa::is_variable(node.op))
       continue;
     if (!std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return graph[v].is_constant(); }))
       continue;

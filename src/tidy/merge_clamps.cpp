@@ -5,6 +5,7 @@
 
 #include "ir/dtype.h"
 #include "ir/rewriter.h"
+#include "ir/tosa_operators.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {
@@ -18,12 +19,12 @@ bool merge_clamps(Graph& graph, bool keep_activations) {
   std::vector<char> rescales(graph.nodes.size(), 0);  // nodes that are a RESCALE with one reader
   const auto read_by = consumers(graph);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n)
-    rescales[n] = graph.nodes[n].op == "tosa.rescale" && read_by[graph.nodes[n].outputs[0]].size() == 1;
+    rescales[n] = graph.nodes[n].op == tosa::op::rescale && read_by[graph.nodes[n].outputs[0]].size() == 1;
   for (Node& node : graph.nodes) {
     forward.operands(node);
-    if (node.op != "tosa.clamp") continue;
+    if (node.op != tosa::op::clamp) continue;
     std::int32_t p = made_by[node.inputs[0]];
-    if (p >= 0 && graph.nodes[static_cast<std::size_t>(p)].op == "tosa.clamp") {
+    if (p >= 0 && graph.nodes[static_cast<std::size_t>(p)].op == tosa::op::clamp) {
       const Node& inner = graph.nodes[static_cast<std::size_t>(p)];
       auto merged = [&]<class T>(T) {
         T low = node.attrs.get<T>("min_val"), high = node.attrs.get<T>("max_val");

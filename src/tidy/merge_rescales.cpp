@@ -5,6 +5,8 @@
 
 #include "tidy/tidy.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic {
 namespace {
 
@@ -50,10 +52,11 @@ bool merge_rescales(Graph& graph) {
   const std::size_t count = graph.nodes.size();
   for (std::size_t n = 0; n < count; ++n) {
     Node& second = graph.nodes[n];
-    if (second.op != "tosa.rescale" || graph[second.inputs[0]].type.dtype != DType::i32) continue;
+    if (second.op != tosa::op::rescale || graph[second.inputs[0]].type.dtype != DType::i32) continue;
     std::int32_t p = second.inputs[0] < made_by.size() ? made_by[second.inputs[0]] : -1;
-    if (p < 0 || graph.nodes[static_cast<std::size_t>(p)].op != "tosa.rescale" || !second.attrs.get<bool>("scale32") ||
-        second.attrs.get<std::string>("rounding_mode") != "single_round" || second.attrs.get<bool>("input_unsigned"))
+    if (p < 0 || graph.nodes[static_cast<std::size_t>(p)].op != tosa::op::rescale ||
+        !second.attrs.get<bool>("scale32") || second.attrs.get<std::string>("rounding_mode") != "single_round" ||
+        second.attrs.get<bool>("input_unsigned"))
       continue;
     const Node& first = graph.nodes[static_cast<std::size_t>(p)];
     auto k = widening(graph, first);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // slice(slice(x)) is one slice: starts add up.
 #include "ir/tensor.h"
+#include "ir/tosa_operators.h"
 #include "ops/tosa_op.h"
 #include "tidy/tidy.h"
 
@@ -10,8 +11,8 @@ bool merge_slices(Graph& graph) {
   const auto made_by = producers(graph);
   bool changed = false;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    const std::int32_t p = graph.nodes[n].op == "tosa.slice" ? made_by[graph.nodes[n].inputs[0]] : -1;
-    if (p < 0 || graph.nodes[static_cast<std::size_t>(p)].op != "tosa.slice") continue;
+    const std::int32_t p = graph.nodes[n].op == tosa::op::slice ? made_by[graph.nodes[n].inputs[0]] : -1;
+    if (p < 0 || graph.nodes[static_cast<std::size_t>(p)].op != tosa::op::slice) continue;
     const Node& inner = graph.nodes[static_cast<std::size_t>(p)];
     auto starts = tosa::View(graph, graph.nodes[n]).constant_integers(1);
     const auto before = tosa::View(graph, inner).constant_integers(1);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/rewriter.h"
+#include "ir/tosa_operators.h"
 #include "ops/tosa_op.h"
 #include "tidy/tidy.h"
 
@@ -14,7 +15,7 @@ namespace {
 constexpr std::size_t least_codes = 1 << 14;
 
 bool fits(const Graph& graph, const Node& node) {
-  if (node.op != "tosa.cast" || !is_float(graph[node.outputs[0]].type.dtype)) return false;
+  if (node.op != tosa::op::cast || !is_float(graph[node.outputs[0]].type.dtype)) return false;
   const Value& codes = graph[node.inputs[0]];
   const Shape& shape = codes.type.shape;
   if (codes.type.dtype != DType::i8 || codes.constant.size() < least_codes || shape.size(shape.rank() - 1) % 2 != 0)
@@ -47,11 +48,12 @@ class Packing {
     std::vector<std::int64_t> sizes = whole.shape.sizes();
     sizes.back() /= 2;
     half_ = {whole.dtype, Shape(sizes), {}};
-    const ValueId both = add("tosa.cast", {graph_.add_value(name_ + ".packed", half_.with(DType::i8), packed(codes))});
-    const ValueId second = add("tosa.floor", {add("tosa.mul", {both, number(0.0625), unshifted()})});
-    const ValueId first = add("tosa.sub", {both, add("tosa.mul", {second, number(16), unshifted()})});
+    const ValueId both =
+        add(tosa::op::cast, {graph_.add_value(name_ + ".packed", half_.with(DType::i8), packed(codes))});
+    const ValueId second = add(tosa::op::floor, {add(tosa::op::mul, {both, number(0.0625), unshifted()})});
+    const ValueId first = add(tosa::op::sub, {both, add(tosa::op::mul, {second, number(16), unshifted()})});
     const Attrs last{{"axis", std::int64_t{whole.shape.rank() - 1}}};
-    out_.add("tosa.concat", {add("tosa.sub", {first, number(8)}), second}, last, node.outputs[0], loc_);
+    out_.add(tosa::op::concat, {add(tosa::op::sub, {first, number(8)}), second}, last, node.outputs[0], loc_);
   }
 
  private:
@@ -61,7 +63,7 @@ class Packing {
   LocRef loc_;
   TensorType half_;
 
-  ValueId add(const char* op, std::vector<ValueId> inputs) {
+  ValueId add(Operator op, std::vector<ValueId> inputs) {
     return out_.add(op, std::move(inputs), {}, graph_.add_value(name_ + ".half", half_), loc_);
   }
   ValueId number(double value) {

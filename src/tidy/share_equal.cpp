@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "ir/rewriter.h"
+#include "ir/tosa_operators.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {
@@ -39,7 +40,7 @@ void append(std::string& key, const Attr& attr) {
 }
 
 std::string key_of(const Graph& graph, const Node& node) {
-  std::string key = node.op;
+  std::string key = node.op.text();
   for (ValueId v : node.inputs) key += fmt::format(" {}", v);
   for (const auto& [name, attr] : node.attrs) {
     key += " " + name + "=";
@@ -77,8 +78,7 @@ bool share_equal(Graph& graph) {
   std::unordered_map<std::string, ValueId> seen;
   for (Node& node : graph.nodes) {
     forward.operands(node);
-    if (node.outputs.size() != 1 || !node.regions.empty() || node.op.starts_with("tosa.variable") ||
-        node.op == "tosa.custom")
+    if (node.outputs.size() != 1 || !node.regions.empty() || tosa::is_variable(node.op) || node.op == tosa::op::custom)
       continue;
     auto [it, fresh] = seen.emplace(key_of(graph, node), node.outputs[0]);
     if (!fresh && !is_output[node.outputs[0]]) forward.set(node.outputs[0], it->second);

@@ -9,6 +9,7 @@
 
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
+#include "ir/tosa_operators.h"
 #include "ops/tosa_op.h"
 #include "tidy/tidy.h"
 
@@ -77,7 +78,7 @@ class Sinker {
   static std::size_t transpose_cost(const Graph& g) {
     std::size_t cost = 0;
     for (const Node& n : g.nodes)
-      if (n.op == "tosa.transpose") cost += static_cast<std::size_t>(g[n.outputs[0]].type.shape.elements()) + 1;
+      if (n.op == tosa::op::transpose) cost += static_cast<std::size_t>(g[n.outputs[0]].type.shape.elements()) + 1;
     return cost;
   }
 
@@ -98,9 +99,9 @@ class Sinker {
     ValueId out = it->second = g_.add_value(g_[u].name + ".t" + std::to_string(g_.values.size()), type);
     pending_.push_back({out, identity_perm(type.rank())});
     if (keeps_order(g_[u].type.shape, perm))
-      out_.add("tosa.reshape", {u, shape_value(type.shape.sizes())}, {}, out, loc_);
+      out_.add(tosa::op::reshape, {u, shape_value(type.shape.sizes())}, {}, out, loc_);
     else
-      out_.add("tosa.transpose", {u}, {{"perms", std::vector<std::int64_t>(perm.begin(), perm.end())}}, out, loc_);
+      out_.add(tosa::op::transpose, {u}, {{"perms", std::vector<std::int64_t>(perm.begin(), perm.end())}}, out, loc_);
     if (g_[u].is_constant()) fold_last();
     return out;
   }
@@ -135,7 +136,7 @@ class Sinker {
   void visit(Node node) {
     loc_ = node.loc;
     const tosa::Op* op = tosa::find(node.op);
-    if (node.op == "tosa.transpose") {
+    if (node.op == tosa::op::transpose) {
       const Pending& p = pending_[node.inputs[0]];
       const auto& perms = node.attrs.get<std::vector<std::int64_t>>("perms");
       pending_[node.outputs[0]] = {p.value, composed(p.perm, Perm(perms.begin(), perms.end()))};
@@ -174,7 +175,8 @@ class Sinker {
 
   bool elementwise(Node& node, const tosa::Op& op) {
     // The floating-point profile converts to integers, and moves none.
-    if (node.op == "tosa.cast" && is_float(g_[node.inputs[0]].type.dtype) && !is_float(g_[node.outputs[0]].type.dtype))
+    if (node.op == tosa::op::cast && is_float(g_[node.inputs[0]].type.dtype) &&
+        !is_float(g_[node.outputs[0]].type.dtype))
       return false;
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < op.inputs.size() && i < node.inputs.size(); ++i)
@@ -194,8 +196,8 @@ class Sinker {
 
   // Operators with an axis attribute that keep the rank.
   bool along_axis(Node& node) {
-    const bool concat = node.op == "tosa.concat";
-    if (!concat && node.op != "tosa.reverse" && !node.op.starts_with("tosa.reduce_")) return false;
+    const bool concat = node.op == tosa::op::concat;
+    if (!concat && node.op != tosa::op::reverse && !tosa::is_reduction(node.op)) return false;
     Perm q = best_layout(node.inputs);
     for (ValueId& v : node.inputs) v = in_layout(v, q);
     auto axis = node.attrs.get<std::int64_t>("axis");
@@ -206,10 +208,10 @@ class Sinker {
 
   // Operators with one number (or pair) per dim in their shape operands.
   bool per_dim(Node& node) {
-    if (node.op != "tosa.slice" && node.op != "tosa.tile" && node.op != "tosa.pad") return false;
+    if (node.op != tosa::op::slice && node.op != tosa::op::tile && node.op != tosa::op::pad) return false;
     const Pending p = pending_[node.inputs[0]];
     if (is_identity(p.perm)) return false;
-    const std::size_t width = node.op == "tosa.pad" ? 2 : 1, last = node.op == "tosa.slice" ? 3 : 2;
+    const std::size_t width = node.op == tosa::op::pad ? 2 : 1, last = node.op == tosa::op::slice ? 3 : 2;
     for (std::size_t i = 1; i < last; ++i)
       if (!g_[node.inputs[i]].is_constant()) return false;
     for (std::size_t i = 1; i < last; ++i) {
@@ -276,7 +278,7 @@ class Sinker {
   // A reshape of a transposed tensor: free when the transpose keeps the order of dims larger than 1; it also
   // passes when the reshape only merges or splits dims that lie together, in the same order, before it.
   bool reshaped(Node& node) {
-    if (node.op != "tosa.reshape") return false;
+    if (node.op != tosa::op::reshape) return false;
     const Pending p = pending_[node.inputs[0]];
     if (is_identity(p.perm)) return false;
     if (keeps_order(g_[p.value].type.shape, p.perm)) {
@@ -332,7 +334,7 @@ class Sinker {
 
 bool sink_transposes(Graph& graph) {
   for (const Node& node : graph.nodes)
-    if (node.op == "tosa.transpose") return Sinker(graph).run();
+    if (node.op == tosa::op::transpose) return Sinker(graph).run();
   return false;
 }
 

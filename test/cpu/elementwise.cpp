@@ -4,6 +4,8 @@
 
 #include "cpu/net.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic::test {
 namespace {
 
@@ -89,7 +91,7 @@ const std::vector<std::vector<Shape>>& shape_sets() {
 // An i32 would be rounded twice on its way to bf16 through f32: the one cast that is left to the operator's row.
 std::string kernel_for(const Net& net) {
   const Node& node = net.graph.nodes[0];
-  if (node.op == "tosa.identity") return "view";
+  if (node.op == tosa::op::identity) return "view";
   const bool twice =
       net.graph[node.inputs[0]].type.dtype == DType::i32 && net.graph[node.outputs[0]].type.dtype == DType::bf16;
   return twice ? "reference" : "chain";

@@ -2,6 +2,8 @@
 // What cpu::Program promises whatever kernels run: memory, observers, refusals.
 #include "cpu/net.h"
 
+#include "ir/aten_operators.h"
+
 #include <cstring>
 
 namespace tosaic::test {
@@ -170,8 +172,7 @@ TEST(Program, RefusesUnknownOperators) {
   const ValueId y = graph.add_value("y", TensorType{DType::f32, Shape{1}});
   graph.inputs = {x};
   graph.outputs = {y};
-  graph.nodes.push_back(
-      {.op = "aten.relu.default", .inputs = {x}, .attrs = {}, .outputs = {y}, .loc = {}, .regions = {}});
+  graph.nodes.push_back({.op = aten::op::relu, .inputs = {x}, .attrs = {}, .outputs = {y}, .loc = {}, .regions = {}});
   const auto program = cpu::Program::compile(graph);
   ASSERT_FALSE(program.ok());
   EXPECT_EQ(program.error().code, "cpu.unsupported");

@@ -7,6 +7,7 @@
 
 #include "formats/sample_graph.h"
 #include "formats/vgf/vgf_graph.h"
+#include "ir/tosa_operators.h"
 #include "ops/tosa_op.h"
 
 namespace tosaic {
@@ -44,7 +45,7 @@ Result<Graph> graph_in(const Bytes& bytes) {
 std::vector<const Node*> instructions(const Graph& graph) {
   std::vector<const Node*> list;
   for (const Node& n : graph.nodes)
-    if (n.op != "tosa.identity" && n.op != "tosa.reshape") list.push_back(&n);
+    if (n.op != tosa::op::identity && n.op != tosa::op::reshape) list.push_back(&n);
   return list;
 }
 
@@ -258,7 +259,7 @@ TEST(Vgf, ShadersAreComputeSegments) {
 
   Graph bad = graph;
   for (Node& n : bad.nodes)
-    if (n.op == "tosa.custom") n.attrs.set("implementation_attrs", Attr(std::string("{\"entry_point\": 3}")));
+    if (n.op == tosa::op::custom) n.attrs.set("implementation_attrs", Attr(std::string("{\"entry_point\": 3}")));
   const auto refused = vgf::from_graph(bad);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, "vgf.shader");

@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 
+#include "ir/aten_operators.h"
 #include "ir/base64.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
@@ -202,7 +203,7 @@ class RandomGraph {
     if (below(2)) l.place = {"model.py", 6, text()};
     if (below(2)) l.module_path = text(), l.module_type = "torch.nn.Conv2d";
     if (below(2)) l.torch_function = "conv2d_1";
-    if (below(2)) l.op = "aten.conv2d.default";
+    if (below(2)) l.op = aten::op::conv2d;
     if (below(2)) l.name = text();
     return std::make_shared<const Loc>(l);
   }

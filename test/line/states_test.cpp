@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "ir/program_operators.h"
 #include "ir/specialise.h"
 #include "lower/lower.h"
 #include "normalise/normalise.h"
@@ -160,7 +161,7 @@ std::string of_dtype(std::string text, const std::string& dtype) {
 
 void expect_branches(const Graph& g, const std::string& type, const std::string& body = "aten.mul.Tensor(%u, %u)") {
   const auto cond =
-      std::find_if(g.nodes.begin(), g.nodes.end(), [](const Node& n) { return n.op == "higher_order.cond"; });
+      std::find_if(g.nodes.begin(), g.nodes.end(), [](const Node& n) { return n.op == higher_order::op::cond; });
   ASSERT_NE(cond, g.nodes.end());
   ASSERT_EQ(cond->regions.size(), 2u);
   EXPECT_EQ(print(cond->regions[0]),

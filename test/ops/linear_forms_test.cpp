@@ -7,6 +7,8 @@
 
 #include "quantise/quantise.h"
 
+#include "ir/aten_operators.h"
+
 namespace tosaic {
 namespace {
 
@@ -21,7 +23,7 @@ Graph layer_norm(std::int64_t channels) {
   const ValueId x = graph.add_value("x", rows), weight = graph.add_value("weight", row, numbers(0.5, 0.125)),
                 bias = graph.add_value("bias", row, numbers(-1, 0.25)), y = graph.add_value("y", rows);
   Node node;
-  node.op = "aten.layer_norm.default";
+  node.op = aten::op::layer_norm;
   node.inputs = {x, weight, bias};
   node.attrs.set("normalized_shape", std::vector<std::int64_t>{channels});
   node.outputs = {y};

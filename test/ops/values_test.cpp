@@ -10,6 +10,7 @@
 #include "formats/tosa/tosa_file.h"
 #include "formats/tosa_080/tosa_080.h"
 #include "interp/interp.h"
+#include "ir/tosa_operators.h"
 #include "lower/lower.h"
 #include "stored_values.h"
 
@@ -217,10 +218,10 @@ TEST_P(Values, wide) {
     const Graph& graph = lowered->graph;
     const auto made_by = producers(graph);
     for (const Node& node : graph.nodes) {
-      if (node.op != "tosa.cast" || asks_for(c, DType::i32)) continue;
+      if (node.op != tosa::op::cast || asks_for(c, DType::i32)) continue;
       if (graph[node.inputs[0]].type.dtype != DType::i64 || graph[node.outputs[0]].type.dtype != DType::i32) continue;
       const auto maker = made_by[node.inputs[0]];
-      EXPECT_TRUE(maker >= 0 && graph.nodes[static_cast<std::size_t>(maker)].op == "tosa.minimum") << print(graph);
+      EXPECT_TRUE(maker >= 0 && graph.nodes[static_cast<std::size_t>(maker)].op == tosa::op::minimum) << print(graph);
     }
     std::vector<std::vector<Tensor>> runs{run(*lowered, false)};
     cpu::Options options;
@@ -249,8 +250,7 @@ TEST_P(Values, pieces) {
   each_case([](const Case& c, const auto& inputs, const auto& outputs) {
     auto composite = lower_case(c, full_name(c), inputs, outputs, DType::f32, true);
     ASSERT_TRUE(composite.ok()) << why(composite.error());
-    for (const Node& node : composite->graph.nodes)
-      EXPECT_TRUE(node.op.starts_with("aten.")) << print(composite->graph);
+    for (const Node& node : composite->graph.nodes) EXPECT_TRUE(node.op.is_aten()) << print(composite->graph);
     auto lowered = lower(composite->graph);
     ASSERT_TRUE(lowered.ok()) << why(lowered.error()) << "\n" << print(composite->graph);
     composite->graph = lowered->graph;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/aten_operators.h"
 #include "partition/graph_text.h"
 #include "quantise/plan.h"
 
@@ -285,7 +286,7 @@ TEST(Overrides, put_a_rescaled_copy_before_narrower_convolutions) {
   EXPECT_EQ(plan.borders[0], (Border{2, 0, false}));
   const Graph typed = on_nominal_scales(program.graph, plan);
   const auto copy =
-      std::find_if(typed.nodes.begin(), typed.nodes.end(), [](const Node& n) { return n.op == "aten.clone.default"; });
+      std::find_if(typed.nodes.begin(), typed.nodes.end(), [](const Node& n) { return n.op == aten::op::clone; });
   ASSERT_NE(copy, typed.nodes.end());
   EXPECT_EQ(typed[copy->inputs[0]].type.dtype, DType::i16);
   EXPECT_EQ(typed[copy->outputs[0]].type.dtype, DType::i8);
@@ -321,7 +322,7 @@ TEST(QuantisationPlan, holds_for_what_is_left_of_scaled_rows) {
                                   [&](Diagnostic d) { said.push_back(std::move(d)); });
   ASSERT_TRUE(quantised.ok()) << render(quantised.error(), false);
   for (const Node& node : quantised->nodes)
-    if (node.op == "aten.conv1d.default") { EXPECT_FALSE((*quantised)[node.outputs[0]].type.quantised()); }
+    if (node.op == aten::op::conv1d) { EXPECT_FALSE((*quantised)[node.outputs[0]].type.quantised()); }
   const auto lost =
       std::find_if(said.begin(), said.end(), [](const auto& d) { return d.code == "plan.without-effect"; });
   ASSERT_NE(lost, said.end());

@@ -2,6 +2,8 @@
 // What torch.export.save wrote is what the graph says.
 #include "read/fixture.h"
 
+#include "ir/aten_operators.h"
+
 namespace tosaic::test {
 namespace {
 
@@ -61,7 +63,7 @@ TEST(ReadPt2, every_node_has_a_place_in_the_users_source) {
   EXPECT_EQ(loc.module_path, "conv");
   EXPECT_EQ(loc.module_type, "torch.nn.modules.conv.Conv2d");
   EXPECT_EQ(loc.torch_function, "conv2d_1");
-  EXPECT_EQ(loc.op, "aten.conv2d.default");
+  EXPECT_EQ(loc.op, aten::op::conv2d);
   EXPECT_EQ(loc.name, "conv2d");
   for (const char* file : {"conv.pt2", "conv_decomposed.pt2", "storages.pt2", "cond.pt2"}) {
     auto other = read_fixture(file);
@@ -132,7 +134,7 @@ TEST(ReadPt2, tied_weights_share_their_bytes) {
   auto r = read_fixture("tied.pt2");
   const Node* embedding = nullptr;
   const Node* linear = nullptr;
-  for (const Node& n : r.graph().nodes) (n.op == "aten.embedding.default" ? embedding : linear) = &n;
+  for (const Node& n : r.graph().nodes) (n.op == aten::op::embedding ? embedding : linear) = &n;
   ASSERT_TRUE(embedding && linear);
   const Value& a = r.graph()[embedding->inputs[0]];
   const Value& b = r.graph()[linear->inputs[1]];
@@ -255,8 +257,8 @@ TEST(ReadPt2, control_flow_has_regions) {
   ASSERT_EQ(cond->regions.size(), 2u);
   EXPECT_EQ(cond->regions[0].name, "true_graph_0");
   EXPECT_EQ(cond->regions[0].inputs.size(), 3u);
-  EXPECT_EQ(cond->regions[0].nodes[0].op, "aten.linear.default");
-  EXPECT_EQ(cond->regions[1].nodes[0].op, "aten.mul.Tensor");
+  EXPECT_EQ(cond->regions[0].nodes[0].op, aten::op::linear);
+  EXPECT_EQ(cond->regions[1].nodes[0].op, aten::op::mul_Tensor);
   // The text form holds regions too.
   auto again = parse(print(r.graph(), ConstantText::all));
   ASSERT_TRUE(again.ok()) << again.error().message;

@@ -3,6 +3,7 @@
 // they were moved.
 #include "shaders/images.h"
 
+#include "ir/tosa_operators.h"
 #include "shaders/on_device.h"
 
 namespace tosaic::test {
@@ -49,7 +50,7 @@ TEST_F(Images, DepthwiseByItself) {
   const Block block{1, 7, 7, 8, 16, {3, 3}, {1, 1, 1, 1}, {1, 1}};
   net.output(add_block(net, block, DType::f32, 0));
   for (const Node& node : std::vector<Node>(net.graph.nodes))
-    if (node.op == "tosa.depthwise_conv2d") net.output(node.inputs[0]);
+    if (node.op == tosa::op::depthwise_conv2d) net.output(node.inputs[0]);
   EXPECT_EQ(named(net, base, "conv2d+depthwise_conv2d"), 0u);
   expect_on_device(net, {2e-4, 2e-5});
   Net large(4);

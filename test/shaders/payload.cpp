@@ -6,6 +6,7 @@
 
 #include "formats/spirv/check_shader.h"
 #include "formats/spirv/packed_module.h"
+#include "ir/tosa_operators.h"
 #include "shaders/on_device.h"
 #include "vulkan/compute_model.h"
 
@@ -294,7 +295,7 @@ TEST(VulkanPayload, DamagedShaders) {
 TEST(VulkanCompute, RefusalsSayWhatThereIsNoShaderFor) {
   Net net;
   net.output(net.node("cast", {net.input(DType::i32, {3}, 0, 1)}, {}, DType::f32));
-  net.graph.nodes[0].op = "tosa.custom";
+  net.graph.nodes[0].op = tosa::op::custom;
   const auto made = shaders::compile(net.graph, every_tier());
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().code, "vulkan.no-kernel");

@@ -9,6 +9,7 @@
 
 #include "base/diagnostic.h"
 #include "interp/interp.h"
+#include "ir/tosa_operators.h"
 #include "targets/target.h"
 #include "tidy/tidy.h"
 #include "tosa/one_node.h"
@@ -40,10 +41,12 @@ OneNode convolution(const std::string& op, Shape x, Shape weight, Ints stride, D
 
 TEST(EthosU, convolutions) {
   const auto &u55 = ethos_u::u55(), &u85 = ethos_u::u85();
-  EXPECT_EQ(refusal(u55, convolution("conv2d", {1, 9, 9, 4}, {8, 3, 3, 4}, {2, 2})), "");
-  EXPECT_EQ(refusal(u55, convolution("conv2d", {1, 1, 4097, 4}, {8, 1, 4097, 4}, {1, 1})), "ethos-u.conv2d.kernel");
-  EXPECT_EQ(refusal(u85, convolution("conv2d", {1, 1, 4097, 4}, {8, 1, 4097, 4}, {1, 1})), "ethos-u.conv2d.kernel");
-  EXPECT_EQ(refusal(u55, convolution("conv2d", {1, 3, 3, 4}, {8, 1, 1, 4}, {1, 1}, DType::i4)),
+  EXPECT_EQ(refusal(u55, convolution(tosa::op::conv2d, {1, 9, 9, 4}, {8, 3, 3, 4}, {2, 2})), "");
+  EXPECT_EQ(refusal(u55, convolution(tosa::op::conv2d, {1, 1, 4097, 4}, {8, 1, 4097, 4}, {1, 1})),
+            "ethos-u.conv2d.kernel");
+  EXPECT_EQ(refusal(u85, convolution(tosa::op::conv2d, {1, 1, 4097, 4}, {8, 1, 4097, 4}, {1, 1})),
+            "ethos-u.conv2d.kernel");
+  EXPECT_EQ(refusal(u55, convolution(tosa::op::conv2d, {1, 3, 3, 4}, {8, 1, 1, 4}, {1, 1}, DType::i4)),
             "ethos-u.conv2d.weights");
 }
 
@@ -59,7 +62,7 @@ TEST(EthosU, what_only_u85_has) {
 
 TEST(EthosU, computed_weights_are_for_u85) {
   const auto node = [](bool computed) {
-    OneNode conv = convolution("conv2d", {1, 9, 9, 4}, {8, 3, 3, 4}, {1, 1});
+    OneNode conv = convolution(tosa::op::conv2d, {1, 9, 9, 4}, {8, 3, 3, 4}, {1, 1});
     if (computed) conv.operands[1] = in(DType::i8, {8, 3, 3, 4});
     return conv;
   };
@@ -363,7 +366,7 @@ TEST(EthosU, an_activation_goes_before_a_view) {
     ASSERT_TRUE(graph.ok());
     shape(*graph);
     for (const Node& node : graph->nodes)
-      if (node.op == "tosa.clamp") { EXPECT_EQ((*graph)[node.inputs[0]].type.shape.sizes(), (Ints{2, 3, 4})); }
+      if (node.op == tosa::op::clamp) { EXPECT_EQ((*graph)[node.inputs[0]].type.shape.sizes(), (Ints{2, 3, 4})); }
     expect_same_results(table, shape, 4);
   }
 }
@@ -422,7 +425,7 @@ TEST(EthosU, chains_that_would_load_two_wide_tables_are_apart) {
   ASSERT_TRUE(graph.ok());
   ethos_u::shape_for_u85(*graph);
   for (const Node& node : graph->nodes)
-    if (node.op == "tosa.mul") { EXPECT_EQ((*graph)[node.outputs[0]].type.shape.sizes(), (Ints{4, 1, 32})); }
+    if (node.op == tosa::op::mul) { EXPECT_EQ((*graph)[node.outputs[0]].type.shape.sizes(), (Ints{4, 1, 32})); }
 }
 
 // An int16 sum with a RESCALE and a CLAMP, then a MUL with columns 3 and on of a wider tensor: `view` stands behind the

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tosa/one_node.h"
 
+#include "ir/aten_operators.h"
+
 namespace tosaic {
 namespace {
 using enum DType;
@@ -66,7 +68,7 @@ TEST(Interp, RefusesInputsThatDoNotFit) {
 
 TEST(Interp, RefusesOperatorsThatAreNotTosa) {
   Graph g = exp_of_sum(f32);
-  g.nodes[1].op = "aten.exp.default";
+  g.nodes[1].op = aten::op::exp;
   EXPECT_EQ(interp::run(g, {tensor(f32, {2}, {1, 1})}).error().code, "run.unknown-operator");
 }
 

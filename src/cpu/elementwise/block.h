@@ -5,10 +5,20 @@
 // (24 bits are at least 2 x 11 + 2).
 #pragma once
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "ir/dtype.h"
+#include "ir/tosa_operators.h"
+
+// What chains do besides: they load, round and store narrow floats, and compute a RESCALE in three parts.
+namespace tosaic::cpu::block {
+TOSAIC_OPERATOR(load, "block.load", "block", "load", "")
+TOSAIC_OPERATOR(round, "block.round", "block", "round", "")
+TOSAIC_OPERATOR(store, "block.store", "block", "store", "")
+TOSAIC_OPERATOR(widen, "block.widen", "block", "widen", "")
+TOSAIC_OPERATOR(scale, "block.scale", "block", "scale", "")
+TOSAIC_OPERATOR(narrow, "block.narrow", "block", "narrow", "")
+}  // namespace tosaic::cpu::block
 
 namespace tosaic::cpu {
 
@@ -34,7 +44,7 @@ using BlockKernel = void (*)(const Block&);
 
 // What is asked for: the operator and the dtypes in memory form (f16 and bf16 count as f32 here).
 struct BlockKey {
-  std::string_view op;  // "add"; also "widen", "scale", "narrow": RESCALE's parts; "load", "round", "store"
+  Operator op;  // TOSA's, or of `block`
   DType in, out;
   bool ignore_nan = false;                               // CLAMP, MAXIMUM, MINIMUM
   bool rounded = false;                                  // ARITHMETIC_RIGHT_SHIFT

@@ -275,12 +275,13 @@ void half(const Block& block) {
 
 BlockKernel float_kernel_here(const BlockKey& key) {
   using enum DType;
-  const std::string_view op = key.op;
-  if (op == "load") return key.in == f16 ? half<0> : key.in == bf16 ? map1<LoadBF16, std::uint16_t, float> : nullptr;
-  if (op == "round") return key.out == f16 ? half<1> : key.out == bf16 ? map1<RoundBF16, float> : nullptr;
-  if (op == "store")
+  const Operator op = key.op;
+  if (op == block::load)
+    return key.in == f16 ? half<0> : key.in == bf16 ? map1<LoadBF16, std::uint16_t, float> : nullptr;
+  if (op == block::round) return key.out == f16 ? half<1> : key.out == bf16 ? map1<RoundBF16, float> : nullptr;
+  if (op == block::store)
     return key.out == f16 ? half<2> : key.out == bf16 ? map1<StoreBF16, float, std::uint16_t> : nullptr;
-  if (op == "cast") {
+  if (op == tosa::op::cast) {
     if (key.out == f32) {
       if (key.in == i8) return map1<FromInteger, std::int8_t, float>;
       if (key.in == i16) return map1<FromInteger, std::int16_t, float>;
@@ -294,30 +295,30 @@ BlockKernel float_kernel_here(const BlockKey& key) {
     if (key.out == i32) return to_integer<std::int32_t>;
     return nullptr;
   }
-  if (key.in != f32 || op == "select") return nullptr;
-  if (op == "add") return map2<Add, float>;
-  if (op == "sub") return map2<Sub, float>;
-  if (op == "mul") return map2<Mul, float>;
-  if (op == "pow") return map2<Pow, float>;
-  if (op == "maximum") return key.ignore_nan ? map2<MaximumIgnore, float> : map2<MaximumPropagate, float>;
-  if (op == "minimum") return key.ignore_nan ? map2<MinimumIgnore, float> : map2<MinimumPropagate, float>;
-  if (op == "clamp") return key.ignore_nan ? map1<ClampIgnore, float> : map1<ClampPropagate, float>;
-  if (op == "equal") return map2<Equal, float, std::uint8_t>;
-  if (op == "greater") return map2<Greater, float, std::uint8_t>;
-  if (op == "greater_equal") return map2<GreaterEqual, float, std::uint8_t>;
-  if (op == "abs") return map1<Abs, float>;
-  if (op == "negate") return map1<Negate, float>;
-  if (op == "floor") return mapv<Floor>;
-  if (op == "ceil") return mapv<Ceil>;
-  if (op == "reciprocal") return mapv<Reciprocal>;
-  if (op == "rsqrt") return mapv<Rsqrt>;
-  if (op == "exp") return mapv<Exp>;
-  if (op == "log") return mapv<Log>;
-  if (op == "tanh") return mapv<Tanh>;
-  if (op == "sigmoid") return mapv<Sigmoid>;
-  if (op == "erf") return mapv<Erf>;
-  if (op == "sin") return mapv<Sine<false>>;
-  if (op == "cos") return mapv<Sine<true>>;
+  if (key.in != f32 || op == tosa::op::select) return nullptr;
+  if (op == tosa::op::add) return map2<Add, float>;
+  if (op == tosa::op::sub) return map2<Sub, float>;
+  if (op == tosa::op::mul) return map2<Mul, float>;
+  if (op == tosa::op::pow) return map2<Pow, float>;
+  if (op == tosa::op::maximum) return key.ignore_nan ? map2<MaximumIgnore, float> : map2<MaximumPropagate, float>;
+  if (op == tosa::op::minimum) return key.ignore_nan ? map2<MinimumIgnore, float> : map2<MinimumPropagate, float>;
+  if (op == tosa::op::clamp) return key.ignore_nan ? map1<ClampIgnore, float> : map1<ClampPropagate, float>;
+  if (op == tosa::op::equal) return map2<Equal, float, std::uint8_t>;
+  if (op == tosa::op::greater) return map2<Greater, float, std::uint8_t>;
+  if (op == tosa::op::greater_equal) return map2<GreaterEqual, float, std::uint8_t>;
+  if (op == tosa::op::abs) return map1<Abs, float>;
+  if (op == tosa::op::negate) return map1<Negate, float>;
+  if (op == tosa::op::floor) return mapv<Floor>;
+  if (op == tosa::op::ceil) return mapv<Ceil>;
+  if (op == tosa::op::reciprocal) return mapv<Reciprocal>;
+  if (op == tosa::op::rsqrt) return mapv<Rsqrt>;
+  if (op == tosa::op::exp) return mapv<Exp>;
+  if (op == tosa::op::log) return mapv<Log>;
+  if (op == tosa::op::tanh) return mapv<Tanh>;
+  if (op == tosa::op::sigmoid) return mapv<Sigmoid>;
+  if (op == tosa::op::erf) return mapv<Erf>;
+  if (op == tosa::op::sin) return mapv<Sine<false>>;
+  if (op == tosa::op::cos) return mapv<Sine<true>>;
   return nullptr;
 }
 

@@ -203,36 +203,36 @@ BlockKernel product_kernel(DType in) {
   }
 }
 
-BlockKernel boolean_kernel(std::string_view op) {
-  if (op == "logical_and") return map2<And, std::uint8_t>;
-  if (op == "logical_or") return map2<Or, std::uint8_t>;
-  if (op == "logical_xor") return map2<Xor, std::uint8_t>;
-  if (op == "logical_not") return map1<LogicalNot, std::uint8_t>;
+BlockKernel boolean_kernel(Operator op) {
+  if (op == tosa::op::logical_and) return map2<And, std::uint8_t>;
+  if (op == tosa::op::logical_or) return map2<Or, std::uint8_t>;
+  if (op == tosa::op::logical_xor) return map2<Xor, std::uint8_t>;
+  if (op == tosa::op::logical_not) return map1<LogicalNot, std::uint8_t>;
   return nullptr;
 }
-BlockKernel kernel_of_any_width(std::string_view op, DType in, bool rounded) {
-  if (op == "bitwise_and") return binary<And>(in);
-  if (op == "bitwise_or") return binary<Or>(in);
-  if (op == "bitwise_xor") return binary<Xor>(in);
-  if (op == "bitwise_not") return unary<Not>(in);
-  if (op == "logical_left_shift") return binary<ShiftLeft>(in);
-  if (op == "logical_right_shift") return binary<ShiftRightLogical>(in);
-  if (op == "arithmetic_right_shift") return rounded ? binary<ShiftRightRounded>(in) : binary<ShiftRight>(in);
-  if (op == "clamp") return unary<Clamp>(in);
-  if (op == "negate") return unary<Negate>(in);
-  if (op == "maximum") return binary<Maximum>(in);
-  if (op == "minimum") return binary<Minimum>(in);
+BlockKernel kernel_of_any_width(Operator op, DType in, bool rounded) {
+  if (op == tosa::op::bitwise_and) return binary<And>(in);
+  if (op == tosa::op::bitwise_or) return binary<Or>(in);
+  if (op == tosa::op::bitwise_xor) return binary<Xor>(in);
+  if (op == tosa::op::bitwise_not) return unary<Not>(in);
+  if (op == tosa::op::logical_left_shift) return binary<ShiftLeft>(in);
+  if (op == tosa::op::logical_right_shift) return binary<ShiftRightLogical>(in);
+  if (op == tosa::op::arithmetic_right_shift) return rounded ? binary<ShiftRightRounded>(in) : binary<ShiftRight>(in);
+  if (op == tosa::op::clamp) return unary<Clamp>(in);
+  if (op == tosa::op::negate) return unary<Negate>(in);
+  if (op == tosa::op::maximum) return binary<Maximum>(in);
+  if (op == tosa::op::minimum) return binary<Minimum>(in);
   return nullptr;
 }
-BlockKernel kernel_of_i32(std::string_view op) {
-  if (op == "add") return map2<Add, std::int32_t>;
-  if (op == "sub") return map2<Sub, std::int32_t>;
-  if (op == "intdiv") return map2<IntDiv, std::int32_t>;
-  if (op == "abs") return map1<Abs, std::int32_t>;
-  if (op == "clz") return map1<LeadingZeros, std::int32_t>;
-  if (op == "equal") return map2<Equal, std::int32_t, std::uint8_t>;
-  if (op == "greater") return map2<Greater, std::int32_t, std::uint8_t>;
-  if (op == "greater_equal") return map2<GreaterEqual, std::int32_t, std::uint8_t>;
+BlockKernel kernel_of_i32(Operator op) {
+  if (op == tosa::op::add) return map2<Add, std::int32_t>;
+  if (op == tosa::op::sub) return map2<Sub, std::int32_t>;
+  if (op == tosa::op::intdiv) return map2<IntDiv, std::int32_t>;
+  if (op == tosa::op::abs) return map1<Abs, std::int32_t>;
+  if (op == tosa::op::clz) return map1<LeadingZeros, std::int32_t>;
+  if (op == tosa::op::equal) return map2<Equal, std::int32_t, std::uint8_t>;
+  if (op == tosa::op::greater) return map2<Greater, std::int32_t, std::uint8_t>;
+  if (op == tosa::op::greater_equal) return map2<GreaterEqual, std::int32_t, std::uint8_t>;
   return nullptr;
 }
 
@@ -240,11 +240,11 @@ BlockKernel kernel_of_i32(std::string_view op) {
 
 BlockKernel integer_kernel_here(const BlockKey& key) {
   const DType in = key.in;
-  if (key.op == "select") return select_kernel(storage_size(in));
-  if (key.op == "cast") return cast_kernel(in, key.out);
+  if (key.op == tosa::op::select) return select_kernel(storage_size(in));
+  if (key.op == tosa::op::cast) return cast_kernel(in, key.out);
   if (in == DType::boolean) return boolean_kernel(key.op);
-  if (key.op == "mul") return product_kernel(in);
-  if (key.op == "table")
+  if (key.op == tosa::op::mul) return product_kernel(in);
+  if (key.op == tosa::op::table)
     return in == DType::i8 ? table8 : in == DType::i16 ? map1<Table16, std::int16_t, std::int32_t> : nullptr;
   if (const BlockKernel any = kernel_of_any_width(key.op, in, key.rounded)) return any;
   return in == DType::i32 ? kernel_of_i32(key.op) : nullptr;

@@ -139,7 +139,7 @@ void scale_slowly(const Block& block) {
 BlockKernel rescale_kernel_here(const BlockKey& key) {
   using enum DType;
   const DType in = key.in, out = key.out;
-  if (key.op == "rescale") {  // whole
+  if (key.op == tosa::op::rescale) {  // whole
     if (key.per_channel || key.double_round || key.input_unsigned || key.output_unsigned) return nullptr;
     if (in == i8 && out == i32) return whole<std::int8_t, std::int32_t>;
     if (in == i32 && out == i8) return whole<std::int32_t, std::int8_t>;
@@ -150,19 +150,19 @@ BlockKernel rescale_kernel_here(const BlockKey& key) {
     if (in == i16 && out == i16) return whole<std::int16_t, std::int16_t>;
     return nullptr;
   }
-  if (key.op == "widen") {
+  if (key.op == block::widen) {
     if (in == i8)
       return key.input_unsigned ? map1<Widen, std::uint8_t, std::int32_t> : map1<Widen, std::int8_t, std::int32_t>;
     if (in == i16)
       return key.input_unsigned ? map1<Widen, std::uint16_t, std::int32_t> : map1<Widen, std::int16_t, std::int32_t>;
     return in == i32 ? map1<Widen, std::int32_t> : nullptr;
   }
-  if (key.op == "scale") {
+  if (key.op == block::scale) {
     if (in == i48) return scale_slowly<std::int64_t, false>;
     if (key.double_round) return scale_slowly<std::int32_t, true>;
     return key.per_channel ? scale_slowly<std::int32_t, false> : scale;
   }
-  if (key.op == "narrow") {
+  if (key.op == block::narrow) {
     if (out == i8) return map1<Narrow<std::int8_t>, std::int32_t, std::int8_t>;
     if (out == i16) return map1<Narrow<std::int16_t>, std::int32_t, std::int16_t>;
     return out == i32 ? map1<Narrow<std::int32_t>, std::int32_t, std::int32_t> : nullptr;

@@ -94,7 +94,7 @@ struct ChainBuilder {
     int reg = input(from);
     const DType type = graph[from.value].type.dtype;
     if (is_narrow_float(type)) {
-      const auto wide = emit({.op = "load", .in = type, .out = DType::f32}, {reg, -1, -1}, {}, 4);
+      const auto wide = emit({.op = block::load, .in = type, .out = DType::f32}, {reg, -1, -1}, {}, 4);
       if (!wide) return std::nullopt;
       reg = *wide;
     }
@@ -152,7 +152,7 @@ struct ChainBuilder {
   std::optional<int> simple(const tosa::Op& op, const Node& n, std::array<int, 3> in, DType out) {
     // SELECT's elements are those of its second operand; every other operator is known by its first.
     const DType type = graph[n.inputs[op.name == "select" ? 1 : 0]].type.dtype;
-    BlockKey key{.op = op.name, .in = block_type(type), .out = block_type(out)};
+    BlockKey key{.op = n.op, .in = block_type(type), .out = block_type(out)};
     key.ignore_nan = n.attrs.get_or<std::string>("nan_mode", "propagate") == "ignore";
     key.rounded = n.attrs.get_or<bool>("round", false);
     BlockConstants constants;
@@ -174,25 +174,25 @@ struct ChainBuilder {
     }
     const auto result = emit(key, in, std::move(constants), storage_size(key.out));
     if (!result || !is_narrow_float(out)) return result;
-    return emit({.op = "round", .in = DType::f32, .out = out}, {*result, -1, -1}, {}, 4);
+    return emit({.op = block::round, .in = DType::f32, .out = out}, {*result, -1, -1}, {}, 4);
   }
 
   std::optional<int> cast(int in, DType from, DType to) {
     if (is_float(from) && block_type(from) == DType::f32 && block_type(to) == DType::f32) {
       // Widening changes nothing in block form; narrowing rounds.
       if (!is_narrow_float(to)) return in;
-      return emit({.op = "round", .in = DType::f32, .out = to}, {in, -1, -1}, {}, 4);
+      return emit({.op = block::round, .in = DType::f32, .out = to}, {in, -1, -1}, {}, 4);
     }
     // i32 to bf16 through f32 would round twice.
     if (from == DType::i32 && to == DType::bf16) return std::nullopt;
-    const auto result = emit({.op = "cast", .in = block_type(from), .out = block_type(to)}, {in, -1, -1}, {},
+    const auto result = emit({.op = tosa::op::cast, .in = block_type(from), .out = block_type(to)}, {in, -1, -1}, {},
                              storage_size(block_type(to)));
     if (!result || !is_narrow_float(to)) return result;
-    return emit({.op = "round", .in = DType::f32, .out = to}, {*result, -1, -1}, {}, 4);
+    return emit({.op = block::round, .in = DType::f32, .out = to}, {*result, -1, -1}, {}, 4);
   }
 
   std::optional<int> rescale(const Node& n, int in, DType from, DType to) {
-    BlockKey key{.op = "rescale", .in = from, .out = to};
+    BlockKey key{.op = tosa::op::rescale, .in = from, .out = to};
     key.input_unsigned = n.attrs.get<bool>("input_unsigned");
     key.output_unsigned = n.attrs.get<bool>("output_unsigned");
     key.per_channel = n.attrs.get<bool>("per_channel");
@@ -221,12 +221,12 @@ struct ChainBuilder {
     if (block_kernel(key)) return emit(key, {in, -1, -1}, std::move(constants), storage_size(to));
     std::optional<int> x = in;
     if (from != DType::i48) {
-      key.op = "widen";
+      key.op = block::widen;
       x = emit(key, {*x, -1, -1}, constants, 4);
     }
-    key.op = "scale";
+    key.op = block::scale;
     if (x) x = emit(key, {*x, -1, -1}, constants, 4);
-    key.op = "narrow";
+    key.op = block::narrow;
     if (x) x = emit(key, {*x, -1, -1}, constants, storage_size(to));
     return x;
   }
@@ -238,7 +238,7 @@ struct ChainBuilder {
     const int result = computed.back();
     std::optional<int> last = result;
     if (is_narrow_float(type))
-      last = emit({.op = "store", .in = DType::f32, .out = type}, {result, -1, -1}, {}, 2);
+      last = emit({.op = block::store, .in = DType::f32, .out = type}, {result, -1, -1}, {}, 2);
     else if (result < first_result || result != first_result + static_cast<int>(chain.instructions_.size()) - 1)
       last = push(copy_kernel(storage_size(type)), {result, -1, -1}, {}, storage_size(type));
     if (!last) return false;

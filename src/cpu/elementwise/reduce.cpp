@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "cpu/elementwise/block.h"
+#include "ir/tosa_operators.h"
 
 namespace tosaic::cpu {
 namespace {
@@ -53,14 +54,14 @@ struct Reduction {
 
 BlockKernel combining(const Node& node, DType type) {
   const bool ignore = node.attrs.get_or<std::string>("nan_mode", "propagate") == "ignore";
-  if (node.op == "tosa.reduce_sum") return block_kernel({.op = "add", .in = type, .out = type});
-  if (node.op == "tosa.reduce_product") return block_kernel({.op = "mul", .in = type, .out = type});
-  if (node.op == "tosa.reduce_max")
-    return block_kernel({.op = "maximum", .in = type, .out = type, .ignore_nan = ignore});
-  if (node.op == "tosa.reduce_min")
-    return block_kernel({.op = "minimum", .in = type, .out = type, .ignore_nan = ignore});
-  if (node.op == "tosa.reduce_all") return block_kernel({.op = "logical_and", .in = type, .out = type});
-  if (node.op == "tosa.reduce_any") return block_kernel({.op = "logical_or", .in = type, .out = type});
+  if (node.op == tosa::op::reduce_sum) return block_kernel({.op = tosa::op::add, .in = type, .out = type});
+  if (node.op == tosa::op::reduce_product) return block_kernel({.op = tosa::op::mul, .in = type, .out = type});
+  if (node.op == tosa::op::reduce_max)
+    return block_kernel({.op = tosa::op::maximum, .in = type, .out = type, .ignore_nan = ignore});
+  if (node.op == tosa::op::reduce_min)
+    return block_kernel({.op = tosa::op::minimum, .in = type, .out = type, .ignore_nan = ignore});
+  if (node.op == tosa::op::reduce_all) return block_kernel({.op = tosa::op::logical_and, .in = type, .out = type});
+  if (node.op == tosa::op::reduce_any) return block_kernel({.op = tosa::op::logical_or, .in = type, .out = type});
   return nullptr;
 }
 
@@ -69,7 +70,7 @@ BlockKernel combining(const Node& node, DType type) {
 bool take_reduction(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
   const DType type = node.inputs.empty() ? DType::f64 : planning.type(node.inputs[0]).dtype;
-  if (!node.op.starts_with("tosa.reduce_") || type == DType::f16 || type == DType::bf16) return false;
+  if (!tosa::is_reduction(node.op) || type == DType::f16 || type == DType::bf16) return false;
   auto r = std::make_shared<Reduction>();
   r->combine = combining(node, type);
   if (!r->combine) return false;

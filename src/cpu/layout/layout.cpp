@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "cpu/layout/strided_copy.h"
+#include "ir/tosa_operators.h"
 #include "plan/movement.h"
 
 namespace tosaic::cpu {
@@ -97,7 +98,7 @@ bool take_layout(Planning& planning, std::uint32_t n) {
 
 bool take_gather(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
-  if (node.op != "tosa.gather") return false;
+  if (node.op != tosa::op::gather) return false;
   const Shape &values = planning.type(node.inputs[0]).shape, &indices = planning.type(node.inputs[1]).shape;
   const std::int64_t batch = values.size(0), count = values.size(1), width = indices.size(1);
   const std::int64_t bytes =

@@ -7,6 +7,8 @@
 
 #include "cpu/layout/layout.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic::cpu {
 namespace {
 
@@ -57,7 +59,7 @@ struct Scatter {
 
 bool take_scatter(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
-  if (node.op != "tosa.scatter") return false;
+  if (node.op != tosa::op::scatter) return false;
   const TensorType& values = planning.type(node.inputs[0]);
   if (planning.type(node.inputs[1]).dtype != DType::i32) return false;
   const Scatter scatter{node.inputs[0],

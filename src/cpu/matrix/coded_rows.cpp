@@ -4,12 +4,13 @@
 
 #include "cpu/matrix/coded_kernel.h"
 #include "cpu/matrix/coded_product.h"
+#include "ir/tosa_operators.h"
 
 namespace tosaic::cpu {
 
 bool take_coded_rows(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
-  if (node.op != "tosa.gather" || !planning.coded) return false;
+  if (node.op != tosa::op::gather || !planning.coded) return false;
   const auto found = planning.coded->find(node.inputs[0]);
   if (found == planning.coded->end()) return false;
   Step step{.kernel = "coded_rows", .nodes = {n}, .reads = {node.inputs[1]}, .writes = {node.outputs[0]}};

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cpu/window/window.h"
+#include "ir/tosa_operators.h"
 #include "plan/coded_form.h"
 #include "plan/row_codes.h"
 #include "plan/views.h"
@@ -20,7 +21,7 @@ class Weights {
     for (ValueId v = 0; v < graph.values.size(); ++v) fixed_[v] = graph[v].is_constant();
     for (const Node& node : graph.nodes) {
       const bool all = !node.inputs.empty() && node.regions.empty() && node.outputs.size() == 1 &&
-                       !node.op.starts_with("tosa.variable") && node.op != "tosa.custom" &&
+                       !tosa::is_variable(node.op) && node.op != tosa::op::custom &&
                        std::ranges::all_of(node.inputs, [&](ValueId v) { return v == no_value || fixed_[v]; });
       if (all) fixed_[node.outputs[0]] = 1;
     }
@@ -104,7 +105,7 @@ class Weights {
     return {};
   }
 
-  static bool looks_up(const Node& node) { return node.op == "tosa.gather"; }
+  static bool looks_up(const Node& node) { return node.op == tosa::op::gather; }
   bool takes_codes(const Node& node) const {
     if (!looks_up(node)) return is_matrix_product(node);
     const TensorType& table = graph_[node.inputs[0]].type;
@@ -113,8 +114,8 @@ class Weights {
 
   bool is_matrix_product(const Node& node) const {
     if (graph_[node.inputs[0]].type.dtype != DType::f32) return false;
-    if (node.op == "tosa.matmul") return graph_[node.inputs[1]].type.shape.size(0) == 1;
-    return node.op == "tosa.conv2d" && graph_[node.inputs[2]].is_constant() && window_of(graph_, node).is_matrix();
+    if (node.op == tosa::op::matmul) return graph_[node.inputs[1]].type.shape.size(0) == 1;
+    return node.op == tosa::op::conv2d && graph_[node.inputs[2]].is_constant() && window_of(graph_, node).is_matrix();
   }
 
   // Null: not the codes, or product of codes and scales, that a kernel takes. What a table of rows and a layer's weight
@@ -124,7 +125,7 @@ class Weights {
     if (!takes_codes(node)) return none;
     CodedPanels coded;
     const Shape& shape = graph_[weight].type.shape;
-    const bool by_columns = node.op == "tosa.matmul";
+    const bool by_columns = node.op == tosa::op::matmul;
     coded.n = shape.size(by_columns ? 2 : looks_up(node) ? 1 : 0);
     coded.k = shape.elements() / std::max<std::int64_t>(coded.n, 1);
     if (by_columns) return unscaled(coded.n, coded.k, weight, by_columns);
@@ -136,7 +137,7 @@ class Weights {
   Result<std::shared_ptr<const CodedPanels>> rows_of(CodedPanels coded, ValueId weight) const {
     const std::shared_ptr<const CodedPanels> none;
     const Node* product = maker(behind_views(weight));
-    if (!product || product->op != "tosa.mul") return unscaled(coded.n, coded.k, weight, false);
+    if (!product || product->op != tosa::op::mul) return unscaled(coded.n, coded.k, weight, false);
     const auto form = plan::coded_form(graph_, *product, coded.k);
     if (!form) return none;
     coded.group = form->group;
@@ -151,7 +152,7 @@ class Weights {
     const std::shared_ptr<const CodedPanels> none;
     const ValueId whole = behind_views(weight);
     const Node* cast = maker(whole);
-    if (!cast || cast->op != "tosa.cast" || !is_integer(graph_[cast->inputs[0]].type.dtype)) return none;
+    if (!cast || cast->op != tosa::op::cast || !is_integer(graph_[cast->inputs[0]].type.dtype)) return none;
     TOSAIC_TRY(const Bytes bytes, computed(whole));
     const std::span<const float> floats = bytes.as<float>();
     std::vector<float> turned(by_columns ? floats.size() : 0);
@@ -180,8 +181,8 @@ class Weights {
       Node& node = graph_.nodes[n];
       const bool fixed = std::ranges::any_of(
           node.outputs, [&](ValueId v) { return v != no_value && (found_.contains(v) || graph_[v].is_constant()); });
-      const bool wanted = node.outputs.empty() || !node.regions.empty() || node.op.starts_with("tosa.variable") ||
-                          node.op == "tosa.custom" ||
+      const bool wanted = node.outputs.empty() || !node.regions.empty() || tosa::is_variable(node.op) ||
+                          node.op == tosa::op::custom ||
                           std::ranges::any_of(node.outputs, [&](ValueId v) { return v != no_value && read[v]; });
       if (fixed || !wanted) continue;
       for (ValueId v : node.inputs)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/matrix/epilogue.h"
 
+#include "ir/tosa_operators.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -8,7 +10,7 @@ namespace tosaic::cpu {
 namespace {
 
 // The only reader of `value` when it is an untaken node of this operator that reads it as its first operand.
-std::optional<std::uint32_t> follower(const Planning& planning, ValueId value, std::string_view op) {
+std::optional<std::uint32_t> follower(const Planning& planning, ValueId value, Operator op) {
   const auto user = planning.only_user(value);
   if (!user || planning.taken[*user]) return std::nullopt;
   const Node& node = planning.node(*user);
@@ -17,7 +19,7 @@ std::optional<std::uint32_t> follower(const Planning& planning, ValueId value, s
 }
 
 bool absorb_rescale(const Planning& planning, Epilogue& e) {
-  const auto user = follower(planning, e.direct, "tosa.rescale");
+  const auto user = follower(planning, e.direct, tosa::op::rescale);
   if (!user) return false;
   const Node& node = planning.node(*user);
   if (!planning.only_first_computed(node)) return false;
@@ -40,7 +42,7 @@ bool absorb_rescale(const Planning& planning, Epilogue& e) {
 }
 
 void absorb_clamp(const Planning& planning, Epilogue& e) {
-  const auto user = follower(planning, e.direct, "tosa.clamp");
+  const auto user = follower(planning, e.direct, tosa::op::clamp);
   if (!user) return;
   const Node& node = planning.node(*user);
   if (planning.type(e.direct).dtype == DType::f32) {

@@ -7,6 +7,7 @@
 #include "cpu/matrix/epilogue.h"
 #include "cpu/matrix/gemm_f32.h"
 #include "cpu/matrix/gemm_i8.h"
+#include "ir/tosa_operators.h"
 
 namespace tosaic::cpu {
 namespace {
@@ -24,7 +25,7 @@ std::optional<std::uint32_t> turning(const Planning& planning, std::uint32_t n) 
   if (producer < 0 || planning.only_user(b) != n) return std::nullopt;
   const auto t = static_cast<std::uint32_t>(producer);
   const Node& node = planning.node(t);
-  if (planning.taken[t] || node.op != "tosa.transpose" || planning.constant(node.inputs[0])) return std::nullopt;
+  if (planning.taken[t] || node.op != tosa::op::transpose || planning.constant(node.inputs[0])) return std::nullopt;
   if (node.attrs.get<std::vector<std::int64_t>>("perms") != std::vector<std::int64_t>{0, 2, 1}) return std::nullopt;
   return t;
 }
@@ -226,7 +227,7 @@ bool take(Planning& planning, std::uint32_t n, Shape3 shape) {
 
 bool take_matmul(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
-  if (node.op != "tosa.matmul") return false;
+  if (node.op != tosa::op::matmul) return false;
   const TensorType &a = planning.type(node.inputs[0]), &b = planning.type(node.inputs[1]);
   const Shape3 shape{a.shape.size(0), a.shape.size(1), a.shape.size(2), b.shape.size(2)};
   if (a.dtype == DType::f32) return take<MatmulF32>(planning, n, shape);

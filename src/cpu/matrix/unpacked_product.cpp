@@ -9,6 +9,7 @@
 #include "cpu/matrix/gemm_f32.h"
 #include "cpu/matrix/rows_kernel.h"
 #include "cpu/window/window.h"
+#include "ir/tosa_operators.h"
 #include "simd/transpose.h"
 
 namespace tosaic::cpu {
@@ -28,7 +29,7 @@ std::size_t large(DType type, std::int64_t rows) {
   return rows <= 8 ? 1 << 20 : 4 << 20;
 }
 
-bool is_convolution(const Node& node) { return node.op == "tosa.conv2d"; }
+bool is_convolution(const Node& node) { return node.op == tosa::op::conv2d; }
 // Of the result, in each batch.
 std::int64_t rows_of(const Graph& graph, const Node& node) {
   const Shape& shape = graph[node.outputs[0]].type.shape;
@@ -179,7 +180,7 @@ struct Unpacked {
 
 bool reads_unpacked(const Graph& graph, const Node& node) {
   const bool convolution = is_convolution(node);
-  if (!convolution && node.op != "tosa.matmul") return false;
+  if (!convolution && node.op != tosa::op::matmul) return false;
   const Value& weight = graph[node.inputs[1]];
   const auto takes = [](DType type) { return type == DType::f32 || type == DType::f16 || type == DType::bf16; };
   if (!weight.is_constant() || !takes(weight.type.dtype)) return false;

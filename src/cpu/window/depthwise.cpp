@@ -6,6 +6,7 @@
 #include "cpu/matrix/epilogue.h"
 #include "cpu/window/depthwise_kernel.h"
 #include "cpu/window/window.h"
+#include "ir/tosa_operators.h"
 
 namespace tosaic::cpu {
 namespace {
@@ -239,7 +240,7 @@ bool take(Planning& planning, std::uint32_t n) {
 
 bool take_depthwise(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
-  if (node.op != "tosa.depthwise_conv2d") return false;
+  if (node.op != tosa::op::depthwise_conv2d) return false;
   if (!planning.only_first_computed(node)) return false;
   const DType in = planning.type(node.inputs[0]).dtype;
   if (in == DType::f32) return take<float>(planning, n);

@@ -5,6 +5,7 @@
 #include "cpu/elementwise/block.h"
 #include "cpu/elementwise/reduce.h"
 #include "cpu/window/window.h"
+#include "ir/tosa_operators.h"
 
 namespace tosaic::cpu {
 namespace {
@@ -77,8 +78,8 @@ struct Pool {
 
 bool take_pool(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
-  const bool average = node.op == "tosa.avg_pool2d";
-  if (!average && node.op != "tosa.max_pool2d") return false;
+  const bool average = node.op == tosa::op::avg_pool2d;
+  if (!average && node.op != tosa::op::max_pool2d) return false;
   const DType type = planning.type(node.inputs[0]).dtype;
   const bool integer = is_integer(type);
   if (type != DType::f32 && type != DType::i8 && type != DType::i16) return false;
@@ -90,12 +91,12 @@ bool take_pool(Planning& planning, std::uint32_t n) {
   pool->size = static_cast<std::int64_t>(storage_size(type));
   if (!average) {
     const bool ignore = node.attrs.get_or<std::string>("nan_mode", "propagate") == "ignore";
-    pool->combine = block_kernel({.op = "maximum", .in = type, .out = type, .ignore_nan = ignore});
+    pool->combine = block_kernel({.op = tosa::op::maximum, .in = type, .out = type, .ignore_nan = ignore});
   } else if (integer) {
     if (!planning.constant(node.inputs[1]) || !planning.constant(node.inputs[2])) return false;
-    pool->widen = block_kernel({.op = "cast", .in = type, .out = DType::i32});
-    pool->combine = block_kernel({.op = "add", .in = DType::i32, .out = DType::i32});
-    pool->narrow = block_kernel({.op = "rescale", .in = DType::i32, .out = type});
+    pool->widen = block_kernel({.op = tosa::op::cast, .in = type, .out = DType::i32});
+    pool->combine = block_kernel({.op = tosa::op::add, .in = DType::i32, .out = DType::i32});
+    pool->narrow = block_kernel({.op = tosa::op::rescale, .in = DType::i32, .out = type});
     // One set of constants for every number of elements that a window can hold.
     for (std::int64_t y = 1; y <= pool->window.kernel[1]; ++y)
       for (std::int64_t x = 1; x <= pool->window.kernel[2]; ++x) {
@@ -107,7 +108,7 @@ bool take_pool(Planning& planning, std::uint32_t n) {
         constants.highest = range_of(type).highest;
       }
   } else {
-    pool->combine = block_kernel({.op = "add", .in = type, .out = type});
+    pool->combine = block_kernel({.op = tosa::op::add, .in = type, .out = type});
   }
   const Window& w = pool->window;
   pool->accumulator_bytes = align_up(static_cast<std::size_t>(w.channels) * 4);

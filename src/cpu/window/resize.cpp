@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/window/resize.h"
 
+#include "ir/tosa_operators.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -99,7 +101,7 @@ void add_step(Planning& planning, std::uint32_t n, Resize resize) {
 
 bool take_resize(Planning& planning, std::uint32_t n) {
   const Node& node = planning.node(n);
-  if (node.op != "tosa.resize") return false;
+  if (node.op != tosa::op::resize) return false;
   const tosa::View view(planning.graph, node);
   const auto scale = view.constant_integers(1), offset = view.constant_integers(2);
   if (!scale || !offset) return false;

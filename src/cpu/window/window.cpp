@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/window/window.h"
 
+#include "ir/tosa_operators.h"
+
 #include <cstring>
 
 namespace tosaic::cpu {
@@ -12,7 +14,7 @@ Window window_of(const Graph& graph, const Node& node) {
   const int spatial = in.rank() - 2, skip = 3 - spatial;
   w.batch = in.size(0);
   w.channels = in.size(in.rank() - 1);
-  const bool transposed = node.op == "tosa.transpose_conv2d";
+  const bool transposed = node.op == tosa::op::transpose_conv2d;
   const auto& pad = node.attrs.get<std::vector<std::int64_t>>(transposed ? "out_pad" : "pad");
   const auto& stride = node.attrs.get<std::vector<std::int64_t>>("stride");
   const bool pool = node.attrs.find("kernel") != nullptr;
@@ -27,7 +29,7 @@ Window window_of(const Graph& graph, const Node& node) {
     } else {
       // Convolutions have weights [OC,(KD,)KH,KW,IC], depthwise ones [KH,KW,C,M].
       const Shape& weight = graph[node.inputs[1]].type.shape;
-      w.kernel[to] = weight.size(node.op == "tosa.depthwise_conv2d" ? d : 1 + d);
+      w.kernel[to] = weight.size(node.op == tosa::op::depthwise_conv2d ? d : 1 + d);
       if (!transposed) w.dilation[to] = node.attrs.get<std::vector<std::int64_t>>("dilation")[from];
     }
     if (transposed) {  // tap k of output o reads input place o - out_pad - k; turned round, o - before + k
@@ -40,12 +42,12 @@ Window window_of(const Graph& graph, const Node& node) {
 }
 
 bool is_dense_convolution(const Node& node) {
-  return node.op == "tosa.conv2d" || node.op == "tosa.conv3d" || node.op == "tosa.transpose_conv2d";
+  return node.op == tosa::op::conv2d || node.op == tosa::op::conv3d || node.op == tosa::op::transpose_conv2d;
 }
 
 Bytes patch_weights(const Graph& graph, const Node& node) {
   const Value& weight = graph[node.inputs[1]];
-  if (node.op != "tosa.transpose_conv2d") return weight.constant;
+  if (node.op != tosa::op::transpose_conv2d) return weight.constant;
   const Shape& shape = weight.type.shape;
   const std::int64_t taps = shape.size(1) * shape.size(2);
   const std::size_t tap_bytes = static_cast<std::size_t>(shape.size(3)) * storage_size(weight.type.dtype);

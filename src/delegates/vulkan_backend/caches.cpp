@@ -4,12 +4,13 @@
 #include <fmt/format.h>
 #include <numeric>
 
+#include "ir/aten_operators.h"
 #include "ir/tensor.h"
 #include "ops/trial.h"
 
 namespace tosaic::vulkan_backend {
 
-Result<ValueId> Caches::call(std::string op, std::vector<ValueId> inputs, Attrs attrs) {
+Result<ValueId> Caches::call(Operator op, std::vector<ValueId> inputs, Attrs attrs) {
   Node node;
   node.op = std::move(op);
   node.inputs = std::move(inputs);
@@ -37,32 +38,32 @@ ValueId Caches::places(std::int64_t count, Shape shape) {
 }
 
 Result<ValueId> Caches::number(ValueId from, std::int64_t dim, std::int64_t index) {
-  TOSAIC_TRY(const ValueId chosen, call("aten.select.int", {from}, {{"dim", dim}, {"index", index}}));
-  return call("aten.reshape.default", {chosen}, {{"shape", std::vector<std::int64_t>()}});
+  TOSAIC_TRY(const ValueId chosen, call(aten::op::select_int, {from}, {{"dim", dim}, {"index", index}}));
+  return call(aten::op::reshape, {chosen}, {{"shape", std::vector<std::int64_t>()}});
 }
 
 Result<ValueId> Caches::updated(ValueId cache, ValueId value, ValueId start) {
   const std::int64_t count = graph_[value].type.shape.size(1);
   TOSAIC_CHECK(fits(count, cache));
-  TOSAIC_TRY(const ValueId at, call("aten.add.Tensor", {places(count, Shape({count})), start}, {}));
-  return call("aten.index_copy.default", {cache, at, value}, {{"dim", std::int64_t{1}}, {"distinct", true}});
+  TOSAIC_TRY(const ValueId at, call(aten::op::add_Tensor, {places(count, Shape({count})), start}, {}));
+  return call(aten::op::index_copy, {cache, at, value}, {{"dim", std::int64_t{1}}, {"distinct", true}});
 }
 
 Result<ValueId> Caches::attention(ValueId query, ValueId keys, ValueId values, ValueId start,
                                   std::optional<double> scale) {
   const std::int64_t count = graph_[query].type.shape.size(1), all = graph_[keys].type.shape.size(1);
   TOSAIC_CHECK(fits(count, keys));
-  TOSAIC_TRY(const ValueId at, call("aten.add.Tensor", {places(count, Shape({count, 1})), start}, {}));
-  TOSAIC_TRY(const ValueId shown, call("aten.le.Tensor", {places(all, Shape({1, all})), at}, {}));
+  TOSAIC_TRY(const ValueId at, call(aten::op::add_Tensor, {places(count, Shape({count, 1})), start}, {}));
+  TOSAIC_TRY(const ValueId shown, call(aten::op::le_Tensor, {places(all, Shape({1, all})), at}, {}));
   const auto heads_first = [&](ValueId v) {
-    return call("aten.transpose.int", {v}, {{"dim0", std::int64_t{1}}, {"dim1", std::int64_t{2}}});
+    return call(aten::op::transpose_int, {v}, {{"dim0", std::int64_t{1}}, {"dim1", std::int64_t{2}}});
   };
   TOSAIC_TRY(const ValueId q, heads_first(query));
   TOSAIC_TRY(const ValueId k, heads_first(keys));
   TOSAIC_TRY(const ValueId v, heads_first(values));
   Attrs attrs{{"enable_gqa", true}};
   if (scale) attrs.set("scale", *scale);
-  TOSAIC_TRY(const ValueId seen, call("aten.scaled_dot_product_attention.default", {q, k, v, shown}, std::move(attrs)));
+  TOSAIC_TRY(const ValueId seen, call(aten::op::scaled_dot_product_attention, {q, k, v, shown}, std::move(attrs)));
   return heads_first(seen);
 }
 

@@ -21,7 +21,7 @@ class Caches {
   Result<ValueId> attention(ValueId query, ValueId keys, ValueId values, ValueId start, std::optional<double> scale);
 
  private:
-  Result<ValueId> call(std::string op, std::vector<ValueId> inputs, Attrs attrs);
+  Result<ValueId> call(Operator op, std::vector<ValueId> inputs, Attrs attrs);
   Status fits(std::int64_t count, ValueId cache) const;
   ValueId places(std::int64_t count, Shape shape);  // 0, 1, ...
 

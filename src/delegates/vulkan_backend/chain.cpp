@@ -6,6 +6,7 @@
 #include <map>
 
 #include "delegates/vulkan_backend/caches.h"
+#include "ir/aten_operators.h"
 #include "lower/lower.h"
 #include "normalise/normalise.h"
 #include "ops/op.h"
@@ -27,10 +28,10 @@ bool only_moves_memory(const std::string& op) {
 FoundOp operator_of(const std::string& name) {
   std::string op = name == "dim_order_ops._to_dim_order_copy.default" ? "aten._to_copy.default" : name;
   if (std::count(op.begin(), op.end(), '.') == 1) op = "aten." + op;
-  if (const FoundOp found = find_aten(op); found.op) return found;
+  if (const FoundOp found = find_aten(Operator(op)); found.op) return found;
   const std::size_t end = op.rfind('.');
   if (end == op.npos || end < 5 || op.compare(end - 5, 5, "_copy") != 0) return {};
-  return find_aten(op.erase(end - 5, 5));
+  return find_aten(Operator(op.erase(end - 5, 5)));
 }
 
 // Sizes of tensors, and what Python makes of them.
@@ -161,7 +162,7 @@ class Chain {
     if (graph_[v].type.dtype == to) return v;
     const ValueId made = graph_.add_value(graph_[v].name + "." + std::string(name_of(to)), graph_[v].type.with(to));
     Node node;
-    node.op = "aten._to_copy.default";
+    node.op = aten::op::_to_copy;
     node.inputs = {v};
     node.attrs.set("dtype", to);
     node.outputs = {made};
@@ -424,7 +425,7 @@ class Chain {
       return wrong(fmt::format("{} is given {} arguments, and takes {}", call.op, call.args.size() - 1,
                                schema.arguments.size()));
     Node node;
-    node.op = schema.full_name();
+    node.op = Operator(schema.full_name());
     node.loc = loc_;
     for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
       const SchemaArgument& argument = schema.arguments[i];

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "ir/tosa_operators.h"
 #include "ops/tosa_op.h"
 #include "vulkan/compute_tiers.h"
 
@@ -16,8 +17,8 @@ namespace tosaic::delegates {
 namespace {
 
 bool is_hosts(const Node& node) {
-  return !node.regions.empty() || node.op == "tosa.variable" || node.op == "tosa.variable_read" ||
-         node.op == "tosa.variable_write";
+  return !node.regions.empty() || node.op == tosa::op::variable || node.op == tosa::op::variable_read ||
+         node.op == tosa::op::variable_write;
 }
 
 // Nodes in a row, on the device.
@@ -181,7 +182,7 @@ struct HostedGraph::Impl {
     const auto begin = Clock::now();
     TOSAIC_CHECK(tosa::find(node.op)->eval({tosa::View(g, node), in, out, &region, &variables}));
     if (measured)
-      add(stage.times, {{node.op, node.outputs.empty() ? "" : g[node.outputs[0]].name, layer_text(node.loc),
+      add(stage.times, {{node.op.text(), node.outputs.empty() ? "" : g[node.outputs[0]].name, layer_text(node.loc),
                          since(begin) - inside}});
     return {};
   }

@@ -10,6 +10,7 @@
 #include "formats/spirv/attributes.h"
 #include "formats/spirv/graph_module.h"
 #include "ir/tensor.h"
+#include "ir/tosa_operators.h"
 #include "ops/tosa_op.h"
 
 namespace tosaic::spirv {
@@ -411,7 +412,7 @@ class Reader {
     if (!op) return corrupt(i.at, "{} has no instruction {}", tosa_set, i.operands[3]);
     TOSAIC_CHECK(at_least(i, 4 + op->attrs.size()));
     Node node;
-    node.op = fmt::format("tosa.{}", op->name);
+    node.op = Operator(fmt::format("tosa.{}", op->name));
     const auto arguments = i.operands.subspan(4 + op->attrs.size());
     for (std::size_t k = 0; k < arguments.size(); ++k) {
       const std::size_t def = std::min(k, op->inputs.size() - 1);
@@ -434,7 +435,7 @@ class Reader {
   // A tensor, or a structure of them.
   Status results(const Instruction& i, Node& node) {
     TOSAIC_TRY(const Id id, fresh(i, 1));
-    const std::string name = node.op.substr(5);
+    const std::string name(node.op.base());
     const auto result = types_.find(i.operands[0]);
     if (result != types_.end() && result->second.kind == Type::Kind::structure) {
       for (Id member : result->second.members) {
@@ -460,7 +461,7 @@ class Reader {
                                : domain_number == 0  ? std::string(bespoke_domain)
                                                      : fmt::format("{}:{}", call_set, domain_number);
     Node node;
-    node.op = "tosa.custom";
+    node.op = tosa::op::custom;
     TOSAIC_TRY(std::string name, byte_text(i.at, i.operands[5]));
     TOSAIC_TRY(std::string attributes, byte_text(i.at, i.operands[6]));
     node.attrs.set("operator_name", Attr(std::move(name)));
@@ -502,7 +503,7 @@ class Reader {
     const ValueId shape =
         graph_.add_value("shape", {DType::shape, {1}, std::nullopt}, Bytes::of(std::vector{std::int64_t{1}}));
     const ValueId listed = graph_.add_value(graph_[v].name, {graph_[v].type.dtype, {1}, std::nullopt});
-    graph_.nodes.push_back({"tosa.reshape", {v, shape}, {}, {listed}, nullptr, {}});
+    graph_.nodes.push_back({tosa::op::reshape, {v, shape}, {}, {listed}, nullptr, {}});
     values_[id] = listed;
   }
 

@@ -8,6 +8,7 @@
 #include "formats/spirv/attributes.h"
 #include "formats/spirv/graph_module.h"
 #include "formats/spirv/module.h"
+#include "ir/tosa_operators.h"
 #include "ops/tosa_op.h"
 
 namespace tosaic::spirv {
@@ -149,12 +150,12 @@ class Writer {
   }
 
   Status write(const Node& node) {
-    if (node.op == "tosa.identity") {
+    if (node.op == tosa::op::identity) {
       const ValueId from = node.inputs[0], to = node.outputs[0];
       ids_[to] = graph_[from].is_constant() && is_output(to) ? outside(from) : read(from);
       return {};
     }
-    if (node.op == "tosa.custom") return write_call(node);
+    if (node.op == tosa::op::custom) return write_call(node);
     const tosa::Op* op = tosa::find(node.op);
     if (!op || op->spirv_number == 0xffff)
       return error("spirv.no-instruction", fmt::format("{} has no instruction in {}", node.op, tosa_set))

@@ -88,12 +88,11 @@ Result<std::uint32_t> enumerator(const Node& node, const Field& field) {
 
 }  // namespace
 
-std::uint16_t schema_number(std::string_view op) {
-  if (!op.starts_with("tosa.")) return 0;
-  op.remove_prefix(5);
+std::uint16_t schema_number(Operator op) {
+  if (!op.is_tosa()) return 0;
   const TypeTable* ops = tosa_schema::OpTypeTable();
   for (std::uint16_t i = 1; i < ops->num_elems; ++i)
-    if (lower_case(ops->names[i]) == op) return i;
+    if (lower_case(ops->names[i]) == op.base()) return i;
   return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "formats/tosa/location.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/tosa_080/tosa_080.h"
+#include "ir/tosa_operators.h"
 #include "ops/tosa_op.h"
 
 namespace tosaic::tosa_file {
@@ -203,7 +204,7 @@ class Reader {
         return error("tosa-file.variable", fmt::format("two variables are named '{}'", name));
       TOSAIC_TRY(TensorType type, tensor_type(tensor));
       Node node;
-      node.op = "tosa.variable";
+      node.op = tosa::op::variable;
       node.attrs = {{"name", name}, {"var_shape", type.shape.sizes()}, {"type", type.dtype}};
       if (size_of(tensor.data()) > 0 || tensor.size() > 0) {
         TOSAIC_TRY(Bytes initial, constant_data(name, type, tensor.data(), tensor.offset(), tensor.size()));
@@ -225,7 +226,7 @@ class Reader {
 
   Status variable_access(Scope& scope, const TosaOperator& op, bool read) {
     Node node;
-    node.op = read ? "tosa.variable_read" : "tosa.variable_write";
+    node.op = read ? tosa::op::variable_read : tosa::op::variable_write;
     node.loc = op.location() ? parse_location(text_of(op.location()->text())) : nullptr;
     TOSAIC_TRY(std::string variable, variable_named(scope, read ? op.inputs() : op.outputs()));
     node.attrs.set("name", std::move(variable));
@@ -258,13 +259,13 @@ class Reader {
       return variable_access(scope, op, tag == tosa_schema::Attribute::VariableReadAttribute);
     if (tag == tosa_schema::Attribute::VariableAttribute) return {};  // declared with the tensor
     Node node;
-    node.op = op_name(number);
-    if (node.op.empty())
+    node.op = Operator(op_name(number));
+    if (node.op.none())
       return error("tosa-file.operator", fmt::format("operator number {} is not in TOSA 1.0", number))
           .hint(version_help);
     node.loc = op.location() ? parse_location(text_of(op.location()->text())) : nullptr;
     for (std::uint32_t i = 0; i < size_of(op.inputs()); ++i) {
-      TOSAIC_TRY(ValueId v, use(scope, op.inputs()->Get(i)->str(), "an operand of " + node.op));
+      TOSAIC_TRY(ValueId v, use(scope, op.inputs()->Get(i)->str(), "an operand of " + node.op.text()));
       node.inputs.push_back(v);
     }
     TOSAIC_TRY(auto bodies, attributes(scope, op, node));

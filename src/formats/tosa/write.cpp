@@ -10,6 +10,7 @@
 #include "formats/tosa/elements.h"
 #include "formats/tosa/location.h"
 #include "formats/tosa/tosa_file.h"
+#include "ir/tosa_operators.h"
 
 namespace tosaic::tosa_file {
 namespace {
@@ -104,7 +105,7 @@ class Writer {
     for (const std::vector<ValueId>* ids : {&graph.inputs, &graph.outputs})
       for (ValueId v : *ids) used[v] = 1;
     for (const Node& node : graph.nodes) {
-      if (node.op == "tosa.variable") continue;  // its initial value is stored with the variable
+      if (node.op == tosa::op::variable) continue;  // its initial value is stored with the variable
       for (const std::vector<ValueId>* ids : {&node.inputs, &node.outputs})
         for (ValueId v : *ids)
           if (v != no_value) used[v] = 1;
@@ -116,7 +117,7 @@ class Writer {
     }
     TOSAIC_CHECK(variables(graph, tensors));
     for (const Node& node : graph.nodes) {
-      if (node.op == "tosa.variable") continue;  // the tensor is the declaration
+      if (node.op == tosa::op::variable) continue;  // the tensor is the declaration
       auto written = operation(graph, node);
       if (!written.ok()) return located(std::move(written.error()), node.loc);
       operators.push_back(*written);
@@ -138,10 +139,10 @@ class Writer {
   Status variables(const Graph& graph, List<tosa_schema::TosaTensor>& tensors) {
     std::set<std::string> touched;
     for (const Node& node : graph.nodes) {
-      const auto* name = node.op.starts_with("tosa.variable") ? node.attrs.find("name") : nullptr;
+      const auto* name = tosa::is_variable(node.op) ? node.attrs.find("name") : nullptr;
       const auto* text = name ? std::get_if<std::string>(name) : nullptr;
       if (!text) continue;
-      if (node.op == "tosa.variable") {
+      if (node.op == tosa::op::variable) {
         TOSAIC_TRY(Declared declared, declaration(graph, node));
         if (!declared_.emplace(*text, std::move(declared)).second)
           return error("tosa-file.variable", fmt::format("variable '{}' is declared twice", *text));
@@ -249,8 +250,8 @@ class Writer {
       if (v == no_value) return internal_error(fmt::format("{} lacks an operand", node.op));
     TOSAIC_TRY(auto attributes, write_attributes(builder_, graph, node, bodies));
     auto inputs = strings(graph, node.inputs), outputs = strings(graph, node.outputs);
-    if (node.op == "tosa.variable_read") inputs = variable(graph, node);
-    if (node.op == "tosa.variable_write") outputs = variable(graph, node);
+    if (node.op == tosa::op::variable_read) inputs = variable(graph, node);
+    if (node.op == tosa::op::variable_write) outputs = variable(graph, node);
     Offset<tosa_schema::OpLocation> location;
     if (const std::string text = node.loc ? location_text(*node.loc) : ""; !text.empty())
       location = tosa_schema::CreateOpLocation(builder_, builder_.CreateSharedString(text));

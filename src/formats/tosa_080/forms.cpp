@@ -88,7 +88,7 @@ FieldKind kind_of(const flatbuffers::TypeCode& code, const TypeTable& table, std
 std::optional<Form> form(std::uint32_t number, std::string_view name) {
   std::string lower = "tosa.";
   for (char c : name) lower += static_cast<char>(std::tolower(c));
-  Form made{tosa::find(lower), number, table_of(name), {}};
+  Form made{tosa::find(Operator(lower)), number, table_of(name), {}};
   if (!made.row) return std::nullopt;
   const TypeTable* all = tosa_080_schema::AttributeTypeTable();
   const TypeTable* table = made.table ? all->type_refs[all->type_codes[made.table].sequence_ref]() : nullptr;
@@ -117,11 +117,10 @@ std::optional<Form> form_of(std::uint32_t number) {
   return form(number, ops->names[number]);
 }
 
-std::optional<Form> form_of(std::string_view op) {
+std::optional<Form> form_of(Operator op) {
   const TypeTable* ops = tosa_080_schema::OpTypeTable();
   for (std::uint32_t i = 1; i < ops->num_elems; ++i)
-    if (std::ranges::equal(op.substr(op.find('.') + 1), std::string_view(ops->names[i]), {},
-                           [](char c) { return std::toupper(c); }))
+    if (std::ranges::equal(op.base(), std::string_view(ops->names[i]), {}, [](char c) { return std::toupper(c); }))
       return form(i, ops->names[i]);
   return std::nullopt;
 }

@@ -32,7 +32,7 @@ struct Form {
   const Field* holding(std::string_view attribute_or_operand) const;
 };
 // nullopt: TOSA 0.80 has no such operator ("tosa.sin"), or it is none of TOSA 1.0's (FULLY_CONNECTED, DIM).
-std::optional<Form> form_of(std::string_view op);
+std::optional<Form> form_of(Operator op);
 std::optional<Form> form_of(std::uint32_t number);
 
 std::optional<tosa_080_schema::DType> stored(DType type);

@@ -94,7 +94,7 @@ class Reader {
     if (static_cast<std::uint8_t>(op.attribute_type()) != form->table || (form->table && !op.attribute()))
       return error("tosa-file.attribute", fmt::format("{} has another operator's attributes", form->row->name));
     Node node;
-    node.op = "tosa." + std::string(form->row->name);
+    node.op = Operator("tosa." + std::string(form->row->name));
     std::vector<ValueId> given, results;
     for (std::uint32_t i = 0; i < size_of(op.inputs()); ++i) {
       TOSAIC_TRY(ValueId v, use(op.inputs()->Get(i)->str()));

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "formats/vgf/shader.h"
+#include "ir/tosa_operators.h"
 
 namespace tosaic::vgf {
 namespace {
@@ -18,7 +19,7 @@ Graph with_copies(const Graph& graph) {
   made.nodes.clear();
   auto copy = [&](ValueId v) {
     const ValueId copied = made.add_value(made[v].name, made[v].type);
-    made.nodes.push_back({"tosa.identity", {v}, {}, {copied}, nullptr, {}});
+    made.nodes.push_back({tosa::op::identity, {v}, {}, {copied}, nullptr, {}});
     return copied;
   };
   std::set<ValueId> computed;
@@ -42,7 +43,7 @@ void add_once(std::vector<ValueId>& list, ValueId v) {
 }  // namespace
 
 bool is_shader(const Node& node) {
-  return node.op == "tosa.custom" && node.attrs.get_or<std::string>("domain_name", "") == shader_domain;
+  return node.op == tosa::op::custom && node.attrs.get_or<std::string>("domain_name", "") == shader_domain;
 }
 
 Parts split(const Graph& graph) {

@@ -11,6 +11,7 @@
 #include "formats/vgf/shader.h"
 #include "formats/vgf/split.h"
 #include "formats/vgf/vulkan_names.h"
+#include "ir/tosa_operators.h"
 #include "ops/tosa_op.h"
 
 namespace tosaic::vgf {
@@ -41,10 +42,10 @@ struct Uses {
   explicit Uses(const Graph& graph) : is_unsigned(graph.values.size()), convolved(graph.values.size()) {
     constexpr int weight = 1;
     for (const Node& n : graph.nodes)
-      if (n.op == "tosa.rescale") {
+      if (n.op == tosa::op::rescale) {
         if (n.attrs.get_or<bool>("input_unsigned", false)) is_unsigned[n.inputs[0]] = true;
         if (n.attrs.get_or<bool>("output_unsigned", false)) is_unsigned[n.outputs[0]] = true;
-      } else if (n.op == "tosa.conv2d" || n.op == "tosa.transpose_conv2d") {
+      } else if (n.op == tosa::op::conv2d || n.op == tosa::op::transpose_conv2d) {
         convolved[n.inputs[weight]] = true;
       }
   }
@@ -383,7 +384,7 @@ class Joiner {
       return error("vgf.compute-segment", fmt::format("segment '{}' is a shader without work groups", segment.name));
     Shader shader{module.entry_point, module.language, module.code, segment.dispatch, {}, {}};
     Node node;
-    node.op = "tosa.custom";
+    node.op = tosa::op::custom;
     for (const auto& [seen, resource] : operands(segment, segment.inputs)) {
       const auto found = value_of_.find(roots_[resource]);
       if (found == value_of_.end())
@@ -439,7 +440,7 @@ class Joiner {
     const ValueId shape =
         graph_.add_value("shape", {DType::shape, {type.rank()}, std::nullopt}, Bytes::of(type.shape.sizes()));
     const ValueId reshaped = graph_.add_value(graph_[v].name, {graph_[v].type.dtype, type.shape, std::nullopt});
-    graph_.nodes.push_back({"tosa.reshape", {v, shape}, {}, {reshaped}, nullptr, {}});
+    graph_.nodes.push_back({tosa::op::reshape, {v, shape}, {}, {reshaped}, nullptr, {}});
     return reshaped;
   }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_bitwise.h"
 #include "ops/core_form.h"
 
 namespace tosaic {
 namespace {
-Vals lower(Builder& b, const Call& call) { return python_bitwise(b, call, "aten.bitwise_xor"); }
+Vals lower(Builder& b, const Call& call) {
+  return python_bitwise(b, call, aten::op::bitwise_xor_Tensor, aten::op::bitwise_xor_Scalar);
+}
 
 std::optional<Node> core(const CoreCall& call) { return call.renamed("bitwise_xor"); }
 }  // namespace

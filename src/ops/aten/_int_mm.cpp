@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/op.h"
 
+#include "ir/aten_operators.h"
+#include "ir/tosa_operators.h"
+
 namespace tosaic {
 namespace {
 
@@ -15,10 +18,10 @@ void check(Builder& b, Val x, Val y) {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self"), y = call.tensor("mat2");
   check(b, x, y);
-  if (x.dtype() == DType::u8) return b.aten("aten.matmul.default", {b.cast(x, DType::i32), b.cast(y, DType::i32)});
+  if (x.dtype() == DType::u8) return b.aten(aten::op::matmul, {b.cast(x, DType::i32), b.cast(y, DType::i32)});
   Val zero = b.integers(std::vector<std::int64_t>{0}, DType::i8, Shape{1});
-  Val sums =
-      b.tosa("matmul", {b.reshape(x, {1, x.dim(0), x.dim(1)}), b.reshape(y, {1, y.dim(0), y.dim(1)}), zero, zero});
+  Val sums = b.tosa(tosa::op::matmul,
+                    {b.reshape(x, {1, x.dim(0), x.dim(1)}), b.reshape(y, {1, y.dim(0), y.dim(1)}), zero, zero});
   return b.reshape(sums, {x.dim(0), y.dim(1)});
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -19,9 +20,9 @@ Vals lower(Builder& b, const Call& call) {
     }
   const Shape pairs{static_cast<std::int64_t>(first.size())};
   const auto chosen = [&](const std::vector<std::int64_t>& which) {
-    return b.aten("aten.index_select.default", {x, b.integers(which, DType::i32, pairs)}, {{"dim", std::int64_t{0}}});
+    return b.aten(aten::op::index_select, {x, b.integers(which, DType::i32, pairs)}, {{"dim", std::int64_t{0}}});
   };
-  return b.aten("aten.linalg_vector_norm.default", {calls::sub(chosen(first), chosen(second))},
+  return b.aten(aten::op::linalg_vector_norm, {calls::sub(chosen(first), chosen(second))},
                 {{"ord", call.number("p")}, {"dim", std::vector<std::int64_t>{-1}}});
 }
 }  // namespace

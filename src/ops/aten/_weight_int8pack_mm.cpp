@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_functions.h"
 #include "ops/aten_packed_weight.h"
 #include "ops/op.h"
@@ -8,7 +9,7 @@ namespace {
 Vals lower(Builder& b, const Call& call) {
   Val given = call.tensor("self"), x = functions::widened(given);  // the weights have no place to round in
   Val weight = eight_bit_weight(call.tensor("mat2"), b.cast(call.tensor("scales"), x.dtype()));
-  return functions::narrowed_to(b.aten("aten.linear.default", {x, weight, std::nullopt}), given.dtype());
+  return functions::narrowed_to(b.aten(aten::op::linear, {x, weight, std::nullopt}), given.dtype());
 }
 }  // namespace
 

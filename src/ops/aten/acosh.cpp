@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <numbers>
 
+#include "ir/tosa_operators.h"
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -12,7 +13,7 @@ Vals lower(Builder& b, const Call& call) {
   Val x = promotion::as_float(call.tensor("self")), t = b.sub(x, 1.0);
   const double far = x.dtype() == DType::f32 ? 1e4 : 100;
   Val root = b.mul(functions::square_root(t), functions::square_root(b.add(t, 2.0)));
-  Val large = b.add(b.unary("log", x), std::numbers::ln2);
+  Val large = b.add(b.unary(tosa::op::log, x), std::numbers::ln2);
   return b.select(functions::greater(x, far), large, functions::log_one_plus(b.add(t, root)));
 }
 }  // namespace

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -10,8 +11,8 @@ Vals lower(Builder& b, const Call& call) {
   if (x.rank() != 3 || y.rank() != 3)
     b.refuse("aten.addbmm.rank", "products of shapes " + to_string(x.shape()) + " and " + to_string(y.shape()));
   Val rows = calls::view(calls::permute(x, {1, 0, 2}), {x.dim(1), x.dim(0) * x.dim(2)});
-  Val product = calls::mul(b.aten("aten.mm.default", {rows, calls::view(y, {y.dim(0) * y.dim(1), y.dim(2)})}),
-                           call.number("alpha"));
+  Val product =
+      calls::mul(b.aten(aten::op::mm, {rows, calls::view(y, {y.dim(0) * y.dim(1), y.dim(2)})}), call.number("alpha"));
   const double beta = call.number("beta");
   return beta == 0 ? product : calls::add(product, calls::mul(call.tensor("self"), beta));
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  Val quotient = b.aten("aten.div.Tensor", {call.tensor("tensor1"), call.tensor("tensor2")});
-  return b.aten("aten.add.Tensor", {call.tensor("self"), quotient},
+  Val quotient = b.aten(aten::op::div_Tensor, {call.tensor("tensor1"), call.tensor("tensor2")});
+  return b.aten(aten::op::add_Tensor, {call.tensor("self"), quotient},
                 {{"alpha", promotion::scalar_attribute(call, "value")}});
 }
 }  // namespace

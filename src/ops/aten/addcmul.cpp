@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  Val product = b.aten("aten.mul.Tensor", {call.tensor("tensor1"), call.tensor("tensor2")});
-  return b.aten("aten.add.Tensor", {call.tensor("self"), product},
+  Val product = b.aten(aten::op::mul_Tensor, {call.tensor("tensor1"), call.tensor("tensor2")});
+  return b.aten(aten::op::add_Tensor, {call.tensor("self"), product},
                 {{"alpha", promotion::scalar_attribute(call, "value")}});
 }
 }  // namespace

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -9,8 +10,8 @@ Vals lower(Builder& b, const Call& call) {
   Val self = call.tensor("self"), x = call.tensor("mat1"), y = call.tensor("mat2");
   const double alpha = call.number("alpha"), beta = call.number("beta");
   if (alpha == 1 && beta == 1 && self.rank() == 1 && y.rank() == 2 && self.dim(0) == y.dim(1))
-    return b.aten("aten.linear.default", {x, b.aten("aten.t.default", {y}), self});
-  Val product = calls::mul(b.aten("aten.mm.default", {x, y}), alpha);
+    return b.aten(aten::op::linear, {x, b.aten(aten::op::t, {y}), self});
+  Val product = calls::mul(b.aten(aten::op::mm, {x, y}), alpha);
   return beta == 0 ? product : calls::add(product, calls::mul(self, beta));
 }
 }  // namespace

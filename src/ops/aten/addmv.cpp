@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -6,7 +7,7 @@ namespace tosaic {
 namespace {
 // beta * self + alpha * (mat @ vec).
 Vals lower(Builder& b, const Call& call) {
-  Val product = calls::mul(b.aten("aten.mv.default", {call.tensor("mat"), call.tensor("vec")}), call.number("alpha"));
+  Val product = calls::mul(b.aten(aten::op::mv, {call.tensor("mat"), call.tensor("vec")}), call.number("alpha"));
   const double beta = call.number("beta");
   return beta == 0 ? product : calls::add(product, calls::mul(call.tensor("self"), beta));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/aten_creation.h"
 #include "ops/op.h"
@@ -42,7 +43,7 @@ Vals lower(Builder& b, const Call& call) {
   std::vector<std::int64_t> dims{n};
   dims.insert(dims.end(), size.begin() + 2, size.end());
   dims.push_back(spatial);
-  return calls::view(b.aten("aten.bmm.default", {grid, calls::transpose(theta, 1, 2)}), Shape(dims));
+  return calls::view(b.aten(aten::op::bmm, {grid, calls::transpose(theta, 1, 2)}), Shape(dims));
 }
 }  // namespace
 

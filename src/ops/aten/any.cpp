@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/tosa_operators.h"
 #include "ops/aten_reduce.h"
 #include "ops/op.h"
 
@@ -13,7 +14,8 @@ Vals lower(Builder& b, const Call& call) {
   const DType result = given.dtype() == DType::u8 ? DType::u8 : DType::boolean;  // PyTorch's answer about bytes is one
   if (call.overload() == "dims" && call.has("dim") && call.ints("dim").empty())
     return b.cast(x, result);  // not all dims
-  return b.cast(b.reduce(all ? "reduce_all" : "reduce_any", x, reduced_axes(call, x), keeps_dims(call)), result);
+  return b.cast(b.reduce(all ? tosa::op::reduce_all : tosa::op::reduce_any, x, reduced_axes(call, x), keeps_dims(call)),
+                result);
 }
 }  // namespace
 

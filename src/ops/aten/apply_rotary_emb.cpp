@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -7,7 +8,7 @@ namespace {
 using Ints = std::vector<std::int64_t>;
 
 Val select(Val x, std::int64_t index) {
-  return x.builder().aten("aten.select.int", {x}, {{"dim", std::int64_t{-1}}, {"index", index}});
+  return x.builder().aten(aten::op::select_int, {x}, {{"dim", std::int64_t{-1}}, {"index", index}});
 }
 
 // Pairs of neighbours along the last dim as complex numbers, turned; cos and sin broadcast to [..., pairs].
@@ -31,8 +32,8 @@ Val turned_pairs(Val x, Val cos, Val sin) {
 Val turned_halves(Val x, Val cos, Val sin) {
   const std::int64_t half = x.dim(-1) / 2;
   const int last = x.rank() - 1;
-  Val turned =
-      calls::cat({calls::unary("neg", calls::slice(x, last, half, half)), calls::slice(x, last, 0, half)}, last);
+  Val turned = calls::cat(
+      {calls::unary(aten::op::neg, calls::slice(x, last, half, half)), calls::slice(x, last, 0, half)}, last);
   return calls::add(calls::mul(x, cos), calls::mul(turned, sin));
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "ir/aten_operators.h"
 #include "ops/aten_creation.h"
 #include "ops/core_form.h"
 #include "ops/op.h"
@@ -34,7 +35,7 @@ std::optional<Node> core(const CoreCall& call) {
   if (call.schema.overload != "start") return std::nullopt;
   Attrs attrs = call.node.attrs;
   attrs.set("step", std::int64_t{1});
-  return call.call("aten.arange.start_step", call.node.inputs, std::move(attrs));
+  return call.call(aten::op::arange_start_step, call.node.inputs, std::move(attrs));
 }
 }  // namespace
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_index.h"
 #include "ops/op.h"
 
@@ -12,7 +13,7 @@ Vals lower(Builder& b, const Call& call) {
   for (std::int64_t i = 0; i < n; ++i) numbers.push_back(i);
   Attrs attrs{{"size", call.ints("size")}, {"stride", call.ints("stride")}};
   if (call.has("storage_offset")) attrs.set("storage_offset", call.integer("storage_offset"));
-  Val looked = b.aten("aten.as_strided_copy.default", {b.integers(numbers, DType::i32, {n})}, attrs);
+  Val looked = b.aten(aten::op::as_strided_copy, {b.integers(numbers, DType::i32, {n})}, attrs);
   if (!looked.is_constant() || looked.shape() != source.shape())
     b.refuse("aten.as_strided_scatter.shape",
              "a source of shape " + to_string(source.shape()) + " for a look of shape " + to_string(looked.shape()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <numbers>
 
+#include "ir/tosa_operators.h"
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -9,11 +10,11 @@ namespace tosaic {
 namespace {
 // sign(x) log(1 + a + a^2 / (1 + sqrt(1 + a^2))), a = |x|; log(2 a) where a^2 dwarfs 1, before it overflows.
 Vals lower(Builder& b, const Call& call) {
-  Val x = promotion::as_float(call.tensor("self")), a = b.unary("abs", x), square = b.mul(a, a);
+  Val x = promotion::as_float(call.tensor("self")), a = b.unary(tosa::op::abs, x), square = b.mul(a, a);
   const double far = x.dtype() == DType::f32 ? 1e4 : 100;
   Val root = functions::square_root(b.add(square, 1.0));
-  Val inner = b.add(a, b.mul(square, b.unary("reciprocal", b.add(root, 1.0))));
-  Val large = b.add(b.unary("log", a), std::numbers::ln2);
+  Val inner = b.add(a, b.mul(square, b.unary(tosa::op::reciprocal, b.add(root, 1.0))));
+  Val large = b.add(b.unary(tosa::op::log, a), std::numbers::ln2);
   Val y = b.select(functions::greater(a, far), large, functions::log_one_plus(inner));
   return functions::with_sign_of(x, y);
 }

@@ -2,6 +2,7 @@
 #include <limits>
 #include <numbers>
 
+#include "ir/tosa_operators.h"
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -12,13 +13,13 @@ namespace {
 Vals lower(Builder& b, const Call& call) {
   auto p = promotion::promote(b, call, {"self", "other"});
   Val y = promotion::as_float(p.values[0]), x = promotion::as_float(p.values[1]);
-  Val height = b.unary("abs", y), width = b.unary("abs", x);
+  Val height = b.unary(tosa::op::abs, y), width = b.unary(tosa::op::abs, x);
   Val steep = functions::greater(height, width);
   Val larger = b.maximum(height, width), smaller = b.minimum(height, width), one = b.like(x, 1.0);
   // At the origin and in the corners at infinity the quotient is 0 / 0 or inf / inf: the tangent is 0 and 1 there.
   Val corner = functions::equal(smaller, b.like(x, std::numeric_limits<double>::infinity()));
   Val origin = functions::equal(larger, b.like(x, 0.0));
-  Val tangent = b.mul(smaller, b.unary("reciprocal", b.select(origin, one, larger)));
+  Val tangent = b.mul(smaller, b.unary(tosa::op::reciprocal, b.select(origin, one, larger)));
   Val angle = functions::arctangent_of_unit(b.select(corner, one, tangent));
   angle = b.select(steep, b.sub(b.like(x, std::numbers::pi / 2), angle), angle);
   angle = b.select(functions::less(x, 0.0), b.sub(b.like(x, std::numbers::pi), angle), angle);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -6,8 +7,7 @@ namespace tosaic {
 namespace {
 // beta * self + alpha * (batch1 @ batch2).
 Vals lower(Builder& b, const Call& call) {
-  Val product =
-      calls::mul(b.aten("aten.bmm.default", {call.tensor("batch1"), call.tensor("batch2")}), call.number("alpha"));
+  Val product = calls::mul(b.aten(aten::op::bmm, {call.tensor("batch1"), call.tensor("batch2")}), call.number("alpha"));
   const double beta = call.number("beta");
   return beta == 0 ? product : calls::add(product, calls::mul(call.tensor("self"), beta));
 }

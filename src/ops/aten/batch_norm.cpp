@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_batch_norm.h"
 #include "ops/core_form.h"
 #include "ops/op.h"
@@ -50,7 +51,7 @@ std::optional<Node> core(const CoreCall& call) {
   if (call.schema.name != "batch_norm" || !call.given(3) || !call.given(4)) return std::nullopt;
   const bool* training = std::get_if<bool>(&call.attr("training"));
   if (training && *training) return std::nullopt;
-  Node made = call.call("aten._native_batch_norm_legit_no_training.default",
+  Node made = call.call(aten::op::_native_batch_norm_legit_no_training,
                         {call.operand(0), call.operand(1), call.operand(2), call.operand(3), call.operand(4)},
                         {{"momentum", call.attr("momentum")}, {"eps", call.attr("eps")}});
   call.add_result(made, call.out().dtype, {0});

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -13,14 +14,14 @@ Vals lower(Builder& b, const Call& call) {
     b.refuse("aten.bilinear.shape", "operands " + to_string(x1.shape()) + " and " + to_string(x2.shape()) +
                                         " do not fit the weight " + to_string(weight.shape()));
   const std::int64_t k = weight.dim(0), i = weight.dim(1), j = weight.dim(2), rows = x1.shape().elements() / i;
-  Val all = b.aten("aten.mm.default",
-                   {calls::view(x1, {rows, i}), calls::view(calls::permute(weight, {1, 0, 2}), {i, k * j})});
-  Val y = b.aten("aten.bmm.default", {calls::view(all, {rows, k, j}), calls::view(x2, {rows, j, 1})});
+  Val all =
+      b.aten(aten::op::mm, {calls::view(x1, {rows, i}), calls::view(calls::permute(weight, {1, 0, 2}), {i, k * j})});
+  Val y = b.aten(aten::op::bmm, {calls::view(all, {rows, k, j}), calls::view(x2, {rows, j, 1})});
   auto dims = x1.shape().sizes();
   dims.back() = k;
   y = calls::view(y, Shape(dims));
   const auto bias = call.optional_tensor("bias");
-  return bias ? b.aten("aten.add.Tensor", {y, *bias}) : y;
+  return bias ? b.aten(aten::op::add_Tensor, {y, *bias}) : y;
 }
 }  // namespace
 

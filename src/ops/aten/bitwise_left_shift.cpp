@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/tosa_operators.h"
 #include "ops/aten_bitwise.h"
 #include "ops/op.h"
 
@@ -8,7 +9,7 @@ namespace {
 Vals lower(Builder& b, const Call& call) {
   ShiftOperands o = shift_operands(b, call);
   auto& p = o.promoted;
-  Val shifted = b.binary("logical_left_shift", p.values[0], b.select(o.inside, o.count, b.like(o.count, 0.0)));
+  Val shifted = b.binary(tosa::op::logical_left_shift, p.values[0], b.select(o.inside, o.count, b.like(o.count, 0.0)));
   return p.finished(b.select(o.inside, shifted, b.like(shifted, 0.0)));
 }
 }  // namespace

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/op.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
-  if (x.dtype() == DType::u8) return b.cast(b.unary("bitwise_not", b.cast(x, DType::i32)), DType::u8);
-  return b.unary(x.dtype() == DType::boolean ? "logical_not" : "bitwise_not", x);
+  if (x.dtype() == DType::u8) return b.cast(b.unary(tosa::op::bitwise_not, b.cast(x, DType::i32)), DType::u8);
+  return b.unary(x.dtype() == DType::boolean ? tosa::op::logical_not : tosa::op::bitwise_not, x);
 }
 }  // namespace
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/tosa_operators.h"
 #include "ops/aten_bitwise.h"
 #include "ops/op.h"
 
@@ -9,7 +10,7 @@ Vals lower(Builder& b, const Call& call) {
   ShiftOperands o = shift_operands(b, call);
   auto& p = o.promoted;
   Val count = b.select(o.inside, o.count, b.like(o.count, o.last));
-  return p.finished(b.binary("arithmetic_right_shift", p.values[0], count, {{"round", false}}));
+  return p.finished(b.binary(tosa::op::arithmetic_right_shift, p.values[0], count, {{"round", false}}));
 }
 }  // namespace
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/tosa_operators.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
 
@@ -7,7 +8,7 @@ namespace {
 Vals lower(Builder& b, const Call& call) {
   auto p = promotion::promote(b, call, {"self", "other"}, promotion::Compute::as_is);
   if (is_float(p.result)) b.refuse("aten.bitwise-float", "bitwise operators take integers and booleans");
-  return b.binary(p.result == DType::boolean ? "logical_xor" : "bitwise_xor", p.values[0], p.values[1]);
+  return b.binary(p.result == DType::boolean ? tosa::op::logical_xor : tosa::op::bitwise_xor, p.values[0], p.values[1]);
 }
 }  // namespace
 

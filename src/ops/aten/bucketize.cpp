@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/tosa_operators.h"
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -20,7 +21,7 @@ Vals lower(Builder& b, const Call& call) {
   if (sorted.rank() > 1) sorted = b.unsqueeze(sorted, sorted.rank() - 1);
   x = b.unsqueeze(x, x.rank());
   Val before = right ? functions::at_least(x, sorted) : functions::greater(x, sorted);
-  return b.reduce("reduce_sum", b.cast(before, DType::i32), {before.rank() - 1}, false);
+  return b.reduce(tosa::op::reduce_sum, b.cast(before, DType::i32), {before.rank() - 1}, false);
 }
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -17,7 +18,7 @@ Vals lower(Builder& b, const Call& call) {
   left.insert(left.end() - 1, 1);
   right.insert(right.end() - 2, 1);
   Val apart = calls::sub(calls::view(x, Shape(left)), calls::view(y, Shape(right)));
-  return b.aten("aten.linalg_vector_norm.default", {apart}, {{"ord", p}, {"dim", std::vector<std::int64_t>{-1}}});
+  return b.aten(aten::op::linalg_vector_norm, {apart}, {{"ord", p}, {"dim", std::vector<std::int64_t>{-1}}});
 }
 }  // namespace
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/tosa_operators.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
 
@@ -6,7 +7,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
-  return promotion::is_real(x) ? b.unary("ceil", x) : x;
+  return promotion::is_real(x) ? b.unary(tosa::op::ceil, x) : x;
 }
 }  // namespace
 

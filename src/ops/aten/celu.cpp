@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/op.h"
 
+#include "ir/aten_operators.h"
+
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   const double alpha = call.number("alpha");
   if (alpha == 0) b.refuse("aten.celu-alpha", "celu with alpha 0 is undefined");
-  return b.aten("aten.elu.default", {call.tensor("self")}, {{"alpha", alpha}, {"input_scale", 1 / alpha}});
+  return b.aten(aten::op::elu, {call.tensor("self")}, {{"alpha", alpha}, {"input_scale", 1 / alpha}});
 }
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "ir/aten_operators.h"
 #include "ops/aten_blocks.h"
 #include "ops/aten_functions.h"
 
@@ -14,25 +15,26 @@ struct Chosen {
 };
 
 Chosen asymmetric(Builder& b, Val least, Val most, const CodeRange& codes, double eps) {
-  Val scale = b.aten("aten.div.Scalar", {calls::sub(most, least)}, {{"other", codes.highest - codes.lowest}});
+  Val scale = b.aten(aten::op::div_Scalar, {calls::sub(most, least)}, {{"other", codes.highest - codes.lowest}});
   scale = calls::at_least(scale, eps);
   // As many codes at most as there are.
-  Val zero = b.cast(functions::rounded(b.aten("aten.div.Tensor", {least, scale}), DType::i32), scale.dtype());
-  return {scale, calls::clamp(calls::add(calls::unary("neg", zero), codes.lowest), codes.lowest, codes.highest)};
+  Val zero = b.cast(functions::rounded(b.aten(aten::op::div_Tensor, {least, scale}), DType::i32), scale.dtype());
+  return {scale,
+          calls::clamp(calls::add(calls::unary(aten::op::neg, zero), codes.lowest), codes.lowest, codes.highest)};
 }
 
 // The zero point is the middle code; `clips`: the outermost code on the shorter side may be missed by half a step.
 Chosen symmetric(Builder& b, Val least, Val most, const CodeRange& codes, double eps, bool clips) {
-  const auto over = [&](Val v, double by) { return b.aten("aten.div.Scalar", {v}, {{"other", by}}); };
+  const auto over = [&](Val v, double by) { return b.aten(aten::op::div_Scalar, {v}, {{"other", by}}); };
   Val scale;
   if (clips)
     scale =
-        over(b.aten("aten.maximum.default", {calls::unary("neg", least), most}), (codes.highest - codes.lowest) / 2);
+        over(b.aten(aten::op::maximum, {calls::unary(aten::op::neg, least), most}), (codes.highest - codes.lowest) / 2);
   else
-    scale = b.aten("aten.maximum.default", {over(least, codes.lowest), over(most, codes.highest)});
+    scale = b.aten(aten::op::maximum, {over(least, codes.lowest), over(most, codes.highest)});
   scale = calls::at_least(scale, eps);
   const double middle = std::trunc((codes.highest + codes.lowest + 1) / 2);
-  return {scale, b.aten("aten.full_like.default", {scale}, {{"fill_value", middle}})};
+  return {scale, b.aten(aten::op::full_like, {scale}, {{"fill_value", middle}})};
 }
 
 // A scale and a zero point for each block.
@@ -43,7 +45,7 @@ Vals lower(Builder& b, const Call& call) {
   const double eps = call.has("eps") ? call.number("eps") : least_scale(x.dtype());
   const bool keep = call.flag("keepdim");
   Val in_blocks = calls::view(x, blocks.split);
-  Val least = b.aten("aten.clamp.default", {calls::amin(in_blocks, blocks.inner, keep)}, {{"max", 0.0}});
+  Val least = b.aten(aten::op::clamp, {calls::amin(in_blocks, blocks.inner, keep)}, {{"max", 0.0}});
   Val most = calls::at_least(calls::amax(in_blocks, blocks.inner, keep), 0.0);
   const std::string mapping = call.text("mapping_type");
   Chosen chosen;
@@ -60,8 +62,8 @@ Vals lower(Builder& b, const Call& call) {
     zero = calls::view(zero, blocks.counts);
   }
   const DType whole = mapping == "ASYMMETRIC" ? DType::i32 : x.dtype();  // torchao's defaults
-  return {b.aten("aten._to_copy.default", {scale}, {{"dtype", call.dtype("scale_dtype").value_or(x.dtype())}}),
-          b.aten("aten._to_copy.default", {zero}, {{"dtype", call.dtype("zero_point_dtype").value_or(whole)}})};
+  return {b.aten(aten::op::_to_copy, {scale}, {{"dtype", call.dtype("scale_dtype").value_or(x.dtype())}}),
+          b.aten(aten::op::_to_copy, {zero}, {{"dtype", call.dtype("zero_point_dtype").value_or(whole)}})};
 }
 }  // namespace
 

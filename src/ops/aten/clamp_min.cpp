@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
 
@@ -6,7 +7,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   if (call.overload() == "default")
-    return b.aten("aten.clamp.default", {call.tensor("self")}, {{"min", promotion::scalar_attribute(call, "min")}});
+    return b.aten(aten::op::clamp, {call.tensor("self")}, {{"min", promotion::scalar_attribute(call, "min")}});
   auto p = promotion::promote(b, call, {"self", "min"});
   return p.finished(b.maximum(p.values[0], p.values[1]));
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/core_form.h"
 #include "ops/op.h"
 
@@ -6,7 +7,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder&, const Call& call) { return call.tensor("self"); }
 
-std::optional<Node> core(const CoreCall& call) { return call.call("aten.clone.default", {call.operand(0)}); }
+std::optional<Node> core(const CoreCall& call) { return call.call(aten::op::clone, {call.operand(0)}); }
 }  // namespace
 
 AtenOp aten_contiguous() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -11,8 +12,8 @@ Vals lower(Builder& b, const Call& call) {
   for (const char* name : {"stride", "padding", "dilation", "output_padding"}) how.set(name, call.ints(name));
   how.set("transposed", call.flag("transposed"));
   how.set("groups", call.integer("groups"));
-  Val y = b.aten("aten.convolution.default",
-                 {call.tensor("input"), call.tensor("weight"), call.optional_tensor("bias")}, how);
+  Val y =
+      b.aten(aten::op::convolution, {call.tensor("input"), call.tensor("weight"), call.optional_tensor("bias")}, how);
   constexpr double open = std::numeric_limits<double>::infinity();
   const double lowest = call.has("output_min") ? call.number("output_min") : -open;
   const double highest = call.has("output_max") ? call.number("output_max") : open;
@@ -20,7 +21,7 @@ Vals lower(Builder& b, const Call& call) {
   Attrs bounds;
   if (lowest != -open) bounds.set("min", lowest);
   if (highest != open) bounds.set("max", highest);
-  return b.aten("aten.clamp.default", {y}, bounds);
+  return b.aten(aten::op::clamp, {y}, bounds);
 }
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "ir/tosa_operators.h"
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -11,17 +12,17 @@ namespace {
 Val is_negative(Val x) {
   Builder& b = x.builder();
   Val zero = functions::equal(x, b.like(x, 0.0));
-  return functions::less(b.select(zero, b.unary("reciprocal", x), x), 0.0);
+  return functions::less(b.select(zero, b.unary(tosa::op::reciprocal, x), x), 0.0);
 }
 
 Vals lower(Builder& b, const Call& call) {
   if (call.overload() == "Scalar") {
-    Val x = promotion::as_float(call.tensor("self")), size = b.unary("abs", x);
+    Val x = promotion::as_float(call.tensor("self")), size = b.unary(tosa::op::abs, x);
     return std::signbit(call.number("other")) ? b.negate(size) : size;
   }
   auto p = promotion::promote(b, call, {"self", "other"});
   if (!is_float(p.result)) p.result = DType::f32;
-  Val size = b.unary("abs", promotion::as_float(p.values[0]));
+  Val size = b.unary(tosa::op::abs, promotion::as_float(p.values[0]));
   return p.finished(b.select(is_negative(promotion::as_float(p.values[1])), b.negate(size), size));
 }
 }  // namespace

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -19,7 +20,7 @@ Vals lower(Builder&, const Call& call) {
     shape.push_back(std::max<std::int64_t>(ai < 0 ? 1 : a.dim(ai), ci < 0 ? 1 : c.dim(ci)));
   }
   auto expanded = [&](Val x) {
-    return x.shape() == Shape(shape) ? x : x.builder().aten("aten.expand.default", {x}, {{"size", shape}});
+    return x.shape() == Shape(shape) ? x : x.builder().aten(aten::op::expand, {x}, {{"size", shape}});
   };
   return calls::sum(calls::mul(unit(expanded(a)), unit(expanded(c))), {axis}, false);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/aten_reduce.h"
 #include "ops/op.h"
@@ -12,7 +13,7 @@ Val products(Val x, int axis) {
   for (std::int64_t shift = 1; shift < size; shift *= 2) {
     std::vector<std::int64_t> pad(static_cast<std::size_t>(2 * (x.rank() - axis)), 0);  // of the last dim first
     pad[pad.size() - 2] = shift;
-    const Val before = x.builder().aten("aten.constant_pad_nd.default", {calls::slice(x, axis, 0, size - shift)},
+    const Val before = x.builder().aten(aten::op::constant_pad_nd, {calls::slice(x, axis, 0, size - shift)},
                                         {{"pad", std::move(pad)}, {"value", 1.0}});
     x = calls::mul(x, before);
   }
@@ -21,14 +22,14 @@ Val products(Val x, int axis) {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
   const auto as = [&](DType type) {
-    return x.dtype() == type ? x : b.aten("aten._to_copy.default", {x}, {{"dtype", type}});
+    return x.dtype() == type ? x : b.aten(aten::op::_to_copy, {x}, {{"dtype", type}});
   };
   if (auto dtype = call.dtype("dtype")) x = as(*dtype);
   if (!is_float(x.dtype())) {  // PyTorch multiplies integers and booleans in i64; where that was narrowed, in i32
     const bool wide = !call.declared().empty() && call.declared()[0].dtype == DType::i64;
     x = as(wide ? DType::i64 : sum_dtype(x.dtype()));
   }
-  return x.rank() == 0 ? b.aten("aten.clone.default", {x}) : products(x, call.axis("dim", x.rank()));
+  return x.rank() == 0 ? b.aten(aten::op::clone, {x}) : products(x, call.axis("dim", x.rank()));
 }
 }  // namespace
 

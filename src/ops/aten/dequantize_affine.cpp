@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/aten_blocks.h"
 
+#include "ir/aten_operators.h"
+
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
@@ -8,7 +10,7 @@ Vals lower(Builder& b, const Call& call) {
   const DType real = call.dtype("output_dtype").value_or(DType::f32);
   if (!is_float(real)) b.refuse("aten.dequantize_affine.dtype", "a result that is no float");
   const Blocks blocks = blocks_of(call, codes);
-  Val x = calls::view(b.aten("aten._to_copy.default", {codes}, {{"dtype", real}}), blocks.split);
+  Val x = calls::view(b.aten(aten::op::_to_copy, {codes}, {{"dtype", real}}), blocks.split);
   if (auto zero = zero_points(call)) x = calls::sub(x, beside(call, *zero, blocks, real));
   return calls::view(calls::mul(x, beside(call, call.tensor("scale"), blocks, real)), codes.shape());
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/op.h"
 
+#include "ir/aten_operators.h"
+
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
   const std::int64_t offset = call.integer("diagonal");
-  if (x.rank() == 1) return b.aten("aten.diag_embed.default", {x}, {{"offset", offset}});
+  if (x.rank() == 1) return b.aten(aten::op::diag_embed, {x}, {{"offset", offset}});
   if (x.rank() != 2) b.refuse("aten.diag.rank", "a tensor of shape " + to_string(x.shape()) + " is no matrix");
-  return b.aten("aten.diagonal_copy.default", {x}, {{"offset", offset}});
+  return b.aten(aten::op::diagonal_copy, {x}, {{"offset", offset}});
 }
 }  // namespace
 

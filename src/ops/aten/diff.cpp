@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -21,7 +22,7 @@ Vals lower(Builder& b, const Call& call) {
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int64_t size = x.dim(axis) - 1;
     Val next = calls::slice(x, axis, 1, size), last = calls::slice(x, axis, 0, size);
-    x = x.dtype() == DType::boolean ? b.aten("aten.logical_xor.default", {next, last}) : calls::sub(next, last);
+    x = x.dtype() == DType::boolean ? b.aten(aten::op::logical_xor, {next, last}) : calls::sub(next, last);
   }
   return x;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "ir/aten_operators.h"
 #include "ops/aten_exact.h"
 #include "ops/aten_promotion.h"
 #include "ops/core_form.h"
@@ -17,10 +18,10 @@ Val quotient(Builder& b, Val x, const promotion::Operand& y) {
     return functions::nearest_quotient(b.cast(a, type), b.cast(d, type));
   }
   auto real = [&](Val v) {
-    return promotion::is_real(v) ? v : b.aten("aten._to_copy.default", {v}, {{"dtype", DType::f32}});
+    return promotion::is_real(v) ? v : b.aten(aten::op::_to_copy, {v}, {{"dtype", DType::f32}});
   };
-  if (!y.tensor) return b.aten("aten.mul.Scalar", {real(x)}, {{"other", 1 / y.number}});
-  return b.aten("aten.mul.Tensor", {real(x), b.aten("aten.reciprocal.default", {real(*y.tensor)})});
+  if (!y.tensor) return b.aten(aten::op::mul_Scalar, {real(x)}, {{"other", 1 / y.number}});
+  return b.aten(aten::op::mul_Tensor, {real(x), b.aten(aten::op::reciprocal, {real(*y.tensor)})});
 }
 
 Vals lower(Builder& b, const Call& call) {
@@ -28,31 +29,32 @@ Vals lower(Builder& b, const Call& call) {
   auto y = promotion::Operand::of(call, "other");
   if (!call.has("rounding_mode")) return quotient(b, x, y);
   auto floor_quotient = [&](Val numerator, std::optional<Val> divisor) {
-    if (divisor) return b.aten("aten.floor_divide.default", {numerator, *divisor});
-    return b.aten("aten.floor_divide.Scalar", {numerator}, {{"other", promotion::scalar_attribute(call, "other")}});
+    if (divisor) return b.aten(aten::op::floor_divide, {numerator, *divisor});
+    return b.aten(aten::op::floor_divide_Scalar, {numerator}, {{"other", promotion::scalar_attribute(call, "other")}});
   };
   if (call.text("rounding_mode") == "floor") return floor_quotient(x, y.tensor);
   const bool integers = is_integer(x.dtype()) && !x.type().quantised() &&
                         (y.tensor ? is_integer(y.tensor->dtype()) && !y.tensor->type().quantised() : !y.is_float);
   if (integers) {  // what is left over is taken off first; a magnitude would not hold the least integer's
     if (y.tensor)
-      return floor_quotient(b.aten("aten.sub.Tensor", {x, b.aten("aten.fmod.Tensor", {x, *y.tensor})}), y.tensor);
+      return floor_quotient(b.aten(aten::op::sub_Tensor, {x, b.aten(aten::op::fmod_Tensor, {x, *y.tensor})}), y.tensor);
     const Attr divisor = promotion::scalar_attribute(call, "other");
-    return floor_quotient(b.aten("aten.sub.Tensor", {x, b.aten("aten.fmod.Scalar", {x}, {{"other", divisor}})}), {});
+    return floor_quotient(b.aten(aten::op::sub_Tensor, {x, b.aten(aten::op::fmod_Scalar, {x}, {{"other", divisor}})}),
+                          {});
   }
   // sign(x) sign(y) floor(|x| / |y|)
-  auto with = [&](const char* op, Val v) { return b.aten(op, {v}); };
-  Val size = with("aten.abs.default", x), sign = with("aten.sign.default", x);
+  auto with = [&](Operator op, Val v) { return b.aten(op, {v}); };
+  Val size = with(aten::op::abs, x), sign = with(aten::op::sign, x);
   if (!y.tensor) {
     // The divisor's sign goes to the quotient's: floor(-q) of the magnitude would round the other way.
     Attr magnitude = y.is_float ? Attr{std::fabs(y.number)} : Attr{static_cast<std::int64_t>(std::fabs(y.number))};
-    size = b.aten("aten.floor_divide.Scalar", {size}, {{"other", magnitude}});
-    if (y.number < 0) sign = with("aten.neg.default", sign);
-    return b.aten("aten.mul.Tensor", {size, sign});
+    size = b.aten(aten::op::floor_divide_Scalar, {size}, {{"other", magnitude}});
+    if (y.number < 0) sign = with(aten::op::neg, sign);
+    return b.aten(aten::op::mul_Tensor, {size, sign});
   }
-  size = floor_quotient(size, with("aten.abs.default", *y.tensor));
-  sign = b.aten("aten.mul.Tensor", {sign, with("aten.sign.default", *y.tensor)});
-  return b.aten("aten.mul.Tensor", {size, sign});
+  size = floor_quotient(size, with(aten::op::abs, *y.tensor));
+  sign = b.aten(aten::op::mul_Tensor, {sign, with(aten::op::sign, *y.tensor)});
+  return b.aten(aten::op::mul_Tensor, {size, sign});
 }
 
 std::optional<Node> core(const CoreCall& call) {

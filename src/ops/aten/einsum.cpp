@@ -3,6 +3,7 @@
 #include <map>
 #include <sstream>
 
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -28,7 +29,7 @@ Term on_diagonals(Builder& b, Term t) {
     if (t.x.dim(first) != t.x.dim(second))
       b.refuse("aten.einsum.size", "letter '" + std::string(1, c) + "' stands for " + std::to_string(t.x.dim(first)) +
                                        " and " + std::to_string(t.x.dim(second)));
-    t.x = b.aten("aten.diagonal.default", {t.x}, {{"dim1", std::int64_t{first}}, {"dim2", std::int64_t{second}}});
+    t.x = b.aten(aten::op::diagonal, {t.x}, {{"dim1", std::int64_t{first}}, {"dim2", std::int64_t{second}}});
     t.letters.erase(k, 1).erase(i, 1);
     t.letters += c;
   }
@@ -79,7 +80,7 @@ Term product(Term p, Term q, const std::string& later) {
   Val d = calls::view(arranged(q, batch + summed + right), {extent(batch), extent(summed), extent(right)});
   std::vector<std::int64_t> dims;
   for (char c : batch + left + right) dims.push_back(size[c]);
-  return {calls::view(a.builder().aten("aten.bmm.default", {a, d}), Shape(dims)), batch + left + right};
+  return {calls::view(a.builder().aten(aten::op::bmm, {a, d}), Shape(dims)), batch + left + right};
 }
 
 // "..." stands for the dims that have no letter of their own: gives them letters.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -13,21 +14,21 @@ Val members(Builder& b, const Call& call, Val indices, Val offsets, std::int64_t
   Ints numbers;
   for (std::int64_t i = 0; i < count; ++i) numbers.push_back(i);
   Val places = b.integers(numbers, DType::i32, {1, count});
-  offsets = b.aten("aten.clamp.default", {offsets}, {{"min", std::int64_t{0}}, {"max", count}});
-  offsets = b.aten("aten._to_copy.default", {offsets}, {{"dtype", DType::i32}});
+  offsets = b.aten(aten::op::clamp, {offsets}, {{"min", std::int64_t{0}}, {"max", count}});
+  offsets = b.aten(aten::op::_to_copy, {offsets}, {{"dtype", DType::i32}});
   Val starts = calls::view(calls::slice(offsets, 0, 0, bags), {bags, 1});
   std::vector<Val> ends;
   if (given > 1) ends.push_back(calls::slice(offsets, 0, 1, given - 1));
   if (bags == given) ends.push_back(b.integers(Ints{count}, DType::i32, {1}));
   Val end = calls::view(calls::cat(ends, 0), {bags, 1});
-  Val inside = b.aten("aten.logical_and.default",
-                      {b.aten("aten.le.Tensor", {starts, places}), b.aten("aten.gt.Tensor", {end, places})});
+  Val inside = b.aten(aten::op::logical_and,
+                      {b.aten(aten::op::le_Tensor, {starts, places}), b.aten(aten::op::gt_Tensor, {end, places})});
   if (!call.schema().argument("padding_idx") || !call.has("padding_idx")) return inside;
   std::int64_t padding = call.integer("padding_idx");
   if (padding < 0 && call.overload() != "padding_idx") return inside;  // -1: none
   if (padding < 0) padding += rows;
-  Val counts = b.aten("aten.ne.Scalar", {indices}, {{"other", padding}});
-  return b.aten("aten.logical_and.default", {inside, calls::view(counts, {1, count})});
+  Val counts = b.aten(aten::op::ne_Scalar, {indices}, {{"other", padding}});
+  return b.aten(aten::op::logical_and, {inside, calls::view(counts, {1, count})});
 }
 
 // The rows of all bags side by side, [bags, count, features], of which each bag takes its own.
@@ -39,7 +40,7 @@ Vals lower(Builder& b, const Call& call) {
   const std::int64_t count = indices.dim(0), mode = call.integer("mode");
   if (call.flag("include_last_offset") && offsets.dim(0) < 2)
     b.refuse("aten.embedding_bag.offsets", "offsets that name no bag");
-  Val rows = b.aten("aten.embedding.default", {table, indices});
+  Val rows = b.aten(aten::op::embedding, {table, indices});
   if (auto weights = call.optional_tensor("per_sample_weights"))
     rows = calls::mul(rows, calls::view(*weights, {count, 1}));
   Val mask = members(b, call, indices, offsets, table.dim(0));
@@ -50,14 +51,14 @@ Vals lower(Builder& b, const Call& call) {
     // Below the least row, so that an empty bag shows, too; it counts as 0.
     Val least = calls::amin(all, {1}, true);
     Val y = calls::amax(calls::where(own, all, least), {1}, false);
-    Val some = b.aten("aten.any.dim", {mask}, {{"dim", std::int64_t{1}}, {"keepdim", true}});
+    Val some = b.aten(aten::op::any_dim, {mask}, {{"dim", std::int64_t{1}}, {"keepdim", true}});
     return calls::where(some, y, zero);
   }
   Val y = calls::sum(calls::where(own, all, zero), {1}, false);
   if (mode == 0) return y;
   if (mode != 1) b.refuse("aten.embedding_bag.mode", "mode " + std::to_string(mode) + " is none of sum, mean and max");
-  Val size = calls::sum(b.aten("aten._to_copy.default", {mask}, {{"dtype", table.dtype()}}), {1}, true);
-  return b.aten("aten.div.Tensor", {y, calls::at_least(size, 1.0)});
+  Val size = calls::sum(b.aten(aten::op::_to_copy, {mask}, {{"dtype", table.dtype()}}), {1}, true);
+  return b.aten(aten::op::div_Tensor, {y, calls::at_least(size, 1.0)});
 }
 }  // namespace
 

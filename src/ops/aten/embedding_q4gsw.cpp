@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_packed_weight.h"
 #include "ops/op.h"
 
@@ -16,7 +17,7 @@ Vals lower(Builder& b, const Call& call) {
                                .group = call.integer("group_size"),
                                .row_stride = each ? scales.dim(1) : 0,
                                .group_stride = each ? std::int64_t{1} : 0});
-  return b.aten("aten.embedding.default", {table, call.tensor("indices")});
+  return b.aten(aten::op::embedding, {table, call.tensor("indices")});
 }
 }  // namespace
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/tosa_operators.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
 
@@ -6,7 +7,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = promotion::as_float(call.tensor("self"));
-  return b.sub(b.like(x, 1.0), b.unary("erf", x));
+  return b.sub(b.like(x, 1.0), b.unary(tosa::op::erf, x));
 }
 }  // namespace
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/tosa_operators.h"
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -9,7 +10,7 @@ namespace {
 Vals lower(Builder& b, const Call& call) {
   Val given = promotion::as_float(call.tensor("self")), x = functions::widened(given);
   Val one = b.like(x, 1.0);
-  Val w = b.negate(b.unary("log", b.mul(b.sub(one, x), b.add(x, one))));
+  Val w = b.negate(b.unary(tosa::op::log, b.mul(b.sub(one, x), b.add(x, one))));
   Val near = functions::polynomial(b.sub(w, 2.5), {1.50140936041, 0.246640289504, -0.00417739396314, -0.00125275099609,
                                                    0.000218351260398, -4.95700706746e-06, -3.46471457357e-06,
                                                    4.64594922348e-07, 2.34136277588e-08, -8.66377377132e-09});
@@ -20,7 +21,7 @@ Vals lower(Builder& b, const Call& call) {
        0.00145054625685, -2.23909146235e-05, -0.000283689647225, 9.20645455743e-05});
   Val y = b.mul(x, b.select(functions::greater(w, 5.0), far, near));
   // At the ends the logarithm is infinite, and so is the result.
-  Val end = functions::equal(b.unary("abs", x), one);
+  Val end = functions::equal(b.unary(tosa::op::abs, x), one);
   return functions::narrowed_to(b.select(end, b.mul(x, w), y), given.dtype());
 }
 }  // namespace

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/op.h"
 
+#include "ir/aten_operators.h"
+
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("x"), weight = call.tensor("weight");
   if (x.rank() < 1) b.refuse("aten.et_vk_rms_norm.rank", "an input of no dims");
-  return b.aten("aten.rms_norm.default", {x, weight},
+  return b.aten(aten::op::rms_norm, {x, weight},
                 {{"normalized_shape", std::vector<std::int64_t>{x.dim(-1)}}, {"eps", call.number("eps")}});
 }
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <numbers>
 
+#include "ir/tosa_operators.h"
 #include "ops/aten_exact.h"
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
@@ -10,7 +11,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = promotion::as_float(call.tensor("self"));
-  Val wide = functions::widened(x), y = b.unary("exp", b.scaled(wide, std::numbers::ln2));
+  Val wide = functions::widened(x), y = b.unary(tosa::op::exp, b.scaled(wide, std::numbers::ln2));
   if (b.exact()) y = functions::nearest_power(b.like(wide, 2.0), wide, y);
   return functions::narrowed_to(y, x.dtype());
 }

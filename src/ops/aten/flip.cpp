@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/op.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
@@ -16,7 +18,7 @@ Vals lower(Builder& b, const Call& call) {
     axes = call.axes("dims", x.rank());
   for (int axis : axes) {
     if (axis >= x.rank()) b.refuse("aten.flip.rank", name + " of a tensor of shape " + to_string(type.shape));
-    x = b.tosa("reverse", {x}, {{"axis", std::int64_t{axis}}});
+    x = b.tosa(tosa::op::reverse, {x}, {{"axis", std::int64_t{axis}}});
     b.graph()[x.id()].type = type;
   }
   return x;

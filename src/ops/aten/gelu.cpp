@@ -3,6 +3,8 @@
 
 #include "ops/op.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
@@ -10,9 +12,9 @@ Vals lower(Builder& b, const Call& call) {
   if (call.text("approximate") == "tanh") {
     // 1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))
     Val cubic = b.add(b.scaled(b.mul(b.mul(x, x), x), 0.044715), x);
-    phi = b.unary("tanh", b.scaled(cubic, std::numbers::sqrt2 * std::numbers::inv_sqrtpi));
+    phi = b.unary(tosa::op::tanh, b.scaled(cubic, std::numbers::sqrt2 * std::numbers::inv_sqrtpi));
   } else {
-    phi = b.unary("erf", b.scaled(x, 1 / std::numbers::sqrt2));
+    phi = b.unary(tosa::op::erf, b.scaled(x, 1 / std::numbers::sqrt2));
   }
   return b.mul(b.scaled(x, 0.5), b.add(phi, 1.0));
 }

@@ -3,6 +3,8 @@
 
 #include "ops/op.h"
 
+#include "ir/aten_operators.h"
+
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
@@ -11,10 +13,10 @@ Vals lower(Builder& b, const Call& call) {
   const std::int64_t axis = call.axis("dim", x.rank()), size = x.dim(static_cast<int>(axis));
   if (size % 2) b.refuse("aten.glu-odd", "glu of a dim of odd size " + std::to_string(size));
   auto part = [&](std::int64_t start) {
-    return b.aten("aten.slice.Tensor", {x}, {{"dim", axis}, {"start", start}, {"end", start + size / 2}});
+    return b.aten(aten::op::slice_Tensor, {x}, {{"dim", axis}, {"start", start}, {"end", start + size / 2}});
   };
   Val values = part(0), gates = part(size / 2);
-  return b.aten("aten.mul.Tensor", {values, b.aten("aten.sigmoid.default", {gates})});
+  return b.aten(aten::op::mul_Tensor, {values, b.aten(aten::op::sigmoid, {gates})});
 }
 }  // namespace
 

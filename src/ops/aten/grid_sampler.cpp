@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
+#include "ir/aten_operators.h"
+#include "ir/tosa_operators.h"
 #include "ops/aten_functions.h"
 #include "ops/aten_index.h"
 #include "ops/aten_layout.h"
@@ -14,8 +16,8 @@ Val reflected(Val x, double low, double span) {
   Builder& b = x.builder();
   if (span == 0) return b.mul(x, 0.0);
   x = b.sub(x, low);
-  Val once = b.sub(x, b.mul(b.unary("floor", b.mul(x, 0.5 / span)), 2 * span));
-  Val distance = b.unary("abs", b.sub(once, span));
+  Val once = b.sub(x, b.mul(b.unary(tosa::op::floor, b.mul(x, 0.5 / span)), 2 * span));
+  Val distance = b.unary(tosa::op::abs, b.sub(once, span));
   return b.add(b.sub(b.scalar(span, x.dtype()), distance), low);
 }
 
@@ -70,19 +72,20 @@ Vals lower(Builder& b, const Call& call) {
                       b.cast(inside_column, DType::i32));
     Val v = gathered(pixels, index);
     if (border) return v;
-    Val in = b.tosa("logical_and", {b.binary("equal", row, inside_row), b.binary("equal", column, inside_column)});
+    Val in = b.tosa(tosa::op::logical_and,
+                    {b.binary(tosa::op::equal, row, inside_row), b.binary(tosa::op::equal, column, inside_column)});
     return b.select(b.reshape(in, {n, p, 1}), v, b.scalar(0.0, t));
   };
   Val result;
   if (mode == 1) {
-    result = sample(b.aten("aten.round.default", {y}), b.aten("aten.round.default", {ix}));
+    result = sample(b.aten(aten::op::round, {y}), b.aten(aten::op::round, {ix}));
   } else if (mode == 2) {
-    const Val top = b.unary("floor", y), left = b.unary("floor", ix);
+    const Val top = b.unary(tosa::op::floor, y), left = b.unary(tosa::op::floor, ix);
     const auto rows = cubic_weights(b.reshape(b.sub(y, top), {n, p, 1}));
     const auto columns = cubic_weights(b.reshape(b.sub(ix, left), {n, p, 1}));
     const auto tap = [&](Val first, int i, std::int64_t size) {
       const Val at = padded(b.add(first, static_cast<double>(i - 1)), size);
-      return padding == 2 ? b.aten("aten.round.default", {at}) : at;
+      return padding == 2 ? b.aten(aten::op::round, {at}) : at;
     };
     for (int r = 0; r < 4; ++r) {
       std::optional<Val> row;
@@ -94,7 +97,7 @@ Vals lower(Builder& b, const Call& call) {
       result = r == 0 ? weighted : b.add(result, weighted);
     }
   } else {
-    Val top = b.unary("floor", y), left = b.unary("floor", ix);
+    Val top = b.unary(tosa::op::floor, y), left = b.unary(tosa::op::floor, ix);
     Val wy = b.reshape(b.sub(y, top), {n, p, 1}), wx = b.reshape(b.sub(ix, left), {n, p, 1});
     Val below = b.add(top, 1.0), right = b.add(left, 1.0);
     Val one = b.scalar(1.0, t);

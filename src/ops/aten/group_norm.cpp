@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_moments.h"
 #include "ops/core_form.h"
 #include "ops/op.h"
@@ -29,7 +30,7 @@ std::optional<Node> core(const CoreCall& call) {
   const std::int64_t n = shape.size(0), c = shape.size(1), groups = call.integer("num_groups");
   if (n == 0 || c == 0) return std::nullopt;
   Node made = call.call(
-      "aten.native_group_norm.default", {call.operand(0), call.operand(1), call.operand(2)},
+      aten::op::native_group_norm, {call.operand(0), call.operand(1), call.operand(2)},
       {{"N", n}, {"C", c}, {"HxW", shape.elements() / (n * c)}, {"group", groups}, {"eps", call.attr("eps")}});
   call.add_result(made, call.out().dtype, {n, groups});
   call.add_result(made, call.out().dtype, {n, groups});

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/tosa_operators.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
 
@@ -6,7 +7,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   auto p = promotion::promote(b, call, {"self", "other"});
-  return b.binary("greater", p.values[0], p.values[1]);
+  return b.binary(tosa::op::greater, p.values[0], p.values[1]);
 }
 }  // namespace
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/tosa_operators.h"
 #include "ops/aten_functions.h"
 #include "ops/op.h"
 
@@ -6,7 +7,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
-  Val small = functions::at_least(b.like(x, call.number("lambd")), b.unary("abs", x));
+  Val small = functions::at_least(b.like(x, call.number("lambd")), b.unary(tosa::op::abs, x));
   return b.select(small, b.like(x, 0.0), x);
 }
 }  // namespace

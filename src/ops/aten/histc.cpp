@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "ir/tosa_operators.h"
 #include "ops/aten_creation.h"
 #include "ops/aten_functions.h"
 #include "ops/op.h"
@@ -18,12 +19,12 @@ Vals lower(Builder& b, const Call& call) {
   if (!(low < high)) b.refuse("aten.histc.range", "the range depends on the values: give min and max, min being less");
   std::vector<std::int64_t> numbers;
   for (std::int64_t i = 0; i < bins; ++i) numbers.push_back(i);
-  Val bin = b.unary("floor", b.scaled(b.sub(x, low), static_cast<double>(bins) / (high - low)));
+  Val bin = b.unary(tosa::op::floor, b.scaled(b.sub(x, low), static_cast<double>(bins) / (high - low)));
   bin = b.minimum(bin, b.like(bin, static_cast<double>(bins - 1)));
   Val inside = functions::both(functions::at_least(x, b.like(x, low)), functions::at_least(b.like(x, high), x));
   Val hits = functions::equal(bin, b.cast(b.integers(numbers, DType::i32, {1, bins}), bin.dtype()));
   hits = functions::both(hits, inside);
-  return b.cast(b.reduce("reduce_sum", b.cast(hits, DType::i32), {0}, false), given.dtype());
+  return b.cast(b.reduce(tosa::op::reduce_sum, b.cast(hits, DType::i32), {0}, false), given.dtype());
 }
 }  // namespace
 

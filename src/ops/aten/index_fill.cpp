@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/tosa_operators.h"
 #include "ops/aten_index.h"
 #include "ops/op.h"
 
@@ -13,9 +14,10 @@ Vals lower(Builder& b, const Call& call) {
   std::vector<std::int64_t> places, dims(static_cast<std::size_t>(x.rank()), 1);
   for (std::int64_t i = 0; i < size; ++i) places.push_back(i);
   index = checked_indices(wrapped_indices(b.reshape(index, {1, count}), size), size);
-  Val hit = b.binary("equal", b.integers(places, index.dtype(), {size, 1}), index);
+  Val hit = b.binary(tosa::op::equal, b.integers(places, index.dtype(), {size, 1}), index);
   dims[static_cast<std::size_t>(axis)] = size;
-  return b.select(b.reshape(b.reduce("reduce_any", hit, {1}, false), Shape(dims)), b.like(x, call.number("value")), x);
+  return b.select(b.reshape(b.reduce(tosa::op::reduce_any, hit, {1}, false), Shape(dims)),
+                  b.like(x, call.number("value")), x);
 }
 }  // namespace
 

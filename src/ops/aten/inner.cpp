@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -14,7 +15,7 @@ Vals lower(Builder& b, const Call& call) {
   dims.insert(dims.end(), y.shape().sizes().begin(), y.shape().sizes().end() - 1);
   const std::int64_t k = x.dim(-1);
   Val rows = calls::view(x, {x.shape().elements() / k, k}), columns = calls::view(y, {y.shape().elements() / k, k});
-  return calls::view(b.aten("aten.linear.default", {rows, columns, std::nullopt}), Shape(dims));
+  return calls::view(b.aten(aten::op::linear, {rows, columns, std::nullopt}), Shape(dims));
 }
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
+#include "ir/tosa_operators.h"
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -9,7 +10,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = promotion::as_float(call.tensor("self"));
-  return functions::less(b.unary("abs", x), std::numeric_limits<double>::infinity());
+  return functions::less(b.unary(tosa::op::abs, x), std::numeric_limits<double>::infinity());
 }
 }  // namespace
 

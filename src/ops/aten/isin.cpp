@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/tosa_operators.h"
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -11,8 +12,8 @@ Vals lower(Builder& b, const Call& call) {
   auto p = promotion::promote(b, call, {element, test});
   const Shape shape = p.values[0].shape();
   Val all = b.reshape(p.values[1], {1, p.values[1].shape().elements()});
-  Val hits = b.binary("equal", b.reshape(p.values[0], {shape.elements(), 1}), all);
-  Val found = b.reshape(b.reduce("reduce_any", hits, {1}, false), shape);
+  Val hits = b.binary(tosa::op::equal, b.reshape(p.values[0], {shape.elements(), 1}), all);
+  Val found = b.reshape(b.reduce(tosa::op::reduce_any, hits, {1}, false), shape);
   return call.flag("invert") ? functions::negation(found) : found;
 }
 }  // namespace

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_moments.h"
 #include "ops/core_form.h"
 #include "ops/op.h"
@@ -16,7 +17,7 @@ Vals lower(Builder& b, const Call& call) {
 
 std::optional<Node> core(const CoreCall& call) {
   if (call.schema.name != "layer_norm") return std::nullopt;
-  Node made = call.call("aten.native_layer_norm.default", {call.operand(0), call.operand(1), call.operand(2)},
+  Node made = call.call(aten::op::native_layer_norm, {call.operand(0), call.operand(1), call.operand(2)},
                         {{"normalized_shape", call.attr("normalized_shape")}, {"eps", call.attr("eps")}});
   Shape kept = call.out().shape;
   const auto normalised = static_cast<int>(call.ints("normalized_shape", 1).size());

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/op.h"
 
+#include "ir/aten_operators.h"
+
 namespace tosaic {
 namespace {
 // From the nearer end, so that weight 1 gives exactly `end`.
 Vals lower(Builder& b, const Call& call) {
   Val start = call.tensor("self"), end = call.tensor("end");
-  Val span = b.aten("aten.sub.Tensor", {end, start});
+  Val span = b.aten(aten::op::sub_Tensor, {end, start});
   if (call.overload() == "Tensor")
-    return b.aten("aten.add.Tensor", {start, b.aten("aten.mul.Tensor", {span, call.tensor("weight")})});
+    return b.aten(aten::op::add_Tensor, {start, b.aten(aten::op::mul_Tensor, {span, call.tensor("weight")})});
   const double weight = call.number("weight");
-  if (weight < 0.5) return b.aten("aten.add.Tensor", {start, span}, {{"alpha", weight}});
-  return b.aten("aten.sub.Tensor", {end, span}, {{"alpha", 1 - weight}});
+  if (weight < 0.5) return b.aten(aten::op::add_Tensor, {start, span}, {{"alpha", weight}});
+  return b.aten(aten::op::sub_Tensor, {end, span}, {{"alpha", 1 - weight}});
 }
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/aten_reduce.h"
 #include "ops/op.h"
@@ -26,7 +27,7 @@ Vals lower(Builder& b, const Call& call) {
   if (!by_matrix || name == "fro") {
     if (!by_matrix && !name.empty()) b.refuse("aten.linalg_norm.order", "the norm '" + name + "' is one of matrices");
     attrs.set("ord", order);
-    return b.aten("aten.linalg_vector_norm.default", {x}, attrs);
+    return b.aten(aten::op::linalg_vector_norm, {x}, attrs);
   }
   if (name == "nuc" || (std::fabs(order) != 1 && !std::isinf(order)))
     b.refuse("aten.linalg_norm.order", "this norm of a matrix needs its singular values");

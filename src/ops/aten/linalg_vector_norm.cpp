@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/aten_reduce.h"
 #include "ops/op.h"
@@ -8,7 +9,7 @@
 namespace tosaic {
 namespace {
 Val powered(Val x, double exponent) {
-  return x.builder().aten("aten.pow.Tensor_Scalar", {x}, {{"exponent", exponent}});
+  return x.builder().aten(aten::op::pow_Tensor_Scalar, {x}, {{"exponent", exponent}});
 }
 Vals lower(Builder& b, const Call& call) {
   const Val given = reduced_tensor(call);
@@ -24,7 +25,7 @@ Vals lower(Builder& b, const Call& call) {
   if (std::isinf(order)) return order > 0 ? calls::amax(size, axes, keep) : calls::amin(size, axes, keep);
   if (order == 0) {
     Val zero = b.scalar(0.0, x.dtype()), one = b.scalar(1.0, x.dtype());
-    return calls::sum(calls::where(b.aten("aten.ne.Scalar", {x}, {{"other", 0.0}}), one, zero), axes, keep);
+    return calls::sum(calls::where(b.aten(aten::op::ne_Scalar, {x}, {{"other", 0.0}}), one, zero), axes, keep);
   }
   return powered(calls::sum(powered(size, order), axes, keep), 1.0 / order);
 }

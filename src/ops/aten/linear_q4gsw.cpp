@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/aten_codes.h"
 #include "ops/aten_packed_weight.h"
@@ -16,7 +17,7 @@ Val quantised_rows(Builder& b, const Call& call, Val x) {
   dims.back() = 1;
   scales = calls::view(scales, Shape(dims));
   zero = calls::view(zero, Shape(dims));
-  Val codes = calls::add(calls::unary("round", b.aten("aten.div.Tensor", {x, scales})), zero);
+  Val codes = calls::add(calls::unary(aten::op::round, b.aten(aten::op::div_Tensor, {x, scales})), zero);
   return calls::mul(calls::sub(calls::clamp(codes, -128, 127), zero), scales);
 }
 
@@ -31,7 +32,7 @@ Vals lower(Builder& b, const Call& call) {
       packed, scales, x.dtype(),
       {.columns = x.dim(-1), .group = call.integer("group_size"), .row_stride = 1, .group_stride = scales.dim(1)});
   if (dynamic) x = quantised_rows(b, call, x);
-  return b.aten("aten.linear.default", {x, weight, unpadded_bias(call, packed.dim(0), x.dtype())});
+  return b.aten(aten::op::linear, {x, weight, unpadded_bias(call, packed.dim(0), x.dtype())});
 }
 }  // namespace
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_packed_weight.h"
 #include "ops/op.h"
 
@@ -9,7 +10,7 @@ Vals lower(Builder& b, const Call& call) {
   if (x.rank() < 1) b.refuse("aten.linear_qcs4w.shape", "an input of no dims");
   Val weight = four_bit_weight(call.tensor("weight"), call.tensor("scales"), x.dtype(),
                                {.columns = x.dim(-1), .even_is_low = false, .group = x.dim(-1), .row_stride = 1});
-  return b.aten("aten.linear.default", {x, weight, std::nullopt});
+  return b.aten(aten::op::linear, {x, weight, std::nullopt});
 }
 }  // namespace
 

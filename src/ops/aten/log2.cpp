@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <numbers>
 
+#include "ir/tosa_operators.h"
 #include "ops/aten_exact.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -9,7 +10,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = promotion::as_float(call.tensor("self"));
-  Val plain = b.scaled(b.unary("log", x), std::numbers::log2e);
+  Val plain = b.scaled(b.unary(tosa::op::log, x), std::numbers::log2e);
   return b.exact() ? functions::nearest_logarithm(x, 2, plain) : plain;
 }
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
+#include "ir/tosa_operators.h"
 #include "ops/aten_functions.h"
 #include "ops/op.h"
 
@@ -9,7 +10,7 @@ namespace {
 // min(x, 0) - log(1 + e^-|x|)
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
-  Val tail = functions::log_one_plus(b.unary("exp", b.negate(b.unary("abs", x))));
+  Val tail = functions::log_one_plus(b.unary(tosa::op::exp, b.negate(b.unary(tosa::op::abs, x))));
   return b.sub(b.clamp(x, -std::numeric_limits<double>::infinity(), 0.0), tail);
 }
 }  // namespace

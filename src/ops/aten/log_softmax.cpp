@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/core_form.h"
 #include "ops/op.h"
@@ -13,7 +14,7 @@ Vals lower(Builder& b, const Call& call) {
   const bool decomposed = call.schema().name == "_log_softmax";
   auto dtype =
       decomposed ? (call.flag("half_to_float") ? std::optional(DType::f32) : std::nullopt) : call.dtype("dtype");
-  if (dtype && *dtype != x.dtype() && !x.type().quantised()) x = b.aten("aten.to.dtype", {x}, {{"dtype", *dtype}});
+  if (dtype && *dtype != x.dtype() && !x.type().quantised()) x = b.aten(aten::op::to_dtype, {x}, {{"dtype", *dtype}});
   const int axis = call.axis("dim", x.rank());
   const Shape shape = x.shape();
   if (x.rank() == 0) x = calls::view(x, {1});
@@ -23,8 +24,7 @@ Vals lower(Builder& b, const Call& call) {
 
 std::optional<Node> core(const CoreCall& call) {
   if (call.schema.name != "log_softmax" || call.out().dtype != call.in(0).dtype) return std::nullopt;
-  return call.call("aten._log_softmax.default", {call.operand(0)},
-                   {{"dim", call.attr("dim")}, {"half_to_float", false}});
+  return call.call(aten::op::_log_softmax, {call.operand(0)}, {{"dim", call.attr("dim")}, {"half_to_float", false}});
 }
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <numbers>
 
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -10,13 +11,13 @@ namespace {
 // The larger one plus log(1 + e^-|a - b|). Of two equal infinities the difference counts as 0.
 Vals lower(Builder& b, const Call& call) {
   auto real = [&](Val v) {
-    return promotion::is_real(v) ? v : b.aten("aten._to_copy.default", {v}, {{"dtype", DType::f32}});
+    return promotion::is_real(v) ? v : b.aten(aten::op::_to_copy, {v}, {{"dtype", DType::f32}});
   };
   Val x = real(call.tensor("self")), y = real(call.tensor("other"));
   const double base = call.schema().name == "logaddexp2" ? std::numbers::ln2 : 1.0;
-  Val apart = b.aten("aten.nan_to_num.default", {calls::abs(calls::sub(x, y))}, {{"nan", 0.0}});
-  Val tail = b.aten("aten.softplus.default", {calls::mul(calls::unary("neg", apart), base)});
-  return calls::add(b.aten("aten.maximum.default", {x, y}), calls::mul(tail, 1 / base));
+  Val apart = b.aten(aten::op::nan_to_num, {calls::abs(calls::sub(x, y))}, {{"nan", 0.0}});
+  Val tail = b.aten(aten::op::softplus, {calls::mul(calls::unary(aten::op::neg, apart), base)});
+  return calls::add(b.aten(aten::op::maximum, {x, y}), calls::mul(tail, 1 / base));
 }
 }  // namespace
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -7,12 +8,12 @@ namespace {
 // Doubling, as in cumsum: no sum of exponentials leaves the range that its largest term has.
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
-  if (x.rank() == 0) return b.aten("aten.clone.default", {x});
+  if (x.rank() == 0) return b.aten(aten::op::clone, {x});
   const int axis = call.axis("dim", x.rank());
   const std::int64_t size = x.dim(axis);
   for (std::int64_t shift = 1; shift < size; shift *= 2) {
     const Val before = calls::slice(x, axis, 0, size - shift), here = calls::slice(x, axis, shift, size - shift);
-    const Val sum = b.aten("aten.logaddexp.default", {here, before});
+    const Val sum = b.aten(aten::op::logaddexp, {here, before});
     x = calls::cat({calls::slice(x, axis, 0, shift), sum}, axis);
   }
   return x;

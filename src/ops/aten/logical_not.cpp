@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/op.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic {
 namespace {
-Vals lower(Builder& b, const Call& call) { return b.unary("logical_not", b.cast(call.tensor("self"), DType::boolean)); }
+Vals lower(Builder& b, const Call& call) {
+  return b.unary(tosa::op::logical_not, b.cast(call.tensor("self"), DType::boolean));
+}
 }  // namespace
 
 AtenOp aten_logical_not() {

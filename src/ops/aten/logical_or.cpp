@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/op.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = b.cast(call.tensor("self"), DType::boolean), y = b.cast(call.tensor("other"), DType::boolean);
-  return b.binary("logical_or", x, y);
+  return b.binary(tosa::op::logical_or, x, y);
 }
 }  // namespace
 

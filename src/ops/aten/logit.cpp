@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/tosa_operators.h"
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -11,8 +12,8 @@ Vals lower(Builder& b, const Call& call) {
   if (call.has("eps")) x = b.clamp(x, call.number("eps"), 1.0 - call.number("eps"));
   Val centred = b.sub(b.scaled(x, 2.0), 1.0);
   Val near = b.scaled(functions::inverse_tanh(centred), 2.0);
-  Val far = b.unary("log", b.mul(x, b.unary("reciprocal", b.sub(b.like(x, 1.0), x))));
-  Val y = b.select(functions::less(b.unary("abs", centred), 0.25), near, far);
+  Val far = b.unary(tosa::op::log, b.mul(x, b.unary(tosa::op::reciprocal, b.sub(b.like(x, 1.0), x))));
+  Val y = b.select(functions::less(b.unary(tosa::op::abs, centred), 0.25), near, far);
   return functions::narrowed_to(y, given.dtype());
 }
 }  // namespace

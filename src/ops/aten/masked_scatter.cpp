@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_index.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -10,7 +11,7 @@ Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self"), mask = b.cast(call.tensor("mask"), DType::boolean), source = call.tensor("source");
   Val ones = b.broadcast_to(mask, x.shape());
   const std::int64_t n = x.shape().elements(), given = source.shape().elements();
-  Val count = b.aten("aten.cumsum.default", {b.reshape(b.cast(ones, DType::i32), {n})}, {{"dim", std::int64_t{0}}});
+  Val count = b.aten(aten::op::cumsum, {b.reshape(b.cast(ones, DType::i32), {n})}, {{"dim", std::int64_t{0}}});
   Val at = b.minimum(b.maximum(b.sub(count, b.like(count, 1.0)), b.like(count, 0.0)),
                      b.like(count, static_cast<double>(given - 1)));
   Val taken = b.reshape(selected(b.reshape(source, {given}), 0, at), x.shape());

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_matmul.h"
 #include "ops/core_form.h"
 #include "ops/op.h"
@@ -11,8 +12,8 @@ Vals lower(Builder& b, const Call& call) {
 
 std::optional<Node> core(const CoreCall& call) {
   const Shape &a = call.in(0).shape, &b = call.in(1).shape;
-  if (a.rank() == 2 && b.rank() == 2) return call.call("aten.mm.default", call.node.inputs);
-  if (a.rank() == 3 && b.rank() == 3 && a[0] == b[0]) return call.call("aten.bmm.default", call.node.inputs);
+  if (a.rank() == 2 && b.rank() == 2) return call.call(aten::op::mm, call.node.inputs);
+  if (a.rank() == 3 && b.rank() == 3 && a[0] == b[0]) return call.call(aten::op::bmm, call.node.inputs);
   return std::nullopt;
 }
 }  // namespace

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_promotion.h"
 #include "ops/core_form.h"
 #include "ops/op.h"
@@ -11,7 +12,7 @@ Vals lower(Builder& b, const Call& call) {
 }
 
 std::optional<Node> core(const CoreCall& call) {
-  return call.schema.name == "max" ? std::optional(call.call("aten.maximum.default", call.node.inputs)) : std::nullopt;
+  return call.schema.name == "max" ? std::optional(call.call(aten::op::maximum, call.node.inputs)) : std::nullopt;
 }
 }  // namespace
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -10,7 +11,7 @@ Vals lower(Builder& b, const Call& call) {
   Val y = call.schema().name == "l1_loss" ? calls::abs(d) : calls::mul(d, d);
   const std::int64_t reduction = call.integer("reduction");
   if (reduction == 0) return y;
-  return b.aten(reduction == 1 ? "aten.mean.default" : "aten.sum.default", {y});
+  return b.aten(reduction == 1 ? aten::op::mean : aten::op::sum, {y});
 }
 }  // namespace
 

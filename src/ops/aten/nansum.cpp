@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/aten_reduce.h"
 #include "ops/op.h"
@@ -15,7 +16,7 @@ Vals lower(Builder& b, const Call& call) {
   const double infinity = std::numeric_limits<double>::infinity();
   const auto axes = call.axes("dim", x.rank());
   const bool keep = call.flag("keepdim");
-  Val numbers = b.aten("aten.nan_to_num.default", {x}, {{"nan", 0.0}, {"posinf", infinity}, {"neginf", -infinity}});
+  Val numbers = b.aten(aten::op::nan_to_num, {x}, {{"nan", 0.0}, {"posinf", infinity}, {"neginf", -infinity}});
   return calls::sum(numbers, axes, keep);
 }
 }  // namespace

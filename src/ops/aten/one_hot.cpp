@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/tosa_operators.h"
 #include "ops/aten_index.h"
 #include "ops/op.h"
 
@@ -13,7 +14,7 @@ Vals lower(Builder& b, const Call& call) {
   std::vector<std::int64_t> numbers;
   for (std::int64_t i = 0; i < classes; ++i) numbers.push_back(i);
   x = checked_indices(x, classes);
-  Val equal = b.binary("equal", b.unsqueeze(x, x.rank()), b.integers(numbers, x.dtype(), {classes}));
+  Val equal = b.binary(tosa::op::equal, b.unsqueeze(x, x.rank()), b.integers(numbers, x.dtype(), {classes}));
   return b.cast(equal, DType::i32);
 }
 }  // namespace

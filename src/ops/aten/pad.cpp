@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_padding.h"
 #include "ops/core_form.h"
 #include "ops/op.h"
@@ -19,7 +20,7 @@ Vals lower(Builder& b, const Call& call) {
 std::optional<Node> core(const CoreCall& call) {
   if (call.attr("mode") != Attr(std::string("constant"))) return std::nullopt;
   return call.call(
-      "aten.constant_pad_nd.default", {call.operand(0)},
+      aten::op::constant_pad_nd, {call.operand(0)},
       {{"pad", call.attr("pad")}, {"value", call.has("value") ? call.attr("value") : Attr(std::int64_t{0})}});
 }
 }  // namespace

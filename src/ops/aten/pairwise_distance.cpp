@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -6,7 +7,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val apart = calls::add(calls::sub(call.tensor("x1"), call.tensor("x2")), call.number("eps"));
-  return b.aten("aten.linalg_vector_norm.default", {apart},
+  return b.aten(aten::op::linalg_vector_norm, {apart},
                 {{"ord", call.number("p")}, {"dim", std::vector<std::int64_t>{-1}}, {"keepdim", call.flag("keepdim")}});
 }
 }  // namespace

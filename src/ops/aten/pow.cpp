@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/tosa_operators.h"
 #include "ops/aten_exact.h"
 #include "ops/aten_functions.h"
 #include "ops/aten_promotion.h"
@@ -13,16 +14,16 @@ namespace {
 Val magnitude_power(Builder& b, Val a, Val y) {
   const DType dtype = a.dtype();
   y = functions::widened(y);
-  Val log = b.unary("log", b.unary("abs", functions::widened(a))), zero = b.like(log, 0.0);
+  Val log = b.unary(tosa::op::log, b.unary(tosa::op::abs, functions::widened(a))), zero = b.like(log, 0.0);
   Val one = functions::either(functions::equal(y, zero), functions::equal(log, zero));
-  return functions::narrowed_to(b.unary("exp", b.select(one, zero, b.mul(y, log))), dtype);
+  return functions::narrowed_to(b.unary(tosa::op::exp, b.select(one, zero, b.mul(y, log))), dtype);
 }
 
 // A negative base has a power where the exponent is whole, negative where it is odd.
 Val general_power(Builder& b, Val a, Val y) {
   Val magnitude = magnitude_power(b, a, y), half = b.scaled(y, 0.5);
-  Val whole = functions::equal(b.unary("floor", y), y);
-  Val even = functions::equal(b.unary("floor", half), half);
+  Val whole = functions::equal(b.unary(tosa::op::floor, y), y);
+  Val even = functions::equal(b.unary(tosa::op::floor, half), half);
   Val negative = b.select(even, magnitude, b.negate(magnitude));
   negative = b.select(whole, negative, b.like(a, std::numeric_limits<double>::quiet_NaN()));
   Val power = b.select(functions::less(a, 0.0), negative, magnitude);
@@ -35,8 +36,8 @@ Val constant_power(Builder& b, Val x, double exponent) {
   if (exponent == 0.5) return functions::square_root(x);
   if (exponent == -0.5) return functions::inverse_square_root(x);
   if (!whole) {
-    Val log = b.unary("log", functions::widened(x));
-    return functions::narrowed_to(b.unary("exp", b.scaled(log, exponent)), x.dtype());
+    Val log = b.unary(tosa::op::log, functions::widened(x));
+    return functions::narrowed_to(b.unary(tosa::op::exp, b.scaled(log, exponent)), x.dtype());
   }
   return general_power(b, x, b.like(x, exponent));
 }

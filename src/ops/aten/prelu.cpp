@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -13,9 +14,9 @@ Vals lower(Builder& b, const Call& call) {
     weight = calls::view(weight, Shape(dims));
   }
   if (x.rank() == 0) weight = calls::view(weight, {});
-  Val above = b.aten("aten.relu.default", {x});
-  Val below = b.aten("aten.clamp.default", {x}, {{"max", 0.0}});
-  return b.aten("aten.add.Tensor", {above, b.aten("aten.mul.Tensor", {below, weight})});
+  Val above = b.aten(aten::op::relu, {x});
+  Val below = b.aten(aten::op::clamp, {x}, {{"max", 0.0}});
+  return b.aten(aten::op::add_Tensor, {above, b.aten(aten::op::mul_Tensor, {below, weight})});
 }
 }  // namespace
 

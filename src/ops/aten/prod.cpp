@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/tosa_operators.h"
 #include "ops/aten_reduce.h"
 #include "ops/op.h"
 
@@ -8,7 +9,8 @@ namespace {
 Val product(Builder& b, Val x, int axis) {
   if (is_float(x.dtype())) {
     const DType dtype = x.dtype();
-    return b.cast(b.reduce("reduce_product", b.cast(x, dtype == DType::f16 ? DType::f32 : dtype), {axis}, true), dtype);
+    return b.cast(b.reduce(tosa::op::reduce_product, b.cast(x, dtype == DType::f16 ? DType::f32 : dtype), {axis}, true),
+                  dtype);
   }
   x = b.cast(x, sum_dtype(x.dtype()));
   while (x.dim(axis) > 1) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_codes.h"
 #include "ops/aten_packed_weight.h"
 
@@ -42,7 +43,7 @@ Vals lower(Builder& b, const Call& call) {
   how.set("transposed", transposed);
   how.set("output_padding", transposed ? call.spread("output_padding", 2) : std::vector<std::int64_t>{0, 0});
   how.set("groups", call.integer("groups"));
-  Val y = b.aten("aten.convolution.default", {x, weight, unpadded_bias(call, channels, x.dtype())}, how);
+  Val y = b.aten(aten::op::convolution, {x, weight, unpadded_bias(call, channels, x.dtype())}, how);
   return codes_of_real(call, activated(call, y));
 }
 }  // namespace

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_codes.h"
 #include "ops/aten_packed_weight.h"
 
@@ -11,8 +12,8 @@ Vals lower(Builder& b, const Call& call) {
   Val weight = call.tensor("weights");
   if (weight.rank() != 2) b.refuse("aten.q8ta_linear.shape", "weights of shape " + to_string(weight.shape()));
   if (x.rank() >= 1 && weight.dim(1) > x.dim(-1)) weight = b.slice_axis(weight, 1, 0, x.dim(-1));
-  Val y = b.aten("aten.linear.default", {x, eight_bit_weight(weight, b.cast(call.tensor("weight_scales"), x.dtype())),
-                                         unpadded_bias(call, weight.dim(0), x.dtype())});
+  Val y = b.aten(aten::op::linear, {x, eight_bit_weight(weight, b.cast(call.tensor("weight_scales"), x.dtype())),
+                                    unpadded_bias(call, weight.dim(0), x.dtype())});
   return codes ? codes_of_real(call, activated(call, y)) : y;
 }
 }  // namespace

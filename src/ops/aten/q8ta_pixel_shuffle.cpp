@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/aten_codes.h"
 
+#include "ir/aten_operators.h"
+
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  Val x = b.aten("aten.pixel_shuffle.default", {real_of_codes(call, "input", "input")},
+  Val x = b.aten(aten::op::pixel_shuffle, {real_of_codes(call, "input", "input")},
                  {{"upscale_factor", call.integer("upscale_factor")}});
   return codes_of_real(call, x, 1 / call.number("output_inv_scale"));
 }

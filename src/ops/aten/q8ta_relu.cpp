@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_codes.h"
 
 namespace tosaic {
 namespace {
 Vals lower(Builder&, const Call& call) {
-  return codes_of_real(call, calls::unary("relu", real_of_codes(call, "input", "input")));
+  return codes_of_real(call, calls::unary(aten::op::relu, real_of_codes(call, "input", "input")));
 }
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "ir/aten_operators.h"
 #include "ir/tensor.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
@@ -25,7 +26,7 @@ Val at_rank(Builder& b, const Call& call, Val sorted, int axis, double q) {
   Val low = calls::slice(sorted, axis, static_cast<std::int64_t>(below), 1);
   if (weight == 0) return low;
   Val high = calls::slice(sorted, axis, static_cast<std::int64_t>(above), 1);
-  return b.aten("aten.lerp.Scalar", {low, high}, {{"weight", weight}});
+  return b.aten(aten::op::lerp_Scalar, {low, high}, {{"weight", weight}});
 }
 
 Vals lower(Builder& b, const Call& call) {
@@ -42,11 +43,11 @@ Vals lower(Builder& b, const Call& call) {
       left.erase(left.begin() + axis);
   }
   if (all || rank == 0) x = calls::view(x, {x.shape().elements()});
-  Val sorted = b.aten_all("aten.sort.default", {x}, {{"dim", std::int64_t{axis}}})[0];
+  Val sorted = b.aten_all(aten::op::sort, {x}, {{"dim", std::int64_t{axis}}})[0];
   // A NaN makes all of its line one; no quantile is above the largest.
   Val most = calls::amax(x, {axis}, true);
   auto result = [&](double q) {
-    return calls::view(b.aten("aten.minimum.default", {at_rank(b, call, sorted, axis, q), most}), Shape(left));
+    return calls::view(b.aten(aten::op::minimum, {at_rank(b, call, sorted, axis, q), most}), Shape(left));
   };
   if (call.overload() == "scalar") return result(call.number("q"));
   Val q = call.tensor("q");

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/tosa_operators.h"
 #include "ops/aten_exact.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
@@ -7,7 +8,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = promotion::as_float(call.tensor("self"));
-  return b.exact() ? functions::nearest_quotient(b.like(x, 1.0), x) : b.unary("reciprocal", x);
+  return b.exact() ? functions::nearest_quotient(b.like(x, 1.0), x) : b.unary(tosa::op::reciprocal, x);
 }
 }  // namespace
 

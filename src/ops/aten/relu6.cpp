@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/core_form.h"
 #include "ops/op.h"
 
@@ -7,8 +8,7 @@ namespace {
 Vals lower(Builder& b, const Call& call) { return b.clamp(call.tensor("self"), 0.0, 6.0); }
 
 std::optional<Node> core(const CoreCall& call) {
-  return call.call("aten.hardtanh.default", {call.operand(0)},
-                   {{"min_val", std::int64_t{0}}, {"max_val", std::int64_t{6}}});
+  return call.call(aten::op::hardtanh, {call.operand(0)}, {{"min_val", std::int64_t{0}}, {"max_val", std::int64_t{6}}});
 }
 }  // namespace
 

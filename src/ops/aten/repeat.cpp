@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/core_form.h"
 #include "ops/op.h"
 
@@ -22,7 +23,7 @@ Vals lower(Builder& b, const Call& call) {
 
 std::optional<Node> core(const CoreCall& call) {
   if (call.schema.name != "tile") return std::nullopt;
-  return call.call("aten.repeat.default", call.node.inputs, {{"repeats", call.attr("dims")}});
+  return call.call(aten::op::repeat, call.node.inputs, {{"repeats", call.attr("dims")}});
 }
 }  // namespace
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/op.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic {
 namespace {
 // One transpose and at most two reversals, by the number of quarter turns.
@@ -15,7 +17,7 @@ Vals lower(Builder& b, const Call& call) {
     b.refuse("aten.rot90.dims", "dims outside shape " + to_string(x.shape()));
   auto reversed = [&](Val v, int axis) {
     const TensorType type = v.type();
-    v = b.tosa("reverse", {v}, {{"axis", std::int64_t{axis}}});
+    v = b.tosa(tosa::op::reverse, {v}, {{"axis", std::int64_t{axis}}});
     b.graph()[v.id()].type = type;
     return v;
   };

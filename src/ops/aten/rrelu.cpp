@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -9,7 +10,7 @@ Vals lower(Builder& b, const Call& call) {
     b.refuse("aten.training",
              "rrelu in training mode draws its slopes anew in each run: export the model in eval mode");
   const double slope = (call.number("lower") + call.number("upper")) / 2;
-  return b.aten("aten.leaky_relu.default", {call.tensor("self")}, {{"negative_slope", slope}});
+  return b.aten(aten::op::leaky_relu, {call.tensor("self")}, {{"negative_slope", slope}});
 }
 }  // namespace
 

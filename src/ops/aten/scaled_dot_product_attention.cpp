@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -63,7 +64,7 @@ Vals lower(Builder& b, const Call& call) {
       if (x.dim(-3) < 1 || q.dim(-3) % x.dim(-3))
         b.refuse("aten.scaled_dot_product_attention.heads",
                  std::to_string(q.dim(-3)) + " query heads for " + std::to_string(x.dim(-3)) + " key heads");
-      return b.aten("aten.repeat_interleave.self_int", {x},
+      return b.aten(aten::op::repeat_interleave_self_int, {x},
                     {{"repeats", q.dim(-3) / x.dim(-3)}, {"dim", std::int64_t{x.rank() - 3}}});
     };
     k = repeated(k);
@@ -87,7 +88,7 @@ Vals lower(Builder& b, const Call& call) {
   } else if (mask->dtype() == DType::boolean) {
     weights = hidden_softmax(scores, *mask, true);
   } else {
-    weights = b.aten("aten._safe_softmax.default", {calls::add(scores, *mask)}, {{"dim", std::int64_t{-1}}});
+    weights = b.aten(aten::op::_safe_softmax, {calls::add(scores, *mask)}, {{"dim", std::int64_t{-1}}});
   }
   return calls::matmul(weights, v);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
+#include "ir/tosa_operators.h"
 #include "ops/aten_division.h"
 #include "ops/aten_exact.h"
 #include "ops/aten_functions.h"
@@ -39,12 +40,12 @@ Val reduced(Builder& b, const Lines& lines, const std::string& how, bool include
   }
   if (how == "amax" || how == "amin") {
     const double most = real ? std::numeric_limits<double>::infinity() : std::numeric_limits<std::int32_t>::max();
-    Val y = how == "amax" ? b.reduce("reduce_max", of_hits(real ? -most : -most - 1), {2}, false)
-                          : b.reduce("reduce_min", of_hits(most), {2}, false);
+    Val y = how == "amax" ? b.reduce(tosa::op::reduce_max, of_hits(real ? -most : -most - 1), {2}, false)
+                          : b.reduce(tosa::op::reduce_min, of_hits(most), {2}, false);
     return finished(how == "amax" ? b.maximum(self, y) : b.minimum(self, y), y);
   }
   if (how != "sum" && how != "add" && how != "mean") b.refuse("aten.scatter_reduce.how", "reduction '" + how + "'");
-  Val y = b.reduce("reduce_sum", of_hits(0.0), {2}, false);
+  Val y = b.reduce(tosa::op::reduce_sum, of_hits(0.0), {2}, false);
   y = finished(b.add(self, y), y);
   if (how != "mean") return y;
   Val count = b.cast(include ? b.add(lines.hit, 1.0) : b.maximum(lines.hit, b.like(lines.hit, 1.0)), self.dtype());
@@ -94,7 +95,7 @@ Vals lower(Builder& b, const Call& call) {
   lines.self = b.reshape(self, {n, k});
   lines.source = b.reshape(source, {n, 1, w});
   lines.hits = functions::equal(b.integers(places, index.dtype(), {1, k, 1}), b.reshape(index, {n, 1, w}));
-  lines.hit = b.reduce("reduce_sum", b.cast(lines.hits, DType::i32), {2}, false);
+  lines.hit = b.reduce(tosa::op::reduce_sum, b.cast(lines.hits, DType::i32), {2}, false);
   p.result = x.dtype();
   return p.finished(b.transpose(b.reshape(reduced(b, lines, call.text("reduce"), include), shape), back));
 }

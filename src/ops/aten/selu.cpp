@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/op.h"
 
+#include "ir/aten_operators.h"
+
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  return b.aten("aten.elu.default", {call.tensor("self")},
+  return b.aten(aten::op::elu, {call.tensor("self")},
                 {{"alpha", 1.6732632423543772848170429916717}, {"scale", 1.0507009873554804934193349852946}});
 }
 }  // namespace

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/op.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
-  return b.mul(x, b.unary("sigmoid", x));
+  return b.mul(x, b.unary(tosa::op::sigmoid, x));
 }
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
+#include "ir/tosa_operators.h"
 #include "ops/aten_functions.h"
 #include "ops/op.h"
 
@@ -10,7 +11,7 @@ namespace {
 Vals lower(Builder& b, const Call& call) {
   const double beta = call.number("beta"), threshold = call.number("threshold");
   Val x = call.tensor("self"), t = b.scaled(x, beta);
-  Val tail = functions::log_one_plus(b.unary("exp", b.negate(b.unary("abs", t))));
+  Val tail = functions::log_one_plus(b.unary(tosa::op::exp, b.negate(b.unary(tosa::op::abs, t))));
   Val soft = b.scaled(b.add(b.clamp(t, 0.0, std::numeric_limits<double>::infinity()), tail), 1 / beta);
   // Above 20 the tail is below f32's resolution: nothing to select.
   if (beta == 1 && threshold >= 20) return soft;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_slicing.h"
 #include "ops/core_form.h"
 #include "ops/op.h"
@@ -17,7 +18,7 @@ Vals lower(Builder& b, const Call& call) {
 }
 
 std::optional<Node> core(const CoreCall& call) {
-  return call.schema.full_name() == "aten.split.sizes" ? core_parts(call) : std::nullopt;
+  return call.node.op == aten::op::split_sizes ? core_parts(call) : std::nullopt;
 }
 }  // namespace
 

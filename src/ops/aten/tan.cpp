@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/tosa_operators.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
 
@@ -6,7 +7,7 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = promotion::as_float(call.tensor("self"));
-  return b.mul(b.unary("sin", x), b.unary("reciprocal", b.unary("cos", x)));
+  return b.mul(b.unary(tosa::op::sin, x), b.unary(tosa::op::reciprocal, b.unary(tosa::op::cos, x)));
 }
 }  // namespace
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/tosa_operators.h"
 #include "ops/aten_promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {
 namespace {
-Vals lower(Builder& b, const Call& call) { return b.unary("tanh", promotion::as_float(call.tensor("self"))); }
+Vals lower(Builder& b, const Call& call) { return b.unary(tosa::op::tanh, promotion::as_float(call.tensor("self"))); }
 }  // namespace
 
 AtenOp aten_tanh() {

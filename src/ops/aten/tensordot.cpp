@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -41,7 +42,7 @@ Vals lower(Builder& b, const Call& call) {
   q.insert(q.end(), others.begin(), others.end());
   Val rows = calls::view(calls::permute(x, p), {x.shape().elements() / k, k});
   Val columns = calls::view(calls::permute(y, q), {k, y.shape().elements() / k});
-  return calls::view(b.aten("aten.mm.default", {rows, columns}), Shape(dims));
+  return calls::view(b.aten(aten::op::mm, {rows, columns}), Shape(dims));
 }
 }  // namespace
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/core_form.h"
 #include "ops/op.h"
 
@@ -6,14 +7,14 @@ namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
-  if (call.overload() == "other") return b.aten("aten.type_as.default", {x, call.tensor("other")});
+  if (call.overload() == "other") return b.aten(aten::op::type_as, {x, call.tensor("other")});
   auto dtype = call.dtype("dtype");
   if (!dtype) return x;
-  return b.aten("aten._to_copy.default", {x}, {{"dtype", *dtype}});
+  return b.aten(aten::op::_to_copy, {x}, {{"dtype", *dtype}});
 }
 
 std::optional<Node> core(const CoreCall& call) {
-  return call.call("aten._to_copy.default", {call.operand(0)}, {{"dtype", call.out().dtype}});
+  return call.call(aten::op::_to_copy, {call.operand(0)}, {{"dtype", call.out().dtype}});
 }
 }  // namespace
 

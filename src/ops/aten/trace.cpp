@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_calls.h"
 #include "ops/op.h"
 
@@ -7,7 +8,7 @@ namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("self");
   if (x.rank() != 2) b.refuse("aten.trace.rank", "a tensor of shape " + to_string(x.shape()) + " is no matrix");
-  return calls::sum(b.aten("aten.diagonal_copy.default", {x}), {0}, false);
+  return calls::sum(b.aten(aten::op::diagonal_copy, {x}), {0}, false);
 }
 }  // namespace
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/aten_operators.h"
 #include "ops/aten_creation.h"
 #include "ops/core_form.h"
 #include "ops/op.h"
@@ -6,12 +7,12 @@
 namespace tosaic {
 namespace {
 Vals lower(Builder& b, const Call& call) {
-  return b.aten("aten._to_copy.default", {call.tensor("self")},
+  return b.aten(aten::op::_to_copy, {call.tensor("self")},
                 {{"dtype", creation::dtype_of_tensor(call.tensor("other"))}});
 }
 
 std::optional<Node> core(const CoreCall& call) {
-  return call.call("aten._to_copy.default", {call.operand(0)}, {{"dtype", call.out().dtype}});
+  return call.call(aten::op::_to_copy, {call.operand(0)}, {{"dtype", call.out().dtype}});
 }
 }  // namespace
 

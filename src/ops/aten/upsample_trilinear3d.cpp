@@ -3,6 +3,8 @@
 
 #include "ops/op.h"
 
+#include "ir/aten_operators.h"
+
 namespace tosaic {
 namespace {
 // Images first, then the depth as rows of images that are one pixel high and keep their width.
@@ -25,9 +27,9 @@ Vals lower(Builder& b, const Call& call) {
                              : static_cast<std::int64_t>(std::floor(static_cast<double>(x.dim(2 + i)) * factors[k]));
     if (vec ? !factors.empty() : call.has(names[i])) scale[i] = vec ? factors[k] : call.number(names[i]);
   }
-  const std::string op = linear                         ? "aten.upsample_bilinear2d.default"
-                         : name == "upsample_nearest3d" ? "aten.upsample_nearest2d.default"
-                                                        : "aten._upsample_nearest_exact2d.default";
+  Operator op = linear                         ? aten::op::upsample_bilinear2d
+                : name == "upsample_nearest3d" ? aten::op::upsample_nearest2d
+                                               : aten::op::_upsample_nearest_exact2d;
   auto resized = [&](Val v, std::int64_t height, std::int64_t width, const Attr& by_height, const Attr& by_width) {
     Attrs attrs{
         {"output_size", std::vector<std::int64_t>{height, width}}, {"scales_h", by_height}, {"scales_w", by_width}};

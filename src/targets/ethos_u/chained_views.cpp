@@ -12,6 +12,8 @@
 
 #include "targets/ethos_u/chains.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic::ethos_u {
 namespace {
 
@@ -42,7 +44,7 @@ class ChainedViews {
     const ValueId y = node.outputs[0];
     if (goes_along(node))
       follow(node);
-    else if (node.op.starts_with("tosa.reduce_") || node.op == "tosa.argmax")
+    else if (tosa::is_reduction(node.op) || node.op == tosa::op::argmax)
       chains_[y] = {{unknown}, std::nullopt};  // turned, or written as other commands in dims of their own
     else
       start(y);
@@ -52,7 +54,7 @@ class ChainedViews {
   // Views are none of the chain's.
   void follow(const Node& node) {
     const ValueId x = node.inputs[0], y = node.outputs[0];
-    if (node.op == "tosa.reshape" || node.op == "tosa.identity") {
+    if (node.op == tosa::op::reshape || node.op == tosa::op::identity) {
       chains_[y] = chains_[x];
       chains_[y].open &= once_[x] != 0;
     } else if (!open(x)) {
@@ -60,7 +62,7 @@ class ChainedViews {
     } else {
       chains_[y] = chains_[x];
       chains_[y].shapes.insert(dims(y));
-      if (node.op == "tosa.table" || node.op == "tosa.clamp") chains_[y].last = graph_[y].type.shape;
+      if (node.op == tosa::op::table || node.op == tosa::op::clamp) chains_[y].last = graph_[y].type.shape;
     }
   }
 

@@ -8,6 +8,8 @@
 
 #include "targets/ethos_u/chains.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic::ethos_u {
 namespace {
 
@@ -34,7 +36,7 @@ class Chains {
       if (!goes_along(*node) && !commands_elements(*node)) continue;
       const ValueId y = node->outputs[0];
       Tables met = once_[y] ? behind_[y] : Tables{};
-      if (node->op == "tosa.table") met.insert(node->inputs[1]);
+      if (node->op == tosa::op::table) met.insert(node->inputs[1]);
       for (std::size_t i : tensor_operands(*node))
         if (node->inputs[i] != no_value) behind_[node->inputs[i]].insert(met.begin(), met.end());
     }
@@ -42,7 +44,7 @@ class Chains {
 
   // Whether the node must not be chained to what is before it.
   bool visit(const Node& node) {
-    if (node.op == "tosa.reduce_sum") {
+    if (node.op == tosa::op::reduce_sum) {
       const Shape& shape = graph_[node.inputs[0]].type.shape;
       sums_[node.outputs[0]] = node.attrs.get<std::int64_t>("axis") != shape.rank() - 1;
       return false;
@@ -59,7 +61,7 @@ class Chains {
     if (commands_elements(node) && (sums > 1 || (once_[y] && collide(met, behind_[y])))) return true;
     sums_[y] = sums > 0;
     before_[y] = std::move(met);
-    if (node.op == "tosa.table") before_[y].insert(node.inputs[1]);
+    if (node.op == tosa::op::table) before_[y].insert(node.inputs[1]);
     return false;
   }
 

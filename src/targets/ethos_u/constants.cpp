@@ -9,6 +9,8 @@
 
 #include "targets/ethos_u/rewrites.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic::ethos_u {
 namespace {
 
@@ -58,7 +60,7 @@ void narrow_constants(Graph& graph) {
   std::vector<DType> narrow(graph.values.size(), DType::i32);  // what such a RESCALE reads
   const auto up_of = [](DType width) { return width == DType::i8 ? 19 : 14; };
   for (const Node& node : graph.nodes) {
-    if (node.op != "tosa.rescale" || graph[node.outputs[0]].type.dtype != DType::i32) continue;
+    if (node.op != tosa::op::rescale || graph[node.outputs[0]].type.dtype != DType::i32) continue;
     const DType width = graph[node.inputs[0]].type.dtype;
     if ((width == DType::i8 || width == DType::i16) && by_largest_factor(graph, node, up_of(width)))
       narrow[node.outputs[0]] = width;
@@ -68,7 +70,7 @@ void narrow_constants(Graph& graph) {
     return graph.add_value("npu", {type, Shape{1}, {}}, constant_bytes(type, Ints{value}));
   };
   for (Node& node : out.nodes()) {
-    if (node.op == "tosa.add" || node.op == "tosa.sub")
+    if (node.op == tosa::op::add || node.op == tosa::op::sub)
       for (std::size_t i : {std::size_t{0}, std::size_t{1}}) {
         const DType width = node.inputs[1 - i] < narrow.size() ? narrow[node.inputs[1 - i]] : DType::i32;
         if (width == DType::i32) continue;
@@ -78,7 +80,7 @@ void narrow_constants(Graph& graph) {
         const int free_bits = 30 - std::ilogb(static_cast<double>(codes->quarters));  // multipliers have 31
         const ValueId narrowed =
             graph.add_value(value.name, {width, value.type.shape, {}}, constant_bytes(width, codes->codes));
-        node.inputs[i] = out.add("tosa.rescale",
+        node.inputs[i] = out.add(tosa::op::rescale,
                                  {narrowed, constant(DType::i32, codes->quarters << free_bits),
                                   constant(DType::i8, free_bits + 2), constant(width, 0), constant(DType::i32, 0)},
                                  {{"scale32", true},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/ethos_u/express.h"
 
+#include "ir/tosa_operators.h"
+
 #include <algorithm>
 
 namespace tosaic::ethos_u {
@@ -59,7 +61,7 @@ class ResultsFirst {
     return v < made_by_.size() && made_by_[v] >= 0 ? &nodes_[static_cast<std::size_t>(made_by_[v])] : nullptr;
   }
   static bool moved_over(const Node& node) {
-    return node.op == "tosa.reshape" || node.op == "tosa.slice" || node.op == "tosa.concat";
+    return node.op == tosa::op::reshape || node.op == tosa::op::slice || node.op == tosa::op::concat;
   }
   static std::int64_t last_dim(const Graph& graph, ValueId v) {
     const Shape& shape = graph[v].type.shape;
@@ -75,19 +77,19 @@ class ResultsFirst {
       again.insert(again.end(), value.constant.data(), value.constant.data() + value.constant.size());
     return graph.add_value(value.name, value.type.with(Shape{channels}), Bytes::of(std::move(again)));
   }
-  static std::size_t tensors(const Node& node) { return node.op == "tosa.concat" ? node.inputs.size() : 1; }
+  static std::size_t tensors(const Node& node) { return node.op == tosa::op::concat ? node.inputs.size() : 1; }
 
   // A RESCALE per channel goes along the last dim: that stays as it is, or a reshape makes pixels of groups of
   // channels.
   bool from_convolutions(const Graph& graph, ValueId v, bool per_channel) const {
     const Node* before = maker(v);
     if (!before) return false;
-    if (before->op == "tosa.conv2d" || before->op == "tosa.depthwise_conv2d") return true;
+    if (before->op == tosa::op::conv2d || before->op == tosa::op::depthwise_conv2d) return true;
     if (!moved_over(*before) || !movable_[v]) return false;
     const std::int64_t to = last_dim(graph, v);
     for (std::size_t i = 0; i < tensors(*before); ++i) {
       const std::int64_t from = last_dim(graph, before->inputs[i]);
-      const bool kept = from == to || (before->op == "tosa.reshape" && from % to == 0);
+      const bool kept = from == to || (before->op == tosa::op::reshape && from % to == 0);
       if ((per_channel && !kept) || !from_convolutions(graph, before->inputs[i], per_channel)) return false;
     }
     return true;
@@ -116,7 +118,7 @@ bool with_rescale_of_sums(const tosa::View& view, Graph& scratch) {
   const ValueId read = view.node().outputs[0];
   const Graph& graph = view.graph();
   for (const Node& node : graph.nodes) {
-    if (node.op != "tosa.rescale" || node.inputs[0] != read) continue;
+    if (node.op != tosa::op::rescale || node.inputs[0] != read) continue;
     Node rescale = node;
     rescale.inputs[0] = sums.outputs[0];
     for (std::size_t i = 1; i < rescale.inputs.size(); ++i) {
@@ -139,7 +141,7 @@ void results_before_views(Graph& graph) {
   Rewriter out(graph);
   for (std::size_t n = 0; n < out.nodes().size(); ++n) {
     const Node& node = results.node(n);
-    if (node.op == "tosa.rescale" && results.moves(graph, node))
+    if (node.op == tosa::op::rescale && results.moves(graph, node))
       results.rescaled(out, graph, node, node.inputs[0], node.outputs[0]);
     else
       out.keep(std::move(out.nodes()[n]));
@@ -179,7 +181,7 @@ tosa::Check expressible(const tosa::View& view, NativeCheck native) {
   if (!with_rescale_of_sums(view, scratch)) return why;
   express(scratch, native);
   for (const Node& n : scratch.nodes) {
-    const bool cuts_sums = n.op != "tosa.rescale" && !n.inputs.empty() && n.inputs[0] != no_value &&
+    const bool cuts_sums = n.op != tosa::op::rescale && !n.inputs.empty() && n.inputs[0] != no_value &&
                            scratch[n.inputs[0]].type.dtype == DType::i48;
     if (cuts_sums || native(tosa::View(scratch, n))) return why;
   }
@@ -201,7 +203,7 @@ ValueId Words::concat(const std::vector<ValueId>& parts, int axis, ValueId to) {
   Shape shape = type(parts[0]).shape;
   shape.set(axis, 0);
   for (ValueId p : parts) shape.set(axis, shape[axis] + type(p).shape[axis]);
-  return out.add("tosa.concat", parts, {{"axis", std::int64_t{axis}}}, type(parts[0]).with(shape), loc, to);
+  return out.add(tosa::op::concat, parts, {{"axis", std::int64_t{axis}}}, type(parts[0]).with(shape), loc, to);
 }
 
 ValueId Words::pad(ValueId x, int axis, std::int64_t before, std::int64_t after, ValueId value) {
@@ -211,7 +213,7 @@ ValueId Words::pad(ValueId x, int axis, std::int64_t before, std::int64_t after,
   pads[static_cast<std::size_t>(2 * axis + 1)] = after;
   Shape shape = type(x).shape;
   shape.set(axis, shape[axis] + before + after);
-  return out.add("tosa.pad", {x, integers(DType::shape, pads), value}, {}, type(x).with(shape), loc);
+  return out.add(tosa::op::pad, {x, integers(DType::shape, pads), value}, {}, type(x).with(shape), loc);
 }
 
 ValueId Words::integers(DType dtype, const Ints& values) {
@@ -228,7 +230,7 @@ ValueId Words::rescale(ValueId x, DType to, std::int64_t multiplier, std::int64_
   attrs.set("input_unsigned", false);
   attrs.set("output_unsigned", false);
   const TensorType made{to, type(x).shape, {}};
-  return out.add("tosa.rescale",
+  return out.add(tosa::op::rescale,
                  {x, integers(DType::i32, {multiplier}), integers(DType::i8, {shift}), input_zp, output_zp},
                  std::move(attrs), made, loc, result);
 }
@@ -236,7 +238,7 @@ ValueId Words::rescale(ValueId x, DType to, std::int64_t multiplier, std::int64_
 ValueId Words::sum(ValueId x, int axis) {
   Shape shape = type(x).shape;
   shape.set(axis, 1);
-  return out.add("tosa.reduce_sum", {x}, {{"axis", std::int64_t{axis}}}, type(x).with(shape), loc);
+  return out.add(tosa::op::reduce_sum, {x}, {{"axis", std::int64_t{axis}}}, type(x).with(shape), loc);
 }
 
 ValueId Words::every(ValueId x, int axis, std::int64_t step) {

@@ -6,6 +6,8 @@
 
 #include "targets/ethos_u/express.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic::ethos_u {
 namespace {
 
@@ -45,7 +47,7 @@ ValueId write(Conv& conv, const Node& node, TensorType type, ValueId to = no_val
   attrs.set("pad", conv.pad);
   attrs.set("stride", conv.stride);
   attrs.set("dilation", conv.dilation);
-  return conv.say.out.add("tosa.conv2d", inputs, std::move(attrs), std::move(type), node.loc, to);
+  return conv.say.out.add(tosa::op::conv2d, inputs, std::move(attrs), std::move(type), node.loc, to);
 }
 
 // The padding along one axis made real, so that `total` pixels are there; what no window reaches is cut off.
@@ -121,7 +123,7 @@ void rows_into_channels(Conv& conv, std::int64_t out_height) {
 }  // namespace
 
 bool conv3d_by_slices(Rewriter& out, Graph& graph, const Node& node) {
-  if (node.op != "tosa.conv3d") return false;
+  if (node.op != tosa::op::conv3d) return false;
   auto conv = conv_of(out, graph, node);
   if (!conv) return false;
   Words& say = conv->say;
@@ -161,7 +163,7 @@ bool conv3d_by_slices(Rewriter& out, Graph& graph, const Node& node) {
 }
 
 bool long_stride_into_channels(Rewriter& out, Graph& graph, const Node& node) {
-  if (node.op != "tosa.conv2d") return false;
+  if (node.op != tosa::op::conv2d) return false;
   auto conv = conv_of(out, graph, node);
   if (!conv || std::max(conv->stride[0], conv->stride[1]) <= longest_stride) return false;
   const TensorType result = graph[node.outputs[0]].type;
@@ -173,7 +175,7 @@ bool long_stride_into_channels(Rewriter& out, Graph& graph, const Node& node) {
 
 // A kernel too tall or too large in all, in pieces of as many rows each, side by side in the channels.
 bool tall_kernel_into_channels(Rewriter& out, Graph& graph, const Node& node) {
-  if (node.op != "tosa.conv2d") return false;
+  if (node.op != tosa::op::conv2d) return false;
   auto conv = conv_of(out, graph, node);
   if (!conv) return false;
   const std::int64_t kernel = conv->kernel[0], gap = conv->dilation[0], c = conv->channels;
@@ -203,7 +205,7 @@ bool tall_kernel_into_channels(Rewriter& out, Graph& graph, const Node& node) {
 // A depthwise kernel that is too tall as one that sees all channels and weighs the others with zero.
 bool depthwise_as_dense(Rewriter& out, Graph& graph, const Node& node) {
   constexpr std::int64_t most_weights = 1 << 22;
-  if (node.op != "tosa.depthwise_conv2d") return false;
+  if (node.op != tosa::op::depthwise_conv2d) return false;
   const tosa::View view(graph, node);
   const auto weights = weights_of(graph, node), zero = view.constant_integers(4);
   const Shape w = view.in(1).shape;  // H W C M
@@ -218,7 +220,7 @@ bool depthwise_as_dense(Rewriter& out, Graph& graph, const Node& node) {
   std::vector<ValueId> inputs = node.inputs;
   inputs[1] = graph.add_value("npu", {DType::i8, Shape{outputs, w.size(0), w.size(1), channels}, {}},
                               constant_bytes(DType::i8, dense));
-  out.add("tosa.conv2d", inputs, node.attrs, graph[node.outputs[0]].type, node.loc, node.outputs[0]);
+  out.add(tosa::op::conv2d, inputs, node.attrs, graph[node.outputs[0]].type, node.loc, node.outputs[0]);
   return true;
 }
 
@@ -227,7 +229,7 @@ bool depthwise_as_dense(Rewriter& out, Graph& graph, const Node& node) {
 void multipliers_as_dense(Graph& graph, std::int64_t most_channels) {
   Rewriter out(graph);
   for (Node& node : out.nodes()) {
-    const Shape w = node.op == "tosa.depthwise_conv2d" ? graph[node.inputs[1]].type.shape : Shape{};  // H W C M
+    const Shape w = node.op == tosa::op::depthwise_conv2d ? graph[node.inputs[1]].type.shape : Shape{};  // H W C M
     const bool dear = w.rank() == 4 && w.size(3) > 1 && w.size(2) > 1 && w.size(2) <= most_channels;
     if (!dear || !depthwise_as_dense(out, graph, node)) out.keep(std::move(node));
   }

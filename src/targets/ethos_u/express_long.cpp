@@ -4,6 +4,8 @@
 
 #include "targets/ethos_u/express.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic::ethos_u {
 namespace {
 
@@ -13,7 +15,7 @@ constexpr std::int64_t piece = 32768;
 
 // Groups of the axis, then the groups' sums; zeros fill the last group. Many sums side by side go in pieces.
 bool long_sum_in_two_steps(Rewriter& out, Graph& graph, const Node& node) {
-  if (node.op != "tosa.reduce_sum") return false;
+  if (node.op != tosa::op::reduce_sum) return false;
   Words say{out, graph, node.loc};
   const auto axis = static_cast<int>(node.attrs.get<std::int64_t>("axis"));
   const TensorType x = graph[node.inputs[0]].type, y = graph[node.outputs[0]].type;
@@ -46,7 +48,7 @@ bool long_sum_in_two_steps(Rewriter& out, Graph& graph, const Node& node) {
 
 // Pieces of the longest axis, turned one by one.
 bool long_transpose_in_pieces(Rewriter& out, Graph& graph, const Node& node) {
-  if (node.op != "tosa.transpose") return false;
+  if (node.op != tosa::op::transpose) return false;
   Words say{out, graph, node.loc};
   const Shape x = graph[node.inputs[0]].type.shape;
   const auto longest = static_cast<int>(std::max_element(x.sizes().begin(), x.sizes().end()) - x.sizes().begin());

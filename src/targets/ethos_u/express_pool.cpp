@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/tosa_operators.h"
 #include "ops/tosa_scaling.h"
 #include "targets/ethos_u/express.h"
 
@@ -66,8 +67,8 @@ std::vector<Zone> zones_of(std::int64_t outputs, std::int64_t inputs, std::int64
 
 // A stride of a * b is a stride of a of which every b-th result is kept, where a is a stride that the device has.
 bool long_stride_in_two_steps(Rewriter& out, Graph& graph, const Node& node) {
-  const bool maximum = node.op == "tosa.max_pool2d";
-  if (!maximum && node.op != "tosa.depthwise_conv2d") return false;
+  const bool maximum = node.op == tosa::op::max_pool2d;
+  if (!maximum && node.op != tosa::op::depthwise_conv2d) return false;
   Words say{out, graph, node.loc};
   const Ints stride = node.attrs.get<Ints>("stride");
   if (std::max(stride[0], stride[1]) <= longest_stride) return false;
@@ -104,7 +105,7 @@ bool long_stride_in_two_steps(Rewriter& out, Graph& graph, const Node& node) {
 
 // Averages of what the windows really cover, zone by zone: within one, all windows have the same size and no padding.
 bool average_by_zones(Rewriter& out, Graph& graph, const Node& node) {
-  if (node.op != "tosa.avg_pool2d") return false;
+  if (node.op != tosa::op::avg_pool2d) return false;
   const Ints kernel = node.attrs.get<Ints>("kernel"), stride = node.attrs.get<Ints>("stride"),
              pad = node.attrs.get<Ints>("pad");
   if (pad == Ints{0, 0, 0, 0}) return false;
@@ -135,7 +136,7 @@ bool average_by_zones(Rewriter& out, Graph& graph, const Node& node) {
 // Windows side by side (or one window) as sums along one axis after the other, and the multiplication that TOSA says an
 // average is.
 bool average_as_sums(Rewriter& out, Graph& graph, const Node& node) {
-  if (node.op != "tosa.avg_pool2d") return false;
+  if (node.op != tosa::op::avg_pool2d) return false;
   const Ints kernel = node.attrs.get<Ints>("kernel"), stride = node.attrs.get<Ints>("stride");
   const TensorType x = graph[node.inputs[0]].type, y = graph[node.outputs[0]].type;
   if (node.attrs.get<Ints>("pad") != Ints{0, 0, 0, 0}) return false;

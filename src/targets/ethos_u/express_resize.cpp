@@ -5,6 +5,8 @@
 
 #include "targets/ethos_u/express.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic::ethos_u {
 namespace {
 
@@ -56,7 +58,7 @@ ValueId pixels_of(Words& say, ValueId x, int axis, const Phases& phases) {
 
 // Every pixel k times along each axis: copies beside each other, along W first, then whole rows.
 bool nearest_by_copies(Rewriter& out, Graph& graph, const Node& node) {
-  if (node.op != "tosa.resize" || node.attrs.get<std::string>("mode") != "nearest") return false;
+  if (node.op != tosa::op::resize || node.attrs.get<std::string>("mode") != "nearest") return false;
   const tosa::View view(graph, node);
   const auto scale = view.constant_integers(1), offset = view.constant_integers(2);
   if (!scale || !offset) return false;
@@ -91,7 +93,7 @@ bool nearest_by_copies(Rewriter& out, Graph& graph, const Node& node) {
 // The image as often in the channels as a row has phases, then a depthwise convolution for each phase of the columns.
 // Side by side along W, their results lie in memory as the enlarged image does.
 bool bilinear_by_phases(Rewriter& out, Graph& graph, const Node& node) {
-  if (node.op != "tosa.resize" || node.attrs.get<std::string>("mode") != "bilinear") return false;
+  if (node.op != tosa::op::resize || node.attrs.get<std::string>("mode") != "bilinear") return false;
   const tosa::View view(graph, node);
   const auto scale = view.constant_integers(1), offset = view.constant_integers(2);
   if (!scale || !offset) return false;
@@ -124,7 +126,7 @@ bool bilinear_by_phases(Rewriter& out, Graph& graph, const Node& node) {
     const ValueId weight =
         graph.add_value("npu", {DType::i8, Shape{down.taps, across.taps, across.count * channels, 1}, {}},
                         constant_bytes(DType::i8, weights));
-    parts.push_back(out.add("tosa.depthwise_conv2d", {v, weight, bias, zero, weight_zero}, attrs,
+    parts.push_back(out.add(tosa::op::depthwise_conv2d, {v, weight, bias, zero, weight_zero}, attrs,
                             y.with(Shape{x.shape.size(0), down.rounds, across.rounds, across.count * channels}),
                             node.loc));
   }

@@ -5,6 +5,8 @@
 
 #include "targets/ethos_u/express.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic::ethos_u {
 namespace {
 
@@ -38,7 +40,7 @@ std::pair<PhaseAxis, PhaseAxis> phase_axes(const tosa::View& view) {
 // A transposed convolution with stride s writes s * s interleaved images, each a plain convolution on the taps that
 // fall on it. Those of one row lie in the channels, so the rows only have to be put under each other.
 bool transposed_by_phases(Rewriter& out, Graph& graph, const Node& node) {
-  if (node.op != "tosa.transpose_conv2d") return false;
+  if (node.op != tosa::op::transpose_conv2d) return false;
   const tosa::View view(graph, node);
   const auto weights = weights_of(graph, node), zero = view.constant_integers(4), bias = view.constant_integers(2);
   const TensorType x = view.in(0), y = view.out();
@@ -74,7 +76,7 @@ bool transposed_by_phases(Rewriter& out, Graph& graph, const Node& node) {
     inputs[1] = graph.add_value("npu", {DType::i8, Shape{sx * outputs, down.taps, across.taps, channels}, {}},
                                 constant_bytes(DType::i8, phase));
     const TensorType made{y.dtype, Shape{x.shape.size(0), down.made, across.made, sx * outputs}, {}};
-    parts.push_back(out.add("tosa.conv2d", inputs, attrs, made, node.loc));
+    parts.push_back(out.add(tosa::op::conv2d, inputs, attrs, made, node.loc));
   }
   // Side by side along W, they lie in memory as the image does.
   ValueId v = say.reshape(say.concat(parts, 2), {x.shape.size(0), down.made * sy, across.made * sx, outputs});
@@ -96,7 +98,8 @@ void transposed_as_convolutions(Graph& graph, bool cuts_too) {
   bool changed = false;
   Rewriter out(graph);
   for (Node& node : out.nodes()) {
-    const bool sums_fit_views = node.op == "tosa.transpose_conv2d" && graph[node.outputs[0]].type.dtype == DType::i32;
+    const bool sums_fit_views =
+        node.op == tosa::op::transpose_conv2d && graph[node.outputs[0]].type.dtype == DType::i32;
     const bool rewritten =
         sums_fit_views && (cuts_too || uncut(tosa::View(graph, node))) && transposed_by_phases(out, graph, node);
     if (!rewritten) out.keep(std::move(node));

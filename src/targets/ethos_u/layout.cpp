@@ -6,6 +6,8 @@
 
 #include "targets/ethos_u/rewrites.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic::ethos_u {
 namespace {
 
@@ -114,18 +116,18 @@ void slices_before_transposes(Graph& graph) {
   std::vector<char> whole(graph.values.size(), 0);  // read by something that is no slice
   for (ValueId v : graph.outputs) whole[v] = 1;
   for (ValueId v = 0; v < graph.values.size(); ++v)
-    for (std::uint32_t n : read_by[v]) whole[v] |= graph.nodes[n].op != "tosa.slice";
+    for (std::uint32_t n : read_by[v]) whole[v] |= graph.nodes[n].op != tosa::op::slice;
   std::vector<Node> turns(graph.nodes.size());  // the transpose whose result node n slices
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
-    if (node.op != "tosa.slice" || made_by[node.inputs[0]] < 0 || whole[node.inputs[0]]) continue;
+    if (node.op != tosa::op::slice || made_by[node.inputs[0]] < 0 || whole[node.inputs[0]]) continue;
     const Node& before = graph.nodes[static_cast<std::size_t>(made_by[node.inputs[0]])];
-    if (before.op == "tosa.transpose" && constant_cut(graph, node)) turns[n] = before;
+    if (before.op == tosa::op::transpose && constant_cut(graph, node)) turns[n] = before;
   }
   Rewriter out(graph);
   for (std::size_t n = 0; n < turns.size(); ++n) {
     Node node = std::move(out.nodes()[n]);
-    if (turns[n].op.empty()) {
+    if (turns[n].op.none()) {
       out.keep(std::move(node));
       continue;
     }
@@ -147,8 +149,8 @@ void at_most_four_dims(Graph& graph) {
   Rewriter out(graph);
   for (Node& node : out.nodes()) {
     const bool wide = !node.inputs.empty() && graph[node.inputs[0]].type.rank() > 4;
-    if (wide && node.op == "tosa.transpose" && turn_in_four(out, graph, node)) continue;
-    if (wide && node.op == "tosa.slice" && slice_in_four(out, graph, node)) continue;
+    if (wide && node.op == tosa::op::transpose && turn_in_four(out, graph, node)) continue;
+    if (wide && node.op == tosa::op::slice && slice_in_four(out, graph, node)) continue;
     out.keep(std::move(node));
   }
 }

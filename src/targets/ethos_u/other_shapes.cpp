@@ -5,10 +5,13 @@
 
 #include "targets/ethos_u/chains.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic::ethos_u {
 
 bool goes_along(const Node& node) {
-  for (const char* op : {"tosa.rescale", "tosa.table", "tosa.clamp", "tosa.reshape", "tosa.identity", "tosa.cast"})
+  for (Operator op :
+       {tosa::op::rescale, tosa::op::table, tosa::op::clamp, tosa::op::reshape, tosa::op::identity, tosa::op::cast})
     if (node.op == op) return true;
   return false;
 }
@@ -143,7 +146,7 @@ class OtherShapes {
       : graph_(graph), from_(graph.values.size(), no_value), rescales_(graph.values.size()) {
     for (const Node& node : graph.nodes) {
       if (goes_along(node)) from_[node.outputs[0]] = node.inputs[0];
-      if (node.op == "tosa.rescale" && !node.attrs.get<bool>("per_channel")) rescales_[node.outputs[0]] = node;
+      if (node.op == tosa::op::rescale && !node.attrs.get<bool>("per_channel")) rescales_[node.outputs[0]] = node;
     }
   }
 
@@ -189,7 +192,7 @@ class OtherShapes {
   ValueId viewed(Rewriter& out, ValueId v, const View& view, const LocRef& loc) {
     const TensorType type = graph_[v].type.with(Shape(view(graph_[v].type.shape.sizes())));
     if (graph_[v].is_constant()) return graph_.add_value(graph_[v].name, type, graph_[v].constant);
-    if (v >= rescales_.size() || rescales_[v].op.empty()) return out.reshape(v, type.shape.sizes(), loc);
+    if (v >= rescales_.size() || rescales_[v].op.none()) return out.reshape(v, type.shape.sizes(), loc);
     Node& rescale = rescales_[v];
     std::vector<ValueId> inputs = rescale.inputs;
     inputs[0] = viewed(out, inputs[0], view, loc);

@@ -6,6 +6,8 @@
 
 #include "targets/ethos_u/rewrites.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic::ethos_u {
 namespace {
 
@@ -17,7 +19,7 @@ struct Part {
 // A slice of a range of channels, all of every other dim.
 std::optional<Part> part_of_channels(const Graph& graph, std::uint32_t n) {
   const Node& node = graph.nodes[n];
-  const auto cut = node.op == "tosa.slice" ? constant_cut(graph, node) : std::nullopt;
+  const auto cut = node.op == tosa::op::slice ? constant_cut(graph, node) : std::nullopt;
   if (!cut) return std::nullopt;
   const Shape& shape = graph[node.inputs[0]].type.shape;
   for (int d = 0; d + 1 < shape.rank(); ++d)
@@ -34,11 +36,11 @@ struct Packed {
 std::optional<Packed> packed(const Graph& graph, const std::vector<std::int32_t>& made_by,
                              const std::vector<std::vector<std::uint32_t>>& read_by, std::uint32_t n) {
   const Node& rescale = graph.nodes[n];
-  if (rescale.op != "tosa.rescale" || made_by[rescale.inputs[0]] < 0) return std::nullopt;
+  if (rescale.op != tosa::op::rescale || made_by[rescale.inputs[0]] < 0) return std::nullopt;
   Packed p{static_cast<std::uint32_t>(made_by[rescale.inputs[0]]), {}};
   const Node& conv = graph.nodes[p.convolution];
   const ValueId y = rescale.outputs[0];
-  if (conv.op != "tosa.conv2d" || read_by[rescale.inputs[0]].size() != 1 || read_by[y].size() < 2 ||
+  if (conv.op != tosa::op::conv2d || read_by[rescale.inputs[0]].size() != 1 || read_by[y].size() < 2 ||
       std::count(graph.outputs.begin(), graph.outputs.end(), y) ||
       std::count(graph.outputs.begin(), graph.outputs.end(), rescale.inputs[0]))
     return std::nullopt;
@@ -50,7 +52,7 @@ std::optional<Packed> packed(const Graph& graph, const std::vector<std::int32_t>
     const auto part = part_of_channels(graph, reader);
     if (!part) return std::nullopt;
     for (std::uint32_t after : read_by[graph.nodes[reader].outputs[0]])
-      copied |= graph.nodes[after].op == "tosa.reshape" || graph.nodes[after].op == "tosa.transpose";
+      copied |= graph.nodes[after].op == tosa::op::reshape || graph.nodes[after].op == tosa::op::transpose;
     all += part->size;
     p.parts.push_back(*part);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ir/tosa_operators.h"
 #include "targets/ethos_u/express.h"
 
 namespace tosaic::ethos_u {
@@ -25,12 +26,12 @@ constexpr std::int64_t max_indices = 65535;  // GATHER, SCATTER: Vela cuts the c
 
 template <class... A>
 Check refused(const View& view, std::string_view rule, fmt::format_string<A...> text, A&&... arguments) {
-  const std::string op = view.node().op.substr(view.node().op.find('.') + 1);
-  return Violation{fmt::format("ethos-u.{}.{}", op, rule), fmt::format(text, std::forward<A>(arguments)...)};
+  return Violation{fmt::format("ethos-u.{}.{}", view.node().op.base(), rule),
+                   fmt::format(text, std::forward<A>(arguments)...)};
 }
 
-bool one_of(std::string_view op, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), op) != names.end();
+bool one_of(Operator op, std::initializer_list<Operator> list) {
+  return std::find(list.begin(), list.end(), op) != list.end();
 }
 
 std::int64_t product(const Shape& shape, int begin, int end) {
@@ -49,7 +50,7 @@ std::int64_t longest_stride(const View& view) {
 Check convolution(const View& view) {
   const TensorType &x = view.in(0), &weight = view.in(1);
   if (weight.dtype == DType::i4) return refused(view, "weights", "weights of 4 bits; 8 are taken");
-  const bool depthwise = view.node().op == "tosa.depthwise_conv2d";
+  const bool depthwise = view.node().op == tosa::op::depthwise_conv2d;
   const int first = depthwise ? 0 : 1;  // where the kernel's height stands in the weight
   Ints dilation{1, 1};
   if (view.node().attrs.find("dilation")) dilation = view.ints("dilation");
@@ -62,7 +63,7 @@ Check convolution(const View& view) {
   if (area > max_kernel_area)
     return refused(view, "kernel", "a kernel of {} elements; {} is the most", area, max_kernel_area);
   const bool one_output = view.out().shape.size(1) * view.out().shape.size(2) == 1;
-  if (view.node().op != "tosa.transpose_conv2d" && !view.constant(1).null() && !(depthwise && one_output) &&
+  if (view.node().op != tosa::op::transpose_conv2d && !view.constant(1).null() && !(depthwise && one_output) &&
       longest_stride(view) > max_stride)
     return refused(view, "stride", "a stride of {}; {} is the most", longest_stride(view), max_stride);
   if (x.shape.size(3) > longest_axis)
@@ -94,17 +95,18 @@ Check sum(const View& view) {
 }
 
 // Operators that no Ethos-U has a command for, or that Vela does not read.
-Check everywhere(const View& view, std::string_view op) {
-  if (one_of(op, {"reduce_product", "pow", "custom", "cond_if", "while_loop", "variable", "variable_read",
-                  "variable_write", "fft2d", "rfft2d"}))
+Check everywhere(const View& view, Operator op) {
+  if (one_of(op, {tosa::op::reduce_product, tosa::op::pow, tosa::op::custom, tosa::op::cond_if, tosa::op::while_loop,
+                  tosa::op::variable, tosa::op::variable_read, tosa::op::variable_write, tosa::op::fft2d,
+                  tosa::op::rfft2d}))
     return refused(view, "operator", "no Ethos-U has this operator");
   for (std::size_t i = 0; i < view.inputs(); ++i)
     if (view.node().inputs[i] != no_value && view.in(i).rank() > 6)
       return refused(view, "rank", "rank {}; 6 is the most", view.in(i).rank());
-  if (one_of(op, {"conv2d", "depthwise_conv2d", "transpose_conv2d"})) return convolution(view);
-  if (op == "avg_pool2d") return average_pool(view);
-  if (op == "reduce_sum") return sum(view);
-  if (op == "max_pool2d" && longest_stride(view) > max_stride)
+  if (one_of(op, {tosa::op::conv2d, tosa::op::depthwise_conv2d, tosa::op::transpose_conv2d})) return convolution(view);
+  if (op == tosa::op::avg_pool2d) return average_pool(view);
+  if (op == tosa::op::reduce_sum) return sum(view);
+  if (op == tosa::op::max_pool2d && longest_stride(view) > max_stride)
     return refused(view, "stride", "a stride of {}; {} is the most", longest_stride(view), max_stride);
   return std::nullopt;
 }
@@ -139,35 +141,37 @@ Check resize(const View& view) {
 }  // namespace
 
 Check native_u55(const View& view) {
-  const std::string_view op = std::string_view(view.node().op).substr(5);
+  const Operator op = view.node().op;
   if (Check c = everywhere(view, op)) return c;
-  if (one_of(op, {"logical_right_shift", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "intdiv", "equal",
-                  "greater", "greater_equal", "select", "logical_and", "logical_or", "logical_xor", "logical_not",
-                  "reduce_any", "reduce_all", "gather", "scatter", "conv3d"}))
+  if (one_of(op, {tosa::op::logical_right_shift, tosa::op::bitwise_and, tosa::op::bitwise_or, tosa::op::bitwise_xor,
+                  tosa::op::bitwise_not, tosa::op::intdiv, tosa::op::equal, tosa::op::greater, tosa::op::greater_equal,
+                  tosa::op::select, tosa::op::logical_and, tosa::op::logical_or, tosa::op::logical_xor,
+                  tosa::op::logical_not, tosa::op::reduce_any, tosa::op::reduce_all, tosa::op::gather,
+                  tosa::op::scatter, tosa::op::conv3d}))
     return refused(view, "operator", "Ethos-U55 and U65 have no such operation");
   for (std::size_t i = 0; i < view.inputs(); ++i)
     if (view.node().inputs[i] != no_value && view.in(i).dtype == DType::boolean)
       return refused(view, "dtype", "a boolean tensor");
-  if (op == "cast" && view.out().dtype == DType::boolean) return refused(view, "dtype", "a boolean tensor");
+  if (op == tosa::op::cast && view.out().dtype == DType::boolean) return refused(view, "dtype", "a boolean tensor");
   if (view.inputs() == 0) return std::nullopt;
   const TensorType& x = view.in(0);
-  if (op == "transpose_conv2d") return transpose_conv(view);
-  if (op == "resize") return resize(view);
-  if (op == "matmul") {
+  if (op == tosa::op::transpose_conv2d) return transpose_conv(view);
+  if (op == tosa::op::resize) return resize(view);
+  if (op == tosa::op::matmul) {
     if (x.dtype != DType::i8) return refused(view, "dtype", "{} operands; i8 is taken", name_of(x.dtype));
     const std::int64_t k = x.shape.size(2), n = view.in(1).shape.size(2);
     if (std::max(k, n) > longest_axis)
       return refused(view, "size", "a dimension of {}; {} is the most", std::max(k, n), longest_axis);
   }
-  if (op == "arithmetic_right_shift") {
+  if (op == tosa::op::arithmetic_right_shift) {
     if (x.dtype != DType::i32) return refused(view, "dtype", "{} operands; i32 is taken", name_of(x.dtype));
     if (!view.flag("round")) return refused(view, "round", "a shift that does not round");
   }
-  if (op == "logical_left_shift" && x.dtype != DType::i32)
+  if (op == tosa::op::logical_left_shift && x.dtype != DType::i32)
     return refused(view, "dtype", "{} operands; i32 is taken", name_of(x.dtype));
-  if ((op == "reduce_max" || op == "reduce_min") && x.dtype == DType::i32)
+  if ((op == tosa::op::reduce_max || op == tosa::op::reduce_min) && x.dtype == DType::i32)
     return refused(view, "dtype", "32-bit elements; 8 and 16 bits are taken");
-  if (op == "argmax") {
+  if (op == tosa::op::argmax) {
     const auto axis = static_cast<int>(view.integer("axis"));
     if (x.dtype != DType::i8) return refused(view, "dtype", "{} elements; i8 is taken", name_of(x.dtype));
     if (axis != x.rank() - 1) return refused(view, "axis", "along dim {} of {}; the last one is taken", axis, x.rank());
@@ -175,20 +179,20 @@ Check native_u55(const View& view) {
       return refused(view, "axis", "{} candidates; {} is the most", x.shape.size(axis), max_argmax_depth);
     if (product(x.shape, 0, std::max(0, x.rank() - 3)) != 1) return refused(view, "batch", "a batch");
   }
-  if (op == "transpose") {
+  if (op == tosa::op::transpose) {
     for (std::int64_t d : x.shape.sizes())
       if (d > longest_axis) return refused(view, "axis", "a dimension of {}; {} is the most", d, longest_axis);
   }
-  if (op == "reverse" && view.integer("axis") == x.rank() - 1) return refused(view, "axis", "the last dim");
+  if (op == tosa::op::reverse && view.integer("axis") == x.rank() - 1) return refused(view, "axis", "the last dim");
   return std::nullopt;
 }
 
 // ---- U85
 
 Check native_u85(const View& view) {
-  const std::string_view op = std::string_view(view.node().op).substr(5);
+  const Operator op = view.node().op;
   if (Check c = everywhere(view, op)) return c;
-  if (op == "gather" || op == "scatter")
+  if (op == tosa::op::gather || op == tosa::op::scatter)
     if (const std::int64_t count = std::max(view.in(1).shape.size(0), view.in(1).shape.size(1)); count > max_indices)
       return refused(view, "indices", "{} indices or batches; {} is the most", count, max_indices);
   return std::nullopt;
@@ -197,8 +201,8 @@ Check native_u85(const View& view) {
 namespace {
 // Asked once, of the node as it is: a rewrite in the middle does not show where weights come from.
 Check check_u55(const View& view) {
-  const std::string_view op = std::string_view(view.node().op).substr(5);
-  if (one_of(op, {"conv2d", "depthwise_conv2d", "transpose_conv2d", "conv3d"}))
+  const Operator op = view.node().op;
+  if (one_of(op, {tosa::op::conv2d, tosa::op::depthwise_conv2d, tosa::op::transpose_conv2d, tosa::op::conv3d}))
     for (const std::size_t operand : {1, 2})
       if (!will_be_constant(view, operand))
         return refused(view, operand == 1 ? "weights" : "bias", "{} that the model computes; constants are taken",

@@ -7,6 +7,7 @@
 
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
+#include "ir/tosa_operators.h"
 #include "ops/tosa_op.h"
 
 namespace tosaic::ethos_u {
@@ -25,16 +26,16 @@ class Rewriter : public tosaic::Rewriter {
   // Each writes `to`, or a new value; a reshape to the shape that x has is x.
   ValueId reshape(ValueId x, const Ints& dims, const LocRef& loc, ValueId to = no_value) {
     if (to == no_value && graph_[x].type.shape.sizes() == dims) return x;
-    return add("tosa.reshape", {x, constant(dims)}, {}, graph_[x].type.with(Shape(dims)), loc, to);
+    return add(tosa::op::reshape, {x, constant(dims)}, {}, graph_[x].type.with(Shape(dims)), loc, to);
   }
   // Elements [start, start + size) of every dim.
   ValueId slice(ValueId x, const Ints& start, const Ints& size, const LocRef& loc, ValueId to = no_value) {
-    return add("tosa.slice", {x, constant(start), constant(size)}, {}, graph_[x].type.with(Shape(size)), loc, to);
+    return add(tosa::op::slice, {x, constant(start), constant(size)}, {}, graph_[x].type.with(Shape(size)), loc, to);
   }
   ValueId transpose(ValueId x, const Ints& perm, const LocRef& loc, ValueId to = no_value) {
     Ints dims;
     for (std::int64_t p : perm) dims.push_back(graph_[x].type.shape.size(static_cast<int>(p)));
-    return add("tosa.transpose", {x}, {{"perms", perm}}, graph_[x].type.with(Shape(dims)), loc, to);
+    return add(tosa::op::transpose, {x}, {{"perms", perm}}, graph_[x].type.with(Shape(dims)), loc, to);
   }
   // The same elements in memory of their own: RESCALE by exactly 1, which is a command.
   ValueId copied(ValueId x, const LocRef& loc) { return rescaled_by_one(x, graph_[x].type, loc); }
@@ -43,7 +44,7 @@ class Rewriter : public tosaic::Rewriter {
       return graph_.add_value("one", {dtype, Shape{1}, {}}, constant_bytes(dtype, Ints{value}));
     };
     const ValueId zero_in = constant(graph_[x].type.dtype, 0), zero_out = constant(type.dtype, 0);
-    return add("tosa.rescale",
+    return add(tosa::op::rescale,
                {x, constant(DType::i32, std::int64_t{1} << 30), constant(DType::i8, 30), zero_in, zero_out},
                {{"scale32", true},
                 {"rounding_mode", std::string("single_round")},
@@ -52,7 +53,7 @@ class Rewriter : public tosaic::Rewriter {
                 {"output_unsigned", false}},
                std::move(type), loc, to);
   }
-  ValueId add(std::string op, std::vector<ValueId> inputs, Attrs attrs, TensorType type, const LocRef& loc,
+  ValueId add(Operator op, std::vector<ValueId> inputs, Attrs attrs, TensorType type, const LocRef& loc,
               ValueId to = no_value) {
     if (to == no_value) to = graph_.add_value("npu", std::move(type));
     return tosaic::Rewriter::add(std::move(op), std::move(inputs), std::move(attrs), to, loc);

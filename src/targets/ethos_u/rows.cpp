@@ -4,6 +4,8 @@
 // nothing: as a single row it fills the micro-blocks. What was measured is in docs/ethos-u.md, 3.4.
 #include "targets/ethos_u/rewrites.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic::ethos_u {
 namespace {
 
@@ -18,14 +20,14 @@ bool gains_as_row(std::int64_t height, std::int64_t width) {
 }
 
 bool is_mean_of_image(const Graph& graph, const Node& node) {
-  if (node.op != "tosa.avg_pool2d") return false;
+  if (node.op != tosa::op::avg_pool2d) return false;
   const Shape& x = graph[node.inputs[0]].type.shape;
   return x.size(0) == 1 && node.attrs.get<Ints>("kernel") == Ints{x.size(1), x.size(2)} &&
          node.attrs.get<Ints>("pad") == Ints{0, 0, 0, 0} && gains_as_row(x.size(1), x.size(2));
 }
 
 bool is_pointwise(const Graph& graph, const Node& node) {
-  if (node.op != "tosa.conv2d") return false;
+  if (node.op != tosa::op::conv2d) return false;
   const Shape& weight = graph[node.inputs[1]].type.shape;
   return weight[1] == 1 && weight[2] == 1 && node.attrs.get<Ints>("stride") == Ints{1, 1} &&
          node.attrs.get<Ints>("pad") == Ints{0, 0, 0, 0};
@@ -34,7 +36,7 @@ bool is_pointwise(const Graph& graph, const Node& node) {
 // One computed operand, pixel by pixel; the others are constants without height and width.
 bool keeps_pixels(const Graph& graph, const Node& node) {
   const tosa::Op* op = tosa::find(node.op);
-  if (!op || !(op->elementwise || node.op == "tosa.rescale") || node.outputs.size() != 1) return false;
+  if (!op || !(op->elementwise || node.op == tosa::op::rescale) || node.outputs.size() != 1) return false;
   for (std::size_t i = 1; i < node.inputs.size(); ++i) {
     const Value& operand = graph[node.inputs[i]];
     const Shape& shape = operand.type.shape;

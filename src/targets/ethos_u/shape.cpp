@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TOSA -> TOSA, equal bit for bit: forms that Vela 5.1.0 turns into fewer or cheaper NPU commands. The measurements
 // behind each rewrite are in docs/ethos-u.md.
+#include "ir/tosa_operators.h"
 #include "targets/ethos_u/express.h"
 #include "targets/ethos_u/products.h"
 #include "targets/ethos_u/rewrites.h"
@@ -14,7 +15,7 @@ void one_rescale_per_reader(Graph& graph) {
   const auto made_by = producers(graph);
   std::vector<Node> rescales(graph.nodes.size());
   for (std::size_t n = 0; n < graph.nodes.size(); ++n)
-    if (graph.nodes[n].op == "tosa.rescale" && graph[graph.nodes[n].outputs[0]].type.dtype == DType::i32)
+    if (graph.nodes[n].op == tosa::op::rescale && graph[graph.nodes[n].outputs[0]].type.dtype == DType::i32)
       rescales[n] = graph.nodes[n];
   std::vector<char> taken(graph.values.size(), 0);
   for (ValueId v : graph.outputs) taken[v] = 1;
@@ -23,7 +24,7 @@ void one_rescale_per_reader(Graph& graph) {
     for (ValueId& v : node.inputs) {
       if (v == no_value || v >= made_by.size() || made_by[v] < 0) continue;
       const Node& rescale = rescales[static_cast<std::size_t>(made_by[v])];
-      if (rescale.op.empty()) continue;
+      if (rescale.op.none()) continue;
       if (!taken[v]) {
         taken[v] = 1;
         continue;
@@ -38,7 +39,7 @@ void one_rescale_per_reader(Graph& graph) {
 void maximum_along_width(Graph& graph) {
   Rewriter out(graph);
   out.each([&](Node& node) {
-    const bool reduction = node.op == "tosa.reduce_max" || node.op == "tosa.reduce_min";
+    const bool reduction = node.op == tosa::op::reduce_max || node.op == tosa::op::reduce_min;
     const Shape shape = reduction ? graph[node.inputs[0]].type.shape : Shape{};
     const int rank = shape.rank();
     if (!reduction || rank < 2 || node.attrs.get<std::int64_t>("axis") != rank - 1 || shape.size(rank - 2) == 1)
@@ -62,7 +63,7 @@ void maximum_along_width(Graph& graph) {
 void minima_as_maxima(Graph& graph) {
   Rewriter out(graph);
   out.each([&](Node& node) {
-    if (node.op != "tosa.reduce_min") return out.keep(std::move(node));
+    if (node.op != tosa::op::reduce_min) return out.keep(std::move(node));
     const ValueId x = node.inputs[0], y = node.outputs[0];
     const LocRef loc = node.loc;
     const TensorType type{graph[x].type.dtype, Shape{}, {}};
@@ -74,9 +75,9 @@ void minima_as_maxima(Graph& graph) {
       const ValueId ones = graph.add_value("one", one, constant_bytes(type.dtype, Ints{-1}));
       const ValueId left = rescaled(ones, DType::i32, no_value), right = rescaled(v, DType::i32, no_value);
       const TensorType wide{DType::i32, graph[v].type.shape, {}};
-      return rescaled(out.add("tosa.sub", {left, right}, {}, wide, loc), type.dtype, as);
+      return rescaled(out.add(tosa::op::sub, {left, right}, {}, wide, loc), type.dtype, as);
     };
-    const ValueId highest = out.add("tosa.reduce_max", {inverted(x, no_value)}, node.attrs,
+    const ValueId highest = out.add(tosa::op::reduce_max, {inverted(x, no_value)}, node.attrs,
                                     TensorType{type.dtype, graph[y].type.shape, {}}, loc);
     inverted(highest, y);
   });
@@ -87,7 +88,7 @@ void images_as_rows(Graph& graph) {
   Rewriter out(graph);
   out.each([&](Node& node) {
     const bool turns =
-        node.op == "tosa.transpose" && node.attrs.get<std::vector<std::int64_t>>("perms") == Ints{0, 2, 3, 1};
+        node.op == tosa::op::transpose && node.attrs.get<std::vector<std::int64_t>>("perms") == Ints{0, 2, 3, 1};
     const Shape shape = turns ? graph[node.inputs[0]].type.shape : Shape{};
     if (!turns || shape.size(0) != 1 || shape.size(1) == 1 || shape.size(2) * shape.size(3) > longest_axis)
       return out.keep(std::move(node));

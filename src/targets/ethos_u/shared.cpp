@@ -7,10 +7,12 @@
 
 #include "targets/ethos_u/rewrites.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic::ethos_u {
 namespace {
 
-bool is_view(const Node& node) { return node.op == "tosa.reshape"; }
+bool is_view(const Node& node) { return node.op == tosa::op::reshape; }
 
 // By value: what it is a view of, through any number of RESHAPEs.
 std::vector<ValueId> sources(const Graph& graph) {
@@ -23,7 +25,7 @@ std::vector<ValueId> sources(const Graph& graph) {
 
 // A widening RESCALE of the whole tensor: part of the command that reads it.
 bool widens(const Graph& graph, const Node& node) {
-  return node.op == "tosa.rescale" && !node.attrs.get_or("per_channel", false) &&
+  return node.op == tosa::op::rescale && !node.attrs.get_or("per_channel", false) &&
          graph[node.outputs[0]].type.dtype == DType::i32 && graph[node.inputs[0]].type.dtype != DType::i32;
 }
 
@@ -37,7 +39,7 @@ void rescales_behind_views(Graph& graph) {
   out.each([&](Node& node) {
     if (widens(graph, node)) widened[node.outputs[0]] = node;
     const Node* rescale = is_view(node) && node.inputs[0] < widened.size() ? &widened[node.inputs[0]] : nullptr;
-    if (!rescale || rescale->op.empty()) return out.keep(std::move(node));
+    if (!rescale || rescale->op.none()) return out.keep(std::move(node));
     const ValueId y = node.outputs[0];
     std::vector<ValueId> inputs = rescale->inputs;
     inputs[0] = out.reshape(inputs[0], graph[y].type.shape.sizes(), node.loc);
@@ -58,7 +60,7 @@ void selected_apart(Graph& graph) {
         shapes[source[v]].insert(graph[v].type.shape.sizes());
   Rewriter out(graph);
   out.each([&](Node& node) {
-    if (node.op != "tosa.select") return out.keep(std::move(node));
+    if (node.op != tosa::op::select) return out.keep(std::move(node));
     for (std::size_t i : {1, 2}) {
       ValueId& v = node.inputs[i];
       const DType dtype = graph[v].type.dtype;
@@ -75,10 +77,10 @@ void selected_apart(Graph& graph) {
 void factors_of_their_own(Graph& graph) {
   std::vector<char> cut(graph.values.size(), 0);
   for (const Node& node : graph.nodes)
-    if (node.op == "tosa.slice" || (is_view(node) && cut[node.inputs[0]])) cut[node.outputs[0]] = 1;
+    if (node.op == tosa::op::slice || (is_view(node) && cut[node.inputs[0]])) cut[node.outputs[0]] = 1;
   Rewriter out(graph);
   out.each([&](Node& node) {
-    if (node.op == "tosa.matmul" && graph[node.inputs[0]].type.shape.size(0) > 1)
+    if (node.op == tosa::op::matmul && graph[node.inputs[0]].type.shape.size(0) > 1)
       for (std::size_t i : {0, 1})
         if (const ValueId v = node.inputs[i]; v < cut.size() && cut[v]) node.inputs[i] = out.copied(v, node.loc);
     out.keep(std::move(node));
@@ -98,7 +100,7 @@ void booleans_of_their_own(Graph& graph) {
       chain.push_back(static_cast<std::size_t>(made_by[v]));
       shared |= v != output && users[v].size() > 1;
       const Node& node = graph.nodes[chain.back()];
-      if (!is_view(node) && node.op != "tosa.transpose") break;
+      if (!is_view(node) && node.op != tosa::op::transpose) break;
     }
     if (!shared || chain.empty()) continue;
     ValueId made = no_value;

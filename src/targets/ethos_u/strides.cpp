@@ -8,6 +8,8 @@
 
 #include "targets/ethos_u/rewrites.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic::ethos_u {
 namespace {
 
@@ -34,7 +36,7 @@ struct Plan {
 };
 
 std::optional<Plan> plan(const Graph& graph, const Node& node) {
-  if (node.op != "tosa.conv2d" || !graph[node.inputs[1]].is_constant()) return std::nullopt;
+  if (node.op != tosa::op::conv2d || !graph[node.inputs[1]].is_constant()) return std::nullopt;
   const auto x_zero = tosa::View(graph, node).constant_integers(3), zero = tosa::View(graph, node).constant_integers(4);
   const Shape &x = graph[node.inputs[0]].type.shape, &weight = graph[node.inputs[1]].type.shape,
               &y = graph[node.outputs[0]].type.shape;
@@ -110,13 +112,13 @@ ValueId packed_image(Rewriter& out, Graph& graph, const Node& node, const Plan& 
   const Ints amounts{0, 0, 0, 0, p.y.before, p.y.after, p.x.before * x.size(3), p.x.after * x.size(3)};
   const ValueId sides = graph.add_value("sides", {DType::shape, Shape{8}, {}}, constant_bytes(DType::shape, amounts));
   const ValueId padded =
-      out.add("tosa.pad", {lines, sides, zero}, {}, type.with(Shape{1, 1, height, width * x.size(3)}), node.loc);
+      out.add(tosa::op::pad, {lines, sides, zero}, {}, type.with(Shape{1, 1, height, width * x.size(3)}), node.loc);
   const std::int64_t rows = height / p.y.stride, columns = width / p.x.stride;
   const ValueId view = out.reshape(padded, {1, rows, p.y.stride * columns, depth}, node.loc);
   std::vector<ValueId> parts;
   for (std::int64_t i = 0; i < p.y.stride; ++i)
     parts.push_back(out.slice(view, {0, 0, i * columns, 0}, {1, rows, columns, depth}, node.loc));
-  return out.add("tosa.concat", parts, {{"axis", std::int64_t{3}}},
+  return out.add(tosa::op::concat, parts, {{"axis", std::int64_t{3}}},
                  type.with(Shape{1, rows, columns, p.y.stride * depth}), node.loc);
 }
 

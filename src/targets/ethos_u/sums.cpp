@@ -3,13 +3,14 @@
 // (1, H*W, C) does both, and the tensor in between goes (docs/ethos-u.md, 3.4; maxima gain nothing).
 #include <cstdlib>
 
+#include "ir/tosa_operators.h"
 #include "targets/ethos_u/rewrites.h"
 #include "tidy/tidy.h"
 
 namespace tosaic::ethos_u {
 namespace {
 
-bool is_sum(const Node& node) { return node.op == "tosa.reduce_sum"; }
+bool is_sum(const Node& node) { return node.op == tosa::op::reduce_sum; }
 
 // Whether two sums, the second of the first, run along neighbouring axes; `low` becomes the first of these.
 bool are_neighbours(const Graph& graph, const Node& first, const Node& second, std::size_t& low) {

@@ -159,7 +159,7 @@ NpuEstimate read_estimate(const fs::path& folder, const Graph& graph) {
         layer.utilisation_percent = number(row, "Util% (MAC)");
         layer.staging_bytes = number(row, "Staging Usage");
         const Node* node = writer_of(graph, layer.name);
-        if (node) layer.tosa = node->op, layer.place = place_text(node->loc);
+        if (node) layer.tosa = node->op.text(), layer.place = place_text(node->loc);
         if (node && node->loc) {
           layer.aten = node->loc->op;
           layer.node = fmt::format("{}", fmt::join(exported_names(*node->loc), " "));

@@ -4,6 +4,7 @@
 // merged stands on one side here.
 #include <algorithm>
 
+#include "ir/tosa_operators.h"
 #include "targets/ethos_u/rewrites.h"
 #include "tidy/tidy.h"
 
@@ -15,14 +16,14 @@ namespace {
 bool pointwise(const Graph& graph, const Node& node) {
   const tosa::Op* op = tosa::find(node.op);
   if (!op || !op->elementwise || node.outputs.size() != 1 || node.attrs.get_or("per_channel", false)) return false;
-  if (node.op != "tosa.table" &&
+  if (node.op != tosa::op::table &&
       storage_size(graph[node.outputs[0]].type.dtype) > storage_size(graph[node.inputs[0]].type.dtype))
     return false;
   return std::count_if(op->inputs.begin(), op->inputs.end(), [](const auto& in) { return !in.constant; }) == 1;
 }
 
 // An activation, which is fused into the command before it.
-bool activation(const Node& node) { return node.op == "tosa.table" || node.op == "tosa.clamp"; }
+bool activation(const Node& node) { return node.op == tosa::op::table || node.op == tosa::op::clamp; }
 
 // Dims as one command has them: what is outside of the last three, with the first of these.
 Ints as_image(const Shape& shape) {
@@ -55,12 +56,12 @@ void activations_before_views(Graph& graph, bool inputs_too) {
     for (const Node& view : from.views) {
       const bool last = &view == &from.views.back();
       const ValueId to = last ? y : no_value;
-      v = view.op == "tosa.reshape" ? out.reshape(v, graph[view.outputs[0]].type.shape.sizes(), loc, to)
-                                    : out.transpose(v, view.attrs.get<Ints>("perms"), loc, to);
+      v = view.op == tosa::op::reshape ? out.reshape(v, graph[view.outputs[0]].type.shape.sizes(), loc, to)
+                                       : out.transpose(v, view.attrs.get<Ints>("perms"), loc, to);
     }
   };
   out.each([&](Node& node) {
-    const bool view = node.op == "tosa.reshape" || node.op == "tosa.transpose";
+    const bool view = node.op == tosa::op::reshape || node.op == tosa::op::transpose;
     if (view && computed[node.inputs[0]] && once[node.outputs[0]]) {
       Viewed& from = viewed[node.outputs[0]] = viewed[node.inputs[0]];
       if (from.source == no_value) from.source = node.inputs[0];
@@ -77,7 +78,7 @@ void activations_before_views(Graph& graph, bool inputs_too) {
     if (from.views.empty() && dims == graph[y].type.shape.sizes()) return out.keep(std::move(node));
     if (dims != graph[x].type.shape.sizes()) {  // back from the image first
       Node back;
-      back.op = "tosa.reshape";
+      back.op = tosa::op::reshape;
       back.outputs = {x};
       from.views.insert(from.views.begin(), back);
     }
@@ -101,11 +102,11 @@ void rescales_before_views(Graph& graph) {
   std::vector<ValueId> viewed(graph.values.size(), no_value);
   for (const Node& node : graph.nodes) {
     if (activation(node)) activated[node.inputs[0]] = 1;
-    if (node.op == "tosa.reshape" && made_by[node.inputs[0]] >= 0) viewed[node.outputs[0]] = node.inputs[0];
+    if (node.op == tosa::op::reshape && made_by[node.inputs[0]] >= 0) viewed[node.outputs[0]] = node.inputs[0];
   }
   Rewriter out(graph);
   out.each([&](Node& node) {
-    const bool moves = node.op == "tosa.rescale" && pointwise(graph, node) && activated[node.outputs[0]] &&
+    const bool moves = node.op == tosa::op::rescale && pointwise(graph, node) && activated[node.outputs[0]] &&
                        once[node.inputs[0]] && viewed[node.inputs[0]] != no_value;
     if (!moves) return out.keep(std::move(node));
     const ValueId x = viewed[node.inputs[0]], y = node.outputs[0];
@@ -124,13 +125,13 @@ void views_of_their_own(Graph& graph) {
   for (ValueId v : graph.outputs)
     if (made_by[v] >= 0) {
       const Node& node = graph.nodes[static_cast<std::size_t>(made_by[v])];
-      if (node.op == "tosa.reshape") leaving[v] = node;
+      if (node.op == tosa::op::reshape) leaving[v] = node;
     }
   Rewriter out(graph);
   for (Node& node : out.nodes()) {
-    const ValueId v = node.op == "tosa.transpose" ? node.inputs[0] : no_value;
-    if (v < leaving.size() && !leaving[v].op.empty())
-      node.inputs[0] = out.add("tosa.reshape", leaving[v].inputs, {}, graph[v].type, leaving[v].loc);
+    const ValueId v = node.op == tosa::op::transpose ? node.inputs[0] : no_value;
+    if (v < leaving.size() && !leaving[v].op.none())
+      node.inputs[0] = out.add(tosa::op::reshape, leaving[v].inputs, {}, graph[v].type, leaving[v].loc);
     out.keep(std::move(node));
   }
 }

@@ -4,13 +4,15 @@
 // in its channels: rows of k pixels are neighbours already, k slices and a concatenation bring the rows together.
 #include "targets/ethos_u/rewrites.h"
 
+#include "ir/tosa_operators.h"
+
 namespace tosaic::ethos_u {
 namespace {
 
 constexpr std::int64_t most_native_stride = 3;
 
 bool side_by_side(const Graph& graph, const Node& node) {
-  if (node.op != "tosa.conv2d" || !graph[node.inputs[1]].is_constant()) return false;
+  if (node.op != tosa::op::conv2d || !graph[node.inputs[1]].is_constant()) return false;
   const Shape &x = graph[node.inputs[0]].type.shape, &weight = graph[node.inputs[1]].type.shape;
   const std::int64_t k = weight.size(1);
   return k > most_native_stride && weight.size(2) == k && x.size(0) == 1 && x.size(1) % k == 0 && x.size(2) % k == 0 &&
@@ -32,7 +34,7 @@ void windows_into_channels(Graph& graph) {
     std::vector<ValueId> parts;
     for (std::int64_t i = 0; i < k; ++i)
       parts.push_back(out.slice(view, {0, 0, i * columns, 0}, {1, rows, columns, pixels}, node.loc));
-    node.inputs[0] = out.add("tosa.concat", parts, {{"axis", std::int64_t{3}}},
+    node.inputs[0] = out.add(tosa::op::concat, parts, {{"axis", std::int64_t{3}}},
                              graph[view].type.with(Shape{1, rows, columns, k * pixels}), node.loc);
     node.inputs[1] = graph.add_value(weight.name, weight.type.with(Shape{weight.type.shape.size(0), 1, 1, k * pixels}),
                                      weight.constant);
