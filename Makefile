@@ -149,7 +149,7 @@ test-cpp: build-tests emulation-layer  ## C++ tests, release build
 
 # Under AddressSanitizer and UndefinedBehaviorSanitizer, from the readers to the API: all that takes little, and of the
 # programs that take long one part in SHARDS, another one with every commit. SEED=7 is part 7.
-ASAN_TESTS    ?= ir formats read line plan pack partition pipeline runtime tosa targets ethosu vulkan
+ASAN_TESTS    ?= ir formats read line plan pack partition pipeline rewrites runtime tosa targets ethosu vulkan
 SAMPLED_TESTS ?= ops cpu api
 SHARDS        ?= 8
 SEED          ?= $(shell git rev-list --count HEAD 2>/dev/null || echo 0)

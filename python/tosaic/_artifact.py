@@ -32,7 +32,7 @@ class Summary:
         self_check_seconds: what comparing the NPU's command streams with TOSA took; None: it was not asked for.
         samples: how many calibrated it.
         model_bytes, program_bytes, payload_bytes: sizes; tosa_operators: their number in delegates.
-        printed: text of the stages in the option `print_after`.
+        printed: text that the options `print_after` and `trace_node` ask for.
     """
 
     name: str

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/option_check.h"
+#include "pipeline/step_names.h"
 #include "tosaic/session.hpp"
 
 namespace tosaic {
@@ -116,9 +117,21 @@ std::vector<GeneralOption> options_of_all() {
        [](CompileOptions& to, const Options& from, const std::string& name) { to.strip = from.flag(name); }},
       {{.name = "print-after",
         .kind = Kind::list,
-        .sentence = "print the graph after a stage",
-        .allowed = {"read", "normalise", "quantise", "partition", "lower", "tidy"}},
-       [](CompileOptions& to, const Options& from, const std::string& name) { to.print_after = from.list(name); }},
+        .sentence = "print the graph after a stage, such as tidy, or each time one of its rewrites changed it, such as "
+                    "tidy/merge_rescales; list: print the names of all that the program goes through",
+        .placeholder = "STAGE[/REWRITE]"},
+       [](CompileOptions& to, const Options& from, const std::string& name) { to.show.print_after = from.list(name); }},
+      {{.name = "trace-node",
+        .kind = Kind::text,
+        .sentence = "print what each stage and rewrite made of the node or value of this name",
+        .placeholder = "NAME"},
+       [](CompileOptions& to, const Options& from, const std::string& name) { to.show.trace_node = from.text(name); }},
+      {{.name = "dump-dir",
+        .kind = Kind::file,
+        .sentence = "a folder for the graphs after each stage and each rewrite that changed something: numbered, as "
+                    "text and as pictures in Graphviz's language (.dot)",
+        .placeholder = "DIR"},
+       [](CompileOptions& to, const Options& from, const std::string& name) { to.show.dump_dir = from.text(name); }},
       {{.name = "threads",
         .kind = Kind::number,
         .default_value = "0",
@@ -228,6 +241,7 @@ Result<CompileOptions> compile_options_for(const std::string& target, const Opti
   PlanRequest& request = options.quantise.request;
   if (!request.empty() && request.whole.empty() && !options.target.integer() && !options.quantise_always)
     request.overrides.insert(request.overrides.begin(), {"*", Form::floating, {}});
+  TOSAIC_CHECK(check_step_names(options));
   return options;
 }
 

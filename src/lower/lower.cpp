@@ -198,8 +198,8 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
           named.insert(lowered.of[v]).second)
         out[lowered.of[v]].name = aten[v].name;
   for (ValueId v : aten.outputs) out.outputs.push_back(carried(v));
-  if (options.spec) take_unsigned_as_bytes(out, *options.spec);
-  make_names_unique(out);
+  if (options.spec) options.rewrite("take_unsigned_as_bytes", out, take_unsigned_as_bytes, *options.spec);
+  options.rewrite("make_names_unique", out, make_names_unique);
   return lowered;
 }
 

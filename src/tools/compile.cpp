@@ -99,8 +99,9 @@ Emits emits() {
 }
 
 void act(Tool& tool, const CompileRequest& request) {
-  const bool prints = request.options.has("print-after");
-  if (request.output.empty() && request.emit.empty() && request.report.empty() && !prints)
+  const bool prints = request.options.has("print-after") || request.options.has("trace-node");
+  const bool writes = !request.output.empty() || !request.emit.empty() || !request.report.empty();
+  if (!writes && !prints && !request.options.has("dump-dir"))
     return tool.fail(error("usage.missing", "tosaic compile is not told what to write")
                          .hint("-o FILE.pte writes the program, other endings its parts, as --emit does beside it; "
                                "--print-after STAGE shows a graph"));
@@ -116,7 +117,7 @@ void act(Tool& tool, const CompileRequest& request) {
     return;
   }
   tool.print_text(artifact->summary().printed);
-  if (!tool.quiet && (!prints || !request.output.empty())) summary(tool, request, artifact->summary());
+  if (!tool.quiet && writes && (!prints || !request.output.empty())) summary(tool, request, artifact->summary());
 }
 
 // "samples.npz", or "prefill=prefill.npz" and another for each method.

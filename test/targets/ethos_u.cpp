@@ -113,14 +113,14 @@ Tensor counted(const TensorType& type) {
   return {type, constant_bytes(type.dtype, values)};
 }
 
-void expect_same_results(const std::string& text, void (*shape)(Graph&), std::size_t nodes) {
+void expect_same_results(const std::string& text, void (*shape)(Graph&, const Rewrites&), std::size_t nodes) {
   auto graph = parse(text);
   ASSERT_TRUE(graph.ok()) << render(graph.error(), false);
   std::vector<Tensor> inputs;
   for (ValueId v : graph->inputs) inputs.push_back(counted((*graph)[v].type));
   const auto before = interp::run(*graph, inputs);
   ASSERT_TRUE(before.ok()) << render(before.error(), false);
-  shape(*graph);
+  shape(*graph, {});
   EXPECT_EQ(graph->nodes.size(), nodes) << print(*graph);
   const auto sound = tosa::verify_graph(*graph, *tosa::Spec::parse("TOSA-1.0+INT+int16"));
   ASSERT_TRUE(sound.ok()) << render(sound.error(), false);
