@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
+#include <sstream>
 
 #include "base/option_check.h"
 #include "pipeline/step_names.h"
@@ -85,6 +86,16 @@ std::vector<GeneralOption> options_of_integers() {
        nullptr}};  // read below
 }
 
+// "read,tidy" is two names.
+std::vector<std::string> at_commas(const std::vector<std::string>& lists) {
+  std::vector<std::string> names;
+  for (const std::string& list : lists) {
+    std::istringstream parts(list);
+    for (std::string name; std::getline(parts, name, ',');) names.push_back(name);
+  }
+  return names;
+}
+
 std::vector<GeneralOption> options_of_all() {
   return {
       {{.name = "tosa-spec",
@@ -120,7 +131,9 @@ std::vector<GeneralOption> options_of_all() {
         .sentence = "print the graph after a stage, such as tidy, or each time one of its rewrites changed it, such as "
                     "tidy/merge_rescales; list: print the names of all that the program goes through",
         .placeholder = "STAGE[/REWRITE]"},
-       [](CompileOptions& to, const Options& from, const std::string& name) { to.show.print_after = from.list(name); }},
+       [](CompileOptions& to, const Options& from, const std::string& name) {
+         to.show.print_after = at_commas(from.list(name));
+       }},
       {{.name = "trace-node",
         .kind = Kind::text,
         .sentence = "print what each stage and rewrite made of the node or value of this name",

@@ -361,7 +361,7 @@ TEST(EthosU, an_activation_goes_before_a_view) {
   for (auto shape : {ethos_u::shape_for_u55, ethos_u::shape_for_small_u55, ethos_u::shape_for_u85}) {
     auto graph = parse(table);
     ASSERT_TRUE(graph.ok());
-    shape(*graph);
+    shape(*graph, {});
     for (const Node& node : graph->nodes)
       if (node.op == "tosa.clamp") { EXPECT_EQ((*graph)[node.inputs[0]].type.shape.sizes(), (Ints{2, 3, 4})); }
     expect_same_results(table, shape, 4);
@@ -549,7 +549,7 @@ TEST(Tidy, transposes_meet_through_views_that_move_ones) {
     %v: 1x40x2x2xi8 = tosa.reshape(%t, %s)
     %y: 1x2x2x40xi8 = tosa.transpose(%v) {perms=[0, 2, 3, 1]}
   })",
-                      [](Graph& graph) { tidy(graph); }, 1);
+                      [](Graph& graph, const Rewrites&) { tidy(graph); }, 1);
 }
 
 TEST(Targets, an_unknown_name_suggests_the_nearest) {
