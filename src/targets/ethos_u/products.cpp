@@ -82,7 +82,7 @@ Check average_pool(const View& view) {
   return std::nullopt;
 }
 
-// Longer axes and rows compile for U85, but not always to the sums that TOSA means (docs/ethos-u.md).
+// Longer axes and rows compile for U85, but not always to the sums that TOSA means (docs/developer/ethos-u.md).
 Check sum(const View& view) {
   const TensorType& x = view.in(0);
   const auto axis = static_cast<int>(view.integer("axis"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TOSA -> TOSA, equal bit for bit: forms that Vela 5.1.0 turns into fewer or cheaper NPU commands. The measurements
-// behind each rewrite are in docs/ethos-u.md.
+// behind each rewrite are in docs/benchmarks/ethos-u.md.
 #include "targets/ethos_u/express.h"
 #include "targets/ethos_u/products.h"
 #include "targets/ethos_u/rewrites.h"
