@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each Ethos-U product takes of TOSA, as rules on TOSA nodes. The rules are what Vela 5.1.0 was measured to
-// compile for the NPU (docs/developer/ethos-u.md); a refused node carries the rule's label and the two values that disagree.
+// compile for the NPU (docs/developer/ethos-u.md); a refused node carries the rule's label and the two values that
+// disagree.
 #pragma once
 #include "ir/rewrite_trace.h"
 #include "ops/tosa_op.h"
