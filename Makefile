@@ -292,6 +292,9 @@ matrix: build-tests  ## what targets take: test/pipeline/support_matrix.txt and 
 	@TOSAIC_BLESS=1 build/release/bin/test_pipeline --gtest_filter='SupportMatrix.*' --gtest_brief=1
 	@$(TOSAIC) ops --markdown >docs/operators.md
 
+errors: build  ## docs/errors.md, written again
+	@$(TOSAIC) explain-error --markdown >docs/errors.md
+
 pages: python-env  ## what the Python package's tests print (_core.pyi, _compile_options.py, docs/parity.md), written again
 	@TOSAIC_BLESS=1 build/python-env/bin/python -m pytest -q test/python/test_types.py test/python/test_parity.py -k 'stub or page or options'
 

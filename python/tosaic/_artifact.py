@@ -144,7 +144,7 @@ class Artifact:
 
     def save(self, path: str | os.PathLike[str], *, cases: Iterable[Any] | None = None,
              expected: Iterable[Any] | None = None) -> None:
-        """Writes a piece, told by the file's ending: `.pte` and `.bpte` (with `.ptd` files beside them), `.tosa`, `.vgf`,
+        """Writes a piece, told by the file's ending: `.pte` and `.bpte` (with `.ptd` files next to them), `.tosa`, `.vgf`,
         `.h`, `.json` (the manifest). A file is written whole or not at all. `cases` and `expected` are of `.bpte`, as
         `bundle` takes them."""
         path = os.fspath(path)

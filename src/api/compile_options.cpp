@@ -54,9 +54,8 @@ std::vector<GeneralOption> options_of_integers() {
       {{.name = "weights",
         .kind = Kind::text,
         .default_value = "per-channel",
-        .sentence =
-            "scales of weights; int4: one per channel, and codes of 4 bits; in a program of floats int8 and int4 "
-            "make codes of the weights of linear layers and embeddings",
+        .sentence = "scales of weights; int4: one per channel, in 4 bits; in a float program int8 and int4 quantise "
+                    "the weights of linear layers and embeddings",
         .allowed = {"per-channel", "per-tensor", "int4", "int8"}},
        [](CompileOptions& to, const Options& from, const std::string& name) {
          to.quantise.per_channel = from.text(name) != "per-tensor";
@@ -123,8 +122,7 @@ std::vector<GeneralOption> options_of_all() {
       {{.name = "strip",
         .kind = Kind::flag,
         .sentence = "leave out of the files where in the model's source their operators come from: paths, source "
-                    "lines, modules "
-                    "(tensors keep their names); profiles then tell no places"},
+                    "lines, modules (tensors keep their names); profiles then show no source lines"},
        [](CompileOptions& to, const Options& from, const std::string& name) { to.strip = from.flag(name); }},
       {{.name = "print-after",
         .kind = Kind::list,
@@ -188,7 +186,7 @@ Status read_request(PlanRequest& to, const Options& from) {
     TOSAIC_TRY(const Bytes file, map_file(path));
     TOSAIC_CHECK(add_plan_text(to, path, file.text()));
     if (to.empty() && to.scheme == Form::unset)
-      return error("plan.empty", "the plan file says nothing")
+      return error("plan.empty", "the plan file is empty")
           .at({path, 0, ""})
           .hint("`tosaic explain --plan` prints a plan; a line such as head: float is one, too");
   }
@@ -215,10 +213,10 @@ Status take_scheme(CompileOptions& to) {
 // Integer programs have weights of codes in their own way.
 Status settle_codes(CompileOptions& to) {
   if (to.in_integers() && to.coded.dynamic)
-    return error("option.dynamic", fmt::format("the program becomes integers with fixed scales for {}: nothing is left "
-                                               "to be quantised as it comes",
-                                               to.target.name))
-        .hint("leave out --quantize dynamic-int8, or choose a target of floats, tosa-fp, say");
+    return error("option.dynamic",
+                 fmt::format("{} takes integers with fixed scales: nothing is left for dynamic quantisation",
+                             to.target.name))
+        .hint("leave out --quantize dynamic-int8, or choose a float target such as tosa-fp");
   if (to.in_integers()) to.coded = {};
   // 4 bits are also what a program may mean whose own conversions made integers: that is known when it is read.
   const bool of_floats = to.coded.dynamic || to.emit.text("weights") == "int8";

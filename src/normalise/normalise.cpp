@@ -42,7 +42,7 @@ Status acts_on_operands(const Graph& graph) {
 static Status specialised(const Graph& graph) {
   for (ValueId v : graph.inputs)
     if (!graph[v].type.shape.is_static())
-      return error("model.dynamic-shape", fmt::format("input '{}' has the shape {}, and numbers are needed there",
+      return error("model.dynamic-shape", fmt::format("input '{}' has the shape {}, and fixed sizes are needed there",
                                                       graph[v].name, to_string(graph[v].type.shape)))
           .hint(
               "choose the sizes: --sizes NAME=SIZE, in Python sizes=[...]; or export the model without dynamic_shapes, "

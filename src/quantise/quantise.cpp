@@ -128,7 +128,7 @@ void say_saturated(const Graph& graph, const Saturation& saturation, const Sink&
                   fmt::format("masked log-probabilities of '{}' saturate at {:.3g} or below, beneath all others of "
                               "the samples",
                               graph[v].name, least))
-              .hint("apply the mask behind the model where a program needs its number");
+              .hint("apply the mask after the model where a program needs its value");
       note.severity = Severity::note;
       sink(located(std::move(note), node.loc));
     }
@@ -158,7 +158,9 @@ void say_not_finite(const Graph& graph, const QuantisationPlan& plan, const Satu
     Diagnostic d = warning("calibrate.not-finite",
                            fmt::format("{} gives NaN or infinities on the samples, which the range of '{}' leaves out",
                                        node.op, graph[*y].name))
-                       .hint("its codes stand for numbers only: keep its operands where it has a value, as with clamp");
+                       .hint(
+                           "quantised values represent finite numbers only: keep the operands where the result is "
+                           "finite, for instance with clamp");
     if (!leaves[*y]) d.severity = Severity::note;
     sink(located(std::move(d), node.loc));
   }
@@ -319,14 +321,14 @@ void widen_rows(const Graph& graph, Calibrated& c, const std::vector<RowNorm>& n
     const bool wider = options.wide_inside && widens(c, x);
     if (wider) widened.insert(x);
     if (sink)
-      sink(located(
-          warning("quantise.unlike-rows",
-                  fmt::format("rows of '{}' that are normalised differ in size by a factor of {:.3g}", c.graph[x].name,
-                              factor))
-              .note(wider ? std::string("the tensor takes 16 bits")
-                          : fmt::format("of 127 codes, {} are left to the smallest", static_cast<int>(127 / factor)))
-              .hint(wider ? "" : "use --quantize int16x8"),
-          graph.nodes[norm.product].loc));
+      sink(located(warning("quantise.unlike-rows",
+                           fmt::format("rows of '{}' that are normalised differ in size by a factor of {:.3g}",
+                                       c.graph[x].name, factor))
+                       .note(wider ? std::string("the tensor takes 16 bits")
+                                   : fmt::format("of 127 quantised values, {} are left to the smallest",
+                                                 static_cast<int>(127 / factor)))
+                       .hint(wider ? "" : "use --quantize int16x8"),
+                   graph.nodes[norm.product].loc));
   }
   for (ValueId v : widened) c.plan.wide[v] = 1;
 }
@@ -359,10 +361,10 @@ class Decider {
     for (const Place& line : lines)
       if (sink_ && said_.insert(line.line).second)
         sink_(warning("plan.without-effect",
-                      "the line has no effect: rows of unlike size are scaled before they are "
-                      "normalised, and the norm is computed in other pieces")
+                      "the line has no effect: rows of unlike size are scaled before they are normalised, and the norm "
+                      "is then decomposed differently")
                   .at(line)
-                  .hint("decide about the norm by its name: that holds for whatever pieces it has"));
+                  .hint("decide about the norm by its name: that holds however it is decomposed"));
   }
 
   const QuantiseOptions& options_;

@@ -89,7 +89,7 @@ Check sum(const View& view) {
   if (x.shape.size(axis) > longest_axis)
     return refused(view, "axis", "a sum over {} elements; {} is the most", x.shape.size(axis), longest_axis);
   if (const std::int64_t inner = product(x.shape, axis + 1, x.rank()); inner > longest_axis)
-    return refused(view, "axis", "{} sums side by side; {} is the most", inner, longest_axis);
+    return refused(view, "axis", "{} sums at once; {} is the most", inner, longest_axis);
   return std::nullopt;
 }
 
