@@ -3,10 +3,8 @@
 // to compute them anew. Where a product or a look-up of rows can take them as codes they stay codes, else they become
 // the floats that they are.
 #pragma once
-#include <cstddef>
 #include <span>
 
-#include "cpu/matrix/coded_kernel.h"
 #include "cpu/step.h"
 
 namespace tosaic::cpu {
