@@ -13,7 +13,7 @@ namespace tosaic::cpu {
 namespace {
 
 // Of a weight between two times that its pages are given back: much less than it, much more than a system call.
-constexpr std::int64_t bytes_of_task = 1 << 20;
+constexpr std::int64_t bytes_of_task = 1 << 18;
 
 bool are_bfloat16(std::span<const float> scales) {
   std::uint32_t low = 0;
