@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t width = 2048;
 
 // Two linear layers.
-ExportedProgram layers() {
+ExportedProgram layers(int methods = 1) {
   const std::string row = "1x2048xf32", matrix = "2048x2048xf32";
   auto graph = parse("graph @main(%x: " + row + ", %v: " + matrix + ", %w: " + matrix + ") -> (%z) {\n  %y: " + row +
                      " = aten.linear.default(%x, %v)\n  %z: " + row + " = aten.linear.default(%y, %w)\n}\n");
@@ -29,9 +29,11 @@ ExportedProgram layers() {
   }
   graph->inputs.resize(1);
   ExportedProgram program;
-  Method& method = program.methods.emplace_back();
-  method.name = "forward";
-  method.graph = *std::move(graph);
+  for (int i = 0; i < methods; ++i) {
+    Method& method = program.methods.emplace_back();
+    method.name = i == 0 ? "forward" : "method_" + std::to_string(i);
+    method.graph = *graph;
+  }
   return program;
 }
 
@@ -39,10 +41,10 @@ ExportedProgram layers() {
 struct File {
   std::string path;
   double megabytes = 0;
-  File(const std::string& target, const std::string& weights) {
+  File(const std::string& target, const std::string& weights, int methods = 1) {
     Options options;
     if (!weights.empty()) options.set("weights", weights);
-    const auto made = good(compile_model(layers(), good(compile_options_for(target, options)), {}));
+    const auto made = good(compile_model(layers(methods), good(compile_options_for(target, options)), {}));
     const Bytes all = made.program.joined();
     path = (std::filesystem::temp_directory_path() / ("tosaic_load_" + target + weights + ".pte")).string();
     EXPECT_TRUE(write_file(path, all.data(), all.size()).ok());
@@ -98,6 +100,25 @@ void expect_cheap(const std::string& target, const SessionOptions& options) {
 }
 
 TEST(LoadOfWeights, OnTheCpu) { expect_cheap("tosa-fp", {}); }
+
+// Methods of one file have one copy of what both read.
+TEST(LoadOfWeights, OfSeveralMethods) {
+  const std::vector<float> x(static_cast<std::size_t>(width), 0.5f);
+  const File file("tosa-fp", "int8", 3);
+  EXPECT_LT(file.megabytes, 10);
+  const bool measured = forget_peak();
+  const double before = memory("VmRSS");
+  Session first = good(Session::open(file.path));
+  const std::string wanted = bytes_of(good(first.run({{x.data(), DType::f32, {1, width}}})));
+  std::vector<Session> others;
+  for (const char* name : {"method_1", "method_2"}) {
+    others.push_back(good(first.method(name)));
+    EXPECT_EQ(bytes_of(good(others.back().run({{x.data(), DType::f32, {1, width}}}))), wanted);
+  }
+#if !defined(__SANITIZE_ADDRESS__)
+  if (measured) EXPECT_LT(memory("VmHWM") - before, 1.3 * file.megabytes + 8);  // with the first load of all
+#endif
+}
 
 TEST(LoadOfWeights, OnVulkan) {
   SessionOptions options;

@@ -16,8 +16,12 @@ namespace {
 
 class Weights {
  public:
-  Weights(Graph& graph, std::span<const ValueId> observed)
-      : graph_(graph), producer_(producers(graph)), fixed_(graph.values.size(), 0), kept_(graph.values.size(), 0) {
+  Weights(Graph& graph, std::span<const ValueId> observed, bool lasting)
+      : graph_(graph),
+        producer_(producers(graph)),
+        fixed_(graph.values.size(), 0),
+        kept_(graph.values.size(), 0),
+        lasting_(lasting) {
     for (ValueId v = 0; v < graph.values.size(); ++v) fixed_[v] = graph[v].is_constant();
     for (const Node& node : graph.nodes) {
       const bool all = !node.inputs.empty() && node.regions.empty() && node.outputs.size() == 1 &&
@@ -49,6 +53,7 @@ class Weights {
   std::vector<std::int32_t> producer_;
   std::vector<char> fixed_;  // follows from constants
   std::vector<char> kept_;   // somebody wants to see it
+  bool lasting_ = false;
   CodedWeights found_;
   std::map<std::pair<ValueId, std::int64_t>, std::shared_ptr<QuantisedWeight>> known_;  // of what views show, by rows
   bool changed_ = false;
@@ -131,7 +136,7 @@ class Weights {
     if (rows.by_columns) return unscaled(std::move(rows), weight);
     Weight& known = known_[{behind_views(weight), rows.n}];
     if (!known) { TOSAIC_TRY(known, rows_of(std::move(rows), weight)); }
-    if (known && looks_up(node)) known->is_table = true;
+    if (known && looks_up(node) && !known->keeps_rows) known->keeps_rows = true;
     return known;
   }
 
@@ -165,7 +170,8 @@ class Weights {
       if (rows.values.bytes.null()) return Weight();
     }
     const int bits = rows.group % 8 == 0 && rows.values.fits_four_bits() ? 4 : 8;
-    return std::make_shared<QuantisedWeight>(std::move(rows), bits);
+    return lasting_ ? QuantisedWeight::shared(std::move(rows), bits)
+                    : std::make_shared<QuantisedWeight>(std::move(rows), bits);
   }
 
   // Nodes that nobody reads any more. Values keep their numbers.
@@ -191,8 +197,8 @@ class Weights {
 
 }  // namespace
 
-Result<CodedWeights> compute_weights(Graph& graph, std::span<const ValueId> observed) {
-  return Weights(graph, observed).run();
+Result<CodedWeights> compute_weights(Graph& graph, std::span<const ValueId> observed, bool lasting) {
+  return Weights(graph, observed, lasting).run();
 }
 
 }  // namespace tosaic::cpu

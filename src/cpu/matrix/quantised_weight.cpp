@@ -31,7 +31,47 @@ void make_words(const std::uint32_t* values, int bits, std::int64_t count, std::
       words[i] = ((values[2 * i] & low) | (values[2 * i + 1] & low) << 4) ^ 0x88888888u;
 }
 
+// What rows are, by where they lie.
+struct Identity {
+  const std::byte *values, *scales;
+  std::int64_t run, n, k, group, times;
+  int outer, bits;
+  bool by_columns;
+  Shape shape, of_scales;
+  bool operator==(const Identity&) const = default;
+};
+Identity identity_of(const QuantisedRows& rows, int bits) {
+  const plan::CodedForm form = rows.form.value_or(plan::CodedForm());
+  return {rows.values.bytes.data(),
+          rows.scales.data(),
+          rows.values.run,
+          rows.n,
+          rows.k,
+          rows.group,
+          form.times,
+          form.outer,
+          bits,
+          rows.by_columns,
+          form.shape,
+          form.of_scales};
+}
+
 }  // namespace
+
+std::shared_ptr<QuantisedWeight> QuantisedWeight::shared(QuantisedRows rows, int bits) {
+  static std::mutex mutex;
+  static std::vector<std::pair<Identity, std::weak_ptr<QuantisedWeight>>> in_use;
+  const std::lock_guard lock(mutex);
+  std::erase_if(in_use, [](const auto& entry) { return entry.second.expired(); });
+  Identity identity = identity_of(rows, bits);
+  for (const auto& [other, weight] : in_use)
+    if (other == identity)
+      if (auto known = weight.lock()) return known;
+  auto made = std::make_shared<QuantisedWeight>(std::move(rows), bits);
+  made->keeps_rows = true;  // and with them their memory, as long as it is known by its place
+  in_use.emplace_back(std::move(identity), made);
+  return made;
+}
 
 void QuantisedRows::read_values(std::int64_t first, std::int64_t count, std::int8_t* to) const {
   if (!by_columns) return values.read(first * k, {to, static_cast<std::size_t>(count * k)});
@@ -79,7 +119,7 @@ void QuantisedWeight::pack_all(ThreadPool& pool) const {
   });
   release_pages(rows_.values.bytes.data(), rows_.values.bytes.size());
   release_pages(rows_.scales.data(), rows_.scales.size());
-  if (!is_table) rows_ = {};
+  if (!keeps_rows) rows_ = {};
 }
 
 void QuantisedWeight::pack_panel(std::int64_t panel, std::uint32_t* memory) const {

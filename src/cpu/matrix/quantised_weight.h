@@ -2,6 +2,7 @@
 // A weight, or a table of rows, of quantised values as the program has it. A look-up reads its rows where they lie;
 // products want panels (coded_kernel.h), which the first run makes: a program that is only loaded reads nothing of it.
 #pragma once
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -32,6 +33,8 @@ class QuantisedWeight {
  public:
   // Rows whose values need 4 or 8 bits; groups are multiples of codes_per_word() of these.
   QuantisedWeight(QuantisedRows rows, int bits);
+  // The one that some program has of the same memory, or a new one.
+  static std::shared_ptr<QuantisedWeight> shared(QuantisedRows rows, int bits);
 
   // Their sizes; their content when pack() is done.
   const CodedPanels& panels() const { return panels_; }
@@ -40,8 +43,8 @@ class QuantisedWeight {
   // Row `n` as k floats.
   void read_row(std::int64_t n, float* to) const;
 
-  // Rows are read one by one: they stay when panels are there.
-  bool is_table = false;
+  // Rows are read one by one, too: they stay when panels are there.
+  bool keeps_rows = false;
 
  private:
   void pack_all(ThreadPool& pool) const;
