@@ -10,15 +10,22 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
 namespace tosaic::cpu {
 
+// Whole vectors, of which none reaches into two lines of the cache.
+struct FreeAligned {
+  void operator()(std::uint32_t* memory) const { std::free(memory); }
+};
+using AlignedWords = std::unique_ptr<std::uint32_t[], FreeAligned>;
+
 struct CodedPanels {
   std::int64_t n = 0, k = 0, group = 0;  // k is a multiple of group, group of codes_per_word()
   int bits = 8, lanes = 0;
-  std::unique_ptr<std::uint32_t[]> words;  // [panel][k / codes_per_word()][lanes]
+  AlignedWords words;  // [panel][k / codes_per_word()][lanes]
   // [panel][k / group][lanes], in one of two forms: bfloat16's bits where these say every one, for they are a fifth of
   // what is read where groups are small.
   std::vector<float> scales;

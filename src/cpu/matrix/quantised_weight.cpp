@@ -5,8 +5,10 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <new>
 
 #include "base/mapped_files.h"
+#include "cpu/step.h"
 #include "simd/transpose.h"
 
 namespace tosaic::cpu {
@@ -14,6 +16,12 @@ namespace {
 
 // Of a weight between two times that its pages are given back: much less than it, much more than a system call.
 constexpr std::int64_t bytes_of_task = 1 << 18;
+
+AlignedWords aligned_words(std::size_t count) {
+  AlignedWords words(static_cast<std::uint32_t*>(std::aligned_alloc(64, align_up(count * 4))));
+  if (!words) throw std::bad_alloc();
+  return words;
+}
 
 bool are_bfloat16(std::span<const float> scales) {
   std::uint32_t low = 0;
@@ -98,7 +106,7 @@ void QuantisedWeight::pack(ThreadPool& pool) const {
 void QuantisedWeight::pack_all(ThreadPool& pool) const {
   CodedPanels& b = panels_;
   const std::int64_t padded = b.count() * b.lanes, words_of_row = b.k / b.codes_per_word();
-  b.words = std::make_unique_for_overwrite<std::uint32_t[]>(static_cast<std::size_t>(padded * words_of_row));
+  b.words = aligned_words(static_cast<std::size_t>(padded * words_of_row));
   const auto scales = static_cast<std::size_t>(padded * b.groups());
   if (!rows_.form || are_bfloat16(rows_.scales.as<float>()))
     b.short_scales.resize(scales);
