@@ -149,7 +149,7 @@ test-cpp: build-tests emulation-layer  ## C++ tests, release build
 
 # Under AddressSanitizer and UndefinedBehaviorSanitizer, from the readers to the API: all that takes little, and of the
 # programs that take long one part in SHARDS, another one with every commit. SEED=7 is part 7.
-ASAN_TESTS    ?= ir formats read line plan pack partition pipeline runtime tosa targets ethosu vulkan
+ASAN_TESTS    ?= ir formats read line plan pack partition pipeline rewrites runtime tosa targets ethosu vulkan
 SAMPLED_TESTS ?= ops cpu api
 SHARDS        ?= 8
 SEED          ?= $(shell git rev-list --count HEAD 2>/dev/null || echo 0)
@@ -291,6 +291,9 @@ fuzz: build $(STAMPS)/packages-FUZZ $(STAMPS)/vela  ## every fuzzer for FUZZ_SEC
 matrix: build-tests  ## what targets take: test/pipeline/support_matrix.txt and docs/operators.md, written again
 	@TOSAIC_BLESS=1 build/release/bin/test_pipeline --gtest_filter='SupportMatrix.*' --gtest_brief=1
 	@$(TOSAIC) ops --markdown >docs/operators.md
+
+errors: build  ## docs/errors.md, written again
+	@$(TOSAIC) explain-error --markdown >docs/errors.md
 
 pages: python-env  ## what the Python package's tests print (_core.pyi, _compile_options.py, docs/parity.md), written again
 	@TOSAIC_BLESS=1 build/python-env/bin/python -m pytest -q test/python/test_types.py test/python/test_parity.py -k 'stub or page or options'

@@ -95,7 +95,7 @@ struct Summary {
   std::size_t samples = 0;             // used for calibration
   std::optional<double> self_check_seconds;  // Ethos-U: it was done for every delegate, and all were equal
   std::vector<std::string> methods;          // of several sizes: "forward (x.0=1)", "forward_4 (x.0=4)"; else empty
-  std::string printed;                       // text of the stages in the option print-after
+  std::string printed;                       // text that the options print-after and trace-node ask for
   std::vector<Diagnostic> messages;          // notes and warnings
 };
 

@@ -31,6 +31,11 @@ TOSAIC_API bool knows_operator(const std::string& overload);
 // docs/operators.md: every overload, and which targets take it. Takes a second or two. Errors: memory.exhausted.
 TOSAIC_API Result<std::string> operator_page();
 
+// What an error code means and what to do, as text: of "quantise.overflow", of its family "quantise", or the list of
+// all families for "". Errors: usage.value (there is no such code).
+TOSAIC_API Result<std::string> explain_error(const std::string& code);
+TOSAIC_API std::string error_page();  // docs/errors.md: every family, with its codes
+
 TOSAIC_API std::string version();  // "0.1.0"
 
 }  // namespace tosaic

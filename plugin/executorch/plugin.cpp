@@ -34,8 +34,8 @@ constexpr Row rows[] = {
     {tosaic_vulkan_delegate, nullptr},
     {tosaic_vulkan_backend_delegate, nullptr},
     {tosaic_ethos_u_delegate,
-     "EthosUBackend is tosaic's functional simulator here, checked against TOSA and not against silicon; its time says "
-     "nothing of the device's"},
+     "EthosUBackend is tosaic's functional simulator here, checked against TOSA and not against silicon; its time is "
+     "not that of the device"},
 };
 
 // Nothing is thrown through ExecuTorch, which may be built without exceptions.

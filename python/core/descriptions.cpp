@@ -10,7 +10,7 @@ std::string name_of_severity(const Diagnostic& d) {
 }
 
 void bind_diagnostics(nb::module_& m) {
-  nb::class_<Diagnostic>(m, "Diagnostic", "What went wrong, where, and the way out.")
+  nb::class_<Diagnostic>(m, "Diagnostic", "What went wrong, where, and what to do.")
       .def_prop_ro("severity", &name_of_severity, "\"error\", \"warning\" or \"note\".")
       .def_ro("code", &Diagnostic::code, "Stable and searchable: \"target.unsupported\".")
       .def_ro("message", &Diagnostic::message, "One sentence.")
@@ -22,7 +22,7 @@ void bind_diagnostics(nb::module_& m) {
           "text", [](const Diagnostic& d) { return d.place.text; }, "The source line itself.")
       .def_ro("context", &Diagnostic::context, "\"in module self.act (GELU)\".")
       .def_ro("notes", &Diagnostic::notes, "Facts: what disagrees with what.")
-      .def_ro("help", &Diagnostic::help, "The way out.")
+      .def_ro("help", &Diagnostic::help, "The hint: what to do.")
       .def_prop_ro(
           "reason", [](const Diagnostic& d) { return one_line(d); }, "In one line, for tables.")
       .def("render", &render, nb::arg("colour") = false, "As a compiler prints it.")
@@ -41,7 +41,7 @@ void bind_tensors(nb::module_& m) {
           "dtype", [](const TensorInfo& t) { return std::string(name_of(t.dtype)); }, "\"f32\", \"i8\".")
       .def_ro("dims", &TensorInfo::dims, "Outermost first; none: a scalar.")
       .def_prop_ro("sizes", &TensorInfo::sizes, "Upper bounds of the dims.")
-      .def_ro("scale", &TensorInfo::scale, "real = scale * (code - zero_point); empty: the numbers themselves.")
+      .def_ro("scale", &TensorInfo::scale, "real = scale * (code - zero_point); empty: the values themselves.")
       .def_ro("zero_point", &TensorInfo::zero_point, "One per scale: the code of zero.")
       .def_ro("axis", &TensorInfo::axis, "Which dim has a scale each; -1: one scale for all.")
       .def("__repr__", [](const TensorInfo& t) { return t.name + ": " + to_string(t); });
@@ -130,6 +130,9 @@ void bind_options(nb::module_& m) {
   m.def(
       "knows", [](const std::string& overload) { return knows_operator(overload); }, nb::arg("overload"),
       "Is there a lowering of this overload, \"aten.relu.default\"?");
+  m.def(
+      "explain_error", [](const std::string& code) { return value_of(explain_error(code)); }, nb::arg("code") = "",
+      "What an error code or a family of codes means, and what to do; without it: the list of families.");
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ void bind_session(nb::module_& m) {
           nb::arg("inputs"),
           nb::sig("def warm(self, inputs: collections.abc.Iterable[tuple[int, str, tuple[int, ...], "
                   "tuple[int, ...] | None]]) -> None"),
-          "One run that leaves nothing behind; of no inputs: on likely ones.")
+          "One run that changes no state; of no inputs: on likely ones.")
       .def_prop_ro(
           "states", [](const Session& s) { return s.states(); }, "What it keeps from run to run, by name.")
       .def(
@@ -139,7 +139,7 @@ void bind_session(nb::module_& m) {
       .def_prop_ro("methods", &Session::methods, "The program's, in its order.")
       .def(
           "method", [](const Session& s, const std::string& name) { return value_of(s.method(name)); }, nb::arg("name"),
-          "Another method of the program, beside this one.")
+          "Another method of the program, next to this one.")
       .def(
           "measure", [](Session& s, bool on) { check(s.measure(on)); }, nb::arg("on"), "Keep times from now on.")
       .def(

@@ -44,7 +44,7 @@ nb::list bound_types(const TosaOperator& op) {
 void bind_tosa(nb::module_& m) {
   nb::class_<TosaOperand>(m, "TosaOperand", "An operand or a result of an operator of TOSA.")
       .def_ro("name", &TosaOperand::name, "As the standard calls it.")
-      .def_ro("type", &TosaOperand::type, "A dtype, or a variable that `types` binds; \"shape\": a list of numbers.")
+      .def_ro("type", &TosaOperand::type, "A dtype, or a variable that `types` binds; \"shape\": a list of integers.")
       .def_ro("list", &TosaOperand::list, "Takes several tensors.")
       .def_ro("constant", &TosaOperand::constant, "Must be known when the program is compiled.");
   nb::class_<TosaOperator>(m, "TosaOperator", "An operator of TOSA as a call of a program.")

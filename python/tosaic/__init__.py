@@ -14,7 +14,7 @@ from ._artifact import Artifact, Explanation, Summary
 from ._bundle import check
 from ._compile import compile, explain, plan, supports
 from ._core import Argument, CaseOutcome, Diagnostic, Dimension, NodeVerdict, NpuEstimate, NpuLayer, OperatorInfo
-from ._core import OptionInfo, TargetInfo, TensorInfo, operators, targets
+from ._core import OptionInfo, TargetInfo, TensorInfo, explain_error, operators, targets
 from ._errors import CompileWarning, Error
 from ._lowering import lowering
 from ._program import Program
@@ -23,5 +23,5 @@ from ._session import OperationTime, Session, load
 __version__ = _core.version()
 __all__ = ["Argument", "Artifact", "CaseOutcome", "CompileWarning", "Diagnostic", "Dimension", "Error", "Explanation",
            "NodeVerdict", "NpuEstimate", "NpuLayer", "OperationTime", "OperatorInfo", "OptionInfo", "Program", "Session", "Summary",
-           "TargetInfo", "TensorInfo", "check", "compile", "explain", "load", "lowering", "operators", "plan", "supports",
-           "targets", "tosa"]
+           "TargetInfo", "TensorInfo", "check", "compile", "explain", "explain_error", "load", "lowering", "operators", "plan",
+           "supports", "targets", "tosa"]

@@ -32,7 +32,7 @@ class Summary:
         self_check_seconds: what comparing the NPU's command streams with TOSA took; None: it was not asked for.
         samples: how many calibrated it.
         model_bytes, program_bytes, payload_bytes: sizes; tosa_operators: their number in delegates.
-        printed: text of the stages in the option `print_after`.
+        printed: text that the options `print_after` and `trace_node` ask for.
     """
 
     name: str
@@ -144,7 +144,7 @@ class Artifact:
 
     def save(self, path: str | os.PathLike[str], *, cases: Iterable[Any] | None = None,
              expected: Iterable[Any] | None = None) -> None:
-        """Writes a piece, told by the file's ending: `.pte` and `.bpte` (with `.ptd` files beside them), `.tosa`, `.vgf`,
+        """Writes a piece, told by the file's ending: `.pte` and `.bpte` (with `.ptd` files next to them), `.tosa`, `.vgf`,
         `.h`, `.json` (the manifest). A file is written whole or not at all. `cases` and `expected` are of `.bpte`, as
         `bundle` takes them."""
         path = os.fspath(path)

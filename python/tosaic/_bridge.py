@@ -63,7 +63,7 @@ def _once(op: Any, function: Callable, inside: set) -> Callable:
     """Kernels of some operators call the operator itself, endlessly."""
     def guarded(*args, **kwargs):
         if op in inside:
-            raise _CannotSay(f"what {op.name()} is said in calls {op.name()}")
+            raise _CannotSay(f"the decomposition of {op.name()} calls {op.name()}")
         inside.add(op)
         try:
             return function(*args, **kwargs)
@@ -146,8 +146,8 @@ def _said_by_user(function: Callable, node: torch.fx.Node) -> tuple[torch.fx.Gra
         said = str(why).partition("\n")[0] if isinstance(why, Error) else f"{type(why).__name__}: {why}"
         raise Error(code="lowering.failed", message=f"{who} failed: {said}", notes=at,
                     place=_place(node),
-                    help="it is called with tensors that have types and sizes but no numbers, and must say the operator "
-                         "in PyTorch's functions and TOSA's (tosaic.tosa)") from why
+                    help="it is called with tensors that have types and sizes but no values, and must express the "
+                         "operator in PyTorch's functions and TOSA's (tosaic.tosa)") from why
     given = [None if x is None else x.meta.get("val", x) if isinstance(x, torch.fx.Node) else x
              for x in _pytree.tree_leaves(module.graph.output_node().args[0])]
     wanted = _pytree.tree_leaves(node.meta["val"])

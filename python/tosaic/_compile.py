@@ -44,7 +44,7 @@ def _in_either_order(question: _Question) -> _Question:
 
 
 def _find_tools() -> None:
-    """Vela and Arm's converter are installed beside the interpreter, which need not be on PATH (a notebook's kernel)."""
+    """Vela and Arm's converter are installed next to the interpreter, which need not be on PATH (a notebook's kernel)."""
     beside = os.path.dirname(sys.executable)
     path = os.environ.get("PATH", "")
     if beside not in path.split(os.pathsep):
@@ -94,7 +94,7 @@ def compile(model: Any, example_inputs: Any = None, target: str = "tosa-int", *,
     tell(said, stacklevel=4)
     for d in said:  # a note to those who chose the file; here the example may be there for its sizes alone
         if d.code == "calibrate.stored-samples" and calibration is None:
-            warnings.warn(CompileWarning(f"warning[{d.code}]: {d.message}: numbers larger than those there saturate\n"
+            warnings.warn(CompileWarning(f"warning[{d.code}]: {d.message}: values beyond theirs saturate\n"
                                          "  help: calibration=[...] takes typical inputs, as the module is called; "
                                          "calibration=[example_inputs] says that these are", d), stacklevel=3)
             break

@@ -23,7 +23,9 @@ class CompileOptions(TypedDict, total=False):
     require_full_delegation: bool | None
     single_delegate: bool | None
     strip: bool | None
-    print_after: Literal['read', 'normalise', 'quantise', 'partition', 'lower', 'tidy'] | Sequence[Literal['read', 'normalise', 'quantise', 'partition', 'lower', 'tidy']] | None
+    print_after: str | Sequence[str] | None
+    trace_node: str | None
+    dump_dir: str | PathLike[str] | None
     threads: int | None
     vela: str | PathLike[str] | None
     vela_config: str | PathLike[str] | None

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Diagnostic:
-    """What went wrong, where, and the way out."""
+    """What went wrong, where, and what to do."""
 
     @property
     def severity(self) -> str:
@@ -44,7 +44,7 @@ class Diagnostic:
 
     @property
     def help(self) -> str:
-        """The way out."""
+        """The hint: what to do."""
 
     @property
     def reason(self) -> str:
@@ -93,7 +93,7 @@ class TensorInfo:
 
     @property
     def scale(self) -> list[float]:
-        """real = scale * (code - zero_point); empty: the numbers themselves."""
+        """real = scale * (code - zero_point); empty: the values themselves."""
 
     @property
     def zero_point(self) -> list[int]:
@@ -328,6 +328,11 @@ def operators() -> list[OperatorInfo]:
 def knows(overload: str) -> bool:
     """Is there a lowering of this overload, "aten.relu.default"?"""
 
+def explain_error(code: str = '') -> str:
+    """
+    What an error code or a family of codes means, and what to do; without it: the list of families.
+    """
+
 class Program:
     """A program that PyTorch exported."""
 
@@ -460,7 +465,7 @@ class Session:
         """
 
     def warm(self, inputs: Iterable[tuple[int, str, tuple[int, ...], tuple[int, ...] | None]]) -> None:
-        """One run that leaves nothing behind; of no inputs: on likely ones."""
+        """One run that changes no state; of no inputs: on likely ones."""
 
     @property
     def states(self) -> list[TensorInfo]:
@@ -485,7 +490,7 @@ class Session:
         """The program's, in its order."""
 
     def method(self, name: str) -> Session:
-        """Another method of the program, beside this one."""
+        """Another method of the program, next to this one."""
 
     def measure(self, on: bool) -> None:
         """Keep times from now on."""
@@ -535,7 +540,7 @@ class TosaOperand:
 
     @property
     def type(self) -> str:
-        """A dtype, or a variable that `types` binds; "shape": a list of numbers."""
+        """A dtype, or a variable that `types` binds; "shape": a list of integers."""
 
     @property
     def list(self) -> bool:

@@ -28,7 +28,7 @@ class Error(Exception):
     Attributes:
         diagnostic: a `Diagnostic`: code, message, file, line, notes, help; None where Python itself refused.
         code: stable and searchable, "target.unsupported".
-        help: the way out; may be empty.
+        help: the hint, what to do; may be empty.
     """
 
     diagnostic: Diagnostic | None

@@ -160,7 +160,7 @@ def _branches(why: Exception) -> Error:
               if not f.filename.startswith((library, os.path.dirname(__file__) + os.sep, "<"))]
     last = frames[-1] if frames else None
     return Error(code="program.branch", place=f"{last.filename}:{last.lineno}" if last else "",
-                 message="Python decides here by the numbers of a tensor, and a program has one course for all of them",
+                 message="Python branches here on the values of a tensor, and an exported program has one path for all of them",
                  notes=[last.line] if last and last.line else [str(why).splitlines()[0]],
                  help="torch.where chooses among values, torch.cond among computations "
-                      "(torch.cond(x.sum() > 0, f, g, (x,))); a number that is always the same: make it an attribute")
+                      "(torch.cond(x.sum() > 0, f, g, (x,))); a value that is always the same: make it an attribute")

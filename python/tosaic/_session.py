@@ -64,7 +64,7 @@ class Session:
         Returns:
             What the module returns: the same containers, with tensors of the kind that was given (PyTorch's where nothing
             was given and torch is loaded), which own their memory. Tensors that are given are only read, but for those
-            that the module itself writes to: they hold their new content behind the run, as behind a call of the module.
+            that the module itself writes to: they hold their new content after the run, as after a call of the module.
             (A file does not say which these are: of a loaded one that content is left out.)
 
         Raises:
@@ -83,7 +83,7 @@ class Session:
     __call__ = run
 
     def warm(self, *args: Any, **kwargs: Any) -> None:
-        """One run that leaves nothing behind, so that the first real one takes no longer than the next: states are as
+        """One run that changes no state, so that the first real one takes no longer than the next: states are as
         before. A session that has run is warm: nothing happens.
 
         Args:
@@ -203,7 +203,7 @@ class Session:
         return self._core.methods
 
     def method(self, name: str) -> Session:
-        """Another method of the program, beside this one: the buffers that the methods keep together are one.
+        """Another method of the program, next to this one: the buffers that the methods keep together are one.
 
         Raises:
             Error: method.missing.
@@ -232,7 +232,7 @@ def session_options(executor: str, method: str, device: str, vulkan_device: str,
 
 def load(file: str | os.PathLike[str] | bytes, *, executor: str = "cpu", method: str = "forward", device: str = "auto",
          vulkan_device: str = "", threads: int = 0, data: dict[str, bytes] | None = None) -> Session:
-    """Loads a `.pte`, `.bpte` (the program in it), `.tosa`, `.vgf`, `.pt2` (in floats) or graph text, told apart by content.
+    """Loads a `.pte`, `.bpte` (the program in it), `.tosa`, `.vgf`, `.pt2` (in floats) or graph text, distinguished by content.
 
     Args:
         file: a path, or the bytes.

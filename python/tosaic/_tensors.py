@@ -57,7 +57,7 @@ def _of_torch(x) -> tuple[Described, Any]:
         raise Error(code="tensor.device", message=f"a tensor is on the device '{x.device}'; tosaic reads the CPU's memory",
                     help="give tensor.cpu()")
     if type(x).__name__ == "FakeTensor":
-        raise Error(code="tensor.fake", message="a fake tensor has no numbers", help="give a real one")
+        raise Error(code="tensor.fake", message="a fake tensor has no values", help="give a real one")
     x = x.detach().resolve_neg()
     return (x.data_ptr(), torch_name(x.dtype), tuple(x.shape), x.stride()), x
 

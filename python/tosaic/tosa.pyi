@@ -23,7 +23,7 @@ def bitwise_or(input1: Tensor, input2: Tensor) -> Tensor:
 def bitwise_xor(input1: Tensor, input2: Tensor) -> Tensor:
     """the bits set in exactly one, with broadcasting"""
 def cast(input: Tensor, *, result: dtype | None = None) -> Tensor:
-    """the same numbers in another dtype"""
+    """the same values in another dtype"""
 def ceil(input1: Tensor) -> Tensor:
     """each element rounded up to an integral value"""
 def clamp(input: Tensor, *, min_val: float, max_val: float, nan_mode: str = 'propagate') -> Tensor:
@@ -31,7 +31,7 @@ def clamp(input: Tensor, *, min_val: float, max_val: float, nan_mode: str = 'pro
 def clz(input1: Tensor) -> Tensor:
     """the number of leading zero bits of each element"""
 def concat(input1: Sequence[Tensor], *, axis: int) -> Tensor:
-    """tensors joined along an axis"""
+    """tensors concatenated along an axis"""
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor, input_zp: Tensor | float | Sequence[float], weight_zp: Tensor | float | Sequence[float], *, pad: Sequence[int], stride: Sequence[int], dilation: Sequence[int], acc_type: dtype, local_bound: bool) -> Tensor:
     """2-D convolution of NHWC by OHWI weights, plus bias"""
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor, input_zp: Tensor | float | Sequence[float], weight_zp: Tensor | float | Sequence[float], *, pad: Sequence[int], stride: Sequence[int], dilation: Sequence[int], acc_type: dtype, local_bound: bool) -> Tensor:
@@ -87,7 +87,7 @@ def mul(input1: Tensor, input2: Tensor, shift: Tensor | float | Sequence[float])
 def negate(input1: Tensor, input1_zp: Tensor | float | Sequence[float], output_zp: Tensor | float | Sequence[float]) -> Tensor:
     """-x, element by element; i8 with zero points"""
 def pad(input1: Tensor, padding: Sequence[int], pad_const: Tensor | float | Sequence[float]) -> Tensor:
-    """a tensor with a border of one value added"""
+    """a tensor padded with one value"""
 def pow(input1: Tensor, input2: Tensor) -> Tensor:
     """a to the power of b, with broadcasting"""
 def reciprocal(input1: Tensor) -> Tensor:

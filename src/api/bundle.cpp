@@ -28,7 +28,7 @@ Result<bpte::Value> value_of(const Output& output) {
   if (const auto* i = std::get_if<std::int64_t>(&output.literal)) return bpte::Value(*i);
   if (const auto* b = std::get_if<bool>(&output.literal)) return bpte::Value(*b);
   if (const auto* d = std::get_if<double>(&output.literal)) return bpte::Value(*d);
-  return error("bpte.value", "a bundled program has tensors and numbers, not None, texts or lists")
+  return error("bpte.value", "a bundled program has tensors and scalars, not None, strings or lists")
       .hint("bundle cases of a method that takes and gives tensors");
 }
 
@@ -85,9 +85,9 @@ std::string difference(const std::vector<Output>& found, const std::vector<Outpu
     if (found[i].tensor && expected[i].tensor)
       why = difference(*found[i].tensor, *expected[i].tensor, tolerance);
     else if (found[i].tensor || expected[i].tensor)
-      why = found[i].tensor ? "is a tensor, expected is a number" : "is no tensor, expected is one";
+      why = found[i].tensor ? "is a tensor, a scalar is expected" : "is a scalar, a tensor is expected";
     else if (found[i].literal != expected[i].literal)
-      why = "is another number";
+      why = "is another scalar";
     if (!why.empty()) return fmt::format("output {}: {}", i, why);
   }
   return "";

@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
+#include <sstream>
 
 #include "base/option_check.h"
+#include "pipeline/step_names.h"
 #include "tosaic/session.hpp"
 
 namespace tosaic {
@@ -52,9 +54,8 @@ std::vector<GeneralOption> options_of_integers() {
       {{.name = "weights",
         .kind = Kind::text,
         .default_value = "per-channel",
-        .sentence =
-            "scales of weights; int4: one per channel, and codes of 4 bits; in a program of floats int8 and int4 "
-            "make codes of the weights of linear layers and embeddings",
+        .sentence = "scales of weights; int4: one per channel, in 4 bits; in a float program int8 and int4 quantise "
+                    "the weights of linear layers and embeddings",
         .allowed = {"per-channel", "per-tensor", "int4", "int8"}},
        [](CompileOptions& to, const Options& from, const std::string& name) {
          to.quantise.per_channel = from.text(name) != "per-tensor";
@@ -84,6 +85,16 @@ std::vector<GeneralOption> options_of_integers() {
        nullptr}};  // read below
 }
 
+// "read,tidy" is two names.
+std::vector<std::string> at_commas(const std::vector<std::string>& lists) {
+  std::vector<std::string> names;
+  for (const std::string& list : lists) {
+    std::istringstream parts(list);
+    for (std::string name; std::getline(parts, name, ',');) names.push_back(name);
+  }
+  return names;
+}
+
 std::vector<GeneralOption> options_of_all() {
   return {
       {{.name = "tosa-spec",
@@ -111,14 +122,27 @@ std::vector<GeneralOption> options_of_all() {
       {{.name = "strip",
         .kind = Kind::flag,
         .sentence = "leave out of the files where in the model's source their operators come from: paths, source "
-                    "lines, modules "
-                    "(tensors keep their names); profiles then tell no places"},
+                    "lines, modules (tensors keep their names); profiles then show no source lines"},
        [](CompileOptions& to, const Options& from, const std::string& name) { to.strip = from.flag(name); }},
       {{.name = "print-after",
         .kind = Kind::list,
-        .sentence = "print the graph after a stage",
-        .allowed = {"read", "normalise", "quantise", "partition", "lower", "tidy"}},
-       [](CompileOptions& to, const Options& from, const std::string& name) { to.print_after = from.list(name); }},
+        .sentence = "print the graph after a stage, such as tidy, or each time one of its rewrites changed it, such as "
+                    "tidy/merge_rescales; list: print the names of all that the program goes through",
+        .placeholder = "STAGE[/REWRITE]"},
+       [](CompileOptions& to, const Options& from, const std::string& name) {
+         to.show.print_after = at_commas(from.list(name));
+       }},
+      {{.name = "trace-node",
+        .kind = Kind::text,
+        .sentence = "print what each stage and rewrite made of the node or value of this name",
+        .placeholder = "NAME"},
+       [](CompileOptions& to, const Options& from, const std::string& name) { to.show.trace_node = from.text(name); }},
+      {{.name = "dump-dir",
+        .kind = Kind::file,
+        .sentence = "a folder for the graphs after each stage and each rewrite that changed something: numbered, as "
+                    "text and as pictures in Graphviz's language (.dot)",
+        .placeholder = "DIR"},
+       [](CompileOptions& to, const Options& from, const std::string& name) { to.show.dump_dir = from.text(name); }},
       {{.name = "threads",
         .kind = Kind::number,
         .default_value = "0",
@@ -162,7 +186,7 @@ Status read_request(PlanRequest& to, const Options& from) {
     TOSAIC_TRY(const Bytes file, map_file(path));
     TOSAIC_CHECK(add_plan_text(to, path, file.text()));
     if (to.empty() && to.scheme == Form::unset)
-      return error("plan.empty", "the plan file says nothing")
+      return error("plan.empty", "the plan file is empty")
           .at({path, 0, ""})
           .hint("`tosaic explain --plan` prints a plan; a line such as head: float is one, too");
   }
@@ -189,10 +213,10 @@ Status take_scheme(CompileOptions& to) {
 // Integer programs have weights of codes in their own way.
 Status settle_codes(CompileOptions& to) {
   if (to.in_integers() && to.coded.dynamic)
-    return error("option.dynamic", fmt::format("the program becomes integers with fixed scales for {}: nothing is left "
-                                               "to be quantised as it comes",
-                                               to.target.name))
-        .hint("leave out --quantize dynamic-int8, or choose a target of floats, tosa-fp, say");
+    return error("option.dynamic",
+                 fmt::format("{} takes integers with fixed scales: nothing is left for dynamic quantisation",
+                             to.target.name))
+        .hint("leave out --quantize dynamic-int8, or choose a float target such as tosa-fp");
   if (to.in_integers()) to.coded = {};
   // 4 bits are also what a program may mean whose own conversions made integers: that is known when it is read.
   const bool of_floats = to.coded.dynamic || to.emit.text("weights") == "int8";
@@ -228,6 +252,7 @@ Result<CompileOptions> compile_options_for(const std::string& target, const Opti
   PlanRequest& request = options.quantise.request;
   if (!request.empty() && request.whole.empty() && !options.target.integer() && !options.quantise_always)
     request.overrides.insert(request.overrides.begin(), {"*", Form::floating, {}});
+  TOSAIC_CHECK(check_step_names(options));
   return options;
 }
 

@@ -30,7 +30,7 @@ Result<Converted> try_convert(const ConvertRequest& request, const Messages& mes
   const bool to_vgf = request.output.ends_with(".vgf");
   if (!to_vgf && !request.output.ends_with(".tosa"))
     return error("convert.output", fmt::format("'{}' ends neither in .vgf nor in .tosa", request.output))
-        .hint("the ending says what is made: name the output NAME.vgf or NAME.tosa");
+        .hint("the ending chooses the format: name the output NAME.vgf or NAME.tosa");
   if (request.repeat < 1)
     return error("option.value", fmt::format("'repeat' is {}: a file is converted once at least", request.repeat));
   TOSAIC_TRY(const CompileOptions vgf, compile_options_for("vgf", request.options));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The border of the library: nothing is thrown across it, and every error that crosses it says what to do.
+// The boundary of the library: nothing is thrown across it, and every error that crosses it says what to do.
 #pragma once
 #include <exception>
 #include <new>
@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "api/way_out.h"
+#include "api/hints.h"
 #include "base/result.h"
 #include "ir/dim.h"
 
@@ -33,14 +33,14 @@ std::invoke_result_t<F> guarded(const std::string& file, F&& body) noexcept {
   try {
     auto result = std::forward<F>(body)();
     if (result.ok()) return result;
-    return with_way_out(std::move(result.error()), file);
+    return with_hint(std::move(result.error()), file);
   } catch (const std::bad_alloc&) { return out_of_memory(); } catch (const UnknownSize& unknown) {
     try {
-      Diagnostic why = error("model.dynamic-shape", std::string(unknown.what()) + ", and a number is needed there")
+      Diagnostic why = error("model.dynamic-shape", std::string(unknown.what()) + ", and a fixed size is needed there")
                            .hint(
                                "choose the sizes: --sizes NAME=SIZE, in Python sizes=[...]; or export the model "
                                "without dynamic_shapes, at the size that you deploy");
-      return with_way_out(std::move(why), file);
+      return with_hint(std::move(why), file);
     } catch (...) { return out_of_memory(); }
   } catch (const std::exception& problem) {
     try {

@@ -329,7 +329,7 @@ Result<Inspection> inspect_blocks(const Bytes& file, const std::string& name, co
 Result<Inspection> inspect_ptd(const Bytes& file, const std::string& name) {
   TOSAIC_TRY(const auto entries, ptd::read(file, name));
   Inspection out;
-  out.text = fmt::format("{}: ExecuTorch data, {} piece{}, {} bytes\n", name, entries.size(),
+  out.text = fmt::format("{}: ExecuTorch data, {} block{}, {} bytes\n", name, entries.size(),
                          entries.size() == 1 ? "" : "s", file.size());
   std::string json;
   for (const ptd::Entry& entry : entries) {

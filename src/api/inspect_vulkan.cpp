@@ -37,7 +37,7 @@ Result<Inspection> inspect_vulkan(const Bytes& payload, const std::map<std::stri
   out.text += fmt::format("{}constants {} bytes, inputs and outputs {} bytes\n", indent, program.constants.size(),
                           program.io_bytes);
   if (places)
-    out.text += fmt::format("{}source: {} dispatches say where in the model they come from (--strip leaves that out)\n",
+    out.text += fmt::format("{}source: {} dispatches have a source location in the model (--strip leaves them out)\n",
                             indent, places);
   out.json = fmt::format("{{\"constant_bytes\": {}, \"io_bytes\": {}, \"source_places\": {}, \"tiers\": [{}]}}",
                          program.constants.size(), program.io_bytes, places, tiers);

@@ -132,7 +132,7 @@ Status check_owned(const OwnedTensor& tensor, const std::string& what) {
   return error("tensor.wrong",
                fmt::format("{} is {} in {} bytes", what, to_string(TensorType{tensor.dtype, Shape(tensor.sizes), {}}),
                            tensor.data.null() ? 0 : tensor.data.size()))
-      .hint("give it a dtype that there is, and as many bytes as its sizes say");
+      .hint("give it a known dtype, and as many bytes as its sizes need");
 }
 
 // Could a tensor of these sizes be one of that shape? Relations between its symbols are looked at when it runs.

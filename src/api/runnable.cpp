@@ -94,7 +94,7 @@ void run_on_vulkan(Runnable& r, const std::shared_ptr<Model>& shared) {
 
 // By the ML extensions.
 Result<Runnable> runnable_on_vulkan(vgf::File file, const SessionOptions& options, Runnable r = {}) {
-  if (file.outputs.empty()) return error("vgf.empty", "the model gives nothing: it names no outputs");
+  if (file.outputs.empty()) return error("vgf.empty", "the model has no outputs");
   TOSAIC_TRY(vulkan::Model model, vulkan::Model::load(std::move(file), {.device = options.vulkan_device}));
   auto shared = std::make_shared<vulkan::Model>(std::move(model));
   r.inputs = shared->inputs();
@@ -385,10 +385,10 @@ Status check_device(const pte::Program& program, const Source& source, const std
                    fmt::format("{} has an {} delegate, which the CPU does not run", source.name, target.family))
           .at({source.name, 0, ""})
           .hint("without --device its commands run on a simulated NPU");
-    Diagnostic note = warning("run.simulated", fmt::format("the {} delegate runs on a functional simulator, checked "
-                                                           "against TOSA and not against silicon; its time says "
-                                                           "nothing of the device's",
-                                                           target.family));
+    Diagnostic note =
+        warning("run.simulated", fmt::format("the {} delegate runs on a functional simulator, checked against TOSA and "
+                                             "not against silicon; its time is not that of the device",
+                                             target.family));
     note.severity = Severity::note;
     if (sink) sink(note);
     break;

@@ -65,6 +65,20 @@ Diagnostic file_changed(const std::string& path) {
       .hint("do it again when the file is complete and nobody writes to it");
 }
 
+void release_pages(const void* data, std::size_t size) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(data), end = begin + size;
+  const std::uintptr_t first = (begin + page - 1) / page * page, last = end / page * page;
+  if (first >= last) return;
+  const std::lock_guard lock(changing);  // no other file takes the place of this one meanwhile
+  for (const Mapping& mapping : mappings) {
+    const std::uintptr_t from = mapping.begin;
+    if (from == 0 || begin < from || end > mapping.end) continue;
+    ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+    return;
+  }
+}
+
 void remember_mapping(const void* begin, std::size_t size, const std::string& path) {
   const std::lock_guard lock(changing);
   for (Mapping& mapping : mappings) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that map_file has mapped, and what to do when one of them shrinks while it is read: the system has no bytes
-// for the pages that are gone, and sends SIGBUS.
+// The files that map_file has mapped, what to do when one of them shrinks while it is read (the system has no bytes for
+// the pages that are gone, and sends SIGBUS), and how to give their memory back.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -16,6 +16,10 @@ void mind_shrinking_files();
 std::string changed_file();
 // The error that says so: file.changed.
 Diagnostic file_changed(const std::string& path);
+
+// The pages of a mapped file that lie within these bytes leave the process's memory; who reads them again gets them
+// from the file. For what has been read in full and copied to another layout. Any other memory stays as it is.
+void release_pages(const void* data, std::size_t size);
 
 // For map_file.
 void remember_mapping(const void* begin, std::size_t size, const std::string& path);

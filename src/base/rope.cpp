@@ -8,6 +8,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/mapped_files.h"
+
 namespace tosaic {
 
 Rope::Rope(Bytes whole) : size_(whole.size()) {
@@ -106,10 +108,20 @@ std::uint64_t hash_of(const Rope& rope) {
   return XXH3_64bits_digest(state.get());
 }
 
+// What it has read of a mapped file leaves the memory again: a copy to a device may be all that is kept.
 Digest digest_of(const Rope& rope, std::uint64_t seed) {
+  constexpr std::uint64_t at_once = 1 << 20;
   const HashState state = hash_state();
   XXH3_128bits_reset_withSeed(state.get(), seed);
-  for (const Bytes& piece : rope.pieces()) XXH3_128bits_update(state.get(), piece.data(), piece.size());
+  RopeReader reader(rope);
+  for (std::uint64_t left = rope.size(); left > 0;) {
+    const Rope part = reader.next(std::min(left, at_once));
+    for (const Bytes& piece : part.pieces()) {
+      XXH3_128bits_update(state.get(), piece.data(), piece.size());
+      release_pages(piece.data(), piece.size());
+    }
+    left -= part.size();
+  }
   const XXH128_hash_t digest = XXH3_128bits_digest(state.get());
   return {digest.low64, digest.high64};
 }

@@ -168,7 +168,7 @@ int hand_over(std::unique_ptr<tosaic_delegate> made, const tosaic_delegate_host*
 int open_payload(void* user, const tosaic_delegate_program* program, const tosaic_delegate_host* host,
                  const tosaic_delegate_options* options, tosaic_delegate** delegate, tosaic_delegate_error* error) {
   return guarded(error, [&]() -> int {
-    if (!delegate) return report(TOSAIC_DELEGATE_ARGUMENT, argument("no place for the delegate"), error);
+    if (!delegate) return report(TOSAIC_DELEGATE_ARGUMENT, argument("the pointer for the delegate is null"), error);
     *delegate = nullptr;
     auto made = std::make_unique<tosaic_delegate>();
     auto opening = opening_of(program, host, options, made->memory_bytes);
@@ -193,7 +193,7 @@ int open_payload(void* user, const tosaic_delegate_program* program, const tosai
 int clone_payload(const tosaic_delegate* from, const tosaic_delegate_host* host, tosaic_delegate** delegate,
                   tosaic_delegate_error* error) {
   return guarded(error, [&]() -> int {
-    if (!delegate) return report(TOSAIC_DELEGATE_ARGUMENT, argument("no place for the delegate"), error);
+    if (!delegate) return report(TOSAIC_DELEGATE_ARGUMENT, argument("the pointer for the delegate is null"), error);
     *delegate = nullptr;
     if (!from) return report(TOSAIC_DELEGATE_ARGUMENT, argument("the delegate is null"), error);
     if (host && host->struct_bytes != sizeof *host)
@@ -263,7 +263,8 @@ int sizes_alone(tosaic_delegate& delegate, const tosaic_delegate_tensor* inputs,
   const auto wrong = [&](const std::string& what) { return report(TOSAIC_DELEGATE_ARGUMENT, argument(what), error); };
   if (count != delegate.inputs.size())
     return wrong(fmt::format("the delegate takes {} inputs, {} are passed", delegate.inputs.size(), count));
-  if ((count > 0 && !inputs) || (!delegate.outputs.empty() && !dims)) return wrong("no inputs, or no place for sizes");
+  if ((count > 0 && !inputs) || (!delegate.outputs.empty() && !dims))
+    return wrong("no inputs, or the pointer for sizes is null");
   for (std::size_t i = 0; i < count; ++i)
     if (const std::string why = disagreement(delegate.infos[i], inputs[i]); !why.empty())
       return wrong(fmt::format("{}: {}", place_in_call(i, count), why));

@@ -138,7 +138,7 @@ std::string disagreement(const tosaic_delegate_tensor_info& info, const tosaic_d
   // More dims than anybody has tensors of are none: nothing behind the first of them is looked at.
   constexpr std::uint32_t most_dims = 64;
   if (tensor.rank > most_dims)
-    return fmt::format("it is said to have {} dims, the payload takes {}", tensor.rank, text(info));
+    return fmt::format("it is passed with {} dims, the payload takes {}", tensor.rank, text(info));
   if (tensor.rank > 0 && !tensor.dims) return "its dims are null";
   const auto count = elements(tensor.dims, tensor.rank);
   if (!count || !dtype_fits(info, tensor) || !sizes_fit(info, tensor))

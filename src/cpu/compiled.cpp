@@ -86,7 +86,9 @@ Result<std::shared_ptr<const Compiled>> Compiled::of(const Graph& graph, const O
     if (value.is_constant() && !aligned_for(value.type, value.constant.data()))
       value.constant = Bytes::copy(value.constant.data(), value.constant.size());
   widen_narrow_floats(made->graph);
-  if (options.computes_weights) { TOSAIC_TRY(made->coded, compute_weights(made->graph, options.observed)); }
+  if (options.computes_weights) {
+    TOSAIC_TRY(made->coded, compute_weights(made->graph, options.observed, options.lasting_weights));
+  }
   TOSAIC_CHECK(made->plan_steps(options));
   return std::shared_ptr<const Compiled>(std::move(made));
 }

@@ -17,8 +17,8 @@
 
 namespace tosaic::cpu {
 
-struct CodedPanels;
-using CodedWeights = std::map<ValueId, std::shared_ptr<const CodedPanels>>;
+class QuantisedWeight;
+using CodedWeights = std::map<ValueId, std::shared_ptr<const QuantisedWeight>>;
 
 // What a step sees at run time.
 struct Frame {

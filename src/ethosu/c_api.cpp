@@ -63,7 +63,7 @@ int tosaic_ethosu_open(const void* commands, size_t command_bytes, const void* c
                        const tosaic_ethosu_options* options, tosaic_ethosu_stream** stream,
                        tosaic_ethosu_error* error) {
   return guarded(error, [&]() -> int {
-    if (!stream) return report(tosaic::error("ethosu.argument", "no place for the stream"), error);
+    if (!stream) return report(tosaic::error("ethosu.argument", "the pointer for the stream is null"), error);
     *stream = nullptr;
     if (!commands || (!constants && constant_bytes))
       return report(tosaic::error("ethosu.argument", "null memory"), error);

@@ -190,7 +190,7 @@ Result<OutputStage> OutputStage::create(Context& context, Scaling scaling, const
   TOSAIC_CHECK(context.spend(static_cast<double>(h) * static_cast<double>(w) * static_cast<double>(c)));
   if (accumulation.from != Sums::kept) context.accumulators_kept = false;
   if (accumulation.stays != (ofm.storage == Storage::none))
-    return error("ethosu.undecidable", accumulation.stays ? "sums that stay inside the NPU and are stored besides"
+    return error("ethosu.undecidable", accumulation.stays ? "accumulators that stay in the NPU and are also stored"
                                                           : "a result that is neither stored nor kept");
   if ((reshaped || accumulation.stays) && ofm.shape.elements() > most_elements)
     return error("ethosu.too-large", fmt::format("an OFM of {} elements", ofm.shape.elements()));

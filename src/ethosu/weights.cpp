@@ -150,7 +150,7 @@ Result<std::shared_ptr<const DecodedWeights>> load_weights(Context& context, boo
   const double volume = static_cast<double>(outputs) * static_cast<double>(inputs) * static_cast<double>(dense.taps());
   if (volume > static_cast<double>(std::min<std::size_t>(most, most_elements)))
     return error("ethosu.weights",
-                 fmt::format("{} bytes of coded weights cannot hold {:.0f} weights", coded_bytes, volume));
+                 fmt::format("{} bytes of encoded weights cannot hold {:.0f} weights", coded_bytes, volume));
   TOSAIC_CHECK(context.spend(static_cast<double>(most)));
   dense.values.assign(static_cast<std::size_t>(volume), 0);
   std::vector<std::size_t> counts;
@@ -158,8 +158,8 @@ Result<std::shared_ptr<const DecodedWeights>> load_weights(Context& context, boo
     counts.push_back(count_weights(order, dense, s, most));
     // A core whose share is empty has no stream.
     if (counts.back() == 0 && !(outputs <= s && !order.u85))
-      return error("ethosu.weights", fmt::format("{} bytes of coded weights cannot hold {} x {} x {} x {}", coded_bytes,
-                                                 outputs, kernel.h, kernel.w, inputs));
+      return error("ethosu.weights", fmt::format("{} bytes of encoded weights cannot hold {} x {} x {} x {}",
+                                                 coded_bytes, outputs, kernel.h, kernel.w, inputs));
   }
   std::vector<std::vector<std::int16_t>> decoded(counts.size());
   if (order.fast_format) {

@@ -86,7 +86,7 @@ Status Executable::check_lowering(const Graph& graph) {
   for (const Node& node : graph.nodes) {
     if (!node.regions.empty()) {
       const tosa::Op* op = tosa::find(node.op);
-      if (!op || !op->check) return error("kernel.types", node.op.text() + " has bodies");
+      if (!op || !op->check) return error("kernel.types", node.op.text() + " has subgraphs");
       if (auto broken = op->check(tosa::View(graph, node))) return error("tosa." + broken->label, broken->message);
       for (const Graph& body : node.regions) TOSAIC_CHECK(check_lowering(body));
     } else if (foreign(graph, node)) {

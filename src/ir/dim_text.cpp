@@ -70,7 +70,7 @@ class Parser {
       do {
         if (!range(ranges, name)) return std::nullopt;
       } while (!short_form && accept(","));
-      if (!at_end()) return wrong("',' or the end behind a range");
+      if (!at_end()) return wrong("',' or the end after a range");
       if (short_form) return Dim(Symbol{name, ranges[name]});
       text_ = whole.substr(0, at);
       pos_ = 0;

@@ -109,11 +109,11 @@ class Parser {
           const char* first = text_.data() + pos_ + 1;
           const char* last = std::min(first + 2, text_.data() + text_.size());
           if (auto [p, e] = std::from_chars(first, last, code, 16); e != std::errc{} || p != first + 2)
-            expected("two hexadecimal digits behind \\x");
+            expected("two hexadecimal digits after \\x");
           c = static_cast<char>(code);
           pos_ += 2;
         } else if (c != '"' && c != '\\') {
-          expected("one of \" \\ n r t x behind a backslash");
+          expected("one of \" \\ n r t x after a backslash");
         }
       }
       out += c;
@@ -164,7 +164,7 @@ class Parser {
         depth += (c == '(') - (c == ')');
       if (depth == 0) break;
     }
-    if (depth != 0) expected("')' behind a symbolic dimension");
+    if (depth != 0) expected("')' after a symbolic dimension");
     std::string why;
     const auto dim = parse_ranged(text_.substr(begin, pos_ - begin), why);
     if (!dim) {
@@ -185,7 +185,7 @@ class Parser {
       } else {
         dims.push_back(integer("a dimension"));
       }
-      if (pos_ >= text_.size() || text_[pos_] != 'x') expected("'x' behind a dimension");
+      if (pos_ >= text_.size() || text_[pos_] != 'x') expected("'x' after a dimension");
       ++pos_;
     }
     t.shape = Shape(std::move(dims));
@@ -219,9 +219,9 @@ class Parser {
       s.axis = static_cast<int>(axis);
     }
     if (accept_word("in")) {
-      s.lowest = integer("the lowest code");
+      s.lowest = integer("the lowest quantised value");
       expect("..");
-      s.highest = integer("the highest code");
+      s.highest = integer("the highest quantised value");
     }
     expect(">");
     return s;

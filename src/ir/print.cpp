@@ -7,6 +7,7 @@
 
 #include "ir/base64.h"
 #include "ir/graph.h"
+#include "ir/lines_about.h"
 #include "ir/tensor.h"
 #include "ir/text.h"
 
@@ -148,7 +149,7 @@ class Printer {
     auto declare = [&](ValueId v) {
       if (v >= seen.size() || seen[v] || !g[v].is_constant()) return;
       seen[v] = 1;
-      out_ += fmt::format("{}{} = constant {}\n", inner, typed(g, v), constant(g[v].type, g[v].constant));
+      out_ += inner + value(g, v) + "\n";
     };
     for (const Node& n : g.nodes) {
       for (ValueId v : n.inputs) declare(v);
@@ -164,6 +165,11 @@ class Printer {
   }
 
   std::string take() { return std::move(out_); }
+
+  std::string value(const Graph& g, ValueId v) const {
+    return g[v].is_constant() ? fmt::format("{} = constant {}", typed(g, v), constant(g[v].type, g[v].constant))
+                              : typed(g, v);
+  }
 
  private:
   static std::vector<char> producers_of(const Graph& g) {
@@ -199,6 +205,18 @@ class Printer {
   void node(const Graph& g, const Node& n, int indent) {
     const std::string margin(static_cast<std::size_t>(indent), ' ');
     out_ += margin;
+    call(g, n);
+    if (!n.regions.empty()) {
+      out_ += " (\n";
+      for (const Graph& region : n.regions) graph(region, indent + 2);
+      out_ += margin + ")";
+    }
+    out_ += "\n";
+  }
+
+ public:
+  // Without its bodies.
+  void call(const Graph& g, const Node& n) {
     for (std::size_t i = 0; i < n.outputs.size(); ++i) (out_ += i ? ", " : "") += typed(g, n.outputs[i]);
     if (!n.outputs.empty()) out_ += " = ";
     // A name without a dot could be taken for a word of the text form.
@@ -216,14 +234,9 @@ class Printer {
       out_ += "}";
     }
     if (with_locations_ && n.loc) location(*n.loc);
-    if (!n.regions.empty()) {
-      out_ += " (\n";
-      for (const Graph& region : n.regions) graph(region, indent + 2);
-      out_ += margin + ")";
-    }
-    out_ += "\n";
   }
 
+ private:
   void location(const Loc& loc) {
     std::string parts;
     if (!loc.place.file.empty() || loc.place.line != 0 || !loc.place.text.empty()) {
@@ -250,6 +263,16 @@ std::string print(const Graph& graph, ConstantText constants, bool with_location
   Printer printer(constants, with_locations);
   printer.graph(graph, 0);
   return printer.take();
+}
+
+std::string line_of(const Graph& graph, const Node& node) {
+  Printer printer(ConstantText::brief, false);
+  printer.call(graph, node);
+  return printer.take();
+}
+
+std::string line_of(const Graph& graph, ValueId value) {
+  return Printer(ConstantText::brief, false).value(graph, value);
 }
 
 }  // namespace tosaic

@@ -31,8 +31,9 @@ std::string text_of(const SourceNotes& notes) {
   std::vector<std::string> files(notes.files.begin(), notes.files.end());
   const std::size_t more = files.size() > most ? files.size() - most : 0;
   files.resize(files.size() - more);
-  std::string text = fmt::format("{} operator{} say{} where in the model {}", notes.nodes, notes.nodes == 1 ? "" : "s",
-                                 notes.nodes == 1 ? "s" : "", notes.nodes == 1 ? "it comes from" : "they come from");
+  std::string text =
+      fmt::format("{} operator{} say{} from which line of the model {}", notes.nodes, notes.nodes == 1 ? "" : "s",
+                  notes.nodes == 1 ? "s" : "", notes.nodes == 1 ? "it comes from" : "they come from");
   if (!files.empty())
     text += fmt::format(" ({}{})", fmt::join(files, ", "), more ? fmt::format(" and {} more files", more) : "");
   if (notes.lines) text += fmt::format(", {} with the source line", notes.lines);

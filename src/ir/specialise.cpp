@@ -255,15 +255,15 @@ Result<Graph> specialise(Graph graph, const Sizes& sizes) {
   for (const Symbol& s : symbols) {
     const auto given = sizes.find(s.name);
     if (const auto place = place_of(graph, s); given == sizes.end())
-      return size_error(fmt::format(
-          "size '{}' ({}) is not given: {}", s.name, to_string(s.range),
-          place ? fmt::format("{} is {}", place->name, to_string(place->dim)) : "nothing says where it comes from"));
+      return size_error(
+          fmt::format("size '{}' ({}) is not given: {}", s.name, to_string(s.range),
+                      place ? fmt::format("{} is {}", place->name, to_string(place->dim)) : "no input has it"));
     if (given->second < 0 || !s.range.contain(given->second)) return outside(graph, s, given->second);
   }
   for (const auto& given : sizes)
     if (std::none_of(symbols.begin(), symbols.end(), [&](const Symbol& s) { return s.name == given.first; }))
       return size_error(fmt::format("the program has no size '{}'; {}", given.first,
-                                    all.empty() ? "all its sizes are numbers" : "it has " + all));
+                                    all.empty() ? "all its sizes are fixed" : "it has " + all));
   TOSAIC_TRY(graph.guards, open_guards(graph.guards, sizes, &graph));
   if (symbols.empty()) return graph;
   TOSAIC_CHECK(replace_symbols(graph, sizes));

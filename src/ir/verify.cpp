@@ -35,7 +35,7 @@ std::optional<std::string> scales_problem(const Scales& scales, const Shape& sha
     return fmt::format("scales along axis {} of a tensor of rank {}", scales.axis, shape.rank());
   const auto have = static_cast<std::int64_t>(scales.scale.size());
   const auto known = [&](int axis) { return axis >= shape.rank() || shape[axis].is_number(); };
-  if (!scales.per_tensor() && !known(scales.axis)) return "scales along a dimension that is no number";
+  if (!scales.per_tensor() && !known(scales.axis)) return "scales along a symbolic dimension";
   const std::int64_t wanted = scales.per_tensor() ? 1 : shape.size(scales.axis);
   // Channels may be split over two neighbouring dims, as in depthwise weights (HWCM).
   const bool split = !scales.per_tensor() && scales.axis + 1 < shape.rank() && known(scales.axis + 1) &&
@@ -43,7 +43,8 @@ std::optional<std::string> scales_problem(const Scales& scales, const Shape& sha
   if (have != wanted && !split) return fmt::format("{} scales where {} are needed", scales.scale.size(), wanted);
   for (double s : scales.scale)
     if (!(std::isfinite(s) && s > 0)) return fmt::format("scale {} is not a positive number", s);
-  if (scales.lowest > scales.highest) return fmt::format("the codes {}..{} are none", scales.lowest, scales.highest);
+  if (scales.lowest > scales.highest)
+    return fmt::format("the quantised values {}..{} are an empty range", scales.lowest, scales.highest);
   return std::nullopt;
 }
 

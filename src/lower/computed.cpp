@@ -21,11 +21,12 @@ Result<std::vector<double>> computed_at(const Trial& trial, const std::vector<st
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < trial.graph.inputs.size(); ++i) {
     const TensorType& type = trial.graph[trial.graph.inputs[i]].type;
-    if (!is_float(type.dtype) || i >= values.size()) return error("run.input-type", "a call of floats is asked about");
+    if (!is_float(type.dtype) || i >= values.size())
+      return error("run.input-type", "the operands are not all floats with values");
     inputs.push_back({type, constant_bytes(type.dtype, values[i])});
   }
   TOSAIC_TRY(const auto results, interp::run(trial.graph, std::move(inputs), {.precise = true}));
-  if (results.empty()) return error("lower.missing-result", "a call without results is asked about");
+  if (results.empty()) return error("lower.missing-result", "the call has no results");
   const Tensor& y = results.front();
   std::vector<double> out(static_cast<std::size_t>(y.type.shape.elements()));
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = element_as_double(y.type.dtype, y.data.data(), i);

@@ -90,7 +90,8 @@ Vals lower_control_flow(Builder& b, const Node& node, const std::vector<std::opt
   }
   for (const Graph& body : node.regions)
     if (body.inputs.size() + (cond ? 1 : 0) != ids.size() || (loop && declared.size() > ids.size()))
-      b.refuse("model.control-flow", fmt::format("{} and its body '{}' take different operands", node.op, body.name));
+      b.refuse("model.control-flow",
+               fmt::format("{} and its subgraph '{}' take different operands", node.op, body.name));
   ControlFlow flow(b, node);
   return cond ? flow.branch(ids, declared) : flow.loop(ids, declared);
 }

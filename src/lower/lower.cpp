@@ -41,17 +41,17 @@ std::string target_text(const tosa::Spec& spec) { return spec.product ? std::str
 std::optional<Diagnostic> beyond_types(const Graph& aten, const Node& node, const std::vector<char>& used,
                                        const tosa::Spec& spec) {
   if (node.op.is_conversion() && !spec.has(tosa::Feature::pro_fp))
-    return error("target.conversion", fmt::format("{} is the border between float and integer tensors", node.op))
+    return error("target.conversion", fmt::format("{} is the boundary between float and integer tensors", node.op))
         .note("conversion between float and integers, outside an integer delegate");
   auto wide = [&](ValueId v) { return v != no_value && aten[v].type.dtype == DType::i64; };
   if ((node.op == aten::op::_to_copy || saturates_to_i32(aten, node)) &&
       (wide(node.inputs[0]) || wide(node.outputs[0])))
-    return error("target.conversion", "int64 inputs and outputs are int32 inside: TOSA has no int64")
+    return error("target.conversion", "int64 inputs and outputs are int32 inside a delegate: TOSA has no int64")
         .note("conversion between int64 and int32, outside the delegate");
   auto real = [&](ValueId v) { return v != no_value && is_float(aten[v].type.dtype) && !aten[v].type.quantised(); };
   if (node.op == aten::op::_to_copy && !spec.has(tosa::Feature::pro_fp) && real(node.inputs[0]) &&
       real(node.outputs[0]))
-    return error("target.conversion", "half floats are converted outside an integer delegate")
+    return error("target.conversion", "half precision is converted outside an integer delegate")
         .note("conversion between floats of 16 and 32 bits, outside the delegate");
   for (const auto* ids : {&node.inputs, &node.outputs})
     for (ValueId v : *ids) {
@@ -200,8 +200,8 @@ Result<Lowered> lower(const Graph& aten, const LowerOptions& options) {
           named.insert(lowered.of[v]).second)
         out[lowered.of[v]].name = aten[v].name;
   for (ValueId v : aten.outputs) out.outputs.push_back(carried(v));
-  if (options.spec) take_unsigned_as_bytes(out, *options.spec);
-  make_names_unique(out);
+  if (options.spec) options.rewrite("take_unsigned_as_bytes", out, take_unsigned_as_bytes, *options.spec);
+  options.rewrite("make_names_unique", out, make_names_unique);
   return lowered;
 }
 
@@ -238,7 +238,7 @@ Status holds_to(const Node& node, const std::vector<char>& used, const Trial& tr
     if (made.regions.empty()) continue;
     if (const Status bodies = tosa::verify_graph(trial.graph, spec); !bodies.ok())
       return located(error("target.unsupported", fmt::format("{} cannot run on {}", node.op, target_text(spec)))
-                         .note(fmt::format("of its bodies: {}", bodies.error().message)),
+                         .note(fmt::format("of its subgraphs: {}", bodies.error().message)),
                      node.loc);
   }
   return {};

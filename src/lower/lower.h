@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/rewrite_trace.h"
 #include "ops/inconsistent.h"
 #include "ops/tosa_op.h"
 #include "ops/trial.h"
@@ -15,6 +16,7 @@ namespace tosaic {
 struct LowerOptions {
   const tosa::Spec* spec = nullptr;  // what the target takes; nullptr: anything (CPU executor, calibration)
   bool fold = true;                  // evaluate what is constant
+  Rewrites rewrite = {};             // how its rewrites are applied
 };
 
 struct Lowered {

@@ -261,8 +261,8 @@ class Joining {
     std::size_t n = 0;
     while (n + 1 < ours.size() && n + 1 < others.size() && alike(ours[n], others[n])) ++n;
     return depends(ours[n], "which operators it becomes")
-        .note(
-            fmt::format("at the largest sizes {} stands here, at {} {}", ours[n].op, text_of(at.sizes), others[n].op));
+        .note(fmt::format("at the largest sizes this is {}, at {} it is {}", ours[n].op, text_of(at.sizes),
+                          others[n].op));
   }
 
   static Diagnostic error_at(const Node& node, const std::string& what, const std::string& way_out) {
@@ -390,9 +390,10 @@ class Joining {
     if (made_[v].type.dtype == DType::shape) return shape_operand(node, operand);
     if (is_size(node, operand) || is_reciprocal(node, operand)) return {};
     if (node.op == tosa::op::rescale)
-      return error_at(node, "the mean of codes over a dim that varies: 1 / size is a part of its scale, a constant",
-                      "a mean over all of an image's rows and columns by AdaptiveAvgPool2d(1), or choose the sizes: "
-                      "--sizes NAME=SIZE");
+      return error_at(
+          node, "the mean of quantised values over a dim that varies: 1 / size is a part of its scale, a constant",
+          "a mean over all of an image's rows and columns by AdaptiveAvgPool2d(1), or choose the sizes: "
+          "--sizes NAME=SIZE");
     const Value& all = given_[0].graph[v];
     for (const AtSizes& at : given_)
       if (!begins_with(all, at.graph[v])) return depends(node, fmt::format("the constant '{}'", all.name));

@@ -91,7 +91,7 @@ struct IntegerForm {
     for (const auto& v : operands) call.inputs.push_back(v ? v->id() : no_value);
     for (std::size_t i = 1; i < operands.size(); ++i)
       if (operands[i] && !operands[i]->is_constant())
-        b.refuse("quantise.pointwise-operand", fmt::format("{} takes a computed tensor beside x", node.op));
+        b.refuse("quantise.pointwise-operand", fmt::format("{} takes a computed tensor in addition to x", node.op));
     auto f = [&](const std::vector<double>& inputs) {
       const auto operand = [&](std::size_t i, TensorType& type, Bytes& elements) {
         const Value& given = b.graph()[call.inputs[i]];
@@ -146,7 +146,7 @@ struct IntegerForm {
     }
     Terms terms = bounded_terms(operands);
     if (tensors == 0 || !std::isfinite(terms.reach))  // codes of no scale, or sums that no scale holds
-      b.refuse("quantise.float-operand", fmt::format("{} has a quantised result and no operand in codes", node.op));
+      b.refuse("quantise.float-operand", fmt::format("{} has a quantised result and no quantised operand", node.op));
     // Codes of at most 9 (17) bits move up by 19 (11): sums of a few terms stay below 2^31. For two terms the NPUs
     // have one command, if both factors are whole numbers below 2^15, or the larger is 2^19 (14 for 16 bits) exactly.
     const Attr* alpha = node.attrs.find("alpha");

@@ -53,7 +53,7 @@ bool looks_up(const Graph& graph) {
 
 std::optional<std::string> not_worth_computing_both(const Graph& branch) {
   const auto lowered = lower(branch, {.fold = false});
-  if (!lowered.ok()) return "not all of a branch can be said in TOSA";
+  if (!lowered.ok()) return "not all of a branch can be lowered to TOSA";
   if (looks_up(lowered->graph)) return "a branch looks up at indices that may be right only when it is taken";
   if (const double work = work_of(lowered->graph); work > little_work)
     return fmt::format("a branch takes {:.0f} million products, sums or elements", std::ceil(work / 1e6));

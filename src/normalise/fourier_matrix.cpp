@@ -28,9 +28,9 @@ Turn turn(const Matrix& m, std::int64_t k, std::int64_t t) {
 
 Val matrix(Builder& b, const Matrix& m, std::int64_t outs, std::int64_t ins,
            void (*fill)(const Matrix&, std::int64_t k, std::int64_t t, Turn, float* at, std::int64_t row)) {
-  if (m.length <= 0 || m.rows <= 0 || m.columns <= 0) b.refuse("aten.fft.length", "a transform of no numbers");
+  if (m.length <= 0 || m.rows <= 0 || m.columns <= 0) b.refuse("aten.fft.length", "a transform of no elements");
   if (m.length > most_weights || m.rows > most_weights / ins / outs / m.columns)
-    b.refuse("aten.fft.length", fmt::format("a transform of {} numbers would be a product with {} x {} x {} constants",
+    b.refuse("aten.fft.length", fmt::format("a transform of {} elements would be a product with {} x {} x {} constants",
                                             m.length, m.rows, m.columns, ins * outs));
   const std::int64_t rows = outs * m.columns, row = ins * m.rows;
   std::vector<float> weights(static_cast<std::size_t>(rows * row));

@@ -256,11 +256,12 @@ class Functionaliser {
   }
 
   Diagnostic unknown_sharing(const char* code, const std::string& what, const ViewCall& call) const {
-    return located(error(code, fmt::format("{}, but whether {} gives a view or a copy depends on strides that the "
-                                           "program does not tell",
-                                           what, call.node.op))
-                       .hint("use view() where you want one memory, clone() where you want two"),
-                   call.node.loc);
+    return located(
+        error(code, fmt::format(
+                        "{}, but whether {} gives a view or a copy depends on strides that the program does not state",
+                        what, call.node.op))
+            .hint("use view() where you want one memory, clone() where you want two"),
+        call.node.loc);
   }
 
   // Values are never taken away, so their number makes a name that no other has.

@@ -21,7 +21,7 @@ constexpr std::size_t most_nodes = 20000;  // that a program may have for its lo
 using Operands = std::vector<ValueId>;
 
 Diagnostic too_long(const Node& node, std::size_t turns) {
-  return located(error("model.control-flow", fmt::format("{} takes {} turns, too many to write out", node.op, turns))
+  return located(error("model.control-flow", fmt::format("{} takes {} iterations, too many to unroll", node.op, turns))
                      .hint("export the model for fewer, or keep the loop outside of the model"),
                  node.loc);
 }
@@ -222,7 +222,7 @@ class Inliner {
       Operands given = state;
       given.insert(given.end(), others.begin(), others.end());
       const std::vector<Bytes> goes_on = known_results(condition, given);
-      if (goes_on.size() != 1 || goes_on[0].size() != 1) return stays("how often it turns depends on data");
+      if (goes_on.size() != 1 || goes_on[0].size() != 1) return stays("its number of iterations depends on data");
       if (goes_on[0].as<std::uint8_t>()[0] == 0) return give(node, state);
       const std::vector<Bytes> known = known_results(turn, given);
       TOSAIC_TRY(Operands next, inlined(turn, given, node));
@@ -235,7 +235,7 @@ class Inliner {
         }
       state = next;
       if (graph_.nodes.size() > most_nodes || turns >= most_nodes)
-        return stays(fmt::format("it takes more than {} turns, or nodes, to write out", most_nodes));
+        return stays(fmt::format("it unrolls to more than {} iterations or nodes", most_nodes));
     }
   }
 
@@ -302,7 +302,7 @@ class Inliner {
     const std::size_t before = node.inputs.size() - body.inputs.size();
     for (std::size_t i = 0; i < body.inputs.size(); ++i)
       if (body[body.inputs[i]].type != graph_[node.inputs[before + i]].type)
-        return differ(node, fmt::format("what '{}' takes and what it is given", body.name));
+        return differ(node, fmt::format("the inputs of the subgraph '{}' and the operands of the call", body.name));
     return {};
   }
 
@@ -310,11 +310,13 @@ class Inliner {
     bool same = body.outputs.size() == node.outputs.size();
     for (std::size_t i = 0; same && i < body.outputs.size(); ++i)
       same = body[body.outputs[i]].type == graph_[node.outputs[i]].type;
-    return same ? Status() : differ(node, fmt::format("what '{}' gives and what the program says", body.name));
+    return same ? Status()
+                : differ(node, fmt::format("the results of the subgraph '{}' and those that the program declares",
+                                           body.name));
   }
 
   Status give(const Node& node, const Operands& results) {
-    TOSAIC_CHECK(same_types(node.outputs, results, node, "the results, and those that the program says,"));
+    TOSAIC_CHECK(same_types(node.outputs, results, node, "the results, and those that the program declares,"));
     for (std::size_t i = 0; i < results.size(); ++i) replaced_[node.outputs[i]] = results[i];
     return {};
   }

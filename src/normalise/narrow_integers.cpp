@@ -78,8 +78,7 @@ class Narrowing {
     remember(narrow_[v]);
     if (sink_ && !safe_[v])
       sink_(warning("model.int64-input",
-                    fmt::format("input '{}' is int64 and is computed with as int32: numbers beyond 32 bits become the "
-                                "nearest of these",
+                    fmt::format("input '{}' is int64 and is computed with as int32: values beyond 32 bits saturate",
                                 g_[v].name)));
   }
   // Not wrapped: an index beyond 32 bits must not become another one that is inside.

@@ -42,7 +42,7 @@ Status acts_on_operands(const Graph& graph) {
 static Status specialised(const Graph& graph) {
   for (ValueId v : graph.inputs)
     if (!graph[v].type.shape.is_static())
-      return error("model.dynamic-shape", fmt::format("input '{}' has the shape {}, and numbers are needed there",
+      return error("model.dynamic-shape", fmt::format("input '{}' has the shape {}, and fixed sizes are needed there",
                                                       graph[v].name, to_string(graph[v].type.shape)))
           .hint(
               "choose the sizes: --sizes NAME=SIZE, in Python sizes=[...]; or export the model without dynamic_shapes, "
@@ -89,7 +89,7 @@ static Status fits_schema(const Node& node, const Schema& schema) {
 
 // Their inputs are nothing that the user knows.
 static Status normalise_bodies(Graph& graph, const NormaliseOptions& options, const Sink& sink) {
-  name_bodies_apart(graph, options.is_body);
+  options.rewrite("name_bodies_apart", graph, name_bodies_apart, options.is_body);
   NormaliseOptions inside = options;
   inside.is_body = true;
   const Sink heard = [&](Diagnostic d) {
@@ -104,37 +104,39 @@ Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink
   TOSAIC_CHECK(specialised(graph));
   for (const Node& node : graph.nodes)
     if (const FoundOp found = find_aten(node.op); found.op) TOSAIC_CHECK(fits_schema(node, *found.schema));
-  TOSAIC_CHECK(say_complex_in_pairs(graph));
+  const Rewrites& rewrite = options.rewrite;
+  TOSAIC_CHECK(rewrite("say_complex_in_pairs", graph, say_complex_in_pairs));
   const StatesAsTensors states(graph);
-  TOSAIC_CHECK(functionalise(graph));
-  compute_masked_wholes(graph);
-  if (take_numbers_as_tensors(graph))
-    fold_constants(graph, options.keep_codes);  // before what only an argument names is dropped as unread
-  drop_identities(graph);
-  fold_constants(graph, options.keep_codes);
+  TOSAIC_CHECK(rewrite("functionalise", graph, functionalise));
+  rewrite("compute_masked_wholes", graph, compute_masked_wholes);
+  if (rewrite("take_numbers_as_tensors", graph, take_numbers_as_tensors))
+    // Before what only an argument names is dropped as unread.
+    rewrite("fold_constants", graph, fold_constants, options.keep_codes);
+  rewrite("drop_identities", graph, drop_identities);
+  rewrite("fold_constants", graph, fold_constants, options.keep_codes);
   if (options.inline_bodies) {
-    TOSAIC_TRY(const bool inlined, inline_bodies(graph));
+    TOSAIC_TRY(const bool inlined, rewrite("inline_bodies", graph, inline_bodies));
     if (inlined) {  // the bodies have been through neither
-      drop_identities(graph);
-      fold_constants(graph, options.keep_codes);
+      rewrite("drop_identities", graph, drop_identities);
+      rewrite("fold_constants", graph, fold_constants, options.keep_codes);
     }
   }
-  TOSAIC_CHECK(narrow_integers(graph, sink, options.narrowed,
-                               {.single_stay = options.is_body && !options.narrow_loops,
-                                .bodies = options.narrow_loops,
-                                .all_inside = options.all_inside || options.narrow_loops}));
-  drop_identities(graph);  // a conversion to 32 bits of what has 32 bits now
+  const NarrowOptions narrow{.single_stay = options.is_body && !options.narrow_loops,
+                             .bodies = options.narrow_loops,
+                             .all_inside = options.all_inside || options.narrow_loops};
+  TOSAIC_CHECK(rewrite("narrow_integers", graph, narrow_integers, sink, options.narrowed, narrow));
+  rewrite("drop_identities", graph, drop_identities);  // a conversion to 32 bits of what has 32 bits now
   if (options.inline_bodies) TOSAIC_CHECK(normalise_bodies(graph, options, sink));
-  signed_products(graph);
-  drop_dynamic_scales(graph, sink, options.keep_codes);
-  recognise_linear(graph);
-  fold_batch_norm(graph);
-  if (options.fold_quantisation) TOSAIC_CHECK(fold_quantisation(graph));
-  drop_dead(graph);
-  make_names_unique(graph);
+  rewrite("signed_products", graph, signed_products);
+  rewrite("drop_dynamic_scales", graph, drop_dynamic_scales, sink, options.keep_codes);
+  rewrite("recognise_linear", graph, recognise_linear);
+  rewrite("fold_batch_norm", graph, fold_batch_norm);
+  if (options.fold_quantisation) TOSAIC_CHECK(rewrite("fold_quantisation", graph, fold_quantisation));
+  rewrite("drop_dead", graph, drop_dead);
+  rewrite("make_names_unique", graph, make_names_unique);
   states.restore(graph);
-  mark_distinct_places(graph);
-  mark_seen_rounding(graph, options.is_body);
+  rewrite("mark_distinct_places", graph, mark_distinct_places);
+  rewrite("mark_seen_rounding", graph, mark_seen_rounding, options.is_body);
   TOSAIC_CHECK(states_agree(graph));
   return graph;
 }

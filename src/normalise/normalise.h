@@ -10,14 +10,13 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/rewrite_trace.h"
 
 namespace tosaic {
 
 using Sink = std::function<void(Diagnostic)>;
 
-// The whole stage, in this order: say_complex_in_pairs, functionalise, compute_masked_wholes, take_numbers_as_tensors,
-// drop_identities, fold_constants, inline_bodies, narrow_integers, drop_dynamic_scales, recognise_linear,
-// fold_batch_norm, fold_quantisation, mark_distinct_places, mark_seen_rounding.
+// The whole stage: normalise.cpp is the page of its rewrites, in their order.
 struct NormaliseOptions {
   bool inline_bodies = true;      // false: control flow passes untouched
   bool narrow_loops = false;      // a target takes loops and branches as they are, in 32 bits
@@ -26,6 +25,7 @@ struct NormaliseOptions {
   bool fold_quantisation = true;  // false: PT2E's conversions stay as nodes (targets without integer profile)
   bool keep_codes = false;        // weights that are codes with scales stay so, and scales that are chosen at run time
   std::vector<std::string>* narrowed = nullptr;  // receives the names of int32 values that were int64
+  Rewrites rewrite = {};                         // how its rewrites are applied
 };
 Result<Graph> normalise(Graph graph, const NormaliseOptions& options, const Sink& sink);
 

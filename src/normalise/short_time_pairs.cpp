@@ -47,7 +47,7 @@ Frames frames_of(const Call& call) {
   const std::int64_t width = given(call, "win_length", f.length);
   if (f.length <= 0 || f.length > longest_frame || f.hop <= 0 || width <= 0 || width > f.length)
     b.refuse("aten.stft.frames",
-             fmt::format("frames of {} numbers under a window of {}, {} apart", f.length, width, f.hop));
+             fmt::format("frames of {} samples under a window of {}, {} apart", f.length, width, f.hop));
   if (f.window && (f.window->rank() != 1 || f.window->dim(0) != width || f.window->dtype() != DType::f32))
     b.refuse("aten.stft.window", fmt::format("a window of type {}", to_string(f.window->type())));
   if (width == f.length) return f;
@@ -69,7 +69,7 @@ Val forward(Val x, const Call& call) {
     x = b.aten(aten::op::pad, {x},
                {{"pad", std::vector<std::int64_t>{f.length / 2, f.length / 2}}, {"mode", call.text("pad_mode")}});
   if (x.dim(2) < f.length)
-    b.refuse("aten.stft.shape", fmt::format("frames of {} numbers out of {}", f.length, x.dim(2)));
+    b.refuse("aten.stft.shape", fmt::format("frames of {} samples out of {}", f.length, x.dim(2)));
   const std::int64_t bins = said(call, "onesided", true) ? f.length / 2 + 1 : f.length;
   const double factor = call.flag("normalized") ? 1 / std::sqrt(static_cast<double>(f.length)) : 1;
   Val weight = calls::view(from_real(b, {f.length, f.length, bins, -1, factor}), {2 * bins, 1, f.length});
@@ -89,7 +89,7 @@ Val overlapped(Val frames, std::int64_t hop) {
   const std::int64_t batch = frames.dim(0), count = frames.dim(1), length = frames.dim(2);
   const std::int64_t pieces = (length + hop - 1) / hop;
   if (pieces > most_pieces)
-    b.refuse("aten.istft.overlap", fmt::format("frames of {} numbers that begin {} apart", length, hop));
+    b.refuse("aten.istft.overlap", fmt::format("frames of {} samples that begin {} apart", length, hop));
   if (pieces * hop != length) frames = padded(frames, {0, pieces * hop - length});
   std::optional<Val> sum;
   for (std::int64_t p = 0; p < pieces; ++p) {
@@ -111,7 +111,7 @@ Val backward(Val x, const Call& call) {
   const bool half = said(call, "onesided", bins != f.length);
   if (!half) b.refuse("aten.istft.onesided", "both sides of a spectrum");
   if (bins != f.length / 2 + 1)
-    b.refuse("aten.istft.shape", fmt::format("{} bins of frames of {} numbers", bins, f.length));
+    b.refuse("aten.istft.shape", fmt::format("{} bins of frames of {} samples", bins, f.length));
   const double n = static_cast<double>(f.length), factor = call.flag("normalized") ? 1 / std::sqrt(n) : 1 / n;
   x = calls::view(calls::transpose(calls::view(x, {batch, bins, count, 2}), 1, 2), {batch, count, 2 * bins});
   const Val window = f.window ? *f.window : b.filled(1, DType::f32, Shape{f.length});
@@ -124,7 +124,7 @@ Val backward(Val x, const Call& call) {
   const std::int64_t whole = y.dim(1), start = call.flag("center") ? f.length / 2 : 0;
   const std::int64_t wanted = call.has("length") ? call.integer("length") : whole - 2 * start;
   const std::int64_t size = std::min(wanted, whole - start);
-  if (size <= 0) b.refuse("aten.istft.shape", fmt::format("{} numbers", size));
+  if (size <= 0) b.refuse("aten.istft.shape", fmt::format("{} samples", size));
   y = calls::slice(y, 1, start, size);
   y = calls::mul(y, calls::slice(curve, 1, start, size));
   if (size < wanted)

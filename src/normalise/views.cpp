@@ -141,7 +141,7 @@ Result<Positions> view_positions(const Graph& graph, const Node& node, std::size
   if (output >= trial->results.size()) return internal_error(fmt::format("{} has no result {}", node.op, output));
   const Value& shown = trial->graph[trial->results[output]];
   if (!shown.is_constant() || shown.type.dtype != DType::i32)
-    return internal_error(fmt::format("the places that {} looks at are not known", node.op));
+    return internal_error(fmt::format("the elements that {} views are not known", node.op));
   const auto places = shown.constant.as<std::int32_t>();
   return Positions(places.begin(), places.end());
 }

@@ -153,7 +153,7 @@ Val added_rows(Val values, Val indices, Val source) {
   Builder& b = values.builder();
   if (values.dtype() == DType::boolean)
     b.refuse("aten.index.add-dtype",
-             "adding at indices that may repeat needs numbers, not " + std::string(name_of(values.dtype())));
+             "adding at indices that may repeat needs integers or floats, not " + std::string(name_of(values.dtype())));
   const TensorType type = values.type();
   if (type.quantised() && type.dtype != DType::i32)
     return b.rescale(added_rows(b.as_i32(values), indices, b.as_i32(source)), type);

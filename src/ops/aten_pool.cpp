@@ -132,7 +132,8 @@ Val max_places(Builder& b, const std::string& op, Val x, const Pooling& p) {
     before[k + 1] = p.padding[k];
     after[k + 1] = std::max<std::int64_t>(p.padding[k] + c.overhang, 0);
     if (p.kernel[k] > most_taps || (taps *= p.kernel[k]) > most_taps)
-      b.refuse("aten." + op + ".window", fmt::format("the places of maxima in windows of over {} elements", most_taps));
+      b.refuse("aten." + op + ".window",
+               fmt::format("the indices of maxima in windows of over {} elements", most_taps));
   }
   for (std::size_t k = n - 1; k-- > 0;) distance[k] = distance[k + 1] * x.dim(static_cast<int>(k) + 2);
 

@@ -237,8 +237,8 @@ Val Builder::concat(std::vector<Val> parts, int axis) {
     bool fits = p.rank() == first.rank() && axis < p.rank();
     for (int i = 0; fits && i < p.rank(); ++i) fits = i == axis || p.dim(i) == first.shape.size(i);
     if (!fits)
-      refuse("aten.concat-shape", fmt::format("shapes {} and {} cannot be joined along dim {}", to_string(first.shape),
-                                              to_string(p.shape()), axis));
+      refuse("aten.concat-shape", fmt::format("shapes {} and {} cannot be concatenated along dim {}",
+                                              to_string(first.shape), to_string(p.shape()), axis));
   }
   Val result = tosa(tosa::op::concat, std::move(parts), {{"axis", std::int64_t{axis}}});
   return retyped(result, result.type().with(first.scales));

@@ -75,7 +75,7 @@ Val looked_up(Builder& b, Val x, const TensorType& to, const std::vector<double>
   }
   if (path > (highest - lowest) * 65535 / 8)
     b.refuse("quantise.table-resolution",
-             fmt::format("between neighbouring codes of {} the function goes through {:.2g} of its range",
+             fmt::format("between neighbouring quantised values of {} the function goes through {:.2g} of its range",
                          to_string(x.type()), path / (highest - lowest) / 65535));
   std::vector<std::int64_t> entries;
   for (double y : values)
@@ -116,7 +116,7 @@ Val Builder::rescale(Val x, TensorType to) {
     auto factor = fixed_point(saturates ? std::min(ratio, largest_rescale) : ratio, scale32);
     if (!factor)
       refuse("quantise.scale-range",
-             fmt::format("the factor {} / {} is outside what RESCALE can express", scale, t.scale[0]));
+             fmt::format("the scale factor {} / {} is outside what RESCALE can express", scale, t.scale[0]));
     multipliers.push_back(factor->multiplier);
     shifts.push_back(factor->shift);
   }

@@ -248,7 +248,7 @@ std::vector<std::int64_t> Call::spread(std::string_view name, int count) const {
   auto list = ints(name);
   if (list.size() == 1) list.resize(static_cast<std::size_t>(count), list[0]);
   if (list.size() != static_cast<std::size_t>(count) && !list.empty())
-    builder_.refuse("aten.argument-length", fmt::format("{} of {} has {} numbers instead of {}", quoted(name),
+    builder_.refuse("aten.argument-length", fmt::format("{} of {} has {} elements instead of {}", quoted(name),
                                                         schema_.full_name(), list.size(), count));
   return list;
 }

@@ -14,7 +14,7 @@
 
 namespace tosaic {
 
-// How the integer form follows from the float form (quantise/rules.md tells the arithmetic).
+// How the integer form follows from the float form (docs/numerics.md tells the arithmetic).
 enum class Rule : std::uint8_t {
   pointwise,    // y = f(x), one tensor in, one out: a table of f at the representable inputs
   transparent,  // output codes are input codes, same scale: views, max pooling, clamp

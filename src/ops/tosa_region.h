@@ -13,7 +13,7 @@ namespace tosaic::tosa {
 // "<op>.regions": the node carries `count` bodies.
 inline Check check_region_count(const View& view, std::size_t count) {
   if (view.node().regions.size() == count) return std::nullopt;
-  return broken(fmt::format("{}.regions", bare_name(view.node())), "{} bodies, {} are needed",
+  return broken(fmt::format("{}.regions", bare_name(view.node())), "{} subgraphs, {} are needed",
                 view.node().regions.size(), count);
 }
 
@@ -22,11 +22,12 @@ inline Check check_signature(const View& view, std::string_view rule, const Grap
                              const std::vector<ValueId>& in_body, std::span<const ValueId> in_graph) {
   const std::string label = fmt::format("{}.{}", bare_name(view.node()), rule);
   if (in_body.size() != in_graph.size())
-    return broken(label, "the body '{}' has {} of them, {} are needed", body.name, in_body.size(), in_graph.size());
+    return broken(label, "the subgraph '{}' has {} of them, {} are needed", body.name, in_body.size(), in_graph.size());
   for (std::size_t i = 0; i < in_body.size(); ++i) {
     const TensorType &a = body[in_body[i]].type, &b = view.graph()[in_graph[i]].type;
     if (a.dtype != b.dtype || a.shape.sizes() != b.shape.sizes())
-      return broken(label, "number {} of the body '{}' is {}, {} is needed", i, body.name, to_string(a), to_string(b));
+      return broken(label, "value {} of the subgraph '{}' is {}, {} is needed", i, body.name, to_string(a),
+                    to_string(b));
   }
   return std::nullopt;
 }
@@ -40,7 +41,8 @@ inline std::vector<Tensor> owned(std::span<const TensorView> views) {
 inline Status copy_results(const Run& run, const std::vector<Tensor>& results) {
   for (std::size_t i = 0; i < run.out.size(); ++i) {
     if (i >= results.size() || results[i].data.size() != run.out[i].type.storage_bytes())
-      return error("run.region", fmt::format("{}: a body gave no fitting result {}", bare_name(run.view.node()), i));
+      return error("run.region",
+                   fmt::format("{}: a subgraph gave no fitting result {}", bare_name(run.view.node()), i));
     std::memcpy(run.out[i].data, results[i].data.data(), results[i].data.size());
   }
   return {};

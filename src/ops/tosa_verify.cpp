@@ -194,7 +194,7 @@ Check check_types(const Op& op, const View& view, const Spec& spec, const std::v
   }
   std::string given;
   for (std::size_t i = 0; i < agreed; ++i)
-    given += fmt::format("{}{} {}", i ? ", " : " beside ", things[i].name, name_of(things[i].dtype));
+    given += fmt::format("{}{} {}", i ? ", " : " next to ", things[i].name, name_of(things[i].dtype));
   const std::string takes = here.empty() ? fmt::format("has no {}, others have it for {}", op.name, listed(elsewhere))
                                          : fmt::format("takes {}", listed(here));
   return broken(label(op, "type"), "{} of {} is {}{}; {} {}", wrong.name, op.name, name_of(wrong.dtype), given,

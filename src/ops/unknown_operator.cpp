@@ -10,9 +10,8 @@ Diagnostic unknown_operator(Operator op) {
     return error("aten.training", fmt::format("operator {} computes a gradient, which programs for training want", op))
         .hint("export the model's forward alone, in eval mode");
   if (op.is_aten() && op.base().starts_with("resize"))
-    return error("aten.resized", fmt::format("operator {} gives a tensor another size in place, and leaves open what "
-                                             "stands in its new elements",
-                                             op))
+    return error("aten.resized",
+                 fmt::format("operator {} resizes a tensor in place, and does not define its new elements", op))
         .hint("make a tensor of that size: reshape, a slice, or torch.nn.functional.pad");
   return error("aten.unknown-operator", fmt::format("operator {} is not known to tosaic", op));
 }

@@ -77,7 +77,7 @@ Result<Node> core_form(Graph& graph, const Node& node) {
     return located(error("pack.unknown-operator",
                          fmt::format("{} stays outside the delegate, and no kernel is known for it", node.op))
                        .hint(node.attrs.find("undecomposed")
-                                 ? "write it in other operators, or say in Python what it means: tosaic.lowering"
+                                 ? "write it in other operators, or define its lowering in Python: tosaic.lowering"
                                  : "save the program after ep = ep.run_decompositions(), or leave the call out"),
                    node.loc);
   }

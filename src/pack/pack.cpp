@@ -126,9 +126,9 @@ class Packer {
         value = *b;
       else if (!std::holds_alternative<std::monostate>(f.value) && !(inputs && std::get_if<std::string>(&f.value)))
         return error("pack.output",
-                     fmt::format("output {} is a text, which ExecuTorch's programs cannot return", f.position))
-            .hint("return tensors, numbers and None from forward()");
-      if (f.position > list.size()) return internal_error("a fixed value stands beyond the others");
+                     fmt::format("output {} is a string, which ExecuTorch's programs cannot return", f.position))
+            .hint("return tensors, scalars and None from forward()");
+      if (f.position > list.size()) return internal_error("a fixed value has a position beyond the others");
       list.insert(list.begin() + static_cast<std::ptrdiff_t>(f.position), add(std::move(value)));
     }
     return {};
@@ -306,7 +306,7 @@ class Packer {
   }
 
   static Diagnostic unknown_number(const Dim& dim) {
-    return error("pack.output", fmt::format("the program returns {}, which no input's size says", to_string(dim)))
+    return error("pack.output", fmt::format("the program returns {}, which is no input's size", to_string(dim)))
         .hint("choose the sizes: --sizes NAME=SIZE");
   }
 
@@ -510,7 +510,8 @@ class Packer {
       if (const auto computed = computed_argument(value)) return *computed;
       return error("pack.symbolic-argument",
                    fmt::format("{}: argument '{}' is known only when the program runs", node.op, a.name))
-          .hint("export the model with fixed input sizes; of a number that item() takes out, use the tensor itself");
+          .hint(
+              "export the model with fixed input sizes; instead of a scalar that item() reads, use the tensor itself");
     }
     if (type == "Layout" || type == "Device" || type == "MemoryFormat") return constant(pte::None{});
     if (const auto* dtype = std::get_if<DType>(&value)) {

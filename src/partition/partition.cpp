@@ -72,8 +72,9 @@ void forget_what_was_found(Node& node) {
 }
 
 Diagnostic stays_in_program(const Node& node) {
-  Diagnostic why = error("target.control-flow",
-                         fmt::format("{} is the program's own: delegates run what its bodies compute", node.op));
+  Diagnostic why =
+      error("target.control-flow",
+            fmt::format("{} belongs to the host program: delegates run what its subgraphs compute", node.op));
   if (const std::string kept = node.attrs.get_or<std::string>("kept", ""); !kept.empty()) why.notes.push_back(kept);
   return why;
 }

@@ -66,7 +66,7 @@ std::optional<Fault> wrong_with(const Graph& part, const GivenInputs& inputs, co
 }  // namespace
 
 Result<Compiled> compile_until_right(Typed program, const Context& c) {
-  const std::size_t printed = c.trace->printed.size();
+  const std::optional<GraphReport> report = c.report ? std::optional(*c.report) : std::nullopt;
   SetAside aside;
   int tries = 0;
   for (int round = 1;; ++round) {
@@ -97,7 +97,7 @@ Result<Compiled> compile_until_right(Typed program, const Context& c) {
         return stays_wrong(fault.why, node, c.options);
       aside.mark(program.graph, node, region, found.right_alone, fault.why, c.target.name);
     }
-    c.trace->printed.resize(printed);
+    if (report) *c.report = *report;  // what is told is of the round that counts
   }
 }
 

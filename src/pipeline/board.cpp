@@ -115,7 +115,7 @@ Status fits_board(const Compiled& compiled, const Options& options) {
     Diagnostic why = too_much("board.sram", "SRAM", sram + arenas, *has, "sram");
     why.help = less_memory;
     why.notes.push_back(
-        fmt::format("the program's own tensors, between delegates and at its border, take {}", kib(arenas)));
+        fmt::format("the host program's tensors, between delegates and at its boundary, take {}", kib(arenas)));
     if (compiled.emitted.empty()) return why;
     why.notes.push_back(fmt::format("delegate {} takes {} by Vela's count", sram_of, kib(sram)));
     return with_owners(std::move(why), compiled.lowered[sram_of]);
@@ -138,7 +138,7 @@ Status fits_flash(const Compiled& compiled, const Options& options) {
       if (!part.file.empty()) outside += static_cast<double>(part.data.size());
   if (file + outside <= *has) return {};
   Diagnostic why = too_much("board.flash", "flash", file + outside, *has, "flash");
-  why.notes.push_back(fmt::format("the program is {} large, data files beside it {}", kib(file), kib(outside)));
+  why.notes.push_back(fmt::format("the program is {} large, data files next to it {}", kib(file), kib(outside)));
   for (std::size_t k = 0; k < compiled.emitted.size(); ++k)
     why.notes.push_back(
         fmt::format("of that delegate {} has {}", k, kib(static_cast<double>(compiled.emitted[k].payload.size()))));

@@ -34,7 +34,7 @@ std::string listed(const std::vector<DynamicDim>& places) {
     text += fmt::format("{}{} is {}", text.empty() ? "" : ", ", p.name, to_string(p.dim));
     for (const Symbol& s : p.dim.symbols()) text += fmt::format(", {} in {}", s.name, to_string(s.range));
   }
-  return text.empty() ? "all its sizes are numbers" : text;
+  return text.empty() ? "all its sizes are fixed" : text;
 }
 
 // A number, or nothing: "max".

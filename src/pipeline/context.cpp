@@ -1,19 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/context.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <algorithm>
 
 namespace tosaic {
 
+// Among the files that are dumped of several methods.
+static std::string folder_of(const Method& method, const CompileOptions& options) {
+  return options.several_methods
+             ? fmt::format("{}{}{}", method.name, options.sizes.empty() ? "" : " ", fmt::join(options.sizes, " "))
+             : "";
+}
+
 Context::Context(const Method& of, const CompileOptions& how, const CompileCallbacks& calls, SamplesFor samples)
-    : method(&of), exported(&of.graph), options(how), callbacks(calls), given(std::move(samples)), target(how.target) {}
+    : method(&of), exported(&of.graph), options(how), callbacks(calls), given(std::move(samples)), target(how.target) {
+  if (!options.show.empty()) report = std::make_shared<GraphReport>(options.show, folder_of(of, options));
+  graphs = calls.graphs ? calls.graphs : report.get();
+}
 
 void Context::say(Diagnostic why) const {
   if (callbacks.sink) callbacks.sink(std::move(why));
 }
 
 Status Context::note(const std::string& stage, const Graph& graph) const {
-  if (std::count(options.print_after.begin(), options.print_after.end(), stage)) trace->printed += print(graph);
+  if (graphs) graphs->made(stage, graph);
+  if (report) TOSAIC_CHECK(report->written());
 #ifndef NDEBUG
   if (auto bad = verify(graph); !bad.ok()) return internal_error("after " + stage + ": " + bad.error().message);
 #endif

@@ -22,11 +22,11 @@ struct CompileCallbacks {
   SamplesOfMethods samples;
   std::function<void(std::string_view stage, std::size_t done, std::size_t total)> progress;
   std::function<bool()> cancelled;
+  RewriteTrace* graphs = nullptr;  // sees them go by, in the place of the options' report
 };
 
-// The stages as they go by: what they took, and the graphs that were asked for.
+// What the stages took, as they go by.
 struct Trace {
-  std::string printed;
   std::vector<std::pair<std::string, double>> stage_seconds;
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
 };
@@ -39,10 +39,18 @@ struct Context {
   SamplesFor given;  // of this method
   Target target;     // the options', with what the program's floats need
   std::shared_ptr<Trace> trace = std::make_shared<Trace>();
+  std::shared_ptr<GraphReport> report;  // that the options ask for; null: none
+  RewriteTrace* graphs = nullptr;       // who sees them go by; null: nobody
 
   Context(const Method& method, const CompileOptions& options, const CompileCallbacks& callbacks, SamplesFor given);
 
   void say(Diagnostic why) const;
+  // How the stage applies its rewrites.
+  Rewrites rewrites(std::string_view stage) const { return {graphs, stage}; }
+  // What belongs to it besides, for who follows a node.
+  void note_part(std::string_view stage, const Graph& part) const {
+    if (graphs) graphs->made_part(stage, part);
+  }
   // A graph that the stage made: verified in debug builds, printed when asked for.
   Status note(const std::string& stage, const Graph& graph) const;
   // Ends a stage, or a part of it: since the end before, it was at work. Error: compile.cancelled.

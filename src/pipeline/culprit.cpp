@@ -168,8 +168,8 @@ std::vector<Diagnostic> SetAside::warnings() const {
         m.outside
             ? fmt::format("{} run{} on the CPU: what Vela makes of {} for {} is wrong", what, several ? "" : "s",
                           several ? "them" : "it", target_)
-            : fmt::format("{} {} a delegate of {} own: Vela compiles {} wrongly with what stands around for {}", what,
-                          several ? "have" : "has", several ? "their" : "its", several ? "them" : "it", target_));
+            : fmt::format("{} {} a delegate of {} own: Vela compiles {} wrongly together with the neighbours for {}",
+                          what, several ? "have" : "has", several ? "their" : "its", several ? "them" : "it", target_));
     why.notes.push_back(said_of(m.why));
     why.notes.insert(why.notes.end(), m.why.notes.begin(), m.why.notes.end());
     why.help =

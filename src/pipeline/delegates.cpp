@@ -34,7 +34,7 @@ void warn_of_kernels(const Partition& partition, const Sink& sink) {
 // A program that is written although nobody could say whether it is right.
 Diagnostic not_checked(const Diagnostic& why) {
   return warning("self-check.undecided",
-                 "the simulator cannot tell what a delegate computes, so it is written unchecked")
+                 "the simulator cannot decide what a delegate computes, so it is written unchecked")
       .note(fmt::format("{}: {}", why.code, why.message))
       .hint("compare it on the device, or with another Ethos-U target");
 }

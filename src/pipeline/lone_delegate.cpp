@@ -13,10 +13,9 @@ namespace {
 Status converts_integers(const Graph& outer, const Node& node) {
   const auto whole = [&](ValueId v) { return is_integer(outer[v].type.dtype); };
   if (whole(node.inputs.at(0)) && whole(node.outputs.at(0))) return {};
-  return located(
-      error("model.dynamic-shape", fmt::format("{} stands outside the delegate, and its sizes vary", node.op))
-          .hint("choose the sizes: --sizes NAME=SIZE"),
-      node.loc);
+  return located(error("model.dynamic-shape", fmt::format("{} is outside the delegate, and its sizes vary", node.op))
+                     .hint("choose the sizes: --sizes NAME=SIZE"),
+                 node.loc);
 }
 
 }  // namespace

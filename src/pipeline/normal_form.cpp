@@ -18,11 +18,12 @@ Result<Graph> normal_form(Graph graph, const FormFor& target, const Sink& sink, 
                                .all_inside = target.all_inside || target.spec.has(tosa::sizes_vary),
                                .fold_quantisation = target.integer || has_integers,
                                .keep_codes = target.keeps_codes,
-                               .narrowed = narrowed},
+                               .narrowed = narrowed,
+                               .rewrite = target.rewrite},
                               sink));
   if (target.coded.bits != 0 && !target.integer && !is_quantised(graph))
-    TOSAIC_CHECK(code_weights(graph, target.coded, sink));
-  split_weights(graph, target.spec.most_weight_bytes(target.integer));
+    TOSAIC_CHECK(target.rewrite("code_weights", graph, code_weights, target.coded, sink));
+  target.rewrite("split_weights", graph, split_weights, target.spec.most_weight_bytes(target.integer));
   return graph;
 }
 
@@ -31,8 +32,9 @@ Result<Normal> normalise_program(Graph program, const Context& c) {
   Status found = acts_on_operands(program);
   Normal normal;
   normal.stored = fitting(program, c.method->sample_inputs);
-  TOSAIC_TRY(normal.graph,
-             normal_form(std::move(program), form_for(c.options, c.target.spec), c.callbacks.sink, &normal.narrowed));
+  FormFor form = form_for(c.options, c.target.spec);
+  form.rewrite = c.rewrites("normalise");
+  TOSAIC_TRY(normal.graph, normal_form(std::move(program), form, c.callbacks.sink, &normal.narrowed));
   if (found.ok()) found = runs_as_it_stands(normal.graph);
   if (!found.ok() && c.options.pack) return std::move(found).error();
   if (!found.ok()) {  // what nobody can write may still be asked about

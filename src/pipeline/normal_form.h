@@ -17,6 +17,7 @@ struct FormFor {
   bool keeps_codes = false;  // weights may be codes with scales (Target::keeps_codes, of a program that stays floats)
   CodedWeights coded = {};   // what the user wants of them
   bool all_inside = false;   // one delegate computes all of it
+  Rewrites rewrite = {};     // how its rewrites are applied
 };
 
 // Normalised; of the weights, those that the user wants as codes are; none is larger than the device holds. `narrowed`:

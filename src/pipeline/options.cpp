@@ -9,8 +9,9 @@
 namespace tosaic {
 
 Diagnostic no_codes(const Target& target) {
-  return error("option.codes", fmt::format("{} computes weights that are codes as floats", target.name))
-      .hint("tosa-fp and vulkan keep them as codes; or leave the option out");
+  return error("option.codes",
+               fmt::format("{} computes with float weights, where the program has quantised ones", target.name))
+      .hint("tosa-fp and vulkan keep them quantised; or leave the option out");
 }
 
 FormFor form_for(const CompileOptions& options, const tosa::Spec& spec) {

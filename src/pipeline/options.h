@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/graph_report.h"
 #include "pipeline/normal_form.h"
 #include "quantise/coded_weights.h"
 #include "quantise/quantise.h"
@@ -24,10 +25,10 @@ struct CompileOptions {
   // What is made may look into the model's file or memory, as who compiles writes it at once. Else it is a copy:
   // whoever has the result may change the model.
   bool written_at_once = false;
-  bool self_check = true;       // where the target has one
-  bool invent_samples = false;  // random calibration samples where none are given (for `explain`)
-  bool strip = false;           // payloads and graphs without places in the user's source
-  std::vector<std::string> print_after;
+  bool self_check = true;                    // where the target has one
+  bool invent_samples = false;               // random calibration samples where none are given (for `explain`)
+  bool strip = false;                        // payloads and graphs without places in the user's source
+  GraphReportOptions show;                   // of graphs on their way
   std::vector<std::string> sizes;            // "x.0=4": of dynamic sizes
   bool several_methods = false;              // what is compiled is one of them
   std::set<std::string> shared_states = {};  // that others of them keep, too

@@ -54,7 +54,10 @@ Result<Compiled> finish_method(Begun method) {
     const bool tried = c.options.pack && c.target.self_check;
     TOSAIC_TRY(made, tried ? compile_until_right(std::move(typed), c) : compile_once(std::move(typed), c));
   }
-  made.printed = std::move(c.trace->printed);
+  if (c.report) {
+    made.printed = c.report->text();
+    TOSAIC_CHECK(c.report->written());
+  }
   made.stage_seconds = std::move(c.trace->stage_seconds);
   return made;
 }

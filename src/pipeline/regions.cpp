@@ -95,7 +95,8 @@ bool computes_constants(const Graph& graph) {
 
 Result<Split> split_by_target(Typed program, const Context& c) {
   const tosa::Spec& spec = c.target.spec;
-  if (c.options.single_delegate) compute_outputs(program.graph);
+  const Rewrites rewrite = c.rewrites("partition");
+  if (c.options.single_delegate) rewrite("compute_outputs", program.graph, compute_outputs);
   Split split{c.target, std::move(program.graph), {}, {}, std::move(program.sample), program.samples};
   if (c.options.single_delegate) {
     TOSAIC_TRY(split.partition, whole(split.quantised, spec));
@@ -108,16 +109,17 @@ Result<Split> split_by_target(Typed program, const Context& c) {
   split.verdicts = verdicts(exported, split.quantised, split.partition.placements);
   for (const Placement& p : split.partition.placements)
     if (p.region < 0 && p.reason.code == inconsistent_model) return p.reason;
-  widen_outside(split.partition.outer, program.narrowed);
+  rewrite("widen_outside", split.partition.outer, widen_outside, program.narrowed);
   if (c.options.require_full_delegation) TOSAIC_CHECK(fully_delegated(split.partition));
   TOSAIC_CHECK(delegated_something(c.options, split.partition, program.for_a_delegate, c.callbacks.sink));
   TOSAIC_CHECK(c.end("partition", split.partition.outer));
+  for (const Graph& region : split.partition.regions) c.note_part("partition", region);
   return split;
 }
 
 Result<Graph> lower_region(const Graph& region, const Context& c) {
   const bool fold = !(c.options.keeps_codes() && computes_constants(region));
-  TOSAIC_TRY(Lowered lowered, lower(region, {.spec = &c.target.spec, .fold = fold}));
+  TOSAIC_TRY(Lowered lowered, lower(region, {.spec = &c.target.spec, .fold = fold, .rewrite = c.rewrites("lower")}));
   return std::move(lowered.graph);
 }
 
@@ -128,17 +130,19 @@ Result<Tosa> lower_regions(Split program, const Context& c) {
     tosa.lowered.push_back(std::move(lowered));
   }
   for (const Graph& region : tosa.lowered) TOSAIC_CHECK(c.note("lower", region));
+  c.note_part("lower", tosa.partition.outer);
   TOSAIC_CHECK(c.end("lower"));
   return tosa;
 }
 
 void tidy_region(Graph& region, Node* call, const Context& c) {
   const bool keep_codes = c.options.keeps_codes();
-  tidy(region, {.keep_codes = keep_codes, .keep_activations = c.target.spec.product != nullptr});
-  narrow_weights(region, c.target.spec);
-  if (keep_codes && c.target.packs_codes) pack_codes(region);
-  if (call && !c.options.single_delegate) drop_unread_inputs(region, *call);
-  if (c.target.shape) c.target.shape(region);
+  const Rewrites rewrite = c.rewrites("tidy");
+  tidy(region, {.keep_codes = keep_codes, .keep_activations = c.target.spec.product != nullptr, .rewrite = rewrite});
+  rewrite("narrow_weights", region, narrow_weights, c.target.spec);
+  if (keep_codes && c.target.packs_codes) rewrite("pack_codes", region, pack_codes);
+  if (call && !c.options.single_delegate) rewrite("drop_unread_inputs", region, drop_unread_inputs, *call);
+  if (c.target.shape) c.target.shape(region, rewrite);
 }
 
 Result<Tosa> tidy_regions(Tosa program, const Context& c) {
@@ -146,11 +150,14 @@ Result<Tosa> tidy_regions(Tosa program, const Context& c) {
   for (std::size_t k = 0; k < program.lowered.size(); ++k)
     tidy_region(program.lowered[k], delegate_of(outer, static_cast<std::int64_t>(k)), c);
   if (c.target.keeps_variables && c.target.spec.has(tosa::Feature::variable))
-    states_as_variables(outer, program.lowered, c.target.spec, c.options.shared_states);
+    c.rewrites("tidy")("states_as_variables", outer, [&](Graph& graph) {
+      states_as_variables(graph, program.lowered, c.target.spec, c.options.shared_states);
+    });
   for (const Graph& region : program.lowered) {
     TOSAIC_CHECK(tosa::verify_graph(region, c.target.spec));
     TOSAIC_CHECK(c.note("tidy", region));
   }
+  c.note_part("tidy", outer);
   TOSAIC_CHECK(c.end("tidy"));
   return program;
 }

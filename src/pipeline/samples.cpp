@@ -54,7 +54,7 @@ void say_unused(const Normal& program, const Context& c) {
                   .hint("leave them out, or give the float program")
             : warning("calibrate.unused", fmt::format("the samples are not used: {} takes floats", c.target.name))
                   .hint(c.target.spec.has(tosa::Feature::pro_int) ? "--quantize int8 makes integers of the program"
-                                                                  : "choose a target of integers, tosa-int, say"));
+                                                                  : "choose an integer target such as tosa-int"));
 }
 
 }  // namespace tosaic

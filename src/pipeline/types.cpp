@@ -40,8 +40,9 @@ Result<Observed> observe_ranges(Normal program, Calibration* elsewhere, StateCon
   if (!stored.empty()) seen.sample = stored[0];
   if (seen.program.by_pt2e && !c.options.quantise.request.empty()) return already_quantised();
   if (!c.options.in_integers() || seen.program.by_pt2e || !computes_floats(graph)) return seen;
-  widen_halves(graph);
   QuantiseOptions how = how_to_quantise(c.options, *c.exported);
+  how.rewrite = c.rewrites("quantise");
+  how.rewrite("widen_halves", graph, widen_halves);
   Elsewhere others;
   if (!elsewhere) { TOSAIC_TRY(others, calibrate_elsewhere(graph, c)); }
   if (others.calibration) elsewhere = &*others.calibration;
@@ -103,10 +104,12 @@ Result<Typed> choose_types(Observed seen, const Context& c) {
               static_cast<bool>(c.given)};
   if (seen.calibration) { TOSAIC_TRY(typed.graph, quantised(*std::move(seen.calibration))); }
   if (c.options.in_integers() || program.by_pt2e) {
-    insert_boundaries(typed.graph, c.options.quantised_io ? Io::codes : program.by_pt2e ? Io::as_written : Io::floats);
+    const Rewrites rewrite = c.rewrites("quantise");
+    const Io io = c.options.quantised_io ? Io::codes : program.by_pt2e ? Io::as_written : Io::floats;
+    rewrite("insert_boundaries", typed.graph, insert_boundaries, io);
     if (codes_cross_bodies(c.target.spec)) {
-      code_control_flow(typed.graph, c.target.spec);
-      if (c.options.quantised_io) codes_at_io(typed.graph);
+      rewrite("code_control_flow", typed.graph, code_control_flow, c.target.spec);
+      if (c.options.quantised_io) rewrite("codes_at_io", typed.graph, codes_at_io);
     }
   }
   TOSAIC_CHECK(c.end("quantise", typed.graph));

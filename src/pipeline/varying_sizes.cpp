@@ -34,7 +34,8 @@ Context at_one_size(const Context& c, const Graph& varying, bool silent) {
   at.exported = &varying;
   at.given = {};
   at.options.pack = at.options.self_check = false;
-  at.options.print_after.clear();
+  at.report = {};
+  at.graphs = nullptr;
   at.options.target.spec.add(tosa::sizes_vary);
   at.target.spec.add(tosa::sizes_vary);
   if (silent) at.callbacks.sink = {};

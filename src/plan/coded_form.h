@@ -17,13 +17,11 @@ struct CodedForm {
   std::int64_t times = 1;  // groups that follow each other with one scale
   Shape shape, of_scales;
 
-  // The scale of each group, row after row, from the elements of `scales`.
-  std::vector<float> spread(std::span<const float> elements) const;
+  // The scales of `to.size()` groups from group `first` on, which are counted row after row, from the elements of
+  // `scales`.
+  void read_scales(std::span<const float> elements, std::int64_t first, std::span<float> to) const;
 };
 // Of MUL node `product`, whose result is rows of k elements. nullopt: no scales by group.
 std::optional<CodedForm> coded_form(const Graph& graph, const Node& product, std::int64_t k);
-
-// How many bits these codes need: 4, 8, or 0 if they are no codes.
-int bits_of_codes(std::span<const float> codes);
 
 }  // namespace tosaic::plan

@@ -129,7 +129,7 @@ bool computes_floats(const Graph& graph) {
 
 Diagnostic never_taken(const Node& node, const Graph& body) {
   return located(warning("calibrate.not-taken",
-                         fmt::format("no sample runs '{}' of {}: its scales are those of what it would be given",
+                         fmt::format("no sample runs the subgraph '{}' of {}: its scales follow from its operands",
                                      body.name, node.op))
                      .hint("give samples that take every branch"),
                  node.loc);
@@ -156,7 +156,7 @@ Result<QuantisedBodies> quantised_bodies(const Graph& graph, const Samples& samp
       if (found.error().internal || found.error().code == "run.loop-limit") return found.error();
       if (sink)
         sink(located(warning("quantise.unobserved",
-                             fmt::format("{} cannot be run for calibration: its bodies stay float", node.op))
+                             fmt::format("{} cannot be run for calibration: its subgraphs stay float", node.op))
                          .note(found.error().message),
                      node.loc));
       continue;

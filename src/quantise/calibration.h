@@ -42,6 +42,7 @@ struct Calibration::Impl {
   StatesAsTensors states;
   QuantisedBodies bodies;
   Sink sink;
+  Rewrites rewrite = {};
 };
 
 }  // namespace tosaic

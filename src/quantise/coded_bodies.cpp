@@ -148,7 +148,7 @@ class Flow {
     Node made = node_;
     for (std::size_t p = 0; p < place_.size(); ++p)
       if (real(at(p)) && !type(p)) {
-        why = fmt::format("'{}' is a float, and nothing says a scale for it", at(p).name);
+        why = fmt::format("'{}' is float, and no scale is known for it", at(p).name);
         return std::nullopt;
       }
     for (std::size_t b = 0; b < made.regions.size(); ++b) {

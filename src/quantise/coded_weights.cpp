@@ -152,7 +152,7 @@ Diagnostic stay_floats(std::vector<std::string> small) {
   small.resize(std::min(all, shown));
   Diagnostic note = warning(
       "quantise.small-weights",
-      fmt::format("{}{} stay{} floats: codes of fewer than {} weights would save little", fmt::join(small, ", "),
+      fmt::format("{}{} stay{} float: quantising fewer than {} weights would save little", fmt::join(small, ", "),
                   all > shown ? fmt::format(" and {} more", all - shown) : "", all == 1 ? "s" : "", least_elements));
   note.severity = Severity::note;
   return note;

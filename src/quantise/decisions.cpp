@@ -154,8 +154,7 @@ Diagnostic refused(const Graph& graph, std::size_t n, const Override* given, con
   if (given) d.place = given->place;
   d.notes.push_back(fmt::format("{}: {}", why.code, why.message));
   d.notes.insert(d.notes.end(), why.notes.begin(), why.notes.end());
-  if (node.loc && !place_text(node.loc).empty())
-    d.notes.push_back(fmt::format("it stands at {}", place_text(node.loc)));
+  if (node.loc && !place_text(node.loc).empty()) d.notes.push_back(fmt::format("it is at {}", place_text(node.loc)));
   d.help = given && given->form == Form::int16x8
                ? fmt::format("a later line '{}: int8' or '{}: float' leaves it out", name, name)
                : fmt::format("a later line '{}: float' leaves it out", name);

@@ -49,7 +49,7 @@ Status has_no_bodies(const Graph& graph) {
   for (const Node& node : graph.nodes)
     if (!node.regions.empty())
       return located(error("calibrate.sizes",
-                           fmt::format("{} stays control flow, whose bodies are calibrated at one size", node.op))
+                           fmt::format("{} stays control flow, whose subgraphs are calibrated at one size", node.op))
                          .hint("choose the sizes: --sizes NAME=SIZE"),
                      node.loc);
   return {};

@@ -97,7 +97,7 @@ Diagnostic no_form(const Place& place, std::string_view word, std::size_t column
   std::vector<std::string> known;
   for (const auto& [name, form] : forms) known.emplace_back(name);
   const auto near = nearest(word, known);
-  return error("plan.syntax", word.empty() ? fmt::format("column {}: a form is missing behind the colon", column)
+  return error("plan.syntax", word.empty() ? fmt::format("column {}: a form is missing after the colon", column)
                                            : fmt::format("column {}: '{}' is no form", column, word))
       .at(place)
       .hint(near.size() == 1 ? fmt::format("did you mean {}?", near[0])
@@ -159,7 +159,7 @@ Status add_plan_text(PlanRequest& to, const std::string& source, std::string_vie
       continue;
     }
     if (colon == line.npos)
-      return error("plan.syntax", fmt::format("column {}: a colon and a form are missing behind '{}'",
+      return error("plan.syntax", fmt::format("column {}: a colon and a form are missing after '{}'",
                                               column_of(line) + line.size(), line))
           .at(place)
           .hint(fmt::format("write {}: float, or int8 or int16x8", line));

@@ -128,8 +128,8 @@ std::vector<std::size_t> way_out(const Graph& graph, std::size_t node) {
 void warn(const Node& node, const Range& small, const Range& large, std::string note, const Sink& sink) {
   if (!sink) return;
   sink(located(warning("quantise.unlike-ranges",
-                       fmt::format("{} joins tensors of unlike ranges, [{:.3g}, {:.3g}] and [{:.3g}, {:.3g}]", node.op,
-                                   small.lowest, small.highest, large.lowest, large.highest))
+                       fmt::format("{} combines tensors of unlike ranges, [{:.3g}, {:.3g}] and [{:.3g}, {:.3g}]",
+                                   node.op, small.lowest, small.highest, large.lowest, large.highest))
                    .note(std::move(note)),
                node.loc));
 }
@@ -160,19 +160,19 @@ void keep_apart(const Graph& graph, std::size_t n, const Range& small, const Ran
   const auto way = options.float_outputs ? way_out(graph, n) : std::vector<std::size_t>{};
   if (!way.empty()) {
     for (std::size_t w : way) pieces.floats[w] = 1;
-    warn(node, small, large,
-         "the result only leaves the program: the pieces keep their scales and are joined as floats, outside the "
-         "delegate",
-         sink);
+    warn(
+        node, small, large,
+        "the result is an output only: its operands keep their scales and are combined as floats, outside the delegate",
+        sink);
     return;
   }
   pieces.apart[n] = 1;
   if (options.wide_inside && may_be_wide(graph, node.outputs[0])) {
     pieces.wide[node.outputs[0]] = 1;
-    warn(node, small, large, "the result takes 16 bits, the pieces keep scales of their own", sink);
+    warn(node, small, large, "the result takes 16 bits, its operands keep scales of their own", sink);
   } else {
     warn(node, small, large,
-         fmt::format("one scale serves the result: of its 256 codes, {} are left to the smaller range",
+         fmt::format("one scale serves the result: of its 256 quantised values, {} are left to the smaller range",
                      std::max(1, static_cast<int>(255 * width(small) / width(large)))),
          sink);
   }
@@ -202,12 +202,14 @@ bool leave_masks_outside(const Graph& graph, std::size_t n, const Looks& looks, 
     if (!way.empty()) return true;
   }
   if (!sink || std::find(graph.outputs.begin(), graph.outputs.end(), y) == graph.outputs.end()) return false;
-  sink(located(warning("quantise.masked-output",
-                       fmt::format("output '{}' holds a mask's numbers beside values in [{:.3g}, {:.3g}]; its codes {}",
-                                   graph[y].name, small->lowest, small->highest,
-                                   overflows ? "have no infinity" : "tell little of these apart"))
-                   .hint("apply the mask behind the model, or give out the tensor under the mask"),
-               node.loc));
+  sink(located(
+      warning(
+          "quantise.masked-output",
+          fmt::format("output '{}' holds a mask's values next to others in [{:.3g}, {:.3g}]; its quantised values {}",
+                      graph[y].name, small->lowest, small->highest,
+                      overflows ? "have no infinity" : "hardly distinguish these"))
+          .hint("apply the mask after the model, or return the tensor without the mask"),
+      node.loc));
   return true;
 }
 

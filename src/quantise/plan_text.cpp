@@ -125,7 +125,7 @@ class Reader {
  private:
   Status complete() const {
     const auto nothing = [&](const std::string& name) {
-      return wrong("plan.incomplete", fmt::format("the plan says nothing of {}", name));
+      return wrong("plan.incomplete", fmt::format("the plan does not mention {}", name));
     };
     const auto untold = [&](ValueId v) { return v != no_value && is_float_tensor(program_.graph[v]) && !told_[v]; };
     for (ValueId v : program_.graph.inputs)
@@ -231,7 +231,7 @@ class Reader {
     if (!is_float_tensor(program_.graph[v]) || (constant && (!codes || line.find(" as ") == line.npos)))
       return wrong(
           "plan.not-this-program",
-          constant ? fmt::format("{} is a constant: it has codes 'as' a tensor or 'in' a call", name)
+          constant ? fmt::format("{} is a constant: it is quantised 'as' a tensor or 'in' a call", name)
                    : fmt::format("{} is {}: there is nothing to quantise", name, to_string(program_.graph[v].type)));
     if (!constant) TOSAIC_CHECK(once(told_[v], name));  // a table may serve several calls
     if (!codes) return ends(line);

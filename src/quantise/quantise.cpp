@@ -16,7 +16,7 @@
 #include "quantise/calibration.h"
 #include "quantise/counted_factors.h"
 #include "quantise/large_pools.h"
-#include "quantise/norms_in_parts.h"
+#include "quantise/norms_anew.h"
 #include "quantise/observable.h"
 #include "quantise/observe.h"
 #include "quantise/pieces.h"
@@ -129,7 +129,7 @@ void say_saturated(const Graph& graph, const Saturation& saturation, const Sink&
                   fmt::format("masked log-probabilities of '{}' saturate at {:.3g} or below, beneath all others of "
                               "the samples",
                               graph[v].name, least))
-              .hint("apply the mask behind the model where a program needs its number");
+              .hint("apply the mask after the model where a program needs its value");
       note.severity = Severity::note;
       sink(located(std::move(note), node.loc));
     }
@@ -159,7 +159,9 @@ void say_not_finite(const Graph& graph, const QuantisationPlan& plan, const Satu
     Diagnostic d = warning("calibrate.not-finite",
                            fmt::format("{} gives NaN or infinities on the samples, which the range of '{}' leaves out",
                                        node.op, graph[*y].name))
-                       .hint("its codes stand for numbers only: keep its operands where it has a value, as with clamp");
+                       .hint(
+                           "quantised values represent finite numbers only: keep the operands where the result is "
+                           "finite, for instance with clamp");
     if (!leaves[*y]) d.severity = Severity::note;
     sink(located(std::move(d), node.loc));
   }
@@ -320,14 +322,14 @@ void widen_rows(const Graph& graph, Calibrated& c, const std::vector<RowNorm>& n
     const bool wider = options.wide_inside && widens(c, x);
     if (wider) widened.insert(x);
     if (sink)
-      sink(located(
-          warning("quantise.unlike-rows",
-                  fmt::format("rows of '{}' that are normalised differ in size by a factor of {:.3g}", c.graph[x].name,
-                              factor))
-              .note(wider ? std::string("the tensor takes 16 bits")
-                          : fmt::format("of 127 codes, {} are left to the smallest", static_cast<int>(127 / factor)))
-              .hint(wider ? "" : "use --quantize int16x8"),
-          graph.nodes[norm.product].loc));
+      sink(located(warning("quantise.unlike-rows",
+                           fmt::format("rows of '{}' that are normalised differ in size by a factor of {:.3g}",
+                                       c.graph[x].name, factor))
+                       .note(wider ? std::string("the tensor takes 16 bits")
+                                   : fmt::format("of 127 quantised values, {} are left to the smallest",
+                                                 static_cast<int>(127 / factor)))
+                       .hint(wider ? "" : "use --quantize int16x8"),
+                   graph.nodes[norm.product].loc));
   }
   for (ValueId v : widened) c.plan.wide[v] = 1;
 }
@@ -360,10 +362,10 @@ class Decider {
     for (const Place& line : lines)
       if (sink_ && said_.insert(line.line).second)
         sink_(warning("plan.without-effect",
-                      "the line has no effect: rows of unlike size are scaled before they are "
-                      "normalised, and the norm is computed in other pieces")
+                      "the line has no effect: rows of unlike size are scaled before they are normalised, and the norm "
+                      "is then decomposed differently")
                   .at(line)
-                  .hint("decide about the norm by its name: that holds for whatever pieces it has"));
+                  .hint("decide about the norm by its name: that holds however it is decomposed"));
   }
 
   const QuantiseOptions& options_;
@@ -392,7 +394,7 @@ Result<Calibrated> calibrated_by_rows(Graph graph, std::vector<char> inner, Know
   std::vector<RowScaling> rounds;
   for (int round = 1;; ++round) {
     Expanded program{graph, inner, known.bounds, known.certain};
-    linear_forms(program.graph, program.inner);
+    options.rewrite("linear_forms", program.graph, linear_forms, program.inner);
     TOSAIC_TRY(const Decisions decisions, decider.about(program));
     const auto norms = find_row_norms(graph);
     RowSizes rows(norms);
@@ -404,32 +406,20 @@ Result<Calibrated> calibrated_by_rows(Graph graph, std::vector<char> inner, Know
     if (round == most) found.clear();
     if (round >= most_scaled) std::erase_if(found, [](const RowNorm& norm) { return !norm.alike; });
     widen_rows(graph, result, found, rows, widened, options, sink);
-    if (found.empty() || !options.wide_inside) {
+    const bool done = found.empty() || !options.wide_inside;
+    // Named in the last round as well: what a calibration can rewrite does not depend on the samples.
+    options.rewrite("write_norms_anew", graph, [&](Graph& norms_of) {
+      if (done) return;
+      rounds.push_back(
+          write_norms_anew(norms_of, std::move(found), result, rows, inner, known.certain, scaled, refused, options));
+    });
+    if (done) {
       for (Diagnostic& d : said) sink(std::move(d));
       if (round > 1) result.first_scaled = first_scaled;
       for (auto [mean, of] : scaled.means) result.ranges[mean].include(result.ranges[of]);
       result.rounds = std::move(rounds);
       result.varying = options.varying;
       return result;
-    }
-    std::vector<double> largest;
-    for (const Range& range : result.ranges) largest.push_back(std::max(-range.lowest, range.highest));
-    // Those that can be held in parts wait for the others: indices of nodes are those of one graph.
-    const auto in_parts = [&](const RowNorm& norm) {
-      return !refused.contains(norm.size) && fits_parts(graph, norm, result.plan.wide, inner, options);
-    };
-    if (std::all_of(found.begin(), found.end(), in_parts)) {
-      std::vector<Ends> ends;
-      for (const RowNorm& norm : found)
-        ends.push_back(parts_of(graph, norm, largest[norm.source] / 127, rows.largest(norm)));
-      hold_in_parts(graph, found, ends, inner, known.certain, refused);
-      rounds.push_back({std::move(found), std::move(ends), {}, {}, {}});
-    } else {
-      std::erase_if(found, in_parts);
-      scale_rows(graph, found, largest, result.plan.wide, inner, known.certain, scaled);
-      std::vector<Ends> of_scaled;
-      hold_scaled_in_parts(graph, scaled, options, inner, known.certain, of_scaled);
-      rounds.push_back({std::move(found), {}, std::move(largest), result.plan.wide, std::move(of_scaled)});
     }
   }
 }
@@ -459,34 +449,35 @@ Result<Calibration> calibrate(Graph graph, const std::vector<std::vector<Tensor>
   const StatesAsTensors states(graph);
   TOSAIC_TRY(const auto samples, with_states(graph, inputs, states, contents, options.threads, sink));
   TOSAIC_TRY(QuantisedBodies bodies, quantised_bodies(graph, samples, options, sink));
-  std::vector<char> inner;
+  std::vector<char> inner(graph.values.size(), 0);
   TOSAIC_TRY(const StaysWhole whole, stays_whole(options));
   KnownBounds bounds;
-  TOSAIC_CHECK(expand_composites(graph, inner, bounds, whole));
+  const Rewrites& rewrite = options.rewrite;
+  TOSAIC_CHECK(rewrite("expand_composites", graph, expand_composites, inner, bounds, whole));
   CertainRanges certain;
-  average_with_ranges(graph, inner, options);
-  hold_sums_of_shares(graph, inner, certain, options);
+  rewrite("average_with_ranges", graph, average_with_ranges, inner, options);
+  rewrite("hold_sums_of_shares", graph, hold_sums_of_shares, inner, certain, options);
   KnownInside known{std::move(bounds), std::move(certain)};
   TOSAIC_TRY(Calibrated found,
              calibrated_by_rows(std::move(graph), std::move(inner), std::move(known), samples, options, sink));
   std::vector<char> exact = exact_groups(found, options);
   return Calibration(std::make_unique<Calibration::Impl>(
-      Calibration::Impl{std::move(found), std::move(exact), states, std::move(bodies), sink}));
+      Calibration::Impl{std::move(found), std::move(exact), states, std::move(bodies), sink, rewrite}));
 }
 
 Result<Graph> quantised(Calibration calibration) {
-  auto& [found, exact, states, bodies, sink] = calibration.impl();
+  auto& [found, exact, states, bodies, sink, rewrite] = calibration.impl();
   Graph& body = found.graph;
-  give_types(body, found.plan, found.ranges, exact);
+  rewrite("give_types", body, give_types, found.plan, found.ranges, exact);
   std::vector<char> floating(body.nodes.size());
   for (std::size_t n = 0; n < floating.size(); ++n) floating[n] = found.plan.floating(n);
-  leave_unresolved_float(body, floating, sink);
-  give_weights(body, found.plan, codes_of_constant);
-  insert_borders(body, found.plan, found.narrow);
-  found.compared.round(body);
-  drop_dead(body);
-  put_bodies(body, std::move(bodies));
-  make_names_unique(body);
+  rewrite("leave_unresolved_float", body, leave_unresolved_float, floating, sink);
+  rewrite("give_weights", body, give_weights, found.plan, codes_of_constant);
+  rewrite("insert_borders", body, insert_borders, found.plan, found.narrow);
+  rewrite("round_compared_numbers", body, [&compared = found.compared](Graph& graph) { compared.round(graph); });
+  rewrite("drop_dead", body, drop_dead);
+  rewrite("put_bodies", body, [&quantised = bodies](Graph& graph) { put_bodies(graph, std::move(quantised)); });
+  rewrite("make_names_unique", body, make_names_unique);
   states.restore(body);
   return std::move(body);
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/rewrite_trace.h"
 #include "ir/tensor.h"
 #include "ops/tosa_op.h"
 #include "quantise/observe.h"
@@ -37,6 +38,7 @@ struct QuantiseOptions {
   std::vector<ExportedNode> exported;    // the nodes that its overrides name
   std::optional<tosa::Spec> spec;        // each decision is tried on it; none: they are not tried
   std::map<std::string, Shape> varying;  // of a program that is one at all of its sizes: its tensors, by their names
+  Rewrites rewrite = {};                 // how its rewrites are applied
   int threads = 0;
   std::function<void(std::size_t done, std::size_t total)> progress;  // samples calibrated
   std::function<bool()> cancelled;                                    // asked before each sample: compile.cancelled

@@ -73,14 +73,13 @@ void leave_unresolved_float(Graph& graph, const std::vector<char>& floating, con
     in_float[n] = 1;
     any = true;
     if (sink)
-      sink(located(
-          warning("calibrate.unresolved",
-                  fmt::format("{} changes by {:.0f}% of its range between neighbouring codes of its operand {}, "
-                              "whose step is {:.3g}: it stays float",
-                              node.op, 100 * change, graph[node.inputs[0]].name,
-                              graph[node.inputs[0]].type.scales->scale[0]))
-              .hint("reduce its argument first, or use --quantize int16x8"),
-          node.loc));
+      sink(located(warning("calibrate.unresolved",
+                           fmt::format("{} changes by {:.0f}% of its range between neighbouring quantised values of "
+                                       "its operand {}, whose step is {:.3g}: it stays float",
+                                       node.op, 100 * change, graph[node.inputs[0]].name,
+                                       graph[node.inputs[0]].type.scales->scale[0]))
+                       .hint("reduce its argument first, or use --quantize int16x8"),
+                   node.loc));
   }
   if (!any) return;
   const auto made_by = producers(graph);

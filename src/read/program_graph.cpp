@@ -100,7 +100,7 @@ class GraphReader {
   }
   TensorType type_of(std::string_view name) const {
     auto meta = types_.find(name);
-    if (meta == types_.end()) fail("pt2.bad-json", fmt::format("tensor_values does not tell the type of '{}'", name));
+    if (meta == types_.end()) fail("pt2.bad-json", fmt::format("tensor_values does not state the type of '{}'", name));
     return source_.types.tensor_type(meta->second, fmt::format("tensor '{}'", name));
   }
   ValueId define_tensor(std::string_view name) { return define_value(name, type_of(name)); }
@@ -201,7 +201,7 @@ class GraphReader {
     if (std::holds_alternative<SymbolicArgument>(fixed) ||
         std::holds_alternative<std::vector<SymbolicArgument>>(fixed) || std::holds_alternative<DType>(fixed))
       unsupported(fmt::format("an input or output of the program is of kind '{}'", tag),
-                  "pass and return tensors, numbers and None");
+                  "pass and return tensors, scalars and None");
     list.push_back({tensors + list.size(), std::move(fixed)});
   }
 
@@ -345,11 +345,11 @@ class GraphReader {
         if (std::find(pieces.begin(), pieces.end(), node.op.name()) == pieces.end()) pieces.push_back(node.op.name());
       }
       if (!first) continue;
-      Diagnostic note =
-          error("model.decomposed", fmt::format("{} is not known to tosaic; {} says it in other operators", op, by))
-              .note(fmt::format("{} of it, made of {}",
-                                calls.size() == 1 ? "one call" : fmt::format("{} calls", calls.size()),
-                                fmt::join(pieces, ", ")));
+      Diagnostic note = error("model.decomposed",
+                              fmt::format("{} is not known to tosaic; {} decomposes it into other operators", op, by))
+                            .note(fmt::format("{} of it, made of {}",
+                                              calls.size() == 1 ? "one call" : fmt::format("{} calls", calls.size()),
+                                              fmt::join(pieces, ", ")));
       note.severity = Severity::note;
       source_.sink(located(std::move(note), first));
     }
@@ -403,7 +403,7 @@ class GraphReader {
       unsupported("the program computes a part in torch.autocast, which leaves out the casts",
                   "let PyTorch write them: exported.run_decompositions({})", node.loc);
     if (node.regions[0].inputs.size() != node.inputs.size() || !node.regions[0].states.empty())
-      fail("pt2.bad-json", fmt::format("the body of {} takes {} values and is given {}", node.op,
+      fail("pt2.bad-json", fmt::format("the subgraph of {} takes {} values and is given {}", node.op,
                                        node.regions[0].inputs.size(), node.inputs.size()));
     InlinedBody body = inlined_body(graph_, node.regions[0], node.inputs, node.loc, [&](const std::string& name) {
       return fmt::format("{}.{}", node.loc->name, name);
@@ -425,7 +425,7 @@ class GraphReader {
     }
     if (names.size() != body.results.size())
       fail("pt2.bad-json",
-           fmt::format("the body of {} gives {} values, the call {}", node.op, body.results.size(), names.size()));
+           fmt::format("the subgraph of {} gives {} values, the call {}", node.op, body.results.size(), names.size()));
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (names[i].empty()) continue;
       define(names[i], {body.results[i], "", ""});

@@ -21,7 +21,7 @@ ProgramTypes::ProgramTypes(std::optional<Json> range_constraints) {
     if (auto highest = range.find("max_val"); highest && highest->integer() < no_bound)
       bounds.highest = highest->integer();
     if (bounds.lowest && bounds.highest && *bounds.lowest > *bounds.highest)
-      fail("pt2.bad-shape", fmt::format("the range {} of {} holds no number", to_string(bounds), symbol));
+      fail("pt2.bad-shape", fmt::format("the range {} of {} is empty", to_string(bounds), symbol));
     symbols_.emplace(symbol, bounds);
   }
 }

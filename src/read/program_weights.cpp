@@ -86,7 +86,7 @@ StoredTensor ProgramWeights::find(const std::string& name, const std::string& wh
   auto found = payloads_.find(name);
   if (found == payloads_.end())
     fail(error("pt2.missing-weight", fmt::format("{} is not in the archive", what))
-             .note(fmt::format("the archive tells of {} weights and constants", payloads_.size()))
+             .note(fmt::format("the archive lists {} weights and constants", payloads_.size()))
              .hint("the file is incomplete: save the program again with torch.export.save"));
   const auto& [meta, folder] = found->second;
   if (auto pickled = meta.find("use_pickle"); pickled && pickled->flag())
@@ -145,7 +145,7 @@ void ProgramWeights::warn_unless_finite(const Tensor& tensor, const std::string&
   sink_(warning("pt2.not-finite",
                 fmt::format("{} holds {} NaN and {} infinite of {} elements", what, nans, infinities, count))
             .note(fmt::format("the first is element {}", at))
-            .hint("results that depend on them will not be numbers; was the training stable?"));
+            .hint("results that depend on them will be NaN or infinite; was the training stable?"));
 }
 
 }  // namespace tosaic

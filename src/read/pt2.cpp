@@ -144,12 +144,13 @@ void tell_unchecked_assumptions(const Graph& graph, const Sink& sink) {
     assumed.emplace_back(found);
   }
   if (assumed.empty() && !condition) return;
-  Diagnostic why = warning(
-      "pt2.unchecked-assumption",
-      assumed.empty() ? "the program goes one way at a branch on computed values, whichever way the module would go"
-                      : fmt::format("the program is the module's only where {}, of numbers that it computes from its "
-                                    "inputs; a compiled program does not check that when it runs",
-                                    fmt::join(assumed, " and ")));
+  Diagnostic why =
+      warning("pt2.unchecked-assumption",
+              assumed.empty()
+                  ? "the program takes one side of a branch on computed values, whichever side the module would take"
+                  : fmt::format("the program is the module's only where {}, of scalars that it computes from its "
+                                "inputs; a compiled program does not check that when it runs",
+                                fmt::join(assumed, " and ")));
   why.notes = {
       "torch.export.draft_export assumes such things where it cannot trace a branch, torch._check asserts them"};
   why.help = "for a branch on values use torch.where or torch.cond";

@@ -411,7 +411,7 @@ Status Method::Impl::add_output(std::int32_t i) {
   for (std::int32_t item : tensors->items) {
     if (item < 0 || !cells[at(item)].is_tensor)
       return error("method.output", fmt::format("output {} is a list with None in it", outputs.size() + others.size()))
-          .hint("return tensors, numbers, None and lists of tensors");
+          .hint("return tensors, scalars, None and lists of tensors");
     TOSAIC_CHECK(add_output(item));
   }
   return {};

@@ -79,8 +79,8 @@ class PickingKernel : public Kernel {
     dims.erase(dims.begin() + operands_.dim, dims.begin() + operands_.dim + mask_rank);
     dims.insert(dims.begin() + operands_.dim, count);
     if (rows.type.dtype != x.type.dtype || rows.type.shape != Shape(dims))
-      return error("kernel.arguments",
-                   fmt::format("rows {} are put at {} places of {}", to_string(rows.type), count, to_string(x.type)));
+      return error("kernel.arguments", fmt::format("{} cannot be written at {} indices of {}", to_string(rows.type),
+                                                   count, to_string(x.type)));
     const auto* old = static_cast<const std::byte*>(dense(x, space_));
     picked_.assign(old, old + x.type.storage_bytes());
     const auto* from = static_cast<const std::byte*>(dense(rows, rows_space_));

@@ -2,13 +2,18 @@
 #include "shaders/coded_weights.h"
 
 #include <algorithm>
+#include <array>
 
-#include "ir/tosa_operators.h"
+#include "base/mapped_files.h"
+#include "base/parallel.h"
 #include "plan/coded_form.h"
+#include "plan/quantised_constant.h"
 #include "plan/row_codes.h"
 #include "plan/uses.h"
+#include "plan/views.h"
 #include "shaders/product.h"
 #include "shaders/steps.h"
+#include "ir/tosa_operators.h"
 
 namespace tosaic::shaders {
 namespace {
@@ -48,36 +53,24 @@ Reading reading_of(const Graph& graph, const Node& node) {
   return {1, is_plain(view) ? view.in(1).shape.size(0) : 0};
 }
 
-const Node* maker(const Graph& graph, ValueId v) {
-  for (std::size_t n = graph.nodes.size(); n-- > 0;)
-    if (std::ranges::find(graph.nodes[n].outputs, v) != graph.nodes[n].outputs.end()) return &graph.nodes[n];
-  return nullptr;
-}
-ValueId behind_views(const Graph& graph, ValueId v) {
-  for (const Node* node = maker(graph, v); node && is_view(*node); node = maker(graph, v)) v = node->inputs[0];
-  return v;
-}
-
-bool is_cast_codes(const Graph& graph, const Node& node) {
-  return node.op == tosa::op::cast && graph[node.inputs[0]].is_constant() &&
-         graph[node.inputs[0]].type.dtype == DType::i8;
-}
-
-// The codes, and the product of them and scales, if there are any, behind views.
+// The values, and the product of them and scales, if there are any, behind views.
 struct Found {
   const Node* product = nullptr;
-  ValueId codes = no_value;
+  std::optional<plan::QuantisedConstant> values = std::nullopt;
 };
 Found found_in(const Graph& graph, ValueId weight) {
-  if (graph[weight].is_constant()) return {nullptr, graph[weight].type.dtype == DType::i8 ? weight : no_value};
-  const Node* product = maker(graph, behind_views(graph, weight));
-  if (!product) return {};
-  if (is_cast_codes(graph, *product)) return {nullptr, product->inputs[0]};
-  if (product->op != tosa::op::mul) return {};
+  if (graph[weight].is_constant()) {
+    if (graph[weight].type.dtype != DType::i8) return {};
+    return {nullptr, plan::QuantisedConstant{graph[weight].constant}};
+  }
+  const std::vector<std::int32_t> producer = producers(graph);
+  if (auto values = plan::quantised_constant(graph, producer, weight)) return {nullptr, std::move(values)};
+  const Node* product = plan::maker(graph, producer, plan::behind_views(graph, producer, weight));
+  if (!product || product->op != tosa::op::mul) return {};
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
-    const Node* cast = maker(graph, behind_views(graph, product->inputs[i]));
-    if (cast && is_cast_codes(graph, *cast) && graph[product->inputs[1 - i]].is_constant())
-      return {product, cast->inputs[0]};
+    if (!graph[product->inputs[1 - i]].is_constant()) continue;
+    if (auto values = plan::quantised_constant(graph, producer, product->inputs[i]))
+      return {product, std::move(values)};
   }
   return {};
 }
@@ -94,6 +87,7 @@ std::int64_t depth_of_codes(const Graph& graph, const Node& node) {
   return (found.product && !form) || group % 4 != 0 || group > longest_sum ? 0 : depth;
 }
 
+// Which weights stay quantised values; what else follows from constants becomes the numbers that it is.
 class Weights {
  public:
   explicit Weights(const Graph& graph) : graph_(graph), uses_(graph), fixed_(graph.values.size(), false) {
@@ -104,32 +98,34 @@ class Weights {
         any_ = any_ || (node.op == tosa::op::cast && graph[node.inputs[0]].type.dtype == DType::i8);
       }
   }
-  // Are there codes that become other numbers?
+  // Are there quantised values that become other numbers?
   bool any() const { return any_; }
 
   Graph made() {
-    for (const Node& node : graph_.nodes)
-      if (const Reading r = reading_of(graph_, node); r.rows > 0) keep(node, r);
-    fold();
-    std::vector<Node> nodes;
-    for (Node& node : graph_.nodes) {
-      if (node.op == tosa::op::mul && kept(node.outputs[0])) code(node.outputs[0], nodes);
-      nodes.push_back(std::move(node));
+    for (const Node& node : uses_.graph.nodes)
+      if (const Reading r = reading_of(uses_.graph, node); r.rows > 0) keep(node, r);
+    for (const Node& node : uses_.graph.nodes) {
+      if (!node.outputs.empty() && fixed_[node.outputs[0]]) continue;
+      for (ValueId v : node.inputs)
+        if (v != no_value && !kept(behind_views(v))) compute(v);
     }
-    graph_.nodes = std::move(nodes);
-    fold();  // what turned out to be no codes
+    graph_.nodes.insert(graph_.nodes.begin(), casts_.begin(), casts_.end());
+    for (ValueId v : kept_)
+      if (!found_in(graph_, v).values) compute(v);  // somebody else reads what its values are
     take_activations();
     drop_dead(graph_);
     return std::move(graph_);
   }
 
  private:
+  const Node* maker(ValueId v) const { return plan::maker(uses_.graph, uses_.producer, v); }
+  ValueId behind_views(ValueId v) const { return plan::behind_views(uses_.graph, uses_.producer, v); }
   bool is_fixed(const Node& node) const {
     return !node.inputs.empty() && node.outputs.size() == 1 && node.regions.empty() && node.op != tosa::op::custom &&
            !tosa::is_variable(node.op) && !uses_.visible[node.outputs[0]] &&
            std::ranges::all_of(node.inputs, [&](ValueId v) { return v != no_value && fixed_[v]; });
   }
-  bool kept(ValueId product) const { return std::ranges::find(kept_, product) != kept_.end(); }
+  bool kept(ValueId weight) const { return std::ranges::find(kept_, weight) != kept_.end(); }
 
   // Does nothing else than products and look-ups read it?
   bool is_read_as_codes(ValueId v) const {
@@ -142,56 +138,50 @@ class Weights {
   }
   void keep(const Node& node, const Reading& r) {
     ValueId v = node.inputs[r.operand];
-    if (!fixed_[v] || graph_[v].is_constant()) return;
-    const std::int64_t depth = graph_[v].type.shape.elements() / r.rows;
-    v = behind_views(graph_, v);
-    const Node* product = maker(graph_, v);
+    if (!fixed_[v] || uses_.constant(v)) return;
+    const std::int64_t depth = uses_.type(v).shape.elements() / r.rows;
+    v = behind_views(v);
+    const Node* product = maker(v);
     if (!product || kept(v) || !is_read_as_codes(v)) return;
-    const bool scaled =
-        product->op == tosa::op::mul && !r.by_columns && plan::coded_form(graph_, *product, depth).has_value();
-    if (scaled || is_cast_codes(graph_, *product)) kept_.push_back(v);
+    const bool scaled = product->op == tosa::op::mul && !r.by_columns && has_values(*product, depth);
+    if (scaled || plan::quantised_constant(uses_.graph, uses_.producer, v)) kept_.push_back(v);
   }
 
-  void fold() {
-    for (const Node& node : graph_.nodes) {
-      if (node.outputs.size() != 1 || graph_[node.outputs[0]].is_constant() || kept(node.outputs[0])) continue;
-      const tosa::Op* op = tosa::find(node.op);
-      if (!op || !op->eval || node.inputs.empty() || !fixed_[node.outputs[0]] || stays(node)) continue;
-      if (!std::ranges::all_of(node.inputs, [&](ValueId v) { return graph_[v].is_constant(); })) continue;
-      tosaic::Value& result = graph_[node.outputs[0]];
-      if (auto content = tosa::constant_result(graph_, node, *op, result.type)) result.constant = *std::move(content);
-    }
-  }
-  // Codes as they are, which are no numbers before somebody wants to see them.
-  bool stays(const Node& node) const {
-    return is_cast_codes(graph_, node) && std::ranges::all_of(uses_.users[node.outputs[0]], [&](std::uint32_t n) {
-             return kept(uses_.node(n).outputs[0]) ||
-                    (is_view(uses_.node(n)) && leads_to_codes(uses_.node(n).outputs[0]));
-           });
-  }
-  bool leads_to_codes(ValueId v) const {
-    return std::ranges::all_of(uses_.users[v], [&](std::uint32_t n) { return kept(uses_.node(n).outputs[0]); });
+  // mul(values, scales) of values as they are in the program, or of such as turn out to be whole numbers.
+  bool has_values(const Node& product, std::int64_t depth) {
+    const auto form = plan::coded_form(uses_.graph, product, depth);
+    if (!form) return false;
+    compute(form->scales);
+    if (!graph_[form->scales].is_constant()) return false;
+    const auto gives = [&](const Node& node) {
+      return std::ranges::find(node.outputs, form->codes) != node.outputs.end();
+    };
+    if (plan::quantised_constant(uses_.graph, uses_.producer, form->codes) || std::ranges::any_of(casts_, gives))
+      return true;
+    compute(form->codes);
+    const tosaic::Value& x = graph_[form->codes];
+    if (!x.is_constant() || x.type.dtype != DType::f32) return false;
+    const Bytes bytes = plan::as_bytes(x.constant.as<float>());
+    if (bytes.null()) return false;
+    const ValueId v = graph_.add_value(x.name + ".codes", x.type.with(DType::i8), bytes);
+    graph_[form->codes].constant = {};
+    casts_.push_back(
+        {.op = tosa::op::cast, .inputs = {v}, .attrs = {}, .outputs = {form->codes}, .loc = product.loc, .regions = {}});
+    std::erase_if(graph_.nodes, gives);
+    return true;
   }
 
-  // mul(x, scales) of whole numbers x becomes mul(cast(codes), scales); of others it is kept no longer.
-  void code(ValueId product, std::vector<Node>& before) {
-    const Node& mul = *maker(graph_, product);
-    const std::int64_t row = graph_[product].type.shape.size(graph_[product].type.shape.rank() - 1);
-    const auto form = plan::coded_form(graph_, mul, row);
-    const ValueId x = form ? form->codes : no_value;
-    const bool folded = x != no_value && graph_[x].is_constant() && graph_[form->scales].is_constant();
-    if (x != no_value && !graph_[x].is_constant() && graph_[form->scales].is_constant()) return;  // codes as they are
-    if (!folded || graph_[x].type.dtype != DType::f32 || plan::bits_of_codes(graph_[x].constant.as<float>()) == 0) {
-      std::erase(kept_, product);
-      return;
+  // Computes what follows from constants alone.
+  void compute(ValueId v) {
+    if (graph_[v].is_constant() || !fixed_[v]) return;
+    const Node* node = maker(v);
+    if (!node) return;
+    for (ValueId operand : node->inputs) {
+      compute(operand);
+      if (!graph_[operand].is_constant()) return;
     }
-    std::int8_t* to = nullptr;
-    const std::span<const float> numbers = graph_[x].constant.as<float>();
-    const Bytes codes = Bytes::fresh(numbers.size(), to);
-    std::ranges::transform(numbers, to, [](float c) { return static_cast<std::int8_t>(c); });
-    const ValueId v = graph_.add_value(graph_[x].name + ".codes", graph_[x].type.with(DType::i8), codes);
-    graph_[x].constant = {};
-    before.push_back({.op = tosa::op::cast, .inputs = {v}, .attrs = {}, .outputs = {x}, .loc = mul.loc, .regions = {}});
+    if (auto content = tosa::constant_result(graph_, *node, *tosa::find(node->op), graph_[v].type))
+      graph_[v].constant = *std::move(content);
   }
 
   // Products by codes read those of their activations, too.
@@ -207,14 +197,15 @@ class Weights {
 
   // Whole numbers of 8 bits, which sums of 32 bits have room for.
   bool is_cast_code(ValueId v) const {
-    const Node* cast = maker(graph_, behind_views(graph_, v));
-    return cast && cast->op == tosa::op::cast && graph_[cast->inputs[0]].type.dtype == DType::i8;
+    const Node* cast = maker(behind_views(v));
+    return cast && cast->op == tosa::op::cast && uses_.type(cast->inputs[0]).dtype == DType::i8;
   }
 
   Graph graph_;
-  const plan::Uses uses_;
+  const plan::Uses uses_;      // of the graph as it was
   std::vector<bool> fixed_;    // follows from constants
-  std::vector<ValueId> kept_;  // products of codes and scales
+  std::vector<ValueId> kept_;  // weights that stay quantised
+  std::vector<Node> casts_;    // that give some of them their values
   bool any_ = false;
 };
 
@@ -225,9 +216,54 @@ std::vector<float> numbers_of(const tosaic::Value& constant) {
   return list;
 }
 
+// Read between two times that pages are given back.
+constexpr std::size_t bytes_of_piece = 1 << 20;
+
+// Four rows; rows behind the last are 0.
+void read_quad(const plan::QuantisedConstant& values, std::int64_t quad, const CodedMatrix& m, bool by_columns,
+               std::span<std::int8_t> four) {
+  const std::int64_t first = quad * 4, rows = std::min<std::int64_t>(4, m.rows - first);
+  std::ranges::fill(four.subspan(static_cast<std::size_t>(rows * m.depth)), 0);
+  if (!by_columns) return values.read(first * m.depth, four.first(static_cast<std::size_t>(rows * m.depth)));
+  std::array<std::int8_t, 4> column{};
+  for (std::int64_t k = 0; k < m.depth; ++k) {
+    values.read(k * m.rows + first, std::span(column).first(static_cast<std::size_t>(rows)));
+    for (std::int64_t r = 0; r < rows; ++r)
+      four[static_cast<std::size_t>(r * m.depth + k)] = column[static_cast<std::size_t>(r)];
+  }
+}
+
+// The words of a quad, as CodedMatrix says.
+void make_words(std::span<const std::int8_t> four, const CodedMatrix& m, std::uint32_t* to) {
+  const auto depth = static_cast<std::size_t>(m.depth);
+  const auto bits_of = [](std::int8_t value) { return std::uint32_t{static_cast<std::uint8_t>(value)}; };
+  const auto two = [&](std::int8_t a, std::int8_t b) { return (bits_of(a) & 15u) | (bits_of(b) & 15u) << 4; };
+  if (m.by_depth) {
+    const std::size_t per = m.bits == 4 ? 8 : 4;
+    for (std::size_t r = 0; r < 4; ++r)
+      for (std::size_t j = 0; j < depth / per; ++j) {
+        const std::int8_t* in = four.data() + r * depth + j * per;
+        std::uint32_t word = 0;
+        for (std::size_t i = 0; i < 4; ++i) word |= (per == 8 ? two(in[i], in[i + 4]) : bits_of(in[i])) << 8 * i;
+        to[j * 4 + r] = word;
+      }
+    return;
+  }
+  const std::int8_t *a = four.data(), *b = a + depth, *c = b + depth, *d = c + depth;
+  if (m.bits == 8)
+    for (std::size_t k = 0; k < depth; ++k)
+      to[k] = bits_of(a[k]) | bits_of(b[k]) << 8 | bits_of(c[k]) << 16 | bits_of(d[k]) << 24;
+  else
+    for (std::size_t k = 0; k < depth; k += 2)
+      to[k / 2] =
+          (two(a[k], a[k + 1]) | two(b[k], b[k + 1]) << 8 | two(c[k], c[k + 1]) << 16 | two(d[k], d[k + 1]) << 24) ^
+          0x88888888u;
+}
+
 std::shared_ptr<const CodedMatrix> packed(const Graph& graph, ValueId weight, std::int64_t rows, bool by_columns,
                                           bool by_depth) {
   const Found found = found_in(graph, weight);
+  if (!found.values) return nullptr;
   CodedMatrix m;
   m.rows = rows;
   m.by_depth = by_depth;
@@ -237,32 +273,31 @@ std::shared_ptr<const CodedMatrix> packed(const Graph& graph, ValueId weight, st
     const auto form = plan::coded_form(graph, *found.product, m.depth);
     if (!form) return nullptr;
     m.group = form->group;
-    scales = form->spread(numbers_of(graph[form->scales]));
+    scales.resize(static_cast<std::size_t>(m.rows * m.depth / m.group));
+    form->read_scales(numbers_of(graph[form->scales]), 0, scales);
   }
-  const auto codes = graph[found.codes].constant.as<std::int8_t>();
-  const bool narrow = std::ranges::all_of(codes, [](std::int8_t c) { return c >= -8 && c <= 7; });
-  m.bits = narrow && m.group % (by_depth ? 8 : 2) == 0 ? 4 : 8;
-  const auto quads = static_cast<std::size_t>(m.quads()), depth = static_cast<std::size_t>(m.depth),
-             per = static_cast<std::size_t>(m.per_word()), groups = depth / static_cast<std::size_t>(m.group);
-  std::vector<std::uint32_t> words(quads * depth / per * (by_depth ? 4 : 1),
-                                   m.bits == 4 && !by_depth ? 0x88888888u : 0u);
+  const plan::QuantisedConstant& values = *found.values;
+  m.bits = m.group % (by_depth ? 8 : 2) == 0 && values.fits_four_bits() ? 4 : 8;
+  const auto quads = static_cast<std::size_t>(m.quads()), groups = static_cast<std::size_t>(m.depth / m.group),
+             words_of_quad = static_cast<std::size_t>(m.depth / m.per_word() * (by_depth ? 4 : 1));
+  std::uint32_t* words = nullptr;
+  m.words = Bytes::fresh(quads * words_of_quad, words);
   std::vector<float> by_four(quads * groups * 4, 0.0f);
-  for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r) {
-    const std::size_t shift = r % 4 * 8;
-    std::uint32_t* to = words.data() + r / 4 * (depth / per);
-    for (std::size_t k = 0; k < depth; ++k) {
-      const std::int8_t code = codes[by_columns ? k * static_cast<std::size_t>(rows) + r : r * depth + k];
-      if (by_depth)
-        words[(r / 4 * (depth / per) + k / per) * 4 + r % 4] |=
-            (static_cast<std::uint32_t>(code) & (per == 8 ? 15 : 255)) << (k % 4 * 8 + (k % per >= 4 ? 4 : 0));
-      else if (per == 1)
-        to[k] |= std::uint32_t{static_cast<std::uint8_t>(code)} << shift;
-      else
-        to[k / 2] ^= static_cast<std::uint32_t>((code + 8) ^ 8) << (shift + k % 2 * 4);
-    }
+  in_parallel(quads, bytes_of_piece / static_cast<std::size_t>(4 * m.depth) + 1,
+              [&](std::size_t first, std::size_t last) {
+                std::vector<std::int8_t> four(static_cast<std::size_t>(4 * m.depth));
+                for (std::size_t q = first; q < last; ++q) {
+                  read_quad(values, static_cast<std::int64_t>(q), m, by_columns, four);
+                  make_words(four, m, words + q * words_of_quad);
+                }
+                if (by_columns) return;
+                const auto row = static_cast<std::int64_t>(first) * 4,
+                           end = std::min(static_cast<std::int64_t>(last) * 4, rows);
+                const auto read = values.stored(row * m.depth, (end - row) * m.depth);
+                release_pages(read.data(), read.size());
+              });
+  for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r)
     for (std::size_t g = 0; g < groups; ++g) by_four[(r / 4 * groups + g) * 4 + r % 4] = scales[r * groups + g];
-  }
-  m.words = Bytes::of(std::move(words));
   m.scales = Bytes::of(std::move(by_four));
   return std::make_shared<const CodedMatrix>(std::move(m));
 }
@@ -283,7 +318,7 @@ bool has_codes(const Graph& graph, const Node& node) {
   const Reading r = reading_of(graph, node);
   if (r.rows == 0) return false;
   const Found found = found_in(graph, node.inputs[r.operand]);
-  return found.codes != no_value && !(found.product && r.by_columns);
+  return found.values && !(found.product && r.by_columns);
 }
 
 bool multiplies_codes(const Graph& graph, const Node& node) {
@@ -295,9 +330,10 @@ std::shared_ptr<const CodedMatrix> coded_matrix(const Work& work, const Node& no
   const Graph& graph = work.graph;
   if (!has_codes(graph, node)) return nullptr;
   const Reading r = reading_of(graph, node);
-  const ValueId weight = behind_views(graph, node.inputs[r.operand]);
+  const std::vector<std::int32_t> producer = producers(graph);
+  const ValueId weight = plan::behind_views(graph, producer, node.inputs[r.operand]);
   const auto multiplies_it = [&](const Node& other) {
-    return multiplies_codes(graph, other) && behind_views(graph, other.inputs[1]) == weight;
+    return multiplies_codes(graph, other) && plan::behind_views(graph, producer, other.inputs[1]) == weight;
   };
   // A table lies as a product has it that reads the same.
   const bool by_depth =

@@ -11,6 +11,7 @@
 
 #include "base/rope.h"
 #include "ir/graph.h"
+#include "ir/rewrite_trace.h"
 #include "ops/tosa_op.h"
 #include "tosaic/estimate.hpp"
 #include "tosaic/options.hpp"
@@ -57,7 +58,7 @@ struct Target {
   tosa::Spec spec;
   std::string delegate_id;  // who runs the payload: "TOSABackend"
   // Last rewrites, for what the device does cheaply; the same results bit for bit. nullptr: none.
-  void (*shape)(Graph& tosa) = nullptr;
+  void (*shape)(Graph& tosa, const Rewrites& rewrite) = nullptr;
   // The payload of one lowered and tidied region. `options` have passed those below, their defaults filled in.
   Result<Emitted> (*emit)(const Graph& tosa, const Target& target, const Options& options,
                           const Destination& to) = nullptr;

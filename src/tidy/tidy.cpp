@@ -6,23 +6,24 @@
 namespace tosaic {
 
 void tidy(Graph& graph, const TidyOptions& options) {
+  const Rewrites& rewrite = options.rewrite;
   const StatesAsTensors states(graph);
   for (Node& node : graph.nodes)
     for (Graph& body : node.regions) tidy(body, options);
-  drop_dead(graph);
+  rewrite("drop_dead", graph, drop_dead);
   bool changed = true;
   for (int round = 0; changed && round < 8; ++round) {
-    changed = drop_identity(graph);
-    changed |= sink_transposes(graph);
-    changed |= merge_reshapes(graph);
-    changed |= merge_slices(graph);
-    changed |= merge_rescales(graph);
-    changed |= merge_clamps(graph, options.keep_activations);
-    changed |= fold_constant_nodes(graph, options.keep_codes);
-    changed |= share_equal(graph);
-    drop_dead(graph);
+    changed = rewrite("drop_identity", graph, drop_identity);
+    changed |= rewrite("sink_transposes", graph, sink_transposes);
+    changed |= rewrite("merge_reshapes", graph, merge_reshapes);
+    changed |= rewrite("merge_slices", graph, merge_slices);
+    changed |= rewrite("merge_rescales", graph, merge_rescales);
+    changed |= rewrite("merge_clamps", graph, merge_clamps, options.keep_activations);
+    changed |= rewrite("fold_constant_nodes", graph, fold_constant_nodes, options.keep_codes);
+    changed |= rewrite("share_equal", graph, share_equal);
+    rewrite("drop_dead", graph, drop_dead);
   }
-  make_names_unique(graph);
+  rewrite("make_names_unique", graph, make_names_unique);
   states.restore(graph);
 }
 

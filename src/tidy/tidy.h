@@ -3,6 +3,7 @@
 // file and one walk; they repeat until none changes anything, and none may make the graph larger.
 #pragma once
 #include "ir/graph.h"
+#include "ir/rewrite_trace.h"
 #include "ops/tosa_op.h"
 
 namespace tosaic {
@@ -10,6 +11,7 @@ namespace tosaic {
 struct TidyOptions {
   bool keep_codes = false;        // weights that are computed of codes are left to the run
   bool keep_activations = false;  // a CLAMP right behind a RESCALE stays, though the saturation did its work already
+  Rewrites rewrite = {};          // how its rewrites are applied
 };
 void tidy(Graph& graph, const TidyOptions& options = {});
 

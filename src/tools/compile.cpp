@@ -99,10 +99,11 @@ Emits emits() {
 }
 
 void act(Tool& tool, const CompileRequest& request) {
-  const bool prints = request.options.has("print-after");
-  if (request.output.empty() && request.emit.empty() && request.report.empty() && !prints)
-    return tool.fail(error("usage.missing", "tosaic compile is not told what to write")
-                         .hint("-o FILE.pte writes the program, other endings its parts, as --emit does beside it; "
+  const bool prints = request.options.has("print-after") || request.options.has("trace-node");
+  const bool writes = !request.output.empty() || !request.emit.empty() || !request.report.empty();
+  if (!writes && !prints && !request.options.has("dump-dir"))
+    return tool.fail(error("usage.missing", "tosaic compile has no output")
+                         .hint("-o FILE.pte writes the program, other endings its parts, as --emit does in addition; "
                                "--print-after STAGE shows a graph"));
   Callbacks callbacks;
   callbacks.message = tool.sink();
@@ -116,7 +117,7 @@ void act(Tool& tool, const CompileRequest& request) {
     return;
   }
   tool.print_text(artifact->summary().printed);
-  if (!tool.quiet && (!prints || !request.output.empty())) summary(tool, request, artifact->summary());
+  if (!tool.quiet && writes && (!prints || !request.output.empty())) summary(tool, request, artifact->summary());
 }
 
 // "samples.npz", or "prefill=prefill.npz" and another for each method.
@@ -129,7 +130,7 @@ Status name_samples(const std::vector<std::string>& samples, CompileRequest& req
     else if (samples.size() == 1)
       request.calibrate = given;
     else
-      return error("usage.calibrate", fmt::format("'{}' stands among several samples without a method's name", given))
+      return error("usage.calibrate", fmt::format("'{}' is one of several samples and names no method", given))
           .hint(
               "--calibrate prefill=prefill.npz --calibrate decode=decode.npz; several files for one method: a folder");
   }

@@ -192,7 +192,7 @@ std::string fish(const std::vector<CommandWords>& commands) {
 }  // namespace
 
 void add_completion(CLI::App& app, Tool& tool) {
-  auto* command = app.add_subcommand("completion", "print what makes a shell complete tosaic's words");
+  auto* command = app.add_subcommand("completion", "print a script with which a shell completes commands and options");
   auto shell = std::make_shared<std::string>();
   command->add_option("shell", *shell, "the shell")->required()->check(one_of({"bash", "zsh", "fish"}));
   command->footer(

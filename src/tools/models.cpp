@@ -17,7 +17,7 @@ Result<Models> name_models(const std::vector<std::string>& given, const std::str
   for (const std::string& model : given) {
     const std::size_t equals = model.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == model.size())
-      return error("usage.models", fmt::format("'{}' stands among several programs without a method's name", model))
+      return error("usage.models", fmt::format("'{}' is one of several programs and names no method", model))
           .hint(fmt::format("tosaic {} prefill=prefill.pt2 decode=decode.pt2", command));
     models.methods.emplace_back(model.substr(0, equals), model.substr(equals + 1));
   }

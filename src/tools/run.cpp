@@ -166,7 +166,7 @@ void add_run(CLI::App& app, Tool& tool) {
   command
       ->add_option("--states", request->states,
                    "folder with NAME.npy for what the program keeps from run to run: read, where they exist, and "
-                   "written behind the last run")
+                   "written after the last run")
       ->type_name("DIR");
   command->add_flag("--trace", *trace, "one line per NPU operation, with a checksum of its result, on stderr");
   command->add_option("--method", request->session.method, "method of a .pte")

@@ -22,7 +22,7 @@ namespace tosaic::tools {
 
 const char* const exit_codes_text =
     "exit codes: 0 done; 1 refused, because of a file, the model or the machine; 2 wrong usage;\n"
-    "            3 a defect of tosaic, please report it. Errors are told on stderr.";
+    "            3 a defect of tosaic, please report it. Errors go to stderr.";
 
 bool Tool::coloured() const {
   if (colour != "auto") return colour == "always";
@@ -86,7 +86,7 @@ void add_shared_options(CLI::App& command, Tool& tool) {
   command.add_flag("--json", tool.json, "print one JSON object on stdout, messages as JSON lines on stderr")
       ->group("General");
   command.add_flag("-q,--quiet", tool.quiet, "no summary and no notes: warnings and errors only")->group("General");
-  command.add_flag("-v,--verbose", tool.verbose, "all reasons and places, not one line for each kind")
+  command.add_flag("-v,--verbose", tool.verbose, "all reasons and source lines, not one line for each kind")
       ->group("General");
   command
       .add_option("--color,--colour", tool.colour, "colours in messages; auto: on a terminal, unless NO_COLOR is set")
@@ -157,7 +157,9 @@ void no_memory() {
 void add_commands(CLI::App& app, Tool& tool) {
   app.require_subcommand(1);
   app.set_version_flag("-V,--version", "tosaic " + version());
-  app.footer(std::string("`tosaic help COMMAND` shows its options and examples.\n") + exit_codes_text);
+  app.footer(std::string("`tosaic help COMMAND` shows its options and examples,\n"
+                         "`tosaic explain-error CODE` what an error means, and what to do.\n") +
+             exit_codes_text);
   add_shared_options(app, tool);
   add_compile(app, tool);
   add_run(app, tool);
@@ -166,6 +168,7 @@ void add_commands(CLI::App& app, Tool& tool) {
   add_extract(app, tool);
   add_convert(app, tool);
   add_ops(app, tool);
+  add_explain_error(app, tool);
   add_completion(app, tool);
   add_help(app, tool);
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/mapped_files.h"
+
 namespace tosaic::vulkan {
 namespace {
 
@@ -14,6 +16,8 @@ using vulkan_program::Range;
 
 // Of memory that brings constants to the device.
 constexpr std::uint64_t most_staging_bytes = std::uint64_t{16} << 20;
+// From a mapped file to memory that host and device share.
+constexpr std::uint64_t copied_at_once = std::uint64_t{1} << 20;
 // Smaller ones are each program's own.
 constexpr std::uint64_t least_shared_bytes = std::uint64_t{64} << 10;
 // Of a buffer with several stretches. All of it stays as long as one of them is used, by any program, so not too much;
@@ -36,7 +40,14 @@ class Uploader {
                                                                       unified ? Placement::shared : Placement::device));
     RopeReader reader(content);
     if (made->mapped()) {
-      reader.next(static_cast<std::size_t>(bytes), made->mapped());
+      std::byte* to = made->mapped();
+      for (std::uint64_t left = bytes; left > 0;) {  // never all of a file beside all of its copy
+        const Rope part = reader.next(std::min(left, copied_at_once));
+        RopeReader(part).next(static_cast<std::size_t>(part.size()), to);
+        for (const Bytes& piece : part.pieces()) release_pages(piece.data(), piece.size());
+        to += part.size();
+        left -= part.size();
+      }
       return made;
     }
     if (!staging_) {

@@ -247,7 +247,7 @@ struct ComputeModel::Session {
     if (dispatches.empty()) return lost;
     if (!timed || !timestamps) {
       lost.notes.push_back(fmt::format("it was to run {} dispatches, the first is {}", dispatches.size(), named(0)));
-      lost.notes.emplace_back("`tosaic run --profile` looks at the device's clock behind each, and then says at which");
+      lost.notes.emplace_back("`tosaic run --profile` reads the device's clock after each, and then shows at which");
       return lost;
     }
     std::size_t done = 0;

@@ -28,7 +28,7 @@ Status Pipelines::check(const vulkan_program::Tier& tier) {
     if (i.matrices && !device_->traits().matrices)
       return error("vulkan.feature", fmt::format("{} has no matrices of f16", device_->description()));
     if (i.dots && !device_->traits().dots)
-      return error("vulkan.feature", fmt::format("{} has no dot products of 8-bit codes", device_->description()));
+      return error("vulkan.feature", fmt::format("{} has no dot products of 8-bit integers", device_->description()));
     for (const spirv::ShaderBinding& b : i.bindings) {
       if (b.element_bits == 8 && !device_->traits().storage_8) return lacks("8-bit", "i8 and bool tensors");
       if (b.element_bits == 16 && !device_->traits().storage_16) return lacks("16-bit", "i16 and f16 tensors");

@@ -249,7 +249,7 @@ Result<std::shared_ptr<Memory>> Device::allocate(VkDeviceSize bytes, std::uint32
   info.memoryTypeIndex = type;
   const VkDeviceSize heap = memory_.memoryHeaps[memory_.memoryTypes[type].heapIndex].size;
   if (bytes > heap)
-    return error("vulkan.memory", fmt::format("the model wants {} bytes in one piece of the {} that {} has", bytes,
+    return error("vulkan.memory", fmt::format("the model wants {} bytes in one block of the {} that {} has", bytes,
                                               heap, description()));
   VkDeviceMemory memory = VK_NULL_HANDLE;
   TOSAIC_CHECK(called("vkAllocateMemory", [&] { return vk.vkAllocateMemory(handle, &info, nullptr, &memory); }));

@@ -400,10 +400,9 @@ class Test {
             "the same");
   }
   static Diagnostic ambiguous(const Dispatch& d, const std::string& wrong) {
-    return error("vulkan.ambiguous-shader",
-                 fmt::format("the shader of '{}' ({}) stores different numbers in one element, and which of them stays "
-                             "is the device's choice: {}",
-                             d.value, d.kernel, wrong))
+    return error("vulkan.ambiguous-shader", fmt::format("the shader of '{}' ({}) stores different values in one "
+                                                        "element, and which of them stays is the device's choice: {}",
+                                                        d.value, d.kernel, wrong))
         .hint(
             "this is a fault of what made the program and not of the driver: compile it with another version of "
             "tosaic, report it, and run it on the CPU until then (--device cpu, or --target tosa-fp where the program "

@@ -35,14 +35,14 @@ def test_golden(path, tosaic, tmp_path, request):
 
 
 @pytest.mark.parametrize("path", FILES, ids=[str(f.relative_to(HERE).with_suffix("")) for f in FILES])
-def test_errors_name_place_and_way_out(path):
+def test_errors_name_file_and_hint(path):
     """What is refused names its file, unless the command line itself is wrong; and says what to do."""
     test = golden.parse(path.read_text())
     error = re.search(r"^(.*?)error\[([a-z0-9.-]+)\]", test.text("stderr").replace("\x1b", ""), re.MULTILINE)
     if not error or '{"severity"' in test.text("stderr"):
         return
     assert error[1] or test.exit_code == 2, "no file is named"
-    assert "\n  help: " in test.text("stderr"), "no way out"
+    assert "\n  help: " in test.text("stderr"), "no hint"
 
 
 def test_runner_reads_every_part(tmp_path):

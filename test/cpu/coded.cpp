@@ -2,6 +2,7 @@
 // Products whose weights are codes times scales, by groups, with activations of floats and of codes, against the
 // interpreter, which computes the floats that the program says.
 #include <fmt/format.h>
+#include <thread>
 
 #include "cpu/net.h"
 
@@ -132,6 +133,38 @@ TEST(Coded, Rows) {
     }
     if (::testing::Test::HasFailure()) return;
   }
+}
+
+// Programs of the same memory have one weight, which the first of their runs packs, whoever runs it.
+TEST(Coded, ProgramsShareAWeight) {
+  Net net(4);
+  const Case c{3, 200, 8, 32, 4, false, false, false};
+  const ValueId w = weight(net, c);
+  net.output(net.node(
+      "conv2d",
+      {activations(net, c), w, net.constant(DType::f32, {c.n}, -1, 1), net.zero(DType::f32), net.zero(DType::f32)},
+      {{"pad", std::vector<std::int64_t>{0, 0, 0, 0}},
+       {"stride", std::vector<std::int64_t>{1, 1}},
+       {"dilation", std::vector<std::int64_t>{1, 1}},
+       {"acc_type", DType::f32},
+       {"local_bound", false}},
+      DType::f32));
+  auto alone = cpu::Program::compile(net.graph);
+  ASSERT_TRUE(alone.ok());
+  const auto wanted = alone->run(net.inputs);
+  ASSERT_TRUE(wanted.ok());
+  std::vector<cpu::Program> programs;
+  std::vector<std::thread> threads;
+  std::vector<Bytes> results(4);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    auto program = cpu::Program::compile(net.graph, {.threads = 1, .lasting_weights = true});
+    ASSERT_TRUE(program.ok());
+    programs.push_back(*std::move(program));
+  }
+  for (std::size_t i = 0; i < results.size(); ++i)
+    threads.emplace_back([&, i] { results[i] = programs[i].run(net.inputs)->at(0).data; });
+  for (std::thread& thread : threads) thread.join();
+  for (const Bytes& result : results) EXPECT_EQ(result, wanted->at(0).data);
 }
 
 // What no kernel takes as codes is computed once, as the floats that it is: no step of a run makes weights.

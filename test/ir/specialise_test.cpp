@@ -66,7 +66,7 @@ TEST(Specialise, errors_name_the_symbol_its_range_and_the_size) {
   EXPECT_EQ(why(two_sizes, {{"s0", 8}, {"s1", 0}, {"batch", 1}}),
             "model.size: the program has no size 'batch'; it has s0 in 1..8, s1 in 0..");
   EXPECT_EQ(why("graph @main(%x: 2xf32) -> (%x) {\n}", {{"s0", 1}}),
-            "model.size: the program has no size 's0'; all its sizes are numbers");
+            "model.size: the program has no size 's0'; all its sizes are fixed");
   EXPECT_EQ(
       why("graph @main(%x: (s0 in 1..8)x(s0 - 3 for s0 in 1..8)xf32) -> (%x) {\n}", {{"s0", 1}}),
       "model.size: 'x' cannot be (s0 in 1..8)x(s0 - 3 for s0 in 1..8) at these sizes: dimension 1 is negative (-2)");

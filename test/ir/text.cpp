@@ -324,7 +324,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadText{"selfuse", "%y: f32 = a.b(%y)\n}", "ir.undefined-value", 2, "'y'"},
                     BadText{"duplicate", "%x: f32 = a.b(%x)\n}", "ir.duplicate-name", 2, "'x'"},
                     BadText{"dtype", "%y: 2xf33 = a.b(%x)\n}", "ir.text", 2, "expected a dtype"},
-                    BadText{"dimx", "%y: 2*f32 = a.b(%x)\n}", "ir.text", 2, "'x' behind a dimension"},
+                    BadText{"dimx", "%y: 2*f32 = a.b(%x)\n}", "ir.text", 2, "'x' after a dimension"},
                     BadText{"negative", "%y: -2xf32 = a.b(%x)\n}", "ir.text", 2, "expected a dtype"},
                     BadText{"huge", "%y: 99999999999999999999xf32 = a.b(%x)\n}", "ir.text", 2, "64 bits"},
                     BadText{"overflow", "%y: 4000000000x4000000000xf32 = a.b(%x)\n}", "ir.type", 2, "overflows"},

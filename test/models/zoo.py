@@ -24,7 +24,7 @@ SHARES = ["tosa-int", "ethos-u55-128", "ethos-u85-256"]  # asked what they take;
 LIMIT = 300  # seconds of one command
 WORST = 1e-4  # of the largest value, in floats
 DECIBELS = 18  # of int8 against eager, at least
-FEWER = {"timm mobilevit_xxs": 15, "timm mobilevitv2_050": 10}  # no better elsewhere: docs/measured.md
+FEWER = {"timm mobilevit_xxs": 15, "timm mobilevitv2_050": 10}  # no better elsewhere: docs/benchmarks/models.md
 
 
 # Says on its last line what the command took. A process counts what the one that started it held: this one is small.

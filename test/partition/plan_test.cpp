@@ -159,7 +159,7 @@ TEST(QuantisationPlan, refuses_lines_that_say_too_much_or_too_little) {
     return decisions.error().code + ": " + decisions.error().message;
   };
   const std::string weight = "%w i8 symmetric per dim 1 in aten.conv_transpose2d.input %up\n";
-  EXPECT_EQ(said("%x i8 affine\n", ""), "plan.incomplete: the plan says nothing of %x");
+  EXPECT_EQ(said("%x i8 affine\n", ""), "plan.incomplete: the plan does not mention %x");
   EXPECT_EQ(said("%x i8 affine\n", "%x i8 affine\n%x float\n"), "plan.syntax: line 1 has spoken of %x already");
   EXPECT_EQ(said("%up accumulate\n", "%up accumulate float\naten.conv_transpose2d.input %up accumulate\n"),
             "plan.syntax: line 2 has spoken of aten.conv_transpose2d.input %up already");
@@ -168,7 +168,7 @@ TEST(QuantisationPlan, refuses_lines_that_say_too_much_or_too_little) {
   EXPECT_EQ(said("%x i8 affine\n", "%x i8 affine\n%i i8 affine\n"),
             "plan.not-this-program: %i is 2xi32: there is nothing to quantise");
   EXPECT_EQ(said("%x i8 affine\n", "%x i8 affine\n%w float\n"),
-            "plan.not-this-program: %w is a constant: it has codes 'as' a tensor or 'in' a call");
+            "plan.not-this-program: %w is a constant: it is quantised 'as' a tensor or 'in' a call");
   EXPECT_EQ(said(weight, ""), "plan.impossible: a line is missing");
   EXPECT_EQ(said(weight, weight + weight), "plan.syntax: line 4 has spoken of %w already");
   EXPECT_EQ(said("%w i8", "%w i4"), "");  // 4 bits for one weight

@@ -142,6 +142,17 @@ def test_dynamic_on_vulkan(tosaic, scheme, options, rows, tier, tmp_path):
     assert decibels(wanted, ours) > (50 if scheme == "int8 x int8" else 60), decibels(wanted, ours)
 
 
+# A TOSA payload holds two values of 4 bits in a byte, which shaders read as they do their own payload's: no dispatch makes
+# floats of them.
+@pytest.mark.parametrize("options", [["--weights", "int4"], ["--quantize", "dynamic-int8", "--weights", "int4"]])
+def test_tosa_payload_on_vulkan(tosaic, options, tmp_path):
+    model, x = program()
+    wanted = on_vulkan(tosaic, model, x, tmp_path, 4, options)[0]
+    ours, profile = ran(tosaic, tmp_path / "m.pte", tmp_path, "--device", "vulkan")
+    assert "elementwise" not in profile, profile
+    assert np.array_equal(ours, wanted)
+
+
 def test_refusals(tosaic, tmp_path):
     model, x = program()
     torch.export.save(torch.export.export(model, (x,)), tmp_path / "m.pt2")

@@ -143,7 +143,7 @@ def test_a_loop_without_end(monkeypatch):
     monkeypatch.setenv("TOSAIC_LOOP_LIMIT", "50")
     export(Endless(), (torch.ones(3),))
     compiled()
-    said = ("error[run.loop-limit]: a loop of the program goes on after 50 turns\n"
+    said = ("error[run.loop-limit]: a loop of the program does not end within 50 iterations\n"
             "  help: if it ends at all, allow it more: TOSAIC_LOOP_LIMIT=N in the environment")
     refused_running(f"m.pte: {said}", "m.pte", torch.ones(3))
     refused_running(f"HERE: {said}", "m.pt2", torch.ones(3))
@@ -196,7 +196,7 @@ def test_weights_that_are_not_there():
     call("compile", "m.pt2", "--target", "tosa-fp", "-o", "other.pte", "--external", "weights=other.ptd")
     said = ("m.pte (delegate 0): error[tosa-file.constant-outside]: the 16384 bytes of constant 'const.3' lie outside the file, and "
             "nobody gives them\n  note: in operator 2 of block 'main'\n  note: in instruction 0 of method 'forward'\n  help: use the "
-            ".pte that the graph belongs to, and give the data file that was written beside it: --data FILE.ptd")
+            ".pte that the graph belongs to, and give the data file that was written next to it: --data FILE.ptd")
     for data in ({}, {"other.ptd": pathlib.Path("other.ptd").read_bytes()}):
         done = call("run", "m.pte", *(word for file in data for word in ("--data", file)))
         assert done.returncode == 1 and told(done.stderr) == said

@@ -253,7 +253,7 @@ def test_what_decides_in_floats_stays_outside():
         return tosaic.compile(program, target="tosa-int", tosa_spec=spec, quantize="int8", calibration=[call])
 
     for module, call, why in ((Until(), (x,), "by which the loop goes on or ends, is a float"),
-                              (Swapped(), (x, x + 1, torch.tensor(3)), "'a' is a float, and nothing says a scale for it")):
+                              (Swapped(), (x, x + 1, torch.tensor(3)), "'a' is float, and no scale is known for it")):
         program = torch.export.export(module, call, strict=False)
         artifact = compiled(INSIDE)
         (refused,) = (n.reason for n in artifact.summary.nodes if not n.taken and "higher_order" in n.op)

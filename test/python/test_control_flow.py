@@ -185,7 +185,7 @@ def test_what_stays_is_said_by_name():
             return map_rows(lambda row, y: row + y, x, y)
 
     program = torch.export.export(Long(), (torch.ones(30000, 1), torch.ones(1)), strict=False)
-    with pytest.raises(tosaic.Error, match="model.control-flow(.|\n)*too many to write out"):
+    with pytest.raises(tosaic.Error, match="model.control-flow(.|\n)*too many to unroll"):
         tosaic.compile(program, target="tosa-fp")
 
 

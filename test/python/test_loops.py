@@ -279,7 +279,7 @@ def test_loop_without_end(way, monkeypatch):
     monkeypatch.setenv("TOSAIC_LOOP_LIMIT", "100")
     x = torch.ones(3)
     program = torch.export.export(Endless(), (x,), strict=False)
-    ends = pytest.raises(tosaic.Error, match="run.loop-limit(.|\n)*after 100 turns(.|\n)*TOSAIC_LOOP_LIMIT")
+    ends = pytest.raises(tosaic.Error, match="run.loop-limit(.|\n)*within 100 iterations(.|\n)*TOSAIC_LOOP_LIMIT")
     if way == "calibrated":
         with ends:
             tosaic.compile(program, target="tosa-int", calibration=[(x,)])

@@ -21,7 +21,7 @@ OURS = ["tosaic.executorch", "tosaic.executorch.compile_specs", "tosaic.executor
 # Which modules' names count, and under which heading. Their own manifest is made of the names in LAZY_IMPORTS.
 SECTIONS = {
     "Arm: what ExecuTorch calls its public API": ["executorch.backends.arm"],
-    "Arm: what scripts and tests import beside it": [
+    "Arm: what scripts and tests import in addition to it": [
         "executorch.backends.arm.ethosu", "executorch.backends.arm.vgf", "executorch.backends.arm.tosa",
         "executorch.backends.arm.quantizer", "executorch.backends.arm.quantizer.arm_quantizer",
         "executorch.backends.arm.quantizer.quantization_config", "executorch.backends.arm.tosa.compile_spec",
@@ -76,7 +76,7 @@ SCRIPTS = {
         "etrecord": "`to_edge_transform_and_lower(..., generate_etrecord=True)` with tosaic's partitioners",
         "target": "`--target`",
         "cortex-m-explicit-layout": "none: tosaic has no backend of Cortex-M's own kernels",
-        "evaluate": "`artifact.run(x)` here, on the simulated device, beside `model(x)`",
+        "evaluate": "`artifact.run(x)` here, on the simulated device, compared with `model(x)`",
         "evaluate_config": "as of `evaluate`",
         "quantize": "integer targets do; `--quantize int8`, `int16x8` elsewhere",
         "calibration_data": "`--calibrate` (`.npz`, `.npy`, a folder); in Python `calibration=` takes a loader",
@@ -104,7 +104,7 @@ SCRIPTS = {
         "max_samples": "`itertools.islice(loader, n)`",
         "so_library": "`tosaic.lowering(OPERATOR)`",
         "debug": "`--verbose`",
-        "dtype": "`model.half()` before it is given: halves are taken where the target has them",
+        "dtype": "`model.half()` before it is given: f16 is taken where the target has them",
         "intermediates": "`--emit`",
         "output": "`--report FILE`; what is measured is Python's",
     },
@@ -134,7 +134,7 @@ OTHER = {
 ABSENT = {
     "MXFPOpConfig*": "block-scaled floats are TOSA 1.1's, tosaic writes TOSA 1.0",
     "to_mxfp": "as of MXFPOpConfig",
-    "*CompileSpec.preserve_io_quantization": "what stands at a delegate's border is decided node by node",
+    "*CompileSpec.preserve_io_quantization": "what is at a delegate's boundary is decided node by node",
     "*CompileSpec.tosa_dev_mode": "no part of TOSA is experimental in tosaic",
     "TosaSpecification*": "ExecuTorch's own is taken, and so is its text",
     "*.filter_tosa_compile_specs": "a step inside ExecuTorch's VGF and Ethos-U backends",
@@ -280,7 +280,7 @@ class Page:
         return "\n".join([
             "<!-- SPDX-License-Identifier: Apache-2.0 -->",
             "<!-- Made by test/python/test_parity.py; `make pages` writes it again. -->",
-            "# Beside ExecuTorch's names", "",
+            "# Next to ExecuTorch's names", "",
             f"ExecuTorch 1.5's Arm and Vulkan classes, functions, methods and arguments, and what `tosaic.executorch` has of "
             f"them: {counts}. `same`: the same arguments in the same order with the same defaults; `other`: there, and different; of an "
             "absent class the methods are not listed. How they are used: "

@@ -234,7 +234,7 @@ def test_sizes_that_there_are_not():
     with refused("other sizes than the chosen ones"):
         tosaic.compile(program, target="tosa-int", sizes=["x.0=4", "x.2=max", "x.3=max"])
     fixed = torch.export.export(nn.ReLU(), (rows(2),))
-    with refused("all its sizes are numbers"):
+    with refused("all its sizes are fixed"):
         tosaic.compile(fixed, target="tosa-fp", sizes=["x.0=4"])
 
 

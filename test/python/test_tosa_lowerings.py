@@ -73,7 +73,7 @@ def test_wrong_calls():
     with pytest.raises(AttributeError, match="do you mean clamp"):
         tosa.clam
     assert "TOSA takes i32" in refused("tosa.clz.type", lambda: tosa.clz(x))
-    assert "f32 beside input1 i32" in refused("tosa.add.type", lambda: tosa.add(whole, x))
+    assert "f32 next to input1 i32" in refused("tosa.add.type", lambda: tosa.add(whole, x))
     refused("tosa.add.rank-mismatch", lambda: tosa.add(x, x[0]))
     refused("tosa.add.broadcast", lambda: tosa.add(x, x[:, :2]))
     refused("tosa.clamp.bounds-order", lambda: tosa.clamp(x, min_val=1, max_val=0))

@@ -156,7 +156,7 @@ TEST_F(Faults, TooLargeForTheDevicesMemory) {
   };
   device->forget();
   EXPECT_EQ(code_of(two_steps()), "vulkan.memory");
-  EXPECT_NE(said.message.find("bytes in one piece of the 1024 that"), std::string::npos) << said.message;
+  EXPECT_NE(said.message.find("bytes in one block of the 1024 that"), std::string::npos) << said.message;
   vkGetPhysicalDeviceMemoryProperties = real_memory;
   auto small = vulkan::Device::open("", vulkan::Use::compute);
   ASSERT_TRUE(small.ok());

@@ -195,7 +195,7 @@ TEST(Matrices, LiesAreFound) {
     if (op == Opcode::cooperative_matrix_mul_add) return o[3] = o[2], true;
     return false;
   });
-  EXPECT_TRUE(find(said, "a factor of another type")) << said;
+  EXPECT_TRUE(find(said, "an operand of another type")) << said;
   // Matrices of another size.
   said = said_of([&](Opcode op, Word* o) {
     if (op == Opcode::type_cooperative_matrix) return o[3] = o[2], true;

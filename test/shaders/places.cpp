@@ -117,8 +117,8 @@ TEST(VulkanPlaces, LiesAreRefused) {
     return read.ok() ? "accepted" : read.error().message;
   };
   EXPECT_EQ(refusal(1, 3), "accepted");
-  EXPECT_NE(refusal(1, -3).find("tensor 'p' has places of -3 rows"), std::string::npos) << refusal(1, -3);
-  EXPECT_NE(refusal(0, 3).find("tensor 'cache' has places that are no i32"), std::string::npos) << refusal(0, 3);
+  EXPECT_NE(refusal(1, -3).find("tensor 'p' has indices into -3 rows"), std::string::npos) << refusal(1, -3);
+  EXPECT_NE(refusal(0, 3).find("tensor 'cache' has indices that are no i32"), std::string::npos) << refusal(0, 3);
 }
 
 }  // namespace

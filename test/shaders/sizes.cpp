@@ -201,7 +201,7 @@ TEST(VulkanSizedPayload, LiesAreRefused) {
   EXPECT_EQ(said_of([](Program& p) {
               p.expressions[1] = Dim(Symbol{"m", {1, 9}});
             }),
-            format + "no input says what the size m is");
+            format + "no input has the size m");
   EXPECT_EQ(said_of([](Program& p) {
               p.expressions[1] = Dim(Symbol{"n", {0, 100}});
             }),

@@ -38,7 +38,7 @@ def test_where_the_host_runs_control_flow(tosaic, tmp_path):
     assert status == 0, err
     assert (np.load(tmp_path / "output_0.npy") == 16 * np.arange(5)).all()
     sizes = [line for line in err.splitlines() if "bytes for constants" in line]
-    assert [line.split(":")[0] for line in sizes] == ["piece 1", "piece 2"], err
+    assert [line.split(":")[0] for line in sizes] == ["part 1", "part 2"], err
     assert re.findall(r"ms (\S+) +(\S+)$", out, re.M) == [("tosa.while_loop", "n"), ("elementwise", "go"),
                                                         ("elementwise", "m"), ("elementwise", "w")], out
     found = json.loads(told(tosaic, *run, "--profile", "--json")[1])

@@ -116,14 +116,14 @@ Tensor counted(const TensorType& type) {
   return {type, constant_bytes(type.dtype, values)};
 }
 
-void expect_same_results(const std::string& text, void (*shape)(Graph&), std::size_t nodes) {
+void expect_same_results(const std::string& text, void (*shape)(Graph&, const Rewrites&), std::size_t nodes) {
   auto graph = parse(text);
   ASSERT_TRUE(graph.ok()) << render(graph.error(), false);
   std::vector<Tensor> inputs;
   for (ValueId v : graph->inputs) inputs.push_back(counted((*graph)[v].type));
   const auto before = interp::run(*graph, inputs);
   ASSERT_TRUE(before.ok()) << render(before.error(), false);
-  shape(*graph);
+  shape(*graph, {});
   EXPECT_EQ(graph->nodes.size(), nodes) << print(*graph);
   const auto sound = tosa::verify_graph(*graph, *tosa::Spec::parse("TOSA-1.0+INT+int16"));
   ASSERT_TRUE(sound.ok()) << render(sound.error(), false);
@@ -364,7 +364,7 @@ TEST(EthosU, an_activation_goes_before_a_view) {
   for (auto shape : {ethos_u::shape_for_u55, ethos_u::shape_for_small_u55, ethos_u::shape_for_u85}) {
     auto graph = parse(table);
     ASSERT_TRUE(graph.ok());
-    shape(*graph);
+    shape(*graph, {});
     for (const Node& node : graph->nodes)
       if (node.op == tosa::op::clamp) { EXPECT_EQ((*graph)[node.inputs[0]].type.shape.sizes(), (Ints{2, 3, 4})); }
     expect_same_results(table, shape, 4);
@@ -552,7 +552,7 @@ TEST(Tidy, transposes_meet_through_views_that_move_ones) {
     %v: 1x40x2x2xi8 = tosa.reshape(%t, %s)
     %y: 1x2x2x40xi8 = tosa.transpose(%v) {perms=[0, 2, 3, 1]}
   })",
-                      [](Graph& graph) { tidy(graph); }, 1);
+                      [](Graph& graph, const Rewrites&) { tidy(graph); }, 1);
 }
 
 TEST(Targets, an_unknown_name_suggests_the_nearest) {

@@ -51,7 +51,7 @@ TEST(Verify, TypesNameTheFeatureThatWouldAdmitThem) {
             "input of erf is i8; the target, TOSA-1.0+INT, has no erf, others have it for f16 with PRO-FP, f32 with "
             "PRO-FP or bf16 with EXT-BF16");
   EXPECT_EQ((OneNode{"add", {in(f32, {1}), in(f16, {1})}}).message({Feature::pro_fp}),
-            "input2 of add is f16 beside input1 f32; the target, TOSA-1.0+FP, takes f32");
+            "input2 of add is f16 next to input1 f32; the target, TOSA-1.0+FP, takes f32");
 }
 
 TEST(Verify, EveryTypeRowAdmitsItselfAndNothingBelowIt) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ExecuTorch's names, with tosaic behind them.
+"""ExecuTorch's names, implemented by tosaic.
 
     from tosaic.executorch import EthosUCompileSpec, EthosUPartitioner, EthosUQuantizer
 

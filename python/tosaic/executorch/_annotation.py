@@ -41,7 +41,7 @@ class Annotator:
     """Annotates one graph whose nodes know their places."""
 
     def __init__(self, gm: GraphModule, key: str, for_arm: bool = False):
-        """`key`: of the places. `for_arm`: for ExecuTorch's own Arm backends, which want specs on constants and behind every
+        """`key`: of the places. `for_arm`: for ExecuTorch's own Arm backends, which want specs on constants and after every
         call."""
         self.gm, self.key, self.for_arm = gm, key, for_arm
         self.roots: dict[tuple[int, Any], Any] = {}  # (plan, group) -> the first edge or node with its scale
@@ -97,7 +97,7 @@ class Annotator:
 
     @staticmethod
     def _computes_codes(node: Node, place: Place) -> bool:
-        """As a call of the plan's, or as the batch norm behind one."""
+        """As a call of the plan's, or as the batch norm after one."""
         call = place.call or next((c for c in place.plan.calls if node.name in c.get("exported", ())), None)
         return call is not None and call["codes"]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs for ExecuTorch's own Arm backends, which lower what their passes have taken to pieces before."""
+"""Programs for ExecuTorch's own Arm backends, which lower what their passes have decomposed before."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch.fx import GraphModule, Node
 
 
 def in_arm_pieces(model: GraphModule, spec: Any, floating: list[Node]) -> GraphModule:
-    """The graph behind ExecuTorch's passes for annotation. `spec`: its compile spec or TOSA specification."""
+    """The graph after ExecuTorch's passes for annotation. `spec`: its compile spec or TOSA specification."""
     from executorch.backends.arm._passes import ArmPassManager
     from executorch.backends.arm.constants import DISALLOW_TFA_META_KEY
     from executorch.backends.arm.tosa.compile_spec import TosaCompileSpec

@@ -19,7 +19,7 @@ _META = ("val", "stack_trace", "nn_module_stack", "torch_fn")  # what the core r
 
 
 def aten_operator(target: Any):
-    """The operator behind a node's target; None: it has none (delegates, control flow)."""
+    """The operator of a node's target; None: it has none (delegates, control flow)."""
     if not isinstance(target, torch._ops.OpOverload):
         target = getattr(target, "_op", target)  # of the edge dialect's
     return None if isinstance(target, torch._ops.HigherOrderOperator) else target

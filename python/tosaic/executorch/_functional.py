@@ -2,7 +2,7 @@
 """Writes to a tensor that is read again through another of its views, in functional form.
 
 PT2E puts its conversions between a tensor and a view of it: what is written to the view is then written to a copy, and
-whoever reads the tensor behind it reads the old numbers. So `y[:, ::2] = x` becomes y = slice_scatter(y, x, ...) before a
+whoever reads the tensor after it reads the old values. So `y[:, ::2] = x` becomes y = slice_scatter(y, x, ...) before a
 program is annotated. A write whose result alone is read on (`nn.ReLU(inplace=True)`) stays as it is.
 """
 
@@ -51,7 +51,7 @@ def _root(node: Node) -> Node:
 
 
 def _is_read_elsewhere(write: Node, order: dict[Node, int]) -> bool:
-    """Is the written tensor read behind the write, by another way than the call's result?"""
+    """Is the written tensor read after the write, by another way than the call's result?"""
     root = _root(write)
     if root.op == "get_attr":
         return False  # a buffer of the module's: a state

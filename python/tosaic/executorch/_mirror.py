@@ -34,7 +34,7 @@ def ours(name: str) -> Any:
 
 
 def others(name: str) -> Any:
-    """What `executorch.backends.arm` itself has beside tosaic's names. Raises AttributeError."""
+    """What `executorch.backends.arm` itself has besides tosaic's names. Raises AttributeError."""
     if not name.startswith("_") and _exists("executorch.backends.arm"):
         known = importlib.import_module("executorch.backends.arm")
         if name in getattr(known, "LAZY_IMPORTS", ()):
@@ -43,7 +43,7 @@ def others(name: str) -> Any:
 
 
 def theirs(path: str) -> str:
-    """ExecuTorch's module for a path behind `tosaic.executorch.`."""
+    """ExecuTorch's module for a path below `tosaic.executorch.`."""
     head, _, rest = path.partition(".")
     backend, inner = ("vulkan", rest) if head == "vulkan" else ("arm", path)
     return f"executorch.backends.{backend}" + (f".{inner}" if inner else "")
@@ -96,6 +96,6 @@ def _exists(module: str) -> bool:
 
 
 def install() -> None:
-    """From now on, behind all finders that there are."""
+    """From now on, after all finders that there are."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts call beside the classes: the factories of ExecuTorch's own tools, and helpers that its Arm backend had in
+"""What scripts call in addition to the classes: the factories of ExecuTorch's own tools, and helpers that its Arm backend had in
 earlier versions, when a compile spec was a list of (key, bytes)."""
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class ArmCompileSpec:
     """What all of them know. `target` and `options` are tosaic's; the rest has ExecuTorch's names."""
 
     class DebugMode(Enum):
-        """What `dump_debug_info` writes beside the intermediate artifacts."""
+        """What `dump_debug_info` writes next to the intermediate artifacts."""
 
         JSON = 1  # the manifest: where every node went, estimates, hashes
         TOSA = 2  # the same, and the graph of each delegate, whose tensors are named after the user's nodes
@@ -357,7 +357,7 @@ class ArmCompileSpecBuilder:
     def build(self) -> ArmCompileSpec:
         """The compile spec. Raises Error where no target was named."""
         if self._spec is None:
-            raise Error(code="spec.target", message="the builder was not told for what",
+            raise Error(code="spec.target", message="the builder has no target",
                         help="call ethosu_compile_spec, vgf_compile_spec or tosa_compile_spec before build()")
         return self._spec.dump_intermediate_artifacts_to(self._path).dump_debug_info(self._debug)
 

@@ -279,7 +279,7 @@ class TOSAQuantizer(Quantizer):
             if varying:
                 warnings.warn(CompileWarning(
                     f"{', '.join(f'{n.name} ({n.target})' for n in varying)}: stays float, for the quantised form depends on "
-                    "sizes that vary; export with sizes that are numbers to quantise it"), stacklevel=4)
+                    "sizes that vary; export with fixed sizes to quantise it"), stacklevel=4)
 
     def _plans_elsewhere(self, model: GraphModule, options: dict[str, list[str]], sizes: dict[str, int]) -> list[Plan] | None:
         """Of the program at two other sizes, as near to twice and half of the example's as its bounds and relations allow."""

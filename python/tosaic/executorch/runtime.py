@@ -48,7 +48,7 @@ def _find() -> pathlib.Path:
 
 
 def _built_for(file: pathlib.Path) -> str:
-    """The minor version of ExecuTorch that a plug-in is for, without loading it: it would not load beside another one."""
+    """The minor version of ExecuTorch that a plug-in is for, without loading it: it would not load next to another one."""
     with open(file, "rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
         if found := re.search(rb"tosaic plug-in for ExecuTorch (\d+\.\d+)\0", content):
             return found.group(1).decode()

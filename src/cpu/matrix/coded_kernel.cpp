@@ -2,10 +2,8 @@
 #include "cpu/matrix/coded_kernel.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
-#include "base/parallel.h"
 #include "simd/dispatch.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/matrix/coded_kernel.cpp"
@@ -381,76 +379,6 @@ namespace tosaic::cpu {
 
 HWY_EXPORT(coded_gemm_here);
 const CodedGemm& coded_gemm() { return HWY_DYNAMIC_DISPATCH(coded_gemm_here)(); }
-
-namespace {
-
-std::uint32_t word_of(const float* codes, int bits) {
-  const auto unsigned_code = [&](int i) {
-    return static_cast<std::uint32_t>(static_cast<std::int32_t>(codes[i]) + (bits == 8 ? 128 : 8));
-  };
-  std::uint32_t word = 0;
-  for (int i = 0; i < 4; ++i) {
-    word |= unsigned_code(i) << 8 * i;
-    if (bits == 4) word |= unsigned_code(i + 4) << (8 * i + 4);
-  }
-  return word;
-}
-
-void pack_row(const float* from, const float* scales, std::int64_t row, CodedPanels& b) {
-  const std::int64_t panel = row / b.lanes, lane = row % b.lanes, steps = b.k / b.codes_per_word();
-  std::uint32_t* to = b.words.data() + panel * steps * b.lanes + lane;
-  for (std::int64_t s = 0; s < steps; ++s) to[s * b.lanes] = word_of(from + s * b.codes_per_word(), b.bits);
-  double all = 0;
-  for (std::int64_t g = 0; g < b.groups(); ++g) {
-    b.scales[b.scale_at(panel, g) + static_cast<std::size_t>(lane)] = scales[g];
-    double sum = 0;
-    for (std::int64_t i = g * b.group; i < (g + 1) * b.group; ++i) sum += static_cast<double>(from[i]);
-    all += sum * static_cast<double>(scales[g]);
-  }
-  b.row_sums[static_cast<std::size_t>(row)] = static_cast<float>(all);
-}
-
-void shorten_scales(CodedPanels& b) {
-  const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
-  if (!std::ranges::all_of(b.scales, [&](float x) { return (bits(x) & 0xffff) == 0; })) return;
-  b.short_scales.resize(b.scales.size());
-  std::ranges::transform(b.scales, b.short_scales.begin(),
-                         [&](float x) { return static_cast<std::uint16_t>(bits(x) >> 16); });
-  b.scales = {};
-}
-
-float scale_of(const CodedPanels& b, std::int64_t n, std::int64_t g) {
-  const std::size_t at = b.scale_at(n / b.lanes, g) + static_cast<std::size_t>(n % b.lanes);
-  return b.scales.empty() ? std::bit_cast<float>(std::uint32_t{b.short_scales[at]} << 16) : b.scales[at];
-}
-
-}  // namespace
-
-CodedPanels pack_codes(std::span<const float> codes, const std::vector<float>& scales, std::int64_t n, std::int64_t k,
-                       std::int64_t group, int bits) {
-  CodedPanels b{.n = n, .k = k, .group = group, .bits = bits, .lanes = coded_gemm().lanes};
-  const std::int64_t padded = b.count() * b.lanes;
-  b.words.resize(static_cast<std::size_t>(padded * (k / b.codes_per_word())));
-  b.scales.resize(static_cast<std::size_t>(padded * b.groups()));
-  b.row_sums.resize(static_cast<std::size_t>(padded));
-  in_parallel(static_cast<std::size_t>(n), static_cast<std::size_t>((1 << 16) / k + 1),
-              [&](std::size_t first, std::size_t last) {
-                for (auto row = static_cast<std::int64_t>(first); row < static_cast<std::int64_t>(last); ++row)
-                  pack_row(codes.data() + row * k, scales.data() + row * b.groups(), row, b);
-              });
-  shorten_scales(b);
-  return b;
-}
-
-void row_of_codes(const CodedPanels& b, std::int64_t n, float* to) {
-  const std::uint32_t* words = b.words_of(n / b.lanes) + n % b.lanes;
-  const int per_word = b.codes_per_word(), offset = b.bits == 8 ? 128 : 8;
-  for (std::int64_t k = 0; k < b.k; k += per_word, words += b.lanes)
-    for (int i = 0; i < per_word; ++i) {
-      const std::uint32_t stored = *words >> (i % 4 * 8 + i / 4 * 4) & ((1u << b.bits) - 1);
-      to[k + i] = static_cast<float>(static_cast<int>(stored) - offset) * scale_of(b, n, k / b.group);
-    }
-}
 
 void group_sums(const CodedPanels& b, const std::int8_t* row, std::int32_t* sums) {
   const std::int32_t offset = b.bits == 8 ? 128 : 8;

@@ -10,15 +10,22 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <cstdlib>
+#include <memory>
 #include <vector>
 
 namespace tosaic::cpu {
 
+// Whole vectors, of which none reaches into two lines of the cache.
+struct FreeAligned {
+  void operator()(std::uint32_t* memory) const { std::free(memory); }
+};
+using AlignedWords = std::unique_ptr<std::uint32_t[], FreeAligned>;
+
 struct CodedPanels {
   std::int64_t n = 0, k = 0, group = 0;  // k is a multiple of group, group of codes_per_word()
   int bits = 8, lanes = 0;
-  std::vector<std::uint32_t> words;  // [panel][k / codes_per_word()][lanes]
+  AlignedWords words;  // [panel][k / codes_per_word()][lanes]
   // [panel][k / group][lanes], in one of two forms: bfloat16's bits where these say every one, for they are a fifth of
   // what is read where groups are small.
   std::vector<float> scales;
@@ -28,9 +35,7 @@ struct CodedPanels {
   int codes_per_word() const { return 32 / bits; }
   std::int64_t groups() const { return k / group; }
   std::int64_t count() const { return (n + lanes - 1) / lanes; }
-  const std::uint32_t* words_of(std::int64_t panel) const {
-    return words.data() + panel * k / codes_per_word() * lanes;
-  }
+  const std::uint32_t* words_of(std::int64_t panel) const { return words.get() + panel * k / codes_per_word() * lanes; }
   std::size_t scale_at(std::int64_t panel, std::int64_t g) const {
     return static_cast<std::size_t>((panel * groups() + g) * lanes);
   }
@@ -65,11 +70,6 @@ struct CodedGemm {
 };
 const CodedGemm& coded_gemm();  // for the instruction set in use
 
-// codes: [n][k], whole numbers in -8..7 or -128..127; scales: [n][k / group].
-CodedPanels pack_codes(std::span<const float> codes, const std::vector<float>& scales, std::int64_t n, std::int64_t k,
-                       std::int64_t group, int bits);
-// Row n of W, k floats.
-void row_of_codes(const CodedPanels& b, std::int64_t n, float* to);
 // Fills `sums` ([groups]) for one row of codes.
 void group_sums(const CodedPanels& b, const std::int8_t* row, std::int32_t* sums);
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/matrix/coded_product.h"
 
-#include "cpu/matrix/coded_kernel.h"
-#include "cpu/matrix/coded_weight.h"
 #include "cpu/matrix/epilogue.h"
 #include "cpu/matrix/gemm_f32.h"
+#include "cpu/matrix/quantised_weight.h"
 #include "cpu/window/window.h"
 #include "plan/row_codes.h"
 
@@ -15,8 +14,9 @@ namespace {
 constexpr std::int64_t rows_to_widen = 16;
 
 struct Coded {
-  std::shared_ptr<const CodedPanels> panels;
-  std::vector<float> bias;  // padded to whole panels
+  std::shared_ptr<const QuantisedWeight> weight;
+  const CodedPanels* panels = nullptr;  // its own
+  std::vector<float> bias;              // padded to whole panels
   Epilogue epilogue;
   Sharing sharing;
   ValueId input = no_value, scale = no_value, zero = no_value;
@@ -58,7 +58,7 @@ struct Coded {
   }
 
   void run_coded(const Frame& frame, const Sharing::Part& part, float* c, std::byte* memory) const {
-    CodedCall call{.b = panels.get(),
+    CodedCall call{.b = panels,
                    .bias = bias.data(),
                    .lowest = epilogue.lowest,
                    .highest = epilogue.highest,
@@ -93,6 +93,7 @@ struct Coded {
       });
   }
 
+  void prepare(const Frame& frame) const { weight->pack(frame.pool); }
   void run_task(const Frame& frame, std::int64_t task, std::byte* memory) const {
     const auto part = sharing.part(task);
     auto* tile = reinterpret_cast<float*>(memory + rows_bytes);
@@ -111,9 +112,10 @@ bool take_coded(Planning& planning, std::uint32_t n) {
   if (!planning.coded || node.inputs.size() < 2) return false;
   const auto found = planning.coded->find(node.inputs[1]);
   if (found == planning.coded->end()) return false;
-  const CodedPanels& weight = *found->second;
   auto product = std::make_shared<Coded>();
-  product->panels = found->second;
+  product->weight = found->second;
+  product->panels = &product->weight->panels();
+  const CodedPanels& weight = *product->panels;
   const Value& bias = planning.graph[node.inputs[2]];  // a matrix product's is a zero point, and 0
   const std::span<const float> given = bias.constant.as<float>();
   product->bias.resize(static_cast<std::size_t>(weight.count() * weight.lanes));

@@ -2,9 +2,8 @@
 // Rows of a table of codes: only those that are looked up become floats.
 #include <fmt/format.h>
 
-#include "cpu/matrix/coded_kernel.h"
 #include "cpu/matrix/coded_product.h"
-#include "ir/tosa_operators.h"
+#include "cpu/matrix/quantised_weight.h"
 
 namespace tosaic::cpu {
 
@@ -18,10 +17,11 @@ bool take_coded_rows(Planning& planning, std::uint32_t n) {
   step.run = [=, table = found->second, which = node.inputs[1], to = node.outputs[0]](const Frame& frame) -> Status {
     const auto* index = static_cast<const std::int32_t*>(frame.read(which));
     auto* out = static_cast<float*>(frame.write(to));
-    for (std::int64_t i = 0; i < count; ++i, out += table->k) {
-      if (index[i] < 0 || index[i] >= table->n)
-        return error("tosa.unpredictable", fmt::format("gather: index {} is outside 0..{}", index[i], table->n - 1));
-      row_of_codes(*table, index[i], out);
+    const std::int64_t rows = table->panels().n;
+    for (std::int64_t i = 0; i < count; ++i, out += table->panels().k) {
+      if (index[i] < 0 || index[i] >= rows)
+        return error("tosa.unpredictable", fmt::format("gather: index {} is outside 0..{}", index[i], rows - 1));
+      table->read_row(index[i], out);
     }
     return {};
   };

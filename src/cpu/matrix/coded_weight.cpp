@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "cpu/matrix/quantised_weight.h"
 #include "cpu/window/window.h"
 #include "ir/tosa_operators.h"
 #include "plan/coded_form.h"
@@ -16,8 +17,12 @@ namespace {
 
 class Weights {
  public:
-  Weights(Graph& graph, std::span<const ValueId> observed)
-      : graph_(graph), producer_(producers(graph)), fixed_(graph.values.size(), 0), kept_(graph.values.size(), 0) {
+  Weights(Graph& graph, std::span<const ValueId> observed, bool lasting)
+      : graph_(graph),
+        producer_(producers(graph)),
+        fixed_(graph.values.size(), 0),
+        kept_(graph.values.size(), 0),
+        lasting_(lasting) {
     for (ValueId v = 0; v < graph.values.size(); ++v) fixed_[v] = graph[v].is_constant();
     for (const Node& node : graph.nodes) {
       const bool all = !node.inputs.empty() && node.regions.empty() && node.outputs.size() == 1 &&
@@ -49,9 +54,9 @@ class Weights {
   std::vector<std::int32_t> producer_;
   std::vector<char> fixed_;  // follows from constants
   std::vector<char> kept_;   // somebody wants to see it
+  bool lasting_ = false;
   CodedWeights found_;
-  std::map<std::pair<ValueId, std::int64_t>, std::shared_ptr<const CodedPanels>>
-      packed_;  // of what views show, by rows
+  std::map<std::pair<ValueId, std::int64_t>, std::shared_ptr<QuantisedWeight>> known_;  // of what views show, by rows
   bool changed_ = false;
 
   const Node* maker(ValueId v) const { return plan::maker(graph_, producer_, v); }
@@ -100,7 +105,7 @@ class Weights {
       return {};
     }
     if (looks_up(node)) return {};
-    if (const auto codes = plan::row_codes(graph_, producer_, node.inputs[0], found_[weight]->k))
+    if (const auto codes = plan::row_codes(graph_, producer_, node.inputs[0], found_[weight]->panels().k))
       plan::read_row_codes(node, *codes);
     return {};
   }
@@ -118,59 +123,56 @@ class Weights {
     return node.op == tosa::op::conv2d && graph_[node.inputs[2]].is_constant() && window_of(graph_, node).is_matrix();
   }
 
-  // Null: not the codes, or product of codes and scales, that a kernel takes. What a table of rows and a layer's weight
-  // have in common is packed once.
-  Result<std::shared_ptr<const CodedPanels>> matrix_of(const Node& node, ValueId weight) {
-    const std::shared_ptr<const CodedPanels> none;
-    if (!takes_codes(node)) return none;
-    CodedPanels coded;
+  using Weight = std::shared_ptr<QuantisedWeight>;
+
+  // Null: not the values, or product of values and scales, that a kernel takes. What a table of rows and a layer's
+  // weight have in common is there once.
+  Result<Weight> matrix_of(const Node& node, ValueId weight) {
+    if (!takes_codes(node)) return Weight();
+    QuantisedRows rows;
     const Shape& shape = graph_[weight].type.shape;
-    const bool by_columns = node.op == tosa::op::matmul;
-    coded.n = shape.size(by_columns ? 2 : looks_up(node) ? 1 : 0);
-    coded.k = shape.elements() / std::max<std::int64_t>(coded.n, 1);
-    if (by_columns) return unscaled(coded.n, coded.k, weight, by_columns);
-    auto& packed = packed_[{behind_views(weight), coded.n}];
-    if (!packed) { TOSAIC_TRY(packed, rows_of(coded, weight)); }
-    return packed;
+    rows.by_columns = node.op == tosa::op::matmul;
+    rows.n = shape.size(rows.by_columns ? 2 : looks_up(node) ? 1 : 0);
+    rows.k = shape.elements() / std::max<std::int64_t>(rows.n, 1);
+    if (rows.by_columns) return unscaled(std::move(rows), weight);
+    Weight& known = known_[{behind_views(weight), rows.n}];
+    if (!known) { TOSAIC_TRY(known, rows_of(std::move(rows), weight)); }
+    if (known && looks_up(node) && !known->keeps_rows) known->keeps_rows = true;
+    return known;
   }
 
-  Result<std::shared_ptr<const CodedPanels>> rows_of(CodedPanels coded, ValueId weight) const {
-    const std::shared_ptr<const CodedPanels> none;
+  Result<Weight> rows_of(QuantisedRows rows, ValueId weight) const {
     const Node* product = maker(behind_views(weight));
-    if (!product || product->op != tosa::op::mul) return unscaled(coded.n, coded.k, weight, false);
-    const auto form = plan::coded_form(graph_, *product, coded.k);
-    if (!form) return none;
-    coded.group = form->group;
-    TOSAIC_TRY(const Bytes codes, computed(form->codes));
-    TOSAIC_TRY(const Bytes scales, computed(form->scales));
-    return packed(codes.as<float>(), form->spread(scales.as<float>()), coded);
+    if (!product || product->op != tosa::op::mul) return unscaled(std::move(rows), weight);
+    rows.form = plan::coded_form(graph_, *product, rows.k);
+    if (!rows.form) return Weight();
+    rows.group = rows.form->group;
+    TOSAIC_TRY(rows.scales, computed(rows.form->scales));
+    return of_values(std::move(rows), rows.form->codes);
   }
 
-  // Whole numbers; the scales stand behind the product. `by_columns`: as MATMUL has them, [k][n].
-  Result<std::shared_ptr<const CodedPanels>> unscaled(std::int64_t n, std::int64_t k, ValueId weight,
-                                                      bool by_columns) const {
-    const std::shared_ptr<const CodedPanels> none;
-    const ValueId whole = behind_views(weight);
-    const Node* cast = maker(whole);
-    if (!cast || cast->op != tosa::op::cast || !is_integer(graph_[cast->inputs[0]].type.dtype)) return none;
-    TOSAIC_TRY(const Bytes bytes, computed(whole));
-    const std::span<const float> floats = bytes.as<float>();
-    std::vector<float> turned(by_columns ? floats.size() : 0);
-    const auto columns = static_cast<std::size_t>(n), rows = static_cast<std::size_t>(k);
-    for (std::size_t i = 0; i < turned.size(); ++i) turned[i] = floats[i % rows * columns + i / rows];
-    return packed(by_columns ? std::span<const float>(turned) : floats, std::vector<float>(columns, 1.0f),
-                  {.n = n, .k = k, .group = k});
+  // Whole numbers; the scales stand behind the product.
+  Result<Weight> unscaled(QuantisedRows rows, ValueId weight) const {
+    const Node* cast = maker(behind_views(weight));
+    if (!cast || cast->op != tosa::op::cast || !is_integer(graph_[cast->inputs[0]].type.dtype)) return Weight();
+    rows.group = rows.k;
+    return of_values(std::move(rows), weight);
   }
 
-  // Null: these are no codes, or groups that words do not divide.
-  static std::shared_ptr<const CodedPanels> packed(std::span<const float> codes, const std::vector<float>& scales,
-                                                   const CodedPanels& as) {
+  // Null: these do not fit 8 bits, or groups are such that words do not divide them.
+  Result<Weight> of_values(QuantisedRows rows, ValueId values) const {
     // Sums of 255 times 128 fit 32 bits.
-    if (codes.empty() || as.group % 4 != 0 || as.group > 1 << 16) return nullptr;
-    const int needed = plan::bits_of_codes(codes);
-    if (needed == 0) return nullptr;
-    const int bits = as.group % 8 == 0 ? needed : 8;
-    return std::make_shared<const CodedPanels>(pack_codes(codes, scales, as.n, as.k, as.group, bits));
+    if (rows.n * rows.k == 0 || rows.group % 4 != 0 || rows.group > 1 << 16) return Weight();
+    if (auto constant = plan::quantised_constant(graph_, producer_, values)) {
+      rows.values = *std::move(constant);
+    } else {
+      TOSAIC_TRY(const Bytes floats, computed(behind_views(values)));
+      rows.values.bytes = plan::as_bytes(floats.as<float>());
+      if (rows.values.bytes.null()) return Weight();
+    }
+    const int bits = rows.group % 8 == 0 && rows.values.fits_four_bits() ? 4 : 8;
+    return lasting_ ? QuantisedWeight::shared(std::move(rows), bits)
+                    : std::make_shared<QuantisedWeight>(std::move(rows), bits);
   }
 
   // Nodes that nobody reads any more. Values keep their numbers.
@@ -196,8 +198,8 @@ class Weights {
 
 }  // namespace
 
-Result<CodedWeights> compute_weights(Graph& graph, std::span<const ValueId> observed) {
-  return Weights(graph, observed).run();
+Result<CodedWeights> compute_weights(Graph& graph, std::span<const ValueId> observed, bool lasting) {
+  return Weights(graph, observed, lasting).run();
 }
 
 }  // namespace tosaic::cpu

@@ -3,16 +3,15 @@
 // to compute them anew. Where a product or a look-up of rows can take them as codes they stay codes, else they become
 // the floats that they are.
 #pragma once
-#include <cstddef>
 #include <span>
 
-#include "cpu/matrix/coded_kernel.h"
 #include "cpu/step.h"
 
 namespace tosaic::cpu {
 
 // Takes what computes such weights out of the graph. What can take them reads a value that nothing computes, and
-// products the codes of their activations, where these have one scale for each row (plan/row_codes.h).
-Result<CodedWeights> compute_weights(Graph& graph, std::span<const ValueId> observed);
+// products the codes of their activations, where these have one scale for each row (plan/row_codes.h). `lasting`: see
+// cpu::Options; what the same memory is packed to then exists once.
+Result<CodedWeights> compute_weights(Graph& graph, std::span<const ValueId> observed, bool lasting);
 
 }  // namespace tosaic::cpu

@@ -33,12 +33,13 @@ Epilogue find_epilogue(const Planning& planning, std::uint32_t n, bool fuse_i8, 
 bool shares_columns(const Planning& planning, std::int64_t rows, int max_rows, std::int64_t weights);
 
 // The step of a kernel whose tasks run in scratch of their own: with `input`, `epilogue`, `sharing`, `scratch` and
-// run_task(frame, task, memory).
+// run_task(frame, task, memory); prepare(frame), where there is one, comes before the tasks.
 template <class Kernel>
 void add_shared_step(Planning& planning, Step step, std::shared_ptr<const Kernel> kernel) {
   kernel->epilogue.describe(step);
   step.scratch_per_thread = kernel->scratch;
   step.run = [kernel](const Frame& frame) -> Status {
+    if constexpr (requires { kernel->prepare(frame); }) kernel->prepare(frame);
     frame.pool.run(kernel->sharing.tasks(), [&](std::int64_t task, int thread) {
       kernel->run_task(frame, task, frame.scratch + static_cast<std::size_t>(thread) * kernel->scratch);
     });

@@ -27,7 +27,7 @@ Result<ValueId> Caches::call(Operator op, std::vector<ValueId> inputs, Attrs att
 Status Caches::fits(std::int64_t count, ValueId cache) const {
   const std::int64_t all = graph_[cache].type.shape.size(1);
   if (count <= all) return {};
-  return error("vulkan-backend.arguments", fmt::format("{} places in a cache of {}", count, all));
+  return error("vulkan-backend.arguments", fmt::format("{} positions in a cache of {}", count, all));
 }
 
 ValueId Caches::places(std::int64_t count, Shape shape) {

@@ -118,7 +118,7 @@ class Chain {
   Status input(std::uint32_t id) {
     const Tensor* t = tensor(id);
     if (!t)
-      return error("vulkan-backend.symbolic", fmt::format("input {} is a number that the caller chooses", id))
+      return error("vulkan-backend.symbolic", fmt::format("input {} is a scalar that the caller chooses", id))
           .hint("export the model with fixed sizes");
     if (of_[id] != no_value || t->constant) return wrong(fmt::format("value {} is an input twice, or a constant", id));
     TensorType type = type_of(*t).with(t->staging);
@@ -213,7 +213,7 @@ class Chain {
   }
 
   static Diagnostic symbolic(std::uint32_t id) {
-    return error("vulkan-backend.symbolic", fmt::format("value {} is a number computed while the program runs", id))
+    return error("vulkan-backend.symbolic", fmt::format("value {} is a scalar computed while the program runs", id))
         .hint("export the model with fixed sizes");
   }
 
@@ -316,7 +316,7 @@ class Chain {
     const std::uint32_t id = call.args.back();
     const Tensor* t = tensor(id);
     if (v == no_value || !t || graph_[v].type.dtype != t->dtype || (!sizes_given_ && graph_[v].type.shape != t->shape))
-      return wrong(fmt::format("{} gives something else than it is given", call.op));
+      return wrong(fmt::format("{} gives another type than that of its argument", call.op));
     if (is_buffer_[id] && call.op == prepack && of_[id] == no_value && !t->constant) {
       if (!graph_[v].is_constant()) return wrong(fmt::format("buffer {} begins as no constant", id));
       of_[id] = buffer(id, v);
@@ -413,7 +413,7 @@ class Chain {
       if (call.op == "floordiv") size = a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
     } else {
       return error("vulkan-backend.symbolic",
-                   fmt::format("{} gives a number that is known only while the program runs", call.op))
+                   fmt::format("{} gives a scalar that is known only while the program runs", call.op))
           .hint("export the model so that sizes do not depend on values");
     }
     sizes_[result] = size;

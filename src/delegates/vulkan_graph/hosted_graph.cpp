@@ -211,7 +211,7 @@ Result<HostedGraph> HostedGraph::load(Graph graph, const std::string& device,
   TOSAIC_CHECK(impl->cut(*impl->graph, [&](Piece& piece, const Graph& cut) -> Status {
     TOSAIC_TRY(vulkan_program::Program program, shaders::compile(cut, {&tier, 1}));
     const auto told_of_it = [&, number = ++pieces](const std::string& line) {
-      if (told) told(fmt::format("piece {}: {}", number, line));
+      if (told) told(fmt::format("part {}: {}", number, line));
     };
     TOSAIC_TRY(vulkan::ComputeModel model, vulkan::ComputeModel::load(std::move(program), device, told_of_it));
     impl->device = model.device();

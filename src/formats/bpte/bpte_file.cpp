@@ -87,7 +87,7 @@ Result<std::vector<Value>> values_of(const flatbuffers::Vector<flatbuffers::Offs
     } else if (const auto* real = from->value_as_Double()) {
       values.emplace_back(real->value());
     } else {
-      return corrupt("a case has a value that is neither a tensor nor a number");
+      return corrupt("a case has a value that is neither a tensor nor a scalar");
     }
   }
   return values;

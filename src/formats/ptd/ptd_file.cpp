@@ -81,7 +81,7 @@ Result<std::vector<Entry>> checked(Bytes file) {
   for (std::uint32_t i = 0; i < size_of(root->named_data()); ++i) {
     const s::NamedData* from = root->named_data()->Get(i);
     Entry entry{from->key() ? from->key()->str() : std::string(), {}};
-    if (!keys.insert(entry.key).second) return corrupt(fmt::format("two pieces of data have the key '{}'", entry.key));
+    if (!keys.insert(entry.key).second) return corrupt(fmt::format("two data entries have the key '{}'", entry.key));
     if (from->segment_index() >= size_of(root->segments()))
       return corrupt(
           fmt::format("'{}' is in segment {} of {}", entry.key, from->segment_index(), size_of(root->segments())));

@@ -73,7 +73,7 @@ class Reader {
       const auto* data = root_->named_data()->Get(i);
       const std::string key = text_of(data->key());
       TOSAIC_TRY(Bytes bytes, segment(data->segment_index(), fmt::format("named data '{}'", key)));
-      if (!names.insert(key).second) return corrupt(fmt::format("two pieces of named data have the key '{}'", key));
+      if (!names.insert(key).second) return corrupt(fmt::format("two named data entries have the key '{}'", key));
       // The file does not state the alignment that was asked for; what the place in the file grants is kept.
       std::uint32_t alignment = 16;
       const auto offset = static_cast<std::uint64_t>(bytes.data() - file_.data());
@@ -105,9 +105,9 @@ class Reader {
         return corrupt(fmt::format("the header says that the program is {} bytes long, the file is {}", program_bytes,
                                    file_.size()));
       if (base != 0 && (base < program_bytes || base > file_.size() || size > file_.size() - base))
-        return corrupt(fmt::format("the segments are said to take {} bytes from {} on, the file is {} bytes long", size,
+        return corrupt(fmt::format("the header gives the segments {} bytes from {} on, the file is {} bytes long", size,
                                    base, file_.size()));
-      if (base == 0 && size != 0) return corrupt("the header states the segments' size but not their place");
+      if (base == 0 && size != 0) return corrupt("the header states the segments' size but not their offset");
       segments_ = base == 0 ? Bytes() : file_.slice(base, (size != 0 ? size : file_.size() - base));
     }
     const auto buffer_size =
@@ -234,11 +234,12 @@ class Reader {
       TOSAIC_TRY(d.payload, segment(data->index(), of));
     } else if (data->location() == s::DataLocation::INLINE) {
       if (data->index() >= size_of(root_->backend_delegate_data()))
-        return corrupt(fmt::format("{} is piece {} of the delegate data, the file has {}", of, data->index(),
+        return corrupt(fmt::format("{} is entry {} of the delegate data, the file has {}", of, data->index(),
                                    size_of(root_->backend_delegate_data())));
       d.payload = inline_bytes(root_->backend_delegate_data()->Get(data->index())->data());
     } else {
-      return corrupt(fmt::format("{} has its data in place {}", of, static_cast<int>(data->location())));
+      return corrupt(
+          fmt::format("{} has its data at location {}, which is not known", of, static_cast<int>(data->location())));
     }
     for (std::uint32_t i = 0; i < size_of(from.compile_specs()); ++i)
       d.specs.push_back(
@@ -398,7 +399,7 @@ class Reader {
                    fmt::format("a tensor belongs to device type {}", static_cast<int>(extra->device_type())));
     if (extra && extra->location() == s::TensorDataLocation::EXTERNAL) {
       t.external_name = text_of(extra->fully_qualified_name());
-      if (t.external_name.empty()) return corrupt("a tensor is said to be in another file, but has no name");
+      if (t.external_name.empty()) return corrupt("a tensor is in another file, but has no name");
       return {};
     }
     if (extra && t.is_planned) t.state_name = text_of(extra->fully_qualified_name());

@@ -69,7 +69,7 @@ class CheckedIds {
   Instruction take(Opcode opcode, std::size_t operands) {
     const Instruction i = next();
     if (i.opcode != opcode)
-      wrong(fmt::format("instruction {} where {} must stand", static_cast<int>(i.opcode), static_cast<int>(opcode)));
+      wrong(fmt::format("instruction {} where {} is expected", static_cast<int>(i.opcode), static_cast<int>(opcode)));
     need(i.operands.size() == operands, "an instruction of another length");
     return i;
   }

@@ -57,7 +57,7 @@ void CheckedMatrices::multiply_add(const Instruction& i) {
        "a sum of matrices of another type");
   for (const Word use : {left, right}) {
     const Id factor = type_of(i.operands[use == left ? 2 : 3]);
-    need(is(factor, Type::matrix) && type(factor).size == use, "a factor of another type");
+    need(is(factor, Type::matrix) && type(factor).size == use, "an operand of another type");
   }
   define(i.operands[1], result);
 }

@@ -120,7 +120,7 @@ class Checker : CheckedMatrices {
       }
       need(i.operands.size() == 2 || i.operands.size() == 3, "a decoration of another length");
       const Word value = i.operands.size() == 3 ? i.operands[2] : 0;
-      need(decorated_.try_emplace({i.operands[0], i.operands[1]}, value).second, "a decoration stands twice");
+      need(decorated_.try_emplace({i.operands[0], i.operands[1]}, value).second, "a decoration is repeated");
       const bool has_value = i.operands.size() == 3;
       switch (i.operands[1]) {
         case 2:
@@ -148,7 +148,7 @@ class Checker : CheckedMatrices {
     const auto same = [&](const auto& other) {
       return other.second.kind == made.kind && other.second.size == made.size && other.second.of == made.of;
     };
-    need(std::none_of(types_.begin(), types_.end(), same), "a type stands twice");
+    need(std::none_of(types_.begin(), types_.end(), same), "a type is declared twice");
     types_.emplace(id, std::move(made));
   }
 
@@ -197,7 +197,7 @@ class Checker : CheckedMatrices {
           break;
         case Opcode::type_runtime_array:
           length(2);
-          need(bytes_of(o[1]) > 0 && !is(o[1], Type::real, 16), "an array of something else than numbers");
+          need(bytes_of(o[1]) > 0 && !is(o[1], Type::real, 16), "an array whose elements are no scalars");
           add_type(o[0], {Type::runtime_array, 0, {o[1]}});
           break;
         case Opcode::type_struct: structure(o); break;
@@ -210,7 +210,7 @@ class Checker : CheckedMatrices {
         case Opcode::constant_true:
         case Opcode::constant_false:
           length(2);
-          need(is_truth(o[0]), "a truth of another type");
+          need(is_truth(o[0]), "a boolean of another type");
           define(o[1], o[0]);
           break;
         case Opcode::constant:
@@ -241,7 +241,7 @@ class Checker : CheckedMatrices {
   void structure(std::span<const Word> o) {
     need(o.size() == 2 || o.size() == 3, "a structure that our shaders do not have");
     if (o.size() == 3) {
-      need(is_word(o[1]) && is_word(o[2]), "a pair of something else than words");
+      need(is_word(o[1]) && is_word(o[2]), "a pair whose elements are no 32-bit words");
     } else {
       // The block of a buffer or of the push constants: laid out, or a driver must guess.
       need(is(o[1], Type::runtime_array) || is(o[1], Type::array), "a block that holds no array");
@@ -308,7 +308,7 @@ class Checker : CheckedMatrices {
   }
   void bind(Id variable, ShaderBinding made) {
     const auto binding = decoration(variable, decoration_binding);
-    need(binding && decoration(variable, decoration_descriptor_set) == 0u, "a buffer without its place");
+    need(binding && decoration(variable, decoration_descriptor_set) == 0u, "a buffer without a binding");
     need(*binding == result_.bindings.size(), "bindings out of order");
     result_.bindings.push_back(made);
   }
@@ -339,7 +339,7 @@ class Checker : CheckedMatrices {
     }
     need(!region(0, 0), "the function does not return");
     take(Opcode::function_end, 0);
-    need(at_ == words_.size(), "something stands behind the function");
+    need(at_ == words_.size(), "there is something after the function");
     need(exact_.empty(), "something else than arithmetic of reals that must be exact");
     need(interface_ids_.size() == inputs_.size(), "an input that is not there");
     need(!has_barrier_ || !leaves_early_, "a barrier that some invocations do not reach");
@@ -349,7 +349,7 @@ class Checker : CheckedMatrices {
   void label(Id id) { define(id, 0); }
   Id expect_label(Id wanted) {
     const Id id = take(Opcode::label, 1).operands[0];
-    need(id == wanted, "another block where one must stand");
+    need(id == wanted, "another block than the expected one");
     label(id);
     return id;
   }
@@ -397,7 +397,7 @@ class Checker : CheckedMatrices {
 
   void selection(Id after, Word depth) {
     const Instruction b = take(Opcode::branch_conditional, 3);
-    need(is_truth(type_of(b.operands[0])), "a condition that is no truth");
+    need(is_truth(type_of(b.operands[0])), "a condition that is no boolean");
     need(b.operands[1] != b.operands[2] && b.operands[1] != after, "a branch that does not branch");
     flow_.enter(b.operands[0]);
     {
@@ -604,7 +604,7 @@ class Checker : CheckedMatrices {
   // An element of a shared array, or a part of one: both indices are known to lie inside.
   void access_shared(const Instruction& i, const Type& array) {
     const Type& result = type(i.operands[0]);
-    need(result.kind == Type::pointer && result.size == shared_storage, "a place of another kind");
+    need(result.kind == Type::pointer && result.size == shared_storage, "a pointer of another storage class");
     const auto index = [&](std::size_t n, Word size) {
       need(is_word(type_of(i.operands[n])) && bounds_.highest(i.operands[n]) < size,
            "an index into shared memory that may lie outside");
@@ -612,11 +612,11 @@ class Checker : CheckedMatrices {
     index(3, array.size);
     Id element = array.of[0];
     if (i.operands.size() == 5) {
-      need(is(element, Type::vector), "a part of a number");
+      need(is(element, Type::vector), "a component of a scalar");
       index(4, type(element).size);
       element = type(element).of[0];
     }
-    need(result.of[0] == element, "a place of another type");
+    need(result.of[0] == element, "a pointer of another type");
     define(i.operands[1], i.operands[0]);
     if (i.operands.size() == 4) known_place(i.operands[1], array.size - 1 - bounds_.highest(i.operands[3]));
   }
@@ -629,12 +629,12 @@ class Checker : CheckedMatrices {
     const Type& result = type(i.operands[0]);
     need(base.kind == Type::pointer && is(base.of[0], Type::structure) && result.kind == Type::pointer &&
              result.size == base.size,
-         "a place in something else than a block");
+         "a pointer into something else than a block");
     const auto member = constants_.find(i.operands[3]);
     need(member != constants_.end() && member->second == 0 && is_word(type_of(i.operands[4])),
-         "a place that is no element");
+         "a pointer that is to no element");
     const Type& array = type(type(base.of[0]).of[0]);
-    need(result.of[0] == array.of[0], "a place of another type");
+    need(result.of[0] == array.of[0], "a pointer of another type");
     if (array.kind == Type::array) {
       const auto index = constants_.find(i.operands[4]);
       need(index != constants_.end() && index->second < array.size, "a push constant that is not there");
@@ -692,7 +692,8 @@ class Checker : CheckedMatrices {
   }
   void dot(const Instruction& i) {
     const auto& o = i.operands;
-    need(result_.dots && o.size() == 5 && o[4] == four_codes, "a dot product of something else than codes");
+    need(result_.dots && o.size() == 5 && o[4] == four_codes,
+         "a dot product of something else than packed 8-bit integers");
     for (const Id word : {o[0], type_of(o[2]), type_of(o[3])}) need(is_word(word), "operands of another type");
     define(o[1], o[0]);
   }
@@ -704,7 +705,7 @@ class Checker : CheckedMatrices {
     define(i.operands[1], i.operands[0]);
   }
   void select(const Instruction& i) {
-    need(i.operands.size() == 5 && is_truth(type_of(i.operands[2])), "a condition that is no truth");
+    need(i.operands.size() == 5 && is_truth(type_of(i.operands[2])), "a condition that is no boolean");
     const Id t = i.operands[0];
     need((is_word(t) || is_real(t) || is_truth(t)) && type_of(i.operands[3]) == t && type_of(i.operands[4]) == t,
          "a choice among other types");
@@ -735,13 +736,13 @@ class Checker : CheckedMatrices {
       case 58:
         need(arguments.size() == 1 && is(type_of(arguments[0]), Type::vector, 2) &&
                  is_real(type(type_of(arguments[0])).of[0]) && is_word(i.operands[0]),
-             "halves of another type");
+             "f16 values of another type");
         break;
       case 75: all(1, false); break;
       case 62:
         need(arguments.size() == 1 && is_word(type_of(arguments[0])) && is(i.operands[0], Type::vector, 2) &&
                  is_real(type(i.operands[0]).of[0]),
-             "halves of another type");
+             "f16 values of another type");
         break;
       default: wrong(fmt::format("function {}, which our shaders do not call", function));
     }

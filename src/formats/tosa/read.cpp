@@ -79,7 +79,7 @@ class Reader {
     const TosaBasicBlock& first = *main->blocks()->Get(0);
     // A table whose fields have gone looks like one that has none.
     if (size_of(first.outputs()) == 0 && !writes_variables(first))
-      return error("tosa-file.empty", "the main block gives nothing: no outputs, no variables that it writes");
+      return error("tosa-file.empty", "the main block has no outputs and writes no variables");
     TOSAIC_TRY(Graph graph, block(first, main, 0));
     TOSAIC_CHECK(verify(graph));
     return graph;
@@ -244,7 +244,7 @@ class Reader {
   }
 
   Status operation(Scope& scope, const TosaOperator& op) {
-    if (budget_-- == 0) return error("tosa-file.nesting", "control flow repeats its bodies without end");
+    if (budget_-- == 0) return error("tosa-file.nesting", "control flow nests its subgraphs without end");
     const auto number = static_cast<std::uint32_t>(op.op());
     if (op.op() == tosa_schema::Op::CONST || op.op() == tosa_schema::Op::CONST_SHAPE) {
       if (size_of(op.inputs()) != 0 || size_of(op.outputs()) != 1)
@@ -422,7 +422,7 @@ class Reader {
       return error("tosa-file.constant-outside",
                    fmt::format("the {} bytes of constant '{}' lie outside the file, and nobody gives them", size, name))
           .hint(
-              "use the .pte that the graph belongs to, and give the data file that was written beside it: --data "
+              "use the .pte that the graph belongs to, and give the data file that was written next to it: --data "
               "FILE.ptd");
     if (found.size() != size)
       return error("tosa-file.constant-size",

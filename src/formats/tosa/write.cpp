@@ -70,7 +70,7 @@ class Writer {
     if (claimed_ > largest_file)
       return error("tosa-file.too-large",
                    fmt::format("the graph needs about {} MB, but a TOSA flatbuffer holds 2 GB", claimed_ >> 20))
-          .hint("take the .pte, which keeps large constants beside the flatbuffer, or quantise the weights to 8 bits");
+          .hint("take the .pte, which keeps large constants outside the flatbuffer, or quantise the weights to 8 bits");
     return {};
   }
   static bool nested(const Graph& graph, int depth) {

@@ -166,7 +166,7 @@ tosa::Check beyond(const tosa::View& view) {
     if (view.constant(i).null()) return broken(label("operand"), "{} is known only at run time", operand.name);
     const auto numbers = field->kind == FieldKind::i16_list ? view.constant_integers(i) : std::nullopt;
     if (numbers && std::ranges::any_of(*numbers, [](std::int64_t n) { return n != static_cast<std::int16_t>(n); }))
-      return broken(label("operand"), "{} has numbers beyond 16 bits", operand.name);
+      return broken(label("operand"), "{} has values beyond 16 bits", operand.name);
   }
   if (const Attr* nan = node.attrs.find("nan_mode"); nan && *nan == Attr(std::string("ignore")))
     return broken(label("nan"), "TOSA 0.80 has no nan_mode: NaN propagates");

@@ -213,7 +213,7 @@ Result<Rope> write(const Graph& graph) {
     return error("tosa-file.too-large",
                  fmt::format("the graph needs about {} MB, but a TOSA 0.80 file holds 2 GB with all of its constants",
                              room >> 20))
-        .hint("write TOSA 1.0, which keeps large constants beside the file, or quantise the weights to 8 bits");
+        .hint("write TOSA 1.0, which keeps large constants outside the file, or quantise the weights to 8 bits");
   return Writer(room).write(graph);
 }
 

@@ -181,7 +181,7 @@ Result<Bytes> resolve(const Blob& blob, const std::string& what, const std::map<
     if (const auto found = data->find(blob.external_key); found != data->end()) return found->second;
   return error("vela.external",
                fmt::format("the NPU's {} lie outside the program, under the key {}", what, blob.external_key))
-      .hint("give the data file that was written beside the program: --data FILE.ptd");
+      .hint("give the data file that was written next to the program: --data FILE.ptd");
 }
 
 std::string external_key(const std::string& tag, const Bytes& blob) {

@@ -46,7 +46,7 @@ Result<Bytes> verified(const Bytes& section, const char* name) {
   if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignment) bytes = Bytes::copy(bytes.data(), bytes.size());
   flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   if (bytes.empty() || !verifier.VerifyBuffer<Table>(nullptr))
-    return corrupt("the {} section is not what its tables say", name);
+    return corrupt("the {} section does not agree with its tables", name);
   return bytes;
 }
 template <class Table>

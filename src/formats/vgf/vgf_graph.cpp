@@ -316,7 +316,7 @@ class Joiner {
   Result<Graph> join() {
     graph_.name = "main";
     // A table whose fields have gone looks like one that has none.
-    if (file_.outputs.empty()) return error("vgf.empty", "the model gives nothing: it names no outputs");
+    if (file_.outputs.empty()) return error("vgf.empty", "the model has no outputs");
     for (std::size_t i = 0; i < file_.inputs.size(); ++i) {
       TOSAIC_TRY(TensorType type, type_of(file_, file_.inputs[i].resource));
       const bool named = i < file_.input_names.size() && !file_.input_names[i].empty();

@@ -117,7 +117,7 @@ Status check_symbols(const Program& program) {
                                [&](const Symbol& s) { return std::ranges::find(known, s) != known.end(); });
   };
   for (const Dim& dim : program.expressions)
-    if (!told(dim)) return bad("no input says what the size {} is", to_string(dim));
+    if (!told(dim)) return bad("no input has the size {}", to_string(dim));
   return {};
 }
 

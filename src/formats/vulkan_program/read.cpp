@@ -91,11 +91,11 @@ Result<Tensor> tensor_of(const fbs::Tensor& t, const std::vector<Dim>& expressio
   tensor.offset = t.offset();
   if (t.dims()) { TOSAIC_TRY(tensor.type.shape, symbolic(t, tensor, expressions)); }
   if (t.rows() < 0 || (t.rows_size() != no_expression && t.rows_size() >= expressions.size()))
-    return bad("tensor '{}' has places of {} rows, or of size {}", tensor.name, t.rows(), t.rows_size());
+    return bad("tensor '{}' has indices into {} rows, or into size {}", tensor.name, t.rows(), t.rows_size());
   if (t.rows() > 0) tensor.rows = t.rows();
   if (t.rows_size() != no_expression) tensor.rows = expressions[t.rows_size()];
   tensor.first_row = t.first_row();
-  if (tensor.rows && *dtype != DType::i32) return bad("tensor '{}' has places that are no i32", tensor.name);
+  if (tensor.rows && *dtype != DType::i32) return bad("tensor '{}' has indices that are no i32", tensor.name);
   return tensor;
 }
 

@@ -85,7 +85,7 @@ Status resize(const Program& program, const Sizes& sizes, std::vector<Dispatch>&
       d.groups = groups_of(static_cast<std::uint64_t>(count));
     }
   } catch (const std::exception& e) {  // what the program says of sizes may be anything
-    return error("model.size", fmt::format("the program's numbers cannot be computed at these sizes: {}", e.what()));
+    return error("model.size", fmt::format("the program's scalars cannot be computed at these sizes: {}", e.what()));
   }
   return {};
 }

@@ -8,7 +8,7 @@ namespace tosaic::vulkan_program {
 namespace {
 
 std::string_view needs_dots(const DeviceTraits& d) {
-  return d.dots ? "" : "VK_KHR_shader_integer_dot_product, of 8-bit codes in words";
+  return d.dots ? "" : "VK_KHR_shader_integer_dot_product, of 8-bit integers in 32-bit words";
 }
 
 constexpr TierRow rows[] = {
@@ -22,7 +22,7 @@ constexpr TierRow rows[] = {
        return needs_dots(d);
      },
      256, 32 << 10},
-    {TierId::dot, "dot", "GPUs that multiply four codes at once",
+    {TierId::dot, "dot", "GPUs that multiply four 8-bit integers at once",
      [](const DeviceTraits& d) { return !d.is_cpu && d.fast_dots; }, needs_dots},
     {TierId::base, "base", "any device with Vulkan 1.1", [](const DeviceTraits&) { return true; },
      [](const DeviceTraits&) -> std::string_view { return ""; }},

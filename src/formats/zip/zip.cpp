@@ -161,12 +161,12 @@ Result<Archive> Archive::open(Bytes bytes, const std::string& name) {
     entry.size = file.u32(at + 24);
     entry.header_offset = file.u32(at + 42);
     if (!widen(file, at + central_size + name_size, extra_size, entry))
-      return bad_entry(name, entry.name, "its sizes stand in a zip64 field, which is missing or too short");
+      return bad_entry(name, entry.name, "its sizes are in a zip64 field, which is missing or too short");
     if (file.u16(at + 8) & 1u) return bad_entry(name, entry.name, "it is encrypted");
     if (entry.header_offset > directory.offset || directory.offset - entry.header_offset < local_size)
       return bad_entry(name, entry.name,
-                       fmt::format("its header stands at offset {}, beyond the data, which ends at {}",
-                                   entry.header_offset, directory.offset));
+                       fmt::format("its header is at offset {}, beyond the data, which ends at {}", entry.header_offset,
+                                   directory.offset));
     if (entry.compressed_size > directory.offset - entry.header_offset - local_size)
       return bad_entry(name, entry.name,
                        fmt::format("it claims {} bytes, but only {} follow its header", entry.compressed_size,

@@ -19,13 +19,15 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_acosh() {
-  return {.schemas = {"acosh(Tensor self) -> Tensor", "acosh_(Tensor(a!) self) -> Tensor(a!)",
-                      "arccosh(Tensor self) -> Tensor", "arccosh_(Tensor(a!) self) -> Tensor(a!)"},
-          .summary = "inverse hyperbolic cosine",
-          .rule = Rule::pointwise,
-          .lower = {lower},
-          .domain = {"s(1,5,129)",
-                     "u(1,1.01,24) # int8=quantise.table-types: 256 codes cannot follow it there, so it stays float",
-                     "s(1,20000,64)", "e(28)", "arccosh.default: s(1,5,129)"}};
+  return {
+      .schemas = {"acosh(Tensor self) -> Tensor", "acosh_(Tensor(a!) self) -> Tensor(a!)",
+                  "arccosh(Tensor self) -> Tensor", "arccosh_(Tensor(a!) self) -> Tensor(a!)"},
+      .summary = "inverse hyperbolic cosine",
+      .rule = Rule::pointwise,
+      .lower = {lower},
+      .domain = {
+          "s(1,5,129)",
+          "u(1,1.01,24) # int8=quantise.table-types: 256 quantised values cannot follow it there, so it stays float",
+          "s(1,20000,64)", "e(28)", "arccosh.default: s(1,5,129)"}};
 }
 }  // namespace tosaic

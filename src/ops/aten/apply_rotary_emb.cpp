@@ -46,7 +46,7 @@ Vals interleaved(Builder& b, const Call& call) {
   Val x = call.tensor("x"), turns = call.tensor("freqs_cis");
   if (x.rank() != 3 || x.dim(2) % 2 != 0 || turns.shape().elements() != x.dim(1) * x.dim(2))
     b.refuse("aten.apply_rotary_emb.shape",
-             "an input of shape " + to_string(x.shape()) + " with turns of shape " + to_string(turns.shape()));
+             "an input of shape " + to_string(x.shape()) + " with rotations of shape " + to_string(turns.shape()));
   Val pairs = calls::view(turns, {x.dim(1), x.dim(2) / 2, 2});
   return turned_pairs(x, select(pairs, 0), select(pairs, 1));
 }
@@ -63,7 +63,7 @@ Vals lower(Builder& b, const Call& call) {
     if (turns.rank() != 2 || turns.dim(1) != columns || start < 0 || turns.dim(0) < start + length ||
         (!halves && turns.dim(0) != length))
       b.refuse("aten.apply_rotary_emb.shape",
-               "turns of shape " + to_string(turns.shape()) + " for an input of shape " + to_string(q.shape()));
+               "rotations of shape " + to_string(turns.shape()) + " for an input of shape " + to_string(q.shape()));
   const auto spread = [&](Val turns) {
     if (turns.dim(0) != length) turns = calls::slice(turns, 0, start, length);
     return calls::view(turns, {1, length, 1, columns});

@@ -16,7 +16,7 @@ Vals lower(Builder& b, const Call& call) {
 AtenOp aten_argmax() {
   return {.schemas = {"argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
                       "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"},
-          .summary = "where the largest (smallest) element stands, along one dim or in row-major order",
+          .summary = "the index of the largest (smallest) element, along one dim or in row-major order",
           .rule = Rule::index,
           .lower = {lower},
           .domain = {"x(3,7), 1", "x(3,7), 0, True", "x(2,3,4)", "i(-20,20,4,5), -1", "argmin.default: x(3,7), 1",

@@ -28,7 +28,7 @@ Ints places(Builder& b, const Call& call, Val x) {
   }
   for (auto at : all)
     if (at < 0 || at >= x.shape().elements())
-      b.refuse("aten.as_strided.range", "place " + std::to_string(at) + " is outside the memory of " +
+      b.refuse("aten.as_strided.range", "element " + std::to_string(at) + " is outside the memory of " +
                                             std::to_string(x.shape().elements()) + " elements");
   return all;
 }

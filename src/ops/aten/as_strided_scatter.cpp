@@ -21,7 +21,8 @@ Vals lower(Builder& b, const Call& call) {
   const auto places = b.graph()[looked.id()].constant.as<std::int32_t>();
   for (std::size_t k = 0; k < places.size(); ++k) {
     const auto at = static_cast<std::size_t>(places[k]);
-    if (mask[at]) b.refuse("aten.as_strided_scatter.overlap", "two elements of the source go to one place");
+    if (mask[at])
+      b.refuse("aten.as_strided_scatter.overlap", "two elements of the source go to one element of the result");
     mask[at] = 1;
     taken[at] = static_cast<std::int64_t>(k);
   }
@@ -34,7 +35,7 @@ Vals lower(Builder& b, const Call& call) {
 AtenOp aten_as_strided_scatter() {
   return {.schemas = {"as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? "
                       "storage_offset=None) -> Tensor"},
-          .summary = "a copy of the first tensor in which the places that strides name are replaced by the second",
+          .summary = "a copy of the first tensor in which the elements that strides select are replaced by the second",
           .rule = Rule::joined,
           .lower = {lower},
           .domain = {"x(3,4), x(2,3), [2,3], [4,1]", "x(4,4), x(4), [4], [5]", "i(-9,9,10), i(-9,9,3), [3], [2], 3"}};

@@ -21,7 +21,7 @@ AtenOp aten_avg_pool3d() {
           .rule = Rule::transparent,
           .lower = {lower},
           .domain = {"x(1,2,5,6,7), [2,3,2], [2,2,1], [1,1,0]", "x(1,2,5,6,7), [2,3,3], [2,2,2], [1,1,1], True, False",
-                     "x(2,4,4,4), [2,2,2], [2,2,2], [0,0,0], False, True, 3 # steps=3: averages are rounded to codes "
-                     "twice, then multiplied by 8/3"}};
+                     "x(2,4,4,4), [2,2,2], [2,2,2], [0,0,0], False, True, 3 # steps=3: averages are rounded to "
+                     "quantised values twice, then multiplied by 8/3"}};
 }
 }  // namespace tosaic

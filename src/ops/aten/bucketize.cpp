@@ -34,7 +34,7 @@ AtenOp aten_bucketize() {
                       "right=False, str? side=None, Tensor? sorter=None) -> Tensor",
                       "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool "
                       "right=False, str? side=None, Tensor? sorter=None) -> Tensor"},
-          .summary = "where values would stand in a sorted row",
+          .summary = "the index at which each value would be inserted into a sorted row",
           .rule = Rule::sum,
           .lower = {lower},
           .domain = {"x(2,3,4), s(-1,1,5)", "s(-2,2,9), s(-1,1,5), right=True", "i(-9,9,12), const(s(-8,8,5))",

@@ -68,19 +68,18 @@ Vals lower(Builder& b, const Call& call) {
 }  // namespace
 
 AtenOp aten_choose_qparams_affine() {
-  return {
-      .schemas = {"torchao::choose_qparams_affine(Tensor? input, str mapping_type, SymInt[] block_size, ScalarType "
-                  "target_dtype, Scalar? quant_min=None, Scalar? quant_max=None, float? eps=None, ScalarType? "
-                  "scale_dtype=None, ScalarType? zero_point_dtype=None, bool keepdim=False) -> (Tensor, Tensor)"},
-      .summary = "scale and zero point of each block, from its least and greatest element",
-      .rule = Rule::float_only,
-      .lower = {lower},
-      .domain = {"x(2,6), 'ASYMMETRIC', [1,6], i8, -128, 127 # half=off: another zero point where a half float lies "
-                 "between two",
-                 "x(3,8), 'ASYMMETRIC', [1,8], i8, -128, 127, 1e-5, f32, i32 # half=off: another zero point where a "
-                 "half float lies between two",
-                 "x(3,8), 'SYMMETRIC', [1,8], i8, None, None, 1e-5, f32, i8",
-                 "x(3,8), 'SYMMETRIC', [1,4], i8, -127, 127, None, None, i8, True",
-                 "x(4,6), 'SYMMETRIC_NO_CLIPPING_ERR', [2,3], i8, -8, 7, None, f32, i32"}};
+  return {.schemas = {"torchao::choose_qparams_affine(Tensor? input, str mapping_type, SymInt[] block_size, ScalarType "
+                      "target_dtype, Scalar? quant_min=None, Scalar? quant_max=None, float? eps=None, ScalarType? "
+                      "scale_dtype=None, ScalarType? zero_point_dtype=None, bool keepdim=False) -> (Tensor, Tensor)"},
+          .summary = "scale and zero point of each block, from its least and greatest element",
+          .rule = Rule::float_only,
+          .lower = {lower},
+          .domain = {"x(2,6), 'ASYMMETRIC', [1,6], i8, -128, 127 # half=off: another zero point where a value in half "
+                     "precision lies between two",
+                     "x(3,8), 'ASYMMETRIC', [1,8], i8, -128, 127, 1e-5, f32, i32 # half=off: another zero point where "
+                     "a value in half precision lies between two",
+                     "x(3,8), 'SYMMETRIC', [1,8], i8, None, None, 1e-5, f32, i8",
+                     "x(3,8), 'SYMMETRIC', [1,4], i8, -127, 127, None, None, i8, True",
+                     "x(4,6), 'SYMMETRIC_NO_CLIPPING_ERR', [2,3], i8, -8, 7, None, f32, i32"}};
 }
 }  // namespace tosaic

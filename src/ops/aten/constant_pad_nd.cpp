@@ -11,7 +11,7 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_constant_pad_nd() {
   return {.schemas = {"constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor"},
-          .summary = "a constant laid around a tensor; negative pads crop",
+          .summary = "a tensor padded with a constant; negative pads crop",
           .rule = Rule::transparent,
           .lower = {lower},
           .domain = {"x(2,3), [1,2]", "x(2,3,4), [1,0,2,-1], 2.5", "x(2,3), [-1,-1,0,1], -1", "i(-5,5,2,3), [1,1], 7"}};

@@ -20,7 +20,7 @@ AtenOp aten_dequantize_affine() {
   return {.schemas = {"torchao::dequantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? zero_point, "
                       "ScalarType input_dtype, Scalar? quant_min=None, Scalar? quant_max=None, ScalarType "
                       "output_dtype=6) -> Tensor"},
-          .summary = "what the codes of blocks stand for, each with its scale and zero point",
+          .summary = "the real values of quantised blocks, each with its scale and zero point",
           .rule = Rule::float_only,
           .lower = {lower},
           .domain = {"i8(-128,127,2,6), [1,6], u(0.01,0.1,2), i(-9,9,2), i8, -128, 127",

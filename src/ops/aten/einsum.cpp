@@ -133,7 +133,7 @@ Vals lower(Builder& b, const Call& call) {
   }
   for (char c : result)
     if (all.find(c) == std::string::npos)
-      b.refuse("aten.einsum.result", "letter '" + std::string(1, c) + "' of the result stands in no operand");
+      b.refuse("aten.einsum.result", "letter '" + std::string(1, c) + "' of the result is in no operand");
   Term done = terms[0];
   for (std::size_t i = 1; i < terms.size(); ++i) {
     std::string later = result;

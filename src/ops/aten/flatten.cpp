@@ -23,7 +23,7 @@ Vals lower(Builder& b, const Call& call) {
 AtenOp aten_flatten() {
   return {.schemas = {"flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
                       "ravel(Tensor(a) self) -> Tensor(a)"},
-          .summary = "joins a range of dims into one",
+          .summary = "merges a range of dims into one",
           .rule = Rule::transparent,
           .lower = {lower},
           .domain = {"x(2,3,4), 1", "x(2,3,4)", "x(2,3,4,5), 1, -2", "ravel.default: x(2,3)"}};

@@ -22,7 +22,7 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_grid_priors() {
   return {.schemas = {"et_vk::grid_priors(Tensor self, int stride, float offset) -> Tensor"},
-          .summary = "the places of an image's pixels, x then y (ExecuTorch's Vulkan flow)",
+          .summary = "the coordinates of an image's pixels, x then y (ExecuTorch's Vulkan flow)",
           .rule = Rule::index,
           .lower = {lower},
           .domain = {"x(1,2,3,4), 8, 0.5", "x(2,5), 2, 0.0"}};

@@ -30,7 +30,7 @@ Vals lower(Builder& b, const Call& call) {
 AtenOp aten_hstack() {
   return {.schemas = {"hstack(Tensor[] tensors) -> Tensor", "vstack(Tensor[] tensors) -> Tensor",
                       "dstack(Tensor[] tensors) -> Tensor", "column_stack(Tensor[] tensors) -> Tensor"},
-          .summary = "lays tensors side by side: as columns, rows or planes",
+          .summary = "concatenates tensors as columns, rows or planes",
           .rule = Rule::joined,
           .lower = {lower},
           .domain = {"[x(2,3), x(2,1)]", "[x(3), x(2)]", "vstack.default: [x(3), x(2,3)]",

@@ -17,7 +17,7 @@ AtenOp aten_index_add() {
   return {
       .schemas = {"index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
                   "index_add_(Tensor(a!) self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor(a!)"},
-      .summary = "a copy of x with slices added at the places of a dim that indices name",
+      .summary = "a copy of x with slices added at given indices of a dim",
       .rule = Rule::sum,
       .lower = {lower},
       .domain = {"x(4,3), 0, l(0,4,6), x(6,3)", "x(2,4,3), 1, l(0,4,2), x(2,2,3), alpha=2",

@@ -24,7 +24,7 @@ Vals lower(Builder& b, const Call& call) {
 AtenOp aten_index_fill() {
   return {.schemas = {"index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
                       "index_fill_.int_Scalar(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!)"},
-          .summary = "a copy of x with one number at the places of a dim that indices name",
+          .summary = "a copy of x with one value at given indices of a dim",
           .rule = Rule::transparent,
           .lower = {lower},
           .domain = {"x(4,3), 0, l(0,4,2), 7.5", "x(2,5), -1, l(-5,0,2), 0"}};

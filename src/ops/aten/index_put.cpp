@@ -11,15 +11,16 @@ namespace {
 Val put_by_mask(Builder& b, Val x, int before, Val mask, Val values) {
   const int behind = x.rank() - before - mask.rank();
   if (behind < 0)
-    b.refuse("aten.index_put.mask", "a mask of shape " + to_string(mask.shape()) + " behind " + std::to_string(before) +
+    b.refuse("aten.index_put.mask", "a mask of shape " + to_string(mask.shape()) + " after " + std::to_string(before) +
                                         " dims for shape " + to_string(x.shape()));
   auto dims = mask.shape().sizes();
   dims.insert(dims.end(), static_cast<std::size_t>(behind), 1);
   // Values may be broadcast to [before, places, behind]: their dim of places, if they have one, becomes the mask's.
   if (const int places = values.rank() - 1 - behind; places >= 0) {
     if (values.dim(places) != 1)
-      b.refuse("aten.index_put.mask", "values of shape " + to_string(values.shape()) +
-                                          " for the places of a mask, whose number is known only at run time");
+      b.refuse("aten.index_put.mask",
+               "values of shape " + to_string(values.shape()) +
+                   " for the elements that a mask selects, whose count is known only at run time");
     auto wide = values.shape().sizes();
     wide.insert(wide.begin() + places, static_cast<std::size_t>(mask.rank() - 1), 1);
     while (static_cast<int>(wide.size()) > x.rank() && wide.front() == 1) wide.erase(wide.begin());

@@ -19,8 +19,9 @@ AtenOp aten_isfinite() {
           .summary = "true where x is neither infinite nor NaN",
           .rule = Rule::float_only,
           .lower = {lower},
-          .domain = {"e(28)",
-                     "x(2,3) # integer=target.unsupported: codes are always numbers, so that the question stays float",
-                     "i(0,3,4) # integer=target.unsupported: integers become floats for the question"}};
+          .domain = {
+              "e(28)",
+              "x(2,3) # integer=target.unsupported: quantised values are always finite, so that the test stays float",
+              "i(0,3,4) # integer=target.unsupported: integers become floats for the question"}};
 }
 }  // namespace tosaic

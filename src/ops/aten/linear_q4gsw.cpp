@@ -48,6 +48,6 @@ AtenOp aten_linear_q4gsw() {
                      "x(2,3,12), const(u8(0,256,4,6)), const(u(0.01,0.1,3,4)), 4",
                      "linear_dq8ca_q4gsw.default: x(3,8), const(u(0.02,0.03,3,1)), const(i8(-9,9,3,1)), "
                      "const(u8(0,256,4,4)), const(i(0,9,2,4)), const(u(0.01,0.1,2,4)), 4, const(x(4)) # half=off: "
-                     "another code where a half float lies between two"}};
+                     "another quantised value where one in half precision lies between two"}};
 }
 }  // namespace tosaic

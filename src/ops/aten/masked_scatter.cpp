@@ -22,7 +22,7 @@ Vals lower(Builder& b, const Call& call) {
 AtenOp aten_masked_scatter() {
   return {.schemas = {"masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
                       "masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)"},
-          .summary = "a copy of x whose masked places take a source's elements one after the other",
+          .summary = "a copy of x whose masked elements are replaced by those of a source, in order",
           .rule = Rule::joined,
           .lower = {lower},
           .domain = {"x(3,4), b(3,4), x(12)", "x(2,3,4), b(3,1), x(5,5)", "i(-9,9,8), b(8), i(-9,9,2,4)",

@@ -40,7 +40,7 @@ AtenOp aten_movedim() {
                       "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
                       "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
                       "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)"},
-          .summary = "moves dims to other places, the rest keep their order",
+          .summary = "moves dims to other positions, the rest keep their order",
           .rule = Rule::transparent,
           .lower = {lower},
           .domain = {"int: x(2,3,4), 0, -1", "intlist: x(2,3,4,5), [0,1], [3,0]", "intlist: x(2,3,4), [-1], [0]",

@@ -38,7 +38,7 @@ AtenOp aten_mul() {
       .lower = {lower},
       .domain = {"x(2,3,4), x(2,3,4)", "x(2,3,4), x(3,1)", "x(4), x(2,3,4)", "x(2,3,4), 2.5", "e(28), x()",
                  "i(-9,9,12), i(-9,9,12)", "i(-9,9,12), 2.5", "b(6), b(6)",
-                 "x(2,3), b(3) # integer=aten.mixed-dtypes: integers among codes have no scale",
+                 "x(2,3), b(3) # integer=aten.mixed-dtypes: integers among quantised values have no scale",
                  "Scalar: x(2,3,4), -2.5", "Scalar: i(-9,9,12), 3", "multiply.Tensor: x(2,3,4), x(2,3,4)",
                  "multiply.Scalar: x(2,3,4), -2.5"},
       .core = core,

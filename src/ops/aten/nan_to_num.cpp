@@ -30,7 +30,7 @@ AtenOp aten_nan_to_num() {
   return {.schemas = {"nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
                       "nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None) -> "
                       "Tensor(a!)"},
-          .summary = "numbers in the place of NaN and infinities",
+          .summary = "finite values instead of NaN and infinities",
           .rule = Rule::transparent,
           .lower = {lower},
           .domain = {"e(28) # half=off: the largest number of f16 is another", "n(8), 1.5, 7.0, -8.0",

@@ -23,7 +23,7 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_nansum() {
   return {.schemas = {"nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"},
-          .summary = "the sum of the elements that are numbers",
+          .summary = "the sum of the elements that are not NaN",
           .rule = Rule::inside,
           .lower = {lower},
           .domain = {"x(2,3,4), [1]", "n(1)", "n(4,2), [1], True", "x(2,3)", "i(-9,9,3,4), [0]"}};

@@ -10,7 +10,7 @@ Vals lower(Builder& b, const Call& call) {
   const std::int64_t classes = call.integer("num_classes");
   if (classes < 1)
     b.refuse("aten.one_hot.classes",
-             "num_classes " + std::to_string(classes) + " depends on the values: give a number");
+             "num_classes " + std::to_string(classes) + " depends on the values: give num_classes");
   std::vector<std::int64_t> numbers;
   for (std::int64_t i = 0; i < classes; ++i) numbers.push_back(i);
   x = checked_indices(x, classes);
@@ -21,7 +21,7 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_one_hot() {
   return {.schemas = {"one_hot(Tensor self, int num_classes=-1) -> Tensor"},
-          .summary = "for each index a row with a one at its place",
+          .summary = "for each index a row with a one at that index",
           .rule = Rule::index,
           .lower = {lower},
           .domain = {"l(0,5,3), 5", "l(0,3,2,4), 4"}};

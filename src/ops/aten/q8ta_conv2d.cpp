@@ -67,7 +67,7 @@ AtenOp aten_q8ta_conv2d() {
            "Tensor weight_sums, Tensor weight_scales, float output_scale, int output_zero_point, Tensor? bias, "
            "SymInt[] kernel_size, SymInt[] stride, SymInt[] padding, SymInt[] output_padding, SymInt[] dilation, "
            "SymInt groups, str activation) -> Tensor"},
-      .summary = "a convolution of int8 codes (ExecuTorch's Vulkan flow)",
+      .summary = "a convolution of int8 tensors (ExecuTorch's Vulkan flow)",
       .rule = Rule::float_only,
       .lower = {lower},
       .domain = {

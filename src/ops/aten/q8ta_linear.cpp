@@ -28,7 +28,7 @@ AtenOp aten_q8ta_linear() {
                   "str activation='none') -> Tensor",
                   "et_vk::linear_q8ta_q8csw(Tensor x, float input_scale, int input_zero_point, Tensor weights, Tensor "
                   "weight_sums, Tensor weight_scales, Tensor? bias=None) -> Tensor"},
-      .summary = "x W^T + b of int8 codes (ExecuTorch's Vulkan flow)",
+      .summary = "x W^T + b of int8 tensors (ExecuTorch's Vulkan flow)",
       .rule = Rule::float_only,
       .lower = {lower},
       .domain = {"i8(-128,127,3,8), 0.02, 3, const(i8(-127,127,4,8)), const(i(0,9,4)), const(u(0.001,0.01,4)), 0.05, "
@@ -38,6 +38,7 @@ AtenOp aten_q8ta_linear() {
                  "q8ta_linear_gemv.default: i8(-128,127,1,8), 0.02, 3, const(i8(-127,127,4,8)), const(i(0,9,4)), "
                  "const(u(0.001,0.01,4)), 0.05, -4, None, 'none'",
                  "linear_q8ta_q8csw.default: x(3,8), 0.02, 3, const(i8(-127,127,4,8)), const(i(0,9,4)), "
-                 "const(u(0.001,0.01,4)), const(x(4)) # half=off: another code where a half float lies between two"}};
+                 "const(u(0.001,0.01,4)), const(x(4)) # half=off: another quantised value where one in half precision "
+                 "lies between two"}};
 }
 }  // namespace tosaic

@@ -12,7 +12,7 @@ Vals lower(Builder&, const Call& call) {
 AtenOp aten_q8ta_relu() {
   return {.schemas = {"et_vk::q8ta_relu(Tensor input, float input_scale, int input_zero_point, float output_scale, int "
                       "output_zero_point) -> Tensor"},
-          .summary = "max(x, 0) of int8 codes (ExecuTorch's Vulkan flow)",
+          .summary = "max(x, 0) of int8 tensors (ExecuTorch's Vulkan flow)",
           .rule = Rule::float_only,
           .lower = {lower},
           .domain = {"i8(-128,127,2,12), 0.021, 3, 0.017, -128"}};

@@ -52,7 +52,7 @@ Vals lower(Builder& b, const Call& call) {
   if (call.overload() == "scalar") return result(call.number("q"));
   Val q = call.tensor("q");
   if (!q.is_constant() || q.rank() > 1)
-    b.refuse("aten.quantile.q", "which quantiles are wanted is known only at run time: give numbers");
+    b.refuse("aten.quantile.q", "which quantiles are wanted is known only at run time: give constants");
   std::vector<std::int64_t> line = left;
   line.insert(line.begin(), 1);
   std::vector<Val> parts;

@@ -7,7 +7,7 @@ namespace {
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("input");
   const DType codes = call.dtype("output_dtype").value_or(DType::i8);
-  if (!is_integer(codes)) b.refuse("aten.quantize_affine.dtype", "codes that are no integers");
+  if (!is_integer(codes)) b.refuse("aten.quantize_affine.dtype", "quantised values that are no integers");
   const Blocks blocks = blocks_of(call, x);
   const CodeRange range = codes_of(call, codes);
   Val scaled = calls::mul(calls::view(x, blocks.split),
@@ -24,15 +24,14 @@ Vals lower(Builder& b, const Call& call) {
 AtenOp aten_quantize_affine() {
   return {.schemas = {"torchao::quantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? zero_point, "
                       "ScalarType output_dtype, Scalar? quant_min=None, Scalar? quant_max=None) -> Tensor"},
-          .summary = "codes of blocks of elements, each with its scale and zero point",
+          .summary = "quantises blocks of elements, each with its scale and zero point",
           .rule = Rule::float_only,
           .lower = {lower},
-          .domain = {
-              "x(2,6), [1,6], u(0.01,0.1,2), i(-9,9,2), i8, -128, 127 # half=off: another code where a half "
-              "float lies between two",
-              "x(4,8), [1,4], u(0.1,0.5,4,2), i(0,1,4,2), i8, -8, 7 # half=off: another code where a half float lies "
-              "between two",
-              "x(3,4), [3,4], u(0.01,0.1,1), i8(-9,9,1), i8 # half=off: another code where a half float lies "
-              "between two"}};
+          .domain = {"x(2,6), [1,6], u(0.01,0.1,2), i(-9,9,2), i8, -128, 127 # half=off: another quantised value where "
+                     "one in half precision lies between two",
+                     "x(4,8), [1,4], u(0.1,0.5,4,2), i(0,1,4,2), i8, -8, 7 # half=off: another quantised value where "
+                     "one in half precision lies between two",
+                     "x(3,4), [3,4], u(0.01,0.1,1), i8(-9,9,1), i8 # half=off: another quantised value where one in "
+                     "half precision lies between two"}};
 }
 }  // namespace tosaic

@@ -20,11 +20,11 @@ AtenOp aten_quantize_per_tensor() {
           .summary = "clamp(round(input / scale) + zero_point, quant_min, quant_max) as integers",
           .rule = Rule::float_only,
           .lower = {lower},
-          .domain = {"u(-4,4,2,3,4), 0.02, 3, -128, 127, i8 # integer=target.conversion: the border between floats and "
-                     "codes lies outside",
-                     "u(-4,4,24), 0.001, 0, -32768, 32767, i16 # integer=target.conversion: the border between floats "
-                     "and codes lies outside",
-                     "f(28), 0.5, -5, -128, 127, i8 # integer=target.conversion: the border between floats and codes "
-                     "lies outside"}};
+          .domain = {"u(-4,4,2,3,4), 0.02, 3, -128, 127, i8 # integer=target.conversion: the boundary between floats "
+                     "and quantised values lies outside",
+                     "u(-4,4,24), 0.001, 0, -32768, 32767, i16 # integer=target.conversion: the boundary between "
+                     "floats and quantised values lies outside",
+                     "f(28), 0.5, -5, -128, 127, i8 # integer=target.conversion: the boundary between floats and "
+                     "quantised values lies outside"}};
 }
 }  // namespace tosaic

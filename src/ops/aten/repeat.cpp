@@ -29,7 +29,7 @@ std::optional<Node> core(const CoreCall& call) {
 
 AtenOp aten_repeat() {
   return {.schemas = {"repeat(Tensor self, SymInt[] repeats) -> Tensor", "tile(Tensor self, SymInt[] dims) -> Tensor"},
-          .summary = "lays copies of the tensor side by side along each dim",
+          .summary = "repeats the tensor along each dim",
           .rule = Rule::transparent,
           .lower = {lower},
           .domain = {"x(2,3), [2,1]", "x(2,3), [4,1,2]", "tile.default: x(2,3), [2]"},

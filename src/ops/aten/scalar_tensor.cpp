@@ -11,7 +11,7 @@ Vals lower(Builder&, const Call& call) { return creation::filled(call, call.numb
 AtenOp aten_scalar_tensor() {
   return {.schemas = {"scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
                       "bool? pin_memory=None) -> Tensor"},
-          .summary = "a number as a tensor of rank 0",
+          .summary = "a scalar as a tensor of rank 0",
           .rule = Rule::index,
           .lower = {lower},
           .domain = {"2.5", "3", "3, dtype=i32", "1, dtype=bool"}};

@@ -112,7 +112,7 @@ AtenOp aten_scatter_reduce() {
                   "scatter_.reduce(Tensor(a!) self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor(a!)",
                   "scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, Scalar value, *, str reduce) -> "
                   "Tensor(a!)"},
-      .summary = "a copy of x in which elements that go to one place are summed, multiplied or compared",
+      .summary = "a copy of x in which elements of the same index are summed, multiplied or compared",
       .rule = Rule::float_only,
       .lower = {lower},
       .domain = {"x(3,5), 1, l(0,5,3,7), x(3,7), 'sum'", "x(3,5), 0, l(0,3,2,4), x(2,5), 'sum', include_self=False",

@@ -22,7 +22,7 @@ AtenOp aten_sort() {
                       "Tensor indices)",
                       "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
                       "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor"},
-          .summary = "the elements of a dim in order, and where they stood",
+          .summary = "the elements of a dim in order, and their indices",
           .rule = Rule::transparent,
           .lower = {lower},
           .domain = {"default: x(3,7)", "default: x(5,2), 0, True", "default: n(8)", "default: n(8), 0, True",

@@ -17,7 +17,7 @@ Vals lower(Builder& b, const Call& call) {
 
 AtenOp aten_stack() {
   return {.schemas = {"stack(Tensor[] tensors, int dim=0) -> Tensor"},
-          .summary = "lays tensors side by side along a new dim",
+          .summary = "stacks tensors along a new dim",
           .rule = Rule::joined,
           .lower = {lower},
           .domain = {"[x(2,3), x(2,3)], 0", "[x(2,3), x(2,3), x(2,3)], -1", "[x(4), x(4)], 1"}};

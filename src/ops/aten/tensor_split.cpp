@@ -31,7 +31,7 @@ Vals lower(Builder& b, const Call& call) {
 AtenOp aten_tensor_split() {
   return {.schemas = {"tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]",
                       "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]"},
-          .summary = "cuts a dim into nearly equal parts, or at given places",
+          .summary = "cuts a dim into nearly equal parts, or at given indices",
           .rule = Rule::transparent,
           .lower = {lower},
           .domain = {"sections: x(7,2), 3", "indices: x(2,7), [2,-2], 1"},

@@ -32,15 +32,17 @@ AtenOp aten_to() {
       .summary = "the same values in another dtype (devices and layouts do not matter)",
       .rule = Rule::transparent,
       .lower = {lower},
-      .domain = {"x(2,3), f32",
-                 "u(-5,5,24), i32 # integer=quantise.cast-to-integer: codes do not become integers inside a delegate",
-                 "i(-5,5,12), f32", "b(6), f32", "i(-2,3,12), bool",
-                 "f(28), bool # integer=quantise.cast-to-integer: codes do not become integers inside a delegate",
-                 "x(2,3), i64 # integer=quantise.cast-to-integer: codes do not become integers inside a delegate",
-                 "x(2,3), f16 # rtol=5e-4 integer=lower.result-type: run in double, a cast does not round; codes do "
-                 "not become half floats inside a delegate",
-                 "l(-5,5,6), i32", "i(-300,300,12), i8", "device: x(2,3), 'cpu', f32",
-                 "dtype_layout: i(-5,5,6), dtype=f32", "dtype_layout: x(2,3)", "other: i(-5,5,6), x(2)"},
+      .domain =
+          {"x(2,3), f32",
+           "u(-5,5,24), i32 # integer=quantise.cast-to-integer: quantised values do not become integers inside a "
+           "delegate",
+           "i(-5,5,12), f32", "b(6), f32", "i(-2,3,12), bool",
+           "f(28), bool # integer=quantise.cast-to-integer: quantised values do not become integers inside a delegate",
+           "x(2,3), i64 # integer=quantise.cast-to-integer: quantised values do not become integers inside a delegate",
+           "x(2,3), f16 # rtol=5e-4 integer=lower.result-type: run in double, a cast does not round; quantised values "
+           "do not become half precision inside a delegate",
+           "l(-5,5,6), i32", "i(-300,300,12), i8", "device: x(2,3), 'cpu', f32", "dtype_layout: i(-5,5,6), dtype=f32",
+           "dtype_layout: x(2,3)", "other: i(-5,5,6), x(2)"},
       .core = core};
 }
 }  // namespace tosaic

@@ -19,7 +19,7 @@ Vals lower(Builder& b, const Call& call) {
 AtenOp aten_topk() {
   return {.schemas = {"topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, "
                       "Tensor indices)"},
-          .summary = "the k largest (smallest) elements of a dim, in order, and where they stood",
+          .summary = "the k largest (smallest) elements of a dim, in order, and their indices",
           .rule = Rule::transparent,
           .lower = {lower},
           .domain = {"x(2,9), 3", "x(5,2), 2, 0, False", "n(8), 3", "n(8), 7, 0, False"},

@@ -17,13 +17,13 @@ std::optional<Node> core(const CoreCall& call) {
 }  // namespace
 
 AtenOp aten_type_as() {
-  return {
-      .schemas = {"type_as(Tensor self, Tensor other) -> Tensor"},
-      .summary = "self in the dtype of other",
-      .rule = Rule::transparent,
-      .lower = {lower},
-      .domain = {"i(-5,5,6), x(2)", "x(6), x(2)",
-                 "x(6), i(0,2,2) # integer=quantise.cast-to-integer: codes do not become integers inside a delegate"},
-      .core = core};
+  return {.schemas = {"type_as(Tensor self, Tensor other) -> Tensor"},
+          .summary = "self in the dtype of other",
+          .rule = Rule::transparent,
+          .lower = {lower},
+          .domain = {"i(-5,5,6), x(2)", "x(6), x(2)",
+                     "x(6), i(0,2,2) # integer=quantise.cast-to-integer: quantised values do not become integers "
+                     "inside a delegate"},
+          .core = core};
 }
 }  // namespace tosaic

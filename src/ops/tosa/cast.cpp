@@ -66,7 +66,7 @@ Op tosa_cast() {
   return {.name = "cast",
           .schema_number = 65,
           .spirv_number = 64,
-          .summary = "the same numbers in another dtype",
+          .summary = "the same values in another dtype",
           .inputs = {{"input", "in"}},
           .outputs = {{"output", "out"}},
           .types = types(),

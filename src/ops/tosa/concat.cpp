@@ -45,7 +45,7 @@ Status eval(const Run& run) {
 }  // namespace
 
 Op tosa_concat() {
-  Op op = layout_row("concat", 55, "tensors joined along an axis");
+  Op op = layout_row("concat", 55, "tensors concatenated along an axis");
   op.inputs[0].list = true;
   op.attrs = {{"axis", AttrKind::i32}};
   op.types = either("in_out", {DType::boolean}) + integers("in_out", {DType::i8, DType::i32}) +

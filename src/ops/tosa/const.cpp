@@ -5,7 +5,7 @@ namespace tosaic::tosa {
 namespace {
 Status eval(const Run& run) {
   return error("run.constant-node",
-               fmt::format("{} stands in the graph as a node; a constant is a value with data", run.view.node().op));
+               fmt::format("{} is a node of the graph; a constant is a value with data", run.view.node().op));
 }
 }  // namespace
 

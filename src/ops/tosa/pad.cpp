@@ -45,7 +45,7 @@ Status eval(const Run& run) {
 }  // namespace
 
 Op tosa_pad() {
-  Op op = layout_row("pad", 56, "a tensor with a border of one value added");
+  Op op = layout_row("pad", 56, "a tensor padded with one value");
   op.inputs.push_back({"padding", "shape", 1, 1, false, true});
   op.inputs.push_back({"pad_const", "in_out", 1, 1, false, true});
   op.infer = infer;

@@ -2,7 +2,7 @@
 // A chain of commands on Ethos-U85 is computed in the shape of its first. Vela 5.1.0 compares a command with the one
 // before it as that was written, with the activation that is fused to it where there is one: behind a view, or behind
 // a sum, which Vela turns, the first command has other dims. It then gives the command and its operands those dims,
-// which goes wrong for operands from memory (docs/ethos-u.md, 3.7):
+// which goes wrong for operands from memory (docs/developer/ethos-u.md, 3.7):
 //   a part of a larger tensor, a SLICE: it keeps its dims, elements are taken from other places and stored in others;
 //   what was written in those dims itself: it is stored in bricks, and placed as if it were dense;
 //   what is read as an image of another height: it is taken for one in several tiles.

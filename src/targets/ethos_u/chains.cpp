@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ethos-U85 chains elementwise commands: what one gives, the next takes without memory between. Vela 5.1.0 makes two
-// kinds of chains that compute something else (docs/ethos-u.md, 3.2):
+// kinds of chains that compute something else (docs/developer/ethos-u.md, 3.7):
 //   two tables, one of them of 16 bits, which fills the memory for tables: both are loaded before the first command;
 //   sums over a dim that is not the last, one chained to another: the one in memory is given too little of it.
 // Such a command gets another shape (chains.h); views are free.

@@ -83,14 +83,14 @@ Check average_pool(const View& view) {
   return std::nullopt;
 }
 
-// Longer axes and rows compile for U85, but not always to the sums that TOSA means (docs/ethos-u.md).
+// Longer axes and rows compile for U85, but not always to the sums that TOSA means (docs/developer/ethos-u.md).
 Check sum(const View& view) {
   const TensorType& x = view.in(0);
   const auto axis = static_cast<int>(view.integer("axis"));
   if (x.shape.size(axis) > longest_axis)
     return refused(view, "axis", "a sum over {} elements; {} is the most", x.shape.size(axis), longest_axis);
   if (const std::int64_t inner = product(x.shape, axis + 1, x.rank()); inner > longest_axis)
-    return refused(view, "axis", "{} sums side by side; {} is the most", inner, longest_axis);
+    return refused(view, "axis", "{} sums at once; {} is the most", inner, longest_axis);
   return std::nullopt;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A U85 of up to 256 MACs computes images in micro-blocks of 2x2 or 1x4 pixels, and one with odd sides (25x5, as sound
 // often is) leaves a fifth of them idle. Between a 1x1 convolution and the mean over the image the image's shape means
-// nothing: as a single row it fills the micro-blocks. What was measured is in docs/ethos-u.md, 3.4.
+// nothing: as a single row it fills the micro-blocks. What was measured is in docs/benchmarks/ethos-u.md.
 #include "targets/ethos_u/rewrites.h"
 
 #include "ir/tosa_operators.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TOSA -> TOSA, equal bit for bit: forms that Vela 5.1.0 turns into fewer or cheaper NPU commands. The measurements
-// behind each rewrite are in docs/ethos-u.md.
-#include "ir/tosa_operators.h"
+// behind each rewrite are in docs/benchmarks/ethos-u.md.
 #include "targets/ethos_u/express.h"
 #include "targets/ethos_u/products.h"
 #include "targets/ethos_u/rewrites.h"
@@ -98,69 +97,69 @@ void images_as_rows(Graph& graph) {
   });
 }
 
-void shape_for_all(Graph& graph, bool little_memory = false) {
-  slices_before_transposes(graph);
-  at_most_four_dims(graph);
-  sums_along_neighbouring_axes(graph);
-  maximum_along_width(graph);
-  activations_before_views(graph, little_memory);
-  merge_reshapes(graph);
-  drop_identity(graph);
-  views_of_their_own(graph);
-  rescales_behind_views(graph);
-  parts_of_linears(graph);
-  narrow_constants(graph);
-  one_rescale_per_reader(graph);
-  make_names_unique(graph);
+void shape_for_all(Graph& graph, const Rewrites& rewrite, bool little_memory = false) {
+  rewrite("slices_before_transposes", graph, slices_before_transposes);
+  rewrite("at_most_four_dims", graph, at_most_four_dims);
+  rewrite("sums_along_neighbouring_axes", graph, sums_along_neighbouring_axes);
+  rewrite("maximum_along_width", graph, maximum_along_width);
+  rewrite("activations_before_views", graph, activations_before_views, little_memory);
+  rewrite("merge_reshapes", graph, merge_reshapes);
+  rewrite("drop_identity", graph, drop_identity);
+  rewrite("views_of_their_own", graph, views_of_their_own);
+  rewrite("rescales_behind_views", graph, rescales_behind_views);
+  rewrite("parts_of_linears", graph, parts_of_linears);
+  rewrite("narrow_constants", graph, narrow_constants);
+  rewrite("one_rescale_per_reader", graph, one_rescale_per_reader);
+  rewrite("make_names_unique", graph, make_names_unique);
 }
 
 // Before anything else: what stood between two transposes may not any more.
-void activations_first(Graph& graph, bool inputs_too) {
-  activations_before_views(graph, inputs_too);
-  tidy(graph, {.keep_activations = true});
+void activations_first(Graph& graph, const Rewrites& rewrite, bool inputs_too) {
+  rewrite("activations_before_views", graph, activations_before_views, inputs_too);
+  tidy(graph, {.keep_activations = true, .rewrite = rewrite});
 }
 
-void shape_for_u55_of(Graph& graph, bool little_memory) {
-  activations_first(graph, little_memory);
-  windows_into_channels(graph);
-  multipliers_as_dense(graph, 32);
-  transposed_as_convolutions(graph, false);
-  express(graph, native_u55);
-  strides_into_channels(graph);
-  images_as_rows(graph);
-  minima_as_maxima(graph);
-  shape_for_all(graph, little_memory);
-  factors_of_their_own(graph);
-  make_names_unique(graph);
+void shape_for_u55_of(Graph& graph, const Rewrites& rewrite, bool little_memory) {
+  activations_first(graph, rewrite, little_memory);
+  rewrite("windows_into_channels", graph, windows_into_channels);
+  rewrite("multipliers_as_dense", graph, multipliers_as_dense, 32);
+  rewrite("transposed_as_convolutions", graph, transposed_as_convolutions, false);
+  rewrite("express", graph, express, native_u55);
+  rewrite("strides_into_channels", graph, strides_into_channels);
+  rewrite("images_as_rows", graph, images_as_rows);
+  rewrite("minima_as_maxima", graph, minima_as_maxima);
+  shape_for_all(graph, rewrite, little_memory);
+  rewrite("factors_of_their_own", graph, factors_of_their_own);
+  rewrite("make_names_unique", graph, make_names_unique);
 }
 
 }  // namespace
 
-void shape_for_u55(Graph& graph) { shape_for_u55_of(graph, false); }
+void shape_for_u55(Graph& graph, const Rewrites& rewrite) { shape_for_u55_of(graph, rewrite, false); }
 // Up to 64 MACs: 16 KB of shared memory.
-void shape_for_small_u55(Graph& graph) { shape_for_u55_of(graph, true); }
+void shape_for_small_u55(Graph& graph, const Rewrites& rewrite) { shape_for_u55_of(graph, rewrite, true); }
 
 // U85 fills its multipliers in other ways, and turns images in one command whatever their rank.
-void shape_for_u85(Graph& graph) {
-  activations_first(graph, false);
-  windows_into_channels(graph);
-  multipliers_as_dense(graph, 64);
-  transposed_as_convolutions(graph, true);
-  express(graph, native_u85);
-  turn_images_one_by_one(graph);
-  chains_apart(graph);
-  rescales_before_views(graph);
-  shape_for_all(graph);
-  booleans_of_their_own(graph);
-  selected_apart(graph);
-  chained_views_apart(graph);
-  merge_reshapes(graph);
-  make_names_unique(graph);
+void shape_for_u85(Graph& graph, const Rewrites& rewrite) {
+  activations_first(graph, rewrite, false);
+  rewrite("windows_into_channels", graph, windows_into_channels);
+  rewrite("multipliers_as_dense", graph, multipliers_as_dense, 64);
+  rewrite("transposed_as_convolutions", graph, transposed_as_convolutions, true);
+  rewrite("express", graph, express, native_u85);
+  rewrite("turn_images_one_by_one", graph, turn_images_one_by_one);
+  rewrite("chains_apart", graph, chains_apart);
+  rewrite("rescales_before_views", graph, rescales_before_views);
+  shape_for_all(graph, rewrite);
+  rewrite("booleans_of_their_own", graph, booleans_of_their_own);
+  rewrite("selected_apart", graph, selected_apart);
+  rewrite("chained_views_apart", graph, chained_views_apart);
+  rewrite("merge_reshapes", graph, merge_reshapes);
+  rewrite("make_names_unique", graph, make_names_unique);
 }
 
-void shape_for_small_u85(Graph& graph) {
-  images_as_single_rows(graph);
-  shape_for_u85(graph);
+void shape_for_small_u85(Graph& graph, const Rewrites& rewrite) {
+  rewrite("images_as_single_rows", graph, images_as_single_rows);
+  shape_for_u85(graph, rewrite);
 }
 
 }  // namespace tosaic::ethos_u

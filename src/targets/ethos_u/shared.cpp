@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors that several commands read, each in a shape or form of its own. Vela 5.1.0 and 5.2.0 keep one shape and one
-// form of a tensor (docs/ethos-u.md, 3.7), so each reader that needs another gets a tensor of its own here.
+// form of a tensor (docs/developer/ethos-u.md, 3.7), so each reader that needs another gets a tensor of its own here.
 #include <algorithm>
 #include <map>
 #include <set>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mean over an image is two sums, along W and along H. The axes lie next to each other, so one sum along a view
-// (1, H*W, C) does both, and the tensor in between goes (docs/ethos-u.md, 3.4; maxima gain nothing).
+// (1, H*W, C) does both, and the tensor in between goes (docs/developer/ethos-u.md, 3.4; maxima gain nothing).
 #include <cstdlib>
 
 #include "ir/tosa_operators.h"

@@ -141,7 +141,7 @@ std::vector<Target> target_ethos_u() {
   struct Row {
     const char* family;
     const tosa::Product& product;
-    void (*shape)(Graph&);
+    void (*shape)(Graph&, const Rewrites&);
     std::vector<int> macs;
   };
   const Row rows[] = {{"u55", ethos_u::u55(), ethos_u::shape_for_small_u55, {32, 64}},

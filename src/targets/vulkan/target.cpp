@@ -53,11 +53,11 @@ Result<Emitted> emit(const Graph& graph, const Target&, const Options& options, 
   }
   if (halves) {
     Diagnostic note =
-        warning("vulkan.precision",
-                keeps_halves ? "weights and activations of f32 are kept in 16 bits (--vulkan-precision fp16); "
-                               "sums and what is computed in one go are in 32"
-                             : "the delegate keeps no weights and activations in f32, so --vulkan-precision "
-                               "fp16 changes nothing");
+        warning("vulkan.precision", keeps_halves
+                                        ? "weights and activations of f32 are stored in 16 bits (--vulkan-precision "
+                                          "fp16); accumulators and what one kernel computes have 32"
+                                        : "the delegate keeps no weights and activations in f32, so --vulkan-precision "
+                                          "fp16 changes nothing");
     note.severity = Severity::note;
     made.notes.push_back(std::move(note));
   }
@@ -87,7 +87,9 @@ std::vector<Target> target_vulkan() {
   }
   option.sentence = sentence + ")";
   OptionInfo precision{.name = precision_option, .kind = OptionInfo::Kind::text, .default_value = "fp32"};
-  precision.sentence = "fp16: weights and activations of f32 are kept in 16 bits, sums in 32; what was quantised stays";
+  precision.sentence =
+      "fp16: weights and activations of f32 are stored in 16 bits, accumulators have 32; quantised tensors are "
+      "unchanged";
   precision.allowed = {"fp32", "fp16"};
   target.options = {std::move(option), std::move(precision)};
   return {target};

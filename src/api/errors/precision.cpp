@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantisation: calibration, plans, and operators in integers.
+#include "api/errors/families.h"
+
+namespace tosaic {
+namespace {
+
+ErrorFamily calibrate() {
+  return {"calibrate",
+          "the calibration samples do not fit the program, or show that a range is poor",
+          "give arrays with the names, types and shapes that `tosaic inspect` shows for the inputs",
+          "$ tosaic compile digits.pt2 --target tosa-int --calibrate digits_test.npz -o digits.pte\n"
+          "digits_test.npz: error[calibrate.unknown-input]: array 'label' belongs to no input of the model",
+          {
+              {"methods", "it is not clear to which method samples belong", "name it: --calibrate METHOD=FILE"},
+              {"missing-input", "an input has no samples"},
+              {"no-samples", "an integer target needs samples, and there are none",
+               "give some: --calibrate FILE, in Python calibration=[...]"},
+              {"not-finite", "NaN or infinities came up in the calibration; ranges leave them out",
+               "check the samples, or apply masks after the model"},
+              {"not-taken", "no sample takes this branch or loop; its scales follow from its operands",
+               "add samples that take it"},
+              {"sample", "a sample cannot be read"},
+              {"sample-count", "inputs have different numbers of samples"},
+              {"sample-type", "a sample has another type or shape than the input"},
+              {"saturated", "values far below the others saturate", "nothing, if they stand for masked elements"},
+              {"sizes", "the program is another one at these sizes, or has no calibration there"},
+              {"state-range", "a buffer grew during the calibration", "add longer sequences of samples"},
+              {"stored-samples", "the sample inputs in the file serve as calibration",
+               "give typical inputs for better results: --calibrate FILE"},
+              {"structure", "a sample does not have the form of a call", "give samples as the module is called"},
+              {"unknown-input", "an array belongs to no input"},
+              {"unresolved", "neighbouring quantised values lead to very different results: the operator stays float",
+               "reduce its argument first, or use --quantize int16x8"},
+              {"unused", "the samples are not used", "leave --calibrate out"},
+          }};
+}
+
+ErrorFamily plan() {
+  return {"plan",
+          "a quantisation plan or override cannot be read, or does not fit the program",
+          "`tosaic explain --plan` prints a plan of the program",
+          "$ tosaic compile digits.pt2 --calibrate digits_samples.npz -o digits.pte --plan other.pt2\n"
+          "other.pt2: error[plan.not-text]: this is no text file",
+          {
+              {"already-quantised", "the program was quantised by PT2E and keeps its scales", "leave the plan out"},
+              {"empty", "the plan file is empty"},
+              {"floats", "the target computes floats: there is nothing to plan", "choose an integer target"},
+              {"impossible", "the plan asks for something that an operator cannot do"},
+              {"incomplete", "the plan leaves a call or tensor out"},
+              {"names-nothing", "an override names nothing of the program"},
+              {"not-text", "the file is no text"},
+              {"not-this-program", "the plan is of another program"},
+              {"refused", "the target does not have the form that the plan asks for"},
+              {"scheme", "the plan and --quantize ask for different schemes", "leave --quantize out"},
+              {"syntax", "a line of the plan has a syntax error"},
+              {"unknown-tensor", "the plan names a tensor that the program does not have"},
+              {"without-effect", "a line of the plan changes nothing", "leave the line out"},
+          }};
+}
+
+ErrorFamily quantise() {
+  return {
+      "quantise",
+      "an operator has no integer form with these scales and types, or loses precision in it",
+      "change the model there, or leave the quantisation to samples: --calibrate",
+      "$ tosaic compile digits.pt2 --target tosa-fp --weights int4 -o m.pte\n"
+      "note[quantise.small-weights]: 'p_classifier_weight' (10x32) stays float: quantising fewer than 16384 weights "
+      "would save little",
+      {
+          {"bias-range", "the bias does not fit the accumulator of two computed tensors"},
+          {"bias-type", "the bias is neither constant nor quantised"},
+          {"cast-to-integer", "a quantised tensor is cast to an integer type"},
+          {"composite", "tensors inside a composite operator have no scales"},
+          {"division", "a quotient of these types has no integer form"},
+          {"factor", "a quantised tensor is multiplied by 0, NaN or infinity"},
+          {"float-only", "the operator has no integer form: it runs in floats"},
+          {"float-operand", "an operand is float where the others are quantised"},
+          {"group-size", "rows of a weight do not divide into groups", "choose another --group-size"},
+          {"masked-output", "an output mixes a mask's large negative values with others",
+           "apply the mask after the model, or return the tensor without the mask"},
+          {"overflow", "the integer form of the operator may exceed its accumulator"},
+          {"pointwise-operand", "a pointwise function takes a second computed tensor"},
+          {"product-form", "a product of these types has no integer form"},
+          {"rescale-axis", "scales run along an axis that RESCALE does not have"},
+          {"rescale-types", "RESCALE does not convert between these types"},
+          {"scale-mismatch", "operands that need one scale have different ones, or none"},
+          {"scale-range", "a scale factor is outside what RESCALE can express"},
+          {"small-weights", "weights are so few that quantising them would save little: they stay float", "nothing"},
+          {"table-resolution", "a lookup table is too coarse for the function", "use --quantize int16x8"},
+          {"table-types", "a lookup table does not convert between these types"},
+          {"unlike-ranges", "tensors of very different ranges are combined under one scale",
+           "use --quantize int16x8, or scale the smaller one first"},
+          {"unlike-rows", "normalised rows differ much in size: small ones lose precision", "use --quantize int16x8"},
+          {"unobserved", "the operator cannot run in the calibration: it stays float",
+           "define its lowering in Python: tosaic.lowering"},
+          {"weight-type", "a weight has no scale for its bias"},
+      }};
+}
+
+ErrorFamily quantizer() {
+  return {"quantizer",
+          "a PT2E quantizer of tosaic.executorch is used wrongly",
+          "see docs/executorch.md",
+          ">>> quantizer.annotate(model)\n"
+          "error[quantizer.program]: a Net is no exported graph",
+          {
+              {"config", "the quantization config is not taken"},
+              {"devices", "the graph's tensors are on several devices", "move them to the CPU"},
+              {"finder", "the node finder is not taken"},
+              {"names-nothing", "a name is that of no module or node"},
+              {"program", "the object is no exported graph", "give torch.export.export(model, inputs).module()"},
+              {"spec", "the quantization spec is not taken"},
+              {"write", "the graph writes to a tensor that is read later", "work on a copy: x = x.clone()"},
+          }};
+}
+
+}  // namespace
+
+std::vector<ErrorFamily> errors_of_precision() { return {calibrate(), plan(), quantise(), quantizer()}; }
+
+}  // namespace tosaic
