@@ -56,7 +56,7 @@ class Net {
   // A node whose output type the operator's row infers, in `dtype` where the row cannot know it.
   ValueId node(const std::string& op, std::vector<ValueId> operands, Attrs attrs = {},
                std::optional<DType> dtype = std::nullopt) {
-    Node n{.op = "tosa." + op,
+    Node n{.op = Operator("tosa." + op),
            .inputs = std::move(operands),
            .attrs = std::move(attrs),
            .outputs = {},

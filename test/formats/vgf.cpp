@@ -68,7 +68,7 @@ TEST(Vgf, GraphComesBack) {
   ASSERT_EQ(found.size(), wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     EXPECT_EQ(found[i]->op, wanted[i]->op);
-    EXPECT_EQ(found[i]->attrs, wanted[i]->attrs) << wanted[i]->op;
+    EXPECT_EQ(found[i]->attrs, wanted[i]->attrs) << wanted[i]->op.name();
     ASSERT_EQ(found[i]->inputs.size(), wanted[i]->inputs.size());
     for (std::size_t k = 0; k < wanted[i]->inputs.size(); ++k) {
       const Value &w = graph[wanted[i]->inputs[k]], &f = (*back)[found[i]->inputs[k]];

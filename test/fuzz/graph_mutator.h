@@ -29,7 +29,7 @@ class Mutator {
       case 2: return operand(g, node(g));
       case 3: return arity(node(g));
       case 4: return argument(node(g));
-      case 5: node(g).op = operators_[pick(operators_.size())]; return;
+      case 5: node(g).op = Operator(operators_[pick(operators_.size())]); return;
       default: return results(g, node(g));
     }
   }

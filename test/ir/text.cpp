@@ -20,24 +20,24 @@ std::string difference(const Graph& a, const Graph& b);
 std::string name_at(const Graph& g, ValueId v) { return v == no_value ? "<none>" : g[v].name; }
 
 std::string difference(const Graph& a, const Graph& b, const Node& x, const Node& y) {
-  if (x.op != y.op) return "operator " + x.op + " / " + y.op;
-  if (!(x.attrs == y.attrs)) return "attributes of " + x.op;
+  if (x.op != y.op) return "operator " + x.op.text() + " / " + y.op.text();
+  if (!(x.attrs == y.attrs)) return "attributes of " + x.op.text();
   auto names = [](const Graph& g, const std::vector<ValueId>& ids) {
     std::vector<std::string> out;
     for (ValueId v : ids) out.push_back(name_at(g, v));
     return out;
   };
   if (names(a, x.inputs) != names(b, y.inputs) || names(a, x.outputs) != names(b, y.outputs))
-    return "operands of " + x.op;
-  if (!x.loc != !y.loc) return "location of " + x.op;
+    return "operands of " + x.op.text();
+  if (!x.loc != !y.loc) return "location of " + x.op.text();
   if (x.loc) {
     const Loc &l = *x.loc, &m = *y.loc;
     if (l.place.file != m.place.file || l.place.line != m.place.line || l.place.text != m.place.text ||
         l.module_path != m.module_path || l.module_type != m.module_type || l.torch_function != m.torch_function ||
         l.op != m.op || l.name != m.name)
-      return "location of " + x.op;
+      return "location of " + x.op.text();
   }
-  if (x.regions.size() != y.regions.size()) return "regions of " + x.op;
+  if (x.regions.size() != y.regions.size()) return "regions of " + x.op.text();
   for (std::size_t i = 0; i < x.regions.size(); ++i)
     if (auto d = difference(x.regions[i], y.regions[i]); !d.empty()) return d;
   return "";
@@ -99,7 +99,7 @@ class RandomGraph {
     for (int i = below(5); i-- > 0;) constant(g);
     for (int i = below(6); i-- > 0;) {
       Node n;
-      n.op = below(5) ? "aten.op" + std::to_string(below(9)) : text() + "x";
+      n.op = Operator(below(5) ? "aten.op" + std::to_string(below(9)) : text() + "x");
       for (int k = below(4); k-- > 0;) n.inputs.push_back(below(5) && !g.values.empty() ? any(g) : no_value);
       for (int k = below(5); k-- > 0;) n.attrs.set(below(3) ? "a" + std::to_string(k) : text(), attr());
       if (below(2)) n.loc = loc();
@@ -203,7 +203,7 @@ class RandomGraph {
     if (below(2)) l.place = {"model.py", 6, text()};
     if (below(2)) l.module_path = text(), l.module_type = "torch.nn.Conv2d";
     if (below(2)) l.torch_function = "conv2d_1";
-    if (below(2)) l.op = aten::op::conv2d;
+    if (below(2)) l.op = "aten.conv2d.default";
     if (below(2)) l.name = text();
     return std::make_shared<const Loc>(l);
   }

@@ -107,7 +107,7 @@ TEST(Verify, Nesting) {
   for (int i = 0; i < 100; ++i) {
     Graph outer;
     outer.nodes.push_back(
-        {.op = "a.b", .inputs = {}, .attrs = {}, .outputs = {}, .loc = {}, .regions = {std::move(g)}});
+        {.op = Operator("a.b"), .inputs = {}, .attrs = {}, .outputs = {}, .loc = {}, .regions = {std::move(g)}});
     g = std::move(outer);
   }
   EXPECT_EQ(code_of(g), "ir.nesting");

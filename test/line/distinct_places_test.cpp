@@ -17,9 +17,9 @@ bool compares(const std::string& body) {
   EXPECT_TRUE(normal.ok()) << (normal.ok() ? "" : normal.error().message);
   const auto lowered = lower(*normal);
   EXPECT_TRUE(lowered.ok()) << (lowered.ok() ? "" : lowered.error().message);
-  const auto is = [](const char* op) { return [op](const Node& node) { return node.op == op; }; };
-  EXPECT_EQ(std::ranges::count_if(lowered->graph.nodes, is("tosa.scatter")), 1) << body;
-  return std::ranges::any_of(lowered->graph.nodes, is("tosa.equal"));
+  const auto is = [](Operator op) { return [op](const Node& node) { return node.op == op; }; };
+  EXPECT_EQ(std::ranges::count_if(lowered->graph.nodes, is(tosa::op::scatter)), 1) << body;
+  return std::ranges::any_of(lowered->graph.nodes, is(tosa::op::equal));
 }
 
 const std::string arange = "  %r: 4xi32 = aten.arange.default() {end=4, dtype=i32}\n";

@@ -30,7 +30,7 @@ std::vector<std::pair<std::string, Graph>> seeds() {
 std::vector<std::string> operators_of(const std::vector<std::pair<std::string, Graph>>& seeds) {
   std::vector<std::string> names;
   for (const auto& [file, graph] : seeds)
-    for (const Node& node : graph.nodes) names.push_back(node.op);
+    for (const Node& node : graph.nodes) names.push_back(node.op.text());
   return names;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "interp/interp.h"
+#include "ir/aten_operators.h"
 #include "lower/lower.h"
 #include "normalise/normalise.h"
 #include "normalise/split_weights.h"
@@ -50,17 +51,17 @@ Bytes result(const Graph& graph) {
   return made->at(0).data;
 }
 
-std::ptrdiff_t count(const Graph& graph, std::string_view op) { return std::ranges::count(graph.nodes, op, &Node::op); }
+std::ptrdiff_t count(const Graph& graph, Operator op) { return std::ranges::count(graph.nodes, op, &Node::op); }
 
 TEST(SplitWeights, compute_what_whole_ones_do) {
   constexpr std::uint64_t row = columns * 4;
   for (const bool biased : {false, true}) {
     const Graph whole = at_most(rows * row, biased);
-    EXPECT_EQ(count(whole, "aten.cat.default"), 0);
+    EXPECT_EQ(count(whole, aten::op::cat), 0);
     const auto expected = result(whole);
     for (const std::uint64_t bytes : {rows * row - 1, 256 * row, 130 * row, 128 * rows * 4}) {
       const Graph pieces = at_most(bytes, biased);
-      EXPECT_EQ(count(pieces, "aten.cat.default"), 2) << bytes;
+      EXPECT_EQ(count(pieces, aten::op::cat), 2) << bytes;
       for (const Value& v : pieces.values) EXPECT_LE(v.constant.size(), bytes) << v.name;
       EXPECT_TRUE(result(pieces) == expected) << bytes;
     }
@@ -70,7 +71,7 @@ TEST(SplitWeights, compute_what_whole_ones_do) {
 // Nothing to be done here: the device refuses it.
 TEST(SplitWeights, rows_that_fit_nowhere_stay) {
   const Graph graph = at_most(columns * 4 - 1, false);
-  EXPECT_EQ(count(graph, "aten.cat.default"), 0);
+  EXPECT_EQ(count(graph, aten::op::cat), 0);
 }
 
 }  // namespace

@@ -219,7 +219,7 @@ TEST(ControlFlow, that_data_end_stays) {
   auto normal = normalise(graph_of(loop), {}, {});
   ASSERT_TRUE(normal.ok()) << render(normal.error(), false);
   EXPECT_TRUE(runs_as_it_stands(*normal).ok());
-  const auto node = std::ranges::find(normal->nodes, "higher_order.while_loop", &Node::op);
+  const auto node = std::ranges::find(normal->nodes, higher_order::op::while_loop, &Node::op);
   ASSERT_NE(node, normal->nodes.end());
   EXPECT_EQ(node->inputs.size(), 2u);
   EXPECT_EQ(node->regions[1].inputs.size(), 2u);
@@ -241,7 +241,7 @@ TEST(ControlFlow, lies_inside_a_delegate_that_takes_it) {
   ASSERT_TRUE(lowered.ok()) << render(lowered.error(), false);
   tidy(lowered->graph);
   EXPECT_TRUE(tosa::verify_graph(lowered->graph, spec).ok());
-  const auto made = std::ranges::find(lowered->graph.nodes, "tosa.while_loop", &Node::op);
+  const auto made = std::ranges::find(lowered->graph.nodes, tosa::op::while_loop, &Node::op);
   ASSERT_NE(made, lowered->graph.nodes.end());
   EXPECT_EQ(to_string(lowered->graph[made->inputs[0]].type), "i32");
 }

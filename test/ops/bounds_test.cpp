@@ -75,7 +75,7 @@ class Rows {
     for (const Node& node : graph.nodes) {
       const tosa::Op* row = tosa::find(node.op);
       if (!row || node.outputs.size() != 1) continue;
-      SCOPED_TRACE(node.op);
+      SCOPED_TRACE(node.op.text());
       if (row->bounds) check_bounds(graph, node, of);
       if (row->chooses) check_choice(graph, node, of);
       seen.insert(row->name);

@@ -251,7 +251,7 @@ Result<std::vector<Piece>> pieces_of(const Graph& quantised, const std::vector<T
       Bounds right{numbers((*want)[k]), numbers((*want)[k])};
       if (lines) TOSAIC_CHECK(widen_to_knots(floating, operands[0], right));
       const TensorType& type = quantised[integer.results[k]].type;
-      pieces.push_back({node.op, rule, type, distance(right.low, right.high, (*got)[k], type)});
+      pieces.push_back({node.op.text(), rule, type, distance(right.low, right.high, (*got)[k], type)});
       values[integer.results[k]] = {type, (*got)[k].data};
     }
   }

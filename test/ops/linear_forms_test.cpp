@@ -46,7 +46,7 @@ Graph quantised(Graph graph) {
 std::vector<const Node*> calls(const Graph& graph, const std::string& op) {
   std::vector<const Node*> found;
   for (const Node& node : graph.nodes)
-    if (node.op == op) found.push_back(&node);
+    if (node.op.name() == op) found.push_back(&node);
   return found;
 }
 

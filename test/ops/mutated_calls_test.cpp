@@ -55,7 +55,7 @@ void lower_or_refuse(const std::string& op, const Given& g) {
     operands.emplace_back(Val(&builder, id));
   }
   try {
-    for (Val v : lower_call(builder, op, std::move(operands), g.attrs, {})) graph.outputs.push_back(v.id());
+    for (Val v : lower_call(builder, Operator(op), std::move(operands), g.attrs, {})) graph.outputs.push_back(v.id());
     auto sound = verify(graph);
     EXPECT_TRUE(sound.ok()) << op << ": " << sound.error().message;
   } catch (const Refusal& refusal) {

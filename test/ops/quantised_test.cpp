@@ -100,7 +100,7 @@ class Quantised : public testing::TestWithParam<const NamedAtenOp*> {
   }
 
   static bool says_float(const Case& parsed, const Graph& graph) {
-    return find_aten(parsed.schema->full_name()).rule == Rule::float_only &&
+    return find_aten(Operator(parsed.schema->full_name())).rule == Rule::float_only &&
            (any_float(graph, graph.inputs) || any_float(graph, all_values(graph)));
   }
 

@@ -17,7 +17,7 @@ std::string refusal(const std::string& op, std::vector<TensorType> operands, Att
   for (const TensorType& type : operands)
     values.emplace_back(Val(&builder, graph.add_value("in." + std::to_string(values.size()), type)));
   try {
-    lower_call(builder, op, std::move(values), attrs, {});
+    lower_call(builder, Operator(op), std::move(values), attrs, {});
   } catch (Refusal& refused) { return refused.why.code; }
   return {};
 }

@@ -60,7 +60,7 @@ Tensor counted(const Tensor& tensor, Integers integers) {
 Call program_of(const Case& parsed, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
   Call call;
   Node node;
-  node.op = parsed.schema->full_name();
+  node.op = Operator(parsed.schema->full_name());
   std::map<std::string, std::vector<ValueId>> given;
   std::size_t next = 0;
   for (const Argument& a : parsed.arguments) {
@@ -146,7 +146,8 @@ Result<Lowered> lower_case(const Case& parsed, const std::string& op, const std:
     if (declared.back().dtype == DType::f32) declared.back().dtype = real;
   }
   try {
-    for (Val v : lower_call(builder, op, std::move(operands), attrs, declared)) graph.outputs.push_back(v.id());
+    for (Val v : lower_call(builder, Operator(op), std::move(operands), attrs, declared))
+      graph.outputs.push_back(v.id());
   } catch (Refusal& refusal) { return std::move(refusal.why); }
   drop_dead(graph);
   TOSAIC_CHECK(verify(graph));

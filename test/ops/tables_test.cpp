@@ -43,7 +43,7 @@ std::vector<std::int64_t> table_of(const Function& function, const TensorType& x
   Graph graph;
   const ValueId x = graph.add_value("x", x_type), out = graph.add_value("y", x_type.with(y));
   Node node;
-  node.op = function.op;
+  node.op = Operator(function.op);
   node.attrs = function.attrs;
   node.inputs = {x};
   node.outputs = {out};

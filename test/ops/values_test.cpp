@@ -268,7 +268,7 @@ bool same_arguments(const Schema& a, const Schema& b) {
 TEST_P(Values, in_place) {
   each_case([](const Case& c, const auto& inputs, const auto& outputs) {
     const std::string twin = fmt::format("{}.{}_.{}", c.schema->ns, c.schema->name, c.schema->overload);
-    FoundOp found = find_aten(twin);
+    FoundOp found = find_aten(Operator(twin));
     if (!found.op || !same_arguments(*found.schema, *c.schema)) return;
     // PyTorch refuses to write a result of another shape or dtype into self.
     if (inputs.empty() || outputs[0].type != inputs[0].type) return;
@@ -303,7 +303,7 @@ TEST(AtenTable, every_schema_parses_and_every_overload_has_a_value) {
     for (auto text : op.op.schemas) {
       auto schema = parse_schema(text);
       ASSERT_TRUE(schema.ok()) << op.file << ": " << text;
-      EXPECT_EQ(find_aten(schema->full_name()).op, &op.op) << schema->full_name() << " stands in two files";
+      EXPECT_EQ(find_aten(Operator(schema->full_name())).op, &op.op) << schema->full_name() << " stands in two files";
       if (!schema->in_place) {
         EXPECT_NE(std::find(used.begin(), used.end(), schema->full_name()), used.end())
             << op.file << ": no call of " << schema->full_name() << " in the domain";

@@ -304,14 +304,14 @@ TEST(ExecutorchCall, EveryListedSchemaIsFound) {
     if (functional.empty()) continue;
     auto schema = parse_schema(functional);
     ASSERT_TRUE(schema.ok()) << functional;
-    const auto call = packing::executorch_call(schema->full_name());
+    const auto call = packing::executorch_call(Operator(schema->full_name()));
     ASSERT_TRUE(call.has_value()) << functional;
     EXPECT_EQ(call->kernel.name + "." + call->kernel.overload, kernel);
     const pte::OperatorName named = kernels::out_variant(*schema);
-    if (find_aten(schema->full_name()).op) { EXPECT_EQ(named.name + "." + named.overload, kernel); }
+    if (find_aten(Operator(schema->full_name())).op) { EXPECT_EQ(named.name + "." + named.overload, kernel); }
   }
-  EXPECT_FALSE(packing::executorch_call("aten.no_such_operator.default").has_value());
-  EXPECT_FALSE(packing::executorch_call("acme.add.Tensor").has_value());
+  EXPECT_FALSE(packing::executorch_call(Operator("aten.no_such_operator.default")).has_value());
+  EXPECT_FALSE(packing::executorch_call(Operator("acme.add.Tensor")).has_value());
 }
 
 // Both directions of the naming agree for every operator in the table.

@@ -309,7 +309,7 @@ TEST(QuantisationPlan, holds_for_what_is_left_of_scaled_rows) {
                       std::vector<const Override*>(program.graph.nodes.size(), nullptr),
                       {}};
   for (std::size_t n = 0; n < program.graph.nodes.size(); ++n)
-    for (const char* op : {"aten.mean.dim", "aten.conv1d.default"})
+    for (const Operator op : {aten::op::mean_dim, aten::op::conv1d})
       if (program.graph.nodes[n].op == op) decisions.of_node[n] = Form::floating;
   QuantiseOptions options;
   const std::string plan = print(plan_quantisation(program, options, {}, decisions), program.graph);

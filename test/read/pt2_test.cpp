@@ -3,6 +3,7 @@
 #include "read/fixture.h"
 
 #include "ir/aten_operators.h"
+#include "ir/program_operators.h"
 
 namespace tosaic::test {
 namespace {
@@ -15,7 +16,7 @@ std::vector<float> floats(const Value* value) {
 
 std::vector<std::string> ops(const Graph& graph) {
   std::vector<std::string> names;
-  for (const Node& n : graph.nodes) names.push_back(n.op);
+  for (const Node& n : graph.nodes) names.push_back(n.op.text());
   return names;
 }
 
@@ -63,14 +64,14 @@ TEST(ReadPt2, every_node_has_a_place_in_the_users_source) {
   EXPECT_EQ(loc.module_path, "conv");
   EXPECT_EQ(loc.module_type, "torch.nn.modules.conv.Conv2d");
   EXPECT_EQ(loc.torch_function, "conv2d_1");
-  EXPECT_EQ(loc.op, aten::op::conv2d);
+  EXPECT_EQ(loc.op, "aten.conv2d.default");
   EXPECT_EQ(loc.name, "conv2d");
   for (const char* file : {"conv.pt2", "conv_decomposed.pt2", "storages.pt2", "cond.pt2"}) {
     auto other = read_fixture(file);
     for (const Node& n : other.graph().nodes) {
-      ASSERT_TRUE(n.loc) << n.op;
-      EXPECT_EQ(n.loc->place.file, "make_pt2.py") << file << ": " << n.op;
-      EXPECT_GT(n.loc->place.line, 0) << file << ": " << n.op;
+      ASSERT_TRUE(n.loc) << n.op.name();
+      EXPECT_EQ(n.loc->place.file, "make_pt2.py") << file << ": " << n.op.name();
+      EXPECT_GT(n.loc->place.line, 0) << file << ": " << n.op.name();
     }
   }
 }
@@ -189,9 +190,9 @@ TEST(ReadPt2, several_outputs_keep_their_names) {
   const Node* split = r.node("getitem");
   ASSERT_TRUE(split);
   EXPECT_EQ(split, r.node("getitem_1"));
-  EXPECT_EQ(split->op, "aten.split_with_sizes.default");
+  EXPECT_EQ(split->op, aten::op::split_with_sizes);
   EXPECT_EQ(to_string(r.value("getitem_1")->type), "2x2xf32");
-  EXPECT_EQ(r.node("getitem_3")->op, "aten.max.dim");
+  EXPECT_EQ(r.node("getitem_3")->op, aten::op::max_dim);
   EXPECT_EQ(to_string(r.value("getitem_3")->type), "2xi64");
   EXPECT_EQ(r.graph().outputs.size(), 5u);
 }
@@ -252,7 +253,7 @@ TEST(ReadPt2, control_flow_has_regions) {
   auto r = read_fixture("cond.pt2");
   const Node* cond = r.node("getitem");
   ASSERT_TRUE(cond);
-  EXPECT_EQ(cond->op, "higher_order.cond");
+  EXPECT_EQ(cond->op, higher_order::op::cond);
   EXPECT_EQ(cond->inputs.size(), 4u);
   ASSERT_EQ(cond->regions.size(), 2u);
   EXPECT_EQ(cond->regions[0].name, "true_graph_0");
@@ -324,7 +325,7 @@ TEST(ReadPt2, pt2e_nodes_are_read_as_they_stand) {
   auto r = read_fixture("pt2e.pt2");
   const Node* dq = r.node("dequantize_per_channel");
   ASSERT_TRUE(dq);
-  EXPECT_EQ(dq->op, "quantized_decomposed.dequantize_per_channel.default");
+  EXPECT_EQ(dq->op, quantized_decomposed::op::dequantize_per_channel);
   ASSERT_EQ(dq->inputs.size(), 3u);
   EXPECT_EQ(to_string(r.graph()[dq->inputs[0]].type), "4x3x3x3xi8");
   EXPECT_EQ(dq->attrs.get<std::int64_t>("quant_min"), -127);
@@ -337,7 +338,7 @@ TEST(ReadPt2, unknown_operators_are_read_with_their_own_names) {
   auto r = read_bytes(with_program_text("conv.pt2", "torch.ops.aten.mean.dim", "torch.ops.mine.frobnicate.default"));
   ASSERT_TRUE(r.ok()) << r.why();
   const Node* node = r.node("mean");
-  EXPECT_EQ(node->op, "mine.frobnicate.default");
+  EXPECT_EQ(node->op, Operator("mine.frobnicate.default"));
   EXPECT_EQ(node->inputs.size(), 1u);
   EXPECT_EQ(node->attrs.get<std::vector<std::int64_t>>("dim"), (std::vector<std::int64_t>{2, 3}));
   EXPECT_EQ(node->loc->place.text, "y = y.mean((2, 3))");

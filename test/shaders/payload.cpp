@@ -435,7 +435,7 @@ TEST(VulkanCompute, Fourier) {
           made.push_back(net.graph.add_value(std::string(op) + part, TensorType{DType::f32, out}));
         attrs.set("local_bound", false);
         Node& node = net.graph.nodes.emplace_back();
-        node.op = std::string("tosa.") + op;
+        node.op = Operator(std::string("tosa.") + op);
         node.inputs = std::move(in);
         node.outputs = made;
         node.attrs = std::move(attrs);

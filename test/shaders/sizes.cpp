@@ -69,7 +69,7 @@ void end_with_the_last_window(Graph& graph) {
   for (Node& node : graph.nodes)
     while (tosa::check_rest(tosa::View(graph, node))) {
       auto pad = node.attrs.get<std::vector<std::int64_t>>("pad");
-      ASSERT_GT(pad[1]--, 0) << node.op;
+      ASSERT_GT(pad[1]--, 0) << node.op.name();
       node.attrs.set("pad", pad);
     }
 }

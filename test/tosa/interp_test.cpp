@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tosa/one_node.h"
-
 #include "ir/aten_operators.h"
+#include "tosa/one_node.h"
 
 namespace tosaic {
 namespace {
@@ -17,8 +16,8 @@ Graph exp_of_sum(DType dtype) {
   const TensorType type{dtype, {2}, std::nullopt};
   const ValueId x = g.add_value("x", type), c = g.add_value("c", type, constant_bytes(dtype, Doubles{1, 2}));
   const ValueId sum = g.add_value("sum", type), y = g.add_value("y", type);
-  g.nodes.push_back({"tosa.add", {x, c}, {}, {sum}, nullptr, {}});
-  g.nodes.push_back({"tosa.exp", {sum}, {}, {y}, nullptr, {}});
+  g.nodes.push_back({tosa::op::add, {x, c}, {}, {sum}, nullptr, {}});
+  g.nodes.push_back({tosa::op::exp, {sum}, {}, {y}, nullptr, {}});
   g.inputs = {x};
   g.outputs = {y, sum};
   return g;

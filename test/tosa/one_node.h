@@ -41,7 +41,8 @@ struct OneNode {
 
   Graph graph() const {
     Graph g;
-    Node node{.op = "tosa." + op, .inputs = {}, .attrs = attrs, .outputs = {}, .loc = nullptr, .regions = regions};
+    Node node{
+        .op = Operator("tosa." + op), .inputs = {}, .attrs = attrs, .outputs = {}, .loc = nullptr, .regions = regions};
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const Operand& operand = operands[i];
       Bytes data = operand.constant ? constant_bytes(operand.type.dtype, operand.values) : Bytes();
