@@ -31,7 +31,7 @@ TEST(OperatorTable, HoldsEveryOperatorOfTheSchemaOnce) {
     EXPECT_TRUE(numbers.insert(op.schema_number).second) << op.name;
     EXPECT_EQ(by_schema_number(op.schema_number), &op);
     EXPECT_EQ(find(op.name), &op);
-    EXPECT_EQ(find("tosa." + std::string(op.name)), &op);
+    EXPECT_EQ(find(Operator("tosa." + std::string(op.name))), &op);
   }
   for (auto value : tosa_schema::EnumValuesOp()) {
     const auto number = static_cast<std::uint16_t>(value);
