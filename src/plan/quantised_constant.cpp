@@ -7,8 +7,8 @@
 
 #include "base/parallel.h"
 #include "ir/tensor.h"
-#include "plan/views.h"
 #include "ir/tosa_operators.h"
+#include "plan/views.h"
 
 namespace tosaic::plan {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "base/mapped_files.h"
 #include "base/parallel.h"
+#include "ir/tosa_operators.h"
 #include "plan/coded_form.h"
 #include "plan/quantised_constant.h"
 #include "plan/row_codes.h"
@@ -13,7 +14,6 @@
 #include "plan/views.h"
 #include "shaders/product.h"
 #include "shaders/steps.h"
-#include "ir/tosa_operators.h"
 
 namespace tosaic::shaders {
 namespace {
@@ -165,8 +165,12 @@ class Weights {
     if (bytes.null()) return false;
     const ValueId v = graph_.add_value(x.name + ".codes", x.type.with(DType::i8), bytes);
     graph_[form->codes].constant = {};
-    casts_.push_back(
-        {.op = tosa::op::cast, .inputs = {v}, .attrs = {}, .outputs = {form->codes}, .loc = product.loc, .regions = {}});
+    casts_.push_back({.op = tosa::op::cast,
+                      .inputs = {v},
+                      .attrs = {},
+                      .outputs = {form->codes},
+                      .loc = product.loc,
+                      .regions = {}});
     std::erase_if(graph_.nodes, gives);
     return true;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RESHAPEs between two commands. Vela forgets them early: it gives the tensor one of the two shapes and merges what
-// stands on both sides, not always with the shape that a command was written for (docs/developer/ethos-u.md, 3.7). So what can be
-// merged stands on one side here.
+// stands on both sides, not always with the shape that a command was written for (docs/developer/ethos-u.md, 3.7). So
+// what can be merged stands on one side here.
 #include <algorithm>
 
 #include "ir/tosa_operators.h"
