@@ -540,7 +540,9 @@ class TosaOperand:
 
     @property
     def type(self) -> str:
-        """A dtype, or a variable that `types` binds; "shape": a list of integers."""
+        """
+        A dtype, or a variable that `types` binds; "shape": a list of integers.
+        """
 
     @property
     def list(self) -> bool:
