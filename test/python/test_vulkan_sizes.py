@@ -215,7 +215,7 @@ class Resized(nn.Module):
 
 
 @pytest.mark.parametrize("module, how, why", [
-    (Mean(), {"quantize": "int8", "calibration": [(image(64, 97),)]}, r"mean of codes over a dim that varies(.|\n)*Adaptive"),
+    (Mean(), {"quantize": "int8", "calibration": [(image(64, 97),)]}, r"mean of quantised values over a dim that varies(.|\n)*Adaptive"),
     (Adaptive(), {}, "which operators it becomes depends on the sizes"),
     (Resized(), {}, r"operand 'scale' depends on the sizes(.|\n)*at the largest sizes"),
 ])
