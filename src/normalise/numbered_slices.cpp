@@ -2,6 +2,7 @@
 #include "normalise/numbered_slices.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <map>
 
 #include "ir/aten_operators.h"

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a load of quantised weights costs: as good as no time, and memory for the file once, its first run included.
 #include <malloc.h>
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 
 #include "api/compile_options.h"
 #include "api/digits.h"

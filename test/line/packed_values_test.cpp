@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights of 4 bits as TOSA files of floats hold them, two in a byte: read where they lie, and with the results of
 // those that are a byte each.
+#include <algorithm>
+
 #include "cpu/net.h"
 #include "plan/quantised_constant.h"
 #include "tidy/tidy.h"

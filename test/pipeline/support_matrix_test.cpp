@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The support matrix as text, so that a change shows what it gains or loses. `make matrix` writes it again.
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include <cstdlib>
 #include <fstream>

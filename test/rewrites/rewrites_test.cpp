@@ -2,6 +2,8 @@
 // Each rewrite alone: what it makes of small graphs, as golden text (README.md). A rewrite that any target goes through
 // has a file here, or stands in elsewhere.txt with the reason why not.
 #include <gtest/gtest.h>
+#include <algorithm>
+#include <cstdlib>
 
 #include <filesystem>
 #include <fstream>
