@@ -25,19 +25,13 @@ using Numbers = std::vector<std::int64_t>;  // one for each of the sizes looked 
 constexpr std::size_t most_products = 3;  // factors of a product that is tried
 constexpr std::size_t most_terms = 100;   // of which there are enough
 
-Diagnostic depends(const Node& node, const std::string& what) {
-  return located(
-      error("lower.sizes", fmt::format("{}: {} depends on the sizes in a way that is not known", node.op, what))
-          .hint("choose the sizes: --sizes NAME=SIZE"),
-      node.loc);
+// `what` of `who`: an operator, or what else the message is about.
+Diagnostic depends(std::string_view who, const LocRef& loc, const std::string& what) {
+  return located(error("lower.sizes", fmt::format("{}: {} depends on the sizes in a way that is not known", who, what))
+                     .hint("choose the sizes: --sizes NAME=SIZE"),
+                 loc);
 }
-
-// For messages: what is no node is called like one.
-Node named(std::string_view what) {
-  Node node;
-  node.op = Operator(what);
-  return node;
-}
+Diagnostic depends(const Node& node, const std::string& what) { return depends(node.op.name(), node.loc, what); }
 
 // Finds the Dim that numbers are: a sum of a constant and of up to two products of symbols, with integer factors.
 class Fitting {
@@ -201,17 +195,17 @@ class Joining {
 
   Result<Graph> run() {
     TOSAIC_CHECK(same_nodes());
-    for (ValueId v : made_.inputs) TOSAIC_CHECK(retype(v, named("input '" + made_[v].name + "'")));
+    for (ValueId v : made_.inputs) TOSAIC_CHECK(retype(v, "input '" + made_[v].name + "'", nullptr));
     for (Node& node : made_.nodes) {
       TOSAIC_CHECK(attributes(node));
       for (std::size_t i = 0; i < node.inputs.size(); ++i)
         if (node.inputs[i] != no_value && made_[node.inputs[i]].is_constant()) TOSAIC_CHECK(constant(node, i));
       if (follows(node)) continue;
       for (ValueId v : node.outputs)
-        if (v != no_value) TOSAIC_CHECK(retype(v, node));
+        if (v != no_value) TOSAIC_CHECK(retype(v, node.op.name(), node.loc));
     }
     for (ValueId v : made_.outputs)
-      if (made_[v].is_constant() && differs(v)) return depends(named("'" + made_[v].name + "'"), "what is returned");
+      if (made_[v].is_constant() && differs(v)) return depends("'" + made_[v].name + "'", nullptr, "what is returned");
     made_.nodes.insert(made_.nodes.begin(), slices_.begin(), slices_.end());
     for (const Node& node : made_.nodes) TOSAIC_CHECK(agrees(node));
     return std::move(made_);
@@ -247,14 +241,14 @@ class Joining {
       for (ValueId v = 0; v < made_.values.size(); ++v)
         if (made_[v].type.dtype != other[v].type.dtype || made_[v].type.rank() != other[v].type.rank() ||
             made_[v].is_constant() != other[v].is_constant() || made_[v].type.scales != other[v].type.scales)
-          return depends(named("'" + made_[v].name + "'"), "its type");
+          return depends("'" + made_[v].name + "'", nullptr, "its type");
     }
     return {};
   }
 
   Diagnostic other_operators(const AtSizes& at) const {
     const std::vector<Node>&ours = made_.nodes, &others = at.graph.nodes;
-    if (ours.empty() || others.empty()) return depends(named(made_.name), "which operators it becomes");
+    if (ours.empty() || others.empty()) return depends(made_.name, nullptr, "which operators it becomes");
     const auto alike = [](const Node& a, const Node& b) {
       return a.op == b.op && a.inputs == b.inputs && a.outputs == b.outputs;
     };
@@ -367,11 +361,11 @@ class Joining {
         fmt::format("it is {} at the largest sizes, {} at {}", first, text(*other), text_of(other->sizes)));
   }
 
-  Status retype(ValueId v, const Node& node) {
+  Status retype(ValueId v, std::string_view who, const LocRef& loc) {
     std::vector<Dim> dims;
     for (int d = 0; d < made_[v].type.rank(); ++d) {
       const auto dim = fit_(sizes_of(v, d));
-      if (!dim) return depends(node, fmt::format("dimension {} of its result", d));
+      if (!dim) return depends(who, loc, fmt::format("dimension {} of its result", d));
       dims.push_back(*dim);
     }
     made_[v].type.shape = Shape(std::move(dims));
@@ -398,7 +392,7 @@ class Joining {
     for (const AtSizes& at : given_)
       if (!begins_with(all, at.graph[v])) return depends(node, fmt::format("the constant '{}'", all.name));
     const ValueId whole = made_.add_value(all.name + "_at_bounds", all.type, all.constant);
-    TOSAIC_CHECK(retype(v, node));
+    TOSAIC_CHECK(retype(v, node.op.name(), node.loc));
     made_[v].constant = {};
     Node slice{tosa::op::slice,
                {whole, shape_constant(Numbers(static_cast<std::size_t>(all.type.rank()), 0)),

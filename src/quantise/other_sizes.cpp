@@ -12,22 +12,18 @@
 namespace tosaic {
 namespace {
 
-// For messages: what is no node is called like one.
-Node named(std::string_view what) {
-  Node node;
-  node.op = Operator(what);
-  return node;
-}
-
-Diagnostic another_program(const Graph& graph, const Node& node) {
+Diagnostic another_program(const Graph& graph, std::string_view who, const LocRef& loc) {
   std::string sizes;
   for (ValueId v : graph.inputs)
     sizes += fmt::format("{}{} {}", sizes.empty() ? "" : ", ", graph[v].name, to_string(graph[v].type.shape));
   return located(error("calibrate.sizes",
                        fmt::format("{}: where the sizes are {} the program is another one than where it was calibrated",
-                                   node.op, sizes))
+                                   who, sizes))
                      .hint("choose the sizes (--sizes NAME=SIZE) and give samples of them"),
-                 node.loc);
+                 loc);
+}
+Diagnostic another_program(const Graph& graph, const Node& node) {
+  return another_program(graph, node.op.name(), node.loc);
 }
 
 Status is_one_program(const Graph& known, const Graph& graph) {
@@ -37,10 +33,11 @@ Status is_one_program(const Graph& known, const Graph& graph) {
     if (a.op != b.op || a.inputs != b.inputs || a.outputs != b.outputs) return another_program(graph, b);
   }
   if (known.nodes.size() != graph.nodes.size() || known.values.size() != graph.values.size())
-    return another_program(graph, n < graph.nodes.size() ? graph.nodes[n] : named(graph.name));
+    return n < graph.nodes.size() ? another_program(graph, graph.nodes[n])
+                                  : another_program(graph, graph.name, nullptr);
   for (ValueId v = 0; v < graph.values.size(); ++v)
     if (known[v].is_constant() != graph[v].is_constant() || known[v].type.dtype != graph[v].type.dtype)
-      return another_program(graph, named("'" + graph[v].name + "'"));
+      return another_program(graph, "'" + graph[v].name + "'", nullptr);
   return {};
 }
 
@@ -64,7 +61,7 @@ Status share_ranges(std::span<Calibration* const> at_sizes) {
     const Calibration::Impl& more = other->impl();
     TOSAIC_CHECK(has_no_bodies(more.found.graph));
     TOSAIC_CHECK(is_one_program(first.found.graph, more.found.graph));
-    if (first.found.plan != more.found.plan) return another_program(more.found.graph, named(more.found.graph.name));
+    if (first.found.plan != more.found.plan) return another_program(more.found.graph, more.found.graph.name, nullptr);
     for (ValueId v = 0; v < first.found.ranges.size(); ++v) first.found.ranges[v].include(more.found.ranges[v]);
     for (const auto& [v, range] : more.found.narrow) first.found.narrow[v].include(range);
     for (ValueId v = 0; v < first.exact.size(); ++v) first.exact[v] &= more.exact[v];
