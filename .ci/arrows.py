@@ -33,7 +33,7 @@ def libraries(cmake):
                 elif word.startswith("tosaic_"):
                     library.links.append(word.removeprefix("tosaic_"))
         elif function == "operator_list":
-            found[name].parts.append(words[1].removesuffix(".cpp"))
+            found[name].parts += [word.removesuffix(".cpp") for word in words[words.index("FOLDERS") + 1:]]
         elif function == "flatbuffers_header":
             generated[pathlib.Path(words[1]).stem + "_generated.h"] = name
         elif words[0] == "tosaic":  # the tool

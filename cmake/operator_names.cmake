@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # operator_names(target): generates ir/tosa_operators.h, ir/aten_operators.h and ir/program_operators.h with a constant for
 # each operator (ir/operator.h), and the table of all of them. TOSA's are the files of src/ops/tosa, PyTorch's the schemas
-# in those of src/ops/aten, all others lines of src/ir/program_operators.txt.
+# in those of src/ops/aten, executorch and torchao, all others lines of src/ir/program_operators.txt.
 #
 # As a script (cmake -P, with SOURCE and OUT) it writes them. A file that would be the same is left as it is, so that
 # nothing is built again when a lowering changes.
@@ -9,7 +9,8 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
   function(operator_names target)
     set(source ${CMAKE_CURRENT_SOURCE_DIR})
     set(out ${CMAKE_BINARY_DIR}/generated/ir)
-    file(GLOB files CONFIGURE_DEPENDS ${source}/ops/tosa/*.cpp ${source}/ops/aten/*.cpp)
+    file(GLOB files CONFIGURE_DEPENDS ${source}/ops/tosa/*.cpp ${source}/ops/aten/*.cpp
+         ${source}/ops/executorch/*.cpp ${source}/ops/torchao/*.cpp)
     set(made ${out}/tosa_operators.h ${out}/aten_operators.h ${out}/program_operators.h ${out}/known_operators.cpp)
     add_custom_command(OUTPUT ${made}
       COMMAND ${CMAKE_COMMAND} -DSOURCE=${source} -DOUT=${out} -P ${CMAKE_SOURCE_DIR}/cmake/operator_names.cmake
@@ -89,7 +90,7 @@ foreach(file ${files})
 endforeach()
 
 # A schema is a text that begins with a name and the type of its first argument: "add.Tensor(Tensor self, ...".
-file(GLOB files ${SOURCE}/ops/aten/*.cpp)
+file(GLOB files ${SOURCE}/ops/aten/*.cpp ${SOURCE}/ops/executorch/*.cpp ${SOURCE}/ops/torchao/*.cpp)
 foreach(file ${files})
   file(READ ${file} source)
   string(REGEX MATCHALL "\"([a-z_]+::)?[A-Za-z_0-9]+([.][A-Za-z_0-9]+)?[(]([)]|[*]|Tensor|Scalar|SymInt|int|float|bool|str)" schemas "${source}")

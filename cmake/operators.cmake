@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-# operator_list(target folder prefix type): one .cpp per operator in `folder`, each defining `type prefix_<file>()`;
-# generates the table of all of them, so that adding an operator is adding its file and nothing else. Where `folder` is a
-# pattern of folders with a file of one name in each (targets/*/target.cpp), the entries are named after the folders.
-function(operator_list target folder prefix type header namespace)
-  if(folder MATCHES "[.]cpp$")
-    file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder})
-  else()
-    file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
-  endif()
+# operator_list(target prefix type header namespace FOLDERS folders...): one .cpp per operator in the folders, each
+# defining `type prefix_<file>()`; generates the table of all of them, so that adding an operator is adding its file and
+# nothing else. Where a folder is a pattern of folders with a file of one name in each (targets/*/target.cpp), the entries
+# are named after the folders.
+function(operator_list target prefix type header namespace)
+  cmake_parse_arguments(arg "" "" "FOLDERS" ${ARGN})
+  set(files "")
+  foreach(folder ${arg_FOLDERS})
+    if(folder MATCHES "[.]cpp$")
+      file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder})
+    else()
+      file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+    endif()
+    list(APPEND files ${found})
+  endforeach()
   set(declarations "")
   set(entries "")
   foreach(file ${files})
-    if(folder MATCHES "[.]cpp$")
+    if(arg_FOLDERS MATCHES "[.]cpp$")
       get_filename_component(stem ${file} DIRECTORY)
       get_filename_component(stem ${stem} NAME)
     else()
@@ -22,8 +28,8 @@ function(operator_list target folder prefix type header namespace)
   endforeach()
   set(out ${CMAKE_BINARY_DIR}/generated/${prefix}_list.cpp)
   file(CONFIGURE OUTPUT ${out} @ONLY CONTENT
-"// Generated from the files of src/ops/${folder}. Do not edit.
-#include \"ops/operator_list.h\"
+"// Generated from the files of src: ${arg_FOLDERS}. Do not edit.
+#include \"ops/definitions/operator_list.h\"
 #include \"${header}\"
 namespace ${namespace} {
 ${declarations}

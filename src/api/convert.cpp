@@ -8,7 +8,7 @@
 #include "base/output.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vgf/vgf_graph.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 #include "tosaic/files.hpp"
 
 namespace tosaic {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How diagnostics are made. Libraries return or report them; only the tools print them.
 #pragma once
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,9 @@ Diagnostic error(std::string code, std::string message);
 Diagnostic warning(std::string code, std::string message);
 // A broken invariant of tosaic: printed with a request to report it.
 Diagnostic internal_error(std::string message);
+
+// Who hears of what is no error: warnings and notes. It may be empty.
+using Sink = std::function<void(Diagnostic)>;
 
 // Text as a JSON string literal, quotes included.
 std::string json_quote(std::string_view text);

@@ -13,7 +13,7 @@
 #include "base/thread_pool.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic::cpu {
 

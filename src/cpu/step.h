@@ -11,7 +11,7 @@
 
 #include "base/thread_pool.h"
 #include "cpu/cpu.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 #include "plan/memory.h"
 #include "plan/uses.h"
 

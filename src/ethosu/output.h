@@ -28,7 +28,6 @@ class OutputStage {
   const FeatureMap& map() const { return map_; }
   bool stores() const { return ofm_.storage != Storage::none; }
   // The scale that `global` applies; operations with a scale of their own change it.
-  void set_global(const Scale& scale, Rounding rounding) { scales_.assign(1, scale), rounding_ = rounding; }
   const Scale& global_scale() const { return scales_.front(); }
   Rounding rounding() const { return rounding_; }
   // Largest |bias|, for those who accumulate in 32 bits.

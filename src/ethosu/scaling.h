@@ -54,8 +54,5 @@ inline std::int64_t rescale(std::int64_t v, const Scale& scale, Rounding roundin
 inline bool fits_narrow(const Scale& scale) {
   return scale.multiplier < (1u << 31) && scale.shift < 62 && scale.double_bits == 0;
 }
-inline std::int64_t rescale_narrow(std::int32_t v, const Scale& scale, std::int64_t half, std::int64_t twice) {
-  return (static_cast<std::int64_t>(v) * scale.multiplier + half + (v < 0 ? -twice : twice)) >> scale.shift;
-}
 
 }  // namespace tosaic::ethosu

@@ -7,7 +7,7 @@
 
 #include "interp/interp.h"
 #include "ir/tosa_operators.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic::execute {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "ir/graph.h"
 #include "ir/tensor.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic::interp {
 

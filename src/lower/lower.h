@@ -7,8 +7,8 @@
 
 #include "ir/graph.h"
 #include "ir/rewrite_trace.h"
+#include "ops/definitions/tosa_op.h"
 #include "ops/inconsistent.h"
-#include "ops/tosa_op.h"
 #include "ops/trial.h"
 
 namespace tosaic {

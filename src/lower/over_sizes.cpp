@@ -14,8 +14,8 @@
 #include "ir/sized_attribute.h"
 #include "ir/tensor.h"
 #include "ir/tosa_operators.h"
-#include "ops/tosa_op.h"
-#include "ops/tosa_walk.h"
+#include "ops/definitions/tosa_op.h"
+#include "ops/definitions/walk.h"
 
 namespace tosaic {
 namespace {

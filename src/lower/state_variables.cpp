@@ -6,8 +6,8 @@
 #include "ir/aten_operators.h"
 #include "ir/program_operators.h"
 #include "ir/tosa_operators.h"
-#include "ops/aten_conversion.h"
 #include "ops/builder.h"
+#include "ops/lowering/conversion.h"
 
 namespace tosaic {
 namespace {

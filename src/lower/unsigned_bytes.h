@@ -3,7 +3,7 @@
 // stand for are made where a program converts them. Our own executors have the type.
 #pragma once
 #include "ir/graph.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic {
 

@@ -16,8 +16,8 @@
 #include "ir/tosa_operators.h"
 #include "normalise/fourier_pairs.h"
 #include "normalise/pair_movement.h"
-#include "ops/aten_calls.h"
 #include "ops/inconsistent.h"
+#include "ops/lowering/calls.h"
 #include "ops/trial.h"
 
 namespace tosaic {

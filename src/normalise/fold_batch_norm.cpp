@@ -10,7 +10,7 @@
 #include "ir/provenance.h"
 #include "ir/tensor.h"
 #include "normalise/normalise.h"
-#include "ops/aten_weight.h"
+#include "ops/lowering/weight.h"
 #include "ops/op.h"
 #include "ops/trial.h"
 #include "simd/bulk_loops.h"

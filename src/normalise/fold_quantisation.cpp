@@ -14,7 +14,7 @@
 #include "lower/computed.h"
 #include "normalise/elements.h"
 #include "normalise/normalise.h"
-#include "ops/aten_conversion.h"
+#include "ops/lowering/conversion.h"
 #include "ops/op.h"
 
 namespace tosaic {

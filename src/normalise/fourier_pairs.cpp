@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "ir/aten_operators.h"
-#include "ops/aten_calls.h"
+#include "ops/lowering/calls.h"
 
 namespace tosaic::pairs {
 namespace {

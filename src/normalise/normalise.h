@@ -9,12 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "base/diagnostic.h"
 #include "ir/graph.h"
 #include "ir/rewrite_trace.h"
 
 namespace tosaic {
-
-using Sink = std::function<void(Diagnostic)>;
 
 // The whole stage: normalise.cpp is the page of its rewrites, in their order.
 struct NormaliseOptions {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the last bit of a quotient, a root or a logarithm decides, its call is marked "exact" and lowered as the
-// nearest float (ops/aten_exact.h): before floor, ceil, comparisons and casts to integers, and what computes element by
-// element between, or sums: of whole numbers they are whole. A product of matrices ends it, or a sum of exponentials
-// (a softmax): nothing behind one is a whole number by itself. Everywhere else the plain forms stay, which are as good
-// as TOSA asks and several times as fast.
+// nearest float (ops/lowering/exact.h): before floor, ceil, comparisons and casts to integers, and what computes
+// element by element between, or sums: of whole numbers they are whole. A product of matrices ends it, or a sum of
+// exponentials (a softmax): nothing behind one is a whole number by itself. Everywhere else the plain forms stay, which
+// are as good as TOSA asks and several times as fast.
 #include <algorithm>
 
 #include "lower/lower.h"

@@ -7,7 +7,7 @@
 
 #include "ir/aten_operators.h"
 #include "normalise/fourier_pairs.h"
-#include "ops/aten_calls.h"
+#include "ops/lowering/calls.h"
 
 namespace tosaic::pairs {
 namespace {

@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "ir/tosa_operators.h"
-#include "ops/tosa_rest.h"
+#include "ops/definitions/rest.h"
 #include "ops/trial.h"
 
 namespace tosaic {

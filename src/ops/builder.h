@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "ir/graph.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic {
 
@@ -91,7 +91,7 @@ class Builder {
   const std::optional<CallState>& call() const { return call_; }
   void set_call(std::optional<CallState> call) { call_ = call; }
   // Does the rounding of the call being lowered show? Then its quotients, roots and logarithms are the nearest floats
-  // (ops/aten_exact.h). Not where other calls are written down instead of being lowered.
+  // (ops/lowering/exact.h). Not where other calls are written down instead of being lowered.
   bool exact() const { return exact_ && !keep_aten_; }
   void set_exact(bool on) { exact_ = on; }
   // Do the nodes appended since index `first_node` hold to the spec? And if not, why.

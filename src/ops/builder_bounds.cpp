@@ -12,7 +12,7 @@
 
 #include "ir/tensor.h"
 #include "ir/tosa_operators.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic {
 namespace {

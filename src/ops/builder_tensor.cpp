@@ -6,8 +6,8 @@
 
 #include "ir/tosa_operators.h"
 #include "ops/builder.h"
+#include "ops/definitions/rest.h"
 #include "ops/halves.h"
-#include "ops/tosa_rest.h"
 
 namespace tosaic {
 namespace {

@@ -7,8 +7,8 @@
 #include <deque>
 #include <unordered_map>
 
+#include "ops/definitions/operator_list.h"
 #include "ops/halves.h"
-#include "ops/operator_list.h"
 #include "ops/row_calls.h"
 #include "ops/unknown_operator.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a PyTorch (ATen) operator is to tosaic: its meaning in TOSA. One file per operator under ops/aten/;
-// overloads and in-place variants share it. Support, refusal reasons, reference semantics, int8 arithmetic,
-// documentation and tests are all computed from this.
+// What a PyTorch operator is to tosaic: its meaning in TOSA. One file per operator, under ops/aten/, or ops/executorch/
+// and ops/torchao/ for those that these libraries add; overloads and in-place variants share it. Support, refusal
+// reasons, reference semantics, int8 arithmetic, documentation and tests are all computed from this.
 #pragma once
 #include <optional>
 #include <string>

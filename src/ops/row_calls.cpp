@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "ops/tosa_verify.h"
+#include "ops/definitions/verify.h"
 
 namespace tosaic {
 namespace {

@@ -12,7 +12,7 @@
 #include "ir/program_operators.h"
 #include "ir/tensor.h"
 #include "kernels/out_variant.h"
-#include "ops/aten_conversion.h"
+#include "ops/lowering/conversion.h"
 #include "ops/operator_name.h"
 #include "pack/core_form.h"
 #include "pack/executorch_kernels.h"

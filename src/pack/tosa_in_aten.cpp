@@ -8,7 +8,7 @@
 #include "ir/aten_operators.h"
 #include "ir/tensor.h"
 #include "lower/rules.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 #include "ops/trial.h"
 
 namespace tosaic::packing {

@@ -3,7 +3,7 @@
 
 #include "ir/type.h"
 #include "normalise/split_weights.h"
-#include "ops/tosa_rest.h"
+#include "ops/definitions/rest.h"
 #include "pipeline/chosen_sizes.h"
 #include "pipeline/steps.h"
 #include "quantise/quantise.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "normalise/normalise.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 #include "quantise/coded_weights.h"
 
 namespace tosaic {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "ops/tosa_rest.h"
+#include "ops/definitions/rest.h"
 #include "partition/extensions.h"
 
 namespace tosaic {

@@ -3,7 +3,7 @@
 
 #include "ir/states.h"
 #include "lower/over_sizes.h"
-#include "ops/tosa_rest.h"
+#include "ops/definitions/rest.h"
 #include "pipeline/chosen_sizes.h"
 #include "pipeline/methods.h"
 #include "pipeline/steps.h"

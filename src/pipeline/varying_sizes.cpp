@@ -2,7 +2,7 @@
 #include "pipeline/steps.h"
 
 #include "lower/over_sizes.h"
-#include "ops/tosa_rest.h"
+#include "ops/definitions/rest.h"
 #include "pipeline/lone_delegate.h"
 #include "pipeline/samples.h"
 

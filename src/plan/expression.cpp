@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ops/tosa_walk.h"
+#include "ops/definitions/walk.h"
 
 namespace tosaic::plan {
 std::size_t walked_operands(const tosa::Op& op) {

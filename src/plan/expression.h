@@ -4,7 +4,7 @@
 #pragma once
 #include <vector>
 
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic::plan {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "ir/extent.h"
-#include "ops/tosa_op.h"
-#include "ops/tosa_walk.h"
+#include "ops/definitions/tosa_op.h"
+#include "ops/definitions/walk.h"
 
 namespace tosaic::plan {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/aten_operators.h"
-#include "ops/aten_conversion.h"
+#include "ops/lowering/conversion.h"
 #include "quantise/plan.h"
 
 namespace tosaic {

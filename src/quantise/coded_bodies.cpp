@@ -14,7 +14,7 @@
 #include "ir/tensor.h"
 #include "lower/computed.h"
 #include "lower/lower.h"
-#include "ops/aten_conversion.h"
+#include "ops/lowering/conversion.h"
 
 namespace tosaic {
 namespace {

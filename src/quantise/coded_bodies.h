@@ -2,7 +2,7 @@
 // Branches and loops for targets that have no floats: codes cross the borders of their bodies.
 #pragma once
 #include "ir/graph.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic {
 

@@ -7,7 +7,7 @@
 #include "ir/aten_operators.h"
 #include "ir/rewriter.h"
 #include "lower/computed.h"
-#include "ops/aten_calls.h"
+#include "ops/lowering/calls.h"
 
 namespace tosaic {
 namespace {

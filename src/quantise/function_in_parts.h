@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ir/rewriter.h"
-#include "ops/aten_calls.h"
+#include "ops/lowering/calls.h"
 #include "quantise/quantise.h"
 
 namespace tosaic {

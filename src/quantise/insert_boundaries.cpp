@@ -3,7 +3,7 @@
 
 #include "ir/aten_operators.h"
 #include "ir/states.h"
-#include "ops/aten_conversion.h"
+#include "ops/lowering/conversion.h"
 #include "ops/op.h"
 #include "quantise/quantise.h"
 

@@ -10,7 +10,7 @@
 
 #include "ir/tosa_operators.h"
 #include "lower/computed.h"
-#include "ops/aten_weight.h"
+#include "ops/lowering/weight.h"
 #include "quantise/large_pools.h"
 #include "quantise/sums_of_shares.h"
 

@@ -12,16 +12,15 @@
 #include <string>
 #include <vector>
 
+#include "base/diagnostic.h"
 #include "ir/graph.h"
 #include "ir/rewrite_trace.h"
 #include "ir/tensor.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 #include "quantise/observe.h"
 #include "quantise/overrides.h"
 
 namespace tosaic {
-
-using Sink = std::function<void(Diagnostic)>;
 
 enum class Scheme : std::uint8_t { int8, int16x8 };        // dtype of activations
 enum class Observer : std::uint8_t { histogram, minmax };  // histogram: the range with the least squared error

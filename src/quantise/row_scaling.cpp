@@ -11,7 +11,7 @@
 
 #include "ir/aten_operators.h"
 #include "ir/rewriter.h"
-#include "ops/aten_calls.h"
+#include "ops/lowering/calls.h"
 #include "ops/op.h"
 #include "quantise/quantise.h"
 #include "quantise/row_norms.h"

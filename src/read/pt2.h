@@ -5,14 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "base/diagnostic.h"
 #include "ir/fixed_value.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
 #include "tosaic/program.hpp"
 
 namespace tosaic {
-
-using Sink = std::function<void(Diagnostic)>;
 
 struct Method {
   std::string name;                         // "forward" for the usual single model

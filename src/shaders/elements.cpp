@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ops/tosa_scaling.h"
+#include "ops/definitions/scaling.h"
 #include "shaders/functions.h"
 #include "shaders/strides.h"
 

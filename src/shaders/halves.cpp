@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "ir/tosa_operators.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 #include "plan/row_codes.h"
 #include "shaders/steps.h"
 

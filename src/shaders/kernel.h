@@ -8,7 +8,7 @@
 #include "formats/vulkan_program/tiers.h"
 #include "formats/vulkan_program/vulkan_program.h"
 #include "ir/extent.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 #include "plan/uses.h"
 #include "shaders/shader.h"
 

@@ -177,7 +177,6 @@ Value Shader::select(Value condition, Value yes, Value no) {
 }
 
 Value Shader::signed_to_real(Value integer) { return unary(Opcode::convert_s_to_f, integer, Kind::real); }
-Value Shader::unsigned_to_real(Value integer) { return unary(Opcode::convert_u_to_f, integer, Kind::real); }
 Value Shader::real_to_signed(Value real) { return unary(Opcode::convert_f_to_s, real, Kind::integer); }
 Value Shader::bits_of(Value real) { return unary(Opcode::bitcast, real, Kind::integer); }
 Value Shader::real_of(Value bits) { return unary(Opcode::bitcast, bits, Kind::real); }

@@ -168,7 +168,6 @@ class Shader : protected spirv::Module {
   Value call(Function function, std::initializer_list<Value> arguments);
   Value select(Value condition, Value yes, Value no);
   Value signed_to_real(Value integer);
-  Value unsigned_to_real(Value integer);
   Value real_to_signed(Value real);  // towards zero; it must fit
   Value bits_of(Value real);
   Value real_of(Value bits);

@@ -4,7 +4,7 @@
 
 #include "ir/sized_attribute.h"
 #include "ir/tosa_operators.h"
-#include "ops/tosa_scaling.h"
+#include "ops/definitions/scaling.h"
 #include "shaders/functions.h"
 #include "shaders/group_fold.h"
 

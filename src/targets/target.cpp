@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "base/spelling.h"
-#include "ops/operator_list.h"
+#include "ops/definitions/operator_list.h"
 
 namespace tosaic {
 

@@ -12,7 +12,7 @@
 #include "base/rope.h"
 #include "ir/graph.h"
 #include "ir/rewrite_trace.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 #include "tosaic/estimate.hpp"
 #include "tosaic/options.hpp"
 

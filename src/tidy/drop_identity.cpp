@@ -2,7 +2,7 @@
 // identity, layout operators that hand back their operand as it is, and products with one.
 #include "ir/rewriter.h"
 #include "ir/tosa_operators.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ir/tosa_operators.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {

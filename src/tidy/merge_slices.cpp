@@ -2,7 +2,7 @@
 // slice(slice(x)) is one slice: starts add up.
 #include "ir/tensor.h"
 #include "ir/tosa_operators.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {

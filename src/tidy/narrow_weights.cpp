@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {

@@ -10,7 +10,7 @@
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
 #include "ir/tosa_operators.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {

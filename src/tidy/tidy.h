@@ -4,7 +4,7 @@
 #pragma once
 #include "ir/graph.h"
 #include "ir/rewrite_trace.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic {
 

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "formats/vgf/vgf_graph.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 #include "vulkan/module_interface.h"
 
 namespace tosaic::vulkan {

@@ -10,7 +10,7 @@
 
 #include "cpu/cpu.h"
 #include "interp/interp.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic::test {
 

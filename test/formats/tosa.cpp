@@ -10,7 +10,7 @@
 #include "formats/tosa/elements.h"
 #include "formats/tosa/location.h"
 #include "formats/tosa/tosa_file.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic {
 namespace {

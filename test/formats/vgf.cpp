@@ -8,7 +8,7 @@
 #include "formats/sample_graph.h"
 #include "formats/vgf/vgf_graph.h"
 #include "ir/tosa_operators.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic {
 namespace {

@@ -4,7 +4,7 @@
 #include "formats/spirv/graph_module.h"
 
 #include <cstring>
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace {
 

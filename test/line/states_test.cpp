@@ -8,7 +8,7 @@
 #include "ir/specialise.h"
 #include "lower/lower.h"
 #include "normalise/normalise.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 #include "partition/partition.h"
 #include "pipeline/supports.h"
 #include "quantise/quantise.h"

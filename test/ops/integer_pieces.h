@@ -8,8 +8,8 @@
 
 #include "ir/graph.h"
 #include "ir/tensor.h"
+#include "ops/definitions/tosa_op.h"
 #include "ops/op.h"
-#include "ops/tosa_op.h"
 
 namespace tosaic::domain {
 

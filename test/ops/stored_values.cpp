@@ -8,7 +8,7 @@
 
 #include "execute/executable.h"
 #include "formats/npy/npy.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic::domain {
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 #include "plan/expression.h"
 #include "plan/memory.h"
 

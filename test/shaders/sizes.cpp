@@ -6,7 +6,7 @@
 
 #include "ir/extent.h"
 #include "ir/specialise.h"
-#include "ops/tosa_rest.h"
+#include "ops/definitions/rest.h"
 #include "shaders/faulty_device.h"
 
 namespace tosaic::test {

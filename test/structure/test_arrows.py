@@ -40,12 +40,12 @@ def change(copy):
 
 
 @pytest.mark.parametrize("file, include, belongs", [
-    ("runtime/method.cpp", "ops/op.h", "lowerings"), ("runtime/method.h", "ops/tosa_op.h", "tosa"),
+    ("runtime/method.cpp", "ops/op.h", "lowerings"), ("runtime/method.h", "ops/definitions/tosa_op.h", "tosa"),
     ("runtime/method.cpp", "kernels/lowered_kernel.h", "kernels"), ("runtime/method.cpp", "delegates/delegates.h", "delegates"),
-    ("formats/tosa/read.cpp", "ops/builder.h", "lowerings"), ("formats/pte/read.cpp", "ops/tosa_op.h", "tosa"),
+    ("formats/tosa/read.cpp", "ops/builder.h", "lowerings"), ("formats/pte/read.cpp", "ops/definitions/tosa_op.h", "tosa"),
     ("ethosu/machine.h", "cpu/cpu.h", "cpu"), ("normalise/views.cpp", "cpu/cpu.h", "cpu"),
-    ("ops/tosa/add.cpp", "ops/op.h", "lowerings"), ("ops/tosa_row.h", "ops/schema.h", "lowerings"),
-    ("delegates/ethos_u/ethos_u_delegate.cpp", "ops/tosa_op.h", "tosa"), ("targets/ethos_u/vela.h", "tosaic/tosaic.hpp", "api"),
+    ("ops/tosa/add.cpp", "ops/op.h", "lowerings"), ("ops/definitions/row.h", "ops/schema.h", "lowerings"),
+    ("delegates/ethos_u/ethos_u_delegate.cpp", "ops/definitions/tosa_op.h", "tosa"), ("targets/ethos_u/vela.h", "tosaic/tosaic.hpp", "api"),
     ("base/bytes.h", "ir/type.h", "ir"), ("api/artifact.cpp", "tools/tool.h", "tools"),
     ("pipeline/pipeline.cpp", "api/artifact.h", "api"), ("partition/partition.cpp", "pipeline/question.h", "pipeline"), ("tidy/tidy.cpp", "lower/lower.h", "lower")])
 def test_a_wrong_arrow_is_an_offence(change, file, include, belongs):

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "interp/interp.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic {
 

@@ -11,7 +11,7 @@
 #include <set>
 #include <sstream>
 
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 #include "tosa_generated.h"
 
 namespace tosaic::tosa {

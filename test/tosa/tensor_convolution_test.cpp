@@ -3,7 +3,7 @@
 #include <array>
 #include <random>
 
-#include "ops/tosa_rest.h"
+#include "ops/definitions/rest.h"
 #include "tosa/one_node.h"
 
 namespace tosaic {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RESCALE and TABLE, and the integer scaling behind them.
-#include "ops/tosa_scaling.h"
+#include "ops/definitions/scaling.h"
 #include "tosa/one_node.h"
 
 namespace tosaic {

@@ -34,10 +34,9 @@ def configured(build, *options):
 def test_what_it_is_made_of(tmp_path):
     build = configured(tmp_path / "build")
     commands = json.loads((build / "compile_commands.json").read_text())
-    files = [pathlib.Path(c["file"]) for c in commands]
-    folders = {str(f.relative_to(build if f.is_relative_to(build) else ROOT).parent) for f in files}
-    assert folders == {"generated/ir", "cmake", "examples/vulkan_runtime", "src/base", "src/ir", "src/contract", "src/formats",
-                       "src/formats/spirv", "src/formats/vulkan_program", "src/vulkan", "src/delegates/vulkan"}
+    folders = {pathlib.Path(c["file"]).relative_to(ROOT).parent for c in commands}
+    assert {str(f) for f in folders} == {"cmake", "examples/vulkan_runtime", "src/base", "src/ir", "src/contract", "src/formats", "src/formats/spirv",
+                                         "src/formats/vulkan_program", "src/vulkan", "src/delegates/vulkan"}
     # The example is what users copy: it compiles against the header alone.
     run("c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", ROOT / "include",
         ROOT / "examples/vulkan_runtime/run_payload.cpp")

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic::cpu {
 

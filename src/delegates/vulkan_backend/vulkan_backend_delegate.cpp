@@ -10,7 +10,7 @@
 #include "delegates/vulkan/vulkan_delegate.h"
 #include "delegates/vulkan_backend/buffers.h"
 #include "delegates/vulkan_backend/chain.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 #include "shaders/compile.h"
 #include "vulkan/compute_tiers.h"
 

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "ir/tosa_operators.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 #include "vulkan/compute_tiers.h"
 
 namespace tosaic::delegates {

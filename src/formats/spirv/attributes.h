@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "ir/dtype.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic::spirv {
 

@@ -9,7 +9,7 @@
 #include "formats/spirv/graph_module.h"
 #include "formats/spirv/module.h"
 #include "ir/tosa_operators.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic::spirv {
 namespace {

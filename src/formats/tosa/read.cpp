@@ -13,7 +13,7 @@
 #include "formats/tosa/tosa_file.h"
 #include "formats/tosa_080/tosa_080.h"
 #include "ir/tosa_operators.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic::tosa_file {
 namespace {

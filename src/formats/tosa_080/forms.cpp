@@ -8,7 +8,7 @@
 #include "formats/tosa/attributes.h"
 #include "formats/tosa/elements.h"
 #include "formats/tosa_080/tosa_080.h"
-#include "ops/tosa_row.h"
+#include "ops/definitions/row.h"
 
 namespace tosaic::tosa_080 {
 namespace {

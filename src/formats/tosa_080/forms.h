@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ir/dtype.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 #include "tosa_080_generated.h"
 
 namespace tosaic::tosa_080 {

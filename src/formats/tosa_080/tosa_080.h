@@ -7,7 +7,7 @@
 
 #include "base/rope.h"
 #include "ir/graph.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic::tosa_080 {
 

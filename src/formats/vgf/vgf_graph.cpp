@@ -12,7 +12,7 @@
 #include "formats/vgf/split.h"
 #include "formats/vgf/vulkan_names.h"
 #include "ir/tosa_operators.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic::vgf {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/aten_operators.h"
-#include "ops/aten_bitwise.h"
 #include "ops/core_form.h"
+#include "ops/lowering/bitwise.h"
 
 namespace tosaic {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/aten_operators.h"
-#include "ops/aten_functions.h"
-#include "ops/aten_packed_weight.h"
+#include "ops/lowering/functions.h"
+#include "ops/lowering/packed_weight.h"
 #include "ops/op.h"
 
 namespace tosaic {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_layout.h"
-#include "ops/aten_pool.h"
 #include "ops/core_form.h"
+#include "ops/lowering/layout.h"
+#include "ops/lowering/pool.h"
 #include "ops/op.h"
 
 namespace tosaic {

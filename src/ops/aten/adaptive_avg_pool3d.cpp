@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_layout.h"
-#include "ops/aten_pool.h"
+#include "ops/lowering/layout.h"
+#include "ops/lowering/pool.h"
 #include "ops/op.h"
 
 namespace tosaic {

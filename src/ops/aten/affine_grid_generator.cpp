@@ -2,8 +2,8 @@
 #include <vector>
 
 #include "ir/aten_operators.h"
-#include "ops/aten_calls.h"
-#include "ops/aten_creation.h"
+#include "ops/lowering/calls.h"
+#include "ops/lowering/creation.h"
 #include "ops/op.h"
 
 namespace tosaic {

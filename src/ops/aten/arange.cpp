@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "ir/aten_operators.h"
-#include "ops/aten_creation.h"
 #include "ops/core_form.h"
+#include "ops/lowering/creation.h"
 #include "ops/op.h"
 
 namespace tosaic {

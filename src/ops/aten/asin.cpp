@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <numbers>
 
-#include "ops/aten_functions.h"
-#include "ops/aten_promotion.h"
+#include "ops/lowering/functions.h"
+#include "ops/lowering/promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {

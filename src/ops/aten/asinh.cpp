@@ -2,8 +2,8 @@
 #include <numbers>
 
 #include "ir/tosa_operators.h"
-#include "ops/aten_functions.h"
-#include "ops/aten_promotion.h"
+#include "ops/lowering/functions.h"
+#include "ops/lowering/promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {

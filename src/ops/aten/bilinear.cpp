@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/aten_operators.h"
-#include "ops/aten_calls.h"
+#include "ops/lowering/calls.h"
 #include "ops/op.h"
 
 namespace tosaic {

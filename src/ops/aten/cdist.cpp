@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "ir/aten_operators.h"
-#include "ops/aten_calls.h"
+#include "ops/lowering/calls.h"
 #include "ops/op.h"
 
 namespace tosaic {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "ops/aten_promotion.h"
+#include "ops/lowering/promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_convolution.h"
+#include "ops/lowering/convolution.h"
 #include "ops/op.h"
 
 namespace tosaic {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_cumulative.h"
+#include "ops/lowering/cumulative.h"
 #include "ops/op.h"
 
 namespace tosaic {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/aten_operators.h"
-#include "ops/aten_calls.h"
-#include "ops/aten_reduce.h"
+#include "ops/lowering/calls.h"
+#include "ops/lowering/reduce.h"
 #include "ops/op.h"
 
 namespace tosaic {

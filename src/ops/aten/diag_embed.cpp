@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "ops/aten_creation.h"
+#include "ops/lowering/creation.h"
 #include "ops/op.h"
 
 namespace tosaic {

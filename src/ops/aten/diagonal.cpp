@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/aten_index.h"
+#include "ops/lowering/index.h"
 #include "ops/op.h"
 
 namespace tosaic {

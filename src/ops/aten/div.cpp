@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "ir/aten_operators.h"
-#include "ops/aten_exact.h"
-#include "ops/aten_promotion.h"
 #include "ops/core_form.h"
+#include "ops/lowering/exact.h"
+#include "ops/lowering/promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_matmul.h"
+#include "ops/lowering/matmul.h"
 #include "ops/op.h"
 
 namespace tosaic {

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "ir/aten_operators.h"
-#include "ops/aten_calls.h"
+#include "ops/lowering/calls.h"
 #include "ops/op.h"
 
 namespace tosaic {

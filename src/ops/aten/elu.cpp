@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_functions.h"
+#include "ops/lowering/functions.h"
 #include "ops/op.h"
 
 namespace tosaic {

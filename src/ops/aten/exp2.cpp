@@ -2,9 +2,9 @@
 #include <numbers>
 
 #include "ir/tosa_operators.h"
-#include "ops/aten_exact.h"
-#include "ops/aten_functions.h"
-#include "ops/aten_promotion.h"
+#include "ops/lowering/exact.h"
+#include "ops/lowering/functions.h"
+#include "ops/lowering/promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {

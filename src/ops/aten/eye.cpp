@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ops/aten_creation.h"
+#include "ops/lowering/creation.h"
 #include "ops/op.h"
 
 namespace tosaic {

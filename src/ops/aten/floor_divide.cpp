@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_coded_division.h"
-#include "ops/aten_division.h"
-#include "ops/aten_promotion.h"
+#include "ops/lowering/coded_division.h"
+#include "ops/lowering/division.h"
+#include "ops/lowering/promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {

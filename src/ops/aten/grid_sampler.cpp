@@ -3,10 +3,10 @@
 
 #include "ir/aten_operators.h"
 #include "ir/tosa_operators.h"
-#include "ops/aten_functions.h"
-#include "ops/aten_index.h"
-#include "ops/aten_layout.h"
 #include "ops/core_form.h"
+#include "ops/lowering/functions.h"
+#include "ops/lowering/index.h"
+#include "ops/lowering/layout.h"
 #include "ops/op.h"
 
 namespace tosaic {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "ops/aten_window.h"
+#include "ops/lowering/window.h"
 #include "ops/op.h"
 
 namespace tosaic {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_batch_norm.h"
+#include "ops/lowering/batch_norm.h"
 #include "ops/op.h"
 
 namespace tosaic {

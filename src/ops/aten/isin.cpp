@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/tosa_operators.h"
-#include "ops/aten_functions.h"
-#include "ops/aten_promotion.h"
+#include "ops/lowering/functions.h"
+#include "ops/lowering/promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {

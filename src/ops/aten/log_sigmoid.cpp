@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "ir/tosa_operators.h"
-#include "ops/aten_functions.h"
+#include "ops/lowering/functions.h"
 #include "ops/op.h"
 
 namespace tosaic {

@@ -2,8 +2,8 @@
 #include <numbers>
 
 #include "ir/aten_operators.h"
-#include "ops/aten_calls.h"
-#include "ops/aten_promotion.h"
+#include "ops/lowering/calls.h"
+#include "ops/lowering/promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {

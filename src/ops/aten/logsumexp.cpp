@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
-#include "ops/aten_calls.h"
+#include "ops/lowering/calls.h"
 #include "ops/op.h"
 
 namespace tosaic {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/aten_operators.h"
-#include "ops/aten_index.h"
-#include "ops/aten_promotion.h"
+#include "ops/lowering/index.h"
+#include "ops/lowering/promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {

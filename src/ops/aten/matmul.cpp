@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/lowering/matmul.h"
 #include "ir/aten_operators.h"
-#include "ops/aten_matmul.h"
 #include "ops/core_form.h"
 #include "ops/op.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
-#include "ops/aten_exact.h"
-#include "ops/aten_reduce.h"
+#include "ops/lowering/exact.h"
+#include "ops/lowering/reduce.h"
 #include "ops/op.h"
 
 namespace tosaic {

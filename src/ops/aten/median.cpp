@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_sort.h"
+#include "ops/lowering/sort.h"
 #include "ops/op.h"
 
 namespace tosaic {

@@ -2,8 +2,8 @@
 #include <limits>
 
 #include "ir/aten_operators.h"
-#include "ops/aten_calls.h"
-#include "ops/aten_reduce.h"
+#include "ops/lowering/calls.h"
+#include "ops/lowering/reduce.h"
 #include "ops/op.h"
 
 namespace tosaic {

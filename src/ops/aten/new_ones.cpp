@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_creation.h"
 #include "ops/core_form.h"
+#include "ops/lowering/creation.h"
 #include "ops/op.h"
 
 namespace tosaic {

@@ -3,7 +3,7 @@
 
 #include "ir/aten_operators.h"
 #include "ir/tensor.h"
-#include "ops/aten_calls.h"
+#include "ops/lowering/calls.h"
 #include "ops/op.h"
 
 namespace tosaic {

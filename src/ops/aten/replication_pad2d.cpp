@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_padding.h"
+#include "ops/lowering/padding.h"
 #include "ops/op.h"
 
 namespace tosaic {

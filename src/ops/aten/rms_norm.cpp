@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
-#include "ops/aten_moments.h"
+#include "ops/lowering/moments.h"
 #include "ops/op.h"
 
 namespace tosaic {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_recurrent.h"
+#include "ops/lowering/recurrent.h"
 #include "ops/op.h"
 
 namespace tosaic {

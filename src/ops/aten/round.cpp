@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
-#include "ops/aten_exact.h"
-#include "ops/aten_functions.h"
-#include "ops/aten_promotion.h"
+#include "ops/lowering/exact.h"
+#include "ops/lowering/functions.h"
+#include "ops/lowering/promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {

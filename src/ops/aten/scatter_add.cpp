@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_index.h"
+#include "ops/lowering/index.h"
 #include "ops/op.h"
 
 namespace tosaic {

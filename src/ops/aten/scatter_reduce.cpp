@@ -2,11 +2,11 @@
 #include <limits>
 
 #include "ir/tosa_operators.h"
-#include "ops/aten_division.h"
-#include "ops/aten_exact.h"
-#include "ops/aten_functions.h"
-#include "ops/aten_index.h"
-#include "ops/aten_promotion.h"
+#include "ops/lowering/division.h"
+#include "ops/lowering/exact.h"
+#include "ops/lowering/functions.h"
+#include "ops/lowering/index.h"
+#include "ops/lowering/promotion.h"
 #include "ops/op.h"
 
 namespace tosaic {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_reduce.h"
+#include "ops/lowering/reduce.h"
 #include "ops/op.h"
 
 namespace tosaic {

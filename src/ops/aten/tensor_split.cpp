@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/aten_slicing.h"
+#include "ops/lowering/slicing.h"
 #include "ops/op.h"
 
 namespace tosaic {

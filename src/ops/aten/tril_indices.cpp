@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
-#include "ops/aten_creation.h"
+#include "ops/lowering/creation.h"
 #include "ops/op.h"
 
 namespace tosaic {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_slicing.h"
+#include "ops/lowering/slicing.h"
 #include "ops/op.h"
 
 namespace tosaic {

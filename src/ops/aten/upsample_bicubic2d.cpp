@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_resample_weights.h"
+#include "ops/lowering/resample_weights.h"
 #include "ops/op.h"
 
 namespace tosaic {

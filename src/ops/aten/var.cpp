@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aten_moments.h"
+#include "ops/lowering/moments.h"
 #include "ops/op.h"
 
 namespace tosaic {

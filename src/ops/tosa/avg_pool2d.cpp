@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/tosa_bounds.h"
-#include "ops/tosa_pool.h"
-#include "ops/tosa_scaling.h"
+#include "ops/definitions/bounds.h"
+#include "ops/definitions/pool.h"
+#include "ops/definitions/scaling.h"
 
 namespace tosaic::tosa {
 namespace {

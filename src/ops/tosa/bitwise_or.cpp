@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/tosa_elementwise.h"
+#include "ops/definitions/elementwise.h"
 
 namespace tosaic::tosa {
 Op tosa_bitwise_or() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
 
-#include "ops/tosa_elementwise.h"
+#include "ops/definitions/elementwise.h"
 
 namespace tosaic::tosa {
 Op tosa_clz() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/tosa_region.h"
+#include "ops/definitions/region.h"
 
 namespace tosaic::tosa {
 namespace {

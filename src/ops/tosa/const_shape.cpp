@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/tosa_row.h"
+#include "ops/definitions/row.h"
 
 namespace tosaic::tosa {
 namespace {

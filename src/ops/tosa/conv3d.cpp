@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/tosa_dense_convolution.h"
+#include "ops/definitions/dense_convolution.h"
 
 namespace tosaic::tosa {
 Op tosa_conv3d() {

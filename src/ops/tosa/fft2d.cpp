@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/tosa_fourier.h"
+#include "ops/definitions/fourier.h"
 
 namespace tosaic::tosa {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
-#include "ops/tosa_bounds.h"
-#include "ops/tosa_row.h"
+#include "ops/definitions/bounds.h"
+#include "ops/definitions/row.h"
 
 namespace tosaic::tosa {
 namespace {

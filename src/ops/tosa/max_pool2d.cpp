@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/tosa_bounds.h"
-#include "ops/tosa_elementwise.h"
-#include "ops/tosa_pool.h"
+#include "ops/definitions/bounds.h"
+#include "ops/definitions/elementwise.h"
+#include "ops/definitions/pool.h"
 
 namespace tosaic::tosa {
 namespace {

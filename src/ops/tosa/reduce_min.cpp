@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/tosa_bounds.h"
-#include "ops/tosa_reduce.h"
+#include "ops/definitions/bounds.h"
+#include "ops/definitions/reduce.h"
 
 namespace tosaic::tosa {
 namespace {

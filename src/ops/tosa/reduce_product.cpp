@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/tosa_reduce.h"
+#include "ops/definitions/reduce.h"
 
 namespace tosaic::tosa {
 Op tosa_reduce_product() {

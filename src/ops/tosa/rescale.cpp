@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/tosa_row.h"
-#include "ops/tosa_scaling.h"
+#include "ops/definitions/row.h"
+#include "ops/definitions/scaling.h"
 
 namespace tosaic::tosa {
 namespace {

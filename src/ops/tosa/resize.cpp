@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/tosa_window.h"
+#include "ops/definitions/window.h"
 
 namespace tosaic::tosa {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/tosa_bounds.h"
-#include "ops/tosa_elementwise.h"
+#include "ops/definitions/bounds.h"
+#include "ops/definitions/elementwise.h"
 
 namespace tosaic::tosa {
 Op tosa_sub() {

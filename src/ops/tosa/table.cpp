@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/tosa_row.h"
-#include "ops/tosa_scaling.h"
+#include "ops/definitions/row.h"
+#include "ops/definitions/scaling.h"
 
 namespace tosaic::tosa {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/tosa_convolution.h"
+#include "ops/definitions/convolution.h"
 
 namespace tosaic::tosa {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/tosa_variable.h"
+#include "ops/definitions/variable.h"
 
 namespace tosaic::tosa {
 namespace {

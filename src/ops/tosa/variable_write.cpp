@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/tosa_variable.h"
+#include "ops/definitions/variable.h"
 
 namespace tosaic::tosa {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/loop_limit.h"
-#include "ops/tosa_region.h"
+#include "ops/definitions/region.h"
 
 namespace tosaic::tosa {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device has no command for, said in operators that it has, bit for bit equal. The rules of ethos_u.cpp ask
+// What a device has no command for, said in operators that it has, bit for bit equal. The rules of products.cpp ask
 // here before they refuse a node, so what can be lowered around is not listed anywhere: it is tried.
 #pragma once
 #include <optional>

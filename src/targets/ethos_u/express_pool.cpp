@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "ir/tosa_operators.h"
-#include "ops/tosa_scaling.h"
+#include "ops/definitions/scaling.h"
 #include "targets/ethos_u/express.h"
 
 namespace tosaic::ethos_u {

@@ -4,7 +4,7 @@
 // disagree.
 #pragma once
 #include "ir/rewrite_trace.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic::ethos_u {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rewrites of ethos_u_shape.cpp are made of, and those that have a file of their own.
+// What the rewrites of shape.cpp are made of, and those that have a file of their own.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,7 +8,7 @@
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
 #include "ir/tosa_operators.h"
-#include "ops/tosa_op.h"
+#include "ops/definitions/tosa_op.h"
 
 namespace tosaic::ethos_u {
 

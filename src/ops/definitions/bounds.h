@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What rows say of the numbers that their results lie between (Op::bounds). Private to src/ops.
+#pragma once
+#include "ops/definitions/tosa_op.h"
+
+namespace tosaic::tosa::bounds {
+
+using In = BoundsOf;
+
+Bounds first(const View& view, const In& in);           // elements of the first operand
+Bounds first_or_third(const View& view, const In& in);  // PAD, SCATTER
+Bounds second_or_third(const View& view, const In& in);
+Bounds any(const View& view, const In& in);   // elements of any operand
+Bounds mean(const View& view, const In& in);  // AVG_POOL2D
+Bounds sum(const View& view, const In& in);
+Bounds difference(const View& view, const In& in);
+Bounds product(const View& view, const In& in);  // MUL
+Bounds negative(const View& view, const In& in);
+Bounds magnitude(const View& view, const In& in);
+Bounds larger(const View& view, const In& in);
+Bounds smaller(const View& view, const In& in);
+Bounds along_axis(const View& view, const In& in);  // the sum of the elements along the attribute `axis`
+Bounds converted(const View& view, const In& in);   // CAST
+Bounds clamped(const View& view, const In& in);     // CLAMP
+Bounds truth(const View& view, const In& in);       // 0 or 1
+Bounds wave(const View& view, const In& in);        // -1 to 1
+Bounds not_negative(const View& view, const In& in);
+Bounds inverse(const View& view, const In& in);  // 1/x: of the operand's sign
+
+// f(x), where f never falls.
+template <auto f>
+Bounds rising(const View&, const In& in) {
+  const Bounds x = in(0);
+  return {f(x.lowest), f(x.highest)};
+}
+
+// Of a number's magnitude, and of the operand `i` less its zero point, operand `zero`.
+double magnitude(const Bounds& bounds);
+Bounds centred(const In& in, std::size_t i, std::size_t zero);
+
+}  // namespace tosaic::tosa::bounds
+
+namespace tosaic::tosa {
+// The row, with its bounds.
+Op bounded(Op op, Bounds (*bounds)(const View&, const BoundsOf&));
+// The same of a row that chooses.
+Op choosing(Op op, Bounds (*bounds)(const View&, const BoundsOf&));
+}  // namespace tosaic::tosa
