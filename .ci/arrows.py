@@ -6,7 +6,7 @@ import fnmatch
 import pathlib
 import re
 
-CALL = re.compile(r"(?<!function\()\b(tosaic_library|operator_list|flatbuffers_header|target_link_libraries)\(([^()]*)\)")
+CALL = re.compile(r"(?<!function\()\b(tosaic_library|generated_list|flatbuffers_header|target_link_libraries)\(([^()]*)\)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
 SOURCES = {".cpp", ".h", ".inc"}
 
@@ -32,7 +32,7 @@ def libraries(cmake):
                     getattr(library, kind).append(word)
                 elif word.startswith("tosaic_"):
                     library.links.append(word.removeprefix("tosaic_"))
-        elif function == "operator_list":
+        elif function == "generated_list":
             found[name].parts += [word.removesuffix(".cpp") for word in words[words.index("FOLDERS") + 1:]]
         elif function == "flatbuffers_header":
             generated[pathlib.Path(words[1]).stem + "_generated.h"] = name

@@ -25,6 +25,7 @@ struct Bundle {
   std::vector<BundledCase> cases;
 };
 
+// By its first bytes: does it have the identifier of a bundled program?
 TOSAIC_API bool is_bundle(const Bytes& file);
 // Errors: bpte.version, bpte.corrupt.
 TOSAIC_API Result<Bundle> read_bundle(const Bytes& file, const std::string& name = "program");

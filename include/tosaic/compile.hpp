@@ -34,6 +34,7 @@ struct TargetInfo {
   std::string emits;                // a piece of its own: "vgf", "vela"; empty: none
   std::string emits_sentence;       // for help: "vgf=PATH (target vgf)"
 };
+// All that this library compiles for, in the order of `tosaic targets`.
 TOSAIC_API const std::vector<TargetInfo>& targets();
 TOSAIC_API const std::vector<OptionInfo>& compile_options();  // of every target
 
@@ -42,6 +43,7 @@ TOSAIC_API const std::vector<OptionInfo>& compile_options();  // of every target
 // Calibration data: called until it gives false. Fills one complete sample, one tensor per tensor input in order; the
 // memory has to stay until the next call. Errors travel as the Result's.
 using SampleSource = std::function<Result<bool>(std::vector<InputTensor>& sample)>;
+// Samples that are in memory already: samples[i] is one tensor per tensor input, in order.
 TOSAIC_API SampleSource samples_of(std::vector<std::vector<OwnedTensor>> samples);
 // From a .npz with one array per input (named after it, or input_N) with samples stacked along a new first axis, a .npy
 // for a program with one input, or a folder of such files. For the method of that name; empty: the only one.

@@ -51,6 +51,7 @@ constexpr std::size_t storage_size(DType type) {
 }
 
 TOSAIC_API std::string_view name_of(DType type);  // "f32", "i8", "bool"
+// The type of which name_of gives this name; nullopt: there is none.
 TOSAIC_API std::optional<DType> dtype_named(std::string_view name);
 
 }  // namespace tosaic

@@ -82,6 +82,7 @@ TOSAIC_ETHOSU_API int tosaic_ethosu_describe(const tosaic_ethosu_stream* stream,
 TOSAIC_ETHOSU_API int tosaic_ethosu_run(tosaic_ethosu_stream* stream, const tosaic_ethosu_region* regions, size_t count,
                                         tosaic_ethosu_line trace, void* user, tosaic_ethosu_error* error);
 
+/* Frees what open gave. NULL is accepted. */
 TOSAIC_ETHOSU_API void tosaic_ethosu_close(tosaic_ethosu_stream* stream);
 
 #ifdef __cplusplus

@@ -33,6 +33,8 @@ struct CompileRequest {
   std::string report;  // JSON manifest to write
   Options options;     // the paths of `external` are written, too
 };
+// Reads the model and its samples, compiles, and writes what is asked for. Errors: file.missing, file.write, those of
+// read_program and of compiling.
 TOSAIC_API Result<Artifact> compile(const CompileRequest& request, const Callbacks& callbacks = {});
 
 // ---- inspect
@@ -80,6 +82,7 @@ struct Converted {
   double peer_seconds = 0;      // of the last one, in Arm's converter
   std::size_t bytes = 0, operators = 0;
 };
+// A TOSA graph from one format to another. Errors: file.missing, file.write, convert.*, those of the formats.
 TOSAIC_API Result<Converted> convert(const ConvertRequest& request, const Messages& messages = {});
 
 // ---- run
@@ -107,6 +110,8 @@ struct RunOutcome {
   std::vector<OperationTime> profile;  // when asked for: of the last run
   std::vector<CaseOutcome> cases;      // of a .bpte that is given no inputs: its own were run, and nothing else
 };
+// Loads the program, runs it `repeat` times on the inputs and writes its outputs. Errors: file.missing, file.write,
+// run.*, those of loading it.
 TOSAIC_API Result<RunOutcome> run(const RunRequest& request, const Messages& messages = {});
 
 }  // namespace tosaic

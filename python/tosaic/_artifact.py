@@ -13,6 +13,7 @@ from ._bundle import bundle
 from ._errors import Error, tell
 from ._program import Program
 from ._session import Session, _trees_in_file, session_options
+from ._text import size_text
 
 if TYPE_CHECKING:
     import pandas
@@ -88,14 +89,6 @@ class Summary:
         from ._html import page_of
 
         return page_of(self)
-
-
-def size_text(count: float) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1024 or unit == "MiB":
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return ""
 
 
 class Artifact:

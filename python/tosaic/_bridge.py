@@ -25,8 +25,8 @@ from torch.utils import _pytree
 
 from . import _core
 from ._errors import CompileWarning, Error
-from ._exported import ORIGIN, UNDECOMPOSED
 from ._lowering import call_of, described, lowerings, name_of
+from ._names import ORIGIN, UNDECOMPOSED
 
 _KEPT = ("stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn")
 

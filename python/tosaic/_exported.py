@@ -16,8 +16,6 @@ from ._errors import Error
 from ._tensors import describe, has_dtype, torch_name
 
 
-ORIGIN = "tosaic_exported"  # the meta of a node that is a piece of a call: (its name, its operator, who says it so)
-UNDECOMPOSED = "tosaic_undecomposed"  # of an unknown operator that PyTorch says in no others that are known
 TORCH = ((2, 9), (2, 15))  # the first and the last version that were tried
 # Tracing replaces functions of torch.fx for the process, and is PyTorch's in one thread at a time.
 TRACING = threading.RLock()

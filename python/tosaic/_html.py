@@ -9,6 +9,8 @@ from collections import Counter
 from html import escape
 from typing import TYPE_CHECKING
 
+from ._text import size_text
+
 if TYPE_CHECKING:
     from ._artifact import Summary
 
@@ -62,8 +64,6 @@ def _delegated(summary: Summary) -> str:
 
 
 def _facts(summary: Summary) -> str:
-    from ._artifact import size_text
-
     rows = [["delegated", _delegated(summary)]]
     for number, e in enumerate(summary.estimates):
         which = f" {number}" if len(summary.estimates) > 1 else ""

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch._export.serde import serialize
 
-from ._exported import ORIGIN, UNDECOMPOSED
+from ._names import ORIGIN, UNDECOMPOSED
 
 _POSITIONAL, _KEYWORD = (k.value for k in (serialize.ArgumentKind.POSITIONAL, serialize.ArgumentKind.KEYWORD))
 

@@ -7,14 +7,14 @@
 #include <deque>
 #include <unordered_map>
 
-#include "ops/definitions/operator_list.h"
+#include "base/generated_list.h"
 #include "ops/halves.h"
 #include "ops/row_calls.h"
 #include "ops/unknown_operator.h"
 
 namespace tosaic {
 
-std::span<const OperatorEntry<AtenOp>> aten_list();
+std::span<const ListEntry<AtenOp>> aten_list();
 
 namespace {
 

@@ -10,6 +10,7 @@
 #include "quantise/function_in_parts.h"
 #include "quantise/plan.h"
 #include "quantise/quantise.h"
+#include "quantise/steps.h"
 #include "quantise/row_norms.h"
 
 namespace tosaic {

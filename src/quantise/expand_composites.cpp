@@ -4,7 +4,7 @@
 #include "ir/rewriter.h"
 #include "lower/lower.h"
 #include "ops/op.h"
-#include "quantise/quantise.h"
+#include "quantise/steps.h"
 
 namespace tosaic {
 namespace {

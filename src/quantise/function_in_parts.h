@@ -12,7 +12,7 @@
 
 #include "ir/rewriter.h"
 #include "ops/lowering/calls.h"
-#include "quantise/quantise.h"
+#include "quantise/steps.h"
 
 namespace tosaic {
 

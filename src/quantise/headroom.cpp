@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "lower/computed.h"
-#include "quantise/quantise.h"
+#include "quantise/steps.h"
 
 namespace tosaic {
 namespace {

@@ -10,7 +10,7 @@
 #include "ir/provenance.h"
 #include "ir/rewriter.h"
 #include "ops/op.h"
-#include "quantise/quantise.h"
+#include "quantise/steps.h"
 
 namespace tosaic {
 namespace {

@@ -12,6 +12,7 @@
 #include "quantise/overrides.h"
 #include "quantise/pieces.h"
 #include "quantise/quantise.h"
+#include "quantise/steps.h"
 
 namespace tosaic {
 

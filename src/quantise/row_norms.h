@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "ir/graph.h"
-#include "quantise/quantise.h"
+#include "quantise/steps.h"
 
 namespace tosaic {
 

@@ -13,7 +13,7 @@
 #include "ir/rewriter.h"
 #include "ops/lowering/calls.h"
 #include "ops/op.h"
-#include "quantise/quantise.h"
+#include "quantise/steps.h"
 #include "quantise/row_norms.h"
 
 namespace tosaic {

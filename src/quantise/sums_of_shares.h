@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "quantise/quantise.h"
+#include "quantise/steps.h"
 
 namespace tosaic {
 

@@ -3,6 +3,7 @@
 // both factors lie in memory that the group shares, as in product.cpp.
 #include "shaders/depthwise_behind.h"
 #include "shaders/factors.h"
+#include "shaders/matmul_tile.h"
 #include "shaders/matrix_tile.h"
 #include "shaders/placed.h"
 #include "shaders/product.h"
@@ -262,8 +263,8 @@ MadeList make_matrix_matmul(const Work& work, const Node& node, const Finish& en
   const Shape& out = view.out().shape;
   const std::int64_t batches = out.size(0), rows = out.size(1), columns = out.size(2), depth = view.in(0).shape.size(2);
   const MatrixTile& tile = matrix_tile_for_batches({batches, rows, columns, depth});
-  const Dim across = tiles_along(columns, tile.columns), down = tiles_along(rows, tile.rows);
-  Kernel s(work, "matmul", Groups{batches * across * down, tile.invocations()});
+  const TiledMatmul size{batches, rows, columns, depth, tile.rows, tile.columns};
+  Kernel s(work, "matmul", Groups{size.tiles(), tile.invocations()});
   MatrixProduct product(s, tile);
   const Placed a = placed_operand(work, node.inputs[0], unit, false),
                b = placed_operand(work, node.inputs[1], unit, true);
@@ -272,31 +273,22 @@ MadeList make_matrix_matmul(const Work& work, const Node& node, const Finish& en
   Fetched right(s, DType::f16, std::nullopt, by_columns ? depth : columns, Fetched::As::halves);
   left.bind(a.value);
   right.bind(b.value);
-  const Value all_rows = s.param(rows), all_columns = s.param(columns), all_depth = s.param(depth);
-  const Value tiles_across = s.param(across), tiles_down = s.param(down), rest = s.group() / tiles_across;
-  const Value number = rest / tiles_down, batch_exists = number < s.param(batches);
-  const Value first_row = rest % tiles_down * tile.rows, first_column = s.group() % tiles_across * tile.columns;
-  // There may be more groups than tiles: those have no rows.
-  const Value batch = s.select(batch_exists, number, s.integer(0));
-  const Value own_rows = s.select(batch_exists, all_rows, s.integer(0));
-  const Value left_begin = s.param(left.units(a.offset)) + batch * s.param(left.units(a.batches)),
-              left_rows = s.param(left.units(a.rows));
-  const Value right_begin = s.param(right.units(b.offset)) + batch * s.param(right.units(b.batches)),
-              right_pitch = s.param(right.units(by_columns ? b.columns : b.rows));
-  Windows windows(s, {}, all_depth, own_rows, left);
+  const MatmulTile at = matmul_tile(s, size, {left, a}, {right, b});
+  Windows windows(s, {}, at.all_depth, at.own_rows, left);
   for (std::uint32_t i = 0; i < tile.left_reads(); ++i)
-    windows.add_plain_row(first_row + product.left_row(i), left_begin + (first_row + product.left_row(i)) * left_rows);
-  Sides sides{windows,     left,        right,     windows.vectors_of_channels(), all_columns, all_depth,
-              right_begin, right_pitch, by_columns};
+    windows.add_plain_row(at.first_row + product.left_row(i),
+                          at.left_begin + (at.first_row + product.left_row(i)) * at.left_rows);
+  Sides sides{windows,        left,           right,     windows.vectors_of_channels(), at.all_columns, at.all_depth,
+              at.right_begin, at.right_pitch, by_columns};
   const bool even = is_multiple(depth, tile.depth * tile.split);
   sides.even_rows = even && left.is_whole();
   sides.even_columns = even && right.is_whole() && is_multiple(columns, tile.columns);
-  product.sum(sides, s.integer(0), s.param(tiles_along(depth, tile.depth * tile.split)), first_column);
+  product.sum(sides, s.integer(0), s.param(tiles_along(depth, tile.depth * tile.split)), at.first_column);
   const Finish::Strides apart = end.strides().value_or(Finish::Strides{rows * columns, columns});
   const bool by_quads = is_multiple(columns, 4) && is_multiple(apart.rows, 4) && is_multiple(apart.batches, 4);
-  const Sink sink(s, end, nullptr, by_quads, first_column, own_rows, all_columns, batch * s.param(apart.batches),
-                  s.param(apart.rows));
-  product.give(sink, first_row);
+  const Sink sink(s, end, nullptr, by_quads, at.first_column, at.own_rows, at.all_columns,
+                  at.batch * s.param(apart.batches), s.param(apart.rows));
+  product.give(sink, at.first_row);
   return one(s);
 }
 

@@ -4,6 +4,7 @@
 #include "shaders/codes.h"
 #include "shaders/depthwise_behind.h"
 #include "shaders/factors.h"
+#include "shaders/matmul_tile.h"
 #include "shaders/placed.h"
 #include "shaders/product_tile.h"
 #include "shaders/split_depth.h"
@@ -396,8 +397,8 @@ MadeList make_tiled_matmul(const Work& work, const Node& node, const Finish& end
   const Shape& out = view.out().shape;
   const Dim batches = out[0], rows = out[1], columns = out[2], depth = view.in(0).shape[2];
   const ProductTile& tile = tile_for({most(batches), most(rows), most(columns), most(depth)});
-  const Dim across = tiles_along(columns, tile.columns), down = tiles_along(rows, tile.rows);
-  Kernel s(work, "matmul", Groups{batches * across * down, tile.invocations()});
+  const TiledMatmul size{batches, rows, columns, depth, tile.rows, tile.columns};
+  Kernel s(work, "matmul", Groups{size.tiles(), tile.invocations()});
   TiledProduct product(s, tile, view.out().dtype);
   const Placed a = placed_operand(work, node.inputs[0], 4, false), b = placed_operand(work, node.inputs[1], 4, true);
   const bool by_columns = b.is_by_columns();
@@ -405,31 +406,24 @@ MadeList make_tiled_matmul(const Work& work, const Node& node, const Finish& end
   Fetched right(s, view.in(1).dtype, zero_point(s, view, 1, 3), by_columns ? depth : columns);
   left.bind(a.value);
   right.bind(b.value);
-  const Value all_rows = s.param(rows), all_columns = s.param(columns), all_depth = s.param(depth);
-  const Value tiles_across = s.param(across), tiles_down = s.param(down), rest = s.group() / tiles_across;
-  const Value number = rest / tiles_down, batch_exists = number < s.param(batches);
-  const Value first_row = rest % tiles_down * tile.rows, first_column = s.group() % tiles_across * tile.columns;
-  // There may be more groups than tiles: those have no rows.
-  const Value batch = s.select(batch_exists, number, s.integer(0));
-  const Value own_rows = s.select(batch_exists, all_rows, s.integer(0));
-  const Value left_begin = s.param(left.units(a.offset)) + batch * s.param(left.units(a.batches)),
-              left_rows = s.param(left.units(a.rows));
-  const Value right_begin = s.param(right.units(b.offset)) + batch * s.param(right.units(b.batches)),
-              right_pitch = s.param(right.units(by_columns ? b.columns : b.rows));
-  Windows windows(s, {}, all_depth, own_rows, left);
+  const MatmulTile at = matmul_tile(s, size, {left, a}, {right, b});
+  Windows windows(s, {}, at.all_depth, at.own_rows, left);
   for (std::uint32_t i = 0; i < tile.left_reads(); ++i)
-    windows.add_plain_row(first_row + product.left_row(i), left_begin + (first_row + product.left_row(i)) * left_rows);
-  Sides sides{windows,     left,        right,     windows.vectors_of_channels(), all_rows, all_columns, all_depth,
-              right_begin, right_pitch, by_columns};
+    windows.add_plain_row(at.first_row + product.left_row(i),
+                          at.left_begin + (at.first_row + product.left_row(i)) * at.left_rows);
+  Sides sides{windows,        left,           right,        windows.vectors_of_channels(),
+              at.all_rows,    at.all_columns, at.all_depth, at.right_begin,
+              at.right_pitch, by_columns};
   const bool even = is_worth_more_modules(tile) && is_multiple(depth, tile.depth * tile.split);
   sides.even_rows = even && left.is_whole();
   sides.even_columns = even && right.is_whole() && is_multiple(columns, tile.columns);
-  product.sum(sides, s.integer(0), s.param(tiles_along(ceil_div(depth, 4), tile.depth / 4 * tile.split)), first_column);
+  product.sum(sides, s.integer(0), s.param(tiles_along(ceil_div(depth, 4), tile.depth / 4 * tile.split)),
+              at.first_column);
   const Finish::Strides apart = end.strides().value_or(Finish::Strides{rows * columns, columns});
   const bool by_quads = is_multiple(columns, 4) && is_multiple(apart.rows, 4) && is_multiple(apart.batches, 4);
-  const Sink sink(s, end, nullptr, by_quads, first_column, own_rows, all_columns, batch * s.param(apart.batches),
-                  s.param(apart.rows));
-  product.give(sink, first_row);
+  const Sink sink(s, end, nullptr, by_quads, at.first_column, at.own_rows, at.all_columns,
+                  at.batch * s.param(apart.batches), s.param(apart.rows));
+  product.give(sink, at.first_row);
   return one(s);
 }
 

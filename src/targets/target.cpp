@@ -5,11 +5,11 @@
 #include <fmt/ranges.h>
 
 #include "base/spelling.h"
-#include "ops/definitions/operator_list.h"
+#include "base/generated_list.h"
 
 namespace tosaic {
 
-std::span<const OperatorEntry<std::vector<Target>>> target_list();
+std::span<const ListEntry<std::vector<Target>>> target_list();
 
 const std::vector<Target>& all_targets() {
   static const std::vector<Target> all = [] {

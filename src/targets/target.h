@@ -66,7 +66,7 @@ struct Target {
   Status (*ready)(const Target& target, const Options& options) = nullptr;
   std::vector<OptionInfo> options = {};  // that this target alone, or its family, understands
   std::optional<EmitKind> emits = {};
-  std::string device;        // what runs the payload beside the CPU: "vulkan", "ethos-u"; empty: nothing
+  std::string device = {};   // what runs the payload beside the CPU: "vulkan", "ethos-u"; empty: nothing
   bool simulated = false;    // that device is simulated here, and the target's name says which one it is
   bool packs_codes = false;  // codes of 4 bits are two in a byte, in the words of TOSA without int4
   bool keeps_codes = false;  // what runs the payload computes with weights that are codes of 4 or 8 bits times scales

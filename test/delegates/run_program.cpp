@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // run_NAME PROGRAM.pte INPUT OUTPUT: the runtime with one delegate and no kernels: what a device would link. INPUT and
-// OUTPUT are the bytes of the program's only input and output. Its size is measured in docs/delegates.md.
+// OUTPUT are the bytes of the program's only input and output. Its size is measured in docs/developer/delegates.md.
 #include <cstdio>
 
 #include "runtime/method.h"

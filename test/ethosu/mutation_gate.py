@@ -5,7 +5,7 @@
     python suite.py CACHE/networks; python tosa_sample.py CACHE/conformance --targets ethos-u55-128 ethos-u85-256
     python mutation_gate.py build/mutate/src/libtosaic_ethosu_c.so CACHE
 
-Exit code 1 when a mutation that docs/ethosu-simulator.md does not list as unproven goes unnoticed.
+Exit code 1 when a mutation that docs/developer/ethosu-simulator.md does not list as unproven goes unnoticed.
 """
 import concurrent.futures
 import os
@@ -17,7 +17,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCES = HERE.parent.parent / "src/ethosu"
-PAGE = HERE.parent.parent / "docs/ethosu-simulator.md"
+PAGE = HERE.parent.parent / "docs/developer/ethosu-simulator.md"
 
 
 def mutations():

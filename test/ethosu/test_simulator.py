@@ -27,7 +27,7 @@ def test_network(name, target, library, workspace):
     verdict, detail = suite.judge(library, tosa, target)
     if verdict == "vela":
         pytest.skip("Vela compiles no program for it")
-    undecidable = "unequal_whole" in name and "u85" not in target  # docs/ethosu-simulator.md
+    undecidable = "unequal_whole" in name and "u85" not in target  # docs/developer/ethosu-simulator.md
     assert verdict == ("refused" if undecidable else "equal"), detail
 
 
@@ -40,7 +40,7 @@ def test_plain_loops_agree(name, target, library, workspace):
 
 
 def test_conformance_sample(target, library, workspace, request):
-    """Differences and refusals, except those that docs/ethosu-simulator.md lists."""
+    """Differences and refusals, except those that docs/developer/ethosu-simulator.md lists."""
     count = 8 if request.config.getoption("--all-models") else 1
     known = {} if "u85" in target else {"resize": "different", "arithmetic_right_shift": "refused"}
     if target == "ethos-u65-512":

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "ops/definitions/operator_list.h"
+#include "base/generated_list.h"
 
 namespace tosaic::tosa {
 
-std::span<const OperatorEntry<Op>> tosa_list();  // generated
+std::span<const ListEntry<Op>> tosa_list();  // generated
 
 std::span<const Op> all() {
   static const std::vector<Op> ops = [] {

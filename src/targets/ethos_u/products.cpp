@@ -130,7 +130,7 @@ Check resize(const View& view) {
   if (!scale || !offset || !border) return refused(view, "scale", "a scale that is known only at run time");
   const std::int64_t k = (*scale)[0] / 2;
   const bool same = (*scale)[2] == (*scale)[0] && (*scale)[1] == 2 && (*scale)[3] == 2;
-  // Factors 4 and 8 compile as well, to programs whose results are wrong (docs/ethosu-simulator.md).
+  // Factors 4 and 8 compile as well, to programs whose results are wrong (docs/developer/ethosu-simulator.md).
   if (!same || k != 2 || (*offset)[0] != 1 - k || (*offset)[1] != 1 - k || (*border)[0] != k - 1 ||
       (*border)[1] != k - 1)
     return refused(view, "scale", "a scale of {}/{} by {}/{}; enlarging twice is taken", (*scale)[0], (*scale)[1],

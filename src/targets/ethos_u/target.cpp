@@ -152,13 +152,13 @@ std::vector<Target> target_ethos_u() {
   std::vector<Target> targets;
   for (const Row& row : rows)
     for (int macs : row.macs) {
-      Target target{fmt::format("ethos-{}-{}", row.family, macs),
-                    fmt::format("Arm {} with {} MACs per cycle, compiled by Vela", row.product.name, macs),
-                    "Ethos-U",
-                    *tosa::Spec::parse("TOSA-1.0+INT+int16+int4"),
-                    "EthosUBackend",
-                    row.shape,
-                    emit};
+      Target target{.name = fmt::format("ethos-{}-{}", row.family, macs),
+                    .summary = fmt::format("Arm {} with {} MACs per cycle, compiled by Vela", row.product.name, macs),
+                    .family = "Ethos-U",
+                    .spec = *tosa::Spec::parse("TOSA-1.0+INT+int16+int4"),
+                    .delegate_id = "EthosUBackend",
+                    .shape = row.shape,
+                    .emit = emit};
       target.spec.product = &row.product;
       target.ready = ready;
       target.self_check = true;

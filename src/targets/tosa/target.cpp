@@ -36,7 +36,12 @@ Result<Emitted> emit(const Graph& graph, const Target&, const Options& options, 
 }
 
 Target tosa_target(std::string name, std::string summary, const char* spec) {
-  Target target{std::move(name), std::move(summary), "TOSA", *tosa::Spec::parse(spec), "TOSABackend", nullptr, emit};
+  Target target{.name = std::move(name),
+                .summary = std::move(summary),
+                .family = "TOSA",
+                .spec = *tosa::Spec::parse(spec),
+                .delegate_id = "TOSABackend",
+                .emit = emit};
   target.in_place = target.keeps_variables = true;
   target.options = {{.name = "external",
                      .kind = OptionInfo::Kind::pairs,

@@ -14,8 +14,12 @@ Result<Emitted> emit(const Graph& graph, const Target&, const Options&, const De
 }
 
 Target profile(std::string name, std::string summary, const char* spec) {
-  Target target{
-      std::move(name), std::move(summary), "TOSA 0.80", *tosa::Spec::parse(spec), "TOSABackend", nullptr, emit};
+  Target target{.name = std::move(name),
+                .summary = std::move(summary),
+                .family = "TOSA 0.80",
+                .spec = *tosa::Spec::parse(spec),
+                .delegate_id = "TOSABackend",
+                .emit = emit};
   target.spec.product = &version;
   target.tabled = false;
   target.payload_is_tosa = true;

@@ -16,10 +16,12 @@ Result<Emitted> emit(const Graph& graph, const Target&, const Options& options, 
 }  // namespace
 
 std::vector<Target> target_vgf() {
-  Target target{"vgf",        "VGF for the ML extensions of Vulkan, float and integer",
-                "VGF",        *tosa::Spec::parse("TOSA-1.0+FP+INT+int16+int4"),
-                "VgfBackend", nullptr,
-                emit};
+  Target target{.name = "vgf",
+                .summary = "VGF for the ML extensions of Vulkan, float and integer",
+                .family = "VGF",
+                .spec = *tosa::Spec::parse("TOSA-1.0+FP+INT+int16+int4"),
+                .delegate_id = "VgfBackend",
+                .emit = emit};
   using Kind = OptionInfo::Kind;
   target.options = {
       {.name = "vgf-converter",

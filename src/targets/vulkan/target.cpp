@@ -67,13 +67,12 @@ Result<Emitted> emit(const Graph& graph, const Target&, const Options& options, 
 }  // namespace
 
 std::vector<Target> target_vulkan() {
-  Target target{"vulkan",
-                "compute shaders for any Vulkan device, float and integer",
-                "Vulkan",
-                shaders::spec(),
-                "TosaicVulkan",
-                nullptr,
-                emit};
+  Target target{.name = "vulkan",
+                .summary = "compute shaders for any Vulkan device, float and integer",
+                .family = "Vulkan",
+                .spec = shaders::spec(),
+                .delegate_id = "TosaicVulkan",
+                .emit = emit};
   target.device = "vulkan";
   target.varies = true;
   target.keeps_codes = true;

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# operator_list(target prefix type header namespace FOLDERS folders...): one .cpp per operator in the folders, each
+# generated_list(target prefix type header namespace FOLDERS folders...): one .cpp per operator in the folders, each
 # defining `type prefix_<file>()`; generates the table of all of them, so that adding an operator is adding its file and
 # nothing else. Where a folder is a pattern of folders with a file of one name in each (targets/*/target.cpp), the entries
 # are named after the folders.
-function(operator_list target prefix type header namespace)
+function(generated_list target prefix type header namespace)
   cmake_parse_arguments(arg "" "" "FOLDERS" ${ARGN})
   set(files "")
   foreach(folder ${arg_FOLDERS})
@@ -14,7 +14,7 @@ function(operator_list target prefix type header namespace)
     endif()
     list(APPEND files ${found})
   endforeach()
-  set(declarations "")
+  set(stems "")
   set(entries "")
   foreach(file ${files})
     if(arg_FOLDERS MATCHES "[.]cpp$")
@@ -23,18 +23,23 @@ function(operator_list target prefix type header namespace)
     else()
       get_filename_component(stem ${file} NAME_WE)
     endif()
+    list(APPEND stems ${stem})
+  endforeach()
+  list(SORT stems)  # one order, whichever folders they lie in
+  set(declarations "")
+  foreach(stem ${stems})
     string(APPEND declarations "${type} ${prefix}_${stem}();\n")
     string(APPEND entries "    {\"${stem}\", &${prefix}_${stem}},\n")
   endforeach()
   set(out ${CMAKE_BINARY_DIR}/generated/${prefix}_list.cpp)
   file(CONFIGURE OUTPUT ${out} @ONLY CONTENT
 "// Generated from the files of src: ${arg_FOLDERS}. Do not edit.
-#include \"ops/definitions/operator_list.h\"
+#include \"base/generated_list.h\"
 #include \"${header}\"
 namespace ${namespace} {
 ${declarations}
-std::span<const tosaic::OperatorEntry<${type}>> ${prefix}_list() {
-  static const tosaic::OperatorEntry<${type}> entries[] = {
+std::span<const tosaic::ListEntry<${type}>> ${prefix}_list() {
+  static const tosaic::ListEntry<${type}> entries[] = {
 ${entries}    {\"\", nullptr}};
   return {entries, std::size(entries) - 1};
 }

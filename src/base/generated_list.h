@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shape of the operator tables that cmake/operators.cmake generates from file names.
+// An entry of the lists that cmake/generated_list.cmake makes from file names: operators, targets.
 #pragma once
 #include <iterator>
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace tosaic {
 template <class Op>
-struct OperatorEntry {
+struct ListEntry {
   std::string_view file;  // file name without ending
   Op (*make)();
 };
