@@ -47,7 +47,7 @@ bool exceeds(const Graph& graph, const Node& node, double lowest, double highest
   return std::any_of(made.begin(), made.end(), [&](float x) { return x < lowest || x > highest; });
 }
 
-RealBounds reals_of(const TensorType& type) {
+tosa::Bounds reals_of(const TensorType& type) {
   const auto codes = codes_of(type);
   const double scale = type.scales->scale[0];
   const auto zero = static_cast<double>(type.scales->zero_point[0]);

@@ -14,10 +14,7 @@ Result<Trial> try_in_shape(const Graph& graph, const Node& node, const Shape& sh
 Result<std::vector<double>> computed_at(const Trial& trial, const std::vector<std::vector<double>>& values);
 
 // The reals at the ends of a type's codes, one scale for all.
-struct RealBounds {
-  double lowest, highest;
-};
-RealBounds reals_of(const TensorType& type);
+tosa::Bounds reals_of(const TensorType& type);
 
 // Does the call, whose first operand has these bounds, put numbers beyond them among its elements (pad, clamp)?
 bool exceeds(const Graph& graph, const Node& node, double lowest, double highest);

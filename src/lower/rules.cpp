@@ -281,7 +281,7 @@ struct IntegerForm {
     const TensorType& to = declared.at(0);
     if (!x.type().quantised() || !to.quantised() || !x.type().scales->per_tensor() || !to.scales->per_tensor())
       return false;
-    const RealBounds from = reals_of(x.type()), wanted = reals_of(to);
+    const tosa::Bounds from = reals_of(x.type()), wanted = reals_of(to);
     if (from.lowest <= wanted.lowest && from.highest >= wanted.highest) return false;
     Node call{node.op, {}, node.attrs, {}, node.loc, {}};
     for (const auto& v : operands) call.inputs.push_back(v ? v->id() : no_value);

@@ -134,7 +134,7 @@ class Spreading {
   bool puts_other_numbers(const Node& node) const {
     const TensorType& x = g_[node.inputs[0]].type;
     if (!x.scales->per_tensor() || node.attrs.size() == 0) return false;
-    const RealBounds bounds = reals_of(x);
+    const tosa::Bounds bounds = reals_of(x);
     return exceeds(g_, node, bounds.lowest, bounds.highest);
   }
 

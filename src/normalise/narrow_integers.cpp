@@ -13,7 +13,7 @@
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
 #include "lower/lower.h"
-#include "normalise/integer_ranges.h"
+#include "normalise/integer_bounds.h"
 #include "normalise/normalise.h"
 #include "normalise/saturation_safe.h"
 #include "ops/trial.h"
@@ -58,18 +58,14 @@ class Narrowing {
   void start(ValueId v) {
     const Value& value = g_[v];
     if (!is_integer(value.type.dtype) && value.type.dtype != DType::boolean) return;
-    IntegerInterval& range = ranges_[v];
     if (value.is_constant()) {
-      Trial one;
-      one.graph.add_value("c", value.type, value.constant);
-      range = integer_ranges(one, {})[0];
+      ranges_[v] = integer_bounds(value);
       return;
     }
     const DType type = value.type.dtype;
     if (type == DType::i64 && !options_.all_inside) return;  // anything
     const bool large = type == DType::i64 || type == DType::i32;
-    const IntegerRange whole = range_of(large ? DType::i32 : type);
-    range = {whole.lowest, whole.highest, large};
+    ranges_[v] = {tosa::bounds_of(large ? DType::i32 : type), large};
   }
 
   void narrow_input(ValueId v) {
@@ -107,11 +103,11 @@ class Narrowing {
     if (std::none_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return is_plain_i32(v); })) return;
     const auto trial = try_node(g_, node, {.fold = true});
     if (!trial.ok() || trial->results.size() < node.outputs.size()) return;
-    std::vector<IntegerInterval> operands;
-    for (ValueId v : node.inputs) operands.push_back(v == no_value ? IntegerInterval{} : ranges_[v]);
-    learn(node, *trial, integer_ranges(*trial, operands));
+    std::vector<IntegerBounds> operands;
+    for (ValueId v : node.inputs) operands.push_back(v == no_value ? IntegerBounds{} : ranges_[v]);
+    learn(node, *trial, integer_bounds(*trial, operands));
   }
-  void learn(const Node& node, const Trial& trial, const std::vector<IntegerInterval>& found) {
+  void learn(const Node& node, const Trial& trial, const std::vector<IntegerBounds>& found) {
     for (ValueId v = 0; v < found.size(); ++v)
       if (is_integer(trial.graph[v].type.dtype) && !found[v].fits_i32()) return;  // it may wrap
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
@@ -142,7 +138,7 @@ class Narrowing {
       if (!is_wide(g_, v)) continue;
       g_[v].type.dtype = DType::i32;
       remember(v);
-      ranges_[v] = {INT32_MIN, INT32_MAX, true};
+      ranges_[v] = {int32_, true};
       doubtful_.emplace_back(g_[v].name, node.loc);
       for (std::size_t b = loop ? 1 : 0; b < node.regions.size(); ++b) gives_i32(node.regions[b], i);
     }
@@ -191,13 +187,13 @@ class Narrowing {
     if (!trial.ok()) return lost(node);
     for (std::size_t i = trial->results.size(); i < node.outputs.size(); ++i)
       if (is_read(node.outputs[i])) return lost(node);
-    std::vector<IntegerInterval> operands;
+    std::vector<IntegerBounds> operands;
     bool assumed = false;
     for (ValueId v : node.inputs) {
-      operands.push_back(v == no_value ? IntegerInterval{} : is_unbounded(v) ? int32_ : ranges_[v]);
+      operands.push_back(v == no_value ? IntegerBounds{} : is_unbounded(v) ? IntegerBounds{int32_} : ranges_[v]);
       assumed |= v != no_value && (ranges_[v].assumed || is_float(g_[v].type.dtype));
     }
-    const std::vector<IntegerInterval> found = integer_ranges(*trial, operands);
+    const std::vector<IntegerBounds> found = integer_bounds(*trial, operands);
     std::vector<char> saturated(found.size(), 0);
     if (!options_.all_inside && !may_saturate(node, *trial, saturated)) return lost(node);
     bool fit = true, certain = false;
@@ -211,17 +207,16 @@ class Narrowing {
     }
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (!is_read(node.outputs[i]) || !is_wide(g_, node.outputs[i])) continue;
-      IntegerInterval& range = ranges_[node.outputs[i]];
-      range = saturated[trial->results[i]] ? int32_ : found[trial->results[i]];
-      range.assumed = assumed;
-      if (fit && saturated[trial->results[i]]) saturated_.insert(node.outputs[i]);
+      const ValueId result = trial->results[i];
+      ranges_[node.outputs[i]] = {saturated[result] ? int32_ : found[result], assumed};
+      if (fit && saturated[result]) saturated_.insert(node.outputs[i]);
     }
     if (std::none_of(saturated.begin(), saturated.end(), [](char one) { return one != 0; })) learn(node, *trial, found);
     if (fit) return true;
     if (certain || !assumed || !options_.all_inside) return unsaturated(node, *trial, saturated);
     for (ValueId v : node.outputs)
       if (is_read(v) && is_wide(g_, v) && !ranges_[v].fits_i32()) {
-        ranges_[v] = {INT32_MIN, INT32_MAX, true};
+        ranges_[v] = {int32_, true};
         doubtful_.emplace_back(g_[v].name, node.loc);
       }
     return true;
@@ -267,7 +262,7 @@ class Narrowing {
   }
   bool lost(const Node& node) {
     for (ValueId v : node.outputs)
-      if (v != no_value && is_wide(g_, v)) ranges_[v] = {INT64_MIN, INT64_MAX, false};
+      if (v != no_value && is_wide(g_, v)) ranges_[v] = {};
     return false;
   }
 
@@ -349,7 +344,7 @@ class Narrowing {
         loc));
   }
 
-  static constexpr IntegerInterval int32_{INT32_MIN, INT32_MAX, false};
+  static constexpr tosa::Bounds int32_{INT32_MIN, INT32_MAX};
 
   Graph& g_;
   const Sink& sink_;
@@ -359,7 +354,7 @@ class Narrowing {
   const std::vector<char> used_;
   const std::vector<char> safe_;  // read by nothing that tells it from what is saturated to 32 bits
   Rewriter out_;
-  std::vector<IntegerInterval> ranges_;
+  std::vector<IntegerBounds> ranges_;
   std::vector<ValueId> narrow_;  // the int32 form of a value that is int64
   std::set<ValueId> saturated_;  // to 32 bits
   std::set<ValueId> original_;   // int32 values that the program has as int64

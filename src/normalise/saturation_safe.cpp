@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "normalise/integer_ranges.h"
+#include "normalise/integer_bounds.h"
 #include "ops/trial.h"
 
 namespace tosaic {
@@ -20,8 +20,7 @@ struct Touch {
 class Touched {
  public:
   Touched(const Trial& trial, std::size_t operand) : trial_(trial), of_(trial.graph.values.size()) {
-    const std::vector<IntegerInterval> unknown(trial.operands.size());
-    ranges_ = integer_ranges(trial, unknown);
+    bounds_ = integer_bounds(trial, std::vector<IntegerBounds>(trial.operands.size()));
     of_[trial.operands[operand]] = {true, true, false};
     for (const Node& node : trial.graph.nodes) safe_ &= follow(node);
   }
@@ -31,7 +30,7 @@ class Touched {
 
  private:
   bool is_inside(ValueId v) const {
-    return !of_[v].any() && ranges_[v].lowest > INT32_MIN && ranges_[v].highest < INT32_MAX;
+    return !of_[v].any() && bounds_[v].lowest > INT32_MIN && bounds_[v].highest < INT32_MAX;
   }
 
   // False: it shows in what the node computes.
@@ -72,7 +71,7 @@ class Touched {
 
   const Trial& trial_;
   std::vector<Touch> of_;
-  std::vector<IntegerInterval> ranges_;
+  std::vector<IntegerBounds> bounds_;
   bool safe_ = true;
 };
 

@@ -16,14 +16,7 @@ constexpr std::int64_t most_looked_at = 4096;  // elements of a constant
 tosa::Bounds of_constant(const Value& value) {
   const std::int64_t n = value.type.shape.elements();
   if (!is_float(value.type.dtype) || value.type.quantised() || n == 0 || n > most_looked_at) return {};
-  double lowest = INFINITY, highest = -INFINITY;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const double x = element_as_double(value.type.dtype, value.constant.data(), static_cast<std::size_t>(i));
-    if (std::isnan(x)) return {};
-    lowest = std::min(lowest, x);
-    highest = std::max(highest, x);
-  }
-  return {lowest, highest};
+  return tosa::bounds_of(value);
 }
 
 bool known(const tosa::Bounds& bounds) { return bounds.lowest > -INFINITY || bounds.highest < INFINITY; }

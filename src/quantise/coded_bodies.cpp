@@ -38,7 +38,7 @@ TensorType fine(double reach) {
 }
 double reach_of(const TensorType& type) {
   if (type.dtype == DType::i32) return type.scales->scale[0] * known_codes;
-  const RealBounds reals = reals_of(type);
+  const tosa::Bounds reals = reals_of(type);
   return std::max(-reals.lowest, reals.highest);
 }
 

@@ -2,13 +2,14 @@
 #include "ops/definitions/bounds.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 
 namespace tosaic::tosa {
 namespace bounds {
 namespace {
 
-Bounds hull(const Bounds& a, const Bounds& b) { return {std::min(a.lowest, b.lowest), std::max(a.highest, b.highest)}; }
 // Nothing times anything is nothing.
 double times(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; }
 
@@ -18,10 +19,16 @@ Bounds saturated(const View& view, const Bounds& bounds) {
   const auto low = static_cast<double>(range.lowest), high = static_cast<double>(range.highest);
   return {std::clamp(bounds.lowest, low, high), std::clamp(bounds.highest, low, high)};
 }
+double most_of(const Dim& size) {
+  const auto most = size.bounds().highest;
+  return most ? static_cast<double>(*most) : Bounds{}.highest;
+}
 // Narrow integers have zero points, and saturate.
 bool has_zero_point(const View& view) { return view.in(0).dtype == DType::i8 || view.in(0).dtype == DType::i16; }
 
 }  // namespace
+
+Bounds hull(const Bounds& a, const Bounds& b) { return {std::min(a.lowest, b.lowest), std::max(a.highest, b.highest)}; }
 
 double magnitude(const Bounds& bounds) { return std::max(std::fabs(bounds.lowest), std::fabs(bounds.highest)); }
 
@@ -86,11 +93,41 @@ Bounds smaller(const View&, const In& in) {
   return {std::min(a.lowest, b.lowest), std::min(a.highest, b.highest)};
 }
 
-// Partial sums of integers have to fit as well.
+// Partial sums of integers have to fit as well: of as many as there are, of one, of none where nobody knows how many.
 Bounds along_axis(const View& view, const In& in) {
   const Bounds x = in(0);
-  const auto n = static_cast<double>(view.in(0).shape.size(static_cast<int>(view.integer("axis"))));
-  return {std::min(times(n, x.lowest), x.lowest), std::max(times(n, x.highest), x.highest)};
+  const Dim size = view.in(0).shape[static_cast<int>(view.integer("axis"))];
+  const double n = most_of(size);
+  const Bounds sums{std::min(times(n, x.lowest), x.lowest), std::max(times(n, x.highest), x.highest)};
+  return size.is_number() ? sums : hull(sums, {0, 0});
+}
+
+Bounds index(const View& view, const In&) {
+  return {0, most_of(view.in(0).shape[static_cast<int>(view.integer("axis"))]) - 1};
+}
+
+// Truncated towards zero, by 1 or more.
+Bounds quotient(const View&, const In& in) {
+  const double most = magnitude(in(0));
+  return {-most, most};
+}
+
+// The longest run of ones that holds both, and what it inverts to.
+Bounds bits(const View&, const In& in) {
+  const Bounds x = hull(in(0), in(1));
+  const double most = std::max(x.highest, -1 - x.lowest);
+  if (!std::isfinite(most)) return {};
+  double ones = 0;
+  while (ones < most) ones = 2 * ones + 1;
+  return {x.lowest < 0 ? -1 - ones : 0, ones};
+}
+Bounds inverted_bits(const View&, const In& in) {
+  const Bounds x = in(0);
+  return {-1 - x.highest, -1 - x.lowest};
+}
+Bounds shifted_right(const View&, const In& in) {
+  const Bounds x = in(0);
+  return x.lowest >= 0 ? Bounds{0, x.highest} : Bounds{};
 }
 
 Bounds converted(const View& view, const In& in) {
@@ -135,6 +172,49 @@ Op choosing(Op op, Bounds (*bounds)(const View&, const BoundsOf&)) {
   op.bounds = bounds;
   op.chooses = true;
   return op;
+}
+
+Bounds bounds_of(DType type) {
+  if (!is_integer(type) && type != DType::boolean) return {};
+  const IntegerRange range = range_of(type);
+  return {static_cast<double>(range.lowest), static_cast<double>(range.highest)};
+}
+
+namespace {
+// Weights are large.
+template <class T>
+Bounds ends_of(std::span<const T> elements) {
+  constexpr std::size_t lanes = 32;  // as many as a vector holds
+  std::array<T, lanes> lowest, highest;
+  lowest.fill(elements[0]);
+  highest.fill(elements[0]);
+  std::size_t i = 0;
+  for (; i + lanes <= elements.size(); i += lanes)
+    for (std::size_t k = 0; k < lanes; ++k) {
+      lowest[k] = std::min(lowest[k], elements[i + k]);
+      highest[k] = std::max(highest[k], elements[i + k]);
+    }
+  for (; i < elements.size(); ++i) {
+    lowest[0] = std::min(lowest[0], elements[i]);
+    highest[0] = std::max(highest[0], elements[i]);
+  }
+  return {static_cast<double>(*std::min_element(lowest.begin(), lowest.end())),
+          static_cast<double>(*std::max_element(highest.begin(), highest.end()))};
+}
+}  // namespace
+
+Bounds bounds_of(const Value& constant) {
+  const auto count = static_cast<std::size_t>(constant.type.shape.elements());
+  const DType type = constant.type.dtype;
+  if (count == 0) return {};
+  if (type == DType::i8) return ends_of(constant.constant.as<std::int8_t>());
+  Bounds found{INFINITY, -INFINITY};
+  for (std::size_t i = 0; i < count; ++i) {
+    const double x = element_as_double(type, constant.constant.data(), i);
+    if (std::isnan(x)) return {};
+    found = bounds::hull(found, {x, x});
+  }
+  return found;
 }
 
 Bounds bounds_of(const View& view, const BoundsOf& in) {

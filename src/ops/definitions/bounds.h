@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rows say of the numbers that their results lie between (Op::bounds). Private to src/ops.
+// What rows say of the numbers that their results lie between (Op::bounds). Of integers below 2^53, doubles are exact.
+// Private to src/ops.
 #pragma once
 #include "ops/definitions/tosa_op.h"
 
@@ -20,10 +21,15 @@ Bounds magnitude(const View& view, const In& in);
 Bounds larger(const View& view, const In& in);
 Bounds smaller(const View& view, const In& in);
 Bounds along_axis(const View& view, const In& in);  // the sum of the elements along the attribute `axis`
-Bounds converted(const View& view, const In& in);   // CAST
-Bounds clamped(const View& view, const In& in);     // CLAMP
-Bounds truth(const View& view, const In& in);       // 0 or 1
-Bounds wave(const View& view, const In& in);        // -1 to 1
+Bounds index(const View& view, const In& in);       // of an element along the attribute `axis`
+Bounds quotient(const View& view, const In& in);
+Bounds bits(const View& view, const In& in);           // AND, OR, XOR
+Bounds inverted_bits(const View& view, const In& in);  // BITWISE_NOT
+Bounds shifted_right(const View& view, const In& in);
+Bounds converted(const View& view, const In& in);  // CAST
+Bounds clamped(const View& view, const In& in);    // CLAMP
+Bounds truth(const View& view, const In& in);      // 0 or 1
+Bounds wave(const View& view, const In& in);       // -1 to 1
 Bounds not_negative(const View& view, const In& in);
 Bounds inverse(const View& view, const In& in);  // 1/x: of the operand's sign
 
@@ -34,6 +40,8 @@ Bounds rising(const View&, const In& in) {
   return {f(x.lowest), f(x.highest)};
 }
 
+// Around both.
+Bounds hull(const Bounds& a, const Bounds& b);
 // Of a number's magnitude, and of the operand `i` less its zero point, operand `zero`.
 double magnitude(const Bounds& bounds);
 Bounds centred(const In& in, std::size_t i, std::size_t zero);

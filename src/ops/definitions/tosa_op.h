@@ -224,6 +224,9 @@ Status verify_graph(const Graph& graph, const Spec& spec);
 // With EXT-DYNAMIC, zero points, shapes and the like may be known only when the program runs: holds their values to
 // the same ERROR_IFs, and the outputs' shapes to what they imply. To be called before eval; free for other nodes.
 Status check_run_time_operands(const Run& run);
+// All that an integer type holds, or the elements of a constant are. {}: floats; none, or NaN among them.
+Bounds bounds_of(DType type);
+Bounds bounds_of(const Value& constant);
 // What the row says of the first result of a node.
 Bounds bounds_of(const View& view, const BoundsOf& in);
 // What a node with constants as operands and one result of `type` computes; nullopt: its row cannot tell.

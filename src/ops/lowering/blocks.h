@@ -49,10 +49,7 @@ inline Blocks blocks_of(const Call& call, Val x) {
 }
 
 // The codes in use: those of the dtype where the call says nothing.
-struct CodeRange {
-  double lowest, highest;
-};
-inline CodeRange codes_of(const Call& call, DType dtype) {
+inline tosa::Bounds codes_of(const Call& call, DType dtype) {
   const IntegerRange all = range_of(dtype);
   return {call.has("quant_min") ? call.number("quant_min") : static_cast<double>(all.lowest),
           call.has("quant_max") ? call.number("quant_max") : static_cast<double>(all.highest)};

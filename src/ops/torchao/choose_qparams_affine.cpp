@@ -14,7 +14,7 @@ struct Chosen {
   Val scale, zero;
 };
 
-Chosen asymmetric(Builder& b, Val least, Val most, const CodeRange& codes, double eps) {
+Chosen asymmetric(Builder& b, Val least, Val most, const tosa::Bounds& codes, double eps) {
   Val scale = b.aten(aten::op::div_Scalar, {calls::sub(most, least)}, {{"other", codes.highest - codes.lowest}});
   scale = calls::at_least(scale, eps);
   // As many codes at most as there are.
@@ -24,7 +24,7 @@ Chosen asymmetric(Builder& b, Val least, Val most, const CodeRange& codes, doubl
 }
 
 // The zero point is the middle code; `clips`: the outermost code on the shorter side may be missed by half a step.
-Chosen symmetric(Builder& b, Val least, Val most, const CodeRange& codes, double eps, bool clips) {
+Chosen symmetric(Builder& b, Val least, Val most, const tosa::Bounds& codes, double eps, bool clips) {
   const auto over = [&](Val v, double by) { return b.aten(aten::op::div_Scalar, {v}, {{"other", by}}); };
   Val scale;
   if (clips)
@@ -41,7 +41,7 @@ Chosen symmetric(Builder& b, Val least, Val most, const CodeRange& codes, double
 Vals lower(Builder& b, const Call& call) {
   Val x = call.tensor("input");
   const Blocks blocks = blocks_of(call, x);
-  const CodeRange codes = codes_of(call, call.dtype("target_dtype").value_or(DType::i8));
+  const tosa::Bounds codes = codes_of(call, call.dtype("target_dtype").value_or(DType::i8));
   const double eps = call.has("eps") ? call.number("eps") : least_scale(x.dtype());
   const bool keep = call.flag("keepdim");
   Val in_blocks = calls::view(x, blocks.split);

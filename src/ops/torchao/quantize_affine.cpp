@@ -9,7 +9,7 @@ Vals lower(Builder& b, const Call& call) {
   const DType codes = call.dtype("output_dtype").value_or(DType::i8);
   if (!is_integer(codes)) b.refuse("aten.quantize_affine.dtype", "quantised values that are no integers");
   const Blocks blocks = blocks_of(call, x);
-  const CodeRange range = codes_of(call, codes);
+  const tosa::Bounds range = codes_of(call, codes);
   Val scaled = calls::mul(calls::view(x, blocks.split),
                           calls::reciprocal(beside(call, call.tensor("scale"), blocks, x.dtype())));
   // What saturates here is clamped below as well.

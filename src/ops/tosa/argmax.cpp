@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/definitions/bounds.h"
 #include "ops/definitions/reduce.h"
 
 namespace tosaic::tosa {
@@ -54,6 +55,7 @@ Op tosa_argmax() {
                    "out", DType::i32),
           .infer = infer,
           .check = check_axis,
-          .eval = eval};
+          .eval = eval,
+          .bounds = bounds::index};
 }
 }  // namespace tosaic::tosa

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/definitions/bounds.h"
 #include "ops/definitions/elementwise.h"
 
 namespace tosaic::tosa {
@@ -19,6 +20,7 @@ Op tosa_arithmetic_right_shift() {
   Op op = binary_row("arithmetic_right_shift", 16, "a shifted right by b bits, copies of the sign shifted in",
                      integers("in_out", {DType::i8, DType::i16, DType::i32}), eval);
   op.attrs = {{"round", AttrKind::boolean}};
+  op.bounds = bounds::shifted_right;
   return op;
 }
 }  // namespace tosaic::tosa

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/definitions/bounds.h"
 #include "ops/definitions/elementwise.h"
 
 namespace tosaic::tosa {
 Op tosa_bitwise_not() {
-  return unary_row("bitwise_not", 33, "every bit of each element inverted", "input1",
-                   integers("in_out", {DType::i8, DType::i16, DType::i32}),
-                   map_unary<[](std::int64_t x) { return ~x; }, Domain::integers>);
+  return bounded(unary_row("bitwise_not", 33, "every bit of each element inverted", "input1",
+                           integers("in_out", {DType::i8, DType::i16, DType::i32}),
+                           map_unary<[](std::int64_t x) { return ~x; }, Domain::integers>),
+                 bounds::inverted_bits);
 }
 }  // namespace tosaic::tosa
