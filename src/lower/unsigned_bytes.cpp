@@ -16,12 +16,9 @@ bool is_unsigned(const Graph& graph, ValueId v) { return v != no_value && graph[
 
 // Do the node's results follow from bits alone, whatever numbers they are?
 bool moves_bits(const Node& node) {
-  constexpr Operator movers[] = {tosa::op::concat, tosa::op::pad,     tosa::op::slice,   tosa::op::select,
-                                 tosa::op::gather, tosa::op::scatter, tosa::op::identity};
   const tosa::Op* op = tosa::find(node.op);
   if (!op) return false;
-  return op->shape_only_transparent || std::ranges::find(movers, node.op) != std::end(movers) ||
-         tosa::is_bitwise(node.op) ||
+  return op->moves >= tosa::Moves::chosen || tosa::is_bitwise(node.op) ||
          (node.op == tosa::op::resize && node.attrs.get_or<std::string>("mode", "") == "nearest");
 }
 

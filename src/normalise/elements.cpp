@@ -34,7 +34,7 @@ bool only_rearranges(const Graph& graph, const Node& node) {
   auto trial = try_node(graph, node);
   return trial.ok() && std::all_of(trial->graph.nodes.begin(), trial->graph.nodes.end(), [](const Node& made) {
            const tosa::Op* op = tosa::find(made.op);
-           return op && op->shape_only_transparent;
+           return op && op->keeps_scales();
          });
 }
 

@@ -249,7 +249,7 @@ class Narrowing {
       const TensorType& type = trial.graph[made.outputs[0]].type;
       if (!op || type.dtype != DType::i64) continue;
       const bool cast = op->name == "cast" && is_float(trial.graph[made.inputs[0]].type.dtype);
-      const bool moved = op->shape_only_transparent && saturated[made.inputs[0]];
+      const bool moved = op->keeps_scales() && saturated[made.inputs[0]];
       saturated[made.outputs[0]] = cast || moved;
     }
   }

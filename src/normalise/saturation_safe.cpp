@@ -60,7 +60,7 @@ class Touched {
       out = in[0];
       out.low &= node.attrs.get_or<std::int64_t>("min_val", INT64_MIN) <= INT32_MIN;
       out.high &= node.attrs.get_or<std::int64_t>("max_val", INT64_MAX) >= INT32_MAX;
-    } else if (op->shape_only_transparent || is("select")) {
+    } else if (op->keeps_scales() || is("select")) {
       for (const Touch& t : in) out = out.joined(t);
     } else {
       out.other = true;

@@ -77,11 +77,11 @@ class SeenRounding {
     for (const Node& made : trial.graph.nodes) {
       const tosa::Op* op = tosa::find(made.op);
       if (!op) return Does::shows;
-      computed |= !op->chooses && !op->shape_only_transparent && is_real(trial.graph[made.outputs[0]].type);
+      computed |= !op->chooses() && is_real(trial.graph[made.outputs[0]].type);
       const auto among = [&](const std::vector<char>& values) {
         return std::ranges::any_of(made.inputs, [&](ValueId v) { return v != no_value && values[v]; });
       };
-      const bool reduces = op->name.starts_with("reduce_") || op->chooses;
+      const bool reduces = op->name.starts_with("reduce_") || op->chooses();
       if (among(summed) || (op->accumulates && among(reduces ? curved : rounded))) {
         for (ValueId v : made.outputs) summed[v] = 1;
         continue;

@@ -24,7 +24,7 @@ bool rounds(const Graph& graph, const Node& node) {
   if (!op || node.inputs.empty()) return false;
   if (node.op == tosa::op::cast)
     return storage_size(graph[node.inputs[0]].type.dtype) > storage_size(graph[node.outputs[0]].type.dtype);
-  return !op->shape_only_transparent && !op->chooses;
+  return !op->chooses();
 }
 
 // How often an element has been rounded to 16 bits at most, behind the nodes from `first` on.
@@ -158,7 +158,7 @@ std::optional<Val> halves_of(Val x) {
     const Val from(&b, node.inputs.at(0));
     if (node.op == tosa::op::cast) return is_half(from.dtype()) ? std::optional(from) : std::nullopt;
     const tosa::Op* op = tosa::find(node.op);
-    if (!op || !op->shape_only_transparent) return std::nullopt;
+    if (!op || !op->keeps_scales()) return std::nullopt;
     std::vector<Val> moved{from};
     for (std::size_t i = 1; i < node.inputs.size(); ++i) moved.emplace_back(&b, node.inputs[i]);
     if (std::any_of(moved.begin() + 1, moved.end(), [](Val v) { return v.dtype() != DType::shape; }))

@@ -72,7 +72,7 @@ Rule rule_of(const tosa::Op& row) {
   const auto data = std::count_if(row.inputs.begin(), row.inputs.end(), is_data);
   if (row.outputs.size() != 1 || data == 0 || !is_data(row.outputs[0])) return Rule::float_only;
   if (row.elementwise && computed == 1 && is_data(row.inputs[0])) return Rule::pointwise;
-  if (!row.chooses) return Rule::float_only;
+  if (!row.chooses()) return Rule::float_only;
   return data == 1 && !row.inputs[0].list ? Rule::transparent : Rule::joined;
 }
 

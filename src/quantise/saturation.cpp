@@ -24,7 +24,7 @@ constexpr double largest_factor = 16;
 bool selects(const Graph& tosa) {
   return std::all_of(tosa.nodes.begin(), tosa.nodes.end(), [](const Node& n) {
     const tosa::Op* row = tosa::find(n.op);
-    return row && row->chooses;
+    return row && row->chooses();
   });
 }
 

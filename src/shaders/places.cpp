@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shaders/places.h"
 
-#include "ir/tosa_operators.h"
+#include "ops/definitions/tosa_op.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -62,9 +62,8 @@ class Search {
 
   // Every element of the operands is one of the result's, as it is. (A slice leaves some out, which may be anything.)
   static bool keeps_all(const Node& node) {
-    const Operator movers[] = {tosa::op::reshape, tosa::op::transpose, tosa::op::tile,
-                               tosa::op::reverse, tosa::op::identity,  tosa::op::concat};
-    return std::ranges::find(movers, node.op) != std::end(movers);
+    const tosa::Op* op = tosa::find(node.op);
+    return op && op->moves == tosa::Moves::all;
   }
 
   // What each element of the addition's operand i is added to: one number, or all of several.

@@ -77,7 +77,7 @@ class Rows {
       if (!row || node.outputs.size() != 1) continue;
       SCOPED_TRACE(node.op.text());
       if (row->bounds) check_bounds(graph, node, of);
-      if (row->chooses) check_choice(graph, node, of);
+      if (row->chooses()) check_choice(graph, node, of);
       seen.insert(row->name);
     }
   }
@@ -174,7 +174,7 @@ TEST(Bounds, of_every_row) {
     }
   });
   for (const tosa::Op& row : tosa::all())
-    EXPECT_TRUE((!row.bounds && !row.chooses) || rows.seen.count(row.name))
+    EXPECT_TRUE((!row.bounds && !row.chooses()) || rows.seen.count(row.name))
         << row.name << " is in no operator's lowering";
 }
 

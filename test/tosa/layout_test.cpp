@@ -169,7 +169,7 @@ TEST(Layout, ScalesGoThrough) {
   for (const OneNode& node :
        {OneNode{"reshape", {x, dims({6})}}, OneNode{"reverse", {x}, {{"axis", std::int64_t{0}}}},
         OneNode{"slice", {x, dims({0, 0}), dims({1, 1})}}, OneNode{"tile", {x, dims({2, 2})}}, transpose(x, {1, 0})}) {
-    EXPECT_TRUE(tosa::find(node.op)->shape_only_transparent) << node.op;
+    EXPECT_TRUE(tosa::find(node.op)->keeps_scales()) << node.op;
     EXPECT_EQ(node.inferred().scales, Scales{}) << node.op;
   }
   EXPECT_FALSE((OneNode{"concat", {x, x}, {{"axis", std::int64_t{0}}}}).inferred().quantised());

@@ -170,7 +170,7 @@ Op bounded(Op op, Bounds (*bounds)(const View&, const BoundsOf&)) {
 
 Op choosing(Op op, Bounds (*bounds)(const View&, const BoundsOf&)) {
   op.bounds = bounds;
-  op.chooses = true;
+  op.moves = Moves::compared;
   return op;
 }
 

@@ -51,6 +51,6 @@ Bounds centred(const In& in, std::size_t i, std::size_t zero);
 namespace tosaic::tosa {
 // The row, with its bounds.
 Op bounded(Op op, Bounds (*bounds)(const View&, const BoundsOf&));
-// The same of a row that chooses.
+// The same of a row that looks at elements and chooses among them (Moves::compared).
 Op choosing(Op op, Bounds (*bounds)(const View&, const BoundsOf&));
 }  // namespace tosaic::tosa

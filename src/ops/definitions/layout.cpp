@@ -24,7 +24,7 @@ Op layout_row(std::string_view name, std::uint16_t schema_number, std::string_vi
           .inputs = {{"input1", "in_out", 1}},
           .outputs = {{"output", "in_out", 1}},
           .types = any_data("in_out"),
-          .shape_only_transparent = true};
+          .moves = Moves::all};
 }
 
 Status copy_along(const Run& run, const Walk& from) {

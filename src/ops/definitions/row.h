@@ -4,6 +4,7 @@
 #pragma once
 #include <fmt/format.h>
 
+#include "ops/definitions/core_aten.h"
 #include "ops/definitions/tosa_op.h"
 
 namespace tosaic::tosa {

@@ -23,6 +23,11 @@ std::span<const Op> all() {
   return ops;
 }
 
+bool Op::keeps_scales() const {
+  const auto data = std::ranges::count_if(inputs, [](const Operand& o) { return o.type != "shape"; });
+  return moves >= Moves::some && data == 1 && !inputs[0].list;
+}
+
 const Op* find(std::string_view name) {
   static const auto by_name = [] {
     std::unordered_map<std::string_view, const Op*> map;

@@ -165,6 +165,17 @@ struct Bounds {
 // Those of operand `i`. Looked up when asked for: weights are large.
 using BoundsOf = std::function<Bounds(std::size_t i)>;
 
+// What of its operands' elements a result has: a later one says more.
+enum class Moves : std::uint8_t {
+  nothing,
+  compared,  // elements that are looked at: MAXIMUM, CLAMP, CAST; or booleans by which others are chosen: EQUAL
+  chosen,    // as they are, where elements of another operand say: SELECT, GATHER, SCATTER
+  some,      // where shapes and attributes alone say, some left out or others added: SLICE, PAD
+  all,       // all of them and no others: TRANSPOSE, CONCAT
+};
+
+class CoreAten;
+
 struct Op {
   std::string_view name;        // lower case: "conv2d"
   std::uint16_t schema_number;  // enum Op of the flatbuffer schema, and tag of its attribute table
@@ -186,17 +197,23 @@ struct Op {
   // Reference evaluation: plain, exact (floats accumulate in double), the oracle. A Diagnostic with code
   // "tosa.unpredictable" where a REQUIRE fails.
   Status (*eval)(const Run&) = nullptr;
-  bool shape_only_transparent = false;  // moves elements without looking at them: any dtype's scales pass through
+  Moves moves = Moves::nothing;
   // Each output element depends only on the operands' elements at its own (broadcast) place, so permuting the
   // dims of all operands that are not declared constant permutes the result.
   bool elementwise = false;
   // What the result's elements lie between, as numbers without end: not what a dtype wraps or overflows to, nor half a
   // step of its rounding. nullptr: the operands tell nothing. Asked by bounds_of.
   Bounds (*bounds)(const View&, const BoundsOf& in) = nullptr;
-  // Every element of the result is one of the operands', or a truth by which others choose.
-  bool chooses = false;
   // Every element of the result is made of many of an operand's: in f32, where floats are narrower.
   bool accumulates = false;
+  // How it is said in core ATen (core_aten.h): by an operator that means the same of the same operands, but for the
+  // constant ones; or by the calls that this makes. False: not this node.
+  Operator core_aten = {};
+  bool (*in_core_aten)(const View&, CoreAten& calls) = nullptr;
+
+  bool chooses() const { return moves != Moves::nothing; }
+  // Of one tensor, and nothing looks at the elements: any dtype's scales pass through.
+  bool keeps_scales() const;
 };
 
 std::span<const Op> all();  // sorted by name

@@ -56,6 +56,14 @@ Op tosa_argmax() {
           .infer = infer,
           .check = check_axis,
           .eval = eval,
-          .bounds = bounds::index};
+          .bounds = bounds::index,
+
+          // PyTorch's indices are int64.
+          .in_core_aten = [](const View& node, CoreAten& calls) {
+            const ValueId index =
+                calls.made(aten::op::argmax, {calls.operand(0)}, {{"dim", node.integer("axis")}, {"keepdim", false}},
+                           node.out().with(DType::i64));
+            return calls.gives(aten::op::_to_copy, {index}, {{"dtype", node.out().dtype}});
+          }};
 }
 }  // namespace tosaic::tosa

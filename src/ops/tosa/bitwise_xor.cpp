@@ -4,9 +4,10 @@
 
 namespace tosaic::tosa {
 Op tosa_bitwise_xor() {
-  return bounded(binary_row("bitwise_xor", 19, "the bits set in exactly one, with broadcasting",
-                            integers("in_out", {DType::i8, DType::i16, DType::i32}),
-                            map_binary<[](std::int64_t a, std::int64_t b) { return a ^ b; }, Domain::integers>),
-                 bounds::bits);
+  return said_as(aten::op::bitwise_xor_Tensor,
+                 bounded(binary_row("bitwise_xor", 19, "the bits set in exactly one, with broadcasting",
+                                    integers("in_out", {DType::i8, DType::i16, DType::i32}),
+                                    map_binary<[](std::int64_t a, std::int64_t b) { return a ^ b; }, Domain::integers>),
+                         bounds::bits));
 }
 }  // namespace tosaic::tosa

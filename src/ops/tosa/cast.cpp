@@ -72,8 +72,13 @@ Op tosa_cast() {
           .types = types(),
           .infer = infer,
           .eval = eval,
+          .moves = Moves::compared,
           .elementwise = true,
           .bounds = bounds::converted,
-          .chooses = true};
+
+          // CAST rounds; what lowerings cast to integers is whole already.
+          .in_core_aten = [](const View& node, CoreAten& calls) {
+            return calls.gives(aten::op::_to_copy, {calls.operand(0)}, {{"dtype", node.out().dtype}});
+          }};
 }
 }  // namespace tosaic::tosa

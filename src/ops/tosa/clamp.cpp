@@ -39,7 +39,12 @@ Op tosa_clamp() {
   op.attrs = {{"min_val", AttrKind::number}, {"max_val", AttrKind::number}, {"nan_mode", AttrKind::nan_mode}};
   op.check = check;
   op.bounds = bounds::clamped;
-  op.chooses = true;
+  op.moves = Moves::compared;
+  op.in_core_aten = [](const View& node, CoreAten& calls) {
+    const Attrs& attrs = node.node().attrs;
+    return calls.gives(aten::op::clamp, {calls.operand(0)},
+                       {{"min", *attrs.find("min_val")}, {"max", *attrs.find("max_val")}});
+  };
   return op;
 }
 }  // namespace tosaic::tosa

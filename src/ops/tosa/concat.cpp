@@ -53,9 +53,12 @@ Op tosa_concat() {
   op.infer = infer;
   op.check = check;
   op.eval = eval;
-  op.shape_only_transparent = false;  // the parts may have different scales
   op.bounds = bounds::any;
-  op.chooses = true;
+  op.in_core_aten = [](const View& node, CoreAten& calls) {
+    std::vector<ValueId> parts;
+    for (std::size_t i = 0; i < node.inputs(); ++i) parts.push_back(calls.operand(i));
+    return calls.gives(aten::op::cat, std::move(parts), {{"dim", node.integer("axis")}});
+  };
   return op;
 }
 }  // namespace tosaic::tosa

@@ -11,7 +11,8 @@ Op tosa_equal() {
   op.outputs = {{"output", "out"}};
   op.infer = infer_comparison;
   op.bounds = bounds::truth;
-  op.chooses = true;
+  op.moves = Moves::compared;
+  op.core_aten = aten::op::eq_Tensor;
   return op;
 }
 }  // namespace tosaic::tosa

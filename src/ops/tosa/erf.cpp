@@ -8,8 +8,8 @@ constexpr auto function = [](double x) { return std::erf(x); };
 }  // namespace
 
 Op tosa_erf() {
-  return bounded(
-      unary_row("erf", 12, "the error function, element by element", "input", floats("in_out"), map_unary<function>),
-      bounds::rising<function>);
+  return said_as(aten::op::erf, bounded(unary_row("erf", 12, "the error function, element by element", "input",
+                                                  floats("in_out"), map_unary<function>),
+                                        bounds::rising<function>));
 }
 }  // namespace tosaic::tosa

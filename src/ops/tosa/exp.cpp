@@ -8,8 +8,8 @@ constexpr auto function = [](double x) { return std::exp(x); };
 }  // namespace
 
 Op tosa_exp() {
-  return bounded(
-      unary_row("exp", 37, "e to the power of each element", "input1", floats("in_out"), map_unary<function>),
-      bounds::rising<function>);
+  return said_as(aten::op::exp, bounded(unary_row("exp", 37, "e to the power of each element", "input1",
+                                                  floats("in_out"), map_unary<function>),
+                                        bounds::rising<function>));
 }
 }  // namespace tosaic::tosa

@@ -8,8 +8,8 @@ constexpr auto function = [](double x) { return std::floor(x); };
 }  // namespace
 
 Op tosa_floor() {
-  return bounded(unary_row("floor", 38, "each element rounded down to an integral value", "input1", floats("in_out"),
-                           map_unary<function>),
-                 bounds::rising<function>);
+  return said_as(aten::op::floor, bounded(unary_row("floor", 38, "each element rounded down to an integral value",
+                                                    "input1", floats("in_out"), map_unary<function>),
+                                          bounds::rising<function>));
 }
 }  // namespace tosaic::tosa

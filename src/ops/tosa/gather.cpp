@@ -35,7 +35,6 @@ Status eval(const Run& run) {
   }
   return {};
 }
-
 }  // namespace
 
 Op tosa_gather() {
@@ -52,8 +51,13 @@ Op tosa_gather() {
       .infer = infer,
       .check = check,
       .eval = eval,
+      .moves = Moves::chosen,
       .bounds = bounds::first,
-      .chooses = true,
+      .in_core_aten =
+          [](const View&, CoreAten& calls) {
+            const ValueId x = calls.operand(0);
+            return calls.gives(aten::op::gather, {x, row_indices(calls)}, {{"dim", std::int64_t{1}}});
+          },
   };
 }
 }  // namespace tosaic::tosa

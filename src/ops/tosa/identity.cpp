@@ -28,10 +28,10 @@ Op tosa_identity() {
                rows({Feature::int16}, "in_out", {i48}) + fp8s("in_out") + floats("in_out"),
       .infer = infer,
       .eval = eval,
-      .shape_only_transparent = true,
+      .moves = Moves::all,
       .elementwise = true,
       .bounds = bounds::first,
-      .chooses = true,
+      .core_aten = aten::op::clone,
   };
 }
 }  // namespace tosaic::tosa

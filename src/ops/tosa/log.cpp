@@ -11,8 +11,8 @@ Bounds bounds_of_log(const View&, const BoundsOf& in) {
 }  // namespace
 
 Op tosa_log() {
-  return bounded(unary_row("log", 39, "the natural logarithm of each element", "input1", floats("in_out"),
-                           map_unary<[](double x) { return std::log(x); }>),
-                 bounds_of_log);
+  return said_as(aten::op::log, bounded(unary_row("log", 39, "the natural logarithm of each element", "input1",
+                                                  floats("in_out"), map_unary<[](double x) { return std::log(x); }>),
+                                        bounds_of_log));
 }
 }  // namespace tosaic::tosa

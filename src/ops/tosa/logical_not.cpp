@@ -4,9 +4,10 @@
 
 namespace tosaic::tosa {
 Op tosa_logical_not() {
-  return choosing(
-      unary_row("logical_not", 40, "true where the element is false", "input1", either("in_out", {DType::boolean}),
-                map_unary<[](std::int64_t x) { return std::int64_t{x == 0}; }, Domain::integers>),
-      bounds::truth);
+  return said_as(aten::op::logical_not,
+                 choosing(unary_row("logical_not", 40, "true where the element is false", "input1",
+                                    either("in_out", {DType::boolean}),
+                                    map_unary<[](std::int64_t x) { return std::int64_t{x == 0}; }, Domain::integers>),
+                          bounds::truth));
 }
 }  // namespace tosaic::tosa

@@ -78,7 +78,6 @@ Bounds sums_of_products(const View& view, const BoundsOf& in) {
 }
 
 TypeRow row(Feature needs, DType in, DType out) { return {{needs}, {{"in", in}, {"out", out}}}; }
-
 }  // namespace
 
 Op tosa_matmul() {
@@ -102,6 +101,11 @@ Op tosa_matmul() {
       .eval = eval,
       .bounds = sums_of_products,
       .accumulates = true,
+      .in_core_aten =
+          [](const View& node, CoreAten& calls) {
+            if (node.in(0).dtype != node.out().dtype) return false;
+            return calls.gives(aten::op::bmm, {calls.operand(0), calls.operand(1)});
+          },
   };
 }
 }  // namespace tosaic::tosa

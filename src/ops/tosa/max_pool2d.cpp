@@ -47,8 +47,8 @@ Op tosa_max_pool2d() {
       .check = check_pool,
       .level = level_pool,
       .eval = eval,
+      .moves = Moves::compared,
       .bounds = bounds::first,
-      .chooses = true,
       .accumulates = true,
   };
 }

@@ -15,7 +15,8 @@ Op tosa_maximum() {
                      integers("in_out", {DType::i32}) + floats("in_out"), eval);
   op.attrs = {{"nan_mode", AttrKind::nan_mode}};
   op.bounds = bounds::larger;
-  op.chooses = true;
+  op.moves = Moves::compared;
+  op.core_aten = aten::op::maximum;
   return op;
 }
 }  // namespace tosaic::tosa

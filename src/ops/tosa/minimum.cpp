@@ -15,7 +15,8 @@ Op tosa_minimum() {
                      integers("in_out", {DType::i32}) + floats("in_out"), eval);
   op.attrs = {{"nan_mode", AttrKind::nan_mode}};
   op.bounds = bounds::smaller;
-  op.chooses = true;
+  op.moves = Moves::compared;
+  op.core_aten = aten::op::minimum;
   return op;
 }
 }  // namespace tosaic::tosa

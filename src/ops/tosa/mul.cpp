@@ -69,6 +69,11 @@ Op tosa_mul() {
           .check = check,
           .eval = eval,
           .elementwise = true,
-          .bounds = bounds::product};
+          .bounds = bounds::product,
+          .in_core_aten = [](const View& node, CoreAten& calls) {
+            const auto shift = node.constant_integers(2);
+            if (!shift || shift->front() != 0 || node.in(0).dtype != node.out().dtype) return false;
+            return calls.gives(aten::op::mul_Tensor, {calls.operand(0), calls.operand(1)});
+          }};
 }
 }  // namespace tosaic::tosa

@@ -47,6 +47,7 @@ Op tosa_negate() {
           .check = check,
           .eval = eval,
           .elementwise = true,
-          .bounds = bounds::negative};
+          .bounds = bounds::negative,
+          .core_aten = aten::op::neg};
 }
 }  // namespace tosaic::tosa

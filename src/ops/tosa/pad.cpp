@@ -51,9 +51,21 @@ Op tosa_pad() {
   op.infer = infer;
   op.check = check;
   op.eval = eval;
-  op.shape_only_transparent = false;  // pad_const is a code of one scale
   op.bounds = bounds::first_or_third;
-  op.chooses = true;
+  op.moves = Moves::some;
+  // PyTorch names the last dim first.
+  op.in_core_aten = [](const View& node, CoreAten& calls) {
+    const auto sizes = node.constant_integers(1);
+    const Bytes& fill = node.constant(2);
+    if (!sizes || fill.null()) return false;
+    std::vector<std::int64_t> padding;
+    for (std::size_t d = sizes->size() / 2; d-- > 0;)
+      padding.insert(padding.end(), {(*sizes)[2 * d], (*sizes)[2 * d + 1]});
+    const DType type = node.in(2).dtype;
+    const Attr value =
+        is_float(type) ? Attr(element_as_double(type, fill.data(), 0)) : Attr(element_as_integer(type, fill.data(), 0));
+    return calls.gives(aten::op::constant_pad_nd, {calls.operand(0)}, {{"pad", padding}, {"value", value}});
+  };
   return op;
 }
 }  // namespace tosaic::tosa

@@ -10,7 +10,8 @@ constexpr auto allowed = [](double a, double b, int) {
 }  // namespace
 
 Op tosa_pow() {
-  return binary_row("pow", 29, "a to the power of b, with broadcasting", floats("in_out"),
-                    map_binary<[](double a, double b) { return std::pow(a, b); }, Domain::floats, allowed>);
+  return said_as(aten::op::pow_Tensor_Tensor,
+                 binary_row("pow", 29, "a to the power of b, with broadcasting", floats("in_out"),
+                            map_binary<[](double a, double b) { return std::pow(a, b); }, Domain::floats, allowed>));
 }
 }  // namespace tosaic::tosa

@@ -15,7 +15,11 @@ Op tosa_reduce_min() {
                         integers("in_out", {DType::i8, DType::i16, DType::i32}) + floats("in_out"), eval);
   op.attrs.push_back({"nan_mode", AttrKind::nan_mode});
   op.bounds = bounds::first;
-  op.chooses = true;
+  op.moves = Moves::compared;
+  op.in_core_aten = [](const View& node, CoreAten& calls) {
+    const std::vector<std::int64_t> dims{node.integer("axis")};
+    return calls.gives(aten::op::amin, {calls.operand(0)}, {{"dim", dims}, {"keepdim", true}});
+  };
   return op;
 }
 }  // namespace tosaic::tosa

@@ -45,7 +45,9 @@ Op tosa_reshape() {
   op.check = check;
   op.eval = eval;
   op.bounds = bounds::first;
-  op.chooses = true;
+  op.in_core_aten = [](const View& node, CoreAten& calls) {
+    return calls.gives(aten::op::view_copy, {calls.operand(0)}, {{"size", node.out().shape.sizes()}});
+  };
   return op;
 }
 }  // namespace tosaic::tosa

@@ -32,7 +32,9 @@ Op tosa_reverse() {
   op.check = check_axis;
   op.eval = eval;
   op.bounds = bounds::first;
-  op.chooses = true;
+  op.in_core_aten = [](const View& node, CoreAten& calls) {
+    return calls.gives(aten::op::flip, {calls.operand(0)}, {{"dims", std::vector<std::int64_t>{node.integer("axis")}}});
+  };
   return op;
 }
 }  // namespace tosaic::tosa

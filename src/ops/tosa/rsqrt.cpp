@@ -4,8 +4,9 @@
 
 namespace tosaic::tosa {
 Op tosa_rsqrt() {
-  return bounded(unary_row("rsqrt", 43, "1 / sqrt(x), element by element; NaN below zero", "input1", floats("in_out"),
-                           map_unary<[](double x) { return 1.0 / std::sqrt(x); }>),
-                 bounds::not_negative);
+  return said_as(aten::op::rsqrt,
+                 bounded(unary_row("rsqrt", 43, "1 / sqrt(x), element by element; NaN below zero", "input1",
+                                   floats("in_out"), map_unary<[](double x) { return 1.0 / std::sqrt(x); }>),
+                         bounds::not_negative));
 }
 }  // namespace tosaic::tosa

@@ -42,7 +42,6 @@ Status eval(const Run& run) {
   }
   return {};
 }
-
 }  // namespace
 
 Op tosa_scatter() {
@@ -59,8 +58,13 @@ Op tosa_scatter() {
       .infer = infer,
       .check = check,
       .eval = eval,
+      .moves = Moves::chosen,
       .bounds = bounds::first_or_third,
-      .chooses = true,
+      .in_core_aten =
+          [](const View&, CoreAten& calls) {
+            const ValueId x = calls.operand(0), index = row_indices(calls);
+            return calls.gives(aten::op::scatter_src, {x, index, calls.operand(2)}, {{"dim", std::int64_t{1}}});
+          },
   };
 }
 }  // namespace tosaic::tosa

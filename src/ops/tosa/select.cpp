@@ -37,8 +37,9 @@ Op tosa_select() {
           .infer = infer,
           .check = [](const View& view) { return check_broadcast(view, 3); },
           .eval = eval,
+          .moves = Moves::chosen,
           .elementwise = true,
           .bounds = bounds::second_or_third,
-          .chooses = true};
+          .core_aten = aten::op::where_self};
 }
 }  // namespace tosaic::tosa

@@ -8,8 +8,8 @@ constexpr auto function = [](double x) { return 1.0 / (1.0 + std::exp(-x)); };
 }  // namespace
 
 Op tosa_sigmoid() {
-  return bounded(
-      unary_row("sigmoid", 13, "1 / (1 + exp(-x)), element by element", "input", floats("in_out"), map_unary<function>),
-      bounds::rising<function>);
+  return said_as(aten::op::sigmoid, bounded(unary_row("sigmoid", 13, "1 / (1 + exp(-x)), element by element", "input",
+                                                      floats("in_out"), map_unary<function>),
+                                            bounds::rising<function>));
 }
 }  // namespace tosaic::tosa

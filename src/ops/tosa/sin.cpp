@@ -4,8 +4,8 @@
 
 namespace tosaic::tosa {
 Op tosa_sin() {
-  return bounded(unary_row("sin", 44, "the sine of each element", "input1", floats("in_out"),
-                           map_unary<[](double x) { return std::sin(x); }>),
-                 bounds::wave);
+  return said_as(aten::op::sin, bounded(unary_row("sin", 44, "the sine of each element", "input1", floats("in_out"),
+                                                  map_unary<[](double x) { return std::sin(x); }>),
+                                        bounds::wave));
 }
 }  // namespace tosaic::tosa

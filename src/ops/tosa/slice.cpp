@@ -61,7 +61,24 @@ Op tosa_slice() {
   op.check = check;
   op.eval = eval;
   op.bounds = bounds::first;
-  op.chooses = true;
+  op.moves = Moves::some;
+  // A call for each dim that is cut.
+  op.in_core_aten = [](const View& node, CoreAten& calls) {
+    const auto start = *node.constant_integers(1), size = *node.constant_integers(2);
+    ValueId x = calls.operand(0);
+    std::vector<std::size_t> cut;
+    for (std::size_t d = 0; d < start.size(); ++d)
+      if (size[d] != node.in(0).shape.size(static_cast<int>(d))) cut.push_back(d);
+    for (std::size_t d : cut) {
+      const auto dim = static_cast<std::int64_t>(d);
+      const Attrs attrs{{"dim", dim}, {"start", start[d]}, {"end", start[d] + size[d]}, {"step", std::int64_t{1}}};
+      if (d == cut.back()) return calls.gives(aten::op::slice_copy_Tensor, {x}, attrs);
+      TensorType type = calls.type(x);
+      type.shape.set(static_cast<int>(d), size[d]);
+      x = calls.made(aten::op::slice_copy_Tensor, {x}, attrs, type);
+    }
+    return calls.gives(aten::op::clone, {x});
+  };
   return op;
 }
 }  // namespace tosaic::tosa

@@ -8,8 +8,8 @@ constexpr auto function = [](double x) { return std::tanh(x); };
 }  // namespace
 
 Op tosa_tanh() {
-  return bounded(unary_row("tanh", 14, "the hyperbolic tangent, element by element", "input", floats("in_out"),
-                           map_unary<function>),
-                 bounds::rising<function>);
+  return said_as(aten::op::tanh, bounded(unary_row("tanh", 14, "the hyperbolic tangent, element by element", "input",
+                                                   floats("in_out"), map_unary<function>),
+                                         bounds::rising<function>));
 }
 }  // namespace tosaic::tosa

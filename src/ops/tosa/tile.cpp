@@ -60,7 +60,9 @@ Op tosa_tile() {
   op.check = check;
   op.eval = eval;
   op.bounds = bounds::first;
-  op.chooses = true;
+  op.in_core_aten = [](const View& node, CoreAten& calls) {
+    return calls.gives(aten::op::repeat, {calls.operand(0)}, {{"repeats", *node.constant_integers(1)}});
+  };
   return op;
 }
 }  // namespace tosaic::tosa

@@ -47,7 +47,9 @@ Op tosa_transpose() {
   op.check = check;
   op.eval = eval;
   op.bounds = bounds::first;
-  op.chooses = true;
+  op.in_core_aten = [](const View& node, CoreAten& calls) {
+    return calls.gives(aten::op::permute_copy, {calls.operand(0)}, {{"dims", node.ints("perms")}});
+  };
   return op;
 }
 }  // namespace tosaic::tosa
