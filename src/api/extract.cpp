@@ -8,64 +8,16 @@
 
 #include "api/guard.h"
 #include "api/named_data.h"
-#include "api/tosa_payload.h"
+#include "api/payload_forms.h"
 #include "base/output.h"
-#include "delegates/vulkan_backend/chain.h"
 #include "formats/bpte/bpte_file.h"
 #include "formats/pte/pte_file.h"
-#include "formats/tosa/tosa_file.h"
-#include "formats/vela/vela.h"
-#include "formats/vgf/vgf.h"
-#include "formats/vulkan_program/vulkan_program.h"
 #include "tosaic/files.hpp"
 
 namespace tosaic {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Payload {
-  Rope data;
-  std::string format;  // also the file's ending
-};
-
-// PyTorch's operators as the text of a graph, which `compile` and `run` read.
-Result<Payload> chain_of(const Bytes& payload, const std::map<std::string, Bytes>& data, const std::string& name) {
-  TOSAIC_TRY(const vulkan_backend::File file, vulkan_backend::read(payload, name));
-  TOSAIC_TRY(const Graph graph, vulkan_backend::aten_graph(file, found_in(data), name));
-  const std::string text = print(graph, ConstantText::all);
-  return Payload{Bytes::copy(text.data(), text.size()), "txt"};
-}
-
-// The bytes say what they are: other tools' delegates may carry the same formats under names of their own.
-Result<Payload> artifact_of(const pte::Delegate& delegate, const std::map<std::string, Bytes>& data,
-                            const std::string& name) {
-  const Bytes payload = delegate.payload.joined();
-  if (vgf::is_vgf(payload)) return Payload{payload, "vgf"};
-  if (tosa_file::is_tosa(payload)) {
-    if (!has_constants_outside(delegate)) return Payload{payload, "tosa"};
-    TOSAIC_TRY(const Graph graph, tosa_graph(delegate, data, name));
-    TOSAIC_TRY(Rope whole, tosa_file::write(graph));
-    return Payload{std::move(whole), "tosa"};
-  }
-  if (vulkan_program::is_program(payload)) {
-    const auto alone = vulkan_program::read(payload);
-    if (alone.ok() || alone.error().code != "vulkan-program.constant-outside") return Payload{payload, "bin"};
-    TOSAIC_TRY(const vulkan_program::Program whole, vulkan_program::read(payload, found_in(data)));
-    return Payload{vulkan_program::write(whole), "bin"};
-  }
-  if (vulkan_backend::is_payload(payload)) return chain_of(payload, data, name);
-  if (!payload.text().starts_with("vela_bin_stream")) return Payload{payload, "bin"};
-  // A stream alone is worth nothing without what the program keeps elsewhere: the file holds all of it.
-  TOSAIC_TRY(vela::Payload stream, vela::read(payload));
-  if (!stream.commands.external() && !stream.weights.external()) return Payload{payload, "vela"};
-  TOSAIC_TRY(stream.commands.data, vela::resolve(stream.commands, "commands", &data));
-  TOSAIC_TRY(stream.weights.data, vela::resolve(stream.weights, "weights", &data));
-  stream.commands.external_key.clear();
-  stream.weights.external_key.clear();
-  TOSAIC_TRY(Bytes whole, vela::write(stream));
-  return Payload{std::move(whole), "vela"};
-}
 
 // A method's name as part of a file's.
 std::string as_file_name(std::string text) {
@@ -101,14 +53,17 @@ Result<std::vector<Extracted>> try_extract(const ExtractRequest& request) {
     for (std::size_t i = 0; i < plan.delegates.size(); ++i) {
       const pte::Delegate& delegate = plan.delegates[i];
       const std::string place = fmt::format("{} (delegate {})", request.program, i);
-      auto artifact = artifact_of(delegate, data, place);
-      if (!artifact.ok()) return std::move(artifact.error()).at({place, 0, ""});
+      const Bytes payload = delegate.payload.joined();
+      const PayloadForm* form = form_of(payload);
+      auto content = form && form->extract ? form->extract({plan, i, data, place}, payload) : Result<Rope>(payload);
+      if (!content.ok()) return std::move(content.error()).at({place, 0, ""});
+      const std::string format(form ? form->ending : "bin");
       const std::string stem = fmt::format("{}_delegate{}", as_file_name(plan.name), i);
-      std::string name = fmt::format("{}.{}", stem, artifact->format);
-      for (int k = 2; !taken.insert(name).second; ++k) name = fmt::format("{}_{}.{}", stem, k, artifact->format);
-      list.push_back({(fs::path(request.output_dir) / name).string(), plan.name, i, delegate.id, artifact->format,
-                      artifact->data.size()});
-      contents.push_back(std::move(artifact->data));
+      std::string name = fmt::format("{}.{}", stem, format);
+      for (int k = 2; !taken.insert(name).second; ++k) name = fmt::format("{}_{}.{}", stem, k, format);
+      list.push_back(
+          {(fs::path(request.output_dir) / name).string(), plan.name, i, delegate.id, format, content->size()});
+      contents.push_back(std::move(*content));
     }
   if (list.empty())
     return error("extract.no-delegate", "the program has no delegates, all of it runs as kernels")

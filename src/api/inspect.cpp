@@ -2,15 +2,14 @@
 // What is in a file, told apart by its first bytes: text for people, JSON for programs.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <map>
 
 #include "api/guard.h"
 #include "api/inspect_ethos_u.h"
+#include "api/inspect_graph.h"
 #include "api/inspect_vgf.h"
-#include "api/inspect_vulkan.h"
 #include "api/inspect_vulkan_backend.h"
 #include "api/named_data.h"
-#include "api/tosa_payload.h"
+#include "api/payload_forms.h"
 #include "formats/bpte/bpte_file.h"
 #include "formats/npy/npy.h"
 #include "formats/ptd/ptd_file.h"
@@ -20,54 +19,10 @@
 #include "formats/vgf/vgf.h"
 #include "formats/vulkan_backend/vulkan_backend.h"
 #include "formats/zip/zip.h"
-#include "ir/source_notes.h"
 #include "read/pt2.h"
 
 namespace tosaic {
 namespace {
-
-std::string counted(const Graph& graph) {
-  std::map<std::string, int> counts;
-  for (const Node& node : graph.nodes) ++counts[node.op.text()];
-  std::string text;
-  for (const auto& [op, n] : counts) text += fmt::format("  {:>5} {}\n", n, op);
-  return text;
-}
-
-std::string types_json(const Graph& graph, const std::vector<ValueId>& values) {
-  std::string text;
-  for (ValueId v : values)
-    text += fmt::format("{}{{\"name\": {}, \"type\": {}}}", text.empty() ? "" : ", ", json_quote(graph[v].name),
-                        json_quote(to_string(graph[v].type)));
-  return "[" + text + "]";
-}
-
-std::string graph_json(const Graph& graph) {
-  std::map<std::string, int> counts;
-  for (const Node& node : graph.nodes) ++counts[node.op.text()];
-  std::string ops;
-  for (const auto& [op, n] : counts) ops += fmt::format("{}{}: {}", ops.empty() ? "" : ", ", json_quote(op), n);
-  return fmt::format("{{\"name\": {}, \"inputs\": {}, \"outputs\": {}, \"nodes\": {}, \"operators\": {{{}}}}}",
-                     json_quote(graph.name), types_json(graph, graph.inputs), types_json(graph, graph.outputs),
-                     graph.nodes.size(), ops);
-}
-
-Inspection inspect_tosa(const Graph& graph, const Bytes& file, const std::string& name) {
-  // The patch and "draft" mean nothing of 1.0: writers leave the schema's defaults there.
-  std::string version = tosa_file::version_of(file);
-  if (version.starts_with("1.0.")) version = "1.0";
-  const std::size_t bytes = file.size();
-  Inspection out;
-  const SourceNotes source = source_notes(graph);
-  const std::string told = text_of(source);
-  out.text = fmt::format("{}: TOSA {} graph, {} operators, {} bytes\n{}{}\n{}", name, version, graph.nodes.size(),
-                         bytes, counted(graph),
-                         told.empty() ? "" : "  source: " + told + " (--strip leaves that out)\n", print(graph));
-  out.json =
-      fmt::format("{{\"format\": \"tosa\", \"version\": {}, \"bytes\": {}, \"source_lines\": {}, \"graph\": {}}}",
-                  json_quote(version), bytes, source.lines, graph_json(graph));
-  return out;
-}
 
 Result<Inspection> inspect_pt2(const Bytes& file, const std::string& name) {
   TOSAIC_TRY(ExportedProgram program, read_pt2(file, name, {}));
@@ -152,47 +107,6 @@ std::string instruction_text(const pte::Plan& plan, const pte::Instruction& inst
       instruction);
 }
 
-// The tensors of a delegate's call with the scales that the conversions beside it state.
-std::vector<ProgramTensor> delegate_tensors(const pte::Plan& plan, std::size_t delegate) {
-  const auto value = [&](std::int32_t i) -> const pte::Value& { return plan.values[static_cast<std::size_t>(i)]; };
-  std::vector<ProgramTensor> tensors;
-  for (const pte::Instruction& instruction : plan.instructions) {
-    const auto* call = std::get_if<pte::DelegateCall>(&instruction);
-    if (!call || static_cast<std::size_t>(call->delegate) != delegate) continue;
-    for (std::int32_t v : call->args) {
-      const auto* known = std::get_if<pte::TensorValue>(&value(v));
-      ProgramTensor tensor{
-          known ? to_string(TensorType{
-                      known->dtype, Shape(std::vector<std::int64_t>(known->sizes.begin(), known->sizes.end())), {}})
-                : "no tensor"};
-      for (const pte::Instruction& other : plan.instructions) {
-        const auto* kernel = std::get_if<pte::KernelCall>(&other);
-        if (!kernel || kernel->args.size() < 3) continue;
-        const std::string& op = plan.operators[static_cast<std::size_t>(kernel->op)].name;
-        const bool gives = op == "quantized_decomposed::quantize_per_tensor" && kernel->args.back() == v;
-        const bool takes = op == "quantized_decomposed::dequantize_per_tensor" && kernel->args[0] == v;
-        const auto* scale = std::get_if<double>(&value(kernel->args[1]));
-        const auto* zero = std::get_if<std::int64_t>(&value(kernel->args[2]));
-        if ((gives || takes) && scale && zero) tensor = {tensor.type, true, *scale, *zero};
-      }
-      tensors.push_back(std::move(tensor));
-    }
-    break;
-  }
-  return tensors;
-}
-
-// A payload that cannot be read is shown as that: the program around it is worth seeing all the same.
-Result<Inspection> inspect_payload(const Bytes& bytes, const std::vector<ProgramTensor>& tensors,
-                                   const std::map<std::string, Bytes>& data, const InspectOptions& options,
-                                   const std::string& indent) {
-  auto payload = vela::read(bytes);
-  if (payload.ok()) return inspect_ethos_u(*payload, tensors, data, options, indent);
-  if (options.disassemble || options.registers) return payload.error();
-  return Inspection{fmt::format("{}unreadable {}\n", indent, payload.error().message),
-                    fmt::format("{{\"error\": {}}}", json_quote(payload.error().message))};
-}
-
 Result<Inspection> inspect_pte(const Bytes& file, const std::string& name, const InspectOptions& options) {
   TOSAIC_TRY(pte::Program program, pte::read(file, name));
   TOSAIC_TRY(auto data, read_named_data(options.data));
@@ -224,29 +138,11 @@ Result<Inspection> inspect_pte(const Bytes& file, const std::string& name, const
       for (const auto& spec : d.specs) out.text += fmt::format("    spec {} ({} bytes)\n", spec.key, spec.value.size());
       delegates +=
           fmt::format("{}{{\"id\": {}, \"bytes\": {}", delegates.empty() ? "" : ", ", json_quote(d.id), payload.size());
-      if (tosa_file::is_tosa(payload)) {
-        const auto graph = tosa_graph(d, data, d.id + " payload");
-        if (graph.ok()) out.text += inspect_tosa(*graph, payload, d.id + " payload").text;
-      } else if (d.id == "VgfBackend") {
-        auto inner = inspect_vgf(payload, d.id + " payload");
-        if (!inner.ok()) return std::move(inner.error()).at({fmt::format("{} (delegate {})", name, i), 0, ""});
-        out.text += inner->text;
-        delegates += ", \"vgf\": " + inner->json;
-      } else if (d.id == "VulkanBackend") {
-        auto inner = inspect_vulkan_backend(payload, fmt::format("{} (delegate {})", name, i), "    ");
-        if (!inner.ok()) return std::move(inner.error());
-        out.text += inner->text;
-        delegates += ", \"vulkan_backend\": " + inner->json;
-      } else if (d.id == "EthosUBackend") {
-        auto inner = inspect_payload(payload, delegate_tensors(plan, i), data, options, "    ");
-        if (!inner.ok()) return std::move(inner.error()).at({fmt::format("{} (delegate {})", name, i), 0, ""});
-        out.text += inner->text;
-        delegates += ", \"ethos_u\": " + inner->json;
-      } else if (d.id == "TosaicVulkan") {
-        auto inner = inspect_vulkan(payload, data, "    ");
-        if (!inner.ok()) return std::move(inner.error()).at({fmt::format("{} (delegate {})", name, i), 0, ""});
-        out.text += inner->text;
-        delegates += ", \"vulkan\": " + inner->json;
+      const DelegatePayload one{plan, i, data, fmt::format("{} (delegate {})", name, i)};
+      if (const PayloadForm* form = form_of(one)) {
+        TOSAIC_TRY(const Inspection inner, form->inspect(one, payload, options));
+        out.text += inner.text;
+        if (!inner.json.empty()) delegates += fmt::format(", \"{}\": {}", form->member, inner.json);
       }
       delegates += "}";
     }

@@ -10,14 +10,17 @@ runtime::Delegates all_delegates(const DelegateDevices& devices) {
   const auto on_vulkan = [&](const tosaic_delegate_api* api) {
     return runtime::DelegateChoice{api, devices.vulkan_device};
   };
+  runtime::DelegateChoice chain{tosaic_vulkan_backend_delegate()};
+  if (shaders) chain = on_vulkan(tosaic_vulkan_backend_compute_delegate());
+  // What ExecuTorch leaves out of the call are buffers' new contents, which a delegate is to keep.
+  chain.fewer_tensors_hint =
+      "a program that changes its buffers needs VulkanPartitioner({\"alias_buffer_mutations\": True}): export it again";
   for (const runtime::DelegateChoice& choice :
        {shaders ? on_vulkan(tosaic_tosa_compute_delegate()) : runtime::DelegateChoice{tosaic_tosa_delegate()},
         shaders ? on_vulkan(tosaic_vgf_compute_delegate())
         : ml    ? on_vulkan(tosaic_vgf_vulkan_delegate())
                 : runtime::DelegateChoice{tosaic_vgf_delegate()},
-        shaders ? on_vulkan(tosaic_vulkan_backend_compute_delegate())
-                : runtime::DelegateChoice{tosaic_vulkan_backend_delegate()},
-        on_vulkan(tosaic_vulkan_delegate()), runtime::DelegateChoice{tosaic_ethos_u_delegate(), devices.npu}})
+        chain, on_vulkan(tosaic_vulkan_delegate()), runtime::DelegateChoice{tosaic_ethos_u_delegate(), devices.npu}})
     all.emplace(choice.api->id, choice);
   return all;
 }

@@ -70,18 +70,18 @@ Result<OpenDelegate> OpenDelegate::open(const DelegateChoice& choice, const Byte
   tosaic_delegate* made = nullptr;
   const int said = api.open(api.user, &program, &host, &how, &made, &why);
   if (status) *status = said;
-  if (!said) return of(&api, made, std::move(trace));
+  if (!said) return of({&api, choice.fewer_tensors_hint}, made, std::move(trace));
   Diagnostic refused = contract::diagnostic_of(said, why);
   if (refused.place.file.empty()) refused.place.file = options.name;
   return refused;
 }
 
-Result<OpenDelegate> OpenDelegate::of(const tosaic_delegate_api* api, tosaic_delegate* made, Trace trace) {
-  OpenDelegate open(api, made);
+Result<OpenDelegate> OpenDelegate::of(const Close& close, tosaic_delegate* made, Trace trace) {
+  OpenDelegate open(close, made);
   open.trace_ = std::move(trace);
   open.info_.struct_bytes = sizeof open.info_;
   tosaic_delegate_error why = empty_error();
-  if (const int said = api->describe(made, &open.info_, &why)) return contract::diagnostic_of(said, why);
+  if (const int said = close.api->describe(made, &open.info_, &why)) return contract::diagnostic_of(said, why);
   return open;
 }
 
@@ -93,7 +93,7 @@ Result<std::optional<OpenDelegate>> OpenDelegate::clone() const {
   const int said = api->clone(delegate_.get(), &host, &made, &why);
   if (said == TOSAIC_DELEGATE_UNSUPPORTED) return std::optional<OpenDelegate>();
   if (said) return contract::diagnostic_of(said, why);
-  TOSAIC_TRY(OpenDelegate open, of(api, made, trace_));
+  TOSAIC_TRY(OpenDelegate open, of(delegate_.get_deleter(), made, trace_));
   return std::optional<OpenDelegate>(std::move(open));
 }
 
@@ -118,11 +118,8 @@ Status OpenDelegate::check(std::span<const TensorType> types) const {
         error("delegate.arguments",
               fmt::format("the payload takes {} inputs and gives {} outputs, the program passes {} tensors",
                           inputs().size(), outputs().size(), types.size()));
-    // What ExecuTorch leaves out of the call are buffers' new contents, which a delegate is to keep.
-    if (types.size() < places && delegate_.get_deleter().api->id == std::string_view("VulkanBackend"))
-      return std::move(why).hint(
-          "a program that changes its buffers needs VulkanPartitioner({\"alias_buffer_mutations\": True}): export it "
-          "again");
+    const char* const hint = delegate_.get_deleter().fewer_tensors_hint;
+    if (hint && types.size() < places) return std::move(why).hint(hint);
     return why;
   }
   for (std::size_t i = 0; i < types.size(); ++i) {

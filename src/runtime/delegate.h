@@ -22,6 +22,8 @@ using NamedData = std::map<std::string, Bytes>;
 struct DelegateChoice {
   const tosaic_delegate_api* api = nullptr;
   std::string device = {};
+  // Where a program passes fewer tensors than the payload has: what may be the reason.
+  const char* fewer_tensors_hint = nullptr;
 };
 using Delegates = std::map<std::string, DelegateChoice>;  // by id
 
@@ -75,11 +77,12 @@ class OpenDelegate {
  private:
   struct Close {
     const tosaic_delegate_api* api;
+    const char* fewer_tensors_hint;  // of the choice
     void operator()(tosaic_delegate* delegate) const { api->close(delegate); }
   };
-  OpenDelegate(const tosaic_delegate_api* api, tosaic_delegate* delegate) : delegate_(delegate, Close{api}) {}
+  OpenDelegate(const Close& close, tosaic_delegate* delegate) : delegate_(delegate, close) {}
 
-  static Result<OpenDelegate> of(const tosaic_delegate_api* api, tosaic_delegate* made, Trace trace);
+  static Result<OpenDelegate> of(const Close& close, tosaic_delegate* made, Trace trace);
 
   Trace trace_;  // the logger's
   std::unique_ptr<tosaic_delegate, Close> delegate_;

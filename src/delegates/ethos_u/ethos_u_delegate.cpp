@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/delegate_ids.h"
 #include "base/zero_again.h"
 #include "contract/serve.h"
 #include "formats/vela/vela.h"
@@ -169,6 +170,7 @@ constexpr contract::Server server{
 }  // namespace tosaic::delegates
 
 const tosaic_delegate_api* tosaic_ethos_u_delegate(void) {
-  static const tosaic_delegate_api api = tosaic::contract::table("EthosUBackend", tosaic::delegates::server);
+  static const tosaic_delegate_api api =
+      tosaic::contract::table(tosaic::delegate_ids::ethos_u, tosaic::delegates::server);
   return &api;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // "VgfBackend" on the CPU: the payload is a VGF file, whose graphs and shaders are read back into TOSA.
+#include "base/delegate_ids.h"
 #include "delegates/graph/graph_delegate.h"
 #include "formats/vgf/vgf_graph.h"
 
@@ -15,6 +16,6 @@ constexpr contract::Server server{[](const contract::Opening& opening, const voi
 }  // namespace
 
 const tosaic_delegate_api* tosaic_vgf_delegate(void) {
-  static const tosaic_delegate_api api = contract::table("VgfBackend", server);
+  static const tosaic_delegate_api api = contract::table(delegate_ids::vgf, server);
   return &api;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // "VgfBackend" on a Vulkan device: the payload is a VGF file.
+#include "base/delegate_ids.h"
 #include "contract/serve.h"
 #include "vulkan/model.h"
 
@@ -47,6 +48,6 @@ constexpr contract::Server server{open};
 }  // namespace tosaic::delegates
 
 const tosaic_delegate_api* tosaic_vgf_vulkan_delegate(void) {
-  static const tosaic_delegate_api api = tosaic::contract::table("VgfBackend", tosaic::delegates::server);
+  static const tosaic_delegate_api api = tosaic::contract::table(tosaic::delegate_ids::vgf, tosaic::delegates::server);
   return &api;
 }

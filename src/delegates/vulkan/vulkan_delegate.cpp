@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/delegate_ids.h"
 #include "ir/extent.h"
 
 namespace tosaic::delegates {
@@ -89,6 +90,7 @@ Result<std::unique_ptr<contract::Payload>> open_on_vulkan(const contract::Openin
 }  // namespace tosaic::delegates
 
 const tosaic_delegate_api* tosaic_vulkan_delegate(void) {
-  static const tosaic_delegate_api api = tosaic::contract::table("TosaicVulkan", tosaic::delegates::server);
+  static const tosaic_delegate_api api =
+      tosaic::contract::table(tosaic::delegate_ids::vulkan, tosaic::delegates::server);
   return &api;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "base/delegate_ids.h"
 #include "delegates/graph/graph_delegate.h"
 #include "delegates/vulkan/vulkan_delegate.h"
 #include "delegates/vulkan_backend/buffers.h"
@@ -175,10 +176,12 @@ constexpr contract::Server cpu_server{open_anywhere}, device_server{open<on_devi
 }  // namespace tosaic::delegates
 
 const tosaic_delegate_api* tosaic_vulkan_backend_delegate(void) {
-  static const tosaic_delegate_api api = tosaic::contract::table("VulkanBackend", tosaic::delegates::cpu_server);
+  static const tosaic_delegate_api api =
+      tosaic::contract::table(tosaic::delegate_ids::vulkan_backend, tosaic::delegates::cpu_server);
   return &api;
 }
 const tosaic_delegate_api* tosaic_vulkan_backend_compute_delegate(void) {
-  static const tosaic_delegate_api api = tosaic::contract::table("VulkanBackend", tosaic::delegates::device_server);
+  static const tosaic_delegate_api api =
+      tosaic::contract::table(tosaic::delegate_ids::vulkan_backend, tosaic::delegates::device_server);
   return &api;
 }

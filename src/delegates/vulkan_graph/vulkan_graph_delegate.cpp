@@ -2,6 +2,7 @@
 // "TOSABackend" and "VgfBackend" on a Vulkan device by compute shaders, which are made when the payload is opened.
 #include <cstring>
 
+#include "base/delegate_ids.h"
 #include "delegates/tosa/read_tosa.h"
 #include "delegates/vulkan/vulkan_delegate.h"
 #include "delegates/vulkan_graph/hosted_graph.h"
@@ -101,10 +102,12 @@ constexpr contract::Server tosa_server{open_tosa}, vgf_server{open_vgf};
 }  // namespace tosaic::delegates
 
 const tosaic_delegate_api* tosaic_tosa_compute_delegate(void) {
-  static const tosaic_delegate_api api = tosaic::contract::table("TOSABackend", tosaic::delegates::tosa_server);
+  static const tosaic_delegate_api api =
+      tosaic::contract::table(tosaic::delegate_ids::tosa, tosaic::delegates::tosa_server);
   return &api;
 }
 const tosaic_delegate_api* tosaic_vgf_compute_delegate(void) {
-  static const tosaic_delegate_api api = tosaic::contract::table("VgfBackend", tosaic::delegates::vgf_server);
+  static const tosaic_delegate_api api =
+      tosaic::contract::table(tosaic::delegate_ids::vgf, tosaic::delegates::vgf_server);
   return &api;
 }

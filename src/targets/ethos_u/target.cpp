@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <filesystem>
 
+#include "base/delegate_ids.h"
 #include "formats/tosa/tosa_file.h"
 #include "formats/vela/vela.h"
 #include "targets/ethos_u/products.h"
@@ -156,7 +157,7 @@ std::vector<Target> target_ethos_u() {
                     .summary = fmt::format("Arm {} with {} MACs per cycle, compiled by Vela", row.product.name, macs),
                     .family = "Ethos-U",
                     .spec = *tosa::Spec::parse("TOSA-1.0+INT+int16+int4"),
-                    .delegate_id = "EthosUBackend",
+                    .delegate_id = delegate_ids::ethos_u,
                     .shape = row.shape,
                     .emit = emit};
       target.spec.product = &row.product;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <filesystem>
 
+#include "base/delegate_ids.h"
 #include "formats/tosa/tosa_file.h"
 #include "targets/target.h"
 
@@ -40,7 +41,7 @@ Target tosa_target(std::string name, std::string summary, const char* spec) {
                 .summary = std::move(summary),
                 .family = "TOSA",
                 .spec = *tosa::Spec::parse(spec),
-                .delegate_id = "TOSABackend",
+                .delegate_id = delegate_ids::tosa,
                 .emit = emit};
   target.in_place = target.keeps_variables = true;
   target.options = {{.name = "external",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TOSA 0.80, for tools from before TOSA 1.0: the same lowering within what 0.80's files can say.
 #include "targets/target.h"
+#include "base/delegate_ids.h"
 #include "formats/tosa_080/tosa_080.h"
 
 namespace tosaic {
@@ -18,7 +19,7 @@ Target profile(std::string name, std::string summary, const char* spec) {
                 .summary = std::move(summary),
                 .family = "TOSA 0.80",
                 .spec = *tosa::Spec::parse(spec),
-                .delegate_id = "TOSABackend",
+                .delegate_id = delegate_ids::tosa,
                 .emit = emit};
   target.spec.product = &version;
   target.tabled = false;

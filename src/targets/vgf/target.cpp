@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // VGF, what the ML extensions for Vulkan run: the payload is a VGF file, in ExecuTorch's program as it is.
 #include "targets/target.h"
+#include "base/delegate_ids.h"
 #include "targets/vgf/converter.h"
 
 namespace tosaic {
@@ -20,7 +21,7 @@ std::vector<Target> target_vgf() {
                 .summary = "VGF for the ML extensions of Vulkan, float and integer",
                 .family = "VGF",
                 .spec = *tosa::Spec::parse("TOSA-1.0+FP+INT+int16+int4"),
-                .delegate_id = "VgfBackend",
+                .delegate_id = delegate_ids::vgf,
                 .emit = emit};
   using Kind = OptionInfo::Kind;
   target.options = {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "base/delegate_ids.h"
 #include "formats/vulkan_program/vulkan_program.h"
 #include "shaders/compile.h"
 #include "targets/target.h"
@@ -71,7 +72,7 @@ std::vector<Target> target_vulkan() {
                 .summary = "compute shaders for any Vulkan device, float and integer",
                 .family = "Vulkan",
                 .spec = shaders::spec(),
-                .delegate_id = "TosaicVulkan",
+                .delegate_id = delegate_ids::vulkan,
                 .emit = emit};
   target.device = "vulkan";
   target.varies = true;
