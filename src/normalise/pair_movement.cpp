@@ -2,6 +2,7 @@
 #include "normalise/pair_movement.h"
 
 #include "ir/aten_operators.h"
+#include "ir/program_operators.h"
 
 #include <algorithm>
 #include <numeric>
@@ -11,10 +12,6 @@ namespace tosaic::pairs {
 namespace {
 
 using Ints = std::vector<std::int64_t>;
-
-bool among(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 // "view" of "aten.view_copy.default".
 std::string_view name_of(Operator op) {
@@ -31,44 +28,49 @@ class Call {
   }
 
   std::optional<Moved> moved() {
-    const std::string_view name = name_of(node_.op);
-    if (among(name,
-              {"select", "slice", "narrow", "split", "split_with_sizes", "chunk", "unbind", "index_select", "unsqueeze",
-               "squeeze", "cat", "concat", "stack", "unflatten", "cumsum", "slice_scatter", "select_scatter"}))
+    using namespace aten::op;
+    if (is(select_int, slice_Tensor, narrow, split_Tensor, split_with_sizes, chunk, unbind_int, index_select, unsqueeze,
+           squeeze, cat, concat, stack, unflatten_int, cumsum, slice_scatter, select_scatter))
       return along({"dim"});
-    if (name == "flatten") {
+    if (is(flatten_using_ints)) {
       if (!node_.attrs.find("end_dim")) made_.attrs.set("end_dim", std::int64_t{-1});
       return along({"start_dim", "end_dim"});
     }
-    if (name == "transpose") return along({"dim0", "dim1"});
-    if (name == "movedim") return along({"source", "destination"});
-    if (name == "flip") return along({"dims"});
-    if (name == "roll") return ints("dims").empty() ? std::nullopt : along({"dims"});
-    if (name == "t" && rank() == 2)
-      return Moved{aten::op::transpose_int, {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}}};
-    if (name == "numpy_T") {
+    if (is(transpose_int)) return along({"dim0", "dim1"});
+    if (is(movedim_int)) return along({"source", "destination"});
+    if (is(flip)) return along({"dims"});
+    if (is(roll)) return ints("dims").empty() ? std::nullopt : along({"dims"});
+    if (is(t) && rank() == 2) return Moved{transpose_int, {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}}};
+    if (is(numpy_T)) {
       Ints dims(static_cast<std::size_t>(rank()));
       std::iota(dims.rbegin(), dims.rend(), 0);
       dims.push_back(rank());
       return Moved{aten::op::permute, {{"dims", std::move(dims)}}};
     }
-    if (name == "mT" && rank() > 1)
-      return Moved{aten::op::transpose_int, {{"dim0", std::int64_t{-3}}, {"dim1", std::int64_t{-2}}}};
-    if (name == "permute") {
+    if (is(mT) && rank() > 1) return Moved{transpose_int, {{"dim0", std::int64_t{-3}}, {"dim1", std::int64_t{-2}}}};
+    if (is(aten::op::permute)) {
       Ints dims = ints("dims");
       for (std::int64_t& d : dims) d += d < 0 ? rank() : 0;
       return with("dims", std::move(dims), rank());
     }
-    if (among(name, {"view", "_unsafe_view", "expand"})) return with("size", ints("size"), 2);
-    if (name == "reshape") return with("shape", ints("shape"), 2);
-    if (name == "repeat") return with("repeats", ints("repeats"), 1);
-    if (among(name, {"sum", "mean"})) return summed(name);
-    if (name == "constant_pad_nd" || (name == "pad" && constant_pad())) return padded();
-    if (name == "fft_fftshift" || name == "fft_ifftshift") return shifted(name == "fft_ifftshift");
+    if (is(view, _unsafe_view, expand)) return with("size", ints("size"), 2);
+    if (is(reshape)) return with("shape", ints("shape"), 2);
+    if (is(repeat)) return with("repeats", ints("repeats"), 1);
+    if (is(aten::op::sum)) return summed(sum_dim_IntList);
+    if (is(mean)) return summed(mean_dim);
+    if (is(constant_pad_nd) || (is(pad) && constant_pad())) return padded();
+    if (is(fft_fftshift)) return shifted(false);
+    if (is(fft_ifftshift)) return shifted(true);
     return {};
   }
 
  private:
+  // In whichever overload; copies of views, too.
+  template <class... Operators>
+  bool is(Operators... ops) const {
+    return ((name_of(node_.op) == ops.base()) || ...);
+  }
+
   std::int64_t rank() const { return pairs_.rank() - 1; }
 
   Ints ints(std::string_view name) const {
@@ -106,10 +108,10 @@ class Call {
     return dims;
   }
 
-  std::optional<Moved> summed(std::string_view name) {
+  std::optional<Moved> summed(Operator along_dims) {
     if (node_.attrs.find("dtype") && !std::holds_alternative<std::monostate>(*node_.attrs.find("dtype"))) return {};
     const Ints dims = ints("dim");
-    made_.op = name == "sum" ? aten::op::sum_dim_IntList : aten::op::mean_dim;
+    made_.op = along_dims;
     made_.attrs.set("dim", dims.empty() ? all_dims() : dims);
     return along({"dim"});
   }
