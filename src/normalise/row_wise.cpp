@@ -45,8 +45,7 @@ class Step {
     }
     const bool whole = view_.out().rank() == view_.in(0).rank() && view_.out().shape[dim] == view_.in(0).shape[dim];
     if (!whole) return {};
-    if (op_.name == "slice" || op_.name == "pad") return first;  // all of the dim, so nothing but it
-    if (op_.name == "tile") return first;
+    if (op_.moves >= tosa::Moves::some) return first;  // SLICE, PAD, TILE of all of the dim, so nothing but it
     const bool images =
         view_.in(0).rank() == 4 && (op_.accumulates || op_.name == "max_pool2d" || op_.name == "resize");
     if (images && (dim == 0 || pointwise(dim))) return first;  // one image after the other; a product for each pixel

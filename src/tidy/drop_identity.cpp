@@ -30,9 +30,8 @@ bool is_identity(const Graph& graph, const Node& node) {
       if (perms[i] != static_cast<std::int64_t>(i)) return false;
     return true;
   }
-  // A reshape, slice, tile or pad that keeps the shape moves nothing; reverse does.
-  return node.op == tosa::op::reshape || node.op == tosa::op::slice || node.op == tosa::op::tile ||
-         node.op == tosa::op::pad || node.op == tosa::op::cast;
+  // What keeps the shape moves nothing, but for reverse.
+  return node.op == tosa::op::cast || (op->moves >= tosa::Moves::some && node.op != tosa::op::reverse);
 }
 
 }  // namespace

@@ -196,8 +196,8 @@ class Sinker {
 
   // Operators with an axis attribute that keep the rank.
   bool along_axis(Node& node) {
-    const bool concat = node.op == tosa::op::concat;
-    if (!concat && node.op != tosa::op::reverse && !tosa::is_reduction(node.op)) return false;
+    if (!node.attrs.find("axis") || node.outputs.size() != 1) return false;
+    if (g_[node.outputs[0]].type.rank() != g_[node.inputs[0]].type.rank()) return false;
     Perm q = best_layout(node.inputs);
     for (ValueId& v : node.inputs) v = in_layout(v, q);
     auto axis = node.attrs.get<std::int64_t>("axis");
@@ -206,16 +206,21 @@ class Sinker {
     return true;
   }
 
-  // Operators with one number (or pair) per dim in their shape operands.
+  // What moves elements with one number (or pair) per dim in its shape operands: SLICE, TILE, PAD.
   bool per_dim(Node& node) {
-    if (node.op != tosa::op::slice && node.op != tosa::op::tile && node.op != tosa::op::pad) return false;
+    const tosa::Op* op = tosa::find(node.op);
+    if (!op || op->moves < tosa::Moves::some || node.op == tosa::op::reshape) return false;
+    std::vector<std::size_t> shapes;
+    for (std::size_t i = 0; i < op->inputs.size(); ++i)
+      if (op->inputs[i].type == "shape") shapes.push_back(i);
+    if (shapes.empty()) return false;
     const Pending p = pending_[node.inputs[0]];
     if (is_identity(p.perm)) return false;
-    const std::size_t width = node.op == tosa::op::pad ? 2 : 1, last = node.op == tosa::op::slice ? 3 : 2;
-    for (std::size_t i = 1; i < last; ++i)
+    for (std::size_t i : shapes)
       if (!g_[node.inputs[i]].is_constant()) return false;
-    for (std::size_t i = 1; i < last; ++i) {
+    for (std::size_t i : shapes) {
       auto given = g_[node.inputs[i]].constant.as<std::int64_t>();
+      const std::size_t width = given.size() / p.perm.size();
       std::vector<std::int64_t> moved(given.size());
       for (std::size_t d = 0; d < p.perm.size(); ++d)
         for (std::size_t k = 0; k < width; ++k)
