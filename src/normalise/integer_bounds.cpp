@@ -23,7 +23,7 @@ tosa::Bounds of_result(const Graph& graph, const Node& node, const std::vector<I
   if (!is_integer(type) || node.outputs.size() != 1 || node.inputs.empty()) return whole;
   if (node.op != tosa::op::cast && is_float(graph[node.inputs[0]].type.dtype)) return whole;
   const tosa::Bounds said = tosa::bounds_of(tosa::View(graph, node), [&](std::size_t i) {
-    return node.inputs[i] == no_value ? tosa::Bounds{} : of[node.inputs[i]];
+    return node.inputs[i] == no_value ? tosa::Bounds{} : tosa::Bounds(of[node.inputs[i]]);
   });
   const bool wraps = node.op == tosa::op::cast && (said.lowest < whole.lowest || said.highest > whole.highest);
   return said == tosa::Bounds{} || wraps ? whole : said;

@@ -395,9 +395,9 @@ class PairCall {
   }
 
   Vals same_call(const pairs::Moved& how) {
-    const bool list = std::ranges::any_of(  // of which some may be real
-        {aten::op::cat, aten::op::concat, aten::op::stack, aten::op::slice_scatter, aten::op::select_scatter},
-        [&](Operator op) { return op.base() == name_; });
+    using namespace aten::op;
+    constexpr Operator lists[] = {cat, concat, stack, slice_scatter, select_scatter};  // of which some may be real
+    const bool list = std::ranges::any_of(lists, [&](Operator op) { return op.base() == name_; });
     std::vector<std::optional<Val>> operands;
     for (std::size_t i = 0; i < node_.inputs.size(); ++i)
       operands.push_back(!given(i) ? std::nullopt : std::optional(list ? pair(i) : operand(i)));
