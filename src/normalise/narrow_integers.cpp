@@ -248,7 +248,7 @@ class Narrowing {
       const tosa::Op* op = tosa::find(made.op);
       const TensorType& type = trial.graph[made.outputs[0]].type;
       if (!op || type.dtype != DType::i64) continue;
-      const bool cast = op->name == "cast" && is_float(trial.graph[made.inputs[0]].type.dtype);
+      const bool cast = made.op == tosa::op::cast && is_float(trial.graph[made.inputs[0]].type.dtype);
       const bool moved = op->keeps_scales() && saturated[made.inputs[0]];
       saturated[made.outputs[0]] = cast || moved;
     }

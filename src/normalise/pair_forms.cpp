@@ -82,9 +82,8 @@ class PairCall {
     if (auto made = transform()) return *made;
     const Form* form = form_of(name_);
     if (form && form->is & writes && !is_complex(0)) form = nullptr;
-    if (auto made = form ? (this->*form->say)() : std::nullopt)
-      return form->is & writes ? spread(made->front(), operand(0).shape())
-                               : *made;  // made pure: it was a call in place
+    if (auto made = form ? (this->*form->say)() : std::nullopt)  // what writes was a call in place, made pure
+      return form->is & writes ? spread(made->front(), operand(0).shape()) : *made;
     const ValueId first = first_complex();
     if (first != no_value)
       if (auto how = pairs::moved(node_, graph_[first].type.shape)) return same_call(*how);

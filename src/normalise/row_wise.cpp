@@ -24,17 +24,17 @@ class Step {
 
   std::optional<Rows> result() const {
     // Rows that nobody wants may hold a divisor of zero, or an index outside of its table (GATHER is none of these).
-    if (op_.name == "intdiv") return {};
+    if (node_.op == tosa::op::intdiv) return {};
     if (op_.elementwise) return elementwise();
     const auto first = in(0);
-    if (op_.name == "matmul") return matmul();
-    if (op_.name == "concat") return concat();
+    if (node_.op == tosa::op::matmul) return matmul();
+    if (node_.op == tosa::op::concat) return concat();
     for (std::size_t i = 1; i < node_.inputs.size(); ++i)
       if (in(i)) return {};  // weights, starts of slices: not what a row is
     if (!first) return {};
     const int dim = first->dim;
-    if (op_.name == "reshape") return reshaped(*first);
-    if (op_.name == "transpose") {
+    if (node_.op == tosa::op::reshape) return reshaped(*first);
+    if (node_.op == tosa::op::transpose) {
       const auto& perms = view_.ints("perms");
       return Rows{static_cast<int>(std::find(perms.begin(), perms.end(), dim) - perms.begin()), first->inner};
     }
@@ -46,8 +46,8 @@ class Step {
     const bool whole = view_.out().rank() == view_.in(0).rank() && view_.out().shape[dim] == view_.in(0).shape[dim];
     if (!whole) return {};
     if (op_.moves >= tosa::Moves::some) return first;  // SLICE, PAD, TILE of all of the dim, so nothing but it
-    const bool images =
-        view_.in(0).rank() == 4 && (op_.accumulates || op_.name == "max_pool2d" || op_.name == "resize");
+    const bool images = view_.in(0).rank() == 4 &&
+                        (op_.accumulates || node_.op == tosa::op::max_pool2d || node_.op == tosa::op::resize);
     if (images && (dim == 0 || pointwise(dim))) return first;  // one image after the other; a product for each pixel
     return {};
   }
@@ -109,7 +109,7 @@ class Step {
       const auto* list = attr ? std::get_if<std::vector<std::int64_t>>(attr) : nullptr;
       return list && std::all_of(list->begin(), list->end(), [&](std::int64_t x) { return x == n; });
     };
-    return op_.name == "conv2d" && size(1, 1) == 1 && size(1, 2) == 1 && all("pad", 0) && all("stride", 1);
+    return node_.op == tosa::op::conv2d && size(1, 1) == 1 && size(1, 2) == 1 && all("pad", 0) && all("stride", 1);
   }
 
   View view_;

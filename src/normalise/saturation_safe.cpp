@@ -41,26 +41,26 @@ class Touched {
     const tosa::Op* op = tosa::find(node.op);
     if (!op || node.outputs.size() != 1) return false;
     Touch& out = of_[node.outputs[0]];
-    const auto is = [&](std::string_view name) { return op->name == name; };
+    const auto is = [&](auto... ops) { return ((node.op == ops) || ...); };
     const DType type = trial_.graph[node.outputs[0]].type.dtype;
-    if (is("gather") || is("scatter")) {
+    if (is(tosa::op::gather, tosa::op::scatter)) {
       in[1] = {};  // outside the table as before
       for (const Touch& t : in) out = out.joined(t);
-    } else if (is("equal") || is("greater") || is("greater_equal")) {
+    } else if (is(tosa::op::equal, tosa::op::greater, tosa::op::greater_equal)) {
       return !in[0].other && !in[1].other && (is_inside(node.inputs[0]) || is_inside(node.inputs[1]));
-    } else if (is("cast")) {
+    } else if (is(tosa::op::cast)) {
       if (type == DType::boolean) return !in[0].other;
       out = is_integer(type) ? in[0] : Touch{};
       return is_integer(type);
-    } else if (is("minimum") || is("maximum")) {
+    } else if (is(tosa::op::minimum, tosa::op::maximum)) {
       out = in[0].joined(in[1]);
       const bool bounded = is_inside(node.inputs[0]) || is_inside(node.inputs[1]);
-      (is("minimum") ? out.high : out.low) &= !bounded;
-    } else if (is("clamp")) {
+      (is(tosa::op::minimum) ? out.high : out.low) &= !bounded;
+    } else if (is(tosa::op::clamp)) {
       out = in[0];
       out.low &= node.attrs.get_or<std::int64_t>("min_val", INT64_MIN) <= INT32_MIN;
       out.high &= node.attrs.get_or<std::int64_t>("max_val", INT64_MAX) >= INT32_MAX;
-    } else if (op->keeps_scales() || is("select")) {
+    } else if (op->keeps_scales() || is(tosa::op::select)) {
       for (const Touch& t : in) out = out.joined(t);
     } else {
       out.other = true;

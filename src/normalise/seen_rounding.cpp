@@ -81,19 +81,19 @@ class SeenRounding {
       const auto among = [&](const std::vector<char>& values) {
         return std::ranges::any_of(made.inputs, [&](ValueId v) { return v != no_value && values[v]; });
       };
-      const bool reduces = op->name.starts_with("reduce_") || op->chooses();
+      const bool reduces = tosa::is_reduction(made.op) || op->chooses();
       if (among(summed) || (op->accumulates && among(reduces ? curved : rounded))) {
         for (ValueId v : made.outputs) summed[v] = 1;
         continue;
       }
       if (!among(rounded)) continue;
-      if (op->name == "floor" || op->name == "ceil") return Does::shows;
+      if (made.op == tosa::op::floor || made.op == tosa::op::ceil) return Does::shows;
       const DType type = trial.graph[made.outputs[0]].type.dtype;
       if (is_integer(type)) return Does::shows;
       compared |= type == DType::boolean;
       for (ValueId v : made.outputs) {
         rounded[v] = is_float(type);
-        curved[v] = op->name == "exp" || among(curved);
+        curved[v] = made.op == tosa::op::exp || among(curved);
       }
     }
     // Comparisons among what is computed join the branches of a smooth function; sign and threshold jump.
