@@ -122,7 +122,7 @@ class TOSAIC_API Session {
   Result<OwnedTensor> state(const std::string& name) const;
   Status set_state(const std::string& name, const InputTensor& content);
   // A program's state (buffers of a .pte, VARIABLEs of TOSA) is kept from run to run; now it is again what it was when
-  // the session was loaded. Costs what the state's memory costs; on Vulkan the program is loaded anew.
+  // the session was loaded. Costs what the state's memory costs.
   Status reset();
   // Another session of the same program, for another thread, in its first state. The weights, packed for this
   // processor, are shared; memory for tensors is each one's own. This session may run meanwhile. What an Ethos-U or a

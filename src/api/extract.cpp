@@ -7,11 +7,11 @@
 #include <set>
 
 #include "api/guard.h"
-#include "api/named_data.h"
 #include "api/payload_forms.h"
 #include "base/output.h"
 #include "formats/bpte/bpte_file.h"
 #include "formats/pte/pte_file.h"
+#include "session/named_data.h"
 #include "tosaic/files.hpp"
 
 namespace tosaic {

@@ -8,7 +8,6 @@
 #include "api/inspect_graph.h"
 #include "api/inspect_vgf.h"
 #include "api/inspect_vulkan_backend.h"
-#include "api/named_data.h"
 #include "api/payload_forms.h"
 #include "formats/bpte/bpte_file.h"
 #include "formats/npy/npy.h"
@@ -20,6 +19,7 @@
 #include "formats/vulkan_backend/vulkan_backend.h"
 #include "formats/zip/zip.h"
 #include "read/pt2.h"
+#include "session/named_data.h"
 
 namespace tosaic {
 namespace {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
-#include "api/named_data.h"
+#include "session/named_data.h"
 #include "formats/vulkan_program/tiers.h"
 #include "formats/vulkan_program/vulkan_program.h"
 

@@ -8,6 +8,7 @@
 
 #include "api/guard.h"
 #include "api/strided.h"
+#include "read/program_file.h"
 
 namespace tosaic {
 namespace {
@@ -37,17 +38,6 @@ std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& sizes) 
   return strides;
 }
 
-// A graph of text is its own exported graph: nodes without a name there are called after what they give.
-void name_nodes(Graph& graph) {
-  for (Node& node : graph.nodes) {
-    if ((node.loc && !node.loc->name.empty()) || node.outputs.empty() || node.outputs[0] == no_value) continue;
-    auto loc = node.loc ? std::make_shared<Loc>(*node.loc) : std::make_shared<Loc>();
-    loc->name = graph[node.outputs[0]].name;
-    loc->op = node.op.text();
-    node.loc = std::move(loc);
-  }
-}
-
 Program described(std::shared_ptr<Program::Impl> impl, std::chrono::steady_clock::time_point begin) {
   if (impl->exported.methods.size() > 1) keep_together(impl->exported);
   for (const Method& method : impl->exported.methods) impl->methods.push_back(describe(method));
@@ -61,16 +51,7 @@ Result<Program> read_program(Bytes file, const std::string& name, const Sink& me
   const auto begin = std::chrono::steady_clock::now();
   auto impl = std::make_shared<Program::Impl>();
   impl->name = name;
-  if (file.text().starts_with("graph ")) {
-    TOSAIC_TRY(Graph graph, parse(file.text(), name));
-    name_nodes(graph);
-    Method method;
-    method.name = "forward";
-    method.graph = std::move(graph);
-    impl->exported.methods.push_back(std::move(method));
-  } else {
-    TOSAIC_TRY(impl->exported, read_pt2(file, name, messages));
-  }
+  TOSAIC_TRY(impl->exported, read_program_file(file, name, messages));
   impl->file = std::move(file);
   return described(std::move(impl), begin);
 }

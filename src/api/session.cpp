@@ -12,27 +12,26 @@
 #include "api/guard.h"
 #include "api/likely_inputs.h"
 #include "api/program.h"
-#include "api/runnable.h"
 #include "api/strided.h"
 #include "base/interrupt.h"
+#include "session/source.h"
 
 namespace tosaic {
 
 struct Session::Impl {
   Source source;
   SessionOptions options;
-  Runnable loaded;
+  RunnablePtr loaded;
   std::vector<TensorInfo> inputs, states;
   std::vector<Argument> arguments, outputs;
   std::vector<OwnedTensor> examples;
   bool measured = false, ran = false;
   double seconds = 0;  // of the last run, when measured
 
-  Impl(Source from, const SessionOptions& how, Runnable made);
+  Impl(Source from, const SessionOptions& how, RunnablePtr made);
   static Result<std::unique_ptr<Impl>> load(Source source, const SessionOptions& options, const Sink& sink);
   Result<std::vector<Tensor>> borrow(std::span<const InputTensor> given) const;
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& tensors);
-  Status reset();
   Status warm(std::span<const InputTensor> given);
   Result<std::size_t> state(const std::string& name) const;
   // body(impl), guarded; of a session that was moved from, which has no impl, the reason why there is nothing to do.
@@ -133,30 +132,30 @@ void store(const Tensor& from, const OutputTensor& to) {
   });
 }
 
-FixedValues others_of(const Runnable& loaded) { return loaded.other_outputs ? loaded.other_outputs() : FixedValues(); }
-
 }  // namespace
 
-Session::Impl::Impl(Source from, const SessionOptions& how, Runnable made)
+Session::Impl::Impl(Source from, const SessionOptions& how, RunnablePtr made)
     : source(std::move(from)), options(how), loaded(std::move(made)) {
-  for (std::size_t i = 0; i < loaded.inputs.size(); ++i)
-    inputs.push_back(tensor_info(named(loaded.input_names, i), loaded.inputs[i]));
-  for (const auto& [name, type] : loaded.states) states.push_back(tensor_info(name, type));
-  arguments = arguments_of(inputs, loaded.other_inputs);
+  const Signature& known = loaded->signature();
+  for (std::size_t i = 0; i < known.inputs.size(); ++i)
+    inputs.push_back(tensor_info(named(known.input_names, i), known.inputs[i]));
+  for (const auto& [name, type] : known.states) states.push_back(tensor_info(name, type));
+  arguments = arguments_of(inputs, known.other_inputs);
   std::vector<TensorInfo> tensors;
-  for (std::size_t i = 0; i < loaded.outputs.size(); ++i)
-    tensors.push_back(tensor_info(named(loaded.output_names, i), loaded.outputs[i]));
-  outputs = arguments_of(std::move(tensors), others_of(loaded));
-  for (const Tensor& t : loaded.examples) examples.push_back(owned(t));
+  for (std::size_t i = 0; i < known.outputs.size(); ++i)
+    tensors.push_back(tensor_info(named(known.output_names, i), known.outputs[i]));
+  outputs = arguments_of(std::move(tensors), loaded->other_outputs());
+  for (const Tensor& t : known.examples) examples.push_back(owned(t));
 }
 
 Result<std::vector<Tensor>> Session::Impl::borrow(std::span<const InputTensor> given) const {
-  if (given.size() != loaded.inputs.size())
+  const std::vector<TensorType>& wanted = loaded->signature().inputs;
+  if (given.size() != wanted.size())
     return error("run.input-count",
-                 fmt::format("{} inputs are given, the program takes {}", given.size(), loaded.inputs.size()));
+                 fmt::format("{} inputs are given, the program takes {}", given.size(), wanted.size()));
   std::vector<Tensor> tensors;
   for (std::size_t i = 0; i < given.size(); ++i) {
-    TOSAIC_TRY(Tensor tensor, borrowed(given[i], loaded.inputs[i], fmt::format("input {}", i)));
+    TOSAIC_TRY(Tensor tensor, borrowed(given[i], wanted[i], fmt::format("input {}", i)));
     tensors.push_back(std::move(tensor));
   }
   return tensors;
@@ -166,34 +165,28 @@ Result<std::vector<Tensor>> Session::Impl::run(const std::vector<Tensor>& tensor
   ran = true;
   const Interruptible asked(options.cancelled);
   const auto begin = std::chrono::steady_clock::now();
-  TOSAIC_TRY(std::vector<Tensor> results, loaded.run(tensors));
+  TOSAIC_TRY(std::vector<Tensor> results, loaded->run(tensors));
   seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   for (Tensor& result : results)  // an input that is an output: the caller's memory does not last
     for (const Tensor& tensor : tensors)
       if (result.data.data() == tensor.data.data()) result.data = Bytes::copy(result.data.data(), result.data.size());
-  for (const FixedValue& other : others_of(loaded))  // numbers may have changed
+  for (const FixedValue& other : loaded->other_outputs())  // numbers may have changed
     if (other.position < outputs.size()) outputs[other.position].literal = literal_of(other.value);
   return results;
-}
-
-Status Session::Impl::reset() {
-  if (loaded.reset) return loaded.reset();
-  TOSAIC_TRY(loaded, load_runnable(source, options, {}));
-  return {};
 }
 
 // Delegates' own states begin anew; the program's are put back, since a method beside this one may have written them.
 Status Session::Impl::warm(std::span<const InputTensor> given) {
   std::vector<OwnedTensor> kept;
-  for (std::size_t i = 0; i < states.size(); ++i) kept.push_back(owned(loaded.state(i)));
+  for (std::size_t i = 0; i < states.size(); ++i) kept.push_back(owned(loaded->state(i)));
   TOSAIC_TRY(const std::vector<Tensor> lent, borrow(given));
   Status said = [&]() -> Status {
     TOSAIC_TRY(const std::vector<Tensor> results, run(lent));
     return {};
   }();
-  if (loaded.reset) TOSAIC_CHECK(loaded.reset());  // else it keeps nothing
+  TOSAIC_CHECK(loaded->reset());
   for (std::size_t i = 0; i < kept.size(); ++i)
-    TOSAIC_CHECK(loaded.set_state(i, {{kept[i].dtype, Shape(kept[i].sizes), {}}, kept[i].data}));
+    TOSAIC_CHECK(loaded->set_state(i, {{kept[i].dtype, Shape(kept[i].sizes), {}}, kept[i].data}));
   return said;
 }
 
@@ -213,7 +206,7 @@ Session::~Session() = default;
 
 Result<std::unique_ptr<Session::Impl>> Session::Impl::load(Source source, const SessionOptions& options,
                                                            const Sink& sink) {
-  TOSAIC_TRY(Runnable loaded, load_runnable(source, options, sink));
+  TOSAIC_TRY(RunnablePtr loaded, load_runnable(source, options, sink));
   return std::make_unique<Impl>(std::move(source), options, std::move(loaded));
 }
 
@@ -234,7 +227,9 @@ Result<Session> Session::open(const std::string& path, const SessionOptions& opt
 
 Result<Session> Session::load(const Program& program, const SessionOptions& options, const Messages& messages) {
   return guarded(program.name(), [&]() -> Result<Session> {
-    TOSAIC_TRY(auto impl, Impl::load({program.name(), {}, program, options.data}, options, messages));
+    const auto held = std::make_shared<const Program>(program);
+    std::shared_ptr<const ExportedProgram> exported(held, &held->impl().exported);
+    TOSAIC_TRY(auto impl, Impl::load({program.name(), {}, std::move(exported), options.data}, options, messages));
     return Session(std::move(impl));
   });
 }
@@ -274,11 +269,11 @@ const std::vector<Argument>& Session::arguments() const {
 }
 const std::string& Session::input_tree() const {
   return of(
-      impl_, [](const Impl& s) -> const auto& { return s.loaded.input_tree; });
+      impl_, [](const Impl& s) -> const auto& { return s.loaded->signature().input_tree; });
 }
 const std::string& Session::output_tree() const {
   return of(
-      impl_, [](const Impl& s) -> const auto& { return s.loaded.output_tree; });
+      impl_, [](const Impl& s) -> const auto& { return s.loaded->signature().output_tree; });
 }
 const std::vector<Argument>& Session::outputs() const {
   return of(
@@ -286,7 +281,7 @@ const std::vector<Argument>& Session::outputs() const {
 }
 const std::string& Session::device() const {
   return of(
-      impl_, [](const Impl& s) -> const auto& { return s.loaded.device; });
+      impl_, [](const Impl& s) -> const auto& { return s.loaded->signature().device; });
 }
 const std::vector<OwnedTensor>& Session::examples() const {
   return of(
@@ -300,9 +295,7 @@ const std::vector<std::string>& Session::methods() const {
   return of(
       impl_, [](const Impl& s) -> const auto& { return s.source.together->methods; });
 }
-double Session::device_seconds() const {
-  return impl_ && impl_->loaded.device_seconds ? impl_->loaded.device_seconds() : 0;
-}
+double Session::device_seconds() const { return impl_ ? impl_->loaded->device_seconds() : 0; }
 
 Result<std::vector<Output>> Session::run(std::span<const InputTensor> inputs) {
   return Impl::entered(impl_, [&](auto& self) -> Result<std::vector<Output>> {
@@ -326,7 +319,7 @@ Status Session::run(std::span<const InputTensor> inputs, std::span<const OutputT
     const Turn turn(self.source.together->busy);
     TOSAIC_CHECK(turn.taken());
     TOSAIC_TRY(const std::vector<Tensor> lent, self.borrow(inputs));
-    const std::vector<TensorType>& types = self.loaded.outputs;
+    const std::vector<TensorType>& types = self.loaded->signature().outputs;
     const bool fixed = std::ranges::all_of(types, [](const TensorType& t) { return t.shape.is_static(); });
     if (fixed) TOSAIC_CHECK(check_outputs(inputs, outputs, types));
     TOSAIC_TRY(const std::vector<Tensor> tensors, self.run(lent));
@@ -356,7 +349,7 @@ Result<OwnedTensor> Session::state(const std::string& name) const {
     const Turn turn(self.source.together->busy);
     TOSAIC_CHECK(turn.taken());
     TOSAIC_TRY(const std::size_t i, self.state(name));
-    return owned(self.loaded.state(i));
+    return owned(self.loaded->state(i));
   });
 }
 
@@ -365,12 +358,12 @@ Status Session::set_state(const std::string& name, const InputTensor& content) {
     const Turn turn(self.source.together->busy);
     TOSAIC_CHECK(turn.taken());
     TOSAIC_TRY(const std::size_t i, self.state(name));
-    Result<Tensor> lent = borrowed(content, self.loaded.states[i].second, fmt::format("state '{}'", name));
+    Result<Tensor> lent = borrowed(content, self.loaded->signature().states[i].second, fmt::format("state '{}'", name));
     if (!lent.ok()) {
       if (lent.error().code == "run.input-type") lent.error().code = "run.state-type";
       return std::move(lent).error();
     }
-    return self.loaded.set_state(i, *lent);
+    return self.loaded->set_state(i, *lent);
   });
 }
 
@@ -378,7 +371,7 @@ Status Session::reset() {
   return Impl::entered(impl_, [&](auto& self) -> Status {
     const Turn turn(self.source.together->busy);
     TOSAIC_CHECK(turn.taken());
-    return self.reset();
+    return self.loaded->reset();
   });
 }
 
@@ -389,11 +382,9 @@ Result<Session> Session::clone() const {
     source.together->methods = self.source.together->methods;
     const auto& memory = self.source.together->memory;
     if (memory) { TOSAIC_TRY(source.together->memory, memory->fresh()); }
-    if (memory || !self.loaded.clone) {
-      TOSAIC_TRY(auto impl, Impl::load(std::move(source), self.options, {}));
-      return Session(std::move(impl));
-    }
-    TOSAIC_TRY(Runnable loaded, self.loaded.clone());
+    RunnablePtr loaded;
+    if (!memory) { TOSAIC_TRY(loaded, self.loaded->clone()); }
+    if (!loaded) { TOSAIC_TRY(loaded, load_runnable(source, self.options, {})); }
     return Session(std::make_unique<Impl>(std::move(source), self.options, std::move(loaded)));
   });
 }
@@ -413,7 +404,7 @@ Status Session::measure(bool on) {
     TOSAIC_CHECK(turn.taken());
     self.measured = on;
     self.seconds = 0;
-    return self.loaded.measure ? self.loaded.measure(on) : Status();
+    return self.loaded->measure(on);
   });
 }
 
@@ -423,8 +414,8 @@ Result<std::vector<OperationTime>> Session::profile() const {
     TOSAIC_CHECK(turn.taken());
     std::vector<OperationTime> times;
     if (!self.measured || self.seconds <= 0) return times;
-    if (self.loaded.profile) times = self.loaded.profile();
-    if (times.empty()) times.push_back({self.loaded.device, self.seconds, "", "", ""});
+    times = self.loaded->profile();
+    if (times.empty()) times.push_back({self.loaded->signature().device, self.seconds, "", "", ""});
     return times;
   });
 }

@@ -2,12 +2,13 @@
 // What a program asserts of numbers that it computes (torch._check(n.item() < 10)), looked at whenever it runs by
 // itself: ExecuTorch's programs have no place for it.
 #pragma once
+#include <functional>
 #include <map>
 #include <variant>
 #include <vector>
 
-#include "api/runnable.h"
 #include "ir/graph.h"
+#include "session/runnable.h"
 
 namespace tosaic {
 
@@ -18,7 +19,7 @@ class Assumptions {
   // other ways than by comparisons, choices and arithmetic on integers is left out.
   explicit Assumptions(Graph& graph);
   // `inner` runs that graph; without these outputs. Error of a run: run.assumption, and no state has changed.
-  Runnable checked(Runnable inner) const;
+  RunnablePtr checked(RunnablePtr inner) const;
 
   using Number = std::variant<std::int64_t, double>;
   using Items = std::map<std::string, Number, std::less<>>;  // by the names of what item() gives
@@ -30,6 +31,8 @@ class Assumptions {
     std::vector<std::string> items;
     LocRef loc;
   };
+
+  class Checked;
 
   Status check(const std::vector<Tensor>& tensors) const;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program with states on something that knows only inputs and outputs: what one run gives, the next one is given.
 #pragma once
-#include "api/runnable.h"
 #include "ir/states.h"
+#include "session/runnable.h"
 
 namespace tosaic {
 
 // `inner` runs a graph whose states are the last of its inputs and outputs.
-Runnable stateful(Runnable inner, const StatesAsTensors& states);
+RunnablePtr stateful(RunnablePtr inner, const StatesAsTensors& states);
 
 }  // namespace tosaic

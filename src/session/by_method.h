@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "api/runnable.h"
 #include "formats/pte/pte_file.h"
+#include "session/runnable.h"
 
 namespace tosaic {
 
@@ -14,6 +14,6 @@ namespace tosaic {
 std::vector<std::string> sizes_of_one_method(const pte::Program& program, const std::string& method, bool share_states);
 
 // `methods` agree in all but their tensors' sizes, and have their states in common. A run's error: run.sizes.
-Runnable by_method(std::vector<std::string> names, std::vector<Runnable> methods);
+RunnablePtr by_method(std::vector<std::string> names, std::vector<RunnablePtr> methods);
 
 }  // namespace tosaic

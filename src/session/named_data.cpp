@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/named_data.h"
+#include "session/named_data.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/by_method.h"
+#include "session/by_method.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -31,13 +31,14 @@ std::vector<std::string> states_of(const pte::Plan& plan) {
 }
 
 // What all have; where they differ, a symbol that lies between the least and the largest.
-TensorType spanning(const std::vector<Runnable>& methods, const std::vector<TensorType> Runnable::*tensors,
+TensorType spanning(const std::vector<RunnablePtr>& methods, const std::vector<TensorType> Signature::*tensors,
                     std::size_t i, const char* what) {
-  TensorType type = (methods[0].*tensors)[i];
+  const auto of = [&](const RunnablePtr& method) -> const TensorType& { return (method->signature().*tensors)[i]; };
+  TensorType type = of(methods[0]);
   std::vector<Dim> dims = type.shape.dims();
   for (std::size_t d = 0; d < dims.size(); ++d) {
     std::vector<std::int64_t> sizes;
-    for (const Runnable& m : methods) sizes.push_back((m.*tensors)[i].shape.size(static_cast<int>(d)));
+    for (const RunnablePtr& m : methods) sizes.push_back(of(m).shape.size(static_cast<int>(d)));
     const auto [least, most] = std::ranges::minmax(sizes);
     if (least != most) dims[d] = Dim(Symbol{fmt::format("{} {}.{}", what, i, d), {least, most}});
   }
@@ -45,17 +46,45 @@ TensorType spanning(const std::vector<Runnable>& methods, const std::vector<Tens
   return type;
 }
 
-class Methods {
+class ByMethod : public Runnable {
  public:
-  Methods(std::vector<std::string> names, std::vector<Runnable> methods)
-      : names_(std::move(names)), methods_(std::move(methods)) {}
+  ByMethod(Signature signature, std::vector<std::string> names, std::vector<RunnablePtr> methods)
+      : Runnable(std::move(signature)), names_(std::move(names)), methods_(std::move(methods)) {}
 
-  Result<Runnable*> chosen_by(const std::vector<Tensor>& inputs) {
-    for (Runnable& method : methods_)
+  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
+    TOSAIC_TRY(last_, chosen_by(inputs));
+    return last_->run(inputs);
+  }
+  FixedValues other_outputs() const override { return last_->other_outputs(); }
+  Tensor state(std::size_t i) const override { return methods_[0]->state(i); }
+  Status set_state(std::size_t i, const Tensor& content) override { return methods_[0]->set_state(i, content); }
+  Status reset() override {
+    for (const RunnablePtr& method : methods_) TOSAIC_CHECK(method->reset());
+    return {};
+  }
+  Result<RunnablePtr> clone() const override {
+    if (!signature().states.empty()) return RunnablePtr();  // clones of the methods would have memory of their own each
+    std::vector<RunnablePtr> made;
+    for (const RunnablePtr& method : methods_) {
+      TOSAIC_TRY(RunnablePtr one, method->clone());
+      made.push_back(std::move(one));
+    }
+    return RunnablePtr(std::make_unique<ByMethod>(signature(), names_, std::move(made)));
+  }
+  double device_seconds() const override { return last_->device_seconds(); }
+  Status measure(bool on) override {
+    for (const RunnablePtr& method : methods_) TOSAIC_CHECK(method->measure(on));
+    return {};
+  }
+  std::vector<OperationTime> profile() const override { return last_->profile(); }
+
+ private:
+  Result<Runnable*> chosen_by(const std::vector<Tensor>& inputs) const {
+    for (const RunnablePtr& method : methods_)
       if (std::ranges::equal(
-              inputs, method.inputs, {}, [](const Tensor& t) { return t.type.shape; },
+              inputs, method->signature().inputs, {}, [](const Tensor& t) { return t.type.shape; },
               [](const TensorType& t) { return t.shape; }))
-        return last_ = &method;
+        return method.get();
     std::vector<std::string> given, known;
     for (const Tensor& t : inputs) given.push_back(to_string(t.type.shape));
     for (std::size_t i = 0; i < methods_.size(); ++i) known.push_back(fmt::format("{} {}", names_[i], taken(i)));
@@ -63,20 +92,15 @@ class Methods {
                                           fmt::join(given, ", "), fmt::join(known, "; ")))
         .hint("compile the model with these --sizes, too");
   }
-
   std::string taken(std::size_t i) const {
     std::vector<std::string> shapes;
-    for (const TensorType& t : methods_[i].inputs) shapes.push_back(to_string(t.shape));
+    for (const TensorType& t : methods_[i]->signature().inputs) shapes.push_back(to_string(t.shape));
     return fmt::format("({})", fmt::join(shapes, ", "));
   }
-  const std::vector<std::string>& names() const { return names_; }
-  std::vector<Runnable>& all() { return methods_; }
-  const Runnable& last() const { return *last_; }
 
- private:
   std::vector<std::string> names_;
-  std::vector<Runnable> methods_;
-  Runnable* last_ = &methods_[0];
+  std::vector<RunnablePtr> methods_;
+  Runnable* last_ = methods_[0].get();
 };
 
 }  // namespace
@@ -97,47 +121,12 @@ std::vector<std::string> sizes_of_one_method(const pte::Program& program, const 
   return names.size() > 1 ? names : std::vector<std::string>();
 }
 
-Runnable by_method(std::vector<std::string> names, std::vector<Runnable> methods) {
-  Runnable r;
-  const Runnable& first = methods[0];
-  for (std::size_t i = 0; i < first.inputs.size(); ++i)
-    r.inputs.push_back(spanning(methods, &Runnable::inputs, i, "input"));
-  for (std::size_t i = 0; i < first.outputs.size(); ++i)
-    r.outputs.push_back(spanning(methods, &Runnable::outputs, i, "output"));
-  r.other_inputs = first.other_inputs;
-  r.input_tree = first.input_tree;
-  r.output_tree = first.output_tree;
-  r.device = first.device;
-  r.states = first.states;
-  const bool keeps_states = !r.states.empty();
-  auto shared = std::make_shared<Methods>(std::move(names), std::move(methods));
-  r.run = [shared](const std::vector<Tensor>& inputs) -> Result<std::vector<Tensor>> {
-    TOSAIC_TRY(Runnable* const method, shared->chosen_by(inputs));
-    return method->run(inputs);
-  };
-  r.other_outputs = [shared] { return shared->last().other_outputs(); };
-  r.device_seconds = [shared] { return shared->last().device_seconds(); };
-  r.profile = [shared] { return shared->last().profile(); };
-  r.reset = [shared]() -> Status {
-    for (Runnable& method : shared->all()) TOSAIC_CHECK(method.reset());
-    return {};
-  };
-  r.state = [shared](std::size_t i) { return shared->all()[0].state(i); };
-  r.set_state = [shared](std::size_t i, const Tensor& content) { return shared->all()[0].set_state(i, content); };
-  r.measure = [shared](bool on) -> Status {
-    for (Runnable& method : shared->all()) TOSAIC_CHECK(method.measure(on));
-    return {};
-  };
-  if (keeps_states) return r;  // clones of the methods would have memory of their own each
-  r.clone = [shared]() -> Result<Runnable> {
-    std::vector<Runnable> made;
-    for (Runnable& method : shared->all()) {
-      TOSAIC_TRY(Runnable one, method.clone());
-      made.push_back(std::move(one));
-    }
-    return by_method(shared->names(), std::move(made));
-  };
-  return r;
+RunnablePtr by_method(std::vector<std::string> names, std::vector<RunnablePtr> methods) {
+  Signature all = methods[0]->signature();
+  for (std::size_t i = 0; i < all.inputs.size(); ++i) all.inputs[i] = spanning(methods, &Signature::inputs, i, "input");
+  for (std::size_t i = 0; i < all.outputs.size(); ++i)
+    all.outputs[i] = spanning(methods, &Signature::outputs, i, "output");
+  return std::make_unique<ByMethod>(std::move(all), std::move(names), std::move(methods));
 }
 
 }  // namespace tosaic

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/assumptions.h"
+#include "session/assumptions.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,6 +8,7 @@
 #include "ir/program_operators.h"
 #include "ir/specialise.h"
 #include "read/assumption.h"
+#include "session/forwarding.h"
 
 namespace tosaic {
 namespace {
@@ -176,24 +177,33 @@ Status Assumptions::check(const std::vector<Tensor>& tensors) const {
   return {};
 }
 
-Runnable Assumptions::checked(Runnable inner) const {
-  if (list_.empty()) return inner;
-  Runnable r = inner;
-  const std::size_t outputs = r.outputs.size() - items_.size();
-  r.outputs.resize(outputs);
-  r.output_names.resize(std::min(r.output_names.size(), outputs));
-  r.run = [run = inner.run, outputs, self = *this](const std::vector<Tensor>& inputs) -> Result<std::vector<Tensor>> {
-    TOSAIC_TRY(std::vector<Tensor> results, run(inputs));
-    TOSAIC_CHECK(self.check({results.begin() + static_cast<std::ptrdiff_t>(outputs), results.end()}));
+class Assumptions::Checked : public Forwarding {
+ public:
+  Checked(Signature outside, RunnablePtr inner, const Assumptions& assumptions)
+      : Forwarding(std::move(outside), std::move(inner)), assumptions_(assumptions) {}
+
+  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
+    TOSAIC_TRY(std::vector<Tensor> results, Forwarding::run(inputs));
+    const std::size_t outputs = signature().outputs.size();
+    TOSAIC_CHECK(assumptions_.check({results.begin() + static_cast<std::ptrdiff_t>(outputs), results.end()}));
     results.resize(outputs);
     return results;
-  };
-  if (inner.clone)
-    r.clone = [clone = inner.clone, self = *this]() -> Result<Runnable> {
-      TOSAIC_TRY(Runnable made, clone());
-      return self.checked(std::move(made));
-    };
-  return r;
+  }
+
+ private:
+  RunnablePtr around(RunnablePtr inner) const override {
+    return std::make_unique<Checked>(signature(), std::move(inner), assumptions_);
+  }
+
+  Assumptions assumptions_;
+};
+
+RunnablePtr Assumptions::checked(RunnablePtr inner) const {
+  if (list_.empty()) return inner;
+  Signature outside = inner->signature();
+  outside.outputs.resize(outside.outputs.size() - items_.size());
+  outside.output_names.resize(std::min(outside.output_names.size(), outside.outputs.size()));
+  return std::make_unique<Checked>(std::move(outside), std::move(inner), *this);
 }
 
 }  // namespace tosaic
