@@ -6,7 +6,7 @@
 #include <map>
 
 #include "base/printable.h"
-#include "delegates/vulkan_backend/chain.h"
+#include "delegates/vulkan_backend/operators.h"
 
 namespace tosaic {
 namespace {

@@ -7,10 +7,7 @@
 #include "base/option_check.h"
 #include "ir/specialise.h"
 #include "ir/states.h"
-#include "lower/lower.h"
-#include "normalise/normalise.h"
-#include "normalise/split_weights.h"
-#include "ops/operator_name.h"
+#include "pipeline/in_floats/in_floats.h"
 #include "pipeline/pipeline.h"
 #include "session/assumptions.h"
 #include "session/by_sizes.h"
@@ -18,17 +15,9 @@
 #include "session/numbers_apart.h"
 #include "session/stateful.h"
 #include "shaders/compile.h"
-#include "tidy/tidy.h"
 
 namespace tosaic {
 namespace {
-
-// item() of what is returned: whoever runs the graph takes the number out.
-void return_tensors_of_numbers(Graph& graph) {
-  for (const Node& node : graph.nodes)
-    if (gives_number(node)) std::ranges::replace(graph.outputs, node.outputs[0], node.inputs[0]);
-  drop_dead(graph);
-}
 
 // What no TOSA graph says (results as large as values are), or no graph for a device (64-bit integers), runs as its
 // .pte for the target does: delegates, and kernels beside them; `whole`: only conversions of integers.
@@ -61,25 +50,21 @@ Result<RunnablePtr> compiled_to_run(Graph graph, const Source& source, SessionOp
 
 // A program whose sizes are numbers, without states, in floats.
 Result<RunnablePtr> lowered_to_run(Graph graph, const Source& source, const SessionOptions& options, const Sink& sink) {
-  TOSAIC_CHECK(acts_on_operands(graph));
-  TOSAIC_TRY(Graph normal, normalise(Graph(graph), {.fold_quantisation = false}, sink));
-  if (options.device == "vulkan") split_weights(normal, shaders::spec().most_weight_bytes(false));
-  return_tensors_of_numbers(normal);
-  TOSAIC_CHECK(runs_as_it_stands(normal));
-  Result<Lowered> lowered = lower(normal);
+  const std::uint64_t most_weight_bytes = options.device == "vulkan" ? shaders::spec().most_weight_bytes(false) : 0;
+  TOSAIC_TRY(const Graph normal, normal_in_floats(graph, most_weight_bytes, sink));
+  Result<Graph> lowered = tosa_in_floats(normal);
   if (!lowered.ok()) {
     Result<RunnablePtr> compiled = compiled_to_run(std::move(graph), source, options, "tosa-fp");
     if (compiled.ok()) return compiled;
     return std::move(lowered).error();
   }
-  tidy(lowered->graph);
   // Tokens are 64-bit integers to PyTorch, which the host narrows, and images bytes without a sign.
   const auto is_foreign = [](const Value& v) { return v.type.dtype == DType::i64 || v.type.dtype == DType::u8; };
-  if (options.device == "vulkan" && std::ranges::any_of(lowered->graph.values, is_foreign)) {
+  if (options.device == "vulkan" && std::ranges::any_of(lowered->values, is_foreign)) {
     Result<RunnablePtr> compiled = compiled_to_run(std::move(graph), source, options, "vulkan", true);
     if (compiled.ok()) return compiled;
   }
-  return run_graph(std::move(lowered->graph), source, options);
+  return run_graph(*std::move(lowered), source, options);
 }
 
 // The same, and what it asserts of its numbers is looked at; devices would compute integers for it that they do not

@@ -6,57 +6,18 @@
 #include <map>
 
 #include "delegates/vulkan_backend/caches.h"
+#include "delegates/vulkan_backend/operators.h"
 #include "ir/aten_operators.h"
-#include "lower/lower.h"
-#include "normalise/normalise.h"
 #include "ops/op.h"
 #include "ops/trial.h"
-#include "tidy/tidy.h"
+#include "pipeline/in_floats/in_floats.h"
 
 namespace tosaic::vulkan_backend {
 namespace {
 
 Diagnostic wrong(std::string message) { return error("vulkan-backend.arguments", std::move(message)); }
 
-// What only says where a tensor lies.
-const char* const prepack = "et_vk.prepack.default";
-bool only_moves_memory(const std::string& op) {
-  return op == prepack || op == "aten.clone.default" || op == "dim_order_ops._clone_dim_order.default";
-}
-
-// PyTorch's operator behind the name in a payload: copies of views are the views, since nothing here writes to them.
-FoundOp operator_of(const std::string& name) {
-  std::string op = name == "dim_order_ops._to_dim_order_copy.default" ? "aten._to_copy.default" : name;
-  if (std::count(op.begin(), op.end(), '.') == 1) op = "aten." + op;
-  if (const FoundOp found = find_aten(Operator(op)); found.op) return found;
-  const std::size_t end = op.rfind('.');
-  if (end == op.npos || end < 5 || op.compare(end - 5, 5, "_copy") != 0) return {};
-  return find_aten(Operator(op.erase(end - 5, 5)));
-}
-
-// Sizes of tensors, and what Python makes of them.
-bool gives_size(const std::string& op) {
-  return op == "sym_size.int" || op == "aten.sym_size.int" || op == "add" || op == "sub" || op == "mul" ||
-         op == "floordiv";
-}
-
 TensorType type_of(const Tensor& tensor) { return {tensor.dtype, tensor.shape, {}}; }
-
-// ExecuTorch's operators of caches, which write to some of their arguments.
-struct CacheOperator {
-  std::string_view name;
-  std::size_t arguments;
-  std::vector<std::size_t> written;
-};
-const CacheOperator* cache_operator(const std::string& op) {
-  static const CacheOperator list[] = {
-      {"sdpa_with_kv_cache.default", 11, {3, 4}}, {"update_cache.default", 3, {1}}, {"custom_sdpa.default", 8, {}}};
-  const std::string_view name = op.starts_with("llama.") ? std::string_view(op).substr(6) : std::string_view(op);
-  for (const CacheOperator& known : list)
-    if (known.name == name) return &known;
-  return nullptr;
-}
-const char* const number_of_tensor = "et_vk.select_as_symint.default";
 
 std::vector<std::uint32_t> results_of(const Call& call, const File& file) {
   if (call.args.empty()) return {};
@@ -498,11 +459,6 @@ class Chain {
 
 }  // namespace
 
-bool knows(const std::string& op) {
-  return only_moves_memory(op) || gives_size(op) || op == number_of_tensor || cache_operator(op) ||
-         operator_of(op).op != nullptr;
-}
-
 Result<Graph> aten_graph(const File& file, const Lookup& data, const std::string& name,
                          const std::vector<Shape>* inputs) {
   auto graph = Chain(file, data, name, inputs).graph();
@@ -513,10 +469,8 @@ Result<Graph> aten_graph(const File& file, const Lookup& data, const std::string
 Result<Graph> tosa_graph(const File& file, const Lookup& data, const std::string& name,
                          const std::vector<Shape>* inputs) {
   TOSAIC_TRY(Graph graph, aten_graph(file, data, name, inputs));
-  TOSAIC_TRY(graph, normalise(std::move(graph), {.fold_quantisation = false}, {}));
-  TOSAIC_TRY(Lowered lowered, lower(graph));
-  tidy(lowered.graph);
-  return std::move(lowered.graph);
+  TOSAIC_TRY(const Graph normal, normal_in_floats(std::move(graph)));
+  return tosa_in_floats(normal);
 }
 
 }  // namespace tosaic::vulkan_backend

@@ -11,9 +11,6 @@ namespace tosaic::vulkan_backend {
 
 using Lookup = std::function<Bytes(const std::string& key)>;  // null Bytes: no such key
 
-// Is the operator of a call one that becomes ATen here?
-bool knows(const std::string& op);
-
 // As ATen: inputs and outputs are what the caller passes, sizes that it chooses are the most, buffers that the payload
 // keeps from run to run are states. Errors:
 // vulkan-backend.operator (unknown to tosaic), .arguments, .data (a constant is not here), .state (an operator
