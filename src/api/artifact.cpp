@@ -239,20 +239,18 @@ Result<SamplesOfMethods> by_method(const Program& program, std::vector<std::pair
 }
 
 Result<Artifact> make_artifact(const Program& program, const std::string& target, const Options& options,
-                               const Callbacks& callbacks, SamplesOfMethods samples, Purpose purpose) {
+                               const Callbacks& callbacks, SamplesOfMethods samples, Request request) {
   if (program.methods().empty()) return no_program();
-  auto impl = std::make_shared<Artifact::Impl>(Artifact::Impl{program, {}, {}, {}});
+  auto impl = std::make_shared<Artifact::Impl>(Artifact::Impl{program, {}, std::move(request), {}, {}});
   TOSAIC_TRY(impl->options, compile_options_for(target, options));
-  impl->options.pack = purpose != Purpose::explain;
-  impl->options.invent_samples = purpose == Purpose::explain;
-  impl->options.written_at_once = purpose == Purpose::files;
   Summary& summary = impl->summary;
   const Sink sink = [&](Diagnostic message) {
     if (callbacks.message) callbacks.message(message);
     summary.messages.push_back(std::move(message));
   };
-  TOSAIC_TRY(impl->compiled, compile_model(program.impl().exported, impl->options,
-                                           {sink, std::move(samples), callbacks.progress, callbacks.cancelled}));
+  TOSAIC_TRY(impl->compiled,
+             compile_model(program.impl().exported, impl->options,
+                           {sink, std::move(samples), callbacks.progress, callbacks.cancelled}, impl->request));
   describe(program, impl->compiled, summary);
   return Artifact(std::move(impl));
 }
@@ -278,7 +276,7 @@ Result<Artifact> compile(const Program& program, const std::string& target, cons
     std::vector<std::pair<std::string, SamplesFor>> sources;
     sources.emplace_back("", samples_from(samples));
     TOSAIC_TRY(SamplesOfMethods given, by_method(program, std::move(sources)));
-    return make_artifact(program, target, options, callbacks, std::move(given), Purpose::artifact);
+    return make_artifact(program, target, options, callbacks, std::move(given), {});
   });
 }
 
@@ -288,7 +286,7 @@ Result<Artifact> compile(const Program& program, const std::string& target, cons
     std::vector<std::pair<std::string, SamplesFor>> sources;
     for (const auto& [method, source] : samples) sources.emplace_back(method, samples_from(source));
     TOSAIC_TRY(SamplesOfMethods given, by_method(program, std::move(sources)));
-    return make_artifact(program, target, options, callbacks, std::move(given), Purpose::artifact);
+    return make_artifact(program, target, options, callbacks, std::move(given), {});
   });
 }
 
@@ -304,9 +302,7 @@ static std::string sizes_of(const AskedMethod& asked) {
 static Status is_one_at_all_sizes(const ExportedProgram& program, const std::string& target, const Options& options,
                                   std::vector<Verdict>& verdicts) {
   TOSAIC_TRY(CompileOptions how, compile_options_for(target, options));
-  how.pack = false;
-  how.invent_samples = true;
-  auto made = compile_model(program, how, {});
+  auto made = compile_model(program, how, {}, Request::question());
   if (made.ok()) return {};
   for (Verdict& v : verdicts) {
     if (made.error().context != "node " + v.node.name) continue;
@@ -341,13 +337,13 @@ Result<std::vector<NodeVerdict>> supports(const Program& program, const std::str
 Result<Artifact> explain(const Program& program, const std::string& target, const Options& options,
                          const Callbacks& callbacks) {
   return guarded(program.name(),
-                 [&] { return make_artifact(program, target, options, callbacks, {}, Purpose::explain); });
+                 [&] { return make_artifact(program, target, options, callbacks, {}, Request::question()); });
 }
 
 std::string one_line(const Diagnostic& reason) { return reason.notes.empty() ? reason.message : reason.notes.front(); }
 
 Artifact::Artifact(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {
-  static const auto none = std::make_shared<const Impl>(Impl{Program(nullptr), {}, {}, {}});
+  static const auto none = std::make_shared<const Impl>(Impl{Program(nullptr), {}, {}, {}, {}});
   if (!impl_) impl_ = none;
 }
 

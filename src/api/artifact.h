@@ -11,6 +11,7 @@ namespace tosaic {
 struct Artifact::Impl {
   Program program;
   CompileOptions options;
+  Request request;
   Compiled compiled;
   Summary summary;
 };
@@ -23,10 +24,9 @@ std::string manifest(const Artifact::Impl& artifact);
 // A piece as it goes to disk. Error: artifact.no-piece, those of writing it.
 Result<Rope> file_of(const Artifact::Impl& artifact, std::string_view name);
 
-// The stages over a program; `explain`: as far as the placements go; `files`: see CompileOptions::written_at_once.
-enum class Purpose { files, artifact, explain };
+// The stages over a program.
 Result<Artifact> make_artifact(const Program& program, const std::string& target, const Options& options,
-                               const Callbacks& callbacks, SamplesOfMethods samples, Purpose purpose);
+                               const Callbacks& callbacks, SamplesOfMethods samples, Request request);
 // Whose samples are given under this name; empty: those of the only method. Error: calibrate.methods.
 Result<const Method*> method_of_samples(const Program& program, const std::string& name);
 // Samples by method; without a name they are those of the only one. Error: calibrate.methods.

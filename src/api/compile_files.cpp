@@ -202,8 +202,8 @@ Result<Artifact> compile(const CompileRequest& request, const Callbacks& callbac
     if (const auto known = compile_options_for(request.target, options); !known.ok()) return known.error();
     TOSAIC_TRY(const Program program, read_model(request, callbacks.message));
     TOSAIC_TRY(SamplesOfMethods samples, by_method(program, sample_files(request)));
-    TOSAIC_TRY(Artifact artifact,
-               make_artifact(program, request.target, options, callbacks, std::move(samples), Purpose::files));
+    TOSAIC_TRY(Artifact artifact, make_artifact(program, request.target, options, callbacks, std::move(samples),
+                                                {.written_at_once = true}));
     TOSAIC_CHECK(write_results(outputs, request, wanted, artifact, callbacks.message));
     return artifact;
   });

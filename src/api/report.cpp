@@ -68,7 +68,7 @@ std::string manifest(const Artifact::Impl& artifact) {
   const Program::Impl& model = artifact.program.impl();
   std::string out = "{\n";
   out += fmt::format("  \"tosaic\": {},\n", json_quote(version()));
-  out += fmt::format("  \"command\": \"{}\",\n", options.pack ? "compile" : "explain");
+  out += fmt::format("  \"command\": \"{}\",\n", artifact.request.pack ? "compile" : "explain");
   const std::string model_name = json_quote(std::filesystem::path(model.name).filename().string());
   if (model.file.empty())
     out += fmt::format("  \"model\": {{\"file\": null, \"name\": {}}},\n", model_name);  // it came from memory

@@ -8,15 +8,22 @@
 namespace tosaic {
 
 // Among the files that are dumped of several methods.
-static std::string folder_of(const Method& method, const CompileOptions& options) {
-  return options.several_methods
+static std::string folder_of(const Method& method, const CompileOptions& options, const Request& request) {
+  return request.several_methods
              ? fmt::format("{}{}{}", method.name, options.sizes.empty() ? "" : " ", fmt::join(options.sizes, " "))
              : "";
 }
 
-Context::Context(const Method& of, const CompileOptions& how, const CompileCallbacks& calls, SamplesFor samples)
-    : method(&of), exported(&of.graph), options(how), callbacks(calls), given(std::move(samples)), target(how.target) {
-  if (!options.show.empty()) report = std::make_shared<GraphReport>(options.show, folder_of(of, options));
+Context::Context(const Method& of, const CompileOptions& how, const CompileCallbacks& calls, SamplesFor samples,
+                 Request asked)
+    : method(&of),
+      exported(&of.graph),
+      options(how),
+      callbacks(calls),
+      given(std::move(samples)),
+      request(std::move(asked)),
+      target(how.target) {
+  if (!options.show.empty()) report = std::make_shared<GraphReport>(options.show, folder_of(of, options, request));
   graphs = calls.graphs ? calls.graphs : report.get();
 }
 

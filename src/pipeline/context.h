@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -31,18 +32,33 @@ struct Trace {
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
 };
 
+// What is asked of a program, beside what its user says.
+struct Request {
+  bool pack = true;             // false: stop after tidy
+  bool invent_samples = false;  // random calibration samples where none are given
+  // What is made may look into the model's file or memory, as who compiles writes it at once. Else it is a copy:
+  // whoever has the result may change the model.
+  bool written_at_once = false;
+  bool several_methods = false;              // it is about one of them
+  std::set<std::string> shared_states = {};  // that others of them keep, too
+
+  static Request question() { return {.pack = false, .invent_samples = true}; }
+};
+
 struct Context {
   const Method* method;
   const Graph* exported;  // the method's graph; where sizes vary, with those that were chosen
   CompileOptions options;
   CompileCallbacks callbacks;
   SamplesFor given;  // of this method
-  Target target;     // the options', with what the program's floats need
+  Request request;
+  Target target;  // the options', with what the program's floats need
   std::shared_ptr<Trace> trace = std::make_shared<Trace>();
   std::shared_ptr<GraphReport> report;  // that the options ask for; null: none
   RewriteTrace* graphs = nullptr;       // who sees them go by; null: nobody
 
-  Context(const Method& method, const CompileOptions& options, const CompileCallbacks& callbacks, SamplesFor given);
+  Context(const Method& method, const CompileOptions& options, const CompileCallbacks& callbacks, SamplesFor given,
+          Request request = {});
 
   void say(Diagnostic why) const;
   // How the stage applies its rewrites.

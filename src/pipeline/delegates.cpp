@@ -48,9 +48,9 @@ bool of_the_graph(const Diagnostic& why) {
 Result<Compiled> emit_delegates(Tosa program, const Context& c) {
   Compiled made{std::move(program)};
   for (const Graph& region : made.lowered) {
-    if (!c.options.pack) break;
+    if (!c.request.pack) break;
     const Destination to{made.lowered.size() > 1 ? fmt::format("_{}", made.emitted.size()) : "",
-                         c.options.several_methods};
+                         c.request.several_methods};
     // Another compiler's payload says nothing of the source, and its estimates are told with places.
     Graph stripped;
     const bool strip = c.options.strip && !c.target.self_check;
@@ -64,7 +64,7 @@ Result<Compiled> emit_delegates(Tosa program, const Context& c) {
     TOSAIC_TRY(Emitted one, std::move(done));
     for (const Diagnostic& note : one.notes)
       if (made.emitted.empty()) c.say(note);
-    if (!c.options.written_at_once) {
+    if (!c.request.written_at_once) {
       one.payload = one.payload.joined();
       for (ExternalData& part : one.external) part.data = Bytes::copy(part.data.data(), part.data.size());
     }
@@ -88,12 +88,12 @@ Result<Compiled> pack_delegates(Compiled program, const Context& c) {
   TOSAIC_TRY(program.packed, pack_program(program.partition.outer, payloads, c.target.delegate_id,
                                           {method.input_spec, method.output_spec, method.fixed_inputs,
                                            method.fixed_outputs, method.number_outputs},
-                                          c.callbacks.sink, {c.options.several_methods, c.target.in_place}));
+                                          c.callbacks.sink, {c.request.several_methods, c.target.in_place}));
   program.packed.named_data = std::move(inside);
   program.packed.plans.at(0).name = method.name;
-  if (!c.options.several_methods || c.target.self_check) {  // else who puts them together writes the program
+  if (!c.request.several_methods || c.target.self_check) {  // else who puts them together writes the program
     TOSAIC_TRY(program.program, pte::write(program.packed));
-    if (!c.options.written_at_once) program.program = program.program.joined();
+    if (!c.request.written_at_once) program.program = program.program.joined();
   }
   TOSAIC_CHECK(c.end("pack"));
   return program;

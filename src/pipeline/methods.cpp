@@ -116,10 +116,10 @@ std::set<std::string> shared_states(const std::vector<SizedMethod>& methods) {
 }
 
 Result<std::vector<Context>> contexts_of(const std::vector<SizedMethod>& methods, const CompileOptions& options,
-                                         const CompileCallbacks& callbacks) {
+                                         const CompileCallbacks& callbacks, Request request) {
+  request.several_methods = true;
+  request.shared_states = shared_states(methods);
   CompileOptions its_own = options;
-  its_own.several_methods = true;
-  its_own.shared_states = shared_states(methods);
   std::map<const Method*, SamplesFor> samples;  // each program's are asked for once
   std::vector<Context> contexts;
   for (const SizedMethod& m : methods) {
@@ -127,7 +127,7 @@ Result<std::vector<Context>> contexts_of(const std::vector<SizedMethod>& methods
       TOSAIC_TRY(samples[m.method], samples_by_size(*m.method, samples_given(*m.method, callbacks)));
     }
     its_own.sizes = m.sizes;
-    contexts.emplace_back(*m.method, its_own, callbacks, samples[m.method]);
+    contexts.emplace_back(*m.method, its_own, callbacks, samples[m.method], request);
   }
   return contexts;
 }
@@ -183,8 +183,8 @@ SamplesFor samples_given(const Method& method, const CompileCallbacks& callbacks
 }
 
 Result<Compiled> compile_methods(const std::vector<SizedMethod>& methods, const CompileOptions& options,
-                                 const CompileCallbacks& callbacks) {
-  TOSAIC_TRY(std::vector<Context> contexts, contexts_of(methods, options, callbacks));
+                                 const CompileCallbacks& callbacks, const Request& request) {
+  TOSAIC_TRY(std::vector<Context> contexts, contexts_of(methods, options, callbacks, request));
   // What is calibrated together is begun together. Floats pass one by one: each is done with its memory then.
   std::vector<Begun> begun;
   if (options.in_integers()) { TOSAIC_TRY(begun, begin_together(methods, std::move(contexts))); }
@@ -210,7 +210,7 @@ Result<Compiled> compile_methods(const std::vector<SizedMethod>& methods, const 
     share_states(whole.packed);
     TOSAIC_TRY(whole.program, pte::write(whole.packed));
   }
-  if (!options.written_at_once) whole.program = whole.program.joined();
+  if (!request.written_at_once) whole.program = whole.program.joined();
   TOSAIC_CHECK(fits_flash(whole, options.emit));
   return whole;
 }

@@ -27,6 +27,6 @@ SamplesFor samples_given(const Method& method, const CompileCallbacks& callbacks
 // All of them as one program: each finds the states as the one before left them, and a state has one scale in all.
 // Placements and verdicts are those of the first method.
 Result<Compiled> compile_methods(const std::vector<SizedMethod>& methods, const CompileOptions& options,
-                                 const CompileCallbacks& callbacks);
+                                 const CompileCallbacks& callbacks, const Request& request);
 
 }  // namespace tosaic

@@ -36,7 +36,7 @@ Result<Normal> normalise_program(Graph program, const Context& c) {
   form.rewrite = c.rewrites("normalise");
   TOSAIC_TRY(normal.graph, normal_form(std::move(program), form, c.callbacks.sink, &normal.narrowed));
   if (found.ok()) found = runs_as_it_stands(normal.graph);
-  if (!found.ok() && c.options.pack) return std::move(found).error();
+  if (!found.ok() && c.request.pack) return std::move(found).error();
   if (!found.ok()) {  // what nobody can write may still be asked about
     found.error().severity = Severity::warning;
     c.say(std::move(found.error()));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a compilation is asked for, and what follows from it for the stages.
+// What a user may say of a compilation, and what follows from it for the stages.
 #pragma once
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,17 +20,10 @@ struct CompileOptions {
   QuantiseOptions quantise;
   CodedWeights coded;  // of a program that stays floats
   bool quantised_io = false, require_full_delegation = false, single_delegate = false;
-  bool pack = true;  // false: stop after tidy
-  // What is made may look into the model's file or memory, as who compiles writes it at once. Else it is a copy:
-  // whoever has the result may change the model.
-  bool written_at_once = false;
-  bool self_check = true;                    // where the target has one
-  bool invent_samples = false;               // random calibration samples where none are given (for `explain`)
-  bool strip = false;                        // payloads and graphs without places in the user's source
-  GraphReportOptions show;                   // of graphs on their way
-  std::vector<std::string> sizes;            // "x.0=4": of dynamic sizes
-  bool several_methods = false;              // what is compiled is one of them
-  std::set<std::string> shared_states = {};  // that others of them keep, too
+  bool self_check = true;          // where the target has one
+  bool strip = false;              // payloads and graphs without places in the user's source
+  GraphReportOptions show;         // of graphs on their way
+  std::vector<std::string> sizes;  // "x.0=4": of dynamic sizes
   // Floats become integers. (Targets without integers keep PT2E's conversions as arithmetic.)
   bool in_integers() const { return target.integer() || quantise_always || !quantise.request.empty(); }
   // Weights stay codes with scales, for who computes with them.

@@ -12,11 +12,11 @@
 namespace tosaic {
 
 Result<Compiled> compile_model(const ExportedProgram& program, const CompileOptions& options,
-                               const CompileCallbacks& callbacks) {
+                               const CompileCallbacks& callbacks, const Request& request) {
   TOSAIC_TRY(const std::vector<SizedMethod> methods, sized_methods(program, options.sizes));
-  if (methods.size() > 1) return compile_methods(methods, options, callbacks);
+  if (methods.size() > 1) return compile_methods(methods, options, callbacks, request);
   const Method& method = program.methods[0];
-  return compile_method({method, options, callbacks, samples_given(method, callbacks)});
+  return compile_method({method, options, callbacks, samples_given(method, callbacks), request});
 }
 
 Result<Compiled> compile_method(Context c) {
@@ -26,7 +26,7 @@ Result<Compiled> compile_method(Context c) {
 }
 
 Result<Begun> begin_method(Context c, StateContents& contents) {
-  if (c.options.pack && c.target.ready) TOSAIC_CHECK(c.target.ready(c.target, c.options.emit));
+  if (c.request.pack && c.target.ready) TOSAIC_CHECK(c.target.ready(c.target, c.options.emit));
   TOSAIC_TRY(Graph program, at_sizes_for(c.options.target, *c.exported, c.options.sizes));
   c.target.spec = spec_for(program, c.options, c.callbacks.sink);
   if (!input_symbols(program).empty()) return Begun{std::move(c), std::move(program)};
@@ -51,7 +51,7 @@ Result<Compiled> finish_method(Begun method) {
     TOSAIC_TRY(made, compile_over_sizes(std::move(*varying), c));
   } else {
     TOSAIC_TRY(Typed typed, choose_types(std::get<Observed>(std::move(method.program)), c));
-    const bool tried = c.options.pack && c.target.self_check;
+    const bool tried = c.request.pack && c.target.self_check;
     TOSAIC_TRY(made, tried ? compile_until_right(std::move(typed), c) : compile_once(std::move(typed), c));
   }
   if (c.report) {
@@ -75,12 +75,12 @@ Result<Tosa> make_tosa(Typed program, const Context& c) {
 
 Result<Compiled> make_program(Tosa tosa, const Context& c) {
   TOSAIC_TRY(Compiled made, emit_delegates(std::move(tosa), c));
-  if (!c.options.pack || !made.faults.empty()) return made;
+  if (!c.request.pack || !made.faults.empty()) return made;
   TOSAIC_TRY(made, pack_delegates(std::move(made), c));
   TOSAIC_TRY(made, check_delegates(std::move(made), c));
   if (!made.faults.empty()) return made;
   TOSAIC_CHECK(fits_board(made, c.options.emit));
-  if (!c.options.several_methods) TOSAIC_CHECK(fits_flash(made, c.options.emit));
+  if (!c.request.several_methods) TOSAIC_CHECK(fits_flash(made, c.options.emit));
   return made;
 }
 

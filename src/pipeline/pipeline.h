@@ -6,6 +6,6 @@
 namespace tosaic {
 
 Result<Compiled> compile_model(const ExportedProgram& program, const CompileOptions& options,
-                               const CompileCallbacks& callbacks);
+                               const CompileCallbacks& callbacks, const Request& request = {});
 
 }  // namespace tosaic

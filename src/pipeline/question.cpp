@@ -45,8 +45,7 @@ Result<AskedMethod> asked_method(const ExportedProgram& program, const CompileOp
 }
 
 Result<PlannedMethod> plan_method(AskedMethod asked, const CompileOptions& options, bool in_pieces) {
-  Context c(*asked.method, options, {}, {});
-  c.options.pack = false;
+  Context c(*asked.method, options, {}, {}, Request::question());
   c.options.target.spec = c.target.spec = asked.spec;
   TOSAIC_TRY(Normal normal, normalise_program(std::move(asked.graph), c));
   if (normal.by_pt2e) return already_quantised();

@@ -29,16 +29,15 @@ Status fully_delegated(const Partition& partition) {
 }
 
 // A program that runs on the CPU alone is seldom what the user wanted, and never who gave samples for the delegate.
-Status delegated_something(const CompileOptions& options, const Partition& partition, bool samples_given,
-                           const Sink& sink) {
+Status delegated_something(const Context& c, const Partition& partition, bool samples_given) {
   const auto& placements = partition.placements;
-  if (!partition.regions.empty() || placements.empty() || !options.pack) return {};
+  if (!partition.regions.empty() || placements.empty() || !c.request.pack) return {};
   const auto why = std::find_if(placements.begin(), placements.end(),
                                 [](const Placement& p) { return p.reason.code != "target.conversion"; });
   if (why == placements.end()) return {};
   Diagnostic nothing =
       warning("target.nothing-delegated",
-              fmt::format("no node of the program runs on {}: all stay on the CPU", options.target.name));
+              fmt::format("no node of the program runs on {}: all stay on the CPU", c.options.target.name));
   nothing.notes.push_back(fmt::format("the first: {}", why->reason.message));
   nothing.notes.insert(nothing.notes.end(), why->reason.notes.begin(), why->reason.notes.end());
   nothing.help = "`tosaic explain` says of each node why";
@@ -48,7 +47,7 @@ Status delegated_something(const CompileOptions& options, const Partition& parti
     nothing.severity = Severity::error;
     return nothing;
   }
-  if (sink) sink(std::move(nothing));
+  c.say(std::move(nothing));
   return {};
 }
 
@@ -111,7 +110,7 @@ Result<Split> split_by_target(Typed program, const Context& c) {
     if (p.region < 0 && p.reason.code == inconsistent_model) return p.reason;
   rewrite("widen_outside", split.partition.outer, widen_outside, program.narrowed);
   if (c.options.require_full_delegation) TOSAIC_CHECK(fully_delegated(split.partition));
-  TOSAIC_CHECK(delegated_something(c.options, split.partition, program.for_a_delegate, c.callbacks.sink));
+  TOSAIC_CHECK(delegated_something(c, split.partition, program.for_a_delegate));
   TOSAIC_CHECK(c.end("partition", split.partition.outer));
   for (const Graph& region : split.partition.regions) c.note_part("partition", region);
   return split;
@@ -151,7 +150,7 @@ Result<Tosa> tidy_regions(Tosa program, const Context& c) {
     tidy_region(program.lowered[k], delegate_of(outer, static_cast<std::int64_t>(k)), c);
   if (c.target.keeps_variables && c.target.spec.has(tosa::Feature::variable))
     c.rewrites("tidy")("states_as_variables", outer, [&](Graph& graph) {
-      states_as_variables(graph, program.lowered, c.target.spec, c.options.shared_states);
+      states_as_variables(graph, program.lowered, c.target.spec, c.request.shared_states);
     });
   for (const Graph& region : program.lowered) {
     TOSAIC_CHECK(tosa::verify_graph(region, c.target.spec));

@@ -32,16 +32,16 @@ Result<Samples> samples_for(const Graph& graph, const Samples& stored, const Con
                                                         stored.size(), stored.size() == 1 ? "" : "s"));
     note.severity = Severity::note;
     note.help = "give --calibrate FILE.npz with typical inputs for better accuracy";
-    if (!c.options.invent_samples) c.say(note);
+    if (!c.request.invent_samples) c.say(note);
     return stored;
   }
-  if (c.options.invent_samples) return invented_samples(graph);
+  if (c.request.invent_samples) return invented_samples(graph);
   return Samples{};
 }
 
 Result<Samples> samples_of_any_sizes(const Graph& varying, const Context& c) {
   const Samples& stored = c.method->sample_inputs;
-  if (!c.options.invent_samples || c.given || !stored.empty()) return samples_for(varying, stored, c);
+  if (!c.request.invent_samples || c.given || !stored.empty()) return samples_for(varying, stored, c);
   TOSAIC_TRY(const Sizes sizes, largest_sizes(input_symbols(varying)));
   TOSAIC_TRY(const Graph largest, specialise(varying, sizes));
   return invented_samples(largest);

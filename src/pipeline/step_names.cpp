@@ -46,12 +46,10 @@ Result<std::vector<std::string>> step_names(CompileOptions options) {
   options.show = {};
   options.sizes = {};
   options.quantise.request = {};
-  options.pack = false;
-  options.invent_samples = true;
   Names names;
   CompileCallbacks callbacks;
   callbacks.graphs = &names;
-  TOSAIC_CHECK(compile_model(least_program(), options, callbacks));
+  TOSAIC_CHECK(compile_model(least_program(), options, callbacks, Request::question()));
   return std::move(names.all);
 }
 

@@ -50,7 +50,7 @@ Result<Observed> observe_ranges(Normal program, Calibration* elsewhere, StateCon
     TOSAIC_TRY(seen.calibration, calibrated_at(*elsewhere, std::move(graph), how, c.callbacks.sink));
     return seen;
   }
-  if (stored.empty() && !c.given && !c.options.invent_samples && !c.method->sample_inputs.empty())
+  if (stored.empty() && !c.given && !c.request.invent_samples && !c.method->sample_inputs.empty())
     return error("calibrate.no-samples", "the samples that the model holds are of other sizes than the chosen ones")
         .hint("give --calibrate FILE.npz with samples of these sizes, or choose the sizes of those in the model");
   Samples samples = std::move(others.samples);
@@ -60,7 +60,7 @@ Result<Observed> observe_ranges(Normal program, Calibration* elsewhere, StateCon
   if (c.callbacks.progress)
     how.progress = [&](std::size_t done, std::size_t total) { c.callbacks.progress("calibrate", done, total); };
   how.cancelled = c.callbacks.cancelled;
-  const bool invented = c.options.invent_samples && !c.given && stored.empty();
+  const bool invented = c.request.invent_samples && !c.given && stored.empty();
   const Sink sink = invented ? Sink() : c.callbacks.sink;
   TOSAIC_TRY(seen.calibration, calibrate(std::move(graph), samples, how, sink, contents));
   return seen;

@@ -33,7 +33,7 @@ Context at_one_size(const Context& c, const Graph& varying, bool silent) {
   Context at = c;
   at.exported = &varying;
   at.given = {};
-  at.options.pack = at.options.self_check = false;
+  at.request.pack = at.options.self_check = false;
   at.report = {};
   at.graphs = nullptr;
   at.options.target.spec.add(tosa::sizes_vary);
@@ -57,7 +57,7 @@ Result<Compiled> compile_over_sizes(Graph varying, const Context& c) {
     const Context here = at_one_size(c, varying, calibration || made);
     TOSAIC_TRY(Tosa at, tosa_at(sizes, varying, calibration ? &*calibration : nullptr, here));
     if (Status one = is_one_delegate(at); !one.ok()) {
-      if (c.options.pack) return std::move(one).error();
+      if (c.request.pack) return std::move(one).error();
       Diagnostic& why = one.error();  // what is asked is what stands in the way
       why.severity = Severity::warning;
       why.message = "compile refuses the program: " + why.message;

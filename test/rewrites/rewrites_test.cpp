@@ -81,13 +81,12 @@ std::string rewritten(const std::string& name, const RewriteCase& given, const G
   for (const auto& [option, value] : file.options) options.set(option, value);
   auto how = compile_options_for(file.target, options);
   if (!how.ok()) return render(how.error(), false);
-  how->invent_samples = true;
   Method method;
   method.graph = *graph;
   Alone alone(name, file.behind, graph->name);
   CompileCallbacks callbacks;
   callbacks.graphs = &alone;
-  const Context context(method, *how, callbacks, {});
+  const Context context(method, *how, callbacks, {}, {.invent_samples = true});
   const Status done = run_stage(name.substr(0, name.find('/')), *graph, context);
   if (!alone.after) return done.ok() ? "the stage ends without it\n" : render(done.error(), false);
   const std::string before = print(*alone.before), after = print(*alone.after);
