@@ -7,7 +7,6 @@
 
 #include "ir/provenance.h"
 #include "partition/partition.h"
-#include "quantise/overrides.h"
 
 namespace tosaic {
 
@@ -19,9 +18,6 @@ struct Verdict {
   std::vector<int> delegates;  // where pieces of it run, ascending
   Diagnostic reason;           // why the first piece that stays behind does
 };
-// What an integer target leaves outside because somebody wants it to be float says so.
-void say_decided(const Graph& graph, const Deciding& decided, const tosa::Spec& spec,
-                 std::vector<Placement>& placements);
 // `placements`: one per node of `graph`, which the stages made of the program.
 std::vector<Verdict> verdicts(const std::vector<ExportedNode>& exported, const Graph& graph,
                               const std::vector<Placement>& placements);

@@ -7,8 +7,8 @@
 #include "ir/program_operators.h"
 #include "lower/lower.h"
 #include "lower/state_variables.h"
-#include "normalise/split_weights.h"
 #include "ops/inconsistent.h"
+#include "pipeline/decided.h"
 #include "tidy/tidy.h"
 
 namespace tosaic {

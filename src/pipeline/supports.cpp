@@ -4,39 +4,12 @@
 #include <fmt/format.h>
 #include <algorithm>
 
-#include "ir/program_operators.h"
-#include "ir/states.h"
+#include "pipeline/decided.h"
+#include "pipeline/steps.h"
 #include "quantise/coded_bodies.h"
-#include "quantise/pieces.h"
-#include "quantise/plan.h"
 
 namespace tosaic {
 namespace {
-
-// The types that `quantise` would give.
-Result<Graph> planned(Graph graph, const QuantiseOptions& options) {
-  QuantiseOptions inside = options;
-  inside.request = {};
-  for (Node& node : graph.nodes) {
-    if (!node.attrs.find("kept")) continue;
-    const bool loop = node.op == higher_order::op::while_loop;  // whose condition stays float
-    inside.numbers_stay = loop || options.numbers_stay;
-    for (std::size_t b = loop ? 1 : 0; b < node.regions.size(); ++b) {
-      TOSAIC_TRY(node.regions[b], planned(std::move(node.regions[b]), inside));
-      insert_boundaries(node.regions[b], Io::floats);
-    }
-  }
-  widen_halves(graph);
-  const StatesAsTensors states(graph);
-  TOSAIC_TRY(Expanded program, expanded(std::move(graph), options));
-  Pieces pieces;
-  if (options.numbers_stay) keep_numbers(program.graph, pieces.floats);
-  TOSAIC_TRY(const QuantisationPlan plan, plan_as_asked(program, options, pieces));
-  graph = on_nominal_scales(std::move(program.graph), plan);
-  drop_dead(graph);
-  states.restore(graph);
-  return graph;
-}
 
 bool folds_quantisation(const SupportQuestion& question) {
   return question.integer || question.spec.has(tosa::Feature::pro_int);
@@ -88,10 +61,7 @@ Result<Graph> Supports::typed(const SupportQuestion& question) {
   if (by_pt2e && !question.quantise.request.empty()) return already_quantised();
   QuantiseOptions options = question.quantise;
   options.wide_inside = question.spec.has(tosa::Feature::int16);
-  if (!by_pt2e) { TOSAIC_TRY(graph, planned(std::move(graph), options)); }
-  insert_boundaries(graph, by_pt2e ? Io::as_written : Io::floats);
-  if (codes_cross_bodies(question.spec)) code_control_flow(graph, question.spec);
-  return graph;
+  return nominal_types(std::move(graph), by_pt2e, options, question.spec);
 }
 
 const Supports::Form& Supports::form_of(const SupportQuestion& question) {

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 
+#include "ir/program_operators.h"
 #include "ir/specialise.h"
+#include "ir/states.h"
 #include "pipeline/chosen_sizes.h"
 #include "pipeline/samples.h"
 #include "quantise/coded_bodies.h"
+#include "quantise/pieces.h"
 #include "quantise/plan.h"
 
 namespace tosaic {
@@ -15,6 +18,39 @@ namespace {
 // Integers need no scales.
 bool computes_floats(const Graph& graph) {
   return std::ranges::any_of(graph.values, [](const Value& v) { return is_float(v.type.dtype); });
+}
+
+// Quantise and dequantise nodes between integers and floats; quantised values cross into bodies where they have to.
+void insert_borders(Graph& graph, Io io, const tosa::Spec& spec, const Rewrites& rewrite) {
+  rewrite("insert_boundaries", graph, insert_boundaries, io);
+  if (!codes_cross_bodies(spec)) return;
+  rewrite("code_control_flow", graph, code_control_flow, spec);
+  if (io == Io::codes) rewrite("codes_at_io", graph, codes_at_io);
+}
+
+// On nominal scales, bodies that stay by themselves.
+Result<Graph> planned(Graph graph, const QuantiseOptions& options) {
+  QuantiseOptions inside = options;
+  inside.request = {};
+  for (Node& node : graph.nodes) {
+    if (!node.attrs.find("kept")) continue;
+    const bool loop = node.op == higher_order::op::while_loop;  // whose condition stays float
+    inside.numbers_stay = loop || options.numbers_stay;
+    for (std::size_t b = loop ? 1 : 0; b < node.regions.size(); ++b) {
+      TOSAIC_TRY(node.regions[b], planned(std::move(node.regions[b]), inside));
+      insert_boundaries(node.regions[b], Io::floats);
+    }
+  }
+  widen_halves(graph);
+  const StatesAsTensors states(graph);
+  TOSAIC_TRY(Expanded program, expanded(std::move(graph), options));
+  Pieces pieces;
+  if (options.numbers_stay) keep_numbers(program.graph, pieces.floats);
+  TOSAIC_TRY(const QuantisationPlan plan, plan_as_asked(program, options, pieces));
+  graph = on_nominal_scales(std::move(program.graph), plan);
+  drop_dead(graph);
+  states.restore(graph);
+  return graph;
 }
 
 // The user's samples of a program whose sizes were chosen may have others.
@@ -104,16 +140,17 @@ Result<Typed> choose_types(Observed seen, const Context& c) {
               static_cast<bool>(c.given)};
   if (seen.calibration) { TOSAIC_TRY(typed.graph, quantised(*std::move(seen.calibration))); }
   if (c.options.in_integers() || program.by_pt2e) {
-    const Rewrites rewrite = c.rewrites("quantise");
     const Io io = c.options.quantised_io ? Io::codes : program.by_pt2e ? Io::as_written : Io::floats;
-    rewrite("insert_boundaries", typed.graph, insert_boundaries, io);
-    if (codes_cross_bodies(c.target.spec)) {
-      rewrite("code_control_flow", typed.graph, code_control_flow, c.target.spec);
-      if (c.options.quantised_io) rewrite("codes_at_io", typed.graph, codes_at_io);
-    }
+    insert_borders(typed.graph, io, c.target.spec, c.rewrites("quantise"));
   }
   TOSAIC_CHECK(c.end("quantise", typed.graph));
   return typed;
+}
+
+Result<Graph> nominal_types(Graph normal, bool by_pt2e, const QuantiseOptions& how, const tosa::Spec& spec) {
+  if (!by_pt2e) { TOSAIC_TRY(normal, planned(std::move(normal), how)); }
+  insert_borders(normal, by_pt2e ? Io::as_written : Io::floats, spec, {});
+  return normal;
 }
 
 }  // namespace tosaic
