@@ -155,8 +155,8 @@ TOSAIC_API Result<std::vector<NodeVerdict>> supports(const Program& program, con
                                                      const Options& options = {});
 
 // The quantisation plan: what becomes integers and of which width, who shares a scale, from the program and the options
-// alone. The text is what the option `plan` reads back, edited or not; `json` is an object. Of several methods one
-// stands behind the other, in `json` by their names.
+// alone. The text is what the option `plan` reads back, edited or not; `json` is an object. Of several methods each
+// stands behind a line with its name, in `json` under it.
 struct PrintedPlan {
   std::string text, json;
 };

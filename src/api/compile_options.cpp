@@ -250,7 +250,7 @@ Result<CompileOptions> compile_options_for(const std::string& target, const Opti
   TOSAIC_CHECK(settle_codes(options));
   // Where a target takes floats and nobody asks for integers, these are what the overrides name.
   PlanRequest& request = options.quantise.request;
-  if (!request.empty() && request.whole.empty() && !options.target.integer() && !options.quantise_always)
+  if (!request.empty() && !request.has_whole() && !options.target.integer() && !options.quantise_always)
     request.overrides.insert(request.overrides.begin(), {"*", Form::floating, {}});
   TOSAIC_CHECK(check_step_names(options));
   return options;

@@ -42,7 +42,7 @@ PrintedPlan printed(const PlannedMethod& made, const std::string& file, const Co
                   json_quote(version()), json_quote(model), json_quote(target), scheme, print_json(made.plan, graph))};
 }
 
-// Of one method, or of several one behind the other, in JSON by their names.
+// Of one method, or of several by their names.
 Result<PrintedPlan> printed(const Program& program, const std::string& target, const Options& given) {
   TOSAIC_TRY(const CompileOptions options, integer_options(target, given));
   const Program::Impl& impl = program.impl();
@@ -55,7 +55,7 @@ Result<PrintedPlan> printed(const Program& program, const std::string& target, c
     if (!planned.ok() && named) planned.error().notes.push_back(fmt::format("in method '{}'", name));
     TOSAIC_TRY(const PlannedMethod made, std::move(planned));
     const PrintedPlan one = printed(made, impl.parts.empty() ? impl.name : impl.parts[i].impl().name, options);
-    all.text += one.text;
+    all.text += (named ? fmt::format("method {}\n", name) : "") + one.text;
     all.json += !named ? one.json : fmt::format("{}{}: {}", i == 0 ? "{" : ", ", json_quote(name), one.json);
   }
   if (named) all.json += "}\n";

@@ -23,6 +23,7 @@ Context::Context(const Method& of, const CompileOptions& how, const CompileCallb
       given(std::move(samples)),
       request(std::move(asked)),
       target(how.target) {
+  options.quantise.request = how.quantise.request.of(of.name);
   if (!options.show.empty()) report = std::make_shared<GraphReport>(options.show, folder_of(of, options, request));
   graphs = calls.graphs ? calls.graphs : report.get();
 }

@@ -156,8 +156,11 @@ Result<std::vector<Begun>> begin_together(const std::vector<SizedMethod>& method
 
 }  // namespace
 
-Result<std::vector<SizedMethod>> sized_methods(const ExportedProgram& program,
-                                               const std::vector<std::string>& choices) {
+Result<std::vector<SizedMethod>> sized_methods(const ExportedProgram& program, const CompileOptions& options) {
+  const std::vector<std::string>& choices = options.sizes;
+  std::vector<std::string> names;
+  for (const Method& m : program.methods) names.push_back(m.name);
+  TOSAIC_CHECK(names_methods(options.quantise.request, names));
   if (program.methods.size() == 1) return sized(program.methods[0], program.methods[0].name, choices);
   for (const std::string& choice : choices)
     if (std::ranges::none_of(program.methods, [&](const Method& m) { return has_size(m.graph, choice); }))

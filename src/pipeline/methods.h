@@ -17,9 +17,9 @@ struct SizedMethod {
   const Method* method = nullptr;
 };
 
-// "x.0=1,4" with "x.1=64,128" are four methods. Errors: option.value.
-// Of several programs each takes the choices of sizes that it has.
-Result<std::vector<SizedMethod>> sized_methods(const ExportedProgram& program, const std::vector<std::string>& choices);
+// "x.0=1,4" with "x.1=64,128" are four methods. Of several programs each takes the choices of sizes that it has.
+// Errors: option.value; plan.names-nothing, for a plan of another method.
+Result<std::vector<SizedMethod>> sized_methods(const ExportedProgram& program, const CompileOptions& options);
 
 // What the user gives for this method.
 SamplesFor samples_given(const Method& method, const CompileCallbacks& callbacks);

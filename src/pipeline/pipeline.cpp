@@ -13,7 +13,7 @@ namespace tosaic {
 
 Result<Compiled> compile_model(const ExportedProgram& program, const CompileOptions& options,
                                const CompileCallbacks& callbacks, const Request& request) {
-  TOSAIC_TRY(const std::vector<SizedMethod> methods, sized_methods(program, options.sizes));
+  TOSAIC_TRY(const std::vector<SizedMethod> methods, sized_methods(program, options));
   if (methods.size() > 1) return compile_methods(methods, options, callbacks, request);
   const Method& method = program.methods[0];
   return compile_method({method, options, callbacks, samples_given(method, callbacks), request});

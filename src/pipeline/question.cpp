@@ -28,7 +28,7 @@ Result<AskedMethod> at_numbers(const SizedMethod& at, const CompileOptions& opti
 
 Result<std::vector<AskedMethod>> asked_methods(const ExportedProgram& program, const CompileOptions& options) {
   if (program.methods.empty()) return only_method(program).error();
-  TOSAIC_TRY(const std::vector<SizedMethod> methods, sized_methods(program, options.sizes));
+  TOSAIC_TRY(const std::vector<SizedMethod> methods, sized_methods(program, options));
   std::vector<AskedMethod> all;
   for (const SizedMethod& method : methods) {
     if (!all.empty() && all.back().method == method.method) continue;  // at its other sizes

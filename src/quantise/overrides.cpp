@@ -120,6 +120,28 @@ std::optional<Form> form_named(std::string_view name) {
 
 std::string Override::text() const { return fmt::format("{}: {}", name, name_of(form)); }
 
+bool PlanRequest::has_whole() const {
+  return !whole.empty() || std::ranges::any_of(methods, [](const OfMethod& m) { return !m.whole.empty(); });
+}
+
+PlanRequest PlanRequest::of(const std::string& method) const {
+  PlanRequest its = *this;
+  std::erase_if(its.overrides, [&](const Override& o) { return !o.method.empty() && o.method != method; });
+  for (const OfMethod& m : methods)
+    if (m.name == method && !m.whole.empty()) its.whole = m.whole;
+  its.methods.clear();
+  return its;
+}
+
+Status names_methods(const PlanRequest& request, const std::vector<std::string>& methods) {
+  for (const PlanRequest::OfMethod& m : request.methods)
+    if (std::ranges::find(methods, m.name) == methods.end())
+      return error("plan.names-nothing", fmt::format("'{}' is no method of the program", m.name))
+          .at(m.place)
+          .hint(fmt::format("there {} {}", methods.size() == 1 ? "is" : "are", fmt::join(methods, ", ")));
+  return {};
+}
+
 Status add_plan_text(PlanRequest& to, const std::string& source, std::string_view text) {
   const bool is_text = std::none_of(text.begin(), text.end(), [](unsigned char c) {
     return (c < ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f') || c == 0x7f;
@@ -128,8 +150,13 @@ Status add_plan_text(PlanRequest& to, const std::string& source, std::string_vie
     return error("plan.not-text", "this is no text file")
         .at({source, 0, ""})
         .hint("`tosaic explain --plan` prints a plan; a line such as head: float is one, too");
-  std::string whole;
+  std::string whole, method;
   bool any = false;
+  const auto finish = [&] {
+    if (!std::exchange(any, false)) return;
+    (method.empty() ? to.whole : to.methods.back().whole) = std::move(whole);
+    to.source = source;
+  };
   for (std::int64_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view raw = text.substr(0, end), line = trimmed(raw);
@@ -138,6 +165,17 @@ Status add_plan_text(PlanRequest& to, const std::string& source, std::string_vie
     const auto column_of = [&](std::string_view part) {
       return static_cast<std::size_t>(part.data() - raw.data()) + 1;
     };
+    if (line.starts_with("method ")) {
+      finish();
+      method = trimmed(line.substr(7));
+      if (std::ranges::find(to.methods, method, &PlanRequest::OfMethod::name) != to.methods.end())
+        return error("plan.syntax", fmt::format("column {}: the method '{}' has a plan above", column_of(line), method))
+            .at(place)
+            .hint("bring what is said of a method together behind one line");
+      to.methods.push_back({method, "", place});
+      whole.assign(static_cast<std::size_t>(number), '\n');
+      continue;
+    }
     if (line.starts_with("scheme ")) {
       const std::string_view word = trimmed(line.substr(7));
       const auto scheme = form_named(word);
@@ -145,6 +183,10 @@ Status add_plan_text(PlanRequest& to, const std::string& source, std::string_vie
         return error("plan.syntax", fmt::format("column {}: '{}' is no scheme", column_of(word), word))
             .at(place)
             .hint("there are int8 and int16x8");
+      if (to.scheme != Form::unset && to.scheme != *scheme && !method.empty())
+        return error("plan.scheme", fmt::format("another method's scheme is {}", name_of(to.scheme)))
+            .at(place)
+            .hint("give all methods the same one, and the calls that are to differ a form of their own");
       to.scheme = *scheme;
       whole += "\n";
       continue;
@@ -171,11 +213,9 @@ Status add_plan_text(PlanRequest& to, const std::string& source, std::string_vie
           .hint("name a module, an operator, a node or a line of the program, as in head: float");
     const auto form = form_named(word);
     if (!form) return no_form(place, word, word.empty() ? column_of(line) + line.size() : column_of(word));
-    to.overrides.push_back({std::string(name), *form, place});
+    to.overrides.push_back({std::string(name), *form, place, method});
   }
-  if (!any) return {};
-  to.whole = std::move(whole);
-  to.source = source;
+  finish();
   return {};
 }
 

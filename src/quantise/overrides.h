@@ -5,7 +5,8 @@
 //   linear_2: float          a node of the exported graph
 //   model.py:42: float       a line of the source, or a file
 //   encoder.*.norm: int8     * stands for any characters, ? for one
-// Later lines win. Lines of a whole plan (plan.h) may stand before them.
+// Later lines win. Lines of a whole plan (plan.h) may stand before them. What stands behind a line "method prefill" is
+// about that method alone.
 #pragma once
 #include <optional>
 #include <string>
@@ -25,7 +26,8 @@ std::optional<Form> form_named(std::string_view name);
 struct Override {
   std::string name;
   Form form = Form::unset;
-  Place place;  // where it is written
+  Place place;              // where it is written
+  std::string method = {};  // the one that it is about; empty: all
   std::string text() const;
 };
 
@@ -34,11 +36,21 @@ struct PlanRequest {
   std::string whole;          // a whole plan, on the lines that it has in its file; empty: none
   std::string source;         // that file
   Form scheme = Form::unset;  // what it says of everything that nobody decides about: a line "scheme int16x8"
-  bool empty() const { return overrides.empty() && whole.empty(); }
+  struct OfMethod {
+    std::string name, whole;  // as above
+    Place place;
+  };
+  std::vector<OfMethod> methods;
+  bool empty() const { return overrides.empty() && !has_whole(); }
+  bool has_whole() const;
+  PlanRequest of(const std::string& method) const;  // what is about it
 };
 
 // Adds the lines of a plan file, or one override of a command line. Error: plan.syntax.
 Status add_plan_text(PlanRequest& to, const std::string& source, std::string_view text);
+
+// Error: plan.names-nothing.
+Status names_methods(const PlanRequest& request, const std::vector<std::string>& methods);
 
 // By the name of an exported node, the override that decides about it. Error: plan.names-nothing, with the nearest
 // names.
