@@ -97,10 +97,11 @@ void parts_of_linears(Graph& graph) {
     const Part part =
         *std::find_if(of[n]->parts.begin(), of[n]->parts.end(), [&](const Part& p) { return p.slice == n; });
     const auto r = static_cast<std::size_t>(made_by[node.inputs[0]]);
+    const DType sums = graph[conv.outputs[0]].type.dtype;
     Ints dims = graph[conv.outputs[0]].type.shape.sizes();
     dims.back() = part.size;
     for (std::size_t i : {std::size_t{1}, std::size_t{2}}) conv.inputs[i] = rows_of(graph, conv.inputs[i], part);
-    conv.outputs[0] = out.add(conv.op, conv.inputs, conv.attrs, {DType::i32, Shape(dims), {}}, conv.loc);
+    conv.outputs[0] = out.add(conv.op, conv.inputs, conv.attrs, {sums, Shape(dims), {}}, conv.loc);
     Node rescale = before[r];
     rescale.inputs[0] = conv.outputs[0];
     for (std::size_t i : {std::size_t{1}, std::size_t{2}}) rescale.inputs[i] = rows_of(graph, rescale.inputs[i], part);
