@@ -17,7 +17,9 @@ Result<Normal> normalise_program(Graph program, const Context& c);
 Result<Observed> observe_ranges(Normal program, Calibration* elsewhere, StateContents& contents, const Context& c);
 Result<Typed> choose_types(Observed program, const Context& c);
 // The same without samples, for questions: the plan's types on nominal scales, or the program's own.
-Result<Graph> nominal_types(Graph normal, bool by_pt2e, const QuantiseOptions& how, const tosa::Spec& spec);
+// `quantised_io`: as the options say it.
+Result<Graph> nominal_types(Graph normal, bool by_pt2e, bool quantised_io, const QuantiseOptions& how,
+                            const tosa::Spec& spec);
 // Samples have sizes of their own, and are one sequence of runs: the program is calibrated at each size, and what a
 // tensor is seen to hold at any of them is its range at all. Nothing: it has nothing to calibrate.
 Result<std::optional<Calibration>> calibrate_over_sizes(const Graph& varying, const Samples& samples, const Context& c);

@@ -61,7 +61,7 @@ Result<Graph> Supports::typed(const SupportQuestion& question) {
   if (by_pt2e && !question.quantise.request.empty()) return already_quantised();
   QuantiseOptions options = question.quantise;
   options.wide_inside = question.spec.has(tosa::Feature::int16);
-  return nominal_types(std::move(graph), by_pt2e, options, question.spec);
+  return nominal_types(std::move(graph), by_pt2e, question.quantised_io, options, question.spec);
 }
 
 const Supports::Form& Supports::form_of(const SupportQuestion& question) {
@@ -71,6 +71,7 @@ const Supports::Form& Supports::form_of(const SupportQuestion& question) {
                   folded && question.spec.has(tosa::Feature::int16),
                   takes_loops(question),
                   !question.integer || question.quantise.per_channel,
+                  question.quantised_io,
                   question.integer ? question.quantise.scheme : Scheme::int8,
                   most_weight_bytes(question),
                   codes_cross_bodies(question.spec) ? question.spec.text() : "",

@@ -20,6 +20,7 @@ struct SupportQuestion {
   QuantiseOptions quantise = {};  // how; `wide_inside` follows from the specification
   bool keeps_codes = false;       // of a program that stays floats, as FormFor says it
   CodedWeights coded = {};
+  bool quantised_io = false;
 };
 
 // Answers about one program. What the questions have in common is done once: keep it to ask about several targets.
@@ -34,7 +35,7 @@ class Supports {
 
  private:
   struct Kind {  // of targets, which are asked about one form of the program
-    bool integer, folded, wide_inside, takes_loops, per_channel;
+    bool integer, folded, wide_inside, takes_loops, per_channel, quantised_io;
     Scheme scheme;
     std::uint64_t most_weight_bytes;
     std::string coded_for;  // the specification, where its branches and loops are in codes

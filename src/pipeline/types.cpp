@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "execute/executable.h"
 #include "ir/program_operators.h"
 #include "ir/specialise.h"
 #include "ir/states.h"
+#include "lower/lower.h"
 #include "pipeline/chosen_sizes.h"
 #include "pipeline/samples.h"
 #include "quantise/coded_bodies.h"
@@ -28,6 +30,24 @@ void insert_borders(Graph& graph, Io io, const tosa::Spec& spec, const Rewrites&
   if (io == Io::codes) rewrite("codes_at_io", graph, codes_at_io);
 }
 
+// What the inputs and outputs of the program are.
+Io io_of(bool by_pt2e, bool quantised_io) { return quantised_io ? Io::codes : by_pt2e ? Io::as_written : Io::floats; }
+
+// What cannot be run hides what reads its results from calibration: all of that stays float.
+void leave_unseen_float(const Graph& graph, QuantisationPlan& plan) {
+  const std::vector<char> used = used_values(graph);
+  std::vector<char> unseen(graph.values.size(), 0);
+  for (const Node& node : graph.nodes) {
+    bool hides = std::ranges::any_of(node.inputs, [&](ValueId v) { return v != no_value && unseen[v]; });
+    if (!hides) {
+      const Result<Trial> trial = try_lowering(graph, node, used, nullptr);
+      hides = !trial.ok() || !execute::Executable::check_lowering(trial->graph).ok();
+    }
+    for (ValueId v : node.outputs)
+      if (hides && v != no_value) unseen[v] = 1, plan.coded[v] = 0;
+  }
+}
+
 // On nominal scales, bodies that stay by themselves.
 Result<Graph> planned(Graph graph, const QuantiseOptions& options) {
   QuantiseOptions inside = options;
@@ -46,7 +66,8 @@ Result<Graph> planned(Graph graph, const QuantiseOptions& options) {
   TOSAIC_TRY(Expanded program, expanded(std::move(graph), options));
   Pieces pieces;
   if (options.numbers_stay) keep_numbers(program.graph, pieces.floats);
-  TOSAIC_TRY(const QuantisationPlan plan, plan_as_asked(program, options, pieces));
+  TOSAIC_TRY(QuantisationPlan plan, plan_as_asked(program, options, pieces));
+  leave_unseen_float(program.graph, plan);
   graph = on_nominal_scales(std::move(program.graph), plan);
   drop_dead(graph);
   states.restore(graph);
@@ -140,16 +161,16 @@ Result<Typed> choose_types(Observed seen, const Context& c) {
               static_cast<bool>(c.given)};
   if (seen.calibration) { TOSAIC_TRY(typed.graph, quantised(*std::move(seen.calibration))); }
   if (c.options.in_integers() || program.by_pt2e) {
-    const Io io = c.options.quantised_io ? Io::codes : program.by_pt2e ? Io::as_written : Io::floats;
-    insert_borders(typed.graph, io, c.target.spec, c.rewrites("quantise"));
+    insert_borders(typed.graph, io_of(program.by_pt2e, c.options.quantised_io), c.target.spec, c.rewrites("quantise"));
   }
   TOSAIC_CHECK(c.end("quantise", typed.graph));
   return typed;
 }
 
-Result<Graph> nominal_types(Graph normal, bool by_pt2e, const QuantiseOptions& how, const tosa::Spec& spec) {
+Result<Graph> nominal_types(Graph normal, bool by_pt2e, bool quantised_io, const QuantiseOptions& how,
+                            const tosa::Spec& spec) {
   if (!by_pt2e) { TOSAIC_TRY(normal, planned(std::move(normal), how)); }
-  insert_borders(normal, by_pt2e ? Io::as_written : Io::floats, spec, {});
+  insert_borders(normal, io_of(by_pt2e, quantised_io), spec, {});
   return normal;
 }
 
