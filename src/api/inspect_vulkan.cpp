@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <algorithm>
 
-#include "session/named_data.h"
 #include "formats/vulkan_program/tiers.h"
 #include "formats/vulkan_program/vulkan_program.h"
+#include "session/named_data.h"
 
 namespace tosaic {
 

@@ -7,6 +7,7 @@
 
 #include "base/printable.h"
 #include "delegates/vulkan_backend/operators.h"
+#include "formats/vulkan_backend/vulkan_backend.h"
 
 namespace tosaic {
 namespace {

@@ -7,6 +7,7 @@
 #include "pipeline/decided.h"
 #include "pipeline/steps.h"
 #include "quantise/coded_bodies.h"
+#include "quantise/plan.h"
 
 namespace tosaic {
 namespace {
