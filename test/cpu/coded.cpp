@@ -52,15 +52,8 @@ TEST(Coded, Convolution) {
     Net net(seed);
     Case c = random_case(net);
     if (c.rows == 1 && c.codes && seed % 2) c.rows = 2;
-    ValueId y = net.node("conv2d",
-                         {activations(net, c), weight(net, c), net.constant(DType::f32, {c.n}, -1, 1),
-                          net.zero(DType::f32), net.zero(DType::f32)},
-                         {{"pad", std::vector<std::int64_t>{0, 0, 0, 0}},
-                          {"stride", std::vector<std::int64_t>{1, 1}},
-                          {"dilation", std::vector<std::int64_t>{1, 1}},
-                          {"acc_type", DType::f32},
-                          {"local_bound", false}},
-                         DType::f32);
+    const ValueId x = activations(net, c), w = weight(net, c);
+    ValueId y = net.conv2d(x, w);
     if (seed % 3 == 1)
       y = net.node("clamp", {y}, {{"min_val", -0.5}, {"max_val", 1.5}, {"nan_mode", std::string("propagate")}});
     if (seed % 3 == 2) y = net.node("mul", {y, net.constant(DType::f32, {1, 1, 1, c.n}, 0.5, 1), net.zero(DType::i8)});
@@ -80,14 +73,7 @@ TEST(Coded, LargestSums) {
       w = net.node("mul", {w, net.constant(DType::f32, {n, 1, 1}, 1, 1), net.zero(DType::i8)});
       w = net.node("reshape", {w, net.shape({n, 1, 1, k})});
       const ValueId x = net.node("cast", {net.input(DType::i8, {1, 1, 5, k}, activation, activation)}, {}, DType::f32);
-      net.output(net.node("conv2d",
-                          {x, w, net.constant(DType::f32, {n}, 0, 0), net.zero(DType::f32), net.zero(DType::f32)},
-                          {{"pad", std::vector<std::int64_t>{0, 0, 0, 0}},
-                           {"stride", std::vector<std::int64_t>{1, 1}},
-                           {"dilation", std::vector<std::int64_t>{1, 1}},
-                           {"acc_type", DType::f32},
-                           {"local_bound", false}},
-                          DType::f32));
+      net.output(net.conv2d(x, w, net.constant(DType::f32, {n}, 0, 0)));
       expect_as_interpreted(net, {0, 0}, fmt::format("{} x {}", code, activation), "coded_i8");
     }
 }
@@ -120,15 +106,7 @@ TEST(Coded, Rows) {
     if (seed % 2 == 0) {
       expect_as_interpreted(net, {0, 0}, c.text(), "coded_rows");
     } else {
-      net.output(net.node("conv2d",
-                          {net.node("reshape", {rows, net.shape({1, 1, c.rows, k})}), w,
-                           net.constant(DType::f32, {c.n}, -1, 1), net.zero(DType::f32), net.zero(DType::f32)},
-                          {{"pad", std::vector<std::int64_t>{0, 0, 0, 0}},
-                           {"stride", std::vector<std::int64_t>{1, 1}},
-                           {"dilation", std::vector<std::int64_t>{1, 1}},
-                           {"acc_type", DType::f32},
-                           {"local_bound", false}},
-                          DType::f32));
+      net.output(net.conv2d(net.node("reshape", {rows, net.shape({1, 1, c.rows, k})}), w));
       expect_as_interpreted(net, {1e-5, 2e-4}, c.text());  // of both kernels
     }
     if (::testing::Test::HasFailure()) return;
@@ -140,15 +118,7 @@ TEST(Coded, ProgramsShareAWeight) {
   Net net(4);
   const Case c{3, 200, 8, 32, 4, false, false, false};
   const ValueId w = weight(net, c);
-  net.output(net.node(
-      "conv2d",
-      {activations(net, c), w, net.constant(DType::f32, {c.n}, -1, 1), net.zero(DType::f32), net.zero(DType::f32)},
-      {{"pad", std::vector<std::int64_t>{0, 0, 0, 0}},
-       {"stride", std::vector<std::int64_t>{1, 1}},
-       {"dilation", std::vector<std::int64_t>{1, 1}},
-       {"acc_type", DType::f32},
-       {"local_bound", false}},
-      DType::f32));
+  net.output(net.conv2d(activations(net, c), w));
   auto alone = cpu::Program::compile(net.graph);
   ASSERT_TRUE(alone.ok());
   const auto wanted = alone->run(net.inputs);
@@ -174,14 +144,7 @@ TEST(Coded, OtherWeightsAreFloats) {
     const ValueId x = net.input(DType::f32, {1, 1, 3, 8}, -1, 1);
     const ValueId sum = net.node(
         "add", {net.constant(DType::f32, {5, 1, 1, 8}, 0, most), net.constant(DType::f32, {5, 1, 1, 8}, 0, most)});
-    net.output(net.node("conv2d",
-                        {x, sum, net.constant(DType::f32, {5}, -1, 1), net.zero(DType::f32), net.zero(DType::f32)},
-                        {{"pad", std::vector<std::int64_t>{0, 0, 0, 0}},
-                         {"stride", std::vector<std::int64_t>{1, 1}},
-                         {"dilation", std::vector<std::int64_t>{1, 1}},
-                         {"acc_type", DType::f32},
-                         {"local_bound", false}},
-                        DType::f32));
+    net.output(net.conv2d(x, sum));
     expect_as_interpreted(net, {1e-5, 1e-3}, "a sum", "conv_f32");
   }
 }

@@ -72,6 +72,22 @@ class Net {
   }
   void output(ValueId v) { graph.outputs.push_back(v); }
 
+  // A convolution of 1 x 1 by a weight of [n, 1, 1, k], summed in f32; without a bias, one at random.
+  ValueId conv2d(ValueId x, ValueId weight, ValueId bias) {
+    using Sizes = std::vector<std::int64_t>;
+    const DType type = graph[x].type.dtype;
+    return node("conv2d", {x, weight, bias, zero(type), zero(type)},
+                {{"pad", Sizes{0, 0, 0, 0}},
+                 {"stride", Sizes{1, 1}},
+                 {"dilation", Sizes{1, 1}},
+                 {"acc_type", DType::f32},
+                 {"local_bound", false}},
+                type);
+  }
+  ValueId conv2d(ValueId x, ValueId weight) {
+    return conv2d(x, weight, constant(DType::f32, {graph[weight].type.shape.size(0)}, -1, 1));
+  }
+
   // RESCALE to `to` by about 2^-shift; per_channel scales every last-dim element by its own.
   ValueId rescale(ValueId x, DType to, int shift_lowest, int shift_highest, bool per_channel, std::int64_t input_zp = 0,
                   std::int64_t output_zp = 0, const std::string& rounding = "single_round") {

@@ -12,17 +12,6 @@
 namespace tosaic::test {
 namespace {
 
-const Attrs one_by_one{{"pad", std::vector<std::int64_t>{0, 0, 0, 0}},
-                       {"stride", std::vector<std::int64_t>{1, 1}},
-                       {"dilation", std::vector<std::int64_t>{1, 1}},
-                       {"acc_type", DType::f32},
-                       {"local_bound", false}};
-
-ValueId layer(Net& net, ValueId x, ValueId weight, ValueId bias) {
-  const DType type = net.graph[x].type.dtype;
-  return net.node("conv2d", {x, weight, bias, net.zero(type), net.zero(type)}, one_by_one, type);
-}
-
 bool uses(const Net& net, std::string_view kernel) {
   auto program = cpu::Program::compile(net.graph, {.threads = 1});
   if (!program.ok()) return false;
@@ -52,8 +41,8 @@ TEST(Unpacked, Layer) {
     for (std::uint32_t seed = 0; seed < 11; ++seed) {
       Net net(seed);
       const auto [n, k] = sizes_of(type, rows[seed], seed % 2 == 0);
-      ValueId y = layer(net, net.input(type, {1, 1, rows[seed], k}, -1, 1), net.constant(type, {n, 1, 1, k}, -0.1, 0.1),
-                        net.constant(type, {seed % 4 ? n : 1}, -1, 1));
+      ValueId y = net.conv2d(net.input(type, {1, 1, rows[seed], k}, -1, 1), net.constant(type, {n, 1, 1, k}, -0.1, 0.1),
+                             net.constant(type, {seed % 4 ? n : 1}, -1, 1));
       if (seed % 3 == 1)
         y = net.node("clamp", {y}, {{"min_val", -0.5}, {"max_val", 0.75}, {"nan_mode", std::string("propagate")}});
       if (seed % 3 == 2) y = net.node("add", {y, net.input(type, net.graph[y].type.shape, -1, 1)});
@@ -87,8 +76,9 @@ TEST(Unpacked, Matmul) {
 // A task takes so many rows only.
 TEST(Unpacked, MoreRowsThanATask) {
   Net net;
-  net.output(layer(net, net.input(DType::f32, {1, 1, 259, 2048}, -1, 1),
-                   net.constant(DType::f32, {520, 1, 1, 2048}, -0.1, 0.1), net.constant(DType::f32, {520}, -1, 1)));
+  net.output(net.conv2d(net.input(DType::f32, {1, 1, 259, 2048}, -1, 1),
+                        net.constant(DType::f32, {520, 1, 1, 2048}, -0.1, 0.1),
+                        net.constant(DType::f32, {520}, -1, 1)));
   expect_as_interpreted(net, {1e-4, 1e-4}, "", "unpacked");
 }
 
@@ -102,7 +92,7 @@ TEST(Unpacked, PanelsGiveWhatPackedWeightsGive) {
       const std::int64_t rows = 70, n = 1010, k = 1100, part = 40;
       const ValueId x = whole.input(type, {1, 1, rows, k}, -1, 1);
       const ValueId w = whole.constant(type, {n, 1, 1, k}, -0.1, 0.1), b = whole.constant(type, {n}, -1, 1);
-      whole.output(layer(whole, x, w, b));
+      whole.output(whole.conv2d(x, w, b));
       auto program = cpu::Program::compile(whole.graph, {.threads = 2});
       ASSERT_TRUE(program.ok());
       const auto all = program->run(whole.inputs);
@@ -117,7 +107,7 @@ TEST(Unpacked, PanelsGiveWhatPackedWeightsGive) {
               whole.graph[of].constant.slice(static_cast<std::size_t>(first * row) * bytes, as.storage_bytes()));
         };
         const ValueId in = some.input(type, {1, 1, rows, k}, -1, 1);
-        some.output(layer(some, in, piece(w, {part, 1, 1, k}, k), piece(b, {part}, 1)));
+        some.output(some.conv2d(in, piece(w, {part, 1, 1, k}, k), piece(b, {part}, 1)));
         ASSERT_FALSE(uses(some, "unpacked"));
         auto packed = cpu::Program::compile(some.graph, {.threads = 1});
         ASSERT_TRUE(packed.ok());
@@ -144,7 +134,7 @@ TEST(Unpacked, WeightsAtAnyByte) {
       std::vector<std::byte> moved(given.size() + 1);
       std::memcpy(moved.data() + 1, given.data(), given.size());
       net.graph[w].constant = Bytes::of(std::move(moved)).slice(1, given.size());
-      net.output(layer(net, net.input(type, {1, 1, rows, k}, -1, 1), w, net.constant(type, {n}, -1, 1)));
+      net.output(net.conv2d(net.input(type, {1, 1, rows, k}, -1, 1), w, net.constant(type, {n}, -1, 1)));
       EXPECT_TRUE(uses(net, "unpacked"));
       expect_as_interpreted(net, of(type), std::string(name_of(type)));
     }
@@ -155,8 +145,9 @@ TEST(Unpacked, NaNPasses) {
   for (std::int64_t rows : {2, 60}) {
     Net net;
     const auto [n, k] = sizes_of(DType::f32, rows, true);
-    const ValueId y = layer(net, net.input(DType::f32, {1, 1, rows, k}, -1, 1),
-                            net.constant(DType::f32, {n, 1, 1, k}, -0.1, 0.1), net.constant(DType::f32, {n}, -1, 1));
+    const ValueId y =
+        net.conv2d(net.input(DType::f32, {1, 1, rows, k}, -1, 1), net.constant(DType::f32, {n, 1, 1, k}, -0.1, 0.1),
+                   net.constant(DType::f32, {n}, -1, 1));
     net.output(net.node("clamp", {y}, {{"min_val", -0.5}, {"max_val", 0.75}, {"nan_mode", std::string("propagate")}}));
     auto values = net.inputs[0].data.as<float>();
     std::vector<float> with(values.begin(), values.end());
@@ -185,7 +176,7 @@ TEST(Unpacked, TiedTable) {
     const ValueId table = net.constant(type, {1, n, k}, -0.1, 0.1);
     const ValueId w = net.graph.add_value("w", TensorType{type, Shape{n, 1, 1, k}}, net.graph[table].constant);
     const ValueId rows = net.node("gather", {table, net.input(DType::i32, {1, 3}, 0, static_cast<int>(n) - 1)});
-    net.output(layer(net, net.node("reshape", {rows, net.shape({1, 1, 3, k})}), w, net.constant(type, {n}, -1, 1)));
+    net.output(net.conv2d(net.node("reshape", {rows, net.shape({1, 1, 3, k})}), w, net.constant(type, {n}, -1, 1)));
     EXPECT_TRUE(uses(net, "unpacked") && uses(net, "gather"));
     expect_as_interpreted(net, of(type), std::string(name_of(type)));
   }

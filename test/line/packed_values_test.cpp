@@ -21,15 +21,7 @@ struct Layer {
     const ValueId scales = net.constant(DType::f32, {rows, groups, 1}, 0.01, 0.1);
     const ValueId weight =
         net.node("reshape", {net.node("mul", {reals, scales, net.zero(DType::i8)}), net.shape({rows, 1, 1, depth})});
-    net.output(net.node("conv2d",
-                        {net.input(DType::f32, {1, 1, 3, depth}, -1, 1), weight,
-                         net.constant(DType::f32, {rows}, -1, 1), net.zero(DType::f32), net.zero(DType::f32)},
-                        {{"pad", std::vector<std::int64_t>{0, 0, 0, 0}},
-                         {"stride", std::vector<std::int64_t>{1, 1}},
-                         {"dilation", std::vector<std::int64_t>{1, 1}},
-                         {"acc_type", DType::f32},
-                         {"local_bound", false}},
-                        DType::f32));
+    net.output(net.conv2d(net.input(DType::f32, {1, 1, 3, depth}, -1, 1), weight));
   }
 };
 
