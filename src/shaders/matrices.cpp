@@ -4,14 +4,8 @@
 #include "shaders/shader.h"
 
 namespace tosaic::shaders {
-namespace {
 
 using spirv::MatrixUse;
-
-constexpr Word storage_input = 1, storage_function = 7, decoration_built_in = 11, built_in_subgroup = 40;
-constexpr std::int64_t scope_subgroup = 3;
-
-}  // namespace
 
 Matrix MatrixVariable::get() const {
   return {shader_, shader_->emit(Opcode::load, shader_->matrix_type(use_), {pointer_}), use_};
@@ -24,8 +18,10 @@ Id Shader::matrix_type(MatrixUse use) {
   const Id number =
       use == MatrixUse::sum ? type_of(Kind::real) : global(Opcode::type_float, {8 * storage_size(DType::f16)}, false);
   const Id side = integer(std::int64_t{matrix_side}).id;
-  return global(Opcode::type_cooperative_matrix,
-                {number, integer(scope_subgroup).id, side, side, integer(static_cast<std::int64_t>(use)).id}, false);
+  return global(
+      Opcode::type_cooperative_matrix,
+      {number, integer(std::int64_t{spirv::scope_subgroup}).id, side, side, integer(static_cast<std::int64_t>(use)).id},
+      false);
 }
 
 Value Shader::subgroup() {
@@ -33,8 +29,8 @@ Value Shader::subgroup() {
     require(spirv::Capability::group_non_uniform);
     const Id word = type_of(Kind::integer), variable = fresh();
     interface_.push_back(variable);
-    put(globals_, Opcode::variable, {pointer(storage_input, word), variable, storage_input});
-    put(decorations_, Opcode::decorate, {variable, decoration_built_in, built_in_subgroup});
+    put(globals_, Opcode::variable, {pointer(spirv::storage_input, word), variable, spirv::storage_input});
+    put(decorations_, Opcode::decorate, {variable, spirv::decoration_built_in, spirv::built_in_subgroup});
     subgroup_value_ = emit(Opcode::load, word, {variable});
   }
   // As every device has it whose subgroups are full, said so that it is seen.
@@ -72,7 +68,7 @@ MatrixVariable Shader::zero_matrix() {
   v.shader_ = this;
   const Id type = matrix_type(v.use_);
   v.pointer_ = fresh();
-  put(variables_, Opcode::variable, {pointer(storage_function, type), v.pointer_, storage_function});
+  put(variables_, Opcode::variable, {pointer(spirv::storage_function, type), v.pointer_, spirv::storage_function});
   v.set(zero_sum());
   return v;
 }

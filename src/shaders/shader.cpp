@@ -5,15 +5,6 @@
 #include <cmath>
 
 namespace tosaic::shaders {
-namespace {
-
-constexpr Word storage_input = 1, storage_function = 7, storage_push = 9;
-constexpr Word decoration_block = 2, decoration_array_stride = 6, decoration_built_in = 11, decoration_offset = 35,
-               built_in_global_invocation = 28;
-constexpr Word glsl_memory = 1, model_compute = 5, mode_local_size = 17;
-
-}  // namespace
-
 Value Variable::get() const {
   const Id type = shader_->type_of(kind_);
   Value value{shader_, shader_->emit(Opcode::load, type, {pointer_}), kind_};
@@ -66,16 +57,16 @@ std::vector<Word> Shader::finish() {
   put(body_, Opcode::function_end, {});
   const Id nothing = global(Opcode::type_void, {}, false);
   const Id type = global(Opcode::type_function, {nothing}, false);
-  Words entry{model_compute, function_};
+  Words entry{spirv::model_compute, function_};
   for (Word w : spirv::literal("main")) entry.push_back(w);
   entry.insert(entry.end(), interface_.begin(), interface_.end());
   Words all{spirv::magic, spirv::version_1_3, 0, next_, 0};
   for (Word c : capabilities_) put(all, Opcode::capability, {c});
   for (const std::string& e : extensions_) put(all, Opcode::extension, spirv::literal(e));
   all.insert(all.end(), imports_.begin(), imports_.end());
-  put(all, Opcode::memory_model, {0, glsl_memory});
+  put(all, Opcode::memory_model, {0, spirv::memory_glsl450});
   put(all, Opcode::entry_point, entry);
-  put(all, Opcode::execution_mode, {function_, mode_local_size, group_size_, 1, 1});
+  put(all, Opcode::execution_mode, {function_, spirv::mode_local_size, group_size_, 1, 1});
   all.insert(all.end(), decorations_.begin(), decorations_.end());
   all.insert(all.end(), globals_.begin(), globals_.end());
   put(all, Opcode::function, {nothing, function_, 0, type});
@@ -106,14 +97,14 @@ Value Shader::wide(std::int64_t value) {
 Id Shader::built_in(Word which) {
   const Id variable = fresh();
   interface_.push_back(variable);
-  put(globals_, Opcode::variable, {pointer(storage_input, vector3()), variable, storage_input});
-  put(decorations_, Opcode::decorate, {variable, decoration_built_in, which});
+  put(globals_, Opcode::variable, {pointer(spirv::storage_input, vector3()), variable, spirv::storage_input});
+  put(decorations_, Opcode::decorate, {variable, spirv::decoration_built_in, which});
   return emit(Opcode::load, vector3(), {variable});
 }
 
 Value Shader::invocation() {
   if (!invocation_value_) {
-    const Id at = built_in(built_in_global_invocation), word = type_of(Kind::integer);
+    const Id at = built_in(spirv::built_in_invocation), word = type_of(Kind::integer);
     const Value x{this, emit(Opcode::composite_extract, word, {at, 0})};
     const Value y{this, emit(Opcode::composite_extract, word, {at, 1})};
     invocation_value_ = (x + y * (std::int64_t{row_groups} * group_size_)).id;
@@ -125,16 +116,16 @@ Value Shader::push(std::uint32_t index) {
   const Id word = type_of(Kind::integer);
   if (!push_variable_) {
     const Id array = global(Opcode::type_array, {word, integer(most_pushes).id}, false);
-    put(decorations_, Opcode::decorate, {array, decoration_array_stride, 4});
+    put(decorations_, Opcode::decorate, {array, spirv::decoration_array_stride, 4});
     const Id block = global(Opcode::type_struct, {array}, false);
-    put(decorations_, Opcode::decorate, {block, decoration_block});
-    put(decorations_, Opcode::member_decorate, {block, 0, decoration_offset, 0});
+    put(decorations_, Opcode::decorate, {block, spirv::decoration_block});
+    put(decorations_, Opcode::member_decorate, {block, 0, spirv::decoration_offset, 0});
     push_variable_ = fresh();
-    put(globals_, Opcode::variable, {pointer(storage_push, block), push_variable_, storage_push});
+    put(globals_, Opcode::variable, {pointer(spirv::storage_push, block), push_variable_, spirv::storage_push});
   }
   const Id at = fresh(), loaded = fresh();
   put(prologue_, Opcode::access_chain,
-      {pointer(storage_push, word), at, push_variable_, integer(0).id, integer(index).id});
+      {pointer(spirv::storage_push, word), at, push_variable_, integer(0).id, integer(index).id});
   put(prologue_, Opcode::load, {word, loaded, at});
   return {this, loaded};
 }
@@ -195,7 +186,8 @@ Variable Shader::variable(Value initial) {
   v.kind_ = initial.kind;
   const auto make = [&] {
     const Id id = fresh();
-    put(variables_, Opcode::variable, {pointer(storage_function, type_of(initial.kind)), id, storage_function});
+    put(variables_, Opcode::variable,
+        {pointer(spirv::storage_function, type_of(initial.kind)), id, spirv::storage_function});
     return id;
   };
   v.pointer_ = make();

@@ -10,6 +10,7 @@
 
 namespace tosaic::shaders {
 
+using spirv::Function;
 using spirv::Id;
 using spirv::Opcode;
 using spirv::Word;
@@ -113,25 +114,6 @@ class MatrixVariable {
   spirv::MatrixUse use_ = spirv::MatrixUse::sum;
 };
 
-// Functions of GLSL.std.450 that are exact, or whose rounding does no harm.
-enum class Function : Word {
-  round_even = 2,
-  trunc = 3,
-  abs = 4,
-  floor = 8,
-  ceil = 9,
-  exp2 = 29,  // within 3 + 2 |x| units in the last place: for what is rounded to halves
-  sqrt = 31,
-  inverse_sqrt = 32,
-  smin = 39,
-  umin = 38,
-  smax = 42,
-  fma = 50,
-  pack_half_2x16 = 58,
-  unpack_half_2x16 = 62,
-  highest_bit = 75,
-};
-
 class Shader : protected spirv::Module {
  public:
   static constexpr std::uint32_t usual_group_size = 64;
@@ -204,7 +186,7 @@ class Shader : protected spirv::Module {
   RawVariable variable(const RawQuad& initial);
   Quad numbers(const RawQuad& raw, DType type);
   Shared shared(Kind kind, std::uint32_t vectors);
-  // Indices must be seen to be small (formats/spirv/word_bounds.h): made of constants, local() and remainders.
+  // Indices must be seen to be small (formats/spirv/compute/word_bounds.h): made of constants, local() and remainders.
   Vector load(const Shared& memory, Value which);
   Value load(const Shared& memory, Value which, Value part);
   void store(const Shared& memory, Value which, Vector value);

@@ -7,8 +7,6 @@
 namespace tosaic::shaders {
 namespace {
 
-constexpr Word storage_uniform_constant = 0, storage_buffer = 12;
-constexpr Word decoration_block = 2, decoration_array_stride = 6, decoration_non_writable = 24, decoration_offset = 35;
 constexpr Word dim_buffer = 5, used_with_sampler = 1;
 
 // Elements of 64 bits are two words.
@@ -44,14 +42,14 @@ Buffer Shader::buffer(DType type, bool written, bool quads) {
   const Id block = global(Opcode::type_struct, {array}, false);
   if (decorated_.insert(block).second) {
     const std::size_t size = storage_size(type), stride = quads ? 4 * size : std::min<std::size_t>(size, 4);
-    put(decorations_, Opcode::decorate, {array, decoration_array_stride, static_cast<Word>(stride)});
-    put(decorations_, Opcode::decorate, {block, decoration_block});
-    put(decorations_, Opcode::member_decorate, {block, 0, decoration_offset, 0});
+    put(decorations_, Opcode::decorate, {array, spirv::decoration_array_stride, static_cast<Word>(stride)});
+    put(decorations_, Opcode::decorate, {block, spirv::decoration_block});
+    put(decorations_, Opcode::member_decorate, {block, 0, spirv::decoration_offset, 0});
   }
   made.variable = fresh();
-  put(globals_, Opcode::variable, {pointer(storage_buffer, block), made.variable, storage_buffer});
+  put(globals_, Opcode::variable, {pointer(spirv::storage_buffer, block), made.variable, spirv::storage_buffer});
   place(made.variable);
-  if (!written) put(decorations_, Opcode::decorate, {made.variable, decoration_non_writable});
+  if (!written) put(decorations_, Opcode::decorate, {made.variable, spirv::decoration_non_writable});
   return made;
 }
 
@@ -59,7 +57,8 @@ Buffer Shader::texels(DType type, bool quads) {
   require(spirv::Capability::sampled_buffer);
   Buffer made{fresh(), type, quads, true};
   const Id image = image_type(made);
-  put(globals_, Opcode::variable, {pointer(storage_uniform_constant, image), made.variable, storage_uniform_constant});
+  put(globals_, Opcode::variable,
+      {pointer(spirv::storage_uniform_constant, image), made.variable, spirv::storage_uniform_constant});
   place(made.variable);
   return made;
 }
@@ -82,7 +81,7 @@ Value Shader::part(Id whole, Word which, Kind kind) {
 
 Id Shader::index_pointer(const Buffer& buffer, Value index, Word word) {
   if (words_of(buffer.type) == 2) index = index * 2 + word;
-  return emit(Opcode::access_chain, pointer(storage_buffer, stored_type(buffer)),
+  return emit(Opcode::access_chain, pointer(spirv::storage_buffer, stored_type(buffer)),
               {buffer.variable, integer(0).id, index.id});
 }
 
@@ -206,9 +205,9 @@ void Shader::copy(const Buffer& from, Value read, const Buffer& to, Value write)
 Value Shader::shuffle(Value value, Value lane) {
   require(spirv::Capability::group_non_uniform);
   require(spirv::Capability::group_non_uniform_shuffle);
-  constexpr std::int64_t scope_subgroup = 3;
   return {this,
-          emit(Opcode::group_non_uniform_shuffle, type_of(value.kind), {integer(scope_subgroup).id, value.id, lane.id}),
+          emit(Opcode::group_non_uniform_shuffle, type_of(value.kind),
+               {integer(std::int64_t{spirv::scope_subgroup}).id, value.id, lane.id}),
           value.kind};
 }
 

@@ -5,13 +5,6 @@
 #include "shaders/shader.h"
 
 namespace tosaic::shaders {
-namespace {
-
-constexpr Word storage_shared = 4, storage_function = 7;
-constexpr Word built_in_group = 26, built_in_local = 27;
-constexpr Word scope_group = 2, acquire_release_shared = 0x108;
-
-}  // namespace
 
 Vector VectorVariable::get() const {
   return {shader_, shader_->emit(Opcode::load, shader_->vector4(kind_), {pointer_}), kind_};
@@ -31,13 +24,13 @@ void RawVariable::set(const RawQuad& raw) const {
 
 Value Shader::local() {
   if (!local_value_)
-    local_value_ = emit(Opcode::composite_extract, type_of(Kind::integer), {built_in(built_in_local), 0});
+    local_value_ = emit(Opcode::composite_extract, type_of(Kind::integer), {built_in(spirv::built_in_local), 0});
   return {this, local_value_};
 }
 
 Value Shader::group() {
   if (!group_value_) {
-    const Id at = built_in(built_in_group), word = type_of(Kind::integer);
+    const Id at = built_in(spirv::built_in_group), word = type_of(Kind::integer);
     const Value x{this, emit(Opcode::composite_extract, word, {at, 0})};
     const Value y{this, emit(Opcode::composite_extract, word, {at, 1})};
     group_value_ = (x + y * row_groups).id;
@@ -54,7 +47,8 @@ VectorVariable Shader::variable(Vector initial) {
   v.shader_ = this;
   v.kind_ = initial.kind;
   v.pointer_ = fresh();
-  put(variables_, Opcode::variable, {pointer(storage_function, vector4(initial.kind)), v.pointer_, storage_function});
+  put(variables_, Opcode::variable,
+      {pointer(spirv::storage_function, vector4(initial.kind)), v.pointer_, spirv::storage_function});
   v.set(initial);
   return v;
 }
@@ -105,12 +99,12 @@ Quad Shader::numbers(const RawQuad& raw, DType type) {
 Shared Shader::shared(Kind kind, std::uint32_t vectors) {
   const Id array = global(Opcode::type_array, {vector4(kind), integer(std::int64_t{vectors}).id}, false);
   const Id id = fresh();
-  put(globals_, Opcode::variable, {pointer(storage_shared, array), id, storage_shared});
+  put(globals_, Opcode::variable, {pointer(spirv::storage_shared, array), id, spirv::storage_shared});
   return {id, kind};
 }
 
 Id Shader::vector_pointer(const Shared& memory, Value which) {
-  return emit(Opcode::access_chain, pointer(storage_shared, vector4(memory.kind)), {memory.variable, which.id});
+  return emit(Opcode::access_chain, pointer(spirv::storage_shared, vector4(memory.kind)), {memory.variable, which.id});
 }
 
 Vector Shader::load(const Shared& memory, Value which) {
@@ -119,7 +113,7 @@ Vector Shader::load(const Shared& memory, Value which) {
 
 Value Shader::load(const Shared& memory, Value which, Value part) {
   const Id type = type_of(memory.kind);
-  const Id at = emit(Opcode::access_chain, pointer(storage_shared, type), {memory.variable, which.id, part.id});
+  const Id at = emit(Opcode::access_chain, pointer(spirv::storage_shared, type), {memory.variable, which.id, part.id});
   return {this, emit(Opcode::load, type, {at}), memory.kind};
 }
 
@@ -128,14 +122,14 @@ void Shader::store(const Shared& memory, Value which, Vector value) {
 }
 
 void Shader::store(const Shared& memory, Value which, Value part, Value value) {
-  const Id at =
-      emit(Opcode::access_chain, pointer(storage_shared, type_of(memory.kind)), {memory.variable, which.id, part.id});
+  const Id at = emit(Opcode::access_chain, pointer(spirv::storage_shared, type_of(memory.kind)),
+                     {memory.variable, which.id, part.id});
   emit_bare(Opcode::store, {at, value.id});
 }
 
 void Shader::barrier() {
-  const Id group = integer(std::int64_t{scope_group}).id;
-  emit_bare(Opcode::control_barrier, {group, group, integer(std::int64_t{acquire_release_shared}).id});
+  const Id group = integer(std::int64_t{spirv::scope_group}).id;
+  emit_bare(Opcode::control_barrier, {group, group, integer(std::int64_t{spirv::acquire_release_shared}).id});
 }
 
 Vector operator+(Vector a, Vector b) {

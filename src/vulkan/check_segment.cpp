@@ -136,7 +136,7 @@ class Checker {
       const std::uint32_t type = file_.resources[resource].descriptor_type;
       const bool is_buffer = type == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER || type == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
       if (is_buffer == (b.storage == spirv::storage_uniform_constant) ||
-          (b.storage == storage_buffer && type != VK_DESCRIPTOR_TYPE_STORAGE_BUFFER))
+          (b.storage == spirv::storage_buffer && type != VK_DESCRIPTOR_TYPE_STORAGE_BUFFER))
         return error("vgf.corrupt", fmt::format("resource {} has Vulkan's descriptor type {}, which is not what the "
                                                 "shader has at binding {}",
                                                 resource, type, b.binding));

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "formats/spirv/float_controls.h"
+#include "formats/spirv/compute/float_controls.h"
 #include "formats/vulkan_program/tiers.h"
 
 namespace tosaic::vulkan {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "formats/spirv/check_shader.h"
+#include "formats/spirv/compute/check_shader.h"
 #include "formats/vulkan_program/vulkan_program.h"
 #include "vulkan/device.h"
 #include "vulkan/undo.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "formats/spirv/float_controls.h"
+#include "formats/spirv/compute/float_controls.h"
 #include "formats/vulkan_program/tiers.h"
 
 namespace tosaic::vulkan {

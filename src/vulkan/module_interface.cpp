@@ -17,7 +17,6 @@ using spirv::Word;
 using Words = std::span<const Word>;
 
 constexpr std::size_t header_words = 5;
-constexpr Word entry_point_opcode = 15, compute_model = 5, push_constant_storage = 9;
 
 struct Instruction {
   Opcode opcode;
@@ -41,7 +40,7 @@ Status each_instruction(Words words, Visit&& visit) {
 
 // Of a variable that descriptors stand behind.
 bool is_bound(Word storage) {
-  return storage == spirv::storage_uniform_constant || storage == storage_uniform || storage == storage_buffer;
+  return storage == spirv::storage_uniform_constant || storage == storage_uniform || storage == spirv::storage_buffer;
 }
 
 // A literal string at the front of `operands`, which is shortened by it.
@@ -74,8 +73,8 @@ Result<ModuleInterface> interface_of(Words words, const std::string& entry_point
     } else if (kind == vgf::Kind::graph && i.opcode == Opcode::graph_entry_point && operands.size() >= 2) {
       operands = operands.subspan(1);
       if (take_text(operands) == entry_point) interface.emplace(operands.begin(), operands.end());
-    } else if (kind == vgf::Kind::compute && static_cast<Word>(i.opcode) == entry_point_opcode &&
-               operands.size() >= 3 && operands[0] == compute_model) {
+    } else if (kind == vgf::Kind::compute && i.opcode == Opcode::entry_point && operands.size() >= 3 &&
+               operands[0] == spirv::model_compute) {
       operands = operands.subspan(2);
       if (take_text(operands) == entry_point) interface.emplace();
     }
@@ -86,7 +85,7 @@ Result<ModuleInterface> interface_of(Words words, const std::string& entry_point
         fmt::format("the module has no {} '{}'", kind == vgf::Kind::graph ? "graph" : "compute shader", entry_point));
   if (kind == vgf::Kind::compute) {
     for (const auto& [variable, binding] : bound) {
-      found.has_push_constants |= binding.storage == push_constant_storage;
+      found.has_push_constants |= binding.storage == spirv::storage_push;
       if (is_bound(binding.storage)) found.bindings.push_back(binding);
     }
     return found;

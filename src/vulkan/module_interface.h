@@ -10,7 +10,7 @@
 
 namespace tosaic::vulkan {
 
-inline constexpr std::uint32_t storage_uniform = 2, storage_buffer = 12;  // storage classes of buffers
+inline constexpr std::uint32_t storage_uniform = 2;  // SPIR-V's older storage class of buffers
 
 struct ModuleBinding {
   std::uint32_t set = 0, binding = 0;

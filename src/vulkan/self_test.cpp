@@ -14,7 +14,7 @@
 
 #include "base/own_files.h"
 #include "base/thread_pool.h"
-#include "formats/spirv/run_shader.h"
+#include "formats/spirv/compute/run_shader.h"
 #include "vulkan/compute_commands.h"
 
 namespace tosaic::vulkan {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does this driver compute what the shaders of a program say? Each module that was not checked on it before runs once,
 // in the smallest of its dispatches, on numbers made up for it; some invocations of it are computed here as well
-// (formats/spirv/run_shader.h), and must have given the same.
+// (formats/spirv/compute/run_shader.h), and must have given the same.
 #pragma once
 #include <functional>
 #include <string>

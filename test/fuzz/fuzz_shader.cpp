@@ -4,8 +4,8 @@
 // them leaves no trace.
 #include <cstring>
 
-#include "formats/spirv/check_shader.h"
-#include "formats/spirv/run_shader.h"
+#include "formats/spirv/compute/check_shader.h"
+#include "formats/spirv/compute/run_shader.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any words as a SPIR-V module: the reader returns a graph that verifies, or a diagnostic that says what is wrong. What
 // it reads, the writer writes and the reader reads again.
-#include "formats/spirv/graph_module.h"
+#include "formats/spirv/graph/graph_module.h"
 
 #include <cstring>
 #include "ops/definitions/tosa_op.h"

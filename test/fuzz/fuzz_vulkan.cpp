@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as the payload of TosaicVulkan, and as one of its shaders: checked, or a diagnostic says what is wrong.
-#include "formats/spirv/check_shader.h"
+#include "formats/spirv/compute/check_shader.h"
 #include "formats/vulkan_program/vulkan_program.h"
 #include "ir/extent.h"
 

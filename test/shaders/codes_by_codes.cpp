@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of codes by codes on each tier: codes that are given, and activations that become codes as they come.
-#include "formats/spirv/run_shader.h"
+#include "formats/spirv/compute/run_shader.h"
 #include "shaders/heads.h"
 #include "shaders/on_device.h"
 

@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "formats/spirv/check_shader.h"
-#include "formats/spirv/run_shader.h"
+#include "formats/spirv/compute/check_shader.h"
+#include "formats/spirv/compute/run_shader.h"
 
 namespace tosaic::test {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the invocations of a work group do together: products, long sums, and what is asked of their shaders before a
 // driver sees them.
-#include "formats/spirv/check_shader.h"
+#include "formats/spirv/compute/check_shader.h"
 #include "shaders/kernel.h"
 #include "shaders/on_device.h"
 #include "vulkan/compute_model.h"

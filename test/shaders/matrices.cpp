@@ -3,8 +3,8 @@
 // lies about matrices told to the checker. On a device that has it the other tests run it, too.
 #include <limits>
 
-#include "formats/spirv/check_shader.h"
-#include "formats/spirv/run_shader.h"
+#include "formats/spirv/compute/check_shader.h"
+#include "formats/spirv/compute/run_shader.h"
 #include "shaders/computed.h"
 #include "shaders/heads.h"
 
@@ -68,8 +68,7 @@ TEST(Matrices, LargeProducts) {
     Net net(2);
     const ValueId x = net.input(DType::f16, {1, 1, 5, in}, -1, 1), w = net.constant(DType::f16, {out, 1, 1, in}, -1, 1),
                   b = net.constant(DType::f16, {out}, -1, 1);
-    net.output(net.node("conv2d", {x, w, b, net.zero(DType::f16), net.zero(DType::f16)},
-                        steps({0, 0, 0, 0}, {1, 1}, DType::f32)));
+    net.output(net.conv2d(x, w, b));
     expect_computed(net, {4e-2, 2e-3}, true);
   }
 }

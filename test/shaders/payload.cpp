@@ -4,7 +4,7 @@
 #include <cstring>
 #include <thread>
 
-#include "formats/spirv/check_shader.h"
+#include "formats/spirv/compute/check_shader.h"
 #include "formats/spirv/packed_module.h"
 #include "ir/tosa_operators.h"
 #include "shaders/on_device.h"

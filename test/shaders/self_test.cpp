@@ -2,7 +2,7 @@
 // Drivers that compute something else than shaders say: made of this machine's by changing an instruction of each
 // module that it is given.
 #include "vulkan/self_test.h"
-#include "formats/spirv/run_shader.h"
+#include "formats/spirv/compute/run_shader.h"
 #include "shaders/faulty_device.h"
 #include "shaders/images.h"
 #include "shaders/shader.h"

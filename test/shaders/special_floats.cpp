@@ -4,7 +4,7 @@
 #include <cmath>
 #include <functional>
 
-#include "formats/spirv/float_controls.h"
+#include "formats/spirv/compute/float_controls.h"
 #include "shaders/on_device.h"
 
 namespace tosaic::test {
@@ -296,14 +296,7 @@ TEST_F(SpecialFloats, InProducts) {
     }
     Net net(2);
     const ValueId x = given(net, DType::f32, {1, 1, c.rows, c.depth}, lines(c.rows, c.depth, false));
-    net.output(net.node("conv2d",
-                        {x, net.constant(DType::f32, Shape{c.columns, 1, 1, c.depth}, -1, 1),
-                         net.constant(DType::f32, Shape{c.columns}, -1, 1), net.zero(DType::f32), net.zero(DType::f32)},
-                        {{"pad", Sizes{0, 0, 0, 0}},
-                         {"stride", Sizes{1, 1}},
-                         {"dilation", Sizes{1, 1}},
-                         {"acc_type", DType::f32},
-                         {"local_bound", false}}));
+    net.output(net.conv2d(x, net.constant(DType::f32, Shape{c.columns, 1, 1, c.depth}, -1, 1)));
     expect_on_device(net, {1e-5, 1e-5}, "weights");
   }
 }

@@ -2,7 +2,7 @@
 // What the modules of a tier ask of a device is what the tier's row says, and a device that has less runs another one.
 #include "shaders/tier_limits.h"
 
-#include "formats/spirv/check_shader.h"
+#include "formats/spirv/compute/check_shader.h"
 #include "shaders/faulty_device.h"
 
 namespace tosaic::test {

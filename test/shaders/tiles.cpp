@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products and windows whose sizes do not divide the tiles that they are computed in, on each tier of the device.
-#include "formats/spirv/check_shader.h"
+#include "formats/spirv/compute/check_shader.h"
 #include "shaders/on_device.h"
 
 namespace tosaic::test {

@@ -36,7 +36,7 @@ def test_what_it_is_made_of(tmp_path):
     commands = json.loads((build / "compile_commands.json").read_text())
     folders = {pathlib.Path(c["file"]).relative_to(ROOT).parent for c in commands}
     assert {str(f) for f in folders} == {"cmake", "examples/vulkan_runtime", "src/base", "src/ir", "src/contract", "src/formats", "src/formats/spirv",
-                                         "src/formats/vulkan_program", "src/vulkan", "src/delegates/vulkan"}
+                                         "src/formats/spirv/compute", "src/formats/vulkan_program", "src/vulkan", "src/delegates/vulkan"}
     # The example is what users copy: it compiles against the header alone.
     run("c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", ROOT / "include",
         ROOT / "examples/vulkan_runtime/run_payload.cpp")

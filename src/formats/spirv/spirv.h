@@ -158,7 +158,34 @@ inline constexpr Word four_codes = 0;
 enum class MatrixUse : Word { left = 0, right = 1, sum = 2 };
 inline constexpr Word matrix_by_rows = 0, matrix_by_columns = 1;
 
-inline constexpr Word decoration_no_contraction = 42;
-inline constexpr Word decoration_binding = 33, decoration_descriptor_set = 34, storage_uniform_constant = 0;
+// Of compute shaders: how they are called, where their variables are, and what a barrier or a shuffle reaches.
+inline constexpr Word memory_glsl450 = 1, model_compute = 5, mode_local_size = 17;
+inline constexpr Word storage_uniform_constant = 0, storage_input = 1, storage_shared = 4, storage_function = 7,
+                      storage_push = 9, storage_buffer = 12;
+inline constexpr Word built_in_group = 26, built_in_local = 27, built_in_invocation = 28, built_in_subgroup = 40;
+inline constexpr Word scope_group = 2, scope_subgroup = 3, acquire_release_shared = 0x108;
+
+inline constexpr Word decoration_block = 2, decoration_array_stride = 6, decoration_built_in = 11,
+                      decoration_non_writable = 24, decoration_binding = 33, decoration_descriptor_set = 34,
+                      decoration_offset = 35, decoration_no_contraction = 42;
+
+// Functions of GLSL.std.450 that are exact, or whose rounding does no harm.
+enum class Function : Word {
+  round_even = 2,
+  trunc = 3,
+  abs = 4,
+  floor = 8,
+  ceil = 9,
+  exp2 = 29,  // within 3 + 2 |x| units in the last place: for what is rounded to halves
+  sqrt = 31,
+  inverse_sqrt = 32,
+  umin = 38,
+  smin = 39,
+  smax = 42,
+  fma = 50,
+  pack_half_2x16 = 58,
+  unpack_half_2x16 = 62,
+  highest_bit = 75,
+};
 
 }  // namespace tosaic::spirv

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A TOSA graph as a VGF file with one graph segment, and the graph segments of a VGF file as one TOSA graph.
 #pragma once
-#include "formats/spirv/graph_module.h"
+#include "formats/spirv/graph/graph_module.h"
 #include "formats/vgf/vgf.h"
 #include "ir/graph.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "formats/spirv/check_shader.h"
+#include "formats/spirv/compute/check_shader.h"
 #include "formats/vulkan_program/tiers.h"
 #include "formats/vulkan_program/vulkan_program.h"
 #include "ir/extent.h"

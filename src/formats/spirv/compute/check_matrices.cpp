@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/spirv/check_matrices.h"
+#include "formats/spirv/compute/check_matrices.h"
 
 namespace tosaic::spirv {
 namespace {
 
-constexpr Word side = 16, subgroup = 3, vector_bytes = 16;
+constexpr Word vector_bytes = 16;
 constexpr auto left = static_cast<Word>(MatrixUse::left), right = static_cast<Word>(MatrixUse::right),
                sum = static_cast<Word>(MatrixUse::sum);
 
@@ -16,7 +16,8 @@ bool CheckedMatrices::is_of_matrices(Opcode opcode) {
 }
 
 Type CheckedMatrices::matrix_type(std::span<const Word> o) const {
-  need(o.size() == 6 && is_constant(o[2], subgroup) && is_constant(o[3], side) && is_constant(o[4], side),
+  need(o.size() == 6 && is_constant(o[2], scope_subgroup) && is_constant(o[3], matrix_side) &&
+           is_constant(o[4], matrix_side),
        "a matrix of another size");
   for (const Word use : {left, right, sum})
     if (is_constant(o[5], use) && is(o[1], Type::real, use == sum ? 32 : 16)) return {Type::matrix, use, {o[1]}};
@@ -31,12 +32,12 @@ void CheckedMatrices::place(Id pointer, Id matrix, Id layout, Id stride, bool re
        "a matrix somewhere else than in shared vectors");
   need(is_constant(layout, matrix_by_rows) || is_constant(layout, matrix_by_columns), "a matrix that lies otherwise");
   const auto apart = constants_.find(stride);
-  const Word of_row = side * bytes_of(whole.of[0]) / vector_bytes;
+  const Word of_row = matrix_side * bytes_of(whole.of[0]) / vector_bytes;
   need(apart != constants_.end(), "rows of a matrix that lie somewhere");
   const bool once = reads && whole.size == sum && apart->second == 0 && is_constant(layout, matrix_by_columns);
   need((once || apart->second >= of_row) && apart->second <= behind->second,
        "rows of a matrix that lie in each other, or may lie outside");
-  need((side - 1) * apart->second + of_row - 1 <= behind->second, "a matrix that may lie outside");
+  need((matrix_side - 1) * apart->second + of_row - 1 <= behind->second, "a matrix that may lie outside");
 }
 
 void CheckedMatrices::load_matrix(const Instruction& i) {

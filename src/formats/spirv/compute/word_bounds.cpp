@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/spirv/word_bounds.h"
+#include "formats/spirv/compute/word_bounds.h"
 
 #include <algorithm>
 
 namespace tosaic::spirv {
 namespace {
-
-constexpr Word unsigned_smallest = 38;  // of GLSL.std.450
 
 // A sum or a product that does not fit wraps around, to anything.
 Word held(std::uint64_t value) { return value < WordBounds::none ? static_cast<Word>(value) : WordBounds::none; }
@@ -47,7 +45,7 @@ void WordBounds::result(Opcode opcode, Id id, std::span<const Word> o) {
     case Opcode::select: bound = std::max(highest(o[1]), highest(o[2])); break;
     case Opcode::composite_extract: bound = a(); break;
     case Opcode::ext_inst:
-      if (o[1] == unsigned_smallest) bound = std::min(highest(o[2]), highest(o[3]));
+      if (o[1] == static_cast<Word>(Function::umin)) bound = std::min(highest(o[2]), highest(o[3]));
       break;
     default: break;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/spirv/uniform_flow.h"
+#include "formats/spirv/compute/uniform_flow.h"
 
 #include <algorithm>
 

@@ -3,13 +3,13 @@
 // sums, which are read from shared memory and written there. Every row of one is known to lie inside: no driver checks
 // it. Columns of a sum may all be read from one place.
 #pragma once
-#include "formats/spirv/check_ids.h"
+#include "formats/spirv/compute/check_preamble.h"
 
 namespace tosaic::spirv {
 
-class CheckedMatrices : protected CheckedIds {
+class CheckedMatrices : protected CheckedPreamble {
  protected:
-  using CheckedIds::CheckedIds;
+  using CheckedPreamble::CheckedPreamble;
 
   static bool is_of_matrices(Opcode opcode);
   Type matrix_type(std::span<const Word> operands) const;

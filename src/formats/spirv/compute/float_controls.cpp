@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/spirv/float_controls.h"
+#include "formats/spirv/compute/float_controls.h"
 
-#include <cstring>
-#include <string_view>
+#include "formats/spirv/module.h"
 
 namespace tosaic::spirv {
 namespace {
@@ -15,12 +14,6 @@ Word opcode_at(std::span<const Word> module, std::size_t at) { return module[at]
 void append(std::vector<Word>& to, Opcode opcode, std::vector<Word> operands) {
   to.push_back(static_cast<Word>(operands.size() + 1) << 16 | static_cast<Word>(opcode));
   to.insert(to.end(), operands.begin(), operands.end());
-}
-
-std::vector<Word> literal(std::string_view text) {
-  std::vector<Word> words(text.size() / 4 + 1, 0);
-  std::memcpy(words.data(), text.data(), text.size());
-  return words;
 }
 
 }  // namespace

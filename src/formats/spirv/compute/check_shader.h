@@ -14,6 +14,10 @@
 
 namespace tosaic::spirv {
 
+inline constexpr Word push_words = 32;
+// A matrix is 16 x 16; each invocation of a subgroup has eight elements of half a row.
+inline constexpr Word matrix_side = 16, matrix_sharers = 32, matrix_shares = matrix_side * matrix_side / matrix_sharers;
+
 struct ShaderBinding {
   enum class Kind : std::uint8_t { buffer, texels_of_words, texels_of_reals };  // the last two: uniform texel buffers
   Kind kind = Kind::buffer;
@@ -22,7 +26,7 @@ struct ShaderBinding {
 };
 struct ShaderInterface {
   std::vector<ShaderBinding> bindings;  // 0, 1, ... of descriptor set 0
-  bool has_pushes = false;              // 128 bytes of them
+  bool has_pushes = false;              // push_words of them
   Word group_size = 1;
   bool shuffles = false;  // among the invocations of a subgroup
   bool matrices = false;  // of 16 x 16, that subgroups of 32 have

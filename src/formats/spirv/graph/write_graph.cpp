@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "formats/spirv/attributes.h"
-#include "formats/spirv/graph_module.h"
+#include "formats/spirv/graph/attributes.h"
+#include "formats/spirv/graph/graph_module.h"
 #include "formats/spirv/module.h"
 #include "ir/tosa_operators.h"
 #include "ops/definitions/tosa_op.h"

@@ -66,7 +66,7 @@ class ShaderProgram {
     Word to = 0, a = 0, b = 0, c = 0;
   };
   friend class ShaderDecoder;
-  friend class ShaderRunner;
+  friend class ShaderInvocation;
 
   std::vector<Step> steps_;
   std::vector<Word> first_;  // registers at first: constants have their values
