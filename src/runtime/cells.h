@@ -24,6 +24,8 @@ struct Cell {
   bool is_tensor = false;
 };
 using Cells = std::vector<Cell>;
+// The program counts its values with this type.
+inline std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 // The elements in row-major order: the cell's own memory, or `space` filled from it.
 const void* dense(const TensorCell& cell, std::vector<std::byte>& space);

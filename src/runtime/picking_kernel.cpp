@@ -8,8 +8,6 @@
 namespace tosaic::runtime {
 namespace {
 
-std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
-
 // [before, places, behind]: the elements of a tensor around the dims of a mask.
 struct Split {
   std::int64_t before = 1, places = 1;

@@ -11,8 +11,6 @@
 namespace tosaic::runtime {
 namespace {
 
-std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
-
 // out = the elements of `from`, converted to its dtype.
 class CopyKernel : public Kernel {
  public:

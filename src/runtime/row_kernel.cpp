@@ -9,8 +9,6 @@
 namespace tosaic::runtime {
 namespace {
 
-std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
-
 // out = self[..., index, ...] along one dim, and the way back, out[index] = self. Tensors lie in row-major order.
 struct Operands {
   std::int32_t rows, row, index;

@@ -13,8 +13,6 @@
 namespace tosaic::runtime {
 namespace {
 
-std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
-
 // The values that a call names, those in its lists as well.
 std::vector<std::int32_t> named(const pte::Plan& plan, const pte::KernelCall& call) {
   std::vector<std::int32_t> all;

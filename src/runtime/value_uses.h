@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the instructions of a program do with its values, told before they run.
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "formats/pte/pte_file.h"
+#include "runtime/cells.h"
+
+namespace tosaic::runtime {
+
+// By cell: what changes while the method runs, and what is read at all; as in KernelContext.
+struct ValueUses {
+  std::vector<char> changing, used;
+};
+ValueUses value_uses(const pte::Plan& plan, const Cells& cells);
+
+// May it stay in the caller's memory, of each of these inputs: delegates alone read it. `inputs_of`: how many a
+// delegate takes.
+std::vector<char> lendable(const std::vector<std::int32_t>& inputs, const pte::Plan& plan, const Cells& cells,
+                           const std::function<std::size_t(std::size_t delegate)>& inputs_of);
+
+}  // namespace tosaic::runtime
