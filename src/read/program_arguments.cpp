@@ -71,6 +71,12 @@ std::optional<std::vector<std::string_view>> tensor_names(std::string_view tag, 
   return names;
 }
 
+std::optional<std::string_view> symbol_name(std::string_view tag, const Json& value) {
+  if (tag != "as_sym_int" && tag != "as_sym_bool" && tag != "as_sym_float") return std::nullopt;
+  auto [kind, content] = value.tagged();
+  return kind == "as_name" ? std::optional(content.text()) : std::nullopt;
+}
+
 Attr read_attribute(std::string_view tag, const Json& value, const SymbolResolver& resolve) {
   if (tag == "as_none") return std::monostate{};
   if (tag == "as_int") return value.integer();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "ir/loc.h"
 
 namespace tosaic {
 
@@ -16,6 +17,10 @@ struct ReadError {
 [[noreturn]] inline void fail(Diagnostic why) { throw ReadError{std::move(why)}; }
 [[noreturn]] inline void fail(std::string code, std::string message) {
   fail(error(std::move(code), std::move(message)));
+}
+
+[[noreturn]] inline void unsupported(const std::string& construct, const std::string& hint, const LocRef& loc = {}) {
+  fail(located(error("pt2.unsupported-construct", construct + ", which is not supported yet").hint(hint), loc));
 }
 
 // The value of a Result, or its Diagnostic thrown.
