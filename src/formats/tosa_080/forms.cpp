@@ -146,7 +146,7 @@ std::optional<DType> dtype_of(tosa_080_schema::DType type) {
 tosa::Check beyond(const tosa::View& view) {
   using tosa::broken;
   const Node& node = view.node();
-  const std::string_view op = tosa::bare_name(node);
+  const std::string_view op = node.op.base();
   const auto form = form_of(node.op);
   const auto label = [&](std::string_view rule) { return fmt::format("tosa-0.80.{}.{}", op, rule); };
   if (!form || !node.regions.empty() || form->row->inputs.empty())

@@ -18,7 +18,7 @@ TypeRow row(Feature needs, DType in, DType weight, DType out, DType acc) {
 // dim or the last two.
 double largest_channel(const View& view, std::size_t channels, double zero_point) {
   const TensorType& weight = view.in(1);
-  const bool last = bare_name(view.node()) == "depthwise_conv2d";
+  const bool last = view.node().op.base() == "depthwise_conv2d";
   const auto n = static_cast<std::size_t>(weight.shape.elements());
   std::vector<double> sums(channels, 0);
   for (std::size_t k = 0; k < n; ++k)
@@ -73,7 +73,7 @@ Op convolution_row(std::string_view name, std::uint16_t schema_number, std::stri
 }
 
 Check check_convolution_operands(const View& view, std::int64_t weight_inputs, std::int64_t out_channels) {
-  const std::string_view op = bare_name(view.node());
+  const std::string_view op = view.node().op.base();
   if (Check c = check_zero_point(view, 3, "input-zp", view.in(0).dtype)) return c;
   if (Check c = check_zero_point(view, 4, "weight-zp", view.in(1).dtype)) return c;
   const std::int64_t channels = view.in(0).shape.size(view.in(0).rank() - 1);
@@ -132,8 +132,7 @@ std::vector<TensorType> convolution_output(const View& view, std::span<const Dim
 Result<ConvolutionRun> start_convolution(const Run& run, std::int64_t products_per_sum) {
   // |input - zp| < 2^15 and |weight - zp| < 2^8, or both < 2^8: sums of 2^29 products stay below 2^53.
   if (products_per_sum > (std::int64_t{1} << 29))
-    return error("run.too-large",
-                 fmt::format("{}: a sum of {} products", bare_name(run.view.node()), products_per_sum));
+    return error("run.too-large", fmt::format("{}: a sum of {} products", run.view.node().op.base(), products_per_sum));
   return ConvolutionRun{as_doubles(run.in[0], first_as_double(run.in[3])),
                         as_doubles(run.in[1], first_as_double(run.in[4])), as_doubles(run.in[2])};
 }

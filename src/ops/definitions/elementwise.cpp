@@ -16,7 +16,7 @@ std::vector<TensorType> infer_broadcast(const View& view) {
 std::vector<TensorType> infer_comparison(const View& view) { return {infer_broadcast(view)[0].with(DType::boolean)}; }
 
 Check check_broadcast(const View& view, std::size_t count) {
-  const std::string_view op = bare_name(view.node());
+  const std::string_view op = view.node().op.base();
   Shape shape = view.in(0).shape;
   for (std::size_t k = 1; k < count; ++k) {
     const Shape& other = view.in(k).shape;

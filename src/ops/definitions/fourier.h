@@ -56,14 +56,14 @@ inline Check check_powers_of_two(const View& view) {
   for (int i : {1, 2}) {
     const std::int64_t size = view.in(0).shape.size(i);
     if (size < 1 || (size & (size - 1)) != 0)
-      return broken(fmt::format("{}.power-of-two", bare_name(view.node())), "size {} is no power of two", size);
+      return broken(fmt::format("{}.power-of-two", view.node().op.base()), "size {} is no power of two", size);
   }
   return std::nullopt;
 }
 inline Check level_fourier(const View& view, const Level& level) {
   for (int i : {1, 2})
     if (view.in(0).shape.size(i) > level.max_kernel)
-      return broken(fmt::format("{}.level-kernel", bare_name(view.node())), "size {} exceeds the level's {}",
+      return broken(fmt::format("{}.level-kernel", view.node().op.base()), "size {} exceeds the level's {}",
                     view.in(0).shape.size(i), level.max_kernel);
   return std::nullopt;
 }

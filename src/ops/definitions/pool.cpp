@@ -46,7 +46,7 @@ std::vector<TensorType> infer_pool(const View& view) {
 }
 
 Check check_pool(const View& view) {
-  const std::string_view op = bare_name(view.node());
+  const std::string_view op = view.node().op.base();
   for (auto [name, length] : {std::pair<std::string_view, std::size_t>{"kernel", 2}, {"stride", 2}, {"pad", 4}})
     if (Check c = check_length(view, name, length)) return c;
   const auto slides = pool_slides(view);

@@ -32,7 +32,7 @@ std::vector<Slide> slides_of(const View& view) {
 Check check_rest(const View& view) {
   for (const Slide& s : slides_of(view))
     if (room(s) % s.stride != 0)
-      return broken(fmt::format("{}.output-size", bare_name(view.node())),
+      return broken(fmt::format("{}.output-size", view.node().op.base()),
                     "a kernel of {} with dilation {} can move by {} over an input of {} with padding {} and {}, which "
                     "stride {} does "
                     "not divide",

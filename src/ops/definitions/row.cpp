@@ -40,8 +40,6 @@ TypeRows with_same(TypeRows rows, std::string_view like, std::string_view variab
   return rows;
 }
 
-std::string_view bare_name(const Node& node) { return node.op.base(); }
-
 Check check_length(const View& view, std::size_t i, std::int64_t length) {
   const Op& op = *find(view.node().op);
   const std::string_view operand = op.inputs[i].name;
@@ -53,7 +51,7 @@ Check check_length(const View& view, std::size_t i, std::int64_t length) {
 Check check_axis(const View& view) {
   const std::int64_t axis = view.integer("axis");
   if (axis >= 0 && axis < view.in(0).rank()) return std::nullopt;
-  return broken(fmt::format("{}.axis", bare_name(view.node())), "axis {} is not a dim of a tensor of rank {}", axis,
+  return broken(fmt::format("{}.axis", view.node().op.base()), "axis {} is not a dim of a tensor of rank {}", axis,
                 view.in(0).rank());
 }
 
@@ -64,7 +62,7 @@ std::optional<double> constant_number(const View& view, std::size_t i) {
 }
 
 Status unpredictable(const Run& run, const std::string& why) {
-  return error("tosa.unpredictable", fmt::format("{}: {}", bare_name(run.view.node()), why));
+  return error("tosa.unpredictable", fmt::format("{}: {}", run.view.node().op.base(), why));
 }
 
 std::vector<std::int64_t> integers_of(const TensorView& tensor) {

@@ -28,8 +28,6 @@ template <class... Args>
 Check broken(std::string label, fmt::format_string<Args...> format, Args&&... args) {
   return Violation{std::move(label), fmt::format(format, std::forward<Args>(args)...)};
 }
-// The operator's bare name: "mul" of "tosa.mul".
-std::string_view bare_name(const Node& node);
 
 // "<op>.<operand>-length": operand i must be a list of `length` elements.
 Check check_length(const View& view, std::size_t i, std::int64_t length);

@@ -275,7 +275,7 @@ Status verify_nested(const Graph& graph, const Spec& spec, std::int64_t depth) {
       return located(error("tosa." + failed->label, failed->message), node.loc);
     if (!node.regions.empty() && depth >= spec.level.max_nesting)
       return located(
-          error(fmt::format("tosa.{}.level-nesting", bare_name(node)),
+          error(fmt::format("tosa.{}.level-nesting", node.op.base()),
                 fmt::format("control flow is nested deeper than {}, the limit of the level", spec.level.max_nesting)),
           node.loc);
     for (const Graph& region : node.regions) TOSAIC_CHECK(verify_nested(region, spec, depth + 1));

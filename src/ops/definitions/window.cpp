@@ -35,12 +35,12 @@ std::int64_t item(const View& view, std::string_view attribute, std::size_t i, s
 Check check_length(const View& view, std::string_view attribute, std::size_t wanted) {
   const std::size_t found = view.ints(attribute).size();
   if (found == wanted) return std::nullopt;
-  return broken(fmt::format("{}.attribute-length", bare_name(view.node())), "{} holds {} numbers, {} are needed",
+  return broken(fmt::format("{}.attribute-length", view.node().op.base()), "{} holds {} numbers, {} are needed",
                 attribute, found, wanted);
 }
 
 Check check_slides(const View& view, std::span<const Slide> slides) {
-  const std::string_view op = bare_name(view.node());
+  const std::string_view op = view.node().op.base();
   for (const Slide& s : slides)
     if (s.before < 0 || s.after < 0)
       return broken(fmt::format("{}.pad", op), "padding {} must not be negative", std::min(s.before, s.after));
@@ -58,7 +58,7 @@ Check check_slides(const View& view, std::span<const Slide> slides) {
 }
 
 Check level_slides(const View& view, const Level& level, std::span<const Slide> slides) {
-  const std::string_view op = bare_name(view.node());
+  const std::string_view op = view.node().op.base();
   for (const Slide& s : slides) {
     // Not the dilated extent: the standard limits dilation * kernel.
     if (s.kernel > level.max_kernel || s.dilation > level.max_kernel / s.kernel)
@@ -74,7 +74,7 @@ Check level_slides(const View& view, const Level& level, std::span<const Slide> 
 }
 
 Check check_zero_point(const View& view, std::size_t operand, std::string_view name, DType tensor) {
-  const std::string_view op = bare_name(view.node());
+  const std::string_view op = view.node().op.base();
   const TensorType& type = view.in(operand);
   if (type.shape.elements() != 1)
     return broken(fmt::format("{}.{}-size", op, name), "{} has shape [{}], one element is needed", name,
