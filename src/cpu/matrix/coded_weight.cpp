@@ -148,7 +148,8 @@ class Weights {
     if (!rows.form) return Weight();
     rows.group = rows.form->group;
     TOSAIC_TRY(rows.scales, computed(rows.form->scales));
-    return of_values(std::move(rows), rows.form->codes);
+    const ValueId codes = rows.form->codes;
+    return of_values(std::move(rows), codes);
   }
 
   // Whole numbers; the scales stand behind the product.

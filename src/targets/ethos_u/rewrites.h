@@ -56,7 +56,7 @@ class Rewriter : public tosaic::Rewriter {
   ValueId add(Operator op, std::vector<ValueId> inputs, Attrs attrs, TensorType type, const LocRef& loc,
               ValueId to = no_value) {
     if (to == no_value) to = graph_.add_value("npu", std::move(type));
-    return tosaic::Rewriter::add(std::move(op), std::move(inputs), std::move(attrs), to, loc);
+    return tosaic::Rewriter::add(op, std::move(inputs), std::move(attrs), to, loc);
   }
 
  private:
