@@ -46,4 +46,7 @@ ${entries}    {\"\", nullptr}};
 }  // namespace ${namespace}
 ")
   target_sources(${target} PRIVATE ${files} ${out})
+  if(namespace STREQUAL "tosaic" AND NOT arg_FOLDERS MATCHES "[.]cpp$")
+    join_files(${target} ${namespace}::${type} ${prefix} ${files})
+  endif()
 endfunction()
