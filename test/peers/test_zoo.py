@@ -12,7 +12,7 @@ PYTHON = ROOT / "build/zoo-env/bin/python"
 
 
 def seed():
-    """The number of this commit, as in the Makefile: after as many commits as a library has families all had their turn."""
+    """The number of this commit, as in test/run.py: after as many commits as a library has families all had their turn."""
     count = subprocess.run(["git", "rev-list", "--count", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout
     return int(os.environ.get("SEED") or count or 0)
 

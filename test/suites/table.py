@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The suites: name, what it is, what must be there first, and its commands. Every folder of test/ with tests is a suite by
+its own name, too, unless one here has it."""
+import dataclasses
+
+from suites.commands import ET_SUITE, ET_VULKAN, RESULTS, ROOT, Command
+
+# With sanitizers: what reads files and stands alone, and what is linked with the whole compiler, most of which is built then.
+ASAN_QUICK = ["ir", "formats", "plan", "targets", "vulkan"]
+ASAN = [*ASAN_QUICK, "read", "line", "pack", "partition", "pipeline", "rewrites", "runtime", "tosa", "ethosu"]
+SAMPLED = ["ops", "cpu", "api"]  # of these, which take long, one part in SHARDS
+THREADED = ["cpu", "api"]
+
+
+@dataclasses.dataclass
+class Suite:
+    name: str
+    about: str
+    needs: list = dataclasses.field(default_factory=list)
+    commands: object = None  # a function that gives them, asked when all that the suite needs is there
+    parts: list = dataclasses.field(default_factory=list)  # or the suites that it is made of
+    reports: bool = True  # do the commands leave reports to be counted?
+
+
+def programs(names):
+    return [f"test_{name}" for name in names]
+
+
+def table(o):
+    """All suites, for options `o`."""
+    tool, tests = o.make("build", "compile"), o.make("build-tests", "compile")
+    venv, models, layer, zoo_env, vela = (o.make(name, "python") for name in (
+        "venv", "quick-models", "emulation-layer", "zoo-env", "vela"))
+    zoo_tests = dataclasses.replace(zoo_env, optional=True)
+    plugin, wheel, package = (o.make(name, "after") for name in ("plugin", "wheel", "python-env"))
+    python_core = lambda: ["-DTOSAIC_PYTHON=ON", f"-DTOSAIC_EXECUTORCH={o.executorch()}", f"-DPython_EXECUTABLE={o.python}"]
+    arm64 = ["-DTOSAIC_PYTHON=ON", f"-DTOSAIC_ARM64_ROOT={ROOT}/build/arm64-root", f"-DPython_EXECUTABLE={o.python}"]
+    cross = [o.make("packages-CROSS", "compile"), o.make("arm64-root", "after")]
+    aarch64 = lambda *words: Command([o.python, "test/aarch64/run_aarch64.py", *words], o.peers)
+    qemu = ["build/release/bin/tosaic", "build/aarch64/bin/tosaic", "build/arm64-root"]
+    sharded = {"GTEST_TOTAL_SHARDS": o.shards, "GTEST_SHARD_INDEX": o.turn % o.shards}
+    every = {"GTEST_TOTAL_SHARDS": 1000, "GTEST_SHARD_INDEX": 0}
+    first = "--first-of-each-file"
+    chosen = lambda: o.ask(o.python, ROOT / "test/peers/executorch_suite/chosen.py", 10910, "misc", "misc", "models")
+    theirs = lambda: [o.executorch_suite("ours", 400, 0, ET_SUITE, *chosen(), report="executorch_suite")]
+    with_quantizers = lambda: [o.executorch_suite("ours_quantized", 1000, 0, ET_SUITE, report="executorch_quantized_suite"),
+                               o.executorch_suite("vulkan", 50, 0, ET_VULKAN, report="executorch_vulkan_suite")]
+    bench = lambda name, file, about, *needs: Suite(name, about, [tool, venv, *needs], lambda: [Command([
+        o.python, f"bench/{file}.py", "--tosaic", "build/release/bin/tosaic", "--output", f"build/{name}.md", *o.more])],
+        reports=False)
+    return [
+        Suite("test", "everything that must hold before a change goes in",
+              parts=["cpp", "asan", "asan-part", "py", "python", "executorch-part"]),
+        Suite("cpp", "C++ tests, release build", [tests, layer], lambda: [o.ctest("release")]),
+        Suite("asan", "readers, stages, executors, runtime with AddressSanitizer and UBSan",
+              [o.build("sanitized", *programs(ASAN)), layer], lambda: [o.ctest("sanitized", ASAN)]),
+        Suite("asan-quick", "of these what is built in a third of the time: file formats, targets, plans, drivers",
+              [o.build("sanitized", *programs(ASAN_QUICK)), layer], lambda: [o.ctest("sanitized", ASAN_QUICK)]),
+        Suite("asan-part", "a part of the lowerings', kernels' and API's tests with sanitizers; SEED chooses, SHARDS=1: all",
+              [o.build("sanitized", *programs(SAMPLED))], lambda: [o.ctest("sanitized", SAMPLED, sharded)]),
+        Suite("py", "all of Python but the package: golden text, peers, delegates, fuzz seeds, a conformance slice",
+              [tool, plugin, models, zoo_tests], lambda: [o.pytest("test", "--ignore", "test/python")]),
+        Suite("python", "the Python package, installed from its wheel", [package, models],
+              lambda: [o.package_tests("test/python")]),
+        Suite("executorch-part", "some of ExecuTorch's own tests on tosaic", [package], lambda: [*theirs(), *with_quantizers()]),
+        Suite("executorch-turn", "a half of these, by turns: with its quantizers, or with tosaic's and for Vulkan", [package],
+              lambda: with_quantizers() if o.turn % 2 else theirs()),
+
+        Suite("slice", "the first test of each test file: is everything installed that the tests need?",
+              parts=["slice-cpp", "slice-asan", "slice-py", "slice-python"]),
+        Suite("slice-cpp", "of each C++ program", [tests, layer], lambda: [o.ctest("release", env=every)]),
+        Suite("slice-asan", "of one with sanitizers", [o.build("sanitized", "test_ir")],
+              lambda: [o.ctest("sanitized", ["ir"], every)]),
+        Suite("slice-py", "of each Python file", [tests, plugin, models, zoo_tests],
+              lambda: [o.pytest("test", first, "--ignore", "test/python", env=every)]),
+        Suite("slice-python", "of each of the package's", [package, models], lambda: [o.package_tests("test/python", first)]),
+
+        Suite("sanitized", "everything with sanitizers, threads with theirs; an hour or two",
+              parts=["sanitized-cpp", "sanitized-py", "threads"]),
+        Suite("sanitized-cpp", "all C++ tests with sanitizers", [o.build("sanitized"), layer], lambda: [o.ctest("sanitized")]),
+        Suite("sanitized-py", "command line and delegates with sanitizers", [o.build("sanitized"), venv, models], lambda: [
+            o.pytest("test/cli", "test/delegates", "--tosaic", "build/sanitized/bin/tosaic")]),
+        Suite("threads", "kernels, sessions and calibration in threads, with ThreadSanitizer",
+              [o.build("tsan", *programs(THREADED))], lambda: [o.ctest("tsan", THREADED)]),
+        Suite("python-sanitized", "a part of the Python package's tests with sanitizers; SEED chooses, SHARDS=1 is all",
+              [venv, models, o.build("sanitized", "tosaic", "tosaic_python", options=python_core)], lambda: [o.instrumented(
+                  "sanitized", ["asan", "ubsan"], {
+                      # Python's objects lie in memory that the sanitizers see.
+                      "PYTHONMALLOC": "malloc", "UBSAN_OPTIONS": "print_stacktrace=1",
+                      "ASAN_OPTIONS": "detect_leaks=1:leak_check_at_exit=0:abort_on_error=1:detect_stack_use_after_return=1:"
+                                      f"log_path={RESULTS}/report"})]),
+        Suite("python-races", "the package in threads, and a part of its other tests, with ThreadSanitizer; SEED, SHARDS",
+              [venv, models, o.build("tsan", "tosaic", "tosaic_python", options=python_core)], lambda: [o.instrumented(
+                  # It sees what is compiled for it alone: PyTorch's threads and a driver's are theirs. It wants its
+                  # addresses where they always are (setarch).
+                  "tsan", ["tsan"], {"TSAN_OPTIONS": "ignore_noninstrumented_modules=1:report_thread_leaks=0:exitcode=0:"
+                                                     f"log_path={RESULTS}/report"}, before=["setarch", "-R"])]),
+
+        Suite("peers", "every model against PyTorch, tosa_reference_model and ExecuTorch", [tool, models], lambda: [
+            o.pytest("test/peers", "--ignore", "test/peers/test_ethosu.py", "--all-models")]),
+        Suite("ethosu", "every Ethos-U network, model and conformance sample, on every product", [tests, venv], lambda: [
+            o.pytest("test/ethosu", "test/peers/test_ethosu.py", "--all-models")]),
+        Suite("vulkan", "every model, operator graph and conformance sample as compute shaders, under the validation layer",
+              [tests, venv], lambda: [
+                  Command([".ci/validated", "--opens", "build/release/bin/test_shaders", "--gtest_brief=1"],
+                          {"TOSAIC_ALL_SHADERS": "1", "GTEST_OUTPUT": f"xml:{RESULTS}/"}),
+                  o.pytest("test/peers/test_vulkan.py", "--all-models", "--tosaic", ".ci/validated-tool", report="peers"),
+                  o.pytest("test/vulkan_runtime", "--all-models", report="vulkan_runtime"),
+                  o.conformance("all", "--executors", "shaders", "--tosaic", ".ci/validated-tool")]),
+        Suite("vgf", "every model and operator graph as VGF, on the CPU, on Vulkan and in Arm's runner", [tests, venv], lambda: [
+            o.ctest("release", ["vulkan"]),
+            o.pytest(*sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("test/peers/test_vgf*.py")), "--all-models"),
+            o.conformance("slice", "--executors", "vgf", "vulkan", "scenario")]),
+        Suite("conformance", "the TOSA 1.0.1 conformance sample, on both executors", [tool, venv],
+              lambda: [o.conformance("all", *o.more)], reports=False),
+        Suite("executorch-suite", "ExecuTorch's 12,000 tests of its Arm backends on tosaic's: every SAMPLE-th (40), the SEED-th",
+              [package], lambda: [o.executorch_suite(o.plugin, o.sample, o.seed or 0, o.suite)]),
+        Suite("executorch-vulkan-suite", "ExecuTorch's 101 tests of its Vulkan backend on tosaic's; ten minutes", [package],
+              lambda: [o.executorch_suite("vulkan", 1, 0, ET_VULKAN)]),
+        Suite("versions", "other versions of PyTorch and of the peers; half an hour, and gigabytes of downloads", [wheel, models],
+              lambda: [Command([o.python, "test/versions/run_versions.py", *o.more])], reports=False),
+        Suite("aarch64-runtime", "the runtime with its TOSA and Ethos-U delegates for aarch64, under qemu; three minutes of CPU",
+              [tool, models, vela, *cross, o.build("release", "run_tosa", "run_ethos_u"),
+               o.build("aarch64", "run_tosa", "run_ethos_u", options=lambda: arm64)],
+              lambda: [aarch64("--runtime", *qemu)], reports=False),
+        Suite("aarch64", "all but the ExecuTorch plug-in compiled for aarch64, and tried under qemu; an hour",
+              parts=["aarch64-runtime", "aarch64-tool", "aarch64-cpu"]),
+        Suite("aarch64-tool", "command line and Python package for aarch64", [
+            tool, models, vela, *cross, o.make("arm64-numpy", "python"),
+            o.build("aarch64", "tosaic", "tosaic_python", "tosaic_shared", "tosaic_ethosu_c", options=lambda: arm64)],
+              lambda: [aarch64(*qemu, "build/aarch64/python", "build/arm64-numpy")], reports=False),
+        Suite("aarch64-cpu", "kernels for aarch64 beside the interpreter", [
+            venv, *cross, o.build("aarch64", "test_cpu", options=lambda: arm64)],
+              lambda: [o.ctest("aarch64", ["cpu"])]),
+        Suite("fuzz", "every fuzzer for FUZZ_SECONDS (60)",
+              [tool, vela, o.make("packages-FUZZ", "compile"), o.build("fuzz")], lambda: [
+                  Command(["python3", "test/fuzz/make_seeds.py", "build/release/bin/tosaic", "build/fuzz/seeds"], o.peers),
+                  Command([".ci/run-fuzzers", "build/fuzz/bin", o.seconds])], reports=False),
+        Suite("zoo", "86 families of models on the targets, one table in build/zoo/zoo.md; half an hour", [tool, zoo_env], lambda: [
+            Command(["build/zoo-env/bin/python", "-W", "ignore", "test/models/zoo.py", "--tosaic", "build/release/bin/tosaic",
+                     "--output", "build/zoo", *o.more])], reports=False),
+
+        bench("bench", "bench", "tosaic beside its peers, one table", o.build("release", "in_process")),
+        bench("bench-ethosu", "ethos_u", "Vela's estimates for our TOSA and for ExecuTorch's, every model"),
+        bench("bench-vgf", "vgf", "VGF files and their making, beside Arm's model converter and ExecuTorch's flow"),
+        bench("bench-vulkan", "vulkan", "compute shaders on this machine's Vulkan device, beside ncnn's from PyPI"),
+        bench("bench-large", "large_weights", "decoders of 60 to 250 million random weights: seconds, memory, bytes"),
+        bench("bench-llm", "llm", "a decoder of 0.43 billion weights, of 32 to 4 bits; --llama PYTHON: beside llama-cpp-python, "
+                                  "--xnnpack PYTHON: beside ExecuTorch's XNNPACK (a quarter of an hour, once)"),
+        *folders(o, [tests, layer], [tests, plugin, models, layer])]
+
+
+def folders(o, cpp_needs, python_needs):
+    """A suite of each folder's C++ program and Python tests."""
+    for folder in sorted(p for p in (ROOT / "test").iterdir() if p.is_dir()):
+        program = any(folder.glob("*.cpp")) and not (folder / "CMakeLists.txt").exists()
+        python = any(folder.rglob("test_*.py"))
+        if program or python:
+            needs = [*(cpp_needs if program else []), *(python_needs if python else [])]
+            yield Suite(folder.name, f"the tests in test/{folder.name}", needs,
+                        lambda name=folder.name, program=program, python=python: [
+                            *([o.ctest("release", [name])] if program else []), *([o.pytest(f"test/{name}")] if python else [])])
