@@ -3,7 +3,7 @@
 #include "tosaic/tosaic.hpp"
 
 #include "normalise/complex_pairs.h"
-#include "ops/op.h"
+#include "ops/rules/quantisation_rule.h"
 
 namespace tosaic {
 
@@ -13,7 +13,7 @@ std::vector<OperatorInfo> operators() {
     list.push_back({std::string(named.file),
                     {named.op.schemas.begin(), named.op.schemas.end()},
                     std::string(named.op.summary),
-                    std::string(name_of(named.op.rule))});
+                    std::string(named.op.rule->name)});
   return list;
 }
 

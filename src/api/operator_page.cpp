@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/guard.h"
-#include "ops/op.h"
+#include "ops/rules/quantisation_rule.h"
 #include "pipeline/support_columns.h"
 #include "tosaic/tosaic.hpp"
 
@@ -17,7 +17,7 @@ const char* mark(const OverloadSupport& row, std::size_t column) {
 
 // "aten.add.Tensor" as the user finds it in an exported graph, behind its operator's sentence.
 std::string row_text(const OverloadSupport& row, std::size_t columns) {
-  std::string text = fmt::format("| `{}` | {} |", row.op, name_of(find_aten(Operator(row.op)).rule));
+  std::string text = fmt::format("| `{}` | {} |", row.op, find_aten(Operator(row.op)).rule->name);
   for (std::size_t c = 0; c < columns; ++c) text += fmt::format(" {} |", mark(row, c));
   return text + "\n";
 }

@@ -8,7 +8,7 @@
 #include "ir/aten_operators.h"
 #include "ir/states.h"
 #include "ir/tosa_operators.h"
-#include "lower/rules.h"
+#include "lower/lower_node.h"
 #include "lower/unsigned_bytes.h"
 #include "ops/trial.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stage 5, lower: an ATen graph (a region, or a whole program) becomes a TOSA graph, node by node, through the
-// operators' own lowerings and, where types are quantised, the rules of rules.h.
+// operators' own lowerings and, where types are quantised, their rules (ops/rules).
 #pragma once
 #include <optional>
 #include <vector>

@@ -9,7 +9,7 @@
 
 #include "ir/tensor.h"
 #include "normalise/normalise.h"
-#include "ops/op.h"
+#include "ops/rules/quantisation_rule.h"
 
 namespace tosaic {
 namespace {
@@ -29,8 +29,7 @@ Spread of_constant(const Value& value) {
 
 bool moves_all(const Node& node) {
   const FoundOp found = find_aten(node.op);
-  if (!found.op || node.inputs.size() != 1 || node.outputs.size() != 1) return false;
-  return found.rule == Rule::transparent && found.schema->view;
+  return node.inputs.size() == 1 && node.outputs.size() == 1 && found.rule->passes_values && found.schema->view;
 }
 
 class Places {

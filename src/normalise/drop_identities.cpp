@@ -7,6 +7,7 @@
 
 #include "ir/rewriter.h"
 #include "normalise/normalise.h"
+#include "ops/rules/quantisation_rule.h"
 #include "ops/trial.h"
 
 namespace tosaic {
@@ -32,7 +33,7 @@ void take_empty_results(Graph& graph, const Node& node, Rewriter& out) {
 
 // torch.cat takes tensors without elements, which TOSA lacks: the same result comes of the others.
 void drop_empty_operands(const Graph& graph, Node& node, const FoundOp& found) {
-  if (!found.op || found.rule != Rule::joined || node.outputs.size() != 1 || node.outputs[0] == no_value ||
+  if (!found.rule->joins_operands || node.outputs.size() != 1 || node.outputs[0] == no_value ||
       std::none_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v != no_value && empty(graph, v); }))
     return;
   Node without = node;
@@ -56,8 +57,7 @@ void drop_identities(Graph& graph) {
       return;
     FoundOp found = find_aten(node.op);
     drop_empty_operands(graph, node, found);
-    if (found.op && node.outputs.size() == 1 && node.outputs[0] != no_value &&
-        (found.rule == Rule::transparent || found.rule == Rule::index)) {
+    if (node.outputs.size() == 1 && node.outputs[0] != no_value && found.rule->may_be_identity()) {
       auto trial = try_node(graph, node);
       // What contradicts the program stays, and is said where it is lowered.
       const bool agrees = trial.ok() && !trial->results.empty() &&

@@ -11,7 +11,7 @@
 #include "ir/tensor.h"
 #include "normalise/normalise.h"
 #include "ops/lowering/weight.h"
-#include "ops/op.h"
+#include "ops/rules/quantisation_rule.h"
 #include "ops/trial.h"
 #include "simd/bulk_loops.h"
 
@@ -72,9 +72,8 @@ void fold_batch_norm(Graph& graph) {
     ValueId x = norm.inputs[0];
     Node& conv = graph.nodes[static_cast<std::size_t>(made_by[x])];
     FoundOp found = find_aten(conv.op);
-    if (!found.op || found.rule != Rule::accumulate || conv.inputs.size() < 2 || conv.inputs[1] == no_value ||
-        read_by[x].size() != 1 || is_output[x] || !graph[conv.inputs[1]].is_constant() ||
-        graph[conv.inputs[1]].type.dtype != DType::f32)
+    if (!found.rule->accumulates || conv.inputs.size() < 2 || conv.inputs[1] == no_value || read_by[x].size() != 1 ||
+        is_output[x] || !graph[conv.inputs[1]].is_constant() || graph[conv.inputs[1]].type.dtype != DType::f32)
       continue;
     bool has_bias = conv.inputs.size() > 2 && conv.inputs[2] != no_value;
     if (has_bias && !graph[conv.inputs[2]].is_constant()) continue;

@@ -4,6 +4,7 @@
 
 #include "normalise/known_numbers.h"
 #include "normalise/normalise.h"
+#include "ops/rules/quantisation_rule.h"
 #include "ops/trial.h"
 
 namespace tosaic {
@@ -31,8 +32,7 @@ class Codes {
 
   bool multiplies(std::uint32_t n, ValueId weight) const {
     const Node& node = graph_.nodes[n];
-    const FoundOp found = find_aten(node.op);
-    return found.op && found.rule == Rule::accumulate && node.inputs.size() > 1 && node.inputs[1] == weight &&
+    return find_aten(node.op).rule->accumulates && node.inputs.size() > 1 && node.inputs[1] == weight &&
            !graph_[node.inputs[0]].is_constant();
   }
 };

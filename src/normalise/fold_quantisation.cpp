@@ -11,11 +11,11 @@
 #include "ir/aten_operators.h"
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
-#include "lower/computed.h"
 #include "normalise/elements.h"
 #include "normalise/normalise.h"
+#include "ops/computed.h"
 #include "ops/lowering/conversion.h"
-#include "ops/op.h"
+#include "ops/rules/quantisation_rule.h"
 
 namespace tosaic {
 namespace {
@@ -139,8 +139,7 @@ class Spreading {
   }
 
   bool one_tensor(const Node& node) const {
-    FoundOp found = find_aten(node.op);
-    if (!found.op || found.rule != Rule::transparent) return false;
+    if (!find_aten(node.op).rule->passes_values) return false;
     const auto tensors = std::count_if(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
       return v != no_value && (is_float(g_[v].type.dtype) || g_[v].type.quantised());
     });

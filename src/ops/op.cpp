@@ -55,21 +55,6 @@ std::string quoted(std::string_view name) { return fmt::format("argument '{}'", 
 
 }  // namespace
 
-std::string_view name_of(Rule rule) {
-  switch (rule) {
-    case Rule::pointwise: return "pointwise";
-    case Rule::transparent: return "transparent";
-    case Rule::sum: return "sum";
-    case Rule::product: return "product";
-    case Rule::accumulate: return "accumulate";
-    case Rule::joined: return "joined";
-    case Rule::inside: return "inside";
-    case Rule::index: return "index";
-    case Rule::float_only: return "float_only";
-  }
-  return "?";
-}
-
 FoundOp find_aten(Operator op) {
   const auto& t = table();
   auto it = t.by_operator.find(op);

@@ -10,23 +10,10 @@
 #include <vector>
 
 #include "ops/builder.h"
+#include "ops/rules/rule.h"
 #include "ops/schema.h"
 
 namespace tosaic {
-
-// How the integer form follows from the float form (docs/numerics.md tells the arithmetic).
-enum class Rule : std::uint8_t {
-  pointwise,    // y = f(x), one tensor in, one out: a table of f at the representable inputs
-  transparent,  // output codes are input codes, same scale: views, max pooling, clamp
-  sum,          // linear in its inputs: inputs rescaled to one common int32 scale, then the same lowering
-  product,      // inputs taken as int32 without zero point, then the same lowering; scales multiply
-  accumulate,   // conv, linear, matmul: the builder's int8 x int8 -> int32 forms, rescaled per channel
-  joined,       // all tensor inputs are brought to the output's scale: cat, where, maximum
-  inside,       // composite: lowered to other ATen operators first, which are then quantised one by one
-  index,        // integer or boolean tensors, or no tensor arithmetic at all: nothing to quantise
-  float_only,   // stays float
-};
-std::string_view name_of(Rule rule);
 
 // Several values from a lowering; one Val converts by itself.
 struct Vals : std::vector<Val> {

@@ -9,7 +9,7 @@
 
 namespace tosaic {
 
-// What a node means: its operator's float lowering, or that wrapped in the rules of quantisation (lower/rules.h).
+// What a node means: its operator's float lowering, or that wrapped in the rules of quantisation (lower/lower_node.h).
 using NodeLowering = Vals (*)(Builder& builder, const Node& node, std::vector<std::optional<Val>> operands,
                               const std::vector<TensorType>& declared);
 Vals lower_as_floats(Builder& builder, const Node& node, std::vector<std::optional<Val>> operands,

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "lower/rules.h"
+#include "lower/lower_node.h"
 #include "ops/definitions/core_aten.h"
 #include "ops/trial.h"
 

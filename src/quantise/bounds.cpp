@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "ops/rules/quantisation_rule.h"
 #include "ops/trial.h"
 #include "quantise/plan.h"
 
@@ -57,8 +58,8 @@ bool real(const Graph& graph, ValueId v) { return v != no_value && graph[v].type
 
 // Can the call's lowering tell something? Sums and products of what may be anything are anything, but for squares.
 bool worth_asking(const Node& node, Rule rule, const std::vector<tosa::Bounds>& bounds) {
-  if (rule == Rule::pointwise || rule == Rule::transparent || rule == Rule::joined) return true;
-  if (rule != Rule::sum && rule != Rule::product) return false;
+  if (!rule->quantises() || rule->accumulates) return false;
+  if (!rule->is_linear) return true;
   return (node.inputs.size() == 2 && node.inputs[0] == node.inputs[1]) ||
          std::any_of(node.inputs.begin(), node.inputs.end(),
                      [&](ValueId v) { return v != no_value && known(bounds[v]); });

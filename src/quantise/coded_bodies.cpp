@@ -12,8 +12,8 @@
 #include "ir/program_operators.h"
 #include "ir/states.h"
 #include "ir/tensor.h"
-#include "lower/computed.h"
 #include "lower/lower.h"
+#include "ops/computed.h"
 #include "ops/lowering/conversion.h"
 
 namespace tosaic {

@@ -10,7 +10,7 @@
 
 #include "ir/aten_operators.h"
 #include "ir/rewriter.h"
-#include "ops/op.h"
+#include "ops/rules/quantisation_rule.h"
 #include "quantise/weight_codes.h"
 
 namespace tosaic {
@@ -51,7 +51,7 @@ class Coding {
   // A product with a constant matrix whose rows its operand's last dim meets.
   bool is_layer(const Node& node) {
     const FoundOp found = find_aten(node.op);
-    if (!found.op || found.rule != Rule::accumulate || !found.schema || node.inputs.size() < 2) return false;
+    if (!found.rule->accumulates || node.inputs.size() < 2) return false;
     if (found.schema->arguments.size() < 2 || found.schema->arguments[1].name != "weight") return false;
     const Value &x = graph_[node.inputs[0]], &weight = graph_[node.inputs[1]];
     return !x.is_constant() && x.type.dtype == DType::f32 && is_matrix(weight);

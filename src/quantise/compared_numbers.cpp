@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "ops/op.h"
+#include "ops/rules/quantisation_rule.h"
 
 namespace tosaic {
 namespace {
@@ -57,8 +57,7 @@ std::optional<std::int64_t> code_of(double number, const TensorType& type) {
 }  // namespace
 
 bool compares(const Graph& graph, const Node& node) {
-  const FoundOp found = find_aten(node.op);
-  return found.op && found.rule == Rule::sum && !node.outputs.empty() && node.outputs[0] != no_value &&
+  return find_aten(node.op).rule->adds && !node.outputs.empty() && node.outputs[0] != no_value &&
          graph[node.outputs[0]].type.dtype == DType::boolean;
 }
 

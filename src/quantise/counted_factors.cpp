@@ -6,8 +6,9 @@
 
 #include "ir/aten_operators.h"
 #include "ir/rewriter.h"
-#include "lower/computed.h"
+#include "ops/computed.h"
 #include "ops/lowering/calls.h"
+#include "ops/rules/quantisation_rule.h"
 
 namespace tosaic {
 namespace {
@@ -16,8 +17,7 @@ constexpr double much_smaller = 4;  // a group keeps its own range where less is
 
 // Grows beyond all bounds near 0?
 bool has_pole(const Graph& graph, const Node& node) {
-  FoundOp found = find_aten(node.op);
-  if (!found.op || found.rule != Rule::pointwise || node.outputs.size() != 1) return false;
+  if (!find_aten(node.op).rule->tabulates || node.outputs.size() != 1) return false;
   auto trial = try_in_shape(graph, node, Shape{3});
   if (!trial.ok() || trial->graph.inputs.size() != 1) return false;
   const auto y = computed_at(*trial, {{1e-30, 1e-10, 1}});

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "lower/lower.h"
+#include "ops/rules/quantisation_rule.h"
 #include "quantise/plan.h"
 
 namespace tosaic {
@@ -265,8 +266,7 @@ std::vector<const Override*> without_effect(const Expanded& program, const PlanR
   for (std::size_t n = 0; n < program.graph.nodes.size(); ++n) {
     const Rule rule = find_aten(program.graph.nodes[n].op).rule;
     if (const Override* given = decisions.by[n])
-      if (given->form == Form::floating || (rule != Rule::index && rule != Rule::float_only && rule != Rule::inside))
-        felt.insert(given);
+      if (given->form == Form::floating || rule->quantises()) felt.insert(given);
   }
   std::vector<const Override*> list;
   for (const Override& given : request.overrides)

@@ -3,16 +3,13 @@
 
 #include "ir/rewriter.h"
 #include "lower/lower.h"
-#include "ops/op.h"
+#include "ops/rules/quantisation_rule.h"
 #include "quantise/steps.h"
 
 namespace tosaic {
 namespace {
 
-bool is_composite(const Node& node) {
-  FoundOp found = find_aten(node.op);
-  return found.op && found.rule == Rule::inside;
-}
+bool is_composite(const Node& node) { return find_aten(node.op).rule->is_composite; }
 
 // Appends the pieces of `node` to `out`, whose values include all of the old graph's. False: not expressible in
 // other ATen operators; the node then stays as it is (and stays float).

@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "ir/aten_operators.h"
-#include "lower/computed.h"
+#include "ops/computed.h"
 #include "quantise/row_norms.h"
 
 namespace tosaic {

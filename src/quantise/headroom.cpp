@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lower/computed.h"
+#include "ops/computed.h"
+#include "ops/rules/quantisation_rule.h"
 #include "quantise/steps.h"
 
 namespace tosaic {
@@ -23,8 +24,7 @@ bool undefined_beyond(const Graph& graph, const Node& node, const Range& range) 
 std::vector<char> without_headroom(const Graph& graph, const std::vector<Range>& ranges) {
   std::vector<char> none(graph.values.size(), 0);
   for (const Node& node : graph.nodes) {
-    FoundOp found = find_aten(node.op);
-    if (!found.op || found.rule != Rule::pointwise || node.inputs.empty() || node.inputs[0] == no_value) continue;
+    if (!find_aten(node.op).rule->tabulates || node.inputs.empty() || node.inputs[0] == no_value) continue;
     const ValueId x = node.inputs[0];
     const double largest = std::max(-ranges[x].lowest, ranges[x].highest);
     if (!none[x] && largest > 0 && undefined_beyond(graph, node, ranges[x])) none[x] = 1;

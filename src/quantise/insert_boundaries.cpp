@@ -4,7 +4,7 @@
 #include "ir/aten_operators.h"
 #include "ir/states.h"
 #include "ops/lowering/conversion.h"
-#include "ops/op.h"
+#include "ops/rules/quantisation_rule.h"
 #include "quantise/quantise.h"
 
 namespace tosaic {
@@ -39,7 +39,7 @@ void codes_at_io(Graph& graph) {
 
 // Has the node codes, and must it compute with floats?
 static bool among_floats(const Graph& graph, const Node& node) {
-  FoundOp found = find_aten(node.op);
+  const Rule rule = find_aten(node.op).rule;
   auto real = [&](ValueId v) { return v != no_value && is_float(graph[v].type.dtype) && !graph[v].type.quantised(); };
   auto coded = [&](ValueId v) { return v != no_value && graph[v].type.quantised(); };
   bool float_result = std::any_of(node.outputs.begin(), node.outputs.end(), real);
@@ -50,10 +50,8 @@ static bool among_floats(const Graph& graph, const Node& node) {
   // What follows the values and gives no codes (a cast to integers or to half floats, a sum as integers) follows the
   // real values.
   const bool gives_others = !node.outputs.empty() && node.outputs[0] != no_value && !coded(node.outputs[0]);
-  const bool leaves_codes = gives_others && (found.rule == Rule::transparent || found.rule == Rule::pointwise ||
-                                             (found.rule == Rule::sum && node.attrs.find("dtype")));
-  bool no_form = found.op == nullptr || found.rule == Rule::float_only || found.rule == Rule::inside || leaves_codes;
-  return coded_any && (float_result || float_operand || no_form);
+  const bool leaves_codes = gives_others && (rule->maps_values() || (rule->adds && node.attrs.find("dtype")));
+  return coded_any && (float_result || float_operand || !rule->has_integer_form || leaves_codes);
 }
 
 bool is_quantised(const Graph& graph) {

@@ -9,7 +9,7 @@
 
 #include "cpu/cpu.h"
 #include "ir/program_operators.h"
-#include "ops/op.h"
+#include "ops/rules/quantisation_rule.h"
 #include "ops/trial.h"
 #include "quantise/observable.h"
 #include "quantise/observe.h"
@@ -24,14 +24,13 @@ constexpr std::size_t enough_samples = 8;  // to tell ranges that differ so much
 // Lays its operands side by side: a joined operator over a list of tensors.
 bool lays_pieces(const Node& node) {
   FoundOp found = find_aten(node.op);
-  return found.op && found.rule == Rule::joined && !found.schema->arguments.empty() &&
+  return found.rule->joins_operands && !found.schema->arguments.empty() &&
          found.schema->arguments[0].type.starts_with("Tensor[]");
 }
 
 // Takes each element from one of two or more computed tensors (where, maximum, slice_scatter).
 bool chooses(const Graph& graph, const Node& node) {
-  FoundOp found = find_aten(node.op);
-  return found.op && found.rule == Rule::joined && node.outputs.size() == 1 && node.outputs[0] != no_value &&
+  return find_aten(node.op).rule->joins_operands && node.outputs.size() == 1 && node.outputs[0] != no_value &&
          std::count_if(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
            return v != no_value && !graph[v].is_constant() && graph[v].type.dtype == DType::f32;
          }) > 1;
@@ -47,16 +46,16 @@ bool masking(const Value& v) {
 
 // Chooses, place by place, among its operands and numbers (where, masked_fill), or adds a mask.
 bool masks(const Graph& graph, const Node& node) {
-  FoundOp found = find_aten(node.op);
-  if (!found.op || lays_pieces(node) || node.outputs.size() != 1 || node.outputs[0] == no_value ||
+  const Rule rule = find_aten(node.op).rule;
+  if (lays_pieces(node) || node.outputs.size() != 1 || node.outputs[0] == no_value ||
       graph[node.outputs[0]].type.dtype != DType::f32)
     return false;
   const auto any = [&](auto holds) {
     return std::any_of(node.inputs.begin(), node.inputs.end(),
                        [&](ValueId v) { return v != no_value && holds(graph[v]); });
   };
-  if (found.rule == Rule::sum) return any(masking);
-  return found.rule == Rule::joined && any([](const Value& v) { return v.type.dtype == DType::boolean; });
+  if (rule->adds) return any(masking);
+  return rule->joins_operands && any([](const Value& v) { return v.type.dtype == DType::boolean; });
 }
 
 double width(const Range& range) { return range.highest - range.lowest; }
@@ -116,8 +115,8 @@ std::vector<std::size_t> way_out(const Graph& graph, std::size_t node) {
     if (std::none_of(reader.inputs.begin(), reader.inputs.end(),
                      [&](ValueId v) { return v != no_value && reached[v]; }))
       continue;
-    FoundOp found = find_aten(reader.op);
-    if (found.op && found.rule != Rule::transparent && found.rule != Rule::float_only) return {};
+    const Rule rule = find_aten(reader.op).rule;
+    if (rule->is_composite || (rule->has_integer_form && !rule->passes_values)) return {};
     way.push_back(n);
     for (ValueId v : reader.outputs)
       if (v != no_value) reached[v] = 1;
@@ -240,11 +239,11 @@ bool may_be_wide(const Graph& graph, ValueId tensor) {
     if (std::none_of(reader.inputs.begin(), reader.inputs.end(), [&](ValueId v) { return v != no_value && same[v]; }))
       continue;
     const Rule rule = find_aten(reader.op).rule;
-    if (rule == Rule::accumulate && !(reader.inputs.size() > 1 && same[reader.inputs[0]] &&
-                                      reader.inputs[1] != no_value && graph[reader.inputs[1]].is_constant()))
+    if (rule->accumulates && !(reader.inputs.size() > 1 && same[reader.inputs[0]] && reader.inputs[1] != no_value &&
+                               graph[reader.inputs[1]].is_constant()))
       return false;
-    if (rule == Rule::joined) return false;
-    if (rule == Rule::transparent)
+    if (rule->joins_operands) return false;
+    if (rule->passes_values)
       for (ValueId v : reader.outputs)
         if (v != no_value) same[v] = 1;
   }
@@ -297,8 +296,8 @@ bool unlike_numbers(const Graph& graph, const Saturation& saturation, const Quan
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
     const Rule rule = find_aten(node.op).rule;
-    if ((rule != Rule::joined && rule != Rule::transparent) || lays_pieces(node) || node.outputs.size() != 1 ||
-        pieces.apart[n] || pieces.floats[n] || node.outputs[0] == no_value || saturation.meaningful(node.outputs[0]))
+    if (!rule->shares_scale() || lays_pieces(node) || node.outputs.size() != 1 || pieces.apart[n] || pieces.floats[n] ||
+        node.outputs[0] == no_value || saturation.meaningful(node.outputs[0]))
       continue;
     const Range& result = saturation.seen(node.outputs[0]);
     const auto [small, large] = operand_ranges(graph, node, saturation);
@@ -306,7 +305,7 @@ bool unlike_numbers(const Graph& graph, const Saturation& saturation, const Quan
     if (width(result) >= unlike * width(small)) {
       keep_apart(graph, n, small, result, options, pieces, sink);
       any = true;
-    } else if (rule == Rule::joined && width(large) >= unlike * width(result)) {  // it keeps the number, or little else
+    } else if (rule->joins_operands && width(large) >= unlike * width(result)) {  // it keeps the number, or little else
       pieces.apart[n] = 1;
       any = true;
     }

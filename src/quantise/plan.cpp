@@ -9,8 +9,9 @@
 #include <tuple>
 
 #include "ir/tosa_operators.h"
-#include "lower/computed.h"
+#include "ops/computed.h"
 #include "ops/lowering/weight.h"
+#include "ops/rules/quantisation_rule.h"
 #include "quantise/large_pools.h"
 #include "quantise/sums_of_shares.h"
 
@@ -54,8 +55,7 @@ bool is_set(const std::vector<char>& flags, std::size_t i) { return i < flags.si
 
 // Does the node hold its input between bounds and nothing else?
 bool clamps(const Graph& graph, const Node& node) {
-  FoundOp found = find_aten(node.op);
-  if (!found.op || found.rule != Rule::transparent) return false;
+  if (!find_aten(node.op).rule->passes_values) return false;
   auto trial = try_in_shape(graph, node, Shape{4});
   return trial.ok() && trial->graph.nodes.size() == 1 && trial->graph.nodes[0].op == tosa::op::clamp;
 }
@@ -80,7 +80,7 @@ void plan_groups(const Graph& graph, const Pieces& pieces, const std::vector<For
   const auto alike = [&](ValueId a, ValueId b) { return fixed.empty() || fixed[a] == fixed[b]; };
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
-    FoundOp found = find_aten(node.op);
+    const Rule rule = find_aten(node.op).rule;
     if (!computes_codes(graph, node) || is_set(pieces.floats, n) || plan.floating(n)) continue;
     // Codes can be computed only where every computed float operand has codes.
     for (ValueId v : node.inputs)
@@ -89,7 +89,7 @@ void plan_groups(const Graph& graph, const Pieces& pieces, const std::vector<For
       if (v != no_value && real(graph[v])) plan.coded[v] = 1;
     if (node.outputs.empty() || node.outputs[0] == no_value || !real(graph[node.outputs[0]])) continue;
     if (is_set(pieces.apart, n)) continue;
-    if (found.rule == Rule::transparent) {
+    if (rule->passes_values) {
       ValueId x = node.inputs[0];
       if (x == no_value) continue;
       if (graph[x].is_constant()) {
@@ -103,7 +103,7 @@ void plan_groups(const Graph& graph, const Pieces& pieces, const std::vector<For
       if (clamping) plan.hidden[x] = 1;
       for (ValueId v : node.outputs)
         if (v != no_value && real(graph[v])) groups.join(x, v);
-    } else if (found.rule == Rule::joined) {
+    } else if (rule->joins_operands) {
       const std::vector<char> read = read_operands(graph, node);
       for (std::size_t i = 0; i < node.inputs.size(); ++i)
         if (const ValueId v = node.inputs[i];
@@ -129,8 +129,7 @@ void plan_widths(const Expanded& program, const QuantiseOptions& options, const 
   for (ValueId v = 0; v < n; ++v)
     if (!program.inner[v] || !options.wide_inside) narrow_group[plan.group[v]] = 1;
   for (const Node& node : graph.nodes) {
-    FoundOp found = find_aten(node.op);
-    if (found.op && found.rule == Rule::accumulate && !one_product_each(graph, node))
+    if (find_aten(node.op).rule->accumulates && !one_product_each(graph, node))
       for (ValueId v : node.inputs)
         if (v != no_value) narrow_group[plan.group[v]] = 1, plan.may_widen[plan.group[v]] = 0;
   }
@@ -148,7 +147,7 @@ std::vector<Form> fixed_widths(const Expanded& program, const Decisions& decisio
     const Node& node = graph.nodes[n];
     const Form own = decisions.of_node[n];
     if (own == Form::floating || !computes_codes(graph, node)) continue;
-    const bool follows = find_aten(node.op).rule == Rule::transparent && node.inputs[0] != no_value;
+    const bool follows = find_aten(node.op).rule->passes_values && node.inputs[0] != no_value;
     for (ValueId y : node.outputs) {
       if (y == no_value || !real(graph[y]) || fixed[y] != Form::unset) continue;
       // What is inside of a composite has 16 bits because 8 would not do: `int8` means its result.
@@ -214,7 +213,7 @@ void plan_borders(const Graph& graph, const Decisions& decisions, const Quantisa
     const auto expected = [&](std::size_t i) {
       return own == Form::unset ? usual.wide[node.inputs[i]] != 0 : own == Form::int16x8;
     };
-    if (found.rule == Rule::accumulate) {
+    if (found.rule->accumulates) {
       const bool weighted = found.schema->argument("weight") != nullptr;
       for (std::size_t i : {0, 1}) {
         if (!computed(i)) continue;
@@ -223,7 +222,7 @@ void plan_borders(const Graph& graph, const Decisions& decisions, const Quantisa
         else if (!expected(i) || (!weighted && computed(1 - i)))
           meet(i, expected(i));
       }
-    } else if (own == Form::int8 && (found.rule == Rule::pointwise || found.rule == Rule::transparent)) {
+    } else if (own == Form::int8 && found.rule->maps_values()) {
       meet(0, false);
     }
   }
@@ -257,7 +256,7 @@ void plan_weights(const Expanded& program, const QuantiseOptions& options, Quant
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
     FoundOp found = find_aten(node.op);
-    if (!found.op || found.rule != Rule::accumulate || node.inputs.size() < 2 || plan.floating(n)) continue;
+    if (!found.rule->accumulates || node.inputs.size() < 2 || plan.floating(n)) continue;
     for (const std::size_t operand : {1, 0}) {
       const ValueId w = node.inputs[operand];
       if (w == no_value || !graph[w].is_constant() || !real(graph[w])) continue;
@@ -272,9 +271,8 @@ void plan_weights(const Expanded& program, const QuantiseOptions& options, Quant
 }  // namespace
 
 bool computes_codes(const Graph& graph, const Node& node) {
-  FoundOp found = find_aten(node.op);
-  if (!found.op || found.rule == Rule::float_only || found.rule == Rule::inside) return false;
-  return std::any_of(node.inputs.begin(), node.inputs.end(),
+  return find_aten(node.op).rule->has_integer_form &&
+         std::any_of(node.inputs.begin(), node.inputs.end(),
                      [&](ValueId v) { return v != no_value && real(graph[v]); });
 }
 

@@ -11,7 +11,7 @@
 
 #include "base/diagnostic.h"
 #include "ir/text.h"
-#include "ops/op.h"
+#include "ops/rules/quantisation_rule.h"
 #include "quantise/plan.h"
 
 namespace tosaic {
@@ -192,7 +192,7 @@ class Reader {
     const auto it = calls_.find(name);
     if (it == calls_.end()) return wrong("plan.not-this-program", fmt::format("the program has no call {}", name));
     const FoundOp found = find_aten(program_.graph.nodes[it->second].op);
-    const std::string_view rule = found.op ? name_of(found.rule) : "unknown";
+    const std::string_view rule = found.op ? found.rule->name : "unknown";
     if (next != rule)
       return wrong("plan.not-this-program", fmt::format("the rule of {} is {}, not {}", name, rule, next));
     if (name.find(" %") == name.npos)
@@ -364,7 +364,7 @@ std::string print(const QuantisationPlan& plan, const Graph& graph, bool with_pl
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
     const FoundOp found = find_aten(node.op);
-    out += fmt::format("{} {}", names.call(node), found.op ? name_of(found.rule) : "unknown");
+    out += fmt::format("{} {}", names.call(node), found.op ? found.rule->name : "unknown");
     if (n < plan.forms.size() && plan.forms[n] != Form::unset) out += fmt::format(" {}", name_of(plan.forms[n]));
     if (with_places) out += remark(graph, names, plan, n);
     out += "\n";
@@ -408,7 +408,7 @@ std::string print_json(const QuantisationPlan& plan, const Graph& graph) {
         "{{\"op\": {}, \"result\": {}, \"rule\": \"{}\", \"decided\": \"{}\", \"exported\": [",
         json_quote(node.op.name()),
         json_quote(node.outputs.empty() || node.outputs[0] == no_value ? "" : graph[node.outputs[0]].name),
-        found.op ? name_of(found.rule) : "unknown", name_of(n < plan.forms.size() ? plan.forms[n] : Form::unset));
+        found.op ? found.rule->name : "unknown", name_of(n < plan.forms.size() ? plan.forms[n] : Form::unset));
     if (node.loc)
       for (std::size_t i = 0; std::string_view name : exported_names(*node.loc))
         calls += fmt::format("{}{}", i++ ? ", " : "", json_quote(name));

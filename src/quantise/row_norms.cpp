@@ -8,8 +8,8 @@
 
 #include "ir/aten_operators.h"
 #include "ir/tosa_operators.h"
-#include "lower/computed.h"
-#include "ops/op.h"
+#include "ops/computed.h"
+#include "ops/rules/quantisation_rule.h"
 #include "ops/trial.h"
 
 namespace tosaic {
@@ -143,7 +143,7 @@ class Search {
     FoundOp found = find_aten(node.op);
     if (!found.op || node.outputs.size() != 1 || !computed(graph_, node.outputs[0])) return std::nullopt;
     step.operand = static_cast<std::size_t>(std::find(node.inputs.begin(), node.inputs.end(), v) - node.inputs.begin());
-    if (step.operand == 0 && found.rule == Rule::transparent && only_moves(graph_, node)) return step;
+    if (step.operand == 0 && found.rule->passes_values && only_moves(graph_, node)) return step;
     if (std::count_if(node.inputs.begin(), node.inputs.end(), [&](ValueId x) { return computed(graph_, x); }) != 1)
       return beside_tensor(node, step);
     const auto x = probes();

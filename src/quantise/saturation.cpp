@@ -7,7 +7,8 @@
 
 #include "ir/aten_operators.h"
 #include "ir/tosa_operators.h"
-#include "lower/computed.h"
+#include "ops/computed.h"
+#include "ops/rules/quantisation_rule.h"
 #include "quantise/compared_numbers.h"
 
 namespace tosaic {
@@ -30,8 +31,7 @@ bool selects(const Graph& tosa) {
 
 // Does each result stand for the greatest of several elements?
 bool takes_maximum(const Graph& graph, const Node& node) {
-  FoundOp found = find_aten(node.op);
-  if (!found.op || found.rule != Rule::transparent || node.inputs.empty() || node.outputs.empty() ||
+  if (!find_aten(node.op).rule->passes_values || node.inputs.empty() || node.outputs.empty() ||
       node.inputs[0] == no_value || node.outputs[0] == no_value || !graph[node.inputs[0]].type.shape.is_static() ||
       !graph[node.outputs[0]].type.shape.is_static() ||
       graph[node.outputs[0]].type.shape.elements() >= graph[node.inputs[0]].type.shape.elements())
@@ -110,8 +110,7 @@ bool logarithm_of_shares(const Graph& graph, const Node& node, const std::vector
     if (next == std::size(inwards)) return made.op == aten::op::sub_Tensor && v == node.inputs[0];
     if (made.op == inwards[next])
       ++next;
-    else if (FoundOp found = find_aten(made.op);
-             made.op != aten::op::add_Tensor && (!found.op || found.rule != Rule::transparent))
+    else if (made.op != aten::op::add_Tensor && !find_aten(made.op).rule->passes_values)
       return false;
     if (next == std::size(inwards) && v == node.inputs[0]) return true;
   }
@@ -144,8 +143,7 @@ Saturation::Saturation(const Graph& graph)
 }
 
 bool Saturation::only_moves_logarithms(const Node& node) const {
-  FoundOp found = find_aten(node.op);
-  if (!found.op || (found.rule != Rule::transparent && found.rule != Rule::joined)) return false;
+  if (!find_aten(node.op).rule->shares_scale()) return false;
   bool any = false;
   for (ValueId v : node.inputs) {
     if (v == no_value || graph_[v].is_constant() || !real(graph_[v])) continue;
@@ -281,23 +279,17 @@ Saturation::Cut Saturation::before_function(const Node& node, const Cut& y, int 
 
 // The cut of an operand, from what the node makes of it.
 Saturation::Cut Saturation::behind(const Node& node, std::size_t operand, const std::vector<int>& steps) const {
-  FoundOp found = find_aten(node.op);
+  const FoundOp found = find_aten(node.op);
   if (!found.op || node.outputs.empty() || node.outputs[0] == no_value || !real(graph_[node.outputs[0]])) return {};
   const ValueId y = node.outputs[0];
   const Cut& cut = cuts_[y];
-  if (found.rule == Rule::pointwise) return operand == 0 ? before_function(node, cut, steps[y]) : Cut{};
+  if (found.rule->tabulates) return operand == 0 ? before_function(node, cut, steps[y]) : Cut{};
   if (maxima_.count(y)) return operand == 0 ? Cut{std::max(lowest_maximum(y), cut.lowest), cut.highest} : Cut{};
   if (!cut.any()) return {};
-  switch (found.rule) {
-    case Rule::sum:
-    case Rule::product: return before_sum(node, operand, cut);
-    case Rule::transparent:
-    case Rule::joined: {
-      auto trial = try_node(graph_, undeclared(node));
-      return trial.ok() && selects(trial->graph) ? cut : Cut{};
-    }
-    default: return {};
-  }
+  if (found.rule->is_linear) return before_sum(node, operand, cut);
+  if (!found.rule->shares_scale()) return {};
+  auto trial = try_node(graph_, undeclared(node));
+  return trial.ok() && selects(trial->graph) ? cut : Cut{};
 }
 
 void Saturation::resolve(const std::vector<int>& steps) {

@@ -21,7 +21,7 @@ struct CertainRange {
 };
 using CertainRanges = std::map<ValueId, CertainRange>;
 
-// Composites (Rule::inside) become the operators that their lowering calls, until none is left. `inner[v]` is set
+// Composites become the operators that their lowering calls, until none is left. `inner[v]` is set
 // for values that did not exist before. Those for which `whole` is true stay what they are.
 using StaysWhole = std::function<bool(const Graph& graph, const Node& node)>;
 // `bounds` receives what their operators say of their results.

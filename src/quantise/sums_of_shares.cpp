@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ir/aten_operators.h"
+#include "ops/rules/quantisation_rule.h"
 #include "quantise/function_in_parts.h"
 #include "quantise/row_norms.h"
 
@@ -122,7 +123,7 @@ class Search {
       if (way.calls.size() > 8 || !of_one(node, v)) continue;
       any = true;
       way.calls.push_back(n);
-      follow(node.outputs[0], way, find_aten(node.op).rule == Rule::pointwise ? way.calls.size() : functions);
+      follow(node.outputs[0], way, find_aten(node.op).rule->tabulates ? way.calls.size() : functions);
       way.calls.pop_back();
     }
     if (any || functions == 0) return;
@@ -133,15 +134,12 @@ class Search {
 
   // A function of each element of v, or a move.
   bool of_one(const Node& node, ValueId v) const {
-    const FoundOp found = find_aten(node.op);
-    if (!found.op || node.outputs.size() != 1 || !computed(graph_, node.outputs[0]) || node.inputs[0] != v ||
+    const Rule rule = find_aten(node.op).rule;
+    if (node.outputs.size() != 1 || !computed(graph_, node.outputs[0]) || node.inputs[0] != v ||
         std::count_if(node.inputs.begin(), node.inputs.end(), [&](ValueId x) { return computed(graph_, x); }) != 1)
       return false;
-    if (found.rule == Rule::transparent && only_moves(graph_, node)) return true;
-    if (found.rule != Rule::pointwise && found.rule != Rule::transparent && found.rule != Rule::sum &&
-        found.rule != Rule::product)
-      return false;
-    return graph_[node.outputs[0]].type.shape == graph_[v].type.shape &&
+    if (rule->passes_values && only_moves(graph_, node)) return true;
+    return (rule->maps_values() || rule->is_linear) && graph_[node.outputs[0]].type.shape == graph_[v].type.shape &&
            results_at(graph_, node, {1, 2, 7}).has_value();
   }
 

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lower/computed.h"
+#include "ops/computed.h"
+#include "ops/rules/quantisation_rule.h"
 #include "quantise/steps.h"
 
 namespace tosaic {
@@ -43,19 +44,6 @@ double change_between_codes(const Graph& graph, const Node& node) {
   return counted > 0 && highest > lowest ? std::max(changes[0], changes[1]) / counted / (highest - lowest) : 0;
 }
 
-bool elementwise_rule(const Node& node) {
-  FoundOp found = find_aten(node.op);
-  if (!found.op) return false;
-  switch (found.rule) {
-    case Rule::pointwise:
-    case Rule::transparent:
-    case Rule::sum:
-    case Rule::product:
-    case Rule::joined: return true;
-    default: return false;
-  }
-}
-
 }  // namespace
 
 void leave_unresolved_float(Graph& graph, const std::vector<char>& floating, const Sink& sink) {
@@ -64,9 +52,8 @@ void leave_unresolved_float(Graph& graph, const std::vector<char>& floating, con
   bool any = false;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
-    FoundOp found = find_aten(node.op);
-    if (floating[n] || !found.op || found.rule != Rule::pointwise || node.inputs.empty() ||
-        node.inputs[0] == no_value || !graph[node.inputs[0]].type.quantised() || graph[node.inputs[0]].is_constant())
+    if (floating[n] || !find_aten(node.op).rule->tabulates || node.inputs.empty() || node.inputs[0] == no_value ||
+        !graph[node.inputs[0]].type.quantised() || graph[node.inputs[0]].is_constant())
       continue;
     const double change = change_between_codes(graph, node);
     if (!(change > too_much)) continue;
@@ -92,7 +79,9 @@ void leave_unresolved_float(Graph& graph, const std::vector<char>& floating, con
   };
   for (std::size_t n = graph.nodes.size(); n-- > 0;) {
     const Node& node = graph.nodes[n];
-    if (!in_float[n] && elementwise_rule(node) && std::all_of(node.outputs.begin(), node.outputs.end(), float_only))
+    const Rule rule = find_aten(node.op).rule;
+    if (!in_float[n] && rule->quantises() && !rule->accumulates &&
+        std::all_of(node.outputs.begin(), node.outputs.end(), float_only))
       in_float[n] = 1;
   }
   for (ValueId v = 0; v < graph.values.size(); ++v) {

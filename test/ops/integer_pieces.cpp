@@ -7,6 +7,7 @@
 
 #include "interp/interp.h"
 #include "lower/lower.h"
+#include "ops/rules/quantisation_rule.h"
 
 namespace tosaic::domain {
 namespace {
@@ -245,8 +246,7 @@ Result<std::vector<Piece>> pieces_of(const Graph& quantised, const std::vector<T
     auto want = run_alone(floating, reals(operands), nullptr);
     if (!want.ok()) return want.error();
     const Rule rule = find_aten(node.op).rule;
-    const bool lines =
-        rule == Rule::pointwise && operands.at(0).type.quantised() && operands[0].type.dtype == DType::i16;
+    const bool lines = rule->tabulates && operands.at(0).type.quantised() && operands[0].type.dtype == DType::i16;
     for (std::size_t k = 0; k < got->size(); ++k) {
       Bounds right{numbers((*want)[k]), numbers((*want)[k])};
       if (lines) TOSAIC_CHECK(widen_to_knots(floating, operands[0], right));

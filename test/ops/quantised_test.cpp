@@ -14,6 +14,7 @@
 #include "interp/interp.h"
 #include "lower/lower.h"
 #include "normalise/normalise.h"
+#include "ops/rules/quantisation_rule.h"
 #include "quantise/quantise.h"
 #include "stored_values.h"
 #include "tidy/tidy.h"
@@ -100,7 +101,8 @@ class Quantised : public testing::TestWithParam<const NamedAtenOp*> {
   }
 
   static bool says_float(const Case& parsed, const Graph& graph) {
-    return find_aten(Operator(parsed.schema->full_name())).rule == Rule::float_only &&
+    const Rule rule = find_aten(Operator(parsed.schema->full_name())).rule;
+    return !rule->has_integer_form && !rule->is_composite &&
            (any_float(graph, graph.inputs) || any_float(graph, all_values(graph)));
   }
 
@@ -153,9 +155,9 @@ class Quantised : public testing::TestWithParam<const NamedAtenOp*> {
     ASSERT_TRUE(pieces.ok()) << pieces.error().message << "\n" << print(graph);
     for (const Piece& piece : *pieces) {
       const bool scaled = piece.type.quantised();
-      EXPECT_LE(piece.distance.worst, !scaled                       ? 0
-                                      : piece.rule == Rule::product ? parsed.steps + 0.5
-                                                                    : parsed.steps)
+      EXPECT_LE(piece.distance.worst, !scaled                                      ? 0
+                                      : piece.rule->is_linear && !piece.rule->adds ? parsed.steps + 0.5
+                                                                                   : parsed.steps)
           << "steps off: " << piece.op << " gives " << to_string(piece.type) << " in\n"
           << print(graph);
     }
@@ -180,9 +182,9 @@ class Quantised : public testing::TestWithParam<const NamedAtenOp*> {
       const bool composite = graph.nodes.size() > 1;
       for (const Node& node : graph.nodes) {
         const Rule rule = find_aten(node.op).rule;
-        if (rule == Rule::pointwise) share = std::max(share, composite ? 0.0025 : 1.0);  // alone: check_pieces
+        if (rule->tabulates) share = std::max(share, composite ? 0.0025 : 1.0);  // alone: check_pieces
         for (ValueId v : node.inputs)
-          if (rule == Rule::accumulate && v != no_value && graph[v].is_constant()) share = std::max(share, 0.01);
+          if (rule->accumulates && v != no_value && graph[v].is_constant()) share = std::max(share, 0.01);
       }
       if (parsed.share > 0) share = parsed.share;
     }

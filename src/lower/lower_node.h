@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The integer arithmetic of a node, from its operator's Rule and the scales on its types. Rules never look at
-// operator names: what they wrap is the operator's one lowering.
+// One node, lowered: as floats or integers by its operator's one lowering, and between them, where there are scales on
+// its types, by the operator's rule (ops/rules).
 #pragma once
 #include "ops/op.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lower/computed.h"
+#include "ops/computed.h"
 
 #include <algorithm>
 

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "ops/computed.h"
+#include "ops/rules/quantisation_rule.h"
+#include "ops/rules/quantised_call.h"
+
+namespace tosaic {
+namespace {
+
+// One table, f being the operator's float lowering run on the representable inputs.
+Vals lower(QuantisedCall& call) {
+  Builder& b = call.b;
+  Val x = call.operands.at(0).value();
+  const Node node = call.undeclared();
+  for (std::size_t i = 1; i < call.operands.size(); ++i)
+    if (call.operands[i] && !call.operands[i]->is_constant())
+      b.refuse("quantise.pointwise-operand", fmt::format("{} takes a computed tensor in addition to x", node.op));
+  auto f = [&](const std::vector<double>& inputs) {
+    const auto operand = [&](std::size_t i, TensorType& type, Bytes& elements) {
+      const Value& given = b.graph()[node.inputs[i]];
+      type = i == 0 ? TensorType{DType::f32, Shape{static_cast<std::int64_t>(inputs.size())}, {}} : given.type;
+      elements = i == 0 ? Bytes() : given.constant;
+    };
+    auto trial = try_node(b.graph(), node, {.fold = true, .operand = operand});
+    if (!trial.ok()) throw Refusal{std::move(trial.error())};
+    auto values = computed_at(*trial, {inputs});
+    if (!values.ok()) throw Refusal{std::move(values.error())};
+    if (values->size() == 1) values->resize(inputs.size(), values->front());
+    return std::move(*values);
+  };
+  Val y = b.table(x, call.declared.at(0).with(x.shape()), f);
+  return {b.reshape(y, call.declared[0].shape)};
+}
+
+}  // namespace
+
+constinit const QuantisationRule Rule::pointwise{.name = "pointwise", .lower = lower, .tabulates = true};
+
+}  // namespace tosaic
