@@ -7,6 +7,7 @@
 #include "ir/aten_operators.h"
 #include "ir/rewriter.h"
 #include "normalise/pair_forms.h"
+#include "ops/composer.h"
 #include "ops/inconsistent.h"
 #include "ops/trial.h"
 
@@ -51,8 +52,7 @@ class PairWriter {
   }
 
   Status say(const Node& node) {
-    Builder b(graph_);
-    b.keep_aten(true);
+    Composer b(graph_);
     b.set_loc(node.loc);
     try {
       const Vals made = pairs::in_pairs(b, graph_, node, complex_);

@@ -11,7 +11,7 @@
 
 #include "ir/tosa_operators.h"
 #include "ops/definitions/rest.h"
-#include "ops/trial.h"
+#include "ops/op.h"
 
 namespace tosaic {
 
@@ -52,12 +52,8 @@ Val Builder::aten(Operator op, std::vector<std::optional<Val>> operands, Attrs a
   return aten_all(op, std::move(operands), std::move(attrs)).front();
 }
 Val Builder::relabelled(Val x, TensorType type) { return retyped(tosa(tosa::op::identity, {x}), std::move(type)); }
-void Builder::set_wanted(std::optional<TensorType> type) { wanted_ = std::move(type); }
 
 std::vector<Val> Builder::tosa_all(Operator op, std::vector<Val> operands, Attrs attrs, std::optional<DType> result) {
-  const bool all_constant = std::all_of(operands.begin(), operands.end(), [](Val v) { return v.is_constant(); });
-  if (keep_aten_ && !all_constant)
-    refuse("quantise.composite", fmt::format("a composite uses {} by itself, which has no rule of quantisation", op));
   const tosa::Op* row = tosa::find(op);
   if (!row) refuse("internal", fmt::format("there is no TOSA operator '{}'", op));
   Node node;
@@ -87,25 +83,7 @@ std::vector<Val> Builder::tosa_all(Operator op, std::vector<Val> operands, Attrs
 }
 
 std::vector<Val> Builder::aten_all(Operator op, std::vector<std::optional<Val>> operands, Attrs attrs) {
-  if (!keep_aten_) return lower_call(*this, op, std::move(operands), attrs, {});
-  Node node{op, {}, std::move(attrs), {}, loc_, {}};
-  for (const auto& v : operands) node.inputs.push_back(v ? v->id() : no_value);
-  // The result types are those that the lowering gives.
-  auto trial = try_node(graph_, node, {.fold = true});
-  if (!trial.ok()) throw Refusal{std::move(trial.error())};
-  const auto result = [&](ValueId v) -> const Value& { return trial->graph[v]; };
-  std::vector<Val> outputs;
-  if (std::all_of(trial->results.begin(), trial->results.end(), [&](ValueId v) { return result(v).is_constant(); })) {
-    for (ValueId v : trial->results) outputs.push_back(constant(result(v).type, result(v).constant));
-    return outputs;
-  }
-  for (ValueId v : trial->results) {
-    ValueId id = graph_.add_value(fresh_name(op.base()), result(v).type);
-    node.outputs.push_back(id);
-    outputs.emplace_back(this, id);
-  }
-  graph_.nodes.push_back(std::move(node));
-  return outputs;
+  return lower_call(*this, op, std::move(operands), attrs, {});
 }
 
 bool Builder::accepts_from(std::size_t first_node) const {

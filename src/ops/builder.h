@@ -4,8 +4,8 @@
 // gives each node the place of the call being lowered.
 //
 // It is also where integer forms come from: on quantised operands (types with Scales) the same words build
-// the integer arithmetic. `conv2d` on i8 makes the int32 accumulator and the rescale to `wanted()`; `clamp`
-// quantises its bounds; `scaled` only changes the type.
+// the integer arithmetic. `conv2d` on i8 makes the int32 accumulator and the rescale to the type that is wanted;
+// `clamp` quantises its bounds; `scaled` only changes the type.
 #pragma once
 #include <functional>
 #include <initializer_list>
@@ -50,16 +50,42 @@ class Builder {
   // `spec`: what the target takes, for operators with several lowerings; nullptr: anything.
   explicit Builder(Graph& graph, const tosa::Spec* spec = nullptr)
       : graph_(graph), spec_(spec), counter_(graph.values.size()) {}
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+  virtual ~Builder() = default;
 
   Graph& graph() { return graph_; }
   const LocRef& loc() const { return loc_; }
   void set_loc(LocRef loc) { loc_ = std::move(loc); }
   [[noreturn]] void refuse(std::string code, std::string message) const;
 
-  // The quantised type that the caller wants of the result (accumulating operators rescale to it at once);
-  // unset: float, or the operator chooses.
-  const std::optional<TensorType>& wanted() const { return wanted_; }
-  void set_wanted(std::optional<TensorType> type);
+  // What is known of the call being lowered, which other calls are parts of.
+  struct CallState {
+    // The quantised type that is wanted of the result: accumulating operators rescale to it at once. Unset: float, or
+    // the operator chooses.
+    std::optional<TensorType> wanted = std::nullopt;
+    // Its rounding shows: its quotients, roots and logarithms are the nearest floats (ops/lowering/exact.h).
+    bool exact = false;
+    // Its roundings to half precision are counted, as a whole; wide_from: its half floats are f32 in the nodes from
+    // there on (ops/halves.h).
+    bool counted = false;
+    std::optional<std::size_t> wide_from = std::nullopt;
+  };
+  const CallState& call() const { return call_; }
+  // Changes that, for as long as it lasts.
+  class Scope {
+   public:
+    explicit Scope(Builder& builder) : builder_(builder), before_(builder.call_) {}
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    ~Scope() { builder_.call_ = std::move(before_); }
+    CallState* operator->() { return &builder_.call_; }
+
+   private:
+    Builder& builder_;
+    CallState before_;
+  };
+  virtual bool exact() const { return call_.exact; }
 
   // ---- constants
   Val constant(TensorType type, Bytes data, std::string name = {});
@@ -72,28 +98,16 @@ class Builder {
   Val tosa(Operator op, std::initializer_list<Val> operands, Attrs attrs = {});
   Val tosa(Operator op, std::vector<Val> operands, Attrs attrs = {});
   // `result`: the output's dtype where the operands do not imply it (cast, rescale, resize).
-  std::vector<Val> tosa_all(Operator op, std::vector<Val> operands, Attrs attrs = {},
-                            std::optional<DType> result = std::nullopt);
+  virtual std::vector<Val> tosa_all(Operator op, std::vector<Val> operands, Attrs attrs = {},
+                                    std::optional<DType> result = std::nullopt);
 
   // ---- another ATen operator, e.g. aten(aten::op::sum_dim_IntList, {x}, {{"dim", ints}, {"keepdim",
-  // true}}) In an ATen graph (the quantiser's expansion) this stays a node; otherwise it is lowered at once.
+  // true}}): lowered at once. A Composer (ops/composer.h) writes it down as a node.
   Val aten(Operator op, std::vector<std::optional<Val>> operands, Attrs attrs = {});
-  std::vector<Val> aten_all(Operator op, std::vector<std::optional<Val>> operands, Attrs attrs = {});
-  void keep_aten(bool keep) { keep_aten_ = keep; }
+  virtual std::vector<Val> aten_all(Operator op, std::vector<std::optional<Val>> operands, Attrs attrs = {});
   // Whether operators on constants are evaluated at once (the default) or left as nodes (trial lowering).
   void fold(bool on) { fold_ = on; }
   const tosa::Spec* spec() const { return spec_; }
-  // The call being lowered, whose parts other calls are. wide_from: its half floats are f32 in the nodes from there on
-  // (ops/halves.h).
-  struct CallState {
-    std::optional<std::size_t> wide_from = std::nullopt;
-  };
-  const std::optional<CallState>& call() const { return call_; }
-  void set_call(std::optional<CallState> call) { call_ = call; }
-  // Does the rounding of the call being lowered show? Then its quotients, roots and logarithms are the nearest floats
-  // (ops/lowering/exact.h). Not where other calls are written down instead of being lowered.
-  bool exact() const { return exact_ && !keep_aten_; }
-  void set_exact(bool on) { exact_ = on; }
   // Do the nodes appended since index `first_node` hold to the spec? And if not, why.
   bool accepts_from(std::size_t first_node) const;
   Diagnostic why_not_from(std::size_t first_node) const;
@@ -167,6 +181,10 @@ class Builder {
   using Function = std::function<std::vector<double>(const std::vector<double>&)>;
   Val table(Val x, TensorType to, const Function& f);
 
+ protected:
+  bool folds() const { return fold_; }
+  std::string fresh_name(std::string_view stem);
+
  private:
   friend class Val;
   Val clamp_codes(Val x, IntegerRange codes);
@@ -177,7 +195,6 @@ class Builder {
                   const std::vector<std::int64_t>& kernel, std::int64_t channels);
   Val bias_for(std::optional<Val> bias, const TensorType& x, const TensorType& weight, std::int64_t channels);
   Val accumulated(Val accumulator, const TensorType& x, const TensorType& weight);
-  std::string fresh_name(std::string_view stem);
 
   Val typed(Operator op, std::vector<Val> operands, Attrs attrs, DType result);
   Val unify(Operator op, Val a, Val b);    // operands share one scale, so does the result
@@ -188,11 +205,8 @@ class Builder {
   Graph& graph_;
   const tosa::Spec* spec_ = nullptr;
   LocRef loc_;
-  std::optional<TensorType> wanted_;
-  bool keep_aten_ = false;
+  CallState call_;
   bool fold_ = true;
-  bool exact_ = false;
-  std::optional<CallState> call_;
   std::uint64_t counter_ = 0;
 };
 

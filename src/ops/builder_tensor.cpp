@@ -92,8 +92,9 @@ Val Builder::accumulated(Val accumulator, const TensorType& x, const TensorType&
   }
   if (s.scale.size() > 1) s.axis = accumulator.rank() - 1;
   accumulator = retyped(accumulator, accumulator.type().with(s));
-  if (!wanted_ || !wanted_->quantised()) return accumulator;
-  return rescale(accumulator, wanted_->with(accumulator.shape()));
+  const auto& wanted = call().wanted;
+  if (!wanted || !wanted->quantised()) return accumulator;
+  return rescale(accumulator, wanted->with(accumulator.shape()));
 }
 
 // The bias as TOSA's accumulator type: given reals are divided by the accumulator's scales.

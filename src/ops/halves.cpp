@@ -85,18 +85,6 @@ std::optional<DType> half_among(const Operands& operands) {
   return std::nullopt;
 }
 
-// One call at a time is lowered; what it calls is a part of it.
-class Lowering {
- public:
-  explicit Lowering(Builder& b) : b_(b) { b_.set_call(Builder::CallState{}); }
-  Lowering(const Lowering&) = delete;
-  Lowering& operator=(const Lowering&) = delete;
-  ~Lowering() { b_.set_call(std::nullopt); }
-
- private:
-  Builder& b_;
-};
-
 struct Attempt {
   Builder& b;
   const std::size_t nodes = b.graph().nodes.size(), values = b.graph().values.size();
@@ -110,7 +98,8 @@ struct Attempt {
 std::optional<std::vector<Val>> in_f32(const Attempt& attempt, Operands operands, Attrs attrs,
                                        const std::vector<DType>& results, const Lower& lower) {
   Builder& b = attempt.b;
-  b.set_call(Builder::CallState{attempt.nodes});
+  Builder::Scope scope(b);
+  scope->wide_from = attempt.nodes;
   for (auto& v : operands)
     if (v && is_half(v->dtype())) v = widened(b, *v);
   for (const auto& [name, attr] : Attrs(attrs))
@@ -128,8 +117,9 @@ std::optional<std::vector<Val>> in_f32(const Attempt& attempt, Operands operands
 }  // namespace
 
 std::vector<Val> lowered(Builder& b, const Operands& operands, const Attrs& attrs, const Lower& lower) {
-  if (b.call()) return lower(operands, attrs);
-  const Lowering lowering(b);
+  if (b.call().counted) return lower(operands, attrs);  // a part of the call that is
+  Builder::Scope scope(b);
+  scope->counted = true;
   const Attempt attempt{b};
   const auto half = half_among(operands);
   std::vector<Val> made = lower(operands, attrs);
@@ -144,15 +134,14 @@ std::vector<Val> lowered(Builder& b, const Operands& operands, const Attrs& attr
   attempt.undo();
   if (auto wide = in_f32(attempt, operands, attrs, results, lower)) return *std::move(wide);
   attempt.undo();
-  b.set_call(Builder::CallState{});
   return lower(operands, attrs);
 }
 
 std::optional<Val> halves_of(Val x) {
   Builder& b = x.builder();
-  if (!b.call() || !b.call()->wide_from || x.dtype() != DType::f32) return std::nullopt;
+  if (!b.call().wide_from || x.dtype() != DType::f32) return std::nullopt;
   const Graph& graph = b.graph();
-  for (std::size_t n = graph.nodes.size(); n-- > *b.call()->wide_from;) {
+  for (std::size_t n = graph.nodes.size(); n-- > *b.call().wide_from;) {
     const Node& node = graph.nodes[n];
     if (std::ranges::find(node.outputs, x.id()) == node.outputs.end()) continue;
     const Val from(&b, node.inputs.at(0));

@@ -270,28 +270,13 @@ Vals lowered_as_it_stands(Builder& builder, const FoundOp& found, std::vector<st
 }
 }  // namespace
 
-namespace {
-// The calls that a lowering makes are as exact as the one that it lowers.
-class Exactness {
- public:
-  Exactness(Builder& builder, const Attrs& attrs) : builder_(builder), before_(builder.exact()) {
-    if (attrs.find("exact")) builder.set_exact(true);
-  }
-  Exactness(const Exactness&) = delete;
-  Exactness& operator=(const Exactness&) = delete;
-  ~Exactness() { builder_.set_exact(before_); }
-
- private:
-  Builder& builder_;
-  const bool before_;
-};
-}  // namespace
-
 Vals lower_call(Builder& builder, Operator op, std::vector<std::optional<Val>> operands, const Attrs& attrs,
                 const std::vector<TensorType>& declared) {
   FoundOp found = find_aten(op);
   if (!found.op) throw Refusal{located(unknown_operator(op), builder.loc())};
-  const Exactness exactness(builder, attrs);
+  // The calls that a lowering makes are as exact as the one that it lowers.
+  Builder::Scope scope(builder);
+  if (attrs.find("exact")) scope->exact = true;
   return halves::lowered(builder, operands, attrs, [&](std::vector<std::optional<Val>> given, const Attrs& named) {
     return lowered_as_it_stands(builder, found, std::move(given), named, declared);
   });

@@ -6,6 +6,7 @@
 
 #include "ir/aten_operators.h"
 #include "ir/rewriter.h"
+#include "ops/composer.h"
 #include "ops/computed.h"
 #include "ops/lowering/calls.h"
 #include "ops/rules/quantisation_rule.h"
@@ -68,8 +69,7 @@ std::optional<Graph> CountedFactors::with_counted(const Graph& graph, const Quan
   if (products_.empty()) return std::nullopt;
   Graph more = graph;
   Rewriter out(more);
-  Builder b(more);
-  b.keep_aten(true);
+  Composer b(more);
   auto next = products_.begin();
   for (std::size_t n = 0; n < out.nodes().size(); ++n) {
     const Node node = out.nodes()[n];
@@ -77,12 +77,12 @@ std::optional<Graph> CountedFactors::with_counted(const Graph& graph, const Quan
     for (; next != products_.end() && next->node == n; ++next) {
       b.set_loc(node.loc);
       const ValueId factor = node.inputs[next->factor], other = node.inputs[1 - next->factor];
-      const Val size = calls::abs(Val(&b, other));
+      const Val size = calls::abs(b.value(other));
       // Half a step of the codes that hold the sample's largest element.
       const double half_step = plan.wide[other] ? 1.0 / 65536 : 1.0 / 512;
       const Val least = calls::mul(greatest(size), half_step);
       const Val meets = b.aten(aten::op::gt_Tensor, {size, least});
-      const Val kept = calls::where(meets, Val(&b, factor), b.scalar(0, DType::f32));
+      const Val kept = calls::where(meets, b.value(factor), b.scalar(0, DType::f32));
       // A range is all that is asked of it.
       for (const Val end : {greatest(kept), calls::mul(greatest(calls::mul(kept, -1.0)), -1.0)}) {
         group_of_[end.id()] = plan.group[factor];

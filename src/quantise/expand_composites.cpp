@@ -3,6 +3,7 @@
 
 #include "ir/rewriter.h"
 #include "lower/lower.h"
+#include "ops/composer.h"
 #include "ops/rules/quantisation_rule.h"
 #include "quantise/steps.h"
 
@@ -15,15 +16,12 @@ bool is_composite(const Node& node) { return find_aten(node.op).rule->is_composi
 // other ATen operators; the node then stays as it is (and stays float).
 bool expand(Graph& out, const Node& node, std::vector<char>& inner, KnownBounds& bounds) {
   const auto nodes = out.nodes.size(), values = out.values.size();
-  Builder builder(out);
-  builder.keep_aten(true);
-  builder.set_loc(node.loc);
-  std::vector<std::optional<Val>> operands;
-  for (ValueId v : node.inputs) operands.push_back(v == no_value ? std::nullopt : std::optional(Val(&builder, v)));
+  Composer composer(out);
+  composer.set_loc(node.loc);
   std::vector<TensorType> declared;
   for (ValueId v : node.outputs) declared.push_back(v == no_value ? TensorType{} : out[v].type);
   try {
-    Vals results = lower_call(builder, node.op, std::move(operands), node.attrs, declared);
+    Vals results = lower_call(composer, node.op, composer.values(node.inputs), node.attrs, declared);
     for (Val r : results)
       if (r.id() < values || r.is_constant()) throw Refusal{internal_error("a composite handed back its operand")};
     inner.resize(out.values.size(), 1);

@@ -92,9 +92,7 @@ InParts::InParts(Graph& graph, std::vector<char>& inner, CertainRanges& certain,
       closed_(closed),
       out_(graph),
       instead_(nodes_.size()),
-      b_(graph) {
-  b_.keep_aten(true);
-}
+      b_(graph) {}
 
 CertainRange InParts::held(CertainRange range) const {
   range.closed = closed_;
@@ -183,7 +181,7 @@ void InParts::multiply_again(const Way& way, Val factor) {
     const ValueId once = graph_.add_value(graph_[y].name, graph_[y].type);
     nodes_[n].outputs[0] = once;
     b_.set_loc(nodes_[n].loc);
-    calls::mul(Val(&b_, once), factor);
+    calls::mul(b_.value(once), factor);
     graph_.nodes.back().outputs[0] = y;
     instead_[n].push_back(nodes_[n]);
     std::move(graph_.nodes.begin(), graph_.nodes.end(), std::back_inserter(instead_[n]));
@@ -193,18 +191,17 @@ void InParts::multiply_again(const Way& way, Val factor) {
 
 // The operands of a call, the first of which is v instead.
 std::vector<std::optional<Val>> InParts::with_first(const Node& node, Val v) {
-  std::vector<std::optional<Val>> operands{v};
-  for (std::size_t j = 1; j < node.inputs.size(); ++j)
-    operands.push_back(node.inputs[j] == no_value ? std::nullopt : std::optional(Val(&b_, node.inputs[j])));
+  auto operands = b_.values(node.inputs);
+  operands[0] = v;
   return operands;
 }
 
 // The sum made once more, to be read up to `highest` alone: beyond, it saturates.
 Val InParts::sum_of_part(const Way& way, double highest) {
   const auto made = [&](const Node& node, ValueId of, std::optional<Val> by) {
-    std::vector<std::optional<Val>> operands;
-    for (const ValueId v : node.inputs)
-      operands.push_back(v == no_value ? std::nullopt : by && v == of ? by : std::optional(Val(&b_, v)));
+    auto operands = b_.values(node.inputs);
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      if (by && node.inputs[i] == of) operands[i] = by;
     return b_.aten(node.op, std::move(operands), node.attrs);
   };
   Val x = made(nodes_[way.reduction], no_value, std::nullopt);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/rewriter.h"
+#include "ops/composer.h"
 #include "ops/lowering/calls.h"
 #include "quantise/steps.h"
 
@@ -73,7 +74,7 @@ class InParts {
   std::vector<Node>& nodes_ = out_.nodes();
   std::vector<std::vector<Node>> instead_;  // of a call
   std::vector<std::size_t> later_;          // calls that repeat elements, behind all others
-  Builder b_;
+  Composer b_;
 };
 
 }  // namespace tosaic

@@ -11,6 +11,7 @@
 
 #include "ir/aten_operators.h"
 #include "ir/rewriter.h"
+#include "ops/composer.h"
 #include "ops/lowering/calls.h"
 #include "ops/op.h"
 #include "quantise/steps.h"
@@ -37,9 +38,7 @@ class Scaling {
         scaled_(scaled),
         out_(graph),
         before_(nodes_.size()),
-        b_(graph) {
-    b_.keep_aten(true);
-  }
+        b_(graph) {}
 
   void rewrite(const RowNorm& norm) {
     Node& product = nodes_[norm.product];
@@ -84,7 +83,7 @@ class Scaling {
     // x is scaled before its codes are rounded again, where x - mean(x) would not have finer ones than x.
     const bool centre = norm.mean != no_value && !norm.alike && !scaled_.done.contains(norm.source) &&
                         (wide_[norm.source] || !inner_[norm.rows]);
-    const Val x(&b_, centre ? norm.source : norm.rows);
+    const Val x = b_.value(centre ? norm.source : norm.rows);
     const Node& reduction = nodes_[norm.reduction];
     const auto dims = row_dims(reduction, x.rank());
     const std::vector<int> axes(dims.begin(), dims.end());
@@ -129,9 +128,7 @@ class Scaling {
   std::pair<Val, Val> taken(const SizeStep& step, Val size, Val factor, double most, double degree, bool alike) {
     const Node& node = nodes_[step.node];
     const auto same = [&](Val v) {
-      std::vector<std::optional<Val>> operands;
-      for (ValueId operand : node.inputs)
-        operands.push_back(operand == no_value ? std::nullopt : std::optional(Val(&b_, operand)));
+      auto operands = b_.values(node.inputs);
       operands[step.operand] = v;
       return b_.aten(node.op, std::move(operands), node.attrs);
     };
@@ -141,7 +138,7 @@ class Scaling {
       const Val power = degree == 2 ? calls::mul(factor, factor) : factor;
       // A number takes no finer codes than its sum with the size; a tensor may be as large as that.
       if (degree == 2 && step.added == no_value && alike) certain_[power.id()] = {0, most * most};
-      return step.added == no_value ? calls::mul(power, step.offset) : calls::mul(power, Val(&b_, step.added));
+      return step.added == no_value ? calls::mul(power, step.offset) : calls::mul(power, b_.value(step.added));
     };
     switch (step.kind) {
       case SizeStep::Kind::moves: {
@@ -165,7 +162,7 @@ class Scaling {
   Rewriter out_;
   std::vector<Node>& nodes_ = out_.nodes();
   std::vector<std::vector<Node>> before_;  // new calls, by the old one that they stand before
-  Builder b_;
+  Composer b_;
   std::map<std::pair<ValueId, ValueId>, Rows> rows_;  // by their size, and themselves
   std::map<std::vector<std::size_t>, std::pair<Val, Val>> sizes_;
 };

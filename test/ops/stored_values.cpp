@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <sstream>
 
 #include "execute/executable.h"
 #include "formats/npy/npy.h"
+#include "ops/composer.h"
 #include "ops/definitions/tosa_op.h"
 
 namespace tosaic::domain {
@@ -103,8 +105,8 @@ Result<Lowered> lower_case(const Case& parsed, const std::string& op, const std:
                            const std::vector<Tensor>& outputs, DType real, bool pieces, Integers integers) {
   Lowered result;
   Graph& graph = result.graph;
-  Builder builder(graph);
-  builder.keep_aten(pieces);
+  const std::unique_ptr<Builder> made = pieces ? std::make_unique<Composer>(graph) : std::make_unique<Builder>(graph);
+  Builder& builder = *made;
   std::map<std::string, std::vector<std::optional<Val>>> given;
   Attrs attrs;
   std::size_t next = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short names for the ATen operators that composites (Rule::inside) are written with. Each call stays one ATen
-// node in the quantiser's expansion, so that the piece's own rule gives its integer form.
+// Short names for the ATen operators that composites (Rule::inside) are written with. With a Builder each call is
+// lowered at once; with a Composer it stays one node, which in the quantiser's expansion gets its integer form by its
+// own rule.
 #pragma once
 #include <fmt/format.h>
 #include <cstdint>

@@ -14,11 +14,8 @@ Vals lower(QuantisedCall& call) {
     if (is_real(call.operands[i]))
       b.refuse("quantise.float-operand",
                fmt::format("operand {} of {} is float, the other is quantised", i, call.node.op));
-  b.set_wanted(call.declared.at(0).quantised() ? std::optional(call.declared[0]) : std::nullopt);
-  const struct Unset {
-    Builder& b;
-    ~Unset() { b.set_wanted(std::nullopt); }
-  } unset{b};
+  Builder::Scope inside(b);
+  inside->wanted = call.declared.at(0);
   return call.as_declared();
 }
 
