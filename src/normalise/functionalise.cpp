@@ -12,6 +12,7 @@
 #include "normalise/normalise.h"
 #include "normalise/numbered_slices.h"
 #include "normalise/views.h"
+#include "ops/composer.h"
 #include "ops/op.h"
 #include "ops/operator_name.h"
 
@@ -41,8 +42,7 @@ struct TensorState {
 
 class Functionaliser {
  public:
-  explicit Functionaliser(Graph& graph)
-      : graph_(graph), out_(graph), tensors_(graph.values.size()), slices_(graph_, out_) {
+  explicit Functionaliser(Graph& graph) : graph_(graph), out_(graph), tensors_(graph.values.size()), slices_(graph_) {
     for (ValueId v = 0; v < tensors_.size(); ++v) tensors_[v].content = v;
   }
 
@@ -218,7 +218,7 @@ class Functionaliser {
                           fmt::format("{} changes '{}', and '{}' is read later", op, graph_[v].name, graph_[base].name),
                           call),
           loc);
-    return put_back(graph_, out_, whole, content, *positions, loc);
+    return put_back(graph_, whole, content, *positions, loc);
   }
 
   Result<Positions> places(ValueId v) const {
@@ -278,6 +278,8 @@ class Functionaliser {
 
 }  // namespace
 
-Status functionalise(Graph& graph) { return Functionaliser(graph).run(); }
+Status functionalise(Graph& graph) {
+  return unless_refused([&] { return Functionaliser(graph).run(); });
+}
 
 }  // namespace tosaic

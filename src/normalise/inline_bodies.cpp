@@ -12,6 +12,8 @@
 #include "ir/tensor.h"
 #include "normalise/body_work.h"
 #include "normalise/normalise.h"
+#include "ops/composer.h"
+#include "ops/lowering/calls.h"
 
 namespace tosaic {
 namespace {
@@ -28,7 +30,9 @@ Diagnostic too_long(const Node& node, std::size_t turns) {
 
 class Inliner {
  public:
-  explicit Inliner(Graph& graph) : graph_(graph) {}
+  explicit Inliner(Graph& graph) : graph_(graph), c_(graph, [this](Operator) { return result_name(); }) {
+    c_.fold(false);
+  }
 
   Status run() {
     std::vector<Node> nodes = std::move(graph_.nodes);
@@ -107,10 +111,13 @@ class Inliner {
     return graph_.add_value(fmt::format("{}.{}", name, ++names_), type);
   }
 
-  ValueId call(Operator op, Operands inputs, Attrs attrs, const Node& by, const TensorType& type) {
-    const ValueId result = fresh(by.loc && !by.loc->name.empty() ? by.loc->name : "body", type);
-    graph_.nodes.push_back({op, std::move(inputs), std::move(attrs), {result}, by.loc, {}});
-    return result;
+  std::string result_name() {
+    const LocRef& loc = c_.loc();
+    return fmt::format("{}.{}", loc && !loc->name.empty() ? loc->name : "body", ++names_);
+  }
+  ValueId call(Operator op, const Operands& inputs, Attrs attrs, const Node& by) {
+    c_.set_loc(by.loc);
+    return c_.aten(op, c_.values(inputs), std::move(attrs)).id();
   }
 
   // The body's nodes with these operands; its results.
@@ -148,11 +155,17 @@ class Inliner {
     TOSAIC_TRY(const Operands no, inlined(node.regions[1], given, node));
     TOSAIC_CHECK(same_types(yes, no, node, "the branches' results"));
     Operands chosen;
+    c_.set_loc(node.loc);
     for (std::size_t i = 0; i < yes.size(); ++i)
-      chosen.push_back(yes[i] == no[i]
-                           ? yes[i]
-                           : call(aten::op::where_self, {condition, yes[i], no[i]}, {}, node, graph_[yes[i]].type));
+      chosen.push_back(yes[i] == no[i] ? yes[i] : one_of(condition, yes[i], no[i]));
     return give(node, chosen);
+  }
+
+  // The dims of the one element that decides are none of the result's.
+  ValueId one_of(ValueId condition, ValueId yes, ValueId no) {
+    Val decides = c_.value(condition);
+    if (decides.rank() > graph_[yes].type.rank()) decides = calls::view(decides, {});
+    return calls::where(decides, c_.value(yes), c_.value(no)).id();
   }
 
   // map: (rows, others); scan: (carried, rows, others). Rows are the slices along dim 0, results are stacked there.
@@ -171,12 +184,8 @@ class Inliner {
     std::vector<Operands> stacked(body.outputs.size() - std::min(carried, body.outputs.size()));
     for (std::int64_t i = 0; i < turns; ++i) {
       Operands given = state;
-      for (ValueId r : rows) {
-        std::vector<Dim> dims = graph_[r].type.shape.dims();
-        dims.erase(dims.begin());
-        const TensorType type = graph_[r].type.with(Shape(std::move(dims)));
-        given.push_back(call(aten::op::select_int, {r}, {{"dim", std::int64_t{0}}, {"index", i}}, node, type));
-      }
+      for (ValueId r : rows)
+        given.push_back(call(aten::op::select_int, {r}, {{"dim", std::int64_t{0}}, {"index", i}}, node));
       given.insert(given.end(), others.begin(), others.end());
       TOSAIC_TRY(Operands results, inlined(body, given, node));
       if (graph_.nodes.size() > most_nodes) return too_long(node, static_cast<std::size_t>(turns));
@@ -187,12 +196,8 @@ class Inliner {
       for (std::size_t k = 0; k < stacked.size(); ++k) stacked[k].push_back(*(middle + static_cast<std::ptrdiff_t>(k)));
     }
     Operands results = state;
-    for (const Operands& list : stacked) {
-      std::vector<Dim> dims = graph_[list[0]].type.shape.dims();
-      dims.insert(dims.begin(), Dim(turns));
-      const TensorType type = graph_[list[0]].type.with(Shape(std::move(dims)));
-      results.push_back(call(aten::op::stack, list, {{"dim", std::int64_t{0}}}, node, type));
-    }
+    for (const Operands& list : stacked)
+      results.push_back(call(aten::op::stack, list, {{"dim", std::int64_t{0}}}, node));
     return give(node, results);
   }
 
@@ -322,6 +327,7 @@ class Inliner {
   }
 
   Graph& graph_;
+  Composer c_;
   std::map<ValueId, ValueId> replaced_;
   std::size_t names_ = 0;
 };
@@ -348,7 +354,7 @@ void name_bodies_apart(Graph& graph, bool is_body) {
 Result<bool> inline_bodies(Graph& graph) {
   const bool any = std::ranges::any_of(graph.nodes, [](const Node& n) { return !n.regions.empty(); });
   if (!any) return false;
-  TOSAIC_CHECK(Inliner(graph).run());
+  TOSAIC_CHECK(unless_refused([&] { return Inliner(graph).run(); }));
   make_names_unique(graph);
   drop_dead(graph);
   return true;

@@ -23,6 +23,8 @@
 #include "normalise/masks.h"
 #include "normalise/normalise.h"
 #include "normalise/row_wise.h"
+#include "ops/composer.h"
+#include "ops/lowering/calls.h"
 #include "ops/trial.h"
 
 namespace tosaic {
@@ -50,7 +52,14 @@ struct Lookup {
 class Wholes {
  public:
   Wholes(Graph& graph, const Masks& masks, const std::vector<ValueId>& equals)
-      : graph_(graph), masks_(masks), equals_(equals), out_(graph), rows_(graph.values.size()) {}
+      : graph_(graph),
+        masks_(masks),
+        equals_(equals),
+        out_(graph),
+        c_(graph, [&graph](Operator) { return fmt::format("masked.{}", graph.values.size()); }),
+        rows_(graph.values.size()) {
+    c_.fold(false);
+  }
 
   std::set<std::string> failed;
 
@@ -94,6 +103,7 @@ class Wholes {
   }
 
   void add(Node node) {
+    c_.set_loc(node.loc);
     if (const auto chosen = chosen_rows(graph_, node); chosen && node.outputs.size() == 1 && choose(node, *chosen))
       return;
     if (places(node) || coordinate(node)) return;
@@ -260,22 +270,14 @@ class Wholes {
       const auto sizes = mask.sizes();
       list->insert(list->begin() + dim, sizes.begin(), sizes.end());
     }
-    const ValueId where = view(mask_of(r->symbol, node.loc), Shape(ones), node.loc);
-    const TensorType split = type.with(Shape(dims));
-    ValueId sum =
-        call(aten::op::where_self, {where, view(source, split.shape, node.loc), number(type.with(Shape()), 0)}, {},
-             split, node.loc);
+    const Val where = calls::view(mask_of(r->symbol), Shape(ones)), split = calls::view(c_.value(source), Shape(dims));
+    Val sum = calls::where(where, split, number(type.dtype, 0));
     std::vector<std::int64_t> others;
     for (int d = 0; d < mask.rank(); ++d)
       if (d != which) others.push_back(dim + d);
-    if (!others.empty()) {
-      std::vector<std::int64_t> left;
-      for (std::size_t d = 0; d < dims.size(); ++d)
-        if (std::ranges::find(others, static_cast<std::int64_t>(d)) == others.end()) left.push_back(dims[d]);
-      sum = call(aten::op::sum_dim_IntList, {sum}, {{"dim", others}, {"keepdim", false}, {"dtype", type.dtype}},
-                 type.with(Shape(left)), node.loc);
-    }
-    out_.add(aten::op::add_Tensor, {y, sum}, {}, node.outputs[0], node.loc);
+    if (!others.empty())
+      sum = c_.aten(aten::op::sum_dim_IntList, {sum}, {{"dim", others}, {"keepdim", false}, {"dtype", type.dtype}});
+    out_.add(aten::op::add_Tensor, {y, sum.id()}, {}, node.outputs[0], node.loc);
     return true;
   }
 
@@ -286,7 +288,7 @@ class Wholes {
     auto dim = node.attrs.get_or("dim", std::int64_t{0});
     if (dim < 0) dim += graph_[node.inputs[0]].type.rank();
     if (dim != r->rows.dim || r->rows.inner != 1) return false;
-    out_.add(aten::op::item, {count(r->symbol, node.loc)}, {}, node.outputs[0], node.loc);
+    out_.add(aten::op::item, {count(r->symbol).id()}, {}, node.outputs[0], node.loc);
     return true;
   }
 
@@ -311,13 +313,12 @@ class Wholes {
     dims.erase(dims.begin() + r->rows.dim);
     const auto places = mask.sizes();
     dims.insert(dims.begin() + r->rows.dim, places.begin(), places.end());
-    ValueId content = view(values, Shape(dims), node.loc);
-    if (const auto flag = node.attrs.get_or("accumulate", false); flag)
-      content = call(aten::op::add_Tensor, {base, content}, {}, graph_[base].type, node.loc);
+    Val content = calls::view(c_.value(values), Shape(dims));
+    if (node.attrs.get_or("accumulate", false)) content = calls::add(c_.value(base), content);
     auto mask_dims = places;
     mask_dims.insert(mask_dims.end(), static_cast<std::size_t>(behind), 1);
-    const ValueId where = view(mask_of(r->symbol, node.loc), Shape(mask_dims), node.loc);
-    out_.add(aten::op::where_self, {where, content, base}, {}, node.outputs[0], node.loc);
+    const Val where = calls::view(mask_of(r->symbol), Shape(mask_dims));
+    out_.add(aten::op::where_self, {where.id(), content.id(), base}, {}, node.outputs[0], node.loc);
     return true;
   }
 
@@ -394,9 +395,9 @@ class Wholes {
     const TensorType type = graph_[x].type;
     std::vector<std::int64_t> places(static_cast<std::size_t>(type.rank()), 1);
     places[static_cast<std::size_t>(r->rows.dim)] = masks_.at(r->symbol).count;
-    const ValueId where = view(mask_of(r->symbol, node.loc), Shape(places), node.loc);
+    const Val where = calls::view(mask_of(r->symbol), Shape(places));
     Node sum = node;
-    sum.inputs[0] = call(aten::op::where_self, {where, x, number(type.with(Shape()), 0)}, {}, type, node.loc);
+    sum.inputs[0] = calls::where(where, c_.value(x), number(type.dtype, 0)).id();
     if (!mean) {
       out_.keep(std::move(sum));
       return true;
@@ -410,37 +411,29 @@ class Wholes {
     // Elements that one of the result is the mean of: the chosen rows, times the other dims that go. Counted in floats,
     // which targets without integers have as well.
     const std::int64_t others = type.shape.elements() / masks_.at(r->symbol).count / made.shape.elements();
-    const TensorType real{DType::f32, Shape(), std::nullopt};
-    const ValueId one = number(real, others), none = number(real, 0), mask = mask_of(r->symbol, node.loc);
-    ValueId divisor = call(aten::op::where_self, {mask, one, none}, {}, real.with(graph_[mask].type.shape), node.loc);
-    divisor = call(aten::op::sum, {divisor}, {}, real, node.loc);
-    if (made.dtype != real.dtype)
-      divisor = call(aten::op::to_dtype, {divisor}, {{"dtype", made.dtype}}, made.with(Shape()), node.loc);
-    out_.add(aten::op::div_Tensor, {total, divisor}, {}, result, node.loc);
+    const Val one = number(DType::f32, others), none = number(DType::f32, 0), mask = mask_of(r->symbol);
+    Val divisor = c_.aten(aten::op::sum, {calls::where(mask, one, none)});
+    if (made.dtype != DType::f32) divisor = c_.aten(aten::op::to_dtype, {divisor}, {{"dtype", made.dtype}});
+    out_.add(aten::op::div_Tensor, {total, divisor.id()}, {}, result, node.loc);
     return true;
   }
 
-  // How many rows the mask chooses: i64 [].
-  ValueId count(const std::string& symbol, const LocRef& loc) {
-    return call(aten::op::sum, {mask_of(symbol, loc)}, {}, {DType::i64, Shape(), std::nullopt}, loc);
+  // How many rows the mask chooses. PyTorch counts in int64, lowerings in int32.
+  Val count(const std::string& symbol) {
+    const Val rows = c_.aten(aten::op::sum, {mask_of(symbol)});
+    graph_[rows.id()].type.dtype = DType::i64;
+    return rows;
   }
   const Shape& mask_shape(const std::string& symbol) const { return graph_[masks_.at(symbol).value].type.shape; }
   // torch.where takes numbers, too.
-  ValueId mask_of(const std::string& symbol, const LocRef& loc) {
-    const ValueId v = masks_.at(symbol).value;
-    if (graph_[v].type.dtype == DType::boolean) return v;
-    return call(aten::op::ne_Scalar, {v}, {{"other", std::int64_t{0}}},
-                {DType::boolean, mask_shape(symbol), std::nullopt}, loc);
+  Val mask_of(const std::string& symbol) {
+    const Val mask = c_.value(masks_.at(symbol).value);
+    if (mask.dtype() == DType::boolean) return mask;
+    return c_.aten(aten::op::ne_Scalar, {mask}, {{"other", std::int64_t{0}}});
   }
-  ValueId number(const TensorType& type, std::int64_t n) {
-    return graph_.add_value(fresh("number"), type, constant_bytes(type.dtype, std::vector<std::int64_t>{n}));
-  }
-  ValueId view(ValueId x, const Shape& shape, const LocRef& loc) {
-    if (graph_[x].type.shape == shape) return x;
-    return call(aten::op::view, {x}, {{"size", shape.sizes()}}, graph_[x].type.with(shape), loc);
-  }
-  ValueId call(Operator op, std::vector<ValueId> inputs, Attrs attrs, const TensorType& type, const LocRef& loc) {
-    return out_.add(op, std::move(inputs), std::move(attrs), graph_.add_value(fresh("masked"), type), loc);
+  Val number(DType type, std::int64_t n) {
+    return c_.value(graph_.add_value(fresh("number"), {type, Shape(), std::nullopt},
+                                     constant_bytes(type, std::vector<std::int64_t>{n})));
   }
   std::string fresh(const char* what) const { return fmt::format("{}.{}", what, graph_.values.size()); }
 
@@ -448,6 +441,7 @@ class Wholes {
   const Masks& masks_;
   const std::vector<ValueId>& equals_;
   Rewriter out_;
+  Composer c_;
   std::vector<std::optional<MaskedRows>> rows_;  // of the values that the program had
   std::unordered_map<ValueId, Coordinate> coordinates_;
 };
@@ -466,7 +460,9 @@ void compute_masked_wholes(Graph& graph) {
         graph = std::move(changed);
         return;
       }
-    } catch (const std::domain_error&) { return; } catch (const std::overflow_error&) {
+    } catch (const Refusal&) { return; } catch (const std::domain_error&) {
+      return;
+    } catch (const std::overflow_error&) {
       return;  // a size that is none for all rows: there is a quotient by (u0 - 6)
     }
     for (const std::string& symbol : wholes.failed) masks.erase(symbol);

@@ -8,13 +8,12 @@
 #include "ir/aten_operators.h"
 #include "ir/program_operators.h"
 #include "ir/tensor.h"
+#include "ops/lowering/calls.h"
 #include "ops/op.h"
 #include "ops/operator_name.h"
 
 namespace tosaic {
 namespace {
-
-TensorType integer_type(const Shape& shape) { return {DType::i64, shape, std::nullopt}; }
 
 // Python's arithmetic on integers, as calls on tensors.
 std::optional<Operator> on_tensors(Operator op) {
@@ -42,27 +41,25 @@ std::vector<ValueId> indices(const NumberedRows& rows) {
 
 }  // namespace
 
-ValueId NumberedSlices::call(Operator op, std::vector<ValueId> inputs, Attrs attrs, const Shape& shape,
-                             const LocRef& loc) {
-  const ValueId to = graph_.add_value(fmt::format("place.{}", graph_.values.size()), integer_type(shape));
-  return out_.add(op, std::move(inputs), std::move(attrs), to, loc);
+NumberedSlices::NumberedSlices(Graph& graph)
+    : graph_(graph), c_(graph, [&graph](Operator) { return fmt::format("place.{}", graph.values.size()); }) {
+  c_.fold(false);
 }
 
-ValueId NumberedSlices::integers(const Shape& shape, const std::vector<std::int64_t>& elements) {
-  return graph_.add_value(fmt::format("place.{}", graph_.values.size()), integer_type(shape),
-                          constant_bytes(DType::i64, elements));
+Val NumberedSlices::integers(const Shape& shape, const std::vector<std::int64_t>& elements) {
+  return c_.value(graph_.add_value(fmt::format("place.{}", graph_.values.size()), {DType::i64, shape, std::nullopt},
+                                   constant_bytes(DType::i64, elements)));
 }
 
 void NumberedSlices::learn(const Node& node) {
   if (node.outputs.size() != 1 || node.outputs[0] == no_value) return;
-  ValueId tensor = no_value;
+  c_.set_loc(node.loc);
+  std::optional<Val> tensor;
   if (gives_number(node)) {
-    tensor = node.inputs[0];
-    const TensorType type = graph_[tensor].type;
-    if (!is_integer(type.dtype) || type.quantised() || graph_[tensor].is_constant()) return;
-    if (type.dtype != DType::i64)
-      tensor = call(aten::op::to_dtype, {tensor}, {{"dtype", DType::i64}}, type.shape, node.loc);
-    if (type.rank() > 0) tensor = call(aten::op::view, {tensor}, {{"size", std::vector<std::int64_t>{}}}, {}, node.loc);
+    tensor = c_.value(node.inputs[0]);
+    if (!is_integer(tensor->dtype()) || tensor->type().quantised() || tensor->is_constant()) return;
+    if (tensor->dtype() != DType::i64) tensor = c_.aten(aten::op::to_dtype, {tensor}, {{"dtype", DType::i64}});
+    tensor = calls::view(*tensor, {});
   } else if (const auto op = tensors_.empty() ? std::nullopt : on_tensors(node.op)) {
     const bool named = node.attrs.find("a");
     const Attr *a = node.attrs.find(named ? "a" : "arg0"), *b = node.attrs.find(named ? "b" : "arg1");
@@ -71,40 +68,39 @@ void NumberedSlices::learn(const Node& node) {
       return symbol && tensors_.contains(symbol->name);
     };
     if (!is_learnt(a) && !is_learnt(b)) return;
-    const ValueId x = number(a, node.loc), y = number(b, node.loc);
-    if (x == no_value || y == no_value) return;
-    tensor = call(*op, {x, y}, {}, {}, node.loc);
+    const auto x = number(a), y = number(b);
+    if (!x || !y) return;
+    tensor = c_.aten(*op, {x, y});
   }
-  if (tensor != no_value) tensors_[graph_[node.outputs[0]].name] = tensor;
+  if (tensor) tensors_.insert_or_assign(graph_[node.outputs[0]].name, *tensor);
 }
 
-ValueId NumberedSlices::number(const Attr* argument, const LocRef&) {
-  if (!argument) return no_value;
+std::optional<Val> NumberedSlices::number(const Attr* argument) {
+  if (!argument) return std::nullopt;
   if (const auto* known = std::get_if<std::int64_t>(argument)) return integers({}, {*known});
   const auto* symbol = std::get_if<SymbolicArgument>(argument);
   const auto it = symbol ? tensors_.find(symbol->name) : tensors_.end();
-  return it == tensors_.end() ? no_value : it->second;
+  return it == tensors_.end() ? std::nullopt : std::optional(it->second);
 }
 
 std::optional<NumberedRows> NumberedSlices::rows(const Node& node, const Schema& schema) {
   const SchemaArgument* argument = tensors_.empty() ? nullptr : where(schema);
   const Attr* start = argument ? node.attrs.find(argument->name) : nullptr;
   if (!start || !std::holds_alternative<SymbolicArgument>(*start) || node.outputs.size() != 1) return std::nullopt;
-  const ValueId first = number(start, node.loc);
+  c_.set_loc(node.loc);
+  const auto first = number(start);
   // A slice has its dim's rows, a selection none; of a scatter the source does.
   const ValueId part = node.inputs.size() > 1 ? node.inputs[1] : node.outputs[0];
   const int rank = graph_[node.inputs[0]].type.rank();
   const std::int64_t step = node.attrs.get_or("step", std::int64_t{1});
   auto dim = node.attrs.get_or("dim", std::int64_t{0});
   if (dim < 0) dim += rank;
-  if (first == no_value || part == no_value || dim < 0 || dim >= rank || !graph_[part].type.shape.is_static())
-    return std::nullopt;
-  NumberedRows rows{static_cast<int>(dim), first};
+  if (!first || part == no_value || dim < 0 || dim >= rank || !graph_[part].type.shape.is_static()) return std::nullopt;
+  NumberedRows rows{static_cast<int>(dim), first->id()};
   if (argument->name == "start") {
     std::vector<std::int64_t> steps(static_cast<std::size_t>(graph_[part].type.shape.size(rows.dim)));
     for (std::size_t i = 0; i < steps.size(); ++i) steps[i] = static_cast<std::int64_t>(i) * step;
-    const Shape shape{static_cast<std::int64_t>(steps.size())};
-    rows.places = call(aten::op::add_Tensor, {integers(shape, steps), first}, {}, shape, node.loc);
+    rows.places = calls::add(integers(Shape{static_cast<std::int64_t>(steps.size())}, steps), *first).id();
   }
   return rows;
 }
@@ -125,7 +121,7 @@ Node NumberedSlices::put(const NumberedRows& rows, const Node& scatter) const {
 ValueId NumberedSlices::put(const NumberedRows& rows, ValueId base, ValueId content, const LocRef& loc) {
   const ValueId whole =
       graph_.add_value(fmt::format("{}.{}", graph_[base].name, graph_.values.size()), graph_[base].type);
-  out_.keep(put(rows, Node{{}, {base, content}, {}, {whole}, loc, {}}));
+  graph_.nodes.push_back(put(rows, Node{{}, {base, content}, {}, {whole}, loc, {}}));
   return whole;
 }
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ir/rewriter.h"
+#include "ops/composer.h"
 #include "ops/schema.h"
 
 namespace tosaic {
@@ -21,7 +21,7 @@ struct NumberedRows {
 
 class NumberedSlices {
  public:
-  NumberedSlices(Graph& graph, Rewriter& out) : graph_(graph), out_(out) {}
+  explicit NumberedSlices(Graph& graph);
 
   // Learns which tensor the number is that this node gives: item() of integers, and Python's arithmetic on such.
   // Operands are pure values; nodes may be added.
@@ -35,13 +35,12 @@ class NumberedSlices {
   Node put(const NumberedRows& rows, const Node& scatter) const;
 
  private:
-  ValueId number(const Attr* argument, const LocRef& loc);
-  ValueId call(Operator op, std::vector<ValueId> inputs, Attrs attrs, const Shape& shape, const LocRef& loc);
-  ValueId integers(const Shape& shape, const std::vector<std::int64_t>& elements);
+  std::optional<Val> number(const Attr* argument);
+  Val integers(const Shape& shape, const std::vector<std::int64_t>& elements);
 
   Graph& graph_;
-  Rewriter& out_;
-  std::unordered_map<std::string, ValueId> tensors_;  // by the number's name; i64 []
+  Composer c_;
+  std::unordered_map<std::string, Val> tensors_;  // by the number's name; i64 []
 };
 
 }  // namespace tosaic

@@ -10,6 +10,7 @@
 #include "ir/aten_operators.h"
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
+#include "ops/composer.h"
 
 namespace tosaic {
 namespace {
@@ -26,7 +27,9 @@ struct Stretch {
 
 class Splitter {
  public:
-  Splitter(Graph& graph, std::uint64_t most_bytes) : graph_(graph), most_bytes_(most_bytes), out_(graph) {
+  Splitter(Graph& graph, std::uint64_t most_bytes)
+      : graph_(graph), most_bytes_(most_bytes), out_(graph), c_(graph, [this](Operator) { return name_; }) {
+    c_.fold(false);
     for (const Node& node : out_.nodes())
       if (node.op == torchao::op::dequantize_affine) of_codes_.emplace(node.outputs[0], node);
   }
@@ -51,19 +54,22 @@ class Splitter {
     const std::int64_t end = graph_[weight].type.shape.size(dim);
     for (std::int64_t begin = 0; begin < end; begin += width) {
       const Stretch stretch{dim, begin, std::min(width, end - begin)};
-      Node piece = node;
-      piece.inputs[at] = part(weight, stretch, node.loc);
-      if (dim == 0 && node.inputs.size() > 2 && node.inputs[2] != no_value)
-        piece.inputs[2] = cut(node.inputs[2], {0, stretch.begin, stretch.count});
-      const Value whole = graph_[node.outputs[0]];
-      std::vector<Dim> dims = whole.type.shape.dims();
-      dims.back() = Dim(stretch.count);
-      piece.outputs = {graph_.add_value(name_of(whole, stretch), {whole.type.dtype, Shape(std::move(dims)), {}})};
-      results.push_back(piece.outputs[0]);
-      out_.keep(std::move(piece));
+      std::vector<ValueId> inputs = node.inputs;
+      inputs[at] = part(weight, stretch, node.loc);
+      if (dim == 0 && inputs.size() > 2 && inputs[2] != no_value)
+        inputs[2] = cut(inputs[2], {0, stretch.begin, stretch.count});
+      results.push_back(piece(node.op, inputs, node.attrs, graph_[node.outputs[0]], stretch, node.loc));
     }
     const std::int64_t last = graph_[node.outputs[0]].type.rank() - 1;
     out_.add(aten::op::cat, std::move(results), {{"dim", last}}, node.outputs[0], node.loc);
+  }
+
+  // The call on a piece of its operands gives that piece of the whole result.
+  ValueId piece(Operator op, const std::vector<ValueId>& inputs, const Attrs& attrs, const Value& whole,
+                const Stretch& stretch, const LocRef& loc) {
+    c_.set_loc(loc);
+    name_ = name_of(whole, stretch);
+    return c_.aten(op, c_.values(inputs), attrs).id();
   }
 
   // Along the dim; 0: it stays whole.
@@ -114,9 +120,7 @@ class Splitter {
     }
     if (stretch.dim == 1 && groups == 1) block[1] = stretch.count;
     attrs.set("block_size", std::move(block));
-    const ValueId real =
-        graph_.add_value(name_of(graph_[matrix], stretch), {graph_[matrix].type.dtype, shape_of(matrix, stretch), {}});
-    return known->second = out_.add(made.op, std::move(inputs), std::move(attrs), real, loc);
+    return known->second = piece(made.op, inputs, attrs, graph_[matrix], stretch, loc);
   }
 
   // Of a constant, seen as a matrix of these sizes. Rows stay where they lie.
@@ -142,11 +146,6 @@ class Splitter {
                                             std::move(bytes));
   }
 
-  Shape shape_of(ValueId matrix, const Stretch& stretch) const {
-    std::vector<std::int64_t> sizes = graph_[matrix].type.shape.sizes();
-    sizes[static_cast<std::size_t>(stretch.dim)] = stretch.count;
-    return Shape(std::move(sizes));
-  }
   static std::string name_of(const Value& whole, const Stretch& stretch) {
     return fmt::format("{}.{}_{}", whole.name, stretch.dim == 0 ? "rows" : "columns", stretch.begin);
   }
@@ -154,17 +153,23 @@ class Splitter {
   Graph& graph_;
   const std::uint64_t most_bytes_;
   Rewriter out_;
+  Composer c_;
+  std::string name_;  // of the next piece
   std::map<ValueId, Node> of_codes_;
   std::map<std::pair<ValueId, Stretch>, ValueId> parts_;  // layers share weights
 };
 
 }  // namespace
 
-void split_weights(Graph& graph, std::uint64_t most_bytes) {
-  if (most_bytes == 0) return;
-  Splitter(graph, most_bytes).run();
+Status split_weights(Graph& graph, std::uint64_t most_bytes) {
+  if (most_bytes == 0) return {};
+  TOSAIC_CHECK(unless_refused([&]() -> Status {
+    Splitter(graph, most_bytes).run();
+    return {};
+  }));
   drop_dead(graph);
   make_names_unique(graph);
+  return {};
 }
 
 }  // namespace tosaic

@@ -6,11 +6,12 @@
 #pragma once
 #include <cstdint>
 
+#include "base/result.h"
 #include "ir/graph.h"
 
 namespace tosaic {
 
 // Float weights of more bytes, or such as codes make. 0: all of them stay.
-void split_weights(Graph& graph, std::uint64_t most_bytes);
+Status split_weights(Graph& graph, std::uint64_t most_bytes);
 
 }  // namespace tosaic

@@ -8,6 +8,8 @@
 
 #include "ir/aten_operators.h"
 #include "ir/tensor.h"
+#include "ops/composer.h"
+#include "ops/lowering/calls.h"
 #include "ops/trial.h"
 
 namespace tosaic {
@@ -70,61 +72,21 @@ std::optional<Box> box_of(const Positions& positions, const Shape& base, const S
   return box;
 }
 
-// Appends calls; the results are named after the tensor that is written.
-class Writer {
- public:
-  Writer(Graph& graph, Rewriter& out, ValueId base, const LocRef& loc)
-      : graph_(graph), out_(out), loc_(loc), name_(graph[base].name), first_(graph.nodes.size()) {}
-
-  ValueId call(Operator op, std::vector<ValueId> inputs, Attrs attrs, TensorType type) {
-    // Values are never taken away, so their number makes a name that no other has.
-    const std::string name = fmt::format("{}.{}.{}", name_, graph_.nodes.size() - first_, graph_.values.size());
-    return out_.add(op, std::move(inputs), std::move(attrs), graph_.add_value(name, std::move(type)), loc_);
-  }
-  ValueId constant(TensorType type, Bytes data) {
-    return graph_.add_value(fmt::format("{}.places.{}", name_, graph_.values.size()), std::move(type), std::move(data));
-  }
-  const TensorType& type(ValueId v) const { return graph_[v].type; }
-
-  ValueId view(ValueId x, const Shape& shape) {
-    if (type(x).shape == shape) return x;
-    return call(aten::op::view, {x}, {{"size", shape.sizes()}}, type(x).with(shape));
-  }
-  ValueId permute(ValueId x, const Ints& order) {
-    if (std::is_sorted(order.begin(), order.end())) return x;
-    Ints dims;
-    for (auto d : order) dims.push_back(type(x).shape.size(static_cast<int>(d)));
-    return call(aten::op::permute, {x}, {{"dims", order}}, type(x).with(Shape(dims)));
-  }
-
-  // Dim by dim: the inner dims are written in a slice of the outer one, which then takes its place.
-  ValueId put_box(ValueId base, ValueId content, const Box& box, std::size_t d) {
-    const Shape shape = type(base).shape;
-    while (d < box.dims.size() && box.dims[d].count == shape.size(static_cast<int>(d))) ++d;
-    if (d == box.dims.size()) return content;
-    const Box::Dim& dim = box.dims[d];
-    const Attrs range{{"dim", static_cast<std::int64_t>(d)},
-                      {"start", dim.start},
-                      {"end", dim.start + (dim.count - 1) * dim.step + 1},
-                      {"step", dim.step}};
-    bool inner = false;
-    for (std::size_t i = d + 1; i < box.dims.size(); ++i) inner |= box.dims[i].count != shape.size(static_cast<int>(i));
-    if (inner) {
-      auto dims = shape.sizes();
-      dims[d] = dim.count;
-      const ValueId part = call(aten::op::slice_Tensor, {base}, range, type(base).with(Shape(dims)));
-      content = put_box(part, content, box, d + 1);
-    }
-    return call(aten::op::slice_scatter, {base, content}, range, type(base));
-  }
-
- private:
-  Graph& graph_;
-  Rewriter& out_;
-  const LocRef& loc_;
-  const std::string name_;
-  const std::size_t first_;
-};
+// Dim by dim: the inner dims are written in a slice of the outer one, which then takes its place.
+Val with_box(Val base, Val content, const Box& box, std::size_t d) {
+  Builder& b = base.builder();
+  while (d < box.dims.size() && box.dims[d].count == base.dim(static_cast<int>(d))) ++d;
+  if (d == box.dims.size()) return content;
+  const Box::Dim& dim = box.dims[d];
+  const Attrs range{{"dim", static_cast<std::int64_t>(d)},
+                    {"start", dim.start},
+                    {"end", dim.start + (dim.count - 1) * dim.step + 1},
+                    {"step", dim.step}};
+  bool inner = false;
+  for (std::size_t i = d + 1; i < box.dims.size(); ++i) inner |= box.dims[i].count != base.dim(static_cast<int>(i));
+  if (inner) content = with_box(b.aten(aten::op::slice_Tensor, {base}, range), content, box, d + 1);
+  return b.aten(aten::op::slice_scatter, {base, content}, range);
+}
 
 }  // namespace
 
@@ -165,44 +127,62 @@ bool only_splits(const Shape& base, const Shape& view) {
   return true;
 }
 
-Result<ValueId> put_back(Graph& graph, Rewriter& out, ValueId base, ValueId content, const Positions& positions,
-                         const LocRef& loc) {
-  if (positions.empty()) return base;
-  Writer w(graph, out, base, loc);
-  const Shape shape = graph[base].type.shape, view = graph[content].type.shape;
-  if (all_in_order(positions, shape)) return w.view(content, shape);
+namespace {
+
+Result<Val> put_back(Val base, Val content, const Positions& positions) {
+  Builder& b = base.builder();
+  const Shape shape = base.shape(), view = content.shape();
+  if (all_in_order(positions, shape)) return calls::view(content, shape);
   if (auto box = box_of(positions, shape, view)) {
     // The view's dims in the base's order, those of one element in front.
-    Ints order, counts;
+    calls::Axes order;
+    Ints counts;
     for (int i = 0; i < view.rank(); ++i)
       if (view[i] == 1) order.push_back(i);
     for (const auto& dim : box->dims) {
       if (dim.axis >= 0) order.push_back(dim.axis);
       counts.push_back(dim.count);
     }
-    return w.put_box(base, w.view(w.permute(content, order), Shape(counts)), *box, 0);
+    if (!std::ranges::is_sorted(order)) content = calls::permute(content, order);
+    return with_box(base, calls::view(content, Shape(counts)), *box, 0);
   }
   // Anything else (diagonals, strides): each element of the base takes one of the view's or stays.
+  const std::string& name = b.graph()[base.id()].name;
   const auto n = static_cast<std::size_t>(shape.elements());
   Ints source(n, 0), shown(n, 0);
   for (std::size_t k = 0; k < positions.size(); ++k) {
     const auto at = static_cast<std::size_t>(positions[k]);
     if (shown[at])
-      return located(
-          error("model.write-to-overlap",
-                fmt::format("a view of '{}' is written in which several elements are one in memory", graph[base].name))
-              .hint("write to a copy of the expanded tensor: x.expand(...).clone()"),
-          loc);
+      return located(error("model.write-to-overlap",
+                           fmt::format("a view of '{}' is written in which several elements are one in memory", name))
+                         .hint("write to a copy of the expanded tensor: x.expand(...).clone()"),
+                     b.loc());
     shown[at] = 1;
     source[at] = static_cast<std::int64_t>(k);
   }
-  const Shape flat{static_cast<std::int64_t>(n)};
-  const ValueId places = w.constant({DType::i64, flat, std::nullopt}, constant_bytes(DType::i64, source));
-  const ValueId mask = w.constant({DType::boolean, shape, std::nullopt}, constant_bytes(DType::boolean, shown));
-  const TensorType type = graph[base].type;
-  ValueId picked = w.view(content, Shape{static_cast<std::int64_t>(positions.size())});
-  picked = w.call(aten::op::index_select, {picked, places}, {{"dim", std::int64_t{0}}}, type.with(flat));
-  return w.call(aten::op::where_self, {mask, w.view(picked, shape), base}, {}, type);
+  const std::string places_of = name + ".places";
+  const Val places = b.constant({DType::i64, Shape{static_cast<std::int64_t>(n)}, std::nullopt},
+                                constant_bytes(DType::i64, source), places_of);
+  const Val mask = b.constant({DType::boolean, shape, std::nullopt}, constant_bytes(DType::boolean, shown), places_of);
+  const Val elements = calls::view(content, Shape{static_cast<std::int64_t>(positions.size())});
+  const Val picked = b.aten(aten::op::index_select, {elements, places}, {{"dim", std::int64_t{0}}});
+  return calls::where(mask, calls::view(picked, shape), base);
+}
+
+}  // namespace
+
+Result<ValueId> put_back(Graph& graph, ValueId base, ValueId content, const Positions& positions, const LocRef& loc) {
+  if (positions.empty()) return base;
+  // Values are never taken away, so their number makes a name that no other has.
+  Composer c(graph, [&graph, name = graph[base].name, first = graph.nodes.size()](Operator) {
+    return fmt::format("{}.{}.{}", name, graph.nodes.size() - first, graph.values.size());
+  });
+  c.fold(false);
+  c.set_loc(loc);
+  return unless_refused([&]() -> Result<ValueId> {
+    TOSAIC_TRY(const Val whole, put_back(c.value(base), c.value(content), positions));
+    return whole.id();
+  });
 }
 
 }  // namespace tosaic

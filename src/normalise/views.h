@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "ir/rewriter.h"
+#include "ir/graph.h"
 
 namespace tosaic {
 
@@ -21,7 +21,6 @@ bool only_splits(const Shape& base, const Shape& view);
 
 // `base` with `content` at the elements that a view with these positions shows, by nodes that are added. Refused where
 // two elements of the view are one element of the base.
-Result<ValueId> put_back(Graph& graph, Rewriter& out, ValueId base, ValueId content, const Positions& positions,
-                         const LocRef& loc);
+Result<ValueId> put_back(Graph& graph, ValueId base, ValueId content, const Positions& positions, const LocRef& loc);
 
 }  // namespace tosaic

@@ -23,7 +23,7 @@ Result<Graph> normal_form(Graph graph, const FormFor& target, const Sink& sink, 
                               sink));
   if (target.coded.bits != 0 && !target.integer && !is_quantised(graph))
     TOSAIC_CHECK(target.rewrite("code_weights", graph, code_weights, target.coded, sink));
-  target.rewrite("split_weights", graph, split_weights, target.spec.most_weight_bytes(target.integer));
+  TOSAIC_CHECK(target.rewrite("split_weights", graph, split_weights, target.spec.most_weight_bytes(target.integer)));
   return graph;
 }
 

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <set>
 
 #include "ir/aten_operators.h"
 #include "ir/rewriter.h"
+#include "ops/composer.h"
 #include "ops/rules/quantisation_rule.h"
 #include "quantise/weight_codes.h"
 
@@ -23,7 +25,9 @@ constexpr std::int64_t least_elements = 1 << 14;
 class Coding {
  public:
   Coding(Graph& graph, const CodedWeights& how, std::vector<std::string>& small)
-      : graph_(graph), how_(how), out_(graph), small_(small) {}
+      : graph_(graph), how_(how), out_(graph), c_(graph), small_(small) {
+    c_.fold(false);
+  }
 
   Status run() {
     Status status;
@@ -43,6 +47,7 @@ class Coding {
   Graph& graph_;
   const CodedWeights& how_;
   Rewriter out_;
+  Composer c_;
   std::set<ValueId> of_layers_;
   std::map<ValueId, ValueId> reals_;    // of codes of a weight
   std::map<ValueId, ValueId> rounded_;  // activations as their codes
@@ -68,13 +73,19 @@ class Coding {
     return false;
   }
 
+  Val named(Val made, std::string name) {
+    graph_[made.id()].name = std::move(name);
+    return made;
+  }
+
   Status code(Node& node) {
     TOSAIC_CHECK(read_codes(node, 1));
-    if (how_.dynamic) node.inputs[0] = rounded(node.inputs[0], node.loc);
+    if (how_.dynamic) node.inputs[0] = rounded(node.inputs[0]);
     return {};
   }
 
   Status read_codes(Node& node, std::size_t at) {
+    c_.set_loc(node.loc);
     const ValueId weight = node.inputs[at];
     if (const auto found = reals_.find(weight); found != reals_.end()) {
       node.inputs[at] = found->second;
@@ -102,48 +113,40 @@ class Coding {
     const ValueId content = graph_.add_value(whole.name + ".codes", {DType::i8, whole.type.shape, {}}, codes.data);
     const ValueId scale = graph_.add_value(whole.name + ".scales", {DType::f32, Shape{n, k / group}, {}},
                                            constant_bytes(DType::f32, std::span<const double>(scales)));
-    const ValueId real = graph_.add_value(whole.name + ".real", {DType::f32, whole.type.shape, {}});
-    return out_.add(
-        torchao::op::dequantize_affine, {content, scale, no_value},
-        {{"block_size", std::vector<std::int64_t>{1, group}}, {"input_dtype", DType::i8}, {"output_dtype", DType::f32}},
-        real, loc);
+    return named(reals_of(content, scale, no_value, {1, group}), whole.name + ".real").id();
   }
 
-  ValueId rounded(ValueId x, const LocRef& loc) {
-    if (const auto found = rounded_.find(x); found != rounded_.end()) return found->second;
-    const TensorType type = graph_[x].type;
-    const std::string name = graph_[x].name;
-    std::vector<std::int64_t> row(static_cast<std::size_t>(type.rank()), 1), rows = type.shape.sizes();
-    row.back() = rows.back();
-    rows.back() = 1;
-    const ValueId scale = graph_.add_value(name + ".scale", {DType::f32, Shape(rows), {}});
-    const ValueId zero = graph_.add_value(name + ".zero", {DType::i8, Shape(rows), {}});
-    Node choose{.op = torchao::op::choose_qparams_affine,
-                .inputs = {x},
-                .attrs = {{"mapping_type", std::string("ASYMMETRIC")},
-                          {"block_size", row},
-                          {"target_dtype", DType::i8},
-                          {"eps", static_cast<double>(std::numeric_limits<float>::epsilon())},
-                          {"scale_dtype", DType::f32},
-                          {"zero_point_dtype", DType::i8},
-                          {"keepdim", true}},
-                .outputs = {scale, zero},
-                .loc = loc,
-                .regions = {}};
-    out_.keep(std::move(choose));
-    const ValueId codes =
-        out_.add(torchao::op::quantize_affine, {x, scale, zero}, {{"block_size", row}, {"output_dtype", DType::i8}},
-                 graph_.add_value(name + ".codes", type.with(DType::i8)), loc);
-    return rounded_[x] = out_.add(torchao::op::dequantize_affine, {codes, scale, zero},
-                                  {{"block_size", row}, {"input_dtype", DType::i8}, {"output_dtype", DType::f32}},
-                                  graph_.add_value(name + ".real", type), loc);
+  Val reals_of(ValueId codes, ValueId scale, ValueId zero, const std::vector<std::int64_t>& block) {
+    return c_.aten(torchao::op::dequantize_affine, c_.values(std::array{codes, scale, zero}),
+                   {{"block_size", block}, {"input_dtype", DType::i8}, {"output_dtype", DType::f32}});
+  }
+
+  ValueId rounded(ValueId v) {
+    if (const auto found = rounded_.find(v); found != rounded_.end()) return found->second;
+    const Val x = c_.value(v);
+    const std::string name = graph_[v].name;
+    std::vector<std::int64_t> row(static_cast<std::size_t>(x.rank()), 1);
+    row.back() = x.dim(-1);
+    const auto made = c_.aten_all(torchao::op::choose_qparams_affine, {x},
+                                  {{"mapping_type", std::string("ASYMMETRIC")},
+                                   {"block_size", row},
+                                   {"target_dtype", DType::i8},
+                                   {"eps", static_cast<double>(std::numeric_limits<float>::epsilon())},
+                                   {"scale_dtype", DType::f32},
+                                   {"zero_point_dtype", DType::i8},
+                                   {"keepdim", true}});
+    const Val scale = named(made[0], name + ".scale"), zero = named(made[1], name + ".zero");
+    const Val codes = named(
+        c_.aten(torchao::op::quantize_affine, {x, scale, zero}, {{"block_size", row}, {"output_dtype", DType::i8}}),
+        name + ".codes");
+    return rounded_[v] = named(reals_of(codes.id(), scale.id(), zero.id(), row), name + ".real").id();
   }
 };
 
 Status code(Graph& graph, const CodedWeights& how, std::vector<std::string>& small) {
   for (Node& node : graph.nodes)
     for (Graph& body : node.regions) TOSAIC_CHECK(code(body, how, small));
-  return Coding(graph, how, small).run();
+  return unless_refused([&] { return Coding(graph, how, small).run(); });
 }
 
 Diagnostic stay_floats(std::vector<std::string> small) {

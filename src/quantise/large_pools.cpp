@@ -11,6 +11,8 @@
 
 #include "ir/aten_operators.h"
 #include "ir/rewriter.h"
+#include "ops/composer.h"
+#include "ops/lowering/calls.h"
 #include "ops/op.h"
 
 namespace tosaic {
@@ -162,14 +164,12 @@ class Pools {
     if (w.kernel.size() > 2 || elements < many || w.divisor) return false;
     for (int i = 0; i + static_cast<int>(w.kernel.size()) < x.rank(); ++i) others *= x.size(i);
     split.insert(split.begin(), others);
-    const Shape& y = graph_[node.outputs[0]].type.shape;
-    Ints means{others};
-    for (std::size_t k = 1; k < split.size(); k += 2) means.push_back(split[k]);
-    const ValueId tiles = graph_.add_value("tiles", {DType::f32, Shape(split), {}});
-    const ValueId mean = graph_.add_value("mean", {DType::f32, Shape(means), {}});
-    out_.add(aten::op::view, {node.inputs[0]}, {{"size", split}}, tiles, node.loc);
-    out_.add(aten::op::mean_dim, {tiles}, {{"dim", dims}, {"keepdim", false}}, mean, node.loc);
-    out_.add(aten::op::view, {mean}, {{"size", y.sizes()}}, node.outputs[0], node.loc);
+    Composer c(graph_, [](Operator op) { return op == aten::op::view ? "tiles" : "mean"; });
+    c.set_loc(node.loc);
+    const Val tiles = calls::view(c.value(node.inputs[0]), Shape(split));
+    const Val mean = c.aten(aten::op::mean_dim, {tiles}, {{"dim", dims}, {"keepdim", false}});
+    const ValueId y = node.outputs[0];
+    out_.add(aten::op::view, {mean.id()}, {{"size", graph_[y].type.shape.sizes()}}, y, node.loc);
     return true;
   }
 

@@ -9,6 +9,8 @@
 #include "ir/aten_operators.h"
 #include "ir/provenance.h"
 #include "ir/rewriter.h"
+#include "ops/composer.h"
+#include "ops/lowering/calls.h"
 #include "ops/op.h"
 #include "quantise/steps.h"
 
@@ -71,8 +73,7 @@ class Rewrite {
     std::vector<double> weight(static_cast<std::size_t>(channels * channels), -1.0 / static_cast<double>(channels));
     for (std::int64_t c = 0; c < channels; ++c) weight[static_cast<std::size_t>(c * channels + c)] += 1.0;
     const ValueId w = constant({channels, channels}, weight);
-    loc_ = joined(sub.loc, nodes[m].loc);
-    out_.add(aten::op::linear, {x, w, no_value}, {}, sub.outputs[0], loc_);
+    out_.add(aten::op::linear, {x, w, no_value}, {}, sub.outputs[0], joined(sub.loc, nodes[m].loc));
     done[m] = 1;
     return true;
   }
@@ -110,29 +111,18 @@ class Rewrite {
         graph_.add_value(graph_[factors].name, {DType::f32, Shape{channels, 1, 1}, {}}, graph_[factors].constant);
     const ValueId bias =
         graph_.add_value(graph_[plus->second].name, {DType::f32, Shape{channels}, {}}, graph_[plus->second].constant);
+    const LocRef loc = joined(sum.loc, nodes[p].loc);
+    Composer c(graph_, [](Operator) { return "linear"; });
+    c.set_loc(loc);
+    const Val images = c.aten(aten::op::view, {c.value(x)}, {{"size", Ints{1, rows, channels}}});
+    const Val y = c.aten(aten::op::conv1d, {calls::transpose(images, 1, 2), c.value(weight), c.value(bias)},
+                         {{"groups", channels}});
+    out_.add(aten::op::view, {calls::transpose(y, 1, 2).id()}, {{"size", shape.sizes()}}, sum.outputs[0], loc);
     inner_.resize(graph_.values.size(), 1);
-    loc_ = joined(sum.loc, nodes[p].loc);
-    const auto view = [&](ValueId v, const Shape& to, ValueId y = no_value) {
-      if (y == no_value) y = tensor(to);
-      return out_.add(aten::op::view, {v}, {{"size", to.sizes()}}, y, loc_);
-    };
-    const auto turned = [&](ValueId v, const Shape& to) {
-      const Attrs dims{{"dim0", std::int64_t{1}}, {"dim1", std::int64_t{2}}};
-      return out_.add(aten::op::transpose_int, {v}, dims, tensor(to), loc_);
-    };
-    const ValueId first = turned(view(x, {1, rows, channels}), {1, channels, rows});
-    const ValueId y = tensor({1, channels, rows});
-    out_.add(aten::op::conv1d, {first, weight, bias}, {{"groups", channels}}, y, loc_);
-    view(turned(y, {1, rows, channels}), shape, sum.outputs[0]);
     done[p] = 1;
     return true;
   }
 
-  ValueId tensor(const Shape& shape) {
-    const ValueId v = graph_.add_value("linear", {DType::f32, shape, {}});
-    inner_.resize(graph_.values.size(), 1);
-    return v;
-  }
   ValueId constant(const Shape& shape, const std::vector<double>& values) {
     const ValueId v = graph_.add_value("centring", {DType::f32, shape, {}}, constant_bytes(DType::f32, values));
     inner_.resize(graph_.values.size(), 1);
@@ -145,7 +135,6 @@ class Rewrite {
   std::vector<std::vector<std::uint32_t>> read_by_;
   Rewriter out_;
   std::vector<char> is_output_;
-  LocRef loc_;
 };
 
 }  // namespace

@@ -37,7 +37,7 @@ Graph tied(bool biased) {
 Graph at_most(std::uint64_t bytes, bool biased) {
   auto normal = normalise(tied(biased), {}, {});
   EXPECT_TRUE(normal.ok()) << (normal.ok() ? "" : normal.error().message);
-  split_weights(*normal, bytes);
+  EXPECT_TRUE(split_weights(*normal, bytes).ok());
   EXPECT_TRUE(verify(*normal).ok());
   return *std::move(normal);
 }

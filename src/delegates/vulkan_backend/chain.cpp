@@ -121,15 +121,10 @@ class Chain {
 
   ValueId converted(ValueId v, DType to) {
     if (graph_[v].type.dtype == to) return v;
-    const ValueId made = graph_.add_value(graph_[v].name + "." + std::string(name_of(to)), graph_[v].type.with(to));
-    Node node;
-    node.op = aten::op::_to_copy;
-    node.inputs = {v};
-    node.attrs.set("dtype", to);
-    node.outputs = {made};
-    node.loc = loc_;
-    graph_.nodes.push_back(std::move(node));
-    return made;
+    Composer c(graph_, [&](Operator) { return graph_[v].name + "." + std::string(name_of(to)); });
+    c.set_loc(loc_);
+    c.fold(false);
+    return c.aten(aten::op::_to_copy, {c.value(v)}, {{"dtype", to}}).id();
   }
 
   // ---- operands
@@ -318,7 +313,7 @@ class Chain {
       const std::uint32_t cache = call.args[known.written[i]];
       TOSAIC_TRY(const ValueId before, heads(cache));
       TOSAIC_TRY(const ValueId value, heads(call.args[whole ? i + 1 : 0]));
-      TOSAIC_TRY(of_[cache], caches.updated(before, value, place));
+      of_[cache] = caches.updated(before, value, place);
     }
     if (!attends) return {};
     TOSAIC_TRY(const std::int64_t causal, integer(call.args[mask + 2]));
@@ -332,7 +327,7 @@ class Chain {
     TOSAIC_TRY(const ValueId query, heads(call.args[0]));
     TOSAIC_TRY(const ValueId keys, heads(call.args[first]));
     TOSAIC_TRY(const ValueId values, heads(call.args[first + 1]));
-    TOSAIC_TRY(const ValueId seen, caches.attention(query, keys, values, place, scale));
+    const ValueId seen = caches.attention(query, keys, values, place, scale);
     const std::uint32_t result = call.args.back();
     const Tensor* t = tensor(result);
     if (!t || (!sizes_given_ && graph_[seen].type != type_of(*t)))
@@ -351,7 +346,7 @@ class Chain {
       TOSAIC_TRY(const std::int64_t dim, at(1));
       TOSAIC_TRY(const std::int64_t index, at(2));
       if (v == no_value) return wrong(fmt::format("{} is given no tensor", call.op));
-      TOSAIC_TRY(numbers_[result], Caches(graph_, loc_).number(v, dim, index));
+      numbers_[result] = Caches(graph_, loc_).number(v, dim, index);
       return {};
     }
     std::int64_t size = 0;
@@ -461,7 +456,7 @@ class Chain {
 
 Result<Graph> aten_graph(const File& file, const Lookup& data, const std::string& name,
                          const std::vector<Shape>* inputs) {
-  auto graph = Chain(file, data, name, inputs).graph();
+  auto graph = unless_refused([&] { return Chain(file, data, name, inputs).graph(); });
   if (!graph.ok() && graph.error().place.file.empty()) graph.error().place.file = name;
   return graph;
 }

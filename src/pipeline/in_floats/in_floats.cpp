@@ -20,7 +20,7 @@ void return_tensors_of_numbers(Graph& graph) {
 Result<Graph> normal_in_floats(Graph program, std::uint64_t most_weight_bytes, const Sink& sink) {
   TOSAIC_CHECK(acts_on_operands(program));
   TOSAIC_TRY(Graph normal, normalise(std::move(program), {.fold_quantisation = false}, sink));
-  split_weights(normal, most_weight_bytes);
+  TOSAIC_CHECK(split_weights(normal, most_weight_bytes));
   return_tensors_of_numbers(normal);
   TOSAIC_CHECK(runs_as_it_stands(normal));
   return normal;
