@@ -136,7 +136,7 @@ void store(const Tensor& from, const OutputTensor& to) {
 
 Session::Impl::Impl(Source from, const SessionOptions& how, RunnablePtr made)
     : source(std::move(from)), options(how), loaded(std::move(made)) {
-  const Signature& known = loaded->signature();
+  const Interface& known = loaded->interface();
   for (std::size_t i = 0; i < known.inputs.size(); ++i)
     inputs.push_back(tensor_info(named(known.input_names, i), known.inputs[i]));
   for (const auto& [name, type] : known.states) states.push_back(tensor_info(name, type));
@@ -149,7 +149,7 @@ Session::Impl::Impl(Source from, const SessionOptions& how, RunnablePtr made)
 }
 
 Result<std::vector<Tensor>> Session::Impl::borrow(std::span<const InputTensor> given) const {
-  const std::vector<TensorType>& wanted = loaded->signature().inputs;
+  const std::vector<TensorType>& wanted = loaded->interface().inputs;
   if (given.size() != wanted.size())
     return error("run.input-count",
                  fmt::format("{} inputs are given, the program takes {}", given.size(), wanted.size()));
@@ -269,11 +269,11 @@ const std::vector<Argument>& Session::arguments() const {
 }
 const std::string& Session::input_tree() const {
   return of(
-      impl_, [](const Impl& s) -> const auto& { return s.loaded->signature().input_tree; });
+      impl_, [](const Impl& s) -> const auto& { return s.loaded->interface().input_tree; });
 }
 const std::string& Session::output_tree() const {
   return of(
-      impl_, [](const Impl& s) -> const auto& { return s.loaded->signature().output_tree; });
+      impl_, [](const Impl& s) -> const auto& { return s.loaded->interface().output_tree; });
 }
 const std::vector<Argument>& Session::outputs() const {
   return of(
@@ -281,7 +281,7 @@ const std::vector<Argument>& Session::outputs() const {
 }
 const std::string& Session::device() const {
   return of(
-      impl_, [](const Impl& s) -> const auto& { return s.loaded->signature().device; });
+      impl_, [](const Impl& s) -> const auto& { return s.loaded->interface().device; });
 }
 const std::vector<OwnedTensor>& Session::examples() const {
   return of(
@@ -319,7 +319,7 @@ Status Session::run(std::span<const InputTensor> inputs, std::span<const OutputT
     const Turn turn(self.source.together->busy);
     TOSAIC_CHECK(turn.taken());
     TOSAIC_TRY(const std::vector<Tensor> lent, self.borrow(inputs));
-    const std::vector<TensorType>& types = self.loaded->signature().outputs;
+    const std::vector<TensorType>& types = self.loaded->interface().outputs;
     const bool fixed = std::ranges::all_of(types, [](const TensorType& t) { return t.shape.is_static(); });
     if (fixed) TOSAIC_CHECK(check_outputs(inputs, outputs, types));
     TOSAIC_TRY(const std::vector<Tensor> tensors, self.run(lent));
@@ -358,7 +358,7 @@ Status Session::set_state(const std::string& name, const InputTensor& content) {
     const Turn turn(self.source.together->busy);
     TOSAIC_CHECK(turn.taken());
     TOSAIC_TRY(const std::size_t i, self.state(name));
-    Result<Tensor> lent = borrowed(content, self.loaded->signature().states[i].second, fmt::format("state '{}'", name));
+    Result<Tensor> lent = borrowed(content, self.loaded->interface().states[i].second, fmt::format("state '{}'", name));
     if (!lent.ok()) {
       if (lent.error().code == "run.input-type") lent.error().code = "run.state-type";
       return std::move(lent).error();
@@ -415,7 +415,7 @@ Result<std::vector<OperationTime>> Session::profile() const {
     std::vector<OperationTime> times;
     if (!self.measured || self.seconds <= 0) return times;
     times = self.loaded->profile();
-    if (times.empty()) times.push_back({self.loaded->signature().device, self.seconds, "", "", ""});
+    if (times.empty()) times.push_back({self.loaded->interface().device, self.seconds, "", "", ""});
     return times;
   });
 }

@@ -171,7 +171,7 @@ Status add_plan_text(PlanRequest& to, const std::string& source, std::string_vie
       if (std::ranges::find(to.methods, method, &PlanRequest::OfMethod::name) != to.methods.end())
         return error("plan.syntax", fmt::format("column {}: the method '{}' has a plan above", column_of(line), method))
             .at(place)
-            .hint("bring what is said of a method together behind one line");
+            .hint("put the overrides of a method together, after one line of its name");
       to.methods.push_back({method, "", place});
       whole.assign(static_cast<std::size_t>(number), '\n');
       continue;

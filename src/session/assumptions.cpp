@@ -179,12 +179,12 @@ Status Assumptions::check(const std::vector<Tensor>& tensors) const {
 
 class Assumptions::Checked : public Forwarding {
  public:
-  Checked(Signature outside, RunnablePtr inner, const Assumptions& assumptions)
+  Checked(Interface outside, RunnablePtr inner, const Assumptions& assumptions)
       : Forwarding(std::move(outside), std::move(inner)), assumptions_(assumptions) {}
 
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
     TOSAIC_TRY(std::vector<Tensor> results, Forwarding::run(inputs));
-    const std::size_t outputs = signature().outputs.size();
+    const std::size_t outputs = interface().outputs.size();
     TOSAIC_CHECK(assumptions_.check({results.begin() + static_cast<std::ptrdiff_t>(outputs), results.end()}));
     results.resize(outputs);
     return results;
@@ -192,7 +192,7 @@ class Assumptions::Checked : public Forwarding {
 
  private:
   RunnablePtr around(RunnablePtr inner) const override {
-    return std::make_unique<Checked>(signature(), std::move(inner), assumptions_);
+    return std::make_unique<Checked>(interface(), std::move(inner), assumptions_);
   }
 
   Assumptions assumptions_;
@@ -200,7 +200,7 @@ class Assumptions::Checked : public Forwarding {
 
 RunnablePtr Assumptions::checked(RunnablePtr inner) const {
   if (list_.empty()) return inner;
-  Signature outside = inner->signature();
+  Interface outside = inner->interface();
   outside.outputs.resize(outside.outputs.size() - items_.size());
   outside.output_names.resize(std::min(outside.output_names.size(), outside.outputs.size()));
   return std::make_unique<Checked>(std::move(outside), std::move(inner), *this);

@@ -31,9 +31,9 @@ std::vector<std::string> states_of(const pte::Plan& plan) {
 }
 
 // What all have; where they differ, a symbol that lies between the least and the largest.
-TensorType spanning(const std::vector<RunnablePtr>& methods, const std::vector<TensorType> Signature::*tensors,
+TensorType spanning(const std::vector<RunnablePtr>& methods, const std::vector<TensorType> Interface::*tensors,
                     std::size_t i, const char* what) {
-  const auto of = [&](const RunnablePtr& method) -> const TensorType& { return (method->signature().*tensors)[i]; };
+  const auto of = [&](const RunnablePtr& method) -> const TensorType& { return (method->interface().*tensors)[i]; };
   TensorType type = of(methods[0]);
   std::vector<Dim> dims = type.shape.dims();
   for (std::size_t d = 0; d < dims.size(); ++d) {
@@ -48,8 +48,8 @@ TensorType spanning(const std::vector<RunnablePtr>& methods, const std::vector<T
 
 class ByMethod : public Runnable {
  public:
-  ByMethod(Signature signature, std::vector<std::string> names, std::vector<RunnablePtr> methods)
-      : Runnable(std::move(signature)), names_(std::move(names)), methods_(std::move(methods)) {}
+  ByMethod(Interface interface, std::vector<std::string> names, std::vector<RunnablePtr> methods)
+      : Runnable(std::move(interface)), names_(std::move(names)), methods_(std::move(methods)) {}
 
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
     TOSAIC_TRY(last_, chosen_by(inputs));
@@ -63,13 +63,13 @@ class ByMethod : public Runnable {
     return {};
   }
   Result<RunnablePtr> clone() const override {
-    if (!signature().states.empty()) return RunnablePtr();  // clones of the methods would have memory of their own each
+    if (!interface().states.empty()) return RunnablePtr();  // clones of the methods would have memory of their own each
     std::vector<RunnablePtr> made;
     for (const RunnablePtr& method : methods_) {
       TOSAIC_TRY(RunnablePtr one, method->clone());
       made.push_back(std::move(one));
     }
-    return RunnablePtr(std::make_unique<ByMethod>(signature(), names_, std::move(made)));
+    return RunnablePtr(std::make_unique<ByMethod>(interface(), names_, std::move(made)));
   }
   double device_seconds() const override { return last_->device_seconds(); }
   Status measure(bool on) override {
@@ -82,7 +82,7 @@ class ByMethod : public Runnable {
   Result<Runnable*> chosen_by(const std::vector<Tensor>& inputs) const {
     for (const RunnablePtr& method : methods_)
       if (std::ranges::equal(
-              inputs, method->signature().inputs, {}, [](const Tensor& t) { return t.type.shape; },
+              inputs, method->interface().inputs, {}, [](const Tensor& t) { return t.type.shape; },
               [](const TensorType& t) { return t.shape; }))
         return method.get();
     std::vector<std::string> given, known;
@@ -94,7 +94,7 @@ class ByMethod : public Runnable {
   }
   std::string taken(std::size_t i) const {
     std::vector<std::string> shapes;
-    for (const TensorType& t : methods_[i]->signature().inputs) shapes.push_back(to_string(t.shape));
+    for (const TensorType& t : methods_[i]->interface().inputs) shapes.push_back(to_string(t.shape));
     return fmt::format("({})", fmt::join(shapes, ", "));
   }
 
@@ -122,10 +122,10 @@ std::vector<std::string> sizes_of_one_method(const pte::Program& program, const 
 }
 
 RunnablePtr by_method(std::vector<std::string> names, std::vector<RunnablePtr> methods) {
-  Signature all = methods[0]->signature();
-  for (std::size_t i = 0; i < all.inputs.size(); ++i) all.inputs[i] = spanning(methods, &Signature::inputs, i, "input");
+  Interface all = methods[0]->interface();
+  for (std::size_t i = 0; i < all.inputs.size(); ++i) all.inputs[i] = spanning(methods, &Interface::inputs, i, "input");
   for (std::size_t i = 0; i < all.outputs.size(); ++i)
-    all.outputs[i] = spanning(methods, &Signature::outputs, i, "output");
+    all.outputs[i] = spanning(methods, &Interface::outputs, i, "output");
   return std::make_unique<ByMethod>(std::move(all), std::move(names), std::move(methods));
 }
 

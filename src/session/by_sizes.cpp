@@ -10,8 +10,8 @@ namespace {
 
 class BySizes : public Runnable {
  public:
-  BySizes(Signature signature, std::shared_ptr<const Graph> graph, MakeRunnable make)
-      : Runnable(std::move(signature)), graph_(std::move(graph)), make_(std::move(make)) {}
+  BySizes(Interface interface, std::shared_ptr<const Graph> graph, MakeRunnable make)
+      : Runnable(std::move(interface)), graph_(std::move(graph)), make_(std::move(make)) {}
 
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
     std::vector<Shape> shapes;
@@ -21,7 +21,7 @@ class BySizes : public Runnable {
     return variant->run(inputs);
   }
   Result<RunnablePtr> clone() const override {
-    return RunnablePtr(std::make_unique<BySizes>(signature(), graph_, make_));
+    return RunnablePtr(std::make_unique<BySizes>(interface(), graph_, make_));
   }
   Status measure(bool on) override {
     measured_ = on;
@@ -56,7 +56,7 @@ class BySizes : public Runnable {
 
 }  // namespace
 
-RunnablePtr by_sizes(std::shared_ptr<const Graph> graph, MakeRunnable make, Signature known) {
+RunnablePtr by_sizes(std::shared_ptr<const Graph> graph, MakeRunnable make, Interface known) {
   for (ValueId v : graph->inputs) {
     known.inputs.push_back((*graph)[v].type);
     known.input_names.push_back((*graph)[v].name);

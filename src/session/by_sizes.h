@@ -14,6 +14,6 @@ using MakeRunnable = std::function<Result<RunnablePtr>(Graph at_sizes)>;
 // `graph` has no states; `known`: what it does not say. The last `most_sizes` combinations are kept. Errors of a run:
 // model.size, and those of `make`.
 inline constexpr std::size_t most_sizes = 16;
-RunnablePtr by_sizes(std::shared_ptr<const Graph> graph, MakeRunnable make, Signature known);
+RunnablePtr by_sizes(std::shared_ptr<const Graph> graph, MakeRunnable make, Interface known);
 
 }  // namespace tosaic

@@ -40,11 +40,11 @@ Result<RunnablePtr> compiled_to_run(Graph graph, const Source& source, SessionOp
   alone.name = source.name;
   alone.file = compiled.program.joined();
   TOSAIC_TRY(RunnablePtr made, load_pte(alone, options, {}));
-  Signature& signature = made->signature();
-  signature.input_names = std::move(inputs);
-  signature.output_names = std::move(outputs);
-  signature.input_tree.clear();
-  signature.output_tree.clear();
+  Interface& interface = made->interface();
+  interface.input_names = std::move(inputs);
+  interface.output_names = std::move(outputs);
+  interface.input_tree.clear();
+  interface.output_tree.clear();
   return made;
 }
 
@@ -105,7 +105,7 @@ Result<RunnablePtr> load_exported(const ExportedProgram& program, const Source& 
   if (tosa) return run_given_graph(method.graph, source, options);
   auto graph = std::make_shared<Graph>(method.graph);
   const StatesAsTensors states(*graph);
-  Signature known;
+  Interface known;
   if (!method.sample_inputs.empty()) known.examples = method.sample_inputs[0];
   if (!input_symbols(*graph).empty()) {
     known.device = options.executor;
@@ -116,7 +116,7 @@ Result<RunnablePtr> load_exported(const ExportedProgram& program, const Source& 
                          method.fixed_outputs);
   }
   TOSAIC_TRY(RunnablePtr made, asserted_to_run(std::move(*graph), source, options, sink));
-  made->signature().examples = std::move(known.examples);
+  made->interface().examples = std::move(known.examples);
   return numbers_apart(stateful(std::move(made), states), method.number_outputs, method.fixed_outputs);
 }
 

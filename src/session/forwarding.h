@@ -7,7 +7,7 @@ namespace tosaic {
 
 class Forwarding : public Runnable {
  public:
-  Forwarding(Signature signature, RunnablePtr inner) : Runnable(std::move(signature)), inner_(std::move(inner)) {}
+  Forwarding(Interface interface, RunnablePtr inner) : Runnable(std::move(interface)), inner_(std::move(inner)) {}
 
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override { return inner_->run(inputs); }
   FixedValues other_outputs() const override { return inner_->other_outputs(); }

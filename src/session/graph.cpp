@@ -14,8 +14,8 @@ namespace {
 // On the fast executor or the interpreter.
 class OnExecutor : public Runnable {
  public:
-  OnExecutor(Signature signature, execute::Executable executable)
-      : Runnable(std::move(signature)), executable_(std::move(executable)) {}
+  OnExecutor(Interface interface, execute::Executable executable)
+      : Runnable(std::move(interface)), executable_(std::move(executable)) {}
 
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override { return executable_.run(inputs); }
   Status reset() override {
@@ -24,7 +24,7 @@ class OnExecutor : public Runnable {
   }
   Result<RunnablePtr> clone() const override {
     TOSAIC_TRY(execute::Executable made, executable_.clone());
-    return RunnablePtr(std::make_unique<OnExecutor>(signature(), std::move(made)));
+    return RunnablePtr(std::make_unique<OnExecutor>(interface(), std::move(made)));
   }
   Status measure(bool on) override {
     executable_.measure(on);
@@ -41,18 +41,18 @@ class OnExecutor : public Runnable {
   execute::Executable executable_;
 };
 
-Signature signature_of(const Graph& graph, const std::string& device) {
-  Signature signature;
-  signature.device = device;
+Interface interface_of(const Graph& graph, const std::string& device) {
+  Interface interface;
+  interface.device = device;
   for (ValueId v : graph.inputs) {
-    signature.inputs.push_back(graph[v].type);
-    signature.input_names.push_back(graph[v].name);
+    interface.inputs.push_back(graph[v].type);
+    interface.input_names.push_back(graph[v].name);
   }
   for (ValueId v : graph.outputs) {
-    signature.outputs.push_back(graph[v].type);
-    signature.output_names.push_back(graph[v].name);
+    interface.outputs.push_back(graph[v].type);
+    interface.output_names.push_back(graph[v].name);
   }
-  return signature;
+  return interface;
 }
 
 // Any device but a simulated product runs graphs.
@@ -70,12 +70,12 @@ Result<RunnablePtr> run_graph(Graph graph, const Source& source, const SessionOp
     return run_vgf_on_vulkan(std::move(file), options);
   }
   TOSAIC_CHECK(graph_may_run(source, options));
-  Signature signature = signature_of(graph, options.executor);
-  if (options.device == "vulkan") return run_on_vulkan(std::move(graph), options, std::move(signature));
+  Interface interface = interface_of(graph, options.executor);
+  if (options.device == "vulkan") return run_on_vulkan(std::move(graph), options, std::move(interface));
   TOSAIC_TRY(auto executable,
              execute::Executable::prepared(std::move(graph),
                                            {.threads = options.threads, .interpret = options.executor == "interp"}));
-  return RunnablePtr(std::make_unique<OnExecutor>(std::move(signature), std::move(executable)));
+  return RunnablePtr(std::make_unique<OnExecutor>(std::move(interface), std::move(executable)));
 }
 
 Result<RunnablePtr> run_given_graph(Graph graph, const Source& source, const SessionOptions& options) {

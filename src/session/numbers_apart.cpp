@@ -35,7 +35,7 @@ FixedValues beside(const std::vector<std::size_t>& numbers, const FixedValues& f
 
 class NumbersApart : public Forwarding {
  public:
-  NumbersApart(Signature outside, RunnablePtr inner, std::vector<std::size_t> numbers, const FixedValues& fixed)
+  NumbersApart(Interface outside, RunnablePtr inner, std::vector<std::size_t> numbers, const FixedValues& fixed)
       : Forwarding(std::move(outside), std::move(inner)),
         numbers_(std::move(numbers)),
         fixed_(fixed),
@@ -54,7 +54,7 @@ class NumbersApart : public Forwarding {
 
  private:
   RunnablePtr around(RunnablePtr inner) const override {
-    return std::make_unique<NumbersApart>(signature(), std::move(inner), numbers_, fixed_);
+    return std::make_unique<NumbersApart>(interface(), std::move(inner), numbers_, fixed_);
   }
 
   std::vector<std::size_t> numbers_;
@@ -65,7 +65,7 @@ class NumbersApart : public Forwarding {
 }  // namespace
 
 RunnablePtr numbers_apart(RunnablePtr inner, const std::vector<std::size_t>& numbers, const FixedValues& fixed) {
-  Signature outside = inner->signature();
+  Interface outside = inner->interface();
   take_out(outside.outputs, numbers);
   take_out(outside.output_names, numbers);
   return std::make_unique<NumbersApart>(std::move(outside), std::move(inner), numbers, fixed);

@@ -11,9 +11,9 @@ namespace tosaic {
 namespace {
 
 template <class Model>
-Signature on_device(Signature signature, const Model& model) {
-  signature.device = "vulkan: " + model.device();
-  return signature;
+Interface on_device(Interface interface, const Model& model) {
+  interface.device = "vulkan: " + model.device();
+  return interface;
 }
 
 // What ran on the device, or on the host between.
@@ -28,15 +28,15 @@ std::vector<OperationTime> operation_times(std::vector<vulkan::DispatchTime> dis
 template <class Model>
 class OnVulkan : public Runnable {
  public:
-  OnVulkan(Signature signature, Model model)
-      : Runnable(on_device(std::move(signature), model)), model_(std::move(model)) {}
+  OnVulkan(Interface interface, Model model)
+      : Runnable(on_device(std::move(interface), model)), model_(std::move(model)) {}
 
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
     std::vector<const void*> in;
     std::vector<void*> out;
     std::vector<Tensor> outputs;
     for (const Tensor& t : inputs) in.push_back(t.data.data());
-    for (const TensorType& type : signature().outputs) {
+    for (const TensorType& type : interface().outputs) {
       std::vector<std::byte> data(type.storage_bytes());
       out.push_back(data.data());
       outputs.push_back({type, Bytes::of(std::move(data))});  // moved, its elements stay where they are
@@ -57,7 +57,7 @@ class ByShaders : public OnVulkan<vulkan::ComputeModel> {
 
   Result<RunnablePtr> clone() const override {
     TOSAIC_TRY(vulkan::ComputeModel made, model_.clone());
-    return RunnablePtr(std::make_unique<ByShaders>(signature(), std::move(made)));
+    return RunnablePtr(std::make_unique<ByShaders>(interface(), std::move(made)));
   }
   Status measure(bool on) override { return model_.measure(on); }
   std::vector<OperationTime> profile() const override { return operation_times(model_.times()); }
@@ -66,8 +66,8 @@ class ByShaders : public OnVulkan<vulkan::ComputeModel> {
 // The host between its pieces.
 class Hosted : public Runnable {
  public:
-  Hosted(Signature signature, delegates::HostedGraph graph)
-      : Runnable(on_device(std::move(signature), graph)), graph_(std::move(graph)) {}
+  Hosted(Interface interface, delegates::HostedGraph graph)
+      : Runnable(on_device(std::move(interface), graph)), graph_(std::move(graph)) {}
 
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override { return graph_.run(inputs); }
   Status reset() override {
@@ -76,7 +76,7 @@ class Hosted : public Runnable {
   }
   Result<RunnablePtr> clone() const override {
     TOSAIC_TRY(delegates::HostedGraph made, graph_.clone());
-    return RunnablePtr(std::make_unique<Hosted>(signature(), std::move(made)));
+    return RunnablePtr(std::make_unique<Hosted>(interface(), std::move(made)));
   }
   double device_seconds() const override { return graph_.device_seconds(); }
   Status measure(bool on) override { return graph_.measure(on); }
@@ -91,22 +91,22 @@ class Hosted : public Runnable {
 Result<RunnablePtr> run_vgf_on_vulkan(vgf::File file, const SessionOptions& options) {
   if (file.outputs.empty()) return error("vgf.empty", "the model has no outputs");
   TOSAIC_TRY(vulkan::Model model, vulkan::Model::load(std::move(file), {.device = options.vulkan_device}));
-  Signature signature;
-  signature.inputs = model.inputs();
-  signature.outputs = model.outputs();
-  return RunnablePtr(std::make_unique<OnVulkan<vulkan::Model>>(std::move(signature), std::move(model)));
+  Interface interface;
+  interface.inputs = model.inputs();
+  interface.outputs = model.outputs();
+  return RunnablePtr(std::make_unique<OnVulkan<vulkan::Model>>(std::move(interface), std::move(model)));
 }
 
-Result<RunnablePtr> run_on_vulkan(Graph graph, const SessionOptions& options, Signature signature) {
+Result<RunnablePtr> run_on_vulkan(Graph graph, const SessionOptions& options, Interface interface) {
   if (delegates::needs_host(graph)) {
     TOSAIC_TRY(auto hosted, delegates::HostedGraph::load(std::move(graph), options.vulkan_device, options.told));
-    return RunnablePtr(std::make_unique<Hosted>(std::move(signature), std::move(hosted)));
+    return RunnablePtr(std::make_unique<Hosted>(std::move(interface), std::move(hosted)));
   }
   TOSAIC_TRY(const vulkan_program::TierId tier, vulkan::tier_of_device(options.vulkan_device));
   TOSAIC_TRY(vulkan_program::Program program, shaders::compile(graph, {&tier, 1}));
   TOSAIC_TRY(vulkan::ComputeModel model,
              vulkan::ComputeModel::load(std::move(program), options.vulkan_device, options.told));
-  return RunnablePtr(std::make_unique<ByShaders>(std::move(signature), std::move(model)));
+  return RunnablePtr(std::make_unique<ByShaders>(std::move(interface), std::move(model)));
 }
 
 }  // namespace tosaic

@@ -9,7 +9,7 @@ namespace tosaic {
 
 // Errors: vgf.empty, those of vulkan::Model::load.
 Result<RunnablePtr> run_vgf_on_vulkan(vgf::File file, const SessionOptions& options);
-// `signature` is the graph's. Errors: those of shaders::compile and vulkan::ComputeModel::load.
-Result<RunnablePtr> run_on_vulkan(Graph graph, const SessionOptions& options, Signature signature);
+// `interface` is the graph's. Errors: those of shaders::compile and vulkan::ComputeModel::load.
+Result<RunnablePtr> run_on_vulkan(Graph graph, const SessionOptions& options, Interface interface);
 
 }  // namespace tosaic

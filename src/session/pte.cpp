@@ -13,23 +13,23 @@
 namespace tosaic {
 namespace {
 
-Signature signature_of(const runtime::Method& method, const std::string& executor) {
-  Signature signature;
-  signature.inputs = method.input_types();
-  signature.outputs = method.output_types();
-  signature.other_inputs = method.other_inputs();
-  signature.input_tree = method.input_tree();
-  signature.output_tree = method.output_tree();
+Interface interface_of(const runtime::Method& method, const std::string& executor) {
+  Interface interface;
+  interface.inputs = method.input_types();
+  interface.outputs = method.output_types();
+  interface.other_inputs = method.other_inputs();
+  interface.input_tree = method.input_tree();
+  interface.output_tree = method.output_tree();
   for (const std::string& device : method.devices())
-    signature.device += (signature.device.empty() ? "" : ", ") + device;
-  if (signature.device.empty()) signature.device = executor;
-  for (const auto& [name, type] : method.states()) signature.states.emplace_back(name, type);
-  return signature;
+    interface.device += (interface.device.empty() ? "" : ", ") + device;
+  if (interface.device.empty()) interface.device = executor;
+  for (const auto& [name, type] : method.states()) interface.states.emplace_back(name, type);
+  return interface;
 }
 
 class OnRuntime : public Runnable {
  public:
-  OnRuntime(Signature signature, runtime::Method method) : Runnable(std::move(signature)), method_(std::move(method)) {}
+  OnRuntime(Interface interface, runtime::Method method) : Runnable(std::move(interface)), method_(std::move(method)) {}
 
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override { return method_.run(inputs); }
   FixedValues other_outputs() const override { return method_.other_outputs(); }
@@ -38,7 +38,7 @@ class OnRuntime : public Runnable {
   Status reset() override { return method_.reset(); }
   Result<RunnablePtr> clone() const override {
     TOSAIC_TRY(runtime::Method made, method_.clone());
-    return RunnablePtr(std::make_unique<OnRuntime>(signature(), std::move(made)));
+    return RunnablePtr(std::make_unique<OnRuntime>(interface(), std::move(made)));
   }
   double device_seconds() const override { return method_.device_seconds(); }
   Status measure(bool on) override { return method_.measure(on); }
@@ -141,8 +141,8 @@ Result<RunnablePtr> load_pte(const Source& source, const SessionOptions& options
   std::vector<RunnablePtr> methods;
   for (const std::string& name : names) {
     TOSAIC_TRY(runtime::Method method, runtime::Method::load(program, name, how));
-    Signature signature = signature_of(method, options.executor);
-    methods.push_back(std::make_unique<OnRuntime>(std::move(signature), std::move(method)));
+    Interface interface = interface_of(method, options.executor);
+    methods.push_back(std::make_unique<OnRuntime>(std::move(interface), std::move(method)));
   }
   return methods.size() == 1 ? std::move(methods[0]) : by_method(std::move(names), std::move(methods));
 }

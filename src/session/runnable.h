@@ -14,7 +14,7 @@
 namespace tosaic {
 
 // What it takes and gives.
-struct Signature {
+struct Interface {
   std::vector<TensorType> inputs, outputs;
   std::vector<std::string> input_names, output_names;  // may be shorter: the others have none
   std::vector<Tensor> examples;                        // inputs that came with the program
@@ -30,19 +30,19 @@ using RunnablePtr = std::unique_ptr<Runnable>;
 // One class for each way of running, and one for each thing that is done around it (forwarding.h).
 class Runnable {
  public:
-  explicit Runnable(Signature signature) : signature_(std::move(signature)) {}
+  explicit Runnable(Interface interface) : interface_(std::move(interface)) {}
   virtual ~Runnable() = default;
   Runnable(const Runnable&) = delete;
   Runnable& operator=(const Runnable&) = delete;
 
-  const Signature& signature() const { return signature_; }
-  Signature& signature() { return signature_; }  // for who loads it and knows more
+  const Interface& interface() const { return interface_; }
+  Interface& interface() { return interface_; }  // for who loads it and knows more
 
   virtual Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) = 0;
   // Of the last run: those that are no tensors.
   virtual FixedValues other_outputs() const { return {}; }
   // Asked only where there are states. `content` is of the state's type.
-  virtual Tensor state(std::size_t i) const { return {signature_.states.at(i).second, {}}; }
+  virtual Tensor state(std::size_t i) const { return {interface_.states.at(i).second, {}}; }
   virtual Status set_state(std::size_t, const Tensor&) { return internal_error("there is no state"); }
   // Into the first state; who keeps nothing is always in it.
   virtual Status reset() { return {}; }
@@ -55,7 +55,7 @@ class Runnable {
   virtual std::vector<OperationTime> profile() const { return {}; }
 
  private:
-  Signature signature_;
+  Interface interface_;
 };
 
 }  // namespace tosaic

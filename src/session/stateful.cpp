@@ -8,7 +8,7 @@ namespace {
 
 class Stateful : public Forwarding {
  public:
-  Stateful(Signature outside, RunnablePtr inner, std::vector<Tensor> first)
+  Stateful(Interface outside, RunnablePtr inner, std::vector<Tensor> first)
       : Forwarding(std::move(outside), std::move(inner)), first_(std::move(first)), now_(first_) {}
 
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
@@ -30,7 +30,7 @@ class Stateful : public Forwarding {
 
  private:
   RunnablePtr around(RunnablePtr inner) const override {
-    return std::make_unique<Stateful>(signature(), std::move(inner), first_);
+    return std::make_unique<Stateful>(interface(), std::move(inner), first_);
   }
 
   std::vector<Tensor> first_, now_;
@@ -41,7 +41,7 @@ class Stateful : public Forwarding {
 RunnablePtr stateful(RunnablePtr inner, const StatesAsTensors& states) {
   const std::size_t count = states.states().size();
   if (count == 0) return inner;
-  Signature outside = inner->signature();
+  Interface outside = inner->interface();
   std::vector<Tensor> first;
   for (std::size_t i = 0; i < count; ++i) {
     const State& state = states.states()[i];
