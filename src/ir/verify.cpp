@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "ir/graph.h"
+#include "ir/marks.h"
 #include "ir/text.h"
 
 namespace tosaic {
@@ -145,6 +146,7 @@ class Verifier {
     for (const auto& [name, attr] : node.attrs)
       if (!names.insert(name).second)
         return error("ir.duplicate-name", fmt::format("{} has the attribute '{}' twice", node.op, name));
+    if (auto problem = marks_problem(node)) return error("ir.node", *problem);
     for (const Graph& region : node.regions) TOSAIC_CHECK(Verifier(region).run(depth + 1));
     for (ValueId v : node.outputs)
       if (v != no_value) TOSAIC_CHECK(define(v, "a result of " + node.op.text()));

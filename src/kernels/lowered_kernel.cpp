@@ -7,6 +7,7 @@
 
 #include "execute/executable.h"
 #include "formats/pte/layout.h"
+#include "ir/marks.h"
 #include "kernels/out_variant.h"
 #include "lower/lower.h"
 #include "ops/op.h"
@@ -141,7 +142,7 @@ class CallGraph {
     for (std::size_t i = 0; !in_place_ && i < schema.returns.size(); ++i) TOSAIC_CHECK(results(call_.args[next++]));
     if (!kept_by_out_variant(schema, {"dtype", "ScalarType?"}) && !node_.outputs.empty() && schema.argument("dtype"))
       node_.attrs.set("dtype", first_output_);
-    if (found->op->has_exact_form) node_.attrs.set("exact", true);  // nothing is known of what reads the result
+    if (found->op->has_exact_form) set_mark(node_, mark::exact, true);  // nothing is known of what reads the result
     return {};
   }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/aten_operators.h"
+#include "ir/marks.h"
 #include "ir/program_operators.h"
 #include "ir/tosa_operators.h"
 #include "ops/builder.h"
@@ -110,7 +111,7 @@ void erase_at(std::vector<T>& list, std::size_t at) {
 bool kept_inside(Graph& outer, std::vector<Graph>& regions, const State& state, const tosa::Spec& spec) {
   const auto [call, read, written, given] = crossing(outer, state);
   if (!call || (!given && call->outputs.size() == 1)) return false;
-  Graph& region = regions.at(static_cast<std::size_t>(call->attrs.get<std::int64_t>("region")));
+  Graph& region = regions.at(static_cast<std::size_t>(*find_mark(*call, mark::region)));
   const std::size_t in = place_of(call->inputs, read), out = place_of(call->outputs, written);
   const ValueId before = region.inputs.at(in), after = region.outputs.at(out);
   const auto held = held_as(region[before].type, spec);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/aten_operators.h"
+#include "ir/marks.h"
 #include "ir/rewriter.h"
 #include "normalise/pair_forms.h"
 #include "ops/composer.h"
@@ -14,18 +15,16 @@
 namespace tosaic {
 namespace {
 
-using pairs::mark;
-
 class PairWriter {
  public:
   explicit PairWriter(Graph& graph) : graph_(graph), complex_(graph.values.size(), 0) {}
 
   Status run() {
-    const auto concerns = [](const Node& n) { return n.attrs.find(mark) || has_form_on_pairs(n.op); };
+    const auto concerns = [](const Node& n) { return has_mark(n, mark::complex_results) || has_form_on_pairs(n.op); };
     if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), concerns)) return {};
     Rewriter out(graph_);
     for (Node& node : out.nodes()) {
-      const bool gives = node.attrs.find(mark) != nullptr;
+      const bool gives = has_mark(node, mark::complex_results);
       const bool takes =
           std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return v != no_value && complex_[v]; });
       if (!gives && !takes && !has_form_on_pairs(node.op)) {

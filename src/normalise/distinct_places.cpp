@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "ir/marks.h"
 #include "ir/tensor.h"
 #include "normalise/normalise.h"
 #include "ops/rules/quantisation_rule.h"
@@ -48,7 +49,7 @@ class Places {
     if (!puts || (!by_list && !schema.argument("index")) || node.inputs.size() < 3) return;
     const bool state = states_.contains(node.inputs[0]);
     if (state) states_.insert(node.outputs[0]);
-    if (state || (by_list ? apart(node) : apart_along(node))) node.attrs.set("distinct", true);
+    if (state || (by_list ? apart(node) : apart_along(node))) set_mark(node, mark::distinct, true);
   }
 
   void learn(const Node& node) {

@@ -2,6 +2,7 @@
 // Calls on constants only (arange, masks, position tables) are evaluated now, by their own lowering.
 #include <algorithm>
 
+#include "ir/marks.h"
 #include "normalise/known_numbers.h"
 #include "normalise/normalise.h"
 #include "ops/rules/quantisation_rule.h"
@@ -56,7 +57,7 @@ void fold_constants(Graph& graph, bool keep_codes) {
     // Dequantised weights stay as they are: fold_quantisation turns them into scales.
     if (!constant || node.op.is_conversion() || codes.kept(node)) continue;
     Node exact = node;  // what reads it is not asked: it costs nothing at run time
-    exact.attrs.set("exact", true);
+    set_mark(exact, mark::exact, true);
     auto trial = try_node(graph, exact, {.fold = true});
     if (!trial.ok()) continue;
     bool all = std::all_of(trial->results.begin(), trial->results.end(),

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "ir/aten_operators.h"
+#include "ir/marks.h"
 #include "ir/rewriter.h"
 #include "normalise/normalise.h"
 #include "normalise/numbered_slices.h"
@@ -68,7 +69,7 @@ class Functionaliser {
     std::vector<ValueId> original = node.inputs;
     for (ValueId& v : node.inputs)
       if (v != no_value) TOSAIC_CHECK(read(v, v));
-    if (node.attrs.find("effect")) return write_all(std::move(node), original);
+    if (has_mark(node, mark::effect)) return write_all(std::move(node), original);
     slices_.learn(node);
     const FoundOp found = find_aten(node.op);
     const bool first = !original.empty() && original[0] != no_value;

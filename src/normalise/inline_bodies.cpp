@@ -8,6 +8,7 @@
 
 #include "ir/aten_operators.h"
 #include "ir/inlined_body.h"
+#include "ir/marks.h"
 #include "ir/program_operators.h"
 #include "ir/tensor.h"
 #include "normalise/body_work.h"
@@ -52,7 +53,7 @@ class Inliner {
   Status add(Node node) {
     for (ValueId& v : node.inputs)
       if (v != no_value) v = now(v);
-    if (node.attrs.find("kept")) node.attrs = said_by_others(node.attrs);
+    if (has_mark(node, mark::kept)) node.attrs = said_by_others(node.attrs);
     if (node.regions.empty() || !bodies_fit(node)) {
       graph_.nodes.push_back(std::move(node));
       return {};
@@ -70,15 +71,12 @@ class Inliner {
   static Attrs said_by_others(const Attrs& attrs) {
     Attrs others;
     for (const auto& [name, attr] : attrs)
-      if (name != "kept") others.set(name, attr);
+      if (name != mark::kept.name) others.set(name, attr);
     return others;
   }
 
-  // How many tensors each argument has, see the reader's "operands"; null: not known.
-  static const std::vector<std::int64_t>* operand_counts(const Node& node) {
-    const Attr* counts = node.attrs.find("operands");
-    return counts ? std::get_if<std::vector<std::int64_t>>(counts) : nullptr;
-  }
+  // How many tensors each argument has, see mark::operands; null: not known.
+  static const std::vector<std::int64_t>* operand_counts(const Node& node) { return find_mark(node, mark::operands); }
 
   // The tensors of one argument, in order.
   static Operands operands(const Node& node, std::size_t argument) {
@@ -273,8 +271,8 @@ class Inliner {
       node.inputs.erase(node.inputs.begin() + static_cast<std::ptrdiff_t>(i));
     }
     const auto count = [](std::size_t n) { return static_cast<std::int64_t>(n); };
-    node.attrs.set("operands", std::vector<std::int64_t>{count(fixed), count(node.inputs.size() - fixed)});
-    node.attrs.set("kept", std::move(why));
+    set_mark(node, mark::operands, {count(fixed), count(node.inputs.size() - fixed)});
+    set_mark(node, mark::kept, std::move(why));
     return keep(std::move(node));
   }
 

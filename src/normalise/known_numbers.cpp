@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ir/aten_operators.h"
+#include "ir/marks.h"
 #include "ir/program_operators.h"
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
@@ -28,9 +29,8 @@ std::optional<double> number_in(const Node& node, std::string_view argument) {
 // A call's numbers in their order; the same where one is not known.
 std::vector<std::optional<double>> numbers_in(const Node& node) {
   std::vector<std::optional<double>> numbers;
-  if (const Attr* order = node.attrs.find("argument_order"))
-    if (const auto* names = std::get_if<std::vector<std::string>>(order))
-      for (const std::string& name : *names) numbers.push_back(number_in(node, name));
+  if (const auto* names = find_mark(node, mark::argument_order))
+    for (const std::string& name : *names) numbers.push_back(number_in(node, name));
   if (numbers.empty())
     for (const char* name : {"a", "b"}) numbers.push_back(number_in(node, name));
   return numbers;

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ir/aten_operators.h"
+#include "ir/marks.h"
 #include "ir/program_operators.h"
 #include "ir/rewriter.h"
 #include "ir/tensor.h"
@@ -122,7 +123,7 @@ class Narrowing {
 
   // ---- loops and branches as a target takes them: what they are given and give is int32, inside as well
   bool bodies_may_narrow(const Node& node) const {
-    return node.op.is_control_flow() && node.attrs.find("kept") &&
+    return node.op.is_control_flow() && has_mark(node, mark::kept) &&
            std::all_of(node.inputs.begin(), node.inputs.end(),
                        [&](ValueId v) { return !is_wide(g_, v) || narrow_[v] != no_value || ranges_[v].fits_i32(); });
   }

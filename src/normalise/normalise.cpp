@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "ir/marks.h"
 #include "ir/states.h"
 #include "normalise/complex_pairs.h"
 #include "normalise/known_numbers.h"
@@ -15,7 +16,7 @@ namespace tosaic {
 
 Status runs_as_it_stands(const Graph& graph) {
   for (const Node& node : graph.nodes) {
-    if (!node.regions.empty() && !node.attrs.find("kept"))
+    if (!node.regions.empty() && !has_mark(node, mark::kept))
       return located(error("model.control-flow", fmt::format("{} cannot be compiled yet", node.op))
                          .hint("export the model with the branch or the loop resolved"),
                      node.loc);
@@ -26,7 +27,7 @@ Status runs_as_it_stands(const Graph& graph) {
 
 Status acts_on_operands(const Graph& graph) {
   for (const Node& node : graph.nodes) {
-    if (node.attrs.find("effect"))
+    if (has_mark(node, mark::effect))
       return located(
           error("model.effect",
                 fmt::format("{} {}, and what it does to its operands is not known to tosaic", node.op,

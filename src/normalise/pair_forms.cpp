@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "ir/aten_operators.h"
+#include "ir/marks.h"
 #include "ir/program_operators.h"
 #include "ir/tensor.h"
 #include "normalise/complex_pairs.h"
@@ -21,7 +22,6 @@
 namespace tosaic {
 namespace {
 
-using pairs::mark;
 using pairs::Of;
 
 Val part(Val x, std::int64_t i) { return calls::slice(x, x.rank() - 1, i, 1); }  // [..., 1]
@@ -166,9 +166,11 @@ class PairCall {
   // A new tensor, of no more than a number: torch.zeros(..., dtype=torch.cfloat), whose slices are often written then.
   std::optional<Vals> made_zeros() { return created({0, 0}); }
   std::optional<Vals> made_ones() { return created({1, 0}); }
-  std::optional<Vals> made_full() { return node_.attrs.find(mark) ? created(parts_of("fill_value")) : std::nullopt; }
+  std::optional<Vals> made_full() {
+    return has_mark(node_, mark::complex_results) ? created(parts_of("fill_value")) : std::nullopt;
+  }
   std::optional<Vals> created(const std::array<double, 2>& parts) {
-    if (!node_.attrs.find(mark) || node_.outputs.size() != 1 || node_.outputs[0] == no_value) return {};
+    if (!has_mark(node_, mark::complex_results) || node_.outputs.size() != 1 || node_.outputs[0] == no_value) return {};
     auto dims = graph_[node_.outputs[0]].type.shape.sizes();
     if (parts[0] == 0 && parts[1] == 0) return memory(dims, 0);
     dims.back() = 1;
@@ -197,19 +199,19 @@ class PairCall {
   // ---- between pairs and their parts
   std::optional<Vals> same() { return operand(0); }
   std::optional<Vals> converted() {  // to real numbers: the imaginary parts would be lost
-    return node_.attrs.find(mark) ? std::optional<Vals>(pair(0)) : std::nullopt;
+    return has_mark(node_, mark::complex_results) ? std::optional<Vals>(pair(0)) : std::nullopt;
   }
   std::optional<Vals> real_part() { return is_complex(0) ? taken(operand(0), 0) : operand(0); }
   std::optional<Vals> imaginary_part() {
     return is_complex(0) ? std::optional<Vals>(taken(operand(0), 1)) : std::nullopt;
   }
   std::optional<Vals> of_polar() {
-    if (!given(1) || !node_.attrs.find(mark)) return {};
+    if (!given(1) || !has_mark(node_, mark::complex_results)) return {};
     const Val size = in_pairs(real(0)), angle = in_pairs(real(1));
     return turned(size, angle);
   }
   std::optional<Vals> of_parts() {
-    if (!given(1) || !node_.attrs.find(mark)) return {};
+    if (!given(1) || !has_mark(node_, mark::complex_results)) return {};
     Val re = in_pairs(real(0)), im = in_pairs(real(1));
     if (node_.outputs[0] == no_value) unknown();
     auto dims = graph_[node_.outputs[0]].type.shape.sizes();
@@ -356,7 +358,7 @@ class PairCall {
     if (complex.size() > 6) unknown();
     Attrs attrs;
     for (const auto& [name, attr] : node_.attrs)
-      if (name != mark && name != "argument_order") attrs.set(name, attr);
+      if (name != mark::complex_results.name && name != mark::argument_order.name) attrs.set(name, attr);
     for (std::size_t which = 0; which < std::size_t{1} << complex.size(); ++which) {
       std::vector<std::optional<Val>> operands;
       for (std::size_t i = 0, k = 0; i < end; ++i)

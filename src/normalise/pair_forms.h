@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which form each operator has on pairs. Private to normalise/.
 #pragma once
-#include <string_view>
 #include <vector>
 
 #include "ops/op.h"
 
 namespace tosaic::pairs {
-
-// The attribute of calls whose results are complex.
-inline constexpr std::string_view mark = "complex_results";
 
 // The results of a call that reads or gives complex numbers, or is made for them. `complex[v]`: v is pairs. Throws
 // Refusal: model.complex.

@@ -2,6 +2,7 @@
 #include "normalise/pair_movement.h"
 
 #include "ir/aten_operators.h"
+#include "ir/marks.h"
 #include "ir/program_operators.h"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ class Call {
  public:
   Call(const Node& node, const Shape& pairs) : node_(node), pairs_(pairs), made_{node.op, {}} {
     for (const auto& [name, attr] : node.attrs)
-      if (name != "complex_results" && name != "argument_order") made_.attrs.set(name, attr);
+      if (name != mark::complex_results.name && name != mark::argument_order.name) made_.attrs.set(name, attr);
   }
 
   std::optional<Moved> moved() {

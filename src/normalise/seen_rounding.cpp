@@ -6,6 +6,7 @@
 // are as good as TOSA asks and several times as fast.
 #include <algorithm>
 
+#include "ir/marks.h"
 #include "lower/lower.h"
 #include "normalise/normalise.h"
 #include "ops/trial.h"
@@ -53,7 +54,7 @@ class SeenRounding {
 
   void look_back(Node& node, Does does) {
     const bool shown = std::ranges::any_of(node.outputs, [&](ValueId v) { return v != no_value && shown_[v]; });
-    if (shown && rounds(node)) node.attrs.set("exact", true);
+    if (shown && rounds(node)) set_mark(node, mark::exact, true);
     if (does != Does::shows && !(does == Does::passes && shown)) return;
     for (ValueId v : node.inputs)
       if (v != no_value) shown_[v] = 1;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/generated_list.h"
+#include "ir/marks.h"
 #include "ops/halves.h"
 #include "ops/row_calls.h"
 #include "ops/unknown_operator.h"
@@ -276,7 +277,7 @@ Vals lower_call(Builder& builder, Operator op, std::vector<std::optional<Val>> o
   if (!found.op) throw Refusal{located(unknown_operator(op), builder.loc())};
   // The calls that a lowering makes are as exact as the one that it lowers.
   Builder::Scope scope(builder);
-  if (attrs.find("exact")) scope->exact = true;
+  if (find_mark(attrs, mark::exact)) scope->exact = true;
   return halves::lowered(builder, operands, attrs, [&](std::vector<std::optional<Val>> given, const Attrs& named) {
     return lowered_as_it_stands(builder, found, std::move(given), named, declared);
   });

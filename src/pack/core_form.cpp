@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/aten_operators.h"
+#include "ir/marks.h"
 #include "ir/tensor.h"
 #include "ir/tosa_operators.h"
 #include "kernels/out_variant.h"
@@ -69,14 +70,14 @@ Result<Node> core_form(Graph& graph, const Node& node) {
   if (gives_number(node)) return node;
   const FoundOp found = find_aten(node.op);
   const bool custom =
-      node.attrs.find("argument_order") &&
+      has_mark(node, mark::argument_order) &&
       (node.op.is_aten() ? executorch_call(node.op).has_value() : kernels::out_variant_by_name(node.op).has_value());
   if (!found.op && !custom) {
     if (Diagnostic why = unknown_operator(node.op); why.code != "aten.unknown-operator")
       return located(std::move(why), node.loc);
     return located(error("pack.unknown-operator",
                          fmt::format("{} stays outside the delegate, and no kernel is known for it", node.op))
-                       .hint(node.attrs.find("undecomposed")
+                       .hint(has_mark(node, mark::undecomposed)
                                  ? "write it in other operators, or define its lowering in Python: tosaic.lowering"
                                  : "save the program after ep = ep.run_decompositions(), or leave the call out"),
                    node.loc);

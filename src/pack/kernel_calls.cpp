@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "formats/pte/layout.h"
+#include "ir/marks.h"
 #include "ir/tensor.h"
 #include "kernels/out_variant.h"
 #include "ops/operator_name.h"
@@ -103,11 +104,12 @@ Result<std::vector<Index>> KernelCalls::results_of(const Node& node) {
   return results;
 }
 
-// See the reader's "argument_order".
+// See mark::argument_order.
 Result<std::vector<KernelCalls::Written>> KernelCalls::arguments_as_written(const Node& node) {
   std::vector<Written> written;
   std::size_t operand = 0;
-  for (const std::string& entry : node.attrs.get_or<std::vector<std::string>>("argument_order", {})) {
+  const auto* order = find_mark(node, mark::argument_order);
+  for (const std::string& entry : order ? *order : std::vector<std::string>{}) {
     Written w{entry.substr(entry.rfind(' ') + 1), entry.starts_with("Tensor?"), entry.starts_with("Tensor?[] "), {}};
     for (int k = w.list ? std::atoi(entry.c_str() + 10) : w.tensors ? 1 : 0; k > 0; --k) {
       if (operand >= node.inputs.size())

@@ -8,6 +8,7 @@
 
 #include "ir/aten_operators.h"
 #include "ir/dim_arithmetic.h"
+#include "ir/marks.h"
 #include "ir/program_operators.h"
 #include "ir/tensor.h"
 #include "ops/lowering/conversion.h"
@@ -141,7 +142,8 @@ class Packer : KernelCalls {
   }
 
   Status delegate_call(const Node& node) {
-    const auto region = node.attrs.get_or<std::int64_t>("region", -1);
+    const std::int64_t* marked = find_mark(node, mark::region);
+    const std::int64_t region = marked ? *marked : -1;
     if (region < 0 || static_cast<std::size_t>(region) >= payloads_.size())
       return internal_error(fmt::format("a delegate call names region {} of {}", region, payloads_.size()));
     const DelegatePayload& payload = payloads_[static_cast<std::size_t>(region)];

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ir/aten_operators.h"
+#include "ir/marks.h"
 #include "ir/program_operators.h"
 #include "lower/lower.h"
 
@@ -64,10 +65,10 @@ std::string question(const Graph& graph, const Node& node, const std::vector<cha
 }
 
 void forget_what_was_found(Node& node) {
-  if (!node.attrs.find(set_aside) && !node.attrs.find(own_delegate)) return;
+  if (!has_mark(node, mark::set_aside) && !has_mark(node, mark::own_delegate)) return;
   Attrs kept;
   for (const auto& [name, value] : node.attrs)
-    if (name != set_aside && name != own_delegate) kept.set(name, value);
+    if (name != mark::set_aside.name && name != mark::own_delegate.name) kept.set(name, value);
   node.attrs = std::move(kept);
 }
 
@@ -75,7 +76,7 @@ Diagnostic stays_in_program(const Node& node) {
   Diagnostic why =
       error("target.control-flow",
             fmt::format("{} belongs to the host program: delegates run what its subgraphs compute", node.op));
-  if (const std::string kept = node.attrs.get_or<std::string>("kept", ""); !kept.empty()) why.notes.push_back(kept);
+  if (const std::string* kept = find_mark(node, mark::kept)) why.notes.push_back(*kept);
   return why;
 }
 
@@ -121,7 +122,7 @@ void with_first_reader(const Graph& graph, const std::vector<Placement>& placeme
 std::vector<int> levels(const Graph& graph, const std::vector<Placement>& placements) {
   std::vector<int> level(graph.nodes.size(), 0);
   auto made_by = producers(graph);
-  const auto alone = [&](std::size_t n) { return graph.nodes[n].attrs.get_or(own_delegate, false); };
+  const auto alone = [&](std::size_t n) { return has_mark(graph.nodes[n], mark::own_delegate); };
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     int parity = placements[n].region >= 0 ? 1 : 0;
     int needed = parity;
@@ -175,7 +176,7 @@ Graph region_graph(const Graph& graph, const std::vector<std::size_t>& members, 
 
 void count_regions_from(Graph& outer, std::int64_t first) {
   for (Node& node : outer.nodes) {
-    if (node.op == op::delegate) node.attrs.set("region", node.attrs.get<std::int64_t>("region") + first);
+    if (node.op == op::delegate) set_mark(node, mark::region, *find_mark(node, mark::region) + first);
     for (Graph& body : node.regions) count_regions_from(body, first);
   }
 }
@@ -225,8 +226,8 @@ Status Placer::about(std::size_t n, const tosa::Spec& spec) {
   Node call = node;
   call.loc = nullptr;
   if (!node.regions.empty() && !spec.has(tosa::Feature::controlflow)) return located(stays_in_program(node), node.loc);
-  if (std::string why = node.attrs.get_or<std::string>(set_aside, ""); !why.empty())
-    return located(error("target.set-aside", std::move(why)), node.loc);
+  if (const std::string* why = find_mark(node, mark::set_aside))
+    return located(error("target.set-aside", *why), node.loc);
   Status taken = within_types(graph_, node, used_, spec);
   if (taken.ok()) taken = sizes_known(graph_, node);
   if (taken.ok()) {
@@ -235,8 +236,8 @@ Status Placer::about(std::size_t n, const tosa::Spec& spec) {
   }
   if (!taken.ok())
     if (Status contradiction = sound(call, answer); !contradiction.ok()) taken = std::move(contradiction);
-  if (const std::string floats = node.attrs.get_or<std::string>("floats", ""); !taken.ok() && !floats.empty())
-    taken.error().notes.insert(taken.error().notes.begin(), floats);
+  if (const std::string* floats = find_mark(node, mark::floats); floats && !taken.ok())
+    taken.error().notes.insert(taken.error().notes.begin(), *floats);
   return taken.ok() ? taken : Status(located(std::move(taken.error()), node.loc));
 }
 
@@ -285,7 +286,7 @@ Partition partition(const Graph& graph, const tosa::Spec& spec) {
     const int k = static_cast<int>(result.regions.size());
     Node call;
     call.op = op::delegate;
-    call.attrs.set("region", std::int64_t{k});
+    set_mark(call, mark::region, std::int64_t{k});
     result.regions.push_back(region_graph(graph, members, leaves, call.inputs, call.outputs));
     for (std::size_t n : members) result.placements[n].region = k;
     result.outer.nodes.push_back(std::move(call));
@@ -324,7 +325,7 @@ Result<Partition> whole(const Graph& graph, const tosa::Spec& spec) {
   call.op = op::delegate;
   call.inputs = graph.inputs;
   call.outputs = graph.outputs;
-  call.attrs.set("region", std::int64_t{0});
+  set_mark(call, mark::region, std::int64_t{0});
   result.outer.nodes = {std::move(call)};
   for (Graph* made : {&result.outer, &result.regions[0]}) drop_dead(*made);  // the values of what was folded away
   return result;

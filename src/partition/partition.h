@@ -14,8 +14,6 @@
 namespace tosaic {
 
 // What somebody found out about a node besides, as its attributes; nothing of them is left in a partition.
-constexpr std::string_view set_aside = "set_aside";        // it stays behind; the text says why
-constexpr std::string_view own_delegate = "own_delegate";  // a flag: no neighbour shares its region
 
 struct Placement {
   int region = -1;    // -1: stays behind

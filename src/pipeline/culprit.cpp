@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include "ir/marks.h"
 
 namespace tosaic {
 namespace {
@@ -130,16 +131,16 @@ void SetAside::mark(Graph& program, const Node& node, const Graph& region, bool 
   const Itself itself(region, node);
   bool outside = !right_alone;
   each_node(program, [&](const Graph& graph, const Node& other) {
-    if (itself(graph, other) && other.attrs.get_or(own_delegate, false)) outside = true;  // which did not help
+    if (itself(graph, other) && has_mark(other, mark::own_delegate)) outside = true;  // which did not help
   });
   std::size_t count = 0;
   each_node(program, [&](const Graph& graph, Node& other) {
     if (!itself(graph, other) && !(again && other.op == node.op && kind_of(graph, other) == kind)) return;
     ++count;
     if (outside)
-      other.attrs.set(std::string(set_aside), reason_for(target, why));
+      set_mark(other, mark::set_aside, reason_for(target, why));
     else
-      other.attrs.set(std::string(own_delegate), true);
+      set_mark(other, mark::own_delegate, true);
   });
   Marked& marked = entry(node, std::move(kind), outside, why);
   marked.count = std::max<std::size_t>(count, 1);
@@ -150,7 +151,7 @@ void SetAside::mark_all(Graph& program, const Graph& region, const Diagnostic& w
   for (const Node& node : region.nodes) {
     const Itself itself(region, node);
     each_node(program, [&](const Graph& graph, Node& other) {
-      if (itself(graph, other)) other.attrs.set(std::string(set_aside), reason_for(target, why));
+      if (itself(graph, other)) set_mark(other, mark::set_aside, reason_for(target, why));
     });
   }
   if (!region.nodes.empty()) entry(region.nodes[0], "", true, why).count = region.nodes.size();

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "ir/marks.h"
 #include "ir/program_operators.h"
 #include "lower/lower.h"
 #include "lower/state_variables.h"
@@ -54,7 +55,7 @@ Status delegated_something(const Context& c, const Partition& partition, bool sa
 // The call of a region, in bodies, too; nullptr: there is none.
 Node* delegate_of(Graph& outer, std::int64_t region) {
   for (Node& node : outer.nodes) {
-    if (node.op == op::delegate && node.attrs.get<std::int64_t>("region") == region) return &node;
+    if (node.op == op::delegate && *find_mark(node, mark::region) == region) return &node;
     for (Graph& body : node.regions)
       if (Node* found = delegate_of(body, region)) return found;
   }

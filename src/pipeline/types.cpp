@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "execute/executable.h"
+#include "ir/marks.h"
 #include "ir/program_operators.h"
 #include "ir/specialise.h"
 #include "ir/states.h"
@@ -53,7 +54,7 @@ Result<Graph> planned(Graph graph, const QuantiseOptions& options) {
   QuantiseOptions inside = options;
   inside.request = {};
   for (Node& node : graph.nodes) {
-    if (!node.attrs.find("kept")) continue;
+    if (!has_mark(node, mark::kept)) continue;
     const bool loop = node.op == higher_order::op::while_loop;  // whose condition stays float
     inside.numbers_stay = loop || options.numbers_stay;
     for (std::size_t b = loop ? 1 : 0; b < node.regions.size(); ++b) {

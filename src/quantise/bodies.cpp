@@ -6,6 +6,7 @@
 
 #include "base/loop_limit.h"
 #include "execute/executable.h"
+#include "ir/marks.h"
 #include "ir/program_operators.h"
 #include "lower/lower.h"
 #include "quantise/coded_bodies.h"
@@ -149,7 +150,7 @@ Result<QuantisedBodies> quantised_bodies(const Graph& graph, const Samples& samp
     const bool loop = node.op == higher_order::op::while_loop;
     inside.numbers_stay = loop || options.numbers_stay;
     inside.float_outputs = !codes_cross || (loop && computes_floats(node.regions[0]));
-    if (!node.attrs.find("kept") || !std::ranges::any_of(node.regions, computes_floats)) continue;
+    if (!has_mark(node, mark::kept) || !std::ranges::any_of(node.regions, computes_floats)) continue;
     Given given(graph, n, options.threads);
     auto found = given.on(samples);
     if (!found.ok()) {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ir/aten_operators.h"
+#include "ir/marks.h"
 #include "ir/program_operators.h"
 #include "ir/states.h"
 #include "ir/tensor.h"
@@ -116,7 +117,7 @@ std::string needs_floats(const Graph& graph, bool condition = false) {
                        condition ? ", by which the loop goes on or ends, is a float" : " is computed as floats");
   };
   for (const Node& node : graph.nodes) {
-    if (const Attr* inner = node.attrs.find("floats")) return std::get<std::string>(*inner);
+    if (const std::string* inner = find_mark(node, mark::floats)) return *inner;
     for (std::size_t b = 0; b < node.regions.size(); ++b)
       if (auto why = needs_floats(node.regions[b], b == 0 && node.op == higher_order::op::while_loop); !why.empty())
         return why;
@@ -304,12 +305,12 @@ void code_control_flow(Graph& graph, const tosa::Spec& spec) {
   out.each([&](Node& node) {
     if (dequantises(graph, node)) outside.known(node.outputs[0], node.inputs[0]);
     if (quantises(graph, node) && results.contains(node.inputs[0])) return outside.quantise(node);
-    if (!node.attrs.find("kept")) return out.keep(std::move(node));
+    if (!has_mark(node, mark::kept)) return out.keep(std::move(node));
     std::string why;
     const Flow flow(graph, node, reads, outside);
     std::optional<Node> made = flow.coded(spec, why);
     if (!made) {
-      node.attrs.set("floats", std::move(why));
+      set_mark(node, mark::floats, std::move(why));
       return out.keep(std::move(node));
     }
     const std::size_t before = node.op == higher_order::op::cond ? 1 : 0;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "ir/marks.h"
 #include "ir/program_operators.h"
 #include "ops/op.h"
 #include "read/program_arguments.h"
@@ -38,7 +39,7 @@ TensorType ProgramNames::type_of(std::string_view name) const {
 ValueId ProgramNames::define_tensor(std::string_view name) { return define_value(name, type_of(name)); }
 ValueId ProgramNames::define_result(std::string_view name, Node& node) {
   if (!is_complex(name)) return define_tensor(name);
-  node.attrs.set("complex_results", true);
+  set_mark(node, mark::complex_results, true);
   const ValueId id = define_value(name, pairs_type_of(name));
 
   complex_.insert(id);
@@ -75,7 +76,8 @@ ValueId ProgramNames::use(std::string_view name) {
 // Complex constants are pairs that a call sees as such: nothing but calls says of its results what they are.
 ValueId ProgramNames::seen_as_complex(std::string_view name, ValueId pairs) {
   const ValueId id = graph_.add_value(std::string(name), graph_[pairs].type);
-  graph_.nodes.push_back({aten::op::view_as_complex, {pairs}, {{"complex_results", true}}, {id}, {}, {}});
+  graph_.nodes.push_back(
+      {aten::op::view_as_complex, {pairs}, {{std::string(mark::complex_results.name), true}}, {id}, {}, {}});
   complex_.insert(id);
   return id;
 }

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "ir/inlined_body.h"
+#include "ir/marks.h"
 #include "ir/program_operators.h"
 #include "ops/op.h"
 #include "ops/operator_name.h"
@@ -45,7 +46,7 @@ void mark_effect(const Schema* schema, Node& node) {
   const bool results = std::any_of(node.outputs.begin(), node.outputs.end(), [](ValueId v) { return v != no_value; });
   const bool asserts =
       node.op.is_aten() && (node.op.base().starts_with("_assert") || node.op.base().starts_with("sym_constrain"));
-  if (name_says_out(node.op) || (!results && node.regions.empty() && !asserts)) node.attrs.set("effect", true);
+  if (name_says_out(node.op) || (!results && node.regions.empty() && !asserts)) set_mark(node, mark::effect, true);
 }
 
 }  // namespace
@@ -61,7 +62,7 @@ void ProgramNodes::read_nodes() {
       node.loc = read_location(metadata, node.op.text(), node_name(nodes[i]));
       if (auto by = metadata ? metadata->find("decomposed_by") : std::nullopt)
         decomposed_.emplace(node.loc->op, by->text());
-      if (metadata && metadata->find("undecomposed")) node.attrs.set("undecomposed", true);
+      if (metadata && metadata->find("undecomposed")) set_mark(node, mark::undecomposed, true);
       read_node(nodes[i], node);
     } catch (ReadError& e) {
       // The innermost node is the place; the text tells which one it was even without a source line.
@@ -239,9 +240,9 @@ void ProgramNodes::read_unknown(const std::vector<Argument>& arguments, Node& no
     }
   }
   if (node.regions.empty())
-    node.attrs.set("argument_order", std::move(order));
+    set_mark(node, mark::argument_order, std::move(order));
   else
-    node.attrs.set("operands", std::move(counts));
+    set_mark(node, mark::operands, std::move(counts));
 }
 
 void ProgramNodes::add_operands(const std::vector<std::string_view>& names, Node& node) {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "ir/aten_operators.h"
+#include "ir/marks.h"
 #include "ir/tensor.h"
 #include "ops/lowering/calls.h"
 
@@ -36,7 +37,7 @@ ValueId Caches::updated(ValueId cache, ValueId value, ValueId start) {
   const Val at = calls::add(places(count, Shape({count}), cache), c_.value(start));
   return c_
       .aten(aten::op::index_copy, {c_.value(cache), at, c_.value(value)},
-            {{"dim", std::int64_t{1}}, {"distinct", true}})
+            {{"dim", std::int64_t{1}}, {std::string(mark::distinct.name), true}})
       .id();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/lowering/index.h"
 
+#include "ir/marks.h"
 #include "ir/tosa_operators.h"
 
 #include <algorithm>
@@ -141,7 +142,7 @@ Val last_written(Val values, Val indices, Val source) {
   return b.slice_axis(scattered(b.concat({values, source}, 1), for_all(*apart, n), source), 1, 0, k);
 }
 
-Put replaced_by(const Call& call) { return call.has("distinct") ? Put::once : Put::replace; }
+Put replaced_by(const Call& call) { return call.has(mark::distinct.name) ? Put::once : Put::replace; }
 
 Val put(Val values, Val indices, Val source, Put how) {
   if (how == Put::replace) return last_written(values, indices, source);
